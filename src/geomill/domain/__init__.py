@@ -1,0 +1,1 @@
+"""What geomill knows, without any input or output: models, state machines, graphs and the evaluator."""

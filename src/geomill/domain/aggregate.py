@@ -1,0 +1,48 @@
+"""What a fan_in node makes of the outputs that lead to it. Failed and skipped ones are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+Aggregation = Literal["collect", "concat", "sum", "first", "last", "count"]
+
+
+def aggregate(kind: Aggregation, outputs: Iterable[Any]) -> dict[str, Any]:
+    """The fan_in node's output.
+
+    collect  {"results": [output, …], "count"}        in the order of the items
+    concat   {"results": [element, …], "count"}       lists inside the outputs, one after the other
+    sum      {"total": number, "count"}               of every number in the outputs
+    first    {"result": output or null, "count"}
+    last     {"result": output or null, "count"}
+    count    {"count"}
+    """
+    values = list(outputs)
+    match kind:
+        case "collect":
+            return {"results": values, "count": len(values)}
+        case "concat":
+            elements = [element for value in values for part in _parts(value) for element in _elements(part)]
+            return {"results": elements, "count": len(elements)}
+        case "sum":
+            total = sum(part for value in values for part in _parts(value) if _is_number(part))
+            return {"total": total, "count": len(values)}
+        case "first":
+            return {"result": values[0] if values else None, "count": len(values)}
+        case "last":
+            return {"result": values[-1] if values else None, "count": len(values)}
+        case "count":
+            return {"count": len(values)}
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else (value,)
+
+
+def _elements(part: Any) -> Iterable[Any]:
+    return part if isinstance(part, list) else (part,)
+
+
+def _is_number(part: Any) -> bool:
+    return isinstance(part, int | float) and not isinstance(part, bool)

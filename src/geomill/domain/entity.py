@@ -1,0 +1,116 @@
+"""The base of every stored model, and the words in which a model describes its table.
+
+The models are the schema: `store/ddl.py` reads the `__sql_*__` attributes below and the fields'
+annotations, and nothing else, to write the DDL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+
+from geomill.domain.states import Machine
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """An index. A column may be followed by DESC: `Index("idx_x", ("created_at DESC",))`."""
+
+    name: str
+    columns: tuple[str, ...]
+    unique: bool = False
+    where: str = ""
+    method: Literal["btree", "gin", "gist", "brin", "hash"] = "btree"
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignKey:
+    """`ForeignKey(("job_id",), "dagapp.dag_jobs", ("job_id",))`."""
+
+    columns: tuple[str, ...]
+    table: str
+    references: tuple[str, ...]
+    on_delete: Literal["CASCADE", "RESTRICT", "SET NULL"] = "CASCADE"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    name: str
+    expression: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unique:
+    name: str
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StateRule:
+    """Ties a status column to its machine: the table refuses what the machine forbids."""
+
+    column: str
+    machine: Machine[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SqlType:
+    """The column type, where the annotation alone would give another one."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SqlDefault:
+    """The column default as SQL; without it a plain Python default becomes the column's."""
+
+    expression: str
+
+
+HOT: Mapping[str, str] = {
+    "autovacuum_vacuum_scale_factor": "0",
+    "autovacuum_vacuum_threshold": "1000",
+    "autovacuum_vacuum_cost_delay": "0",
+}
+"""Storage of a table whose rows live for milliseconds: cleaned by the number of dead rows, at full speed."""
+
+BigInt = Annotated[int, SqlType("bigint")]
+SmallInt = Annotated[int, SqlType("smallint")]
+Identity = Annotated[int, SqlType("bigint GENERATED ALWAYS AS IDENTITY")]
+Key = Annotated[str, Field(min_length=1, max_length=64)]
+Name = Annotated[str, Field(max_length=64)]
+Now = Annotated[AwareDatetime, SqlDefault("now()")]
+Json = dict[str, Any]
+
+
+class Entity(BaseModel):
+    """A row, frozen. Time belongs to the database: the timestamps come from it, always aware."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_enum_values=False)
+
+    __sql_schema__: ClassVar[str] = "dagapp"
+    __sql_table__: ClassVar[str]
+    __sql_primary_key__: ClassVar[tuple[str, ...]]
+    __sql_foreign_keys__: ClassVar[tuple[ForeignKey, ...]] = ()
+    __sql_unique__: ClassVar[tuple[Unique, ...]] = ()
+    __sql_indexes__: ClassVar[tuple[Index, ...]] = ()
+    __sql_checks__: ClassVar[tuple[Check, ...]] = ()
+    __sql_states__: ClassVar[tuple[StateRule, ...]] = ()
+    __sql_storage__: ClassVar[Mapping[str, str]] = {}
+    __log_fields__: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Self:
+        return cls.model_validate(dict(row))
+
+    def evolve(self, **changes: Any) -> Self:
+        """A validated copy with other values."""
+        return type(self).model_validate({**dict(self), **changes})
+
+    def log_context(self) -> dict[str, Any]:
+        """The ids that a log line about this entity carries."""
+        fields = self.__log_fields__ or self.__sql_primary_key__
+        return {name: getattr(self, name) for name in fields}

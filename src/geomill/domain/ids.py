@@ -1,0 +1,37 @@
+"""Identifiers, each made in one place."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from typing import Any
+from uuid import UUID
+
+SINGLE = -1
+"""The item index of a node that is not a child of a fan-out."""
+
+
+def new_id() -> str:
+    """A time-ordered UUID (version 7): new rows land at the end of every index that has it."""
+    milliseconds = time.time_ns() // 1_000_000
+    value = (milliseconds << 80) | int.from_bytes(os.urandom(10))
+    value = (value & ~(0xF << 76)) | (0x7 << 76)
+    value = (value & ~(0x3 << 62)) | (0x2 << 62)
+    return str(UUID(int=value))
+
+
+def task_id(job_id: str, node_id: str, item_index: int, attempt: int) -> str:
+    """Tells job, node, item and attempt, and is new for every attempt."""
+    item = "" if item_index == SINGLE else f"[{item_index}]"
+    return f"{job_id}:{node_id}{item}:{attempt}"
+
+
+def canonical_json(value: Any) -> str:
+    """The same text for equal values, whatever the order of their keys."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def content_hash(value: Any) -> str:
+    return hashlib.sha256(canonical_json(value).encode()).hexdigest()

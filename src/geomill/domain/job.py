@@ -1,0 +1,84 @@
+"""A job: one execution of one pinned workflow definition, owned by one orchestrator at a time."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar
+
+from pydantic import AwareDatetime, Field
+
+from geomill.domain.entity import (
+    BigInt,
+    Check,
+    Entity,
+    ForeignKey,
+    Index,
+    Json,
+    Key,
+    Name,
+    Now,
+    SmallInt,
+    StateRule,
+)
+from geomill.domain.states import JOB_MACHINE, JobStatus
+
+
+class Job(Entity):
+    __sql_table__: ClassVar = "dag_jobs"
+    __sql_primary_key__: ClassVar = ("job_id",)
+    __sql_foreign_keys__: ClassVar = (
+        ForeignKey(("definition_hash",), "dagapp.dag_definitions", ("definition_hash",), on_delete="RESTRICT"),
+    )
+    __sql_indexes__: ClassVar = (
+        Index("idx_dag_jobs_status", ("status", "created_at DESC")),
+        Index("idx_dag_jobs_workflow", ("workflow_id", "created_at DESC")),
+        Index("idx_dag_jobs_created", ("created_at DESC",)),
+        Index("idx_dag_jobs_owner", ("owner_id",), where="status IN ('pending', 'running')"),
+        Index("idx_dag_jobs_idempotency", ("idempotency_key",), unique=True, where="idempotency_key IS NOT NULL"),
+        Index("idx_dag_jobs_correlation", ("correlation_id",), where="correlation_id IS NOT NULL"),
+    )
+    __sql_checks__: ClassVar = (
+        Check("dag_jobs_completed_at", "(status IN ('completed', 'failed', 'cancelled')) = (completed_at IS NOT NULL)"),
+        Check("dag_jobs_started_at", "status <> 'running' OR started_at IS NOT NULL"),
+        Check("dag_jobs_pinned", "definition_hash IS NOT NULL OR status = 'failed'"),
+        Check("dag_jobs_priority", "priority BETWEEN 0 AND 10"),
+    )
+    __sql_states__: ClassVar = (StateRule("status", JOB_MACHINE),)
+    __sql_storage__: ClassVar = {"fillfactor": "70"}
+    __log_fields__: ClassVar = ("job_id", "workflow_id")
+
+    job_id: Key = Field(description="Given at the door: the submitter knows it before the job exists")
+    workflow_id: Key
+    workflow_version: Annotated[int, Field(ge=1)] | None = None
+    definition_hash: Key | None = Field(
+        default=None, description="The definition this job is pinned to; none if it was refused at the door"
+    )
+    status: JobStatus = JobStatus.PENDING
+    input_params: Json = Field(default_factory=dict, description="Validated inputs, defaults applied")
+    result_data: Json | None = Field(default=None, description="What the workflow's outputs evaluated to")
+    error_message: str | None = Field(default=None, description="Why the job failed, in one sentence")
+    failed_node_id: Name | None = None
+
+    owner_id: Name | None = Field(default=None, description="Orchestrator instance that owns this job")
+    owner_epoch: BigInt = Field(default=0, description="Fence: raised at every change of owner")
+    owner_heartbeat_at: AwareDatetime | None = Field(default=None, description="When the owner took or renewed it")
+
+    priority: Annotated[SmallInt, Field(ge=0, le=10)] = Field(default=0, description="Higher is sooner")
+    correlation_id: Name | None = None
+    submitted_by: Name | None = None
+    callback_url: Annotated[str, Field(max_length=512)] | None = None
+    idempotency_key: Name | None = None
+
+    submitted_at: Now
+    created_at: Now
+    started_at: AwareDatetime | None = None
+    completed_at: AwareDatetime | None = None
+    updated_at: Now
+
+    def outcome(self) -> dict[str, Any]:
+        """What a submitter wants to know once the job has ended."""
+        return {
+            "job_id": self.job_id,
+            "status": self.status.value,
+            "result": self.result_data,
+            "error": self.error_message,
+        }

@@ -1,0 +1,101 @@
+"""Messages on the queues: the bodies, and the row that carries one on the PostgreSQL broker."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar
+
+from pydantic import AliasChoices, AwareDatetime, BaseModel, ConfigDict, Field
+
+from geomill.domain.entity import HOT, BigInt, Check, Entity, Identity, Index, Json, Key, Name, Now, SmallInt
+from geomill.domain.ids import SINGLE, new_id
+
+JOBS_QUEUE = "dag-jobs"
+LIGHT_QUEUE = "functionapp-tasks"
+HEAVY_QUEUE = "container-tasks"
+WORKER_QUEUE = "dag-worker-tasks"
+TASK_QUEUES = (LIGHT_QUEUE, HEAVY_QUEUE, WORKER_QUEUE)
+
+
+class JobQueueMessage(BaseModel):
+    """A work order: from the gateway to whichever orchestrator claims it."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    job_id: Key = Field(default_factory=new_id)
+    workflow_id: Key
+    input_params: dict[str, Any] = Field(default_factory=dict, validation_alias=AliasChoices("input_params", "inputs"))
+    correlation_id: Name | None = None
+    submitted_by: Name | None = None
+    callback_url: Annotated[str, Field(max_length=512)] | None = None
+    idempotency_key: Name | None = None
+    priority: Annotated[int, Field(ge=0, le=10)] = 0
+    submitted_at: AwareDatetime | None = None
+    message_id: Key = Field(default_factory=new_id)
+
+
+class TaskMessage(BaseModel):
+    """One attempt at one node: from the owner of the job to a worker. `attempt` is the token of its result."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    task_id: Annotated[str, Field(max_length=200)]
+    job_id: Key
+    node_id: Key
+    item_index: int = SINGLE
+    handler: Key
+    params: dict[str, Any] = Field(default_factory=dict)
+    timeout_seconds: Annotated[float, Field(gt=0)]
+    retry_count: int = 0
+    attempt: int
+
+
+class QueueMessage(Entity):
+    """A waiting or leased message. Hot: inserted, leased, deleted."""
+
+    __sql_table__: ClassVar = "dag_queue"
+    __sql_primary_key__: ClassVar = ("sequence",)
+    __sql_indexes__: ClassVar = (
+        Index("idx_dag_queue_message", ("queue_name", "message_id"), unique=True),
+        Index("idx_dag_queue_ready", ("queue_name", "priority DESC", "sequence"), where="lease_token IS NULL"),
+        Index("idx_dag_queue_leased", ("leased_by",), where="lease_token IS NOT NULL"),
+    )
+    __sql_checks__: ClassVar = (
+        Check("dag_queue_lease", "(lease_token IS NULL) = (leased_until IS NULL)"),
+        Check("dag_queue_priority", "priority BETWEEN 0 AND 10"),
+    )
+    __sql_storage__: ClassVar = HOT
+
+    sequence: Identity
+    queue_name: Key
+    message_id: Annotated[str, Field(max_length=200)] = Field(description="Sent twice, it is stored once")
+    body: Json
+    priority: Annotated[SmallInt, Field(ge=0, le=10)] = 0
+    visible_at: Now
+    expires_at: AwareDatetime | None = None
+    delivery_count: int = 0
+    lease_token: BigInt | None = Field(default=None, description="New at each delivery, and always greater")
+    leased_by: Name | None = None
+    leased_until: AwareDatetime | None = None
+    started_at: AwareDatetime | None = None
+    progress: Annotated[float, Field(ge=0, le=1)] | None = None
+    progress_message: Annotated[str, Field(max_length=200)] | None = None
+    enqueued_at: Now
+
+
+class DeadLetter(Entity):
+    """A message that nobody can handle, kept with the reason until somebody looks."""
+
+    __sql_table__: ClassVar = "dag_dead_letters"
+    __sql_primary_key__: ClassVar = ("sequence",)
+    __sql_indexes__: ClassVar = (Index("idx_dag_dead_letters_queue", ("queue_name", "sequence DESC")),)
+
+    sequence: Identity
+    queue_name: Key
+    message_id: Annotated[str, Field(max_length=200)]
+    body: Json
+    priority: SmallInt = 0
+    reason: Name
+    description: str
+    delivery_count: int = 0
+    enqueued_at: Now
+    dead_lettered_at: Now

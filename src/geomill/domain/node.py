@@ -1,0 +1,50 @@
+"""The state of one node of a job, or of one item of a fan-out node (`item_index` >= 0)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar
+
+from pydantic import AwareDatetime, Field
+
+from geomill.domain.entity import BigInt, Check, Entity, ForeignKey, Index, Key, Name, Now, StateRule
+from geomill.domain.ids import SINGLE
+from geomill.domain.states import NODE_MACHINE, NodeStatus
+
+
+class NodeState(Entity):
+    __sql_table__: ClassVar = "dag_node_states"
+    __sql_primary_key__: ClassVar = ("job_id", "node_id", "item_index")
+    __sql_foreign_keys__: ClassVar = (ForeignKey(("job_id",), "dagapp.dag_jobs", ("job_id",)),)
+    __sql_indexes__: ClassVar = (
+        Index("idx_dag_node_states_open", ("job_id",), where="status IN ('ready', 'dispatched', 'running')"),
+    )
+    __sql_checks__: ClassVar = (
+        Check(
+            "dag_node_states_completed_at",
+            "(status IN ('completed', 'failed', 'skipped', 'cancelled')) = (completed_at IS NOT NULL)",
+        ),
+        Check(
+            "dag_node_states_dispatched_at",
+            "status NOT IN ('dispatched', 'running', 'cancelled') OR dispatched_at IS NOT NULL",
+        ),
+        Check("dag_node_states_item_index", "item_index >= -1"),
+    )
+    __sql_states__: ClassVar = (StateRule("status", NODE_MACHINE),)
+    __sql_storage__: ClassVar = {"fillfactor": "80"}
+
+    job_id: Key
+    node_id: Key
+    item_index: int = Field(default=SINGLE, description="-1, or the position in the fan-out's list")
+    status: NodeStatus = NodeStatus.PENDING
+    task_id: Annotated[str, Field(max_length=200)] | None = Field(default=None, description="The current attempt")
+    attempt: BigInt = Field(default=0, description="Token of the current attempt; only ever rises")
+    retry_count: int = Field(default=0, description="Attempts that counted against the retry policy")
+    output: Any | None = Field(default=None, description="What the handler returned")
+    error_message: str | None = None
+    worker_id: Name | None = None
+    not_before: AwareDatetime | None = Field(default=None, description="A retry waits until then")
+    dispatched_at: AwareDatetime | None = None
+    started_at: AwareDatetime | None = None
+    completed_at: AwareDatetime | None = None
+    created_at: Now
+    updated_at: Now

@@ -1,0 +1,45 @@
+"""When a failed attempt is tried again. Pure: the jitter comes from the task's id, so a replay gives the same time."""
+
+from __future__ import annotations
+
+import zlib
+from datetime import datetime, timedelta
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Backoff = Literal["none", "fixed", "exponential"]
+JITTER = 0.2
+"""An exponential delay is shortened by up to this fraction, so that failures of one moment do not return as one."""
+
+
+class RetryPolicy(BaseModel):
+    """Without one: 3 attempts, exponential from 1 s."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    max_attempts: Annotated[int, Field(ge=1, le=100, description="Attempts in all, the first included")] = 3
+    backoff: Annotated[Backoff, Field(description="How the delay grows")] = "exponential"
+    initial_delay_seconds: Annotated[float, Field(ge=0, le=86_400)] = 1.0
+    max_delay_seconds: Annotated[float, Field(ge=0, le=86_400)] = 300.0
+    retry_on: Annotated[
+        tuple[str, ...] | None, Field(description="Only errors with these codes, such as 'timeout'; all when absent")
+    ] = None
+
+    def allows(self, *, failures: int, error_code: str, retryable: bool) -> bool:
+        """Whether the node may be tried again after this many failed attempts."""
+        if not retryable or failures >= self.max_attempts:
+            return False
+        return self.retry_on is None or error_code in self.retry_on
+
+    def delay(self, *, failures: int, seed: str) -> timedelta:
+        if self.backoff == "none":
+            return timedelta(0)
+        seconds = self.initial_delay_seconds
+        if self.backoff == "exponential":
+            seconds = min(seconds * 2.0 ** min(failures - 1, 60), self.max_delay_seconds)
+            seconds *= 1 - JITTER * (zlib.crc32(seed.encode()) / 0xFFFFFFFF)
+        return timedelta(seconds=min(seconds, self.max_delay_seconds))
+
+    def not_before(self, now: datetime, *, failures: int, seed: str) -> datetime:
+        return now + self.delay(failures=failures, seed=seed)

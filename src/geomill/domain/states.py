@@ -1,0 +1,102 @@
+"""The state machines, written once. The tables enforce the same rules (see `Machine.commits`).
+
+    job     pending ─► running ─► completed | failed | cancelled
+    node    pending ─► ready ─► dispatched ─► running ─► completed | failed
+                 └──► skipped                              failed ─► ready (retry)
+
+Beyond the specification's arrows a node may also
+  * complete or fail straight from `ready`: start, end, conditional, fan_out and fan_in nodes run in the
+    orchestrator, and a task whose parameters cannot be rendered is never dispatched;
+  * complete straight from `dispatched`: the worker's "running" report is a courtesy that may come late or never;
+  * be `cancelled`: it was under way when its job ended. It neither failed nor was it skipped;
+and a job may fail or be found complete before anything was dispatched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Generic, TypeVar
+
+from geomill.errors import IllegalTransition
+
+
+class JobStatus(StrEnum):
+    PENDING = "pending"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class NodeStatus(StrEnum):
+    PENDING = "pending"
+    READY = "ready"
+    DISPATCHED = "dispatched"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    CANCELLED = "cancelled"
+
+
+State = TypeVar("State", bound=StrEnum)
+
+
+@dataclass(frozen=True)
+class Machine(Generic[State]):
+    name: str
+    steps: Mapping[State, frozenset[State]]
+    terminal: frozenset[State]
+
+    def check(self, source: State, target: State) -> None:
+        """Raise `IllegalTransition` unless `target` may follow `source` in one step."""
+        allowed = self.steps.get(source, frozenset())
+        if target not in allowed:
+            raise IllegalTransition(self.name, source, target, sorted(allowed))
+
+    @cached_property
+    def commits(self) -> Mapping[State, frozenset[State]]:
+        """What a table may see change in one commit: one transaction may take several legal steps at once."""
+        return {state: self._reachable(state) for state in self.steps}
+
+    def _reachable(self, start: State) -> frozenset[State]:
+        found: set[State] = set()
+        frontier = [start]
+        while frontier:
+            for target in self.steps.get(frontier.pop(), frozenset()) - found:
+                found.add(target)
+                frontier.append(target)
+        return frozenset(found - {start})
+
+
+_J, _N = JobStatus, NodeStatus
+
+JOB_MACHINE = Machine(
+    name="job",
+    steps={
+        _J.PENDING: frozenset({_J.RUNNING, _J.COMPLETED, _J.FAILED, _J.CANCELLED}),
+        _J.RUNNING: frozenset({_J.COMPLETED, _J.FAILED, _J.CANCELLED}),
+        _J.COMPLETED: frozenset(),
+        _J.FAILED: frozenset(),
+        _J.CANCELLED: frozenset(),
+    },
+    terminal=frozenset({_J.COMPLETED, _J.FAILED, _J.CANCELLED}),
+)
+
+NODE_MACHINE = Machine(
+    name="node",
+    steps={
+        _N.PENDING: frozenset({_N.READY, _N.SKIPPED}),
+        _N.READY: frozenset({_N.DISPATCHED, _N.SKIPPED, _N.COMPLETED, _N.FAILED}),
+        _N.DISPATCHED: frozenset({_N.RUNNING, _N.COMPLETED, _N.FAILED, _N.CANCELLED}),
+        _N.RUNNING: frozenset({_N.COMPLETED, _N.FAILED, _N.CANCELLED}),
+        _N.FAILED: frozenset({_N.READY}),
+        _N.COMPLETED: frozenset(),
+        _N.SKIPPED: frozenset(),
+        _N.CANCELLED: frozenset(),
+    },
+    terminal=frozenset({_N.COMPLETED, _N.FAILED, _N.SKIPPED, _N.CANCELLED}),
+)

@@ -1,0 +1,27 @@
+"""Every stored model, in the order in which their tables can be created."""
+
+from __future__ import annotations
+
+from geomill.domain.definition import Definition
+from geomill.domain.entity import Entity
+from geomill.domain.event import JobEvent
+from geomill.domain.instance import Instance
+from geomill.domain.job import Job
+from geomill.domain.message import DeadLetter, QueueMessage
+from geomill.domain.node import NodeState
+from geomill.domain.schedule import Schedule
+from geomill.domain.task import Checkpoint, InboxEntry, TaskResult
+
+TABLES: tuple[type[Entity], ...] = (
+    Definition,
+    Job,
+    NodeState,
+    TaskResult,
+    InboxEntry,
+    Checkpoint,
+    JobEvent,
+    QueueMessage,
+    DeadLetter,
+    Instance,
+    Schedule,
+)
