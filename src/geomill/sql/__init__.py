@@ -1,0 +1,47 @@
+"""The SQL of the project: plain statements in `queries/<noun>.sql`, each under a line `-- name: claim_messages`.
+
+They ship with the code that runs them. `schema.sql` beside them is generated from the models.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib.resources import files
+from typing import LiteralString
+
+_NAME = re.compile(r"^--[ ]*name:[ ]*(\w+)[ ]*$", re.MULTILINE)
+
+
+class Queries:
+    """The statements of one file, as attributes: `queries("jobs").claim`."""
+
+    def __init__(self, noun: str, text: str) -> None:
+        preamble, *parts = _NAME.split(text)
+        if any(line.strip() and not line.startswith("--") for line in preamble.splitlines()):
+            raise ValueError(f"{noun}.sql: a statement stands before the first '-- name:' line")
+        self._noun = noun
+        self._statements: dict[str, str] = {}
+        for name, statement in zip(parts[::2], parts[1::2], strict=True):
+            if name in self._statements or not statement.strip():
+                raise ValueError(f"{noun}.sql: '{name}' is empty or there twice")
+            self._statements[name] = statement.strip()
+
+    def __getattr__(self, name: str) -> LiteralString:
+        if name.startswith("_") or name not in self._statements:
+            raise AttributeError(f"{self._noun}.sql has no statement '{name}'")
+        return self._statements[name]
+
+    def __dir__(self) -> list[str]:
+        return sorted(self._statements)
+
+
+@cache
+def queries(noun: str) -> Queries:
+    return Queries(noun, files(__name__).joinpath("queries", f"{noun}.sql").read_text(encoding="utf-8"))
+
+
+@cache
+def schema_sql() -> str:
+    """The whole schema as committed."""
+    return files(__name__).joinpath("schema.sql").read_text(encoding="utf-8")

@@ -1,0 +1,91 @@
+-- Jobs: written only by their owner, fenced by the epoch.
+
+-- name: create
+-- Nothing happens, and nothing is returned, when the job or its idempotency key is there already.
+INSERT INTO dagapp.dag_jobs (
+    job_id, workflow_id, workflow_version, definition_hash, status, input_params, result_data, error_message,
+    failed_node_id, owner_id, owner_epoch, owner_heartbeat_at, priority, correlation_id, submitted_by, callback_url,
+    idempotency_key, submitted_at, started_at, completed_at
+)
+VALUES (
+    %(job_id)s, %(workflow_id)s, %(workflow_version)s, %(definition_hash)s, %(status)s::dagapp.job_status, %(input_params)s::jsonb,
+    %(result_data)s::jsonb, %(error_message)s, %(failed_node_id)s, %(owner_id)s, 1, now(), %(priority)s,
+    %(correlation_id)s, %(submitted_by)s, %(callback_url)s, %(idempotency_key)s, coalesce(%(submitted_at)s, now()),
+    CASE WHEN %(status)s::dagapp.job_status <> 'pending' THEN now() END,
+    CASE WHEN %(status)s::dagapp.job_status IN ('completed', 'failed', 'cancelled') THEN now() END
+)
+ON CONFLICT DO NOTHING
+RETURNING job_id;
+
+-- name: fence
+-- Locks the jobs of a batch, in order. Returns those that are still ours.
+SELECT j.job_id
+FROM dagapp.dag_jobs AS j
+JOIN unnest(%(job_ids)s::text[], %(epochs)s::bigint[]) AS mine (job_id, epoch)
+    ON mine.job_id = j.job_id AND mine.epoch = j.owner_epoch
+WHERE j.owner_id = %(owner_id)s
+ORDER BY j.job_id
+FOR UPDATE OF j;
+
+-- name: update
+UPDATE dagapp.dag_jobs AS j
+SET status = u.status,
+    result_data = u.result_data::jsonb,
+    error_message = u.error_message,
+    failed_node_id = u.failed_node_id,
+    started_at = coalesce(j.started_at, now()),
+    completed_at = CASE WHEN u.status IN ('completed', 'failed', 'cancelled') THEN now() END,
+    updated_at = now()
+FROM unnest(
+    %(job_ids)s::text[], %(statuses)s::dagapp.job_status[], %(results)s::text[], %(errors)s::text[],
+    %(failed_nodes)s::text[]
+) AS u (job_id, status, result_data, error_message, failed_node_id)
+WHERE j.job_id = u.job_id;
+
+-- name: get
+SELECT * FROM dagapp.dag_jobs WHERE job_id = %(job_id)s;
+
+-- name: by_idempotency_key
+SELECT * FROM dagapp.dag_jobs WHERE idempotency_key = %(idempotency_key)s;
+
+-- name: recent
+SELECT *
+FROM dagapp.dag_jobs
+WHERE (%(status)s::dagapp.job_status IS NULL OR status = %(status)s)
+  AND (%(workflow_id)s::text IS NULL OR workflow_id = %(workflow_id)s)
+ORDER BY created_at DESC
+LIMIT %(limit)s;
+
+-- name: waiting
+-- A submission that no orchestrator has claimed yet.
+SELECT body, priority, enqueued_at
+FROM dagapp.dag_queue
+WHERE queue_name = %(queue_name)s AND message_id = %(message_id)s;
+
+-- name: reclaim
+-- A bounded batch of jobs whose owner is dead, or that have none.
+WITH orphans AS MATERIALIZED (
+    SELECT job_id
+    FROM dagapp.dag_jobs AS j
+    WHERE j.status IN ('pending', 'running')
+      AND (j.owner_id IS NULL
+           OR j.owner_id = ANY(%(dead)s)
+           OR NOT EXISTS (SELECT FROM dagapp.dag_instances AS i WHERE i.instance_id = j.owner_id))
+    ORDER BY j.job_id
+    LIMIT %(limit)s
+    FOR UPDATE SKIP LOCKED
+)
+UPDATE dagapp.dag_jobs AS j
+SET owner_id = %(owner_id)s, owner_epoch = j.owner_epoch + 1, owner_heartbeat_at = now(), updated_at = now()
+FROM orphans
+WHERE j.job_id = orphans.job_id
+RETURNING j.*;
+
+-- name: owned
+SELECT * FROM dagapp.dag_jobs WHERE owner_id = %(owner_id)s AND status IN ('pending', 'running');
+
+-- name: release
+-- A graceful stop: whoever comes next takes them at once.
+UPDATE dagapp.dag_jobs
+SET owner_id = NULL, owner_epoch = owner_epoch + 1, updated_at = now()
+WHERE owner_id = %(owner_id)s AND status IN ('pending', 'running');

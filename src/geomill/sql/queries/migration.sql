@@ -1,0 +1,32 @@
+-- What the migration asks beside the catalogue.
+
+-- name: read_committed
+-- Each statement must see what the process before us committed while we waited for the lock.
+SET TRANSACTION ISOLATION LEVEL READ COMMITTED
+
+-- name: lock
+SELECT pg_advisory_xact_lock(%(key)s)
+
+-- name: lock_timeout
+SELECT set_config('lock_timeout', %(milliseconds)s::text || 'ms', true)
+
+-- name: lock_holders
+SELECT a.pid, coalesce(nullif(a.application_name, ''), a.backend_type) AS name, a.state
+FROM pg_stat_activity a
+WHERE a.pid <> pg_backend_pid()
+  AND EXISTS (
+      SELECT FROM pg_locks l
+      JOIN pg_class c ON c.oid = l.relation
+      JOIN pg_namespace n ON n.oid = c.relnamespace
+      WHERE l.pid = a.pid AND l.granted AND n.nspname = ANY(%(schemas)s)
+        AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+  )
+ORDER BY a.pid
+
+-- name: postgis
+SELECT default_version AS available, installed_version AS installed
+FROM pg_available_extensions
+WHERE name = 'postgis'
+
+-- name: has_rows
+SELECT EXISTS (SELECT FROM {table})

@@ -1,0 +1,113 @@
+-- Messages between the roles. A row waits (lease_token is null) or is leased; it is deleted when it is done with.
+
+-- name: send
+-- Joins the caller's transaction. A message sent twice is stored once.
+INSERT INTO dagapp.dag_queue (queue_name, message_id, body, priority, visible_at, expires_at)
+SELECT m.queue_name, m.message_id, m.body::jsonb, m.priority, coalesce(m.visible_at, now()), m.expires_at
+FROM unnest(
+    %(queue_names)s::text[], %(message_ids)s::text[], %(bodies)s::text[], %(priorities)s::smallint[],
+    %(visible_at)s::timestamptz[], %(expires_at)s::timestamptz[]
+) AS m (queue_name, message_id, body, priority, visible_at, expires_at)
+ON CONFLICT (queue_name, message_id) DO NOTHING;
+
+-- name: take
+-- Receive and complete at once, for a consumer whose effects are in the same transaction.
+WITH chosen AS MATERIALIZED (
+    SELECT sequence
+    FROM dagapp.dag_queue
+    WHERE queue_name = %(queue_name)s AND lease_token IS NULL AND visible_at <= now()
+    ORDER BY priority DESC, sequence
+    LIMIT %(limit)s
+    FOR UPDATE SKIP LOCKED
+)
+DELETE FROM dagapp.dag_queue AS q
+USING chosen
+WHERE q.sequence = chosen.sequence
+RETURNING q.message_id, q.body, q.priority, q.delivery_count, q.enqueued_at;
+
+-- name: lease
+-- The next messages of each queue, with what an earlier delivery or attempt saved. The token is new and greater.
+WITH chosen AS MATERIALIZED (
+    SELECT next.sequence
+    FROM unnest(%(queue_names)s::text[]) AS wanted (queue_name)
+    CROSS JOIN LATERAL (
+        SELECT q.sequence
+        FROM dagapp.dag_queue AS q
+        WHERE q.queue_name = wanted.queue_name AND q.lease_token IS NULL AND q.visible_at <= now()
+        ORDER BY q.priority DESC, q.sequence
+        LIMIT %(limit)s
+        FOR UPDATE SKIP LOCKED
+    ) AS next
+    LIMIT %(limit)s
+), leased AS (
+    UPDATE dagapp.dag_queue AS q
+    SET lease_token = q.delivery_count + 1,
+        delivery_count = q.delivery_count + 1,
+        leased_by = %(leased_by)s,
+        leased_until = now() + make_interval(secs => %(lease_seconds)s),
+        started_at = now(),
+        progress = NULL,
+        progress_message = NULL
+    FROM chosen
+    WHERE q.sequence = chosen.sequence
+    RETURNING q.sequence, q.queue_name, q.message_id, q.body, q.lease_token, q.delivery_count, q.started_at
+)
+SELECT leased.*, c.phase AS checkpoint_phase, c.data AS checkpoint_data
+FROM leased
+LEFT JOIN dagapp.dag_checkpoints AS c
+    ON (leased.delivery_count > 1 OR (leased.body ->> 'attempt')::bigint > 1)
+    AND c.job_id = leased.body ->> 'job_id'
+    AND c.node_id = leased.body ->> 'node_id'
+    AND c.item_index = (leased.body ->> 'item_index')::integer
+ORDER BY leased.sequence;
+
+-- name: renew
+UPDATE dagapp.dag_queue AS q
+SET leased_until = now() + make_interval(secs => %(lease_seconds)s)
+FROM unnest(%(sequences)s::bigint[], %(tokens)s::bigint[]) AS held (sequence, lease_token)
+WHERE q.sequence = held.sequence AND q.lease_token = held.lease_token
+RETURNING q.sequence;
+
+-- name: report_progress
+UPDATE dagapp.dag_queue AS q
+SET progress = r.progress, progress_message = r.message
+FROM unnest(%(sequences)s::bigint[], %(tokens)s::bigint[], %(progress)s::float8[], %(messages)s::text[])
+    AS r (sequence, lease_token, progress, message)
+WHERE q.sequence = r.sequence AND q.lease_token = r.lease_token;
+
+-- name: withdraw
+-- Messages of attempts that are no longer wanted, waiting or leased.
+DELETE FROM dagapp.dag_queue
+WHERE (queue_name, message_id) IN (SELECT * FROM unnest(%(queue_names)s::text[], %(message_ids)s::text[]));
+
+-- name: release
+-- What dead consumers held goes back to its queue.
+UPDATE dagapp.dag_queue
+SET lease_token = NULL, leased_by = NULL, leased_until = NULL, started_at = NULL
+WHERE lease_token IS NOT NULL AND (leased_by = ANY(%(dead)s) OR leased_until < now())
+RETURNING queue_name;
+
+-- name: dead_letter
+INSERT INTO dagapp.dag_dead_letters
+    (queue_name, message_id, body, priority, reason, description, delivery_count, enqueued_at)
+VALUES
+    (%(queue_name)s, %(message_id)s, %(body)s::jsonb, %(priority)s, %(reason)s, %(description)s,
+     %(delivery_count)s, %(enqueued_at)s);
+
+-- name: depths
+SELECT queue_name,
+       count(*) FILTER (WHERE lease_token IS NULL) AS waiting,
+       count(*) FILTER (WHERE lease_token IS NOT NULL) AS leased,
+       min(enqueued_at) FILTER (WHERE lease_token IS NULL) AS oldest
+FROM dagapp.dag_queue
+GROUP BY queue_name
+ORDER BY queue_name;
+
+-- name: running
+-- The leased tasks of a job, with their progress.
+SELECT message_id AS task_id, leased_by, started_at, progress, progress_message
+FROM dagapp.dag_queue
+WHERE lease_token IS NOT NULL AND message_id LIKE %(prefix)s;
+
+-- name: notify
+SELECT pg_notify(channel, '') FROM unnest(%(channels)s::text[]) AS channel;

@@ -1,0 +1,39 @@
+"""Checkpoints of tasks in the database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from geomill.domain.message import TaskMessage
+from geomill.sql import queries
+from geomill.store.pool import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointWrite:
+    """What a task saved under the lease that it holds. `data` is JSON text."""
+
+    sequence: int
+    lease_token: int
+    message: TaskMessage
+    phase: str
+    data: str
+
+
+async def save(conn: Connection, writes: Sequence[CheckpointWrite]) -> None:
+    if writes:
+        messages = [write.message for write in writes]
+        await conn.execute(
+            queries("checkpoints").save,
+            {
+                "sequences": [write.sequence for write in writes],
+                "tokens": [write.lease_token for write in writes],
+                "job_ids": [message.job_id for message in messages],
+                "node_ids": [message.node_id for message in messages],
+                "item_indexes": [message.item_index for message in messages],
+                "phases": [write.phase for write in writes],
+                "data": [write.data for write in writes],
+                "attempts": [message.attempt for message in messages],
+            },
+        )

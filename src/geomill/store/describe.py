@@ -1,0 +1,139 @@
+"""From the models to a description of their schema."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from inspect import cleandoc
+from typing import TypeVar
+
+from geomill.domain.entity import Entity, ForeignKey, Index, StateRule
+from geomill.store.columns import column, enum_of, snake
+from geomill.store.quoting import column_list, identifier, literal, qualified
+from geomill.store.spec import Column, Constraint, ConstraintKind, Database, Table, TableIndex, Trigger
+
+ILLEGAL_TRANSITION = "GM001"
+"""The SQLSTATE with which a table refuses a change of state that its machine forbids."""
+
+REFUSE_FUNCTION = "refuse_transition"
+
+_INDEX_COLUMN = re.compile(r"([A-Za-z_]\w*)((?:\s+\w+)*)")
+
+Named = TypeVar("Named", Column, Constraint, TableIndex, Trigger)
+
+
+def describe(models: Sequence[type[Entity]], prefix: str = "") -> Database:
+    """The schema of the models; `prefix` moves all of it to other schemas, beside the real ones."""
+    schemas = dict.fromkeys(prefix + model.__sql_schema__ for model in models)
+    tables = [_table(model, prefix) for model in models]
+    return Database(
+        schemas=tuple(schemas),
+        enums={name: values for model in models for name, values in _enums(model, prefix)},
+        functions=dict(_refuse_function(prefix + model.__sql_schema__) for model in models if model.__sql_states__),
+        tables={table.name: table for table in tables},
+    )
+
+
+def table_name(model: type[Entity], prefix: str = "") -> str:
+    return qualified(prefix + model.__sql_schema__, model.__sql_table__)
+
+
+def _table(model: type[Entity], prefix: str) -> Table:
+    schema, name = prefix + model.__sql_schema__, table_name(model, prefix)
+    return Table(
+        name=name,
+        columns=_by_name(column(field, info, schema) for field, info in model.model_fields.items()),
+        constraints=_by_name(_constraints(model, prefix)),
+        indexes=_by_name(_index(index, name) for index in model.__sql_indexes__),
+        triggers=_by_name(_trigger(rule, model.__sql_table__, schema) for rule in model.__sql_states__),
+        storage=dict(model.__sql_storage__),
+        comment=_comment(model),
+    )
+
+
+def _by_name(things: Iterable[Named]) -> dict[str, Named]:
+    return {thing.name: thing for thing in things}
+
+
+def _comment(model: type[Entity]) -> str | None:
+    """The first paragraph of the model's own docstring, on one line."""
+    docstring = model.__dict__.get("__doc__")
+    return " ".join(cleandoc(docstring).split("\n\n")[0].split()) if docstring else None
+
+
+def _enums(model: type[Entity], prefix: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    for info in model.model_fields.values():
+        enum = enum_of(info)
+        if enum is not None:
+            yield qualified(prefix + model.__sql_schema__, snake(enum.__name__)), tuple(item.value for item in enum)
+
+
+def _constraints(model: type[Entity], prefix: str) -> Iterator[Constraint]:
+    table, kind = model.__sql_table__, ConstraintKind
+    yield Constraint(f"{table}_pkey", kind.PRIMARY_KEY, f"PRIMARY KEY ({column_list(model.__sql_primary_key__)})")
+    for unique in model.__sql_unique__:
+        yield Constraint(unique.name, kind.UNIQUE, f"UNIQUE ({column_list(unique.columns)})")
+    for check in model.__sql_checks__:
+        yield Constraint(check.name, kind.CHECK, f"CHECK ({check.expression})")
+    for foreign in model.__sql_foreign_keys__:
+        name = f"{table}_{'_'.join(foreign.columns)}_fkey"
+        yield Constraint(name, kind.FOREIGN_KEY, _foreign_key(foreign, prefix))
+
+
+def _foreign_key(foreign: ForeignKey, prefix: str) -> str:
+    schema, _, table = foreign.table.partition(".")
+    target = f"{qualified(prefix + schema, table)} ({column_list(foreign.references)})"
+    return f"FOREIGN KEY ({column_list(foreign.columns)}) REFERENCES {target} ON DELETE {foreign.on_delete}"
+
+
+def _index(index: Index, table: str) -> TableIndex:
+    unique = "UNIQUE " if index.unique else ""
+    columns = ", ".join(map(_index_column, index.columns))
+    where = f" WHERE {index.where}" if index.where else ""
+    definition = f"CREATE {unique}INDEX {identifier(index.name)} ON {table} USING {index.method} ({columns}){where}"
+    return TableIndex(index.name, definition, index.unique)
+
+
+def _index_column(text: str) -> str:
+    """A column with what may follow it (DESC, an operator class), or any expression."""
+    match = _INDEX_COLUMN.fullmatch(text)
+    return identifier(match[1]) + match[2] if match else f"({text})"
+
+
+def _trigger(rule: StateRule, table: str, schema: str) -> Trigger:
+    """The WHEN clause holds the whole rule, so that a legal change calls no function at all."""
+    name, state = f"{table}_{rule.column}_transitions", identifier(rule.column)
+    legal = [
+        f"(OLD.{state} = {literal(source)} AND NEW.{state} IN ({', '.join(map(literal, _in_order(targets, source)))}))"
+        for source, targets in rule.machine.commits.items()
+        if targets
+    ]
+    return Trigger(
+        name,
+        f"CREATE OR REPLACE TRIGGER {identifier(name)}\n"
+        f"    BEFORE UPDATE OF {state} ON {qualified(schema, table)}\n"
+        f"    FOR EACH ROW WHEN (OLD.{state} IS DISTINCT FROM NEW.{state} AND NOT (\n        "
+        + "\n        OR ".join(legal or ["false"])
+        + f"\n    ))\n    EXECUTE FUNCTION {qualified(schema, REFUSE_FUNCTION)}({literal(rule.column)})",
+    )
+
+
+def _in_order(states: Iterable[str], sibling: str) -> list[str]:
+    """Sets have no order of their own; the generated text needs one, the enum's."""
+    return [state.value for state in type(sibling) if state in states]  # type: ignore[attr-defined]  # a StrEnum
+
+
+def _refuse_function(schema: str) -> tuple[str, str]:
+    name = qualified(schema, REFUSE_FUNCTION)
+    return name, (
+        f"CREATE OR REPLACE FUNCTION {name}() RETURNS trigger\n"
+        "    LANGUAGE plpgsql SET search_path = pg_catalog AS $$\n"
+        "BEGIN\n"
+        "    RAISE EXCEPTION USING\n"
+        f"        ERRCODE = '{ILLEGAL_TRANSITION}',\n"
+        "        MESSAGE = format('%I.%I: %s cannot go from %s to %s', TG_TABLE_SCHEMA, TG_TABLE_NAME, TG_ARGV[0],\n"
+        "                         to_jsonb(OLD) ->> TG_ARGV[0], to_jsonb(NEW) ->> TG_ARGV[0]),\n"
+        "        SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME, COLUMN = TG_ARGV[0];\n"
+        "END\n"
+        "$$"
+    )

@@ -1,0 +1,100 @@
+"""Reports of workers in the database: settled by the worker, taken by the owner."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from geomill.domain.decision import Outcome
+from geomill.domain.message import TaskMessage
+from geomill.domain.task import Report
+from geomill.sql import queries
+from geomill.store.pool import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """What a worker says of an attempt whose lease it holds. `output` and `metrics` are JSON text."""
+
+    sequence: int
+    lease_token: int
+    message: TaskMessage
+    report: Report
+    started_at: datetime
+    output: str | None = None
+    error: str | None = None
+    error_code: str | None = None
+    retryable: bool = True
+    metrics: str = "{}"
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A report as its owner finds it."""
+
+    sequence: int
+    job_id: str
+    worker_id: str | None
+    started_at: datetime | None
+    now: datetime
+    outcome: Outcome
+
+
+async def settle(conn: Connection, worker_id: str, ended: Sequence[Settlement]) -> dict[str, str]:
+    """Task id → owner of those whose lease still held. The others are stale and changed nothing."""
+    messages = [one.message for one in ended]
+    cursor = await conn.execute(
+        queries("inbox").settle,
+        {
+            "worker_id": worker_id,
+            "sequences": [one.sequence for one in ended],
+            "tokens": [one.lease_token for one in ended],
+            "task_ids": [message.task_id for message in messages],
+            "job_ids": [message.job_id for message in messages],
+            "node_ids": [message.node_id for message in messages],
+            "item_indexes": [message.item_index for message in messages],
+            "attempts": [message.attempt for message in messages],
+            "reports": [one.report.value for one in ended],
+            "outputs": [one.output for one in ended],
+            "errors": [one.error for one in ended],
+            "error_codes": [one.error_code for one in ended],
+            "retryables": [one.retryable for one in ended],
+            "metrics": [one.metrics for one in ended],
+            "started_at": [one.started_at for one in ended],
+        },
+    )
+    return {row["task_id"]: row["owner_id"] for row in await cursor.fetchall()}
+
+
+async def peek(conn: Connection, owner_id: str, limit: int) -> list[Arrival]:
+    cursor = await conn.execute(queries("inbox").peek, {"owner_id": owner_id, "limit": limit})
+    return [_arrival(row) for row in await cursor.fetchall()]
+
+
+def _arrival(row: dict[str, Any]) -> Arrival:
+    outcome = Outcome(
+        node_id=row["node_id"],
+        attempt=row["attempt"],
+        report=Report(row["report"]),
+        item_index=row["item_index"],
+        output=row["output"],
+        error=row["error_message"] or "",
+        error_code=row["error_code"] or "",
+        retryable=row["retryable"] is not False,
+    )
+    return Arrival(row["sequence"], row["job_id"], row["worker_id"], row["started_at"], row["now"], outcome)
+
+
+async def discard(conn: Connection, sequences: Sequence[int]) -> None:
+    if sequences:
+        await conn.execute(queries("inbox").discard, {"sequences": list(sequences)})
+
+
+async def readdress(conn: Connection, owner_id: str, job_ids: Sequence[str]) -> None:
+    await conn.execute(queries("inbox").readdress, {"owner_id": owner_id, "job_ids": list(job_ids)})
+
+
+async def readdress_strays(conn: Connection, owner_id: str) -> None:
+    await conn.execute(queries("inbox").readdress_strays, {"owner_id": owner_id})

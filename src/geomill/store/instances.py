@@ -1,0 +1,70 @@
+"""The processes that live, in the database."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import socket
+from collections.abc import Sequence
+
+from geomill import __version__
+from geomill.domain.ids import new_id
+from geomill.domain.instance import Instance, InstanceRole
+from geomill.errors import ConflictError
+from geomill.sql import queries
+from geomill.store.pool import Connection
+
+
+def lock_key(instance_id: str) -> int:
+    """62 bits: positive as a bigint, and each half fits what pg_locks shows."""
+    return int.from_bytes(hashlib.sha256(instance_id.encode()).digest()[:8]) >> 2
+
+
+def new_instance_id(role: InstanceRole) -> str:
+    return f"{'orch' if role is InstanceRole.ORCHESTRATOR else 'work'}-{new_id()}"
+
+
+async def register(conn: Connection, instance_id: str, role: InstanceRole, queues: Sequence[str] = ()) -> None:
+    """Hold the liveness lock on this very session, then appear in the table: never the other way round."""
+    key = lock_key(instance_id)
+    cursor = await conn.execute(queries("instances").hold, {"lock_key": key})
+    row = await cursor.fetchone()
+    if row is None or not row["held"]:
+        raise ConflictError(f"another process runs as {instance_id}")
+    await conn.execute(
+        queries("instances").register,
+        {
+            "instance_id": instance_id,
+            "role": role.value,
+            "hostname": socket.gethostname()[:255],
+            "pid": os.getpid(),
+            "version": __version__,
+            "queues": json.dumps(list(queues)),
+            "lock_key": key,
+        },
+    )
+
+
+async def beat(conn: Connection, instance_id: str) -> bool:
+    """False when the row is gone: others took this process for dead."""
+    cursor = await conn.execute(queries("instances").beat, {"instance_id": instance_id})
+    return await cursor.fetchone() is not None
+
+
+async def remove(conn: Connection, instance_id: str) -> None:
+    await conn.execute(queries("instances").remove, {"instance_id": instance_id})
+
+
+async def everyone(conn: Connection) -> list[Instance]:
+    cursor = await conn.execute(queries("instances").all)
+    return [Instance.from_row(row) for row in await cursor.fetchall()]
+
+
+async def dead(conn: Connection) -> list[Instance]:
+    cursor = await conn.execute(queries("instances").dead)
+    return [Instance.from_row(row) for row in await cursor.fetchall()]
+
+
+async def forget(conn: Connection, instance_ids: Sequence[str]) -> None:
+    await conn.execute(queries("instances").forget, {"instance_ids": list(instance_ids)})

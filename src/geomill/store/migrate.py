@@ -1,0 +1,197 @@
+"""Brings a database to the models, as far as that costs nobody anything.
+
+Any number of processes may call `migrate` at once: an advisory lock lets one work, and the others find it done.
+All additive changes are made in one transaction or not at all. New enum values alone are committed before the
+rest, because PostgreSQL lets no check, index or trigger use them earlier; an unused value harms nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+from psycopg import AsyncConnection
+from psycopg.pq import TransactionStatus
+from psycopg.rows import dict_row, tuple_row
+from psycopg.sql import SQL, Identifier
+
+from geomill.domain.entity import Entity
+from geomill.domain.tables import TABLES
+from geomill.errors import ConflictError, DatabaseUnfit, DestructiveMigration, UnavailableError
+from geomill.sql import queries
+from geomill.store.catalogue import read_live, read_models
+from geomill.store.ddl import CREATE_POSTGIS
+from geomill.store.describe import describe, table_name
+from geomill.store.diff import Change, Effect, diff, needs_empty
+from geomill.store.fitness import Fitness, check_fitness
+
+LOCK_KEY = int.from_bytes(b"geomill")
+LEADER_TIMEOUT = 300.0
+"""Seconds to wait for another process that migrates."""
+
+_POSTGIS = Change("create extension postgis", (CREATE_POSTGIS,))
+
+Models = Sequence[type[Entity]]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    changes: tuple[Change, ...]
+
+    @property
+    def steps(self) -> tuple[Change, ...]:
+        """What `migrate` would do."""
+        return tuple(change for change in self.changes if change.effect is not Effect.DESTRUCTIVE)
+
+    @property
+    def enum_values(self) -> tuple[Change, ...]:
+        return tuple(change for change in self.changes if change.effect is Effect.ENUM_VALUE)
+
+    @property
+    def destructive(self) -> tuple[Change, ...]:
+        """What `migrate` refuses to do."""
+        return tuple(change for change in self.changes if change.effect is Effect.DESTRUCTIVE)
+
+    def refuse_destruction(self) -> None:
+        if self.destructive:
+            count, first = len(self.destructive), self.destructive[0].summary
+            more = f" and {count - 1} more" if count > 1 else ""
+            raise DestructiveMigration(
+                f"the migration would have to {first}{more}; nothing was changed",
+                statements=[statement for change in self.destructive for statement in change.statements],
+                remedy="run the statements by hand if they are meant, then migrate again",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a migration did; nothing, where the database was up to date."""
+
+    done: tuple[Change, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    fitness: Fitness
+    plan: Plan
+
+    @property
+    def up_to_date(self) -> bool:
+        return not self.plan.changes
+
+
+async def plan(conn: AsyncConnection[Any], tables: Models = TABLES) -> Plan:
+    """The differences between the database and the models. Leaves nothing behind."""
+    fitness = await check_fitness(conn)
+    extensions = [] if fitness.postgis_installed else [_POSTGIS]
+    async with conn.transaction(force_rollback=True):
+        with _privileged(conn):
+            wanted = await read_models(conn, tables, [sql for change in extensions for sql in change.statements])
+        model, live = describe(tables), await read_live(conn, tables)
+        occupied = await _occupied(conn, tables, needs_empty(model, live))
+    return Plan((*extensions, *diff(model, wanted, live, occupied)))
+
+
+async def status(conn: AsyncConnection[Any], tables: Models = TABLES) -> Status:
+    return Status(await check_fitness(conn), await plan(conn, tables))
+
+
+async def migrate(conn: AsyncConnection[Any], tables: Models = TABLES, *, lock_timeout: float = 10.0) -> Report:
+    """Make every additive change, or raise `DestructiveMigration` and make none.
+
+    `lock_timeout` bounds, in seconds, the wait for a reader or writer that holds a table."""
+    if conn.info.transaction_status is not TransactionStatus.IDLE:
+        raise RuntimeError("migrate() commits: it needs a connection on which no transaction is open")
+    done: list[Change] = []
+    while True:
+        async with _leadership(conn, tables, lock_timeout):
+            extensions = await _create_extensions(conn)
+            found = await plan(conn, tables)
+            found.refuse_destruction()
+            steps = found.enum_values or found.steps
+            await _apply(conn, steps)
+        done += [*extensions, *steps]
+        if not found.enum_values:
+            return Report(tuple(done))
+
+
+@asynccontextmanager
+async def _leadership(conn: AsyncConnection[Any], tables: Models, lock_timeout: float) -> AsyncIterator[None]:
+    """A transaction in which no other process migrates."""
+    try:
+        async with conn.transaction():
+            await conn.execute(queries("migration").read_committed)
+            await _set_lock_timeout(conn, LEADER_TIMEOUT)
+            await conn.execute(queries("migration").lock, {"key": LOCK_KEY})
+            await _set_lock_timeout(conn, lock_timeout)
+            yield
+    except psycopg.errors.LockNotAvailable:
+        holders = await _lock_holders(conn, tables)
+        raise UnavailableError(
+            f"the migration waited in vain for a lock; {holders}; nothing was changed",
+            remedy="end those sessions or wait for them, then migrate again",
+        ) from None
+
+
+async def _set_lock_timeout(conn: AsyncConnection[Any], seconds: float) -> None:
+    await conn.execute(queries("migration").lock_timeout, {"milliseconds": int(seconds * 1000)})
+
+
+async def _lock_holders(conn: AsyncConnection[Any], tables: Models) -> str:
+    """Who holds a lock on our tables now: it may be a moment after the fact, and is no more than a hint."""
+    schemas = list({model.__sql_schema__ for model in tables})
+    async with conn.transaction(), conn.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(queries("migration").lock_holders, {"schemas": schemas})
+        holders = [f"process {row['pid']} ({row['name']}, {row['state']})" for row in await cursor.fetchall()]
+    return "our tables are held by " + ", ".join(holders) if holders else "who held it has let go"
+
+
+async def _create_extensions(conn: AsyncConnection[Any]) -> tuple[Change, ...]:
+    """Before the plan is made: a model may have a column of a type that PostGIS brings."""
+    fitness = await check_fitness(conn)
+    steps = () if fitness.postgis_installed else (_POSTGIS,)
+    await _apply(conn, steps)
+    return steps
+
+
+async def _apply(conn: AsyncConnection[Any], steps: Iterable[Change]) -> None:
+    for step in steps:
+        try:
+            with _privileged(conn):
+                await conn.execute(";\n".join(step.statements).encode())
+        except psycopg.IntegrityError as exc:
+            raise ConflictError(
+                f"there are rows that forbid to {step.summary} ({exc.diag.message_primary}); nothing was changed",
+                remedy="correct the rows, then migrate again",
+            ) from exc
+
+
+@contextmanager
+def _privileged(conn: AsyncConnection[Any]) -> Iterator[None]:
+    try:
+        yield
+    except psycopg.errors.InsufficientPrivilege as exc:
+        raise DatabaseUnfit(
+            f"the role '{conn.info.user}' may not migrate database '{conn.info.dbname}': {exc.diag.message_primary}",
+            remedy="let the database's owner run `geomill db migrate`, and a superuser CREATE EXTENSION postgis there",
+        ) from exc
+
+
+async def _occupied(conn: AsyncConnection[Any], tables: Models, names: set[str]) -> set[str]:
+    """Those of the named tables that have rows."""
+    found: set[str] = set()
+    for model in tables:
+        if table_name(model) in names and await _has_rows(conn, model):
+            found.add(table_name(model))
+    return found
+
+
+async def _has_rows(conn: AsyncConnection[Any], model: type[Entity]) -> bool:
+    table = Identifier(model.__sql_schema__, model.__sql_table__)
+    async with conn.cursor(row_factory=tuple_row) as cursor:
+        await cursor.execute(SQL(queries("migration").has_rows).format(table=table))
+        row = await cursor.fetchone()
+    return row is not None and bool(row[0])

@@ -1,0 +1,86 @@
+"""How far a job is: its row, one line per node, and what its running tasks say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from geomill.domain.job import Job
+from geomill.domain.states import NODE_MACHINE, NodeStatus
+from geomill.sql import queries
+from geomill.store import jobs
+from geomill.store.pool import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class NodeProgress:
+    node_id: str
+    status: NodeStatus
+    attempt: int
+    retry_count: int
+    error: str | None
+    output: Any
+    started_at: datetime | None
+    completed_at: datetime | None
+    items_total: int = 0
+    items_completed: int = 0
+    items_failed: int = 0
+    fraction: float | None = None
+    message: str = ""
+
+    @property
+    def terminal(self) -> bool:
+        return self.status in NODE_MACHINE.terminal
+
+
+@dataclass(frozen=True, slots=True)
+class JobProgress:
+    job: Job
+    nodes: tuple[NodeProgress, ...]
+
+    @property
+    def fraction(self) -> float:
+        """The share of nodes that have ended, running ones counted by their own progress."""
+        if not self.nodes:
+            return 0.0
+        return sum(1.0 if node.terminal else node.fraction or 0.0 for node in self.nodes) / len(self.nodes)
+
+
+async def find(conn: Connection, job_id: str) -> JobProgress | None:
+    """None while the job has not been claimed."""
+    job = await jobs.find(conn, job_id)
+    if job is None:
+        return None
+    running = await _running(conn, job_id)
+    cursor = await conn.execute(queries("nodes").summary, {"job_id": job_id})
+    return JobProgress(job, tuple(_node(row, running.get(row["task_id"])) for row in await cursor.fetchall()))
+
+
+async def _running(conn: Connection, job_id: str) -> dict[str, dict[str, Any]]:
+    cursor = await conn.execute(queries("queue").running, {"prefix": f"{job_id}:%"})
+    return {row["task_id"]: row for row in await cursor.fetchall()}
+
+
+def _node(row: dict[str, Any], running: dict[str, Any] | None) -> NodeProgress:
+    """A leased task is running, whether or not its owner has heard of it yet."""
+    status = NodeStatus(row["status"])
+    if running and status is NodeStatus.DISPATCHED:
+        status = NodeStatus.RUNNING
+    ended = row["items_completed"] + row["items_failed"]
+    fraction = ended / row["items_total"] if row["items_total"] else (running or {}).get("progress")
+    return NodeProgress(
+        node_id=row["node_id"],
+        status=status,
+        attempt=row["attempt"],
+        retry_count=row["retry_count"],
+        error=row["error_message"],
+        output=row["output"],
+        started_at=row["started_at"] or (running or {}).get("started_at"),
+        completed_at=row["completed_at"],
+        items_total=row["items_total"],
+        items_completed=row["items_completed"],
+        items_failed=row["items_failed"],
+        fraction=fraction,
+        message=(running or {}).get("progress_message") or "",
+    )

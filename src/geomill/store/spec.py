@@ -1,0 +1,71 @@
+"""What a schema is made of. The models and a live database are both described in these words.
+
+The definitions are SQL: the models' own text where they come from the models, PostgreSQL's rewriting of it where
+they come from a catalogue. Only the latter are compared with each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    name: str
+    type: str
+    nullable: bool = False
+    default: str | None = None
+    identity: str = ""
+    comment: str | None = None
+
+
+class ConstraintKind(StrEnum):
+    """The letters are those of pg_constraint.contype."""
+
+    PRIMARY_KEY = "p"
+    UNIQUE = "u"
+    CHECK = "c"
+    FOREIGN_KEY = "f"
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    name: str
+    kind: ConstraintKind
+    definition: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableIndex:
+    name: str
+    definition: str
+    unique: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    name: str
+    definition: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """`name` is qualified, and quoted where it needs to be; so are the keys of `Database`."""
+
+    name: str
+    columns: Mapping[str, Column]
+    constraints: Mapping[str, Constraint]
+    indexes: Mapping[str, TableIndex]
+    triggers: Mapping[str, Trigger]
+    storage: Mapping[str, str]
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    schemas: tuple[str, ...]
+    enums: Mapping[str, tuple[str, ...]]
+    functions: Mapping[str, str]
+    tables: Mapping[str, Table]

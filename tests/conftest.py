@@ -1,0 +1,119 @@
+"""One PostgreSQL server per test run, one template database, one database per test.
+
+The server is a private cluster of ours, or the one that TEST_DATABASE_URL names. With several test processes the first
+one makes the cluster's folder; whoever comes first starts the server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+import psycopg
+import pytest
+
+from geomill.embedded import Cluster
+from geomill.store.connection import connect
+from geomill.store.migrate import migrate
+from geomill.store.pool import Pool, open_pool
+
+FOLDER = "TEST_CLUSTER_FOLDER"
+FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "max_connections": "300"}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for name in [name for name in os.environ if name.startswith("GEOMILL_")]:
+        del os.environ[name]
+    if FOLDER not in os.environ:
+        folder = tempfile.mkdtemp(prefix="geomill-test-", dir="/tmp")
+        Path(folder).chmod(0o755)
+        os.environ[FOLDER] = folder
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput") and FOLDER in os.environ:
+        folder = Path(os.environ.pop(FOLDER))
+        Cluster(folder).stop("immediate")
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def server() -> str:
+    """A URL of the maintenance database, with the right to create others."""
+    if url := os.environ.get("TEST_DATABASE_URL"):
+        return url
+    cluster = Cluster(Path(os.environ[FOLDER]), settings=FAST)
+    cluster.start()
+    return cluster.url("postgres")
+
+
+def _url(server: str, database: str) -> str:
+    return urlsplit(server)._replace(path=f"/{database}").geturl()
+
+
+def _template(server: str, *, migrated: bool) -> Iterator[str]:
+    name = f"geomill_template_{uuid4().hex[:8]}"
+    with psycopg.connect(server, autocommit=True) as admin:
+        admin.execute(f"CREATE DATABASE {name}")
+        url = _url(server, name)
+        with psycopg.connect(url, autocommit=True) as conn:
+            conn.execute("CREATE EXTENSION postgis")
+        if migrated:
+            asyncio.run(_migrate(url))
+        yield name
+        admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+async def _migrate(url: str) -> None:
+    async with await connect(url) as conn:
+        await migrate(conn)
+
+
+@pytest.fixture(scope="session")
+def bare_template(server: str) -> Iterator[str]:
+    """PostGIS and nothing of ours: making it takes seconds, copying it does not."""
+    yield from _template(server, migrated=False)
+
+
+@pytest.fixture(scope="session")
+def migrated_template(server: str) -> Iterator[str]:
+    yield from _template(server, migrated=True)
+
+
+def _copy(server: str, template: str) -> Iterator[str]:
+    name = f"geomill_test_{uuid4().hex[:12]}"
+    with psycopg.connect(server, autocommit=True) as admin:
+        admin.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+        yield _url(server, name)
+        admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def empty_database(server: str, bare_template: str) -> Iterator[str]:
+    """The URL of a fresh database without our schema."""
+    yield from _copy(server, bare_template)
+
+
+@pytest.fixture
+def database(server: str, migrated_template: str) -> Iterator[str]:
+    """The URL of a fresh database with our schema."""
+    yield from _copy(server, migrated_template)
+
+
+@pytest.fixture
+async def pool(database: str) -> AsyncIterator[Pool]:
+    async with open_pool(database, size=8) as pool:
+        yield pool
+
+
+@pytest.fixture
+async def conn(empty_database: str) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
+    async with await connect(empty_database) as conn:
+        yield conn

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import pytest
+
+from geomill.sql import Queries, queries
+
+TEXT = """\
+-- About jobs.
+
+-- name: claim
+-- Takes one.
+SELECT 1
+-- name: count_all
+SELECT count(*)
+FROM jobs
+"""
+
+
+def test_statements_are_attributes():
+    jobs = Queries("jobs", TEXT)
+    assert dir(jobs) == ["claim", "count_all"]
+    assert jobs.claim == "-- Takes one.\nSELECT 1"
+    assert jobs.count_all == "SELECT count(*)\nFROM jobs"
+
+
+def test_an_unknown_statement_is_named_with_its_file():
+    with pytest.raises(AttributeError, match=r"jobs\.sql has no statement 'cliam'"):
+        _ = Queries("jobs", TEXT).cliam
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("SELECT 1\n-- name: one\nSELECT 1", "before the first"),
+        ("-- name: one\nSELECT 1\n-- name: one\nSELECT 2", "'one' is empty or there twice"),
+        ("-- name: one\n\n-- name: two\nSELECT 2", "'one' is empty"),
+    ],
+)
+def test_a_file_that_is_wrong_does_not_load(text, message):
+    with pytest.raises(ValueError, match=message):
+        Queries("jobs", text)
+
+
+def test_files_are_read_once_and_unknown_ones_are_errors():
+    assert queries("catalogue") is queries("catalogue")
+    with pytest.raises(FileNotFoundError):
+        queries("nothing")
