@@ -1,0 +1,1 @@
+"""Small handlers to learn from, to test workflows with, and to imitate failures."""

@@ -1,0 +1,67 @@
+"""What a handler is given: who it is, what to do, and how to tell of it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeVar
+
+from geomill.domain.ids import SINGLE
+from geomill.sdk.result import HandlerError
+
+ParamsT = TypeVar("ParamsT")
+
+
+@dataclass(frozen=True, slots=True)
+class SavedCheckpoint:
+    """Where an earlier attempt got to."""
+
+    phase: str
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Reporter(Protocol):
+    """The worker's side of a context. Its methods return at once; what they say is written in the background, in
+    order, and always before the result."""
+
+    def progress(self, fraction: float, message: str) -> None: ...
+    def checkpoint(self, phase: str, data: Mapping[str, Any]) -> None: ...
+
+
+@dataclass(frozen=True)
+class HandlerContext(Generic[ParamsT]):
+    """`params` is an instance of the model that the handler was registered with, or a dict without one."""
+
+    task_id: str
+    job_id: str
+    node_id: str
+    handler: str
+    params: ParamsT
+    logger: logging.Logger | logging.LoggerAdapter[logging.Logger]
+    reporter: Reporter
+    item_index: int = SINGLE
+    attempt: int = 1
+    retry_count: int = 0
+    checkpoint: SavedCheckpoint | None = None
+    is_cancelled: Callable[[], bool] = lambda: False
+    storage: Any = None
+    pool: Any = None
+
+    @property
+    def cancelled(self) -> bool:
+        """True once the job was cancelled or the worker must stop: save a checkpoint and return or raise."""
+        return self.is_cancelled()
+
+    def raise_if_cancelled(self) -> None:
+        if self.cancelled:
+            raise HandlerError("the task was cancelled", code="cancelled")
+
+    def progress(self, done: float, total: float | None = None, message: str = "") -> None:
+        """`progress(0.5)` or `progress(3, 10, "tile 3")`."""
+        fraction = done if total is None else done / total if total else 1.0
+        self.reporter.progress(min(max(fraction, 0.0), 1.0), message)
+
+    def save_checkpoint(self, phase: str, data: Mapping[str, Any] | None = None) -> None:
+        """Remember that `phase` is done: the next attempt finds it in `checkpoint`."""
+        self.reporter.checkpoint(phase, dict(data or {}))

@@ -1,0 +1,54 @@
+"""The decorator that makes a function a handler. It only marks the function: nothing global is changed."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from geomill.domain.handler import HandlerInfo
+from geomill.domain.message import LIGHT_QUEUE
+from geomill.domain.workflow import DEFAULT_TIMEOUT_SECONDS
+
+MARK = "__geomill_handler__"
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredHandler:
+    info: HandlerInfo
+    function: Callable[..., Any]
+
+    @property
+    def is_async(self) -> bool:
+        return inspect.iscoroutinefunction(self.function)
+
+
+def register_handler(
+    name: str,
+    *,
+    queue: str = LIGHT_QUEUE,
+    timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
+    params: type[BaseModel] | None = None,
+    output: type[BaseModel] | None = None,
+    description: str = "",
+) -> Callable[[Function], Function]:
+    """Declare a handler: its name in workflows, where it runs by default, what it takes and what it gives.
+
+    `params` and `output` let the loader check every workflow that uses the handler before it runs.
+    """
+    if not name or len(name) > 64:
+        raise ValueError(f"a handler's name has 1 to 64 characters, not {name!r}")
+    if timeout_seconds <= 0:
+        raise ValueError(f"timeout_seconds of the handler {name!r} must be more than 0, not {timeout_seconds}")
+
+    def mark(function: Function) -> Function:
+        about = description or inspect.getdoc(function) or ""
+        info = HandlerInfo(name, queue, timeout_seconds, params, output, about.partition("\n")[0])
+        setattr(function, MARK, RegisteredHandler(info, function))
+        return function
+
+    return mark

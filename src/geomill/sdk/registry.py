@@ -1,0 +1,78 @@
+"""Finds handlers: by entry points (`geomill.handlers`) and in the modules that `GEOMILL_HANDLERS` names."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import entry_points
+from types import MappingProxyType, ModuleType
+
+from geomill.domain.handler import HandlerInfo
+from geomill.errors import NotFoundError, SettingsError, nearest
+from geomill.sdk.registration import MARK, RegisteredHandler
+
+GROUP = "geomill.handlers"
+
+
+class Registry(Mapping[str, RegisteredHandler]):
+    """Every handler by name. Immutable."""
+
+    def __init__(self, handlers: Mapping[str, RegisteredHandler]) -> None:
+        self._handlers = MappingProxyType(dict(handlers))
+        self.info: Mapping[str, HandlerInfo] = MappingProxyType({name: h.info for name, h in handlers.items()})
+
+    def __getitem__(self, name: str) -> RegisteredHandler:
+        try:
+            return self._handlers[name]
+        except KeyError:
+            raise NotFoundError(f"there is no handler '{name}'", remedy=nearest(name, self._handlers)) from None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._handlers
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._handlers)
+
+    def __len__(self) -> int:
+        return len(self._handlers)
+
+
+def load_handlers(modules: Sequence[str] = ()) -> Registry:
+    """Import what the entry points and `modules` name, packages with all that is in them."""
+    names = [entry.value.partition(":")[0] for entry in entry_points(group=GROUP)]
+    found: dict[str, RegisteredHandler] = {}
+    for name in dict.fromkeys([*names, *modules]):
+        for module in _modules(name):
+            _collect(module, found)
+    return Registry(dict(sorted(found.items())))
+
+
+def _modules(name: str) -> Iterator[ModuleType]:
+    try:
+        module = importlib.import_module(name)
+    except ImportError as error:
+        raise SettingsError(
+            f"the handler module '{name}' cannot be imported: {error}",
+            remedy="install it into geomill's environment or correct GEOMILL_HANDLERS",
+        ) from error
+    yield module
+    for child in pkgutil.iter_modules(getattr(module, "__path__", ()), prefix=f"{name}."):
+        yield from _modules(child.name)
+
+
+def _collect(module: ModuleType, found: dict[str, RegisteredHandler]) -> None:
+    for value in vars(module).values():
+        handler = getattr(value, MARK, None)
+        if not isinstance(handler, RegisteredHandler):
+            continue
+        known = found.setdefault(handler.info.name, handler)
+        if known.function is not handler.function:
+            raise SettingsError(
+                f"two handlers are called '{handler.info.name}': "
+                f"{_place(known)} and {_place(handler)}; rename one of them"
+            )
+
+
+def _place(handler: RegisteredHandler) -> str:
+    return f"{handler.function.__module__}.{handler.function.__qualname__}"
