@@ -1,0 +1,1 @@
+"""Workflow files: reading, checking, finding and drawing them."""

@@ -1,0 +1,90 @@
+"""The catalogue: the built-in library, folders that add and override, and all problems together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from geomill.domain.graph import compile_graph
+from geomill.domain.inputs import validate_inputs
+from geomill.errors import NotFoundError, SettingsError, WorkflowError
+from geomill.sdk.registry import load_handlers
+from geomill.workflows.catalogue import WorkflowCatalogue
+from tests.unit.workflows.samples import QUEUES, text
+
+HANDLERS = load_handlers().info
+BUILT_IN = WorkflowCatalogue.load([], handlers=HANDLERS, queues=QUEUES)
+
+
+def load(*folders: Path) -> WorkflowCatalogue:
+    return WorkflowCatalogue.load(folders, handlers=HANDLERS, queues=QUEUES)
+
+
+def folder(path: Path, **files: str) -> Path:
+    path.mkdir()
+    for name, content in files.items():
+        (path / f"{name}.yaml").write_text(content)
+    return path
+
+
+def test_the_library_shows_every_type_of_node() -> None:
+    types = {node.type for workflow in BUILT_IN.all() for node in workflow.nodes.values()}
+    assert types == {"start", "end", "task", "conditional", "fan_out", "fan_in"}
+
+
+@pytest.mark.parametrize("workflow", BUILT_IN.all(), ids=lambda workflow: workflow.workflow_id)
+def test_each_built_in_workflow_is_described_and_runs_without_inputs(workflow) -> None:
+    assert workflow.description
+    validate_inputs(workflow, {})
+    assert compile_graph(workflow).definition_hash == workflow.hash()
+
+
+def test_each_file_is_named_as_its_workflow() -> None:
+    import geomill.workflows
+
+    library = Path(geomill.workflows.__path__[0]) / "library"
+    assert {path.stem for path in library.glob("*.yaml")} == {w.workflow_id for w in BUILT_IN.all()}
+
+
+def test_a_folder_adds_and_overrides(tmp_path: Path) -> None:
+    first = folder(tmp_path / "one", a=text(), b=text(head="workflow_id: hello_world\nname: Mine"))
+    (first / "notes.txt").write_text("not a workflow")
+    (first / "c.yml").write_text(text(head="workflow_id: c\nname: C"))
+    second = folder(tmp_path / "two", a=text(head="workflow_id: sample\nname: Later"))
+    found = load(first, second)
+    assert len(found) == len(BUILT_IN) + 2
+    assert found.get("hello_world").name == "Mine"
+    assert found.get("sample").name == "Later"
+    assert "c" in found
+    ids = [workflow.workflow_id for workflow in found.all()]
+    assert ids == sorted(ids)
+
+
+def test_an_unknown_workflow() -> None:
+    with pytest.raises(NotFoundError, match="there is no workflow 'helo_world'; did you mean 'hello_world'"):
+        BUILT_IN.get("helo_world")
+
+
+def test_a_folder_that_does_not_exist(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="none does not exist"):
+        load(tmp_path / "none")
+
+
+def test_the_same_id_twice_in_a_folder(tmp_path: Path) -> None:
+    place = folder(tmp_path / "one", a=text(), b=text())
+    with pytest.raises(WorkflowError) as caught:
+        load(place)
+    (problem,) = caught.value.problems
+    assert (
+        str(problem)
+        == f"{place / 'b.yaml'}:1: workflow_id: the workflow 'sample' is also in a.yaml (give each its own id)"
+    )
+
+
+def test_the_problems_of_all_files_are_told_together(tmp_path: Path) -> None:
+    one = folder(tmp_path / "one", a="a: [", b=text())
+    two = folder(tmp_path / "two", c=text().replace("echo", "ecko"), d="")
+    with pytest.raises(WorkflowError, match="3 workflow files are not valid") as caught:
+        load(one, two)
+    assert [Path(problem.file).name for problem in caught.value.problems] == ["a.yaml", "c.yaml", "d.yaml"]
