@@ -1,0 +1,177 @@
+"""What the decisions of one round write, for many jobs, as a handful of array statements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from geomill.domain.decision import Cancel, Decision, Dispatch, FanOutChange
+from geomill.domain.ids import SINGLE, task_id
+from geomill.domain.jsonvalue import to_json
+from geomill.domain.run import ItemRun, NodeRun
+from geomill.domain.states import JOB_MACHINE
+from geomill.engine.history import events
+from geomill.engine.owned import OwnedJob
+from geomill.queues import postgres as queue
+from geomill.queues.postgres import Outgoing
+from geomill.store import events as event_store
+from geomill.store import jobs, nodes
+from geomill.store.events import EventWrite
+from geomill.store.inbox import Arrival
+from geomill.store.jobs import JobWrite
+from geomill.store.nodes import NodeWrite
+from geomill.store.pool import Connection
+
+Place = tuple[str, int]
+
+
+@dataclass
+class Batch:
+    inserts: list[NodeWrite] = field(default_factory=list)
+    updates: list[NodeWrite] = field(default_factory=list)
+    messages: list[Outgoing] = field(default_factory=list)
+    withdrawals: list[tuple[str, str]] = field(default_factory=list)
+    events: list[EventWrite] = field(default_factory=list)
+    jobs: list[JobWrite] = field(default_factory=list)
+
+    def add_new(self, job: OwnedJob, decision: Decision) -> None:
+        """A job's first decision: its nodes do not exist yet, and its row is written by whoever creates it."""
+        dispatches = _by_place(decision)
+        for node_id, before in job.run.nodes.items():
+            after = decision.nodes.get(node_id, before)
+            self.inserts.append(_node_write(job.job_id, node_id, after, dispatches.get((node_id, SINGLE))))
+        self._add_common(job, decision, dispatches, {})
+
+    def add(self, job: OwnedJob, decision: Decision, arrivals: Mapping[Place, Arrival]) -> None:
+        dispatches = _by_place(decision)
+        for node_id, after in decision.nodes.items():
+            if _differs(job.run.nodes[node_id], after):
+                place = (node_id, SINGLE)
+                write = _node_write(job.job_id, node_id, after, dispatches.get(place), arrivals.get(place))
+                self.updates.append(write)
+        if decision.status is not job.run.status:
+            self.jobs.append(job_write(job.job_id, decision))
+        self._add_common(job, decision, dispatches, arrivals)
+
+    def _add_common(
+        self,
+        job: OwnedJob,
+        decision: Decision,
+        dispatches: Mapping[Place, Dispatch],
+        arrivals: Mapping[Place, Arrival],
+    ) -> None:
+        for node_id, change in decision.fan_outs.items():
+            self._add_items(job, node_id, change, dispatches, arrivals)
+        self.messages += [_message(job, dispatch) for dispatch in decision.dispatches]
+        self.withdrawals += [_withdrawal(job, cancel) for cancel in decision.cancels]
+        self.events += events(job.job_id, job.run.status, decision)
+
+    def _add_items(
+        self,
+        job: OwnedJob,
+        node_id: str,
+        change: FanOutChange,
+        dispatches: Mapping[Place, Dispatch],
+        arrivals: Mapping[Place, Arrival],
+    ) -> None:
+        known = job.run.fan_outs[node_id].next_index if node_id in job.run.fan_outs else 0
+        for index, item in change.changed.items():
+            place = (node_id, index)
+            write = _item_write(job.job_id, place, item, dispatches.get(place), arrivals.get(place))
+            (self.updates if index < known else self.inserts).append(write)
+
+    async def write(self, conn: Connection) -> None:
+        """In one pipeline: the statements travel together."""
+        async with conn.pipeline():
+            await nodes.insert(conn, self.inserts)
+            await nodes.update(conn, self.updates)
+            await queue.send(conn, self.messages)
+            await queue.withdraw(conn, self.withdrawals)
+            await event_store.insert(conn, self.events)
+            await jobs.update(conn, self.jobs)
+
+    @property
+    def queues(self) -> set[str]:
+        return {message.queue_name for message in self.messages}
+
+
+def _by_place(decision: Decision) -> dict[Place, Dispatch]:
+    return {(dispatch.node_id, dispatch.item_index): dispatch for dispatch in decision.dispatches}
+
+
+def _withdrawal(job: OwnedJob, cancel: Cancel) -> tuple[str, str]:
+    execution = job.run.graph.nodes[cancel.node_id].execution
+    assert execution is not None
+    return execution.queue, task_id(job.job_id, cancel.node_id, cancel.item_index, cancel.attempt)
+
+
+def _differs(before: NodeRun, after: NodeRun) -> bool:
+    """Whether the row changes: counting down alone is not stored, it follows from the other rows."""
+    return (before.status, before.attempt, before.failures) != (after.status, after.attempt, after.failures)
+
+
+def _node_write(
+    job_id: str, node_id: str, run: NodeRun, dispatch: Dispatch | None, arrival: Arrival | None = None
+) -> NodeWrite:
+    return NodeWrite(
+        job_id=job_id,
+        node_id=node_id,
+        item_index=SINGLE,
+        status=run.status,
+        task_id=task_id(job_id, node_id, SINGLE, run.attempt) if run.attempt else None,
+        attempt=run.attempt,
+        retry_count=run.failures,
+        output=None if run.output is None else to_json(run.output),
+        error=run.error or None,
+        not_before=dispatch.not_before if dispatch else None,
+        worker_id=arrival.worker_id if arrival else None,
+        started_at=arrival.started_at if arrival else None,
+    )
+
+
+def _item_write(
+    job_id: str, place: Place, item: ItemRun, dispatch: Dispatch | None, arrival: Arrival | None
+) -> NodeWrite:
+    node_id, index = place
+    return NodeWrite(
+        job_id=job_id,
+        node_id=node_id,
+        item_index=index,
+        status=item.status,
+        task_id=task_id(job_id, node_id, index, item.attempt),
+        attempt=item.attempt,
+        retry_count=item.failures,
+        error=item.error or None,
+        not_before=dispatch.not_before if dispatch else None,
+        worker_id=arrival.worker_id if arrival else None,
+        started_at=arrival.started_at if arrival else None,
+    )
+
+
+def _message(job: OwnedJob, dispatch: Dispatch) -> Outgoing:
+    """The body is a `TaskMessage`."""
+    identity = task_id(job.job_id, dispatch.node_id, dispatch.item_index, dispatch.attempt)
+    body: dict[str, Any] = {
+        "task_id": identity,
+        "job_id": job.job_id,
+        "node_id": dispatch.node_id,
+        "item_index": dispatch.item_index,
+        "handler": dispatch.execution.handler,
+        "params": dispatch.params,
+        "timeout_seconds": dispatch.execution.timeout_seconds,
+        "retry_count": dispatch.retry_count,
+        "attempt": dispatch.attempt,
+    }
+    return Outgoing(dispatch.execution.queue, identity, to_json(body), job.priority, dispatch.not_before)
+
+
+def job_write(job_id: str, decision: Decision) -> JobWrite:
+    ended = decision.status in JOB_MACHINE.terminal
+    return JobWrite(
+        job_id,
+        decision.status,
+        to_json(decision.result) if ended and decision.result is not None else None,
+        decision.error or None,
+        decision.failed_node or None,
+    )

@@ -1,0 +1,1 @@
+"""Duties beside the main loop. One duty, one file."""

@@ -1,0 +1,60 @@
+"""A job in the memory of the orchestrator that owns it, and how it gets there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from geomill.domain.graph import Graph, compile_graph
+from geomill.domain.job import Job
+from geomill.domain.run import RunState
+from geomill.domain.workflow import Workflow
+from geomill.store import definitions, nodes
+from geomill.store.pool import Connection
+
+
+@dataclass(slots=True)
+class OwnedJob:
+    run: RunState
+    epoch: int
+    priority: int = 0
+
+    @property
+    def job_id(self) -> str:
+        return self.run.job_id
+
+
+class Graphs:
+    """Compiled definitions by hash: jobs of one definition share one graph."""
+
+    def __init__(self, size: int = 256) -> None:
+        self._compile = lru_cache(maxsize=size)(_compile)
+
+    def of(self, workflow: Workflow, definition_hash: str) -> Graph:
+        return self._compile(_Pinned(definition_hash, workflow))
+
+
+@dataclass(frozen=True, eq=False)
+class _Pinned:
+    definition_hash: str
+    workflow: Workflow
+
+    def __hash__(self) -> int:
+        return hash(self.definition_hash)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Pinned) and other.definition_hash == self.definition_hash
+
+
+def _compile(pinned: _Pinned) -> Graph:
+    return compile_graph(pinned.workflow)
+
+
+async def load(conn: Connection, job: Job, graphs: Graphs) -> OwnedJob:
+    """Rebuild a job from the database alone."""
+    assert job.definition_hash is not None
+    workflow = await definitions.get(conn, job.definition_hash)
+    graph = graphs.of(workflow, job.definition_hash)
+    rows = await nodes.of_job(conn, job.job_id)
+    run = RunState.restore(graph, job.job_id, job.input_params, job.status, rows)
+    return OwnedJob(run, job.owner_epoch, job.priority)

@@ -1,0 +1,1 @@
+"""Messages between gateway, orchestrators and workers."""

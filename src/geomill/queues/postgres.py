@@ -1,0 +1,129 @@
+"""The queue on PostgreSQL: a send is part of the sender's transaction, a lease is a row's state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from geomill.domain.ids import canonical_json
+from geomill.sql import queries
+from geomill.store.pool import Connection
+
+LEASE_SECONDS = 60.0
+"""Renewed at a third of it; the safety net behind the liveness of the process that holds it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    queue_name: str
+    message_id: str
+    body: str
+    priority: int = 0
+    visible_at: datetime | None = None
+    expires_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """Taken and completed: the receiver's transaction stands for both."""
+
+    message_id: str
+    body: Any
+    priority: int
+    delivery_count: int
+    enqueued_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """Leased. `lease_token` proves it."""
+
+    sequence: int
+    queue_name: str
+    message_id: str
+    body: Any
+    lease_token: int
+    delivery_count: int
+    started_at: datetime
+    checkpoint_phase: str | None = None
+    checkpoint_data: dict[str, Any] | None = None
+
+
+async def send(conn: Connection, messages: Sequence[Outgoing]) -> None:
+    if messages:
+        await conn.execute(
+            queries("queue").send,
+            {
+                "queue_names": [message.queue_name for message in messages],
+                "message_ids": [message.message_id for message in messages],
+                "bodies": [message.body for message in messages],
+                "priorities": [message.priority for message in messages],
+                "visible_at": [message.visible_at for message in messages],
+                "expires_at": [message.expires_at for message in messages],
+            },
+        )
+
+
+async def take(conn: Connection, queue_name: str, limit: int) -> list[Received]:
+    cursor = await conn.execute(queries("queue").take, {"queue_name": queue_name, "limit": limit})
+    return [Received(**row) for row in await cursor.fetchall()]
+
+
+async def lease(conn: Connection, queue_names: Sequence[str], limit: int, leased_by: str) -> list[Delivery]:
+    cursor = await conn.execute(
+        queries("queue").lease,
+        {"queue_names": list(queue_names), "limit": limit, "leased_by": leased_by, "lease_seconds": LEASE_SECONDS},
+    )
+    return [Delivery(**row) for row in await cursor.fetchall()]
+
+
+async def renew(conn: Connection, held: Sequence[Delivery]) -> set[int]:
+    """The sequences that are still ours."""
+    cursor = await conn.execute(
+        queries("queue").renew,
+        {
+            "sequences": [delivery.sequence for delivery in held],
+            "tokens": [delivery.lease_token for delivery in held],
+            "lease_seconds": LEASE_SECONDS,
+        },
+    )
+    return {row["sequence"] for row in await cursor.fetchall()}
+
+
+async def report_progress(conn: Connection, reports: Sequence[tuple[int, int, float, str]]) -> None:
+    """(sequence, lease token, fraction, message) of running tasks."""
+    if reports:
+        sequences, tokens, progress, messages = (list(column) for column in zip(*reports, strict=True))
+        parameters = {"sequences": sequences, "tokens": tokens, "progress": progress, "messages": messages}
+        await conn.execute(queries("queue").report_progress, parameters)
+
+
+async def withdraw(conn: Connection, messages: Sequence[tuple[str, str]]) -> None:
+    """Delete messages by (queue, id): their attempts are no longer wanted."""
+    if messages:
+        parameters = {"queue_names": [queue for queue, _ in messages], "message_ids": [one for _, one in messages]}
+        await conn.execute(queries("queue").withdraw, parameters)
+
+
+async def dead_letter(conn: Connection, queue_name: str, message: Received, reason: str, description: str) -> None:
+    await conn.execute(
+        queries("queue").dead_letter,
+        {
+            "queue_name": queue_name,
+            "message_id": message.message_id,
+            "body": canonical_json(message.body),
+            "priority": message.priority,
+            "reason": reason,
+            "description": description,
+            "delivery_count": message.delivery_count,
+            "enqueued_at": message.enqueued_at,
+        },
+    )
+
+
+async def release(conn: Connection, dead: Sequence[str]) -> list[str]:
+    """Give back what dead consumers held, and what was not renewed in time. Returns the queues concerned."""
+    cursor = await conn.execute(queries("queue").release, {"dead": list(dead)})
+    return [row["queue_name"] for row in await cursor.fetchall()]

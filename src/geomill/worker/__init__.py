@@ -1,0 +1,1 @@
+"""Workers: they lease tasks, run handlers and report."""

@@ -1,0 +1,111 @@
+"""Real orchestrators and workers on a real database, inside the test's event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import textwrap
+from dataclasses import dataclass, field
+from typing import Any
+
+from geomill.domain.job import Job
+from geomill.domain.message import TASK_QUEUES, JobQueueMessage
+from geomill.domain.states import JOB_MACHINE
+from geomill.engine.orchestrator import Orchestrator, OrchestratorOptions
+from geomill.engine.submit import submit
+from geomill.sdk.registry import Registry, load_handlers
+from geomill.store import events, jobs, nodes
+from geomill.store.pool import Pool
+from geomill.worker.loop import Worker, WorkerOptions
+from geomill.workflows.catalogue import WorkflowCatalogue
+from geomill.workflows.loader import load_text
+
+PATIENCE = 20.0
+
+
+def catalogue_of(registry: Registry, *texts: str) -> WorkflowCatalogue:
+    loaded = [
+        load_text(textwrap.dedent(text), file="test.yaml", handlers=registry.info, queues=TASK_QUEUES) for text in texts
+    ]
+    return WorkflowCatalogue(loaded)
+
+
+@dataclass
+class Platform:
+    url: str
+    pool: Pool
+    catalogue: WorkflowCatalogue
+    registry: Registry = field(default_factory=load_handlers)
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+    running: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    crashed: set[str] = field(default_factory=set)
+
+    def orchestrator(self, **options: Any) -> Orchestrator:
+        return self._start(Orchestrator(self.url, self.pool, self.catalogue, OrchestratorOptions(**options)))
+
+    def worker(self, **options: Any) -> Worker:
+        options = {"queues": TASK_QUEUES, **options}
+        return self._start(Worker(self.url, self.pool, self.registry, WorkerOptions(**options)))
+
+    def _start(self, role: Any) -> Any:
+        leave = role._leave
+
+        async def leave_unless_crashed() -> None:
+            if role.instance_id not in self.crashed:
+                await leave()
+
+        role._leave = leave_unless_crashed
+        self.running[role.instance_id] = asyncio.create_task(role.run(self.stop))
+        return role
+
+    async def crash(self, role: Any) -> None:
+        """As `kill -9` would: nothing is handed over, the sessions end."""
+        self.crashed.add(role.instance_id)
+        task = self.running.pop(role.instance_id)
+        task.cancel()
+        for slot in list(getattr(role, "_slots", {}).values()):
+            slot.task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await role._signals.stop()
+
+    async def submit(self, workflow_id: str, inputs: dict[str, Any] | None = None, **fields: Any) -> str:
+        message = JobQueueMessage(workflow_id=workflow_id, input_params=inputs or {}, **fields)
+        async with self.pool.connection() as conn:
+            await submit(conn, self.catalogue, "dag-jobs", message)
+        return message.job_id
+
+    async def ended(self, job_id: str) -> Job:
+        return await self.until(job_id, lambda job: job is not None and job.status in JOB_MACHINE.terminal)
+
+    async def until(self, job_id: str, true: Any) -> Job:
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                for task in self.running.values():
+                    if task.done():
+                        task.result()
+                async with self.pool.connection() as conn:
+                    job = await jobs.find(conn, job_id)
+                if true(job):
+                    return job
+                await asyncio.sleep(0.01)
+
+    async def run(self, workflow_id: str, inputs: dict[str, Any] | None = None, **fields: Any) -> Job:
+        return await self.ended(await self.submit(workflow_id, inputs, **fields))
+
+    async def statuses(self, job_id: str) -> dict[str, str]:
+        async with self.pool.connection() as conn:
+            rows = await nodes.of_job(conn, job_id)
+        return {
+            row.node_id if row.item_index < 0 else f"{row.node_id}[{row.item_index}]": row.status.value for row in rows
+        }
+
+    async def history(self, job_id: str) -> list[str]:
+        async with self.pool.connection() as conn:
+            return [event.event_type.value for event in await events.of_job(conn, job_id)]
+
+    async def rows(self, query: str) -> list[dict[str, Any]]:
+        async with self.pool.connection() as conn:
+            return await (await conn.execute(query)).fetchall()
+
+    async def shutdown(self) -> None:
+        self.stop.set()
+        await asyncio.gather(*self.running.values())
