@@ -1,0 +1,82 @@
+"""What commands need from outside: settings, the database, workflows and handlers."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+
+from geomill.embedded import Cluster
+from geomill.errors import ConflictError
+from geomill.sdk.registry import Registry, load_handlers
+from geomill.settings import Settings
+from geomill.store.connection import connect
+from geomill.store.fitness import check_fitness
+from geomill.store.migrate import migrate, plan
+from geomill.workflows.catalogue import WorkflowCatalogue
+
+data_option: ContextVar[Path | None] = ContextVar("data_option", default=None)
+workflows_option: ContextVar[tuple[Path, ...]] = ContextVar("workflows_option", default=())
+
+
+def settings() -> Settings:
+    """The environment, with the options of the command line in front."""
+    return Settings(os.environ, data=data_option.get(), workflows=workflows_option.get())
+
+
+@contextmanager
+def database_url() -> Iterator[str]:
+    """The URL of the server to use. A private cluster is started for as long as somebody uses it."""
+    found = settings().database
+    if found.database_url:
+        yield found.database_url
+        return
+    cluster = Cluster(found.data)
+    started = cluster.start()
+    try:
+        yield cluster.url()
+    finally:
+        if started and asyncio.run(_alone(cluster.url())):
+            cluster.stop()
+
+
+@contextmanager
+def ready_database() -> Iterator[str]:
+    """As `database_url`, with our schema in it: a private database is migrated, a server of others is not."""
+    private = settings().database.database_url is None
+    with database_url() as url:
+        asyncio.run(_make_ready(url, private=private))
+        yield url
+
+
+async def _make_ready(url: str, *, private: bool) -> None:
+    async with await connect(url) as conn:
+        await check_fitness(conn)
+        if not (await plan(conn)).steps:
+            return  # a newer release may have added more: that does not disturb this one
+        if private:
+            await migrate(conn)
+        else:
+            raise ConflictError("the database does not have geomill's schema", remedy="run 'geomill db migrate'")
+
+
+async def _alone(url: str) -> bool:
+    """Whether nobody else is connected to the private server."""
+    async with await connect(url) as conn:
+        query = (
+            "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+        )
+        row = await (await conn.execute(query)).fetchone()
+        return row is not None and row[0] == 0
+
+
+def handlers() -> Registry:
+    return load_handlers(settings().workflow.handlers)
+
+
+def catalogue(registry: Registry) -> WorkflowCatalogue:
+    found = settings()
+    return WorkflowCatalogue.load(found.workflow.workflows, handlers=registry.info, queues=found.queue.task_queues)

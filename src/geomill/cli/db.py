@@ -1,0 +1,130 @@
+"""`geomill db`: the schema and its migration."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+import typer
+
+from geomill.store.connection import connect
+from geomill.store.ddl import schema_text
+from geomill.store.diff import Change
+from geomill.store.migrate import Plan, Report, Status
+from geomill.store.migrate import migrate as migrate_database
+from geomill.store.migrate import plan as plan_database
+from geomill.store.migrate import status as database_status
+
+app = typer.Typer(no_args_is_help=True, help="The database schema and its migration.")
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.command()
+def ddl() -> None:
+    """Print the schema as SQL; needs no database."""
+    typer.echo(schema_text(), nl=False)
+
+
+@app.command()
+def migrate(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and change nothing.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Bring the database to the schema; refuse what would lose data."""
+    from geomill.cli.context import database_url
+
+    with database_url() as url:
+        if dry_run:
+            found = asyncio.run(plan_url(url))
+            typer.echo(_dump(plan_json(found)) if as_json else plan_lines(found))
+        else:
+            report = asyncio.run(migrate_url(url))
+            typer.echo(_dump(report_json(report)) if as_json else report_lines(report))
+
+
+@app.command()
+def status(as_json: Json = False) -> None:
+    """Say whether the database is up to date, and what it runs on."""
+    from geomill.cli.context import database_url
+
+    with database_url() as url:
+        found = asyncio.run(status_url(url))
+    typer.echo(_dump(status_json(found)) if as_json else status_lines(found))
+
+
+@app.command()
+def stop() -> None:
+    """Stop the private server, should a killed command have left it running."""
+    from geomill.cli.context import settings
+    from geomill.embedded import Cluster
+
+    stopped = Cluster(settings().database.data).stop()
+    typer.echo("stopped" if stopped else "it was not running")
+
+
+async def plan_url(url: str) -> Plan:
+    async with await connect(url) as conn:
+        return await plan_database(conn)
+
+
+async def migrate_url(url: str) -> Report:
+    async with await connect(url) as conn:
+        return await migrate_database(conn)
+
+
+async def status_url(url: str) -> Status:
+    async with await connect(url) as conn:
+        return await database_status(conn)
+
+
+def plan_json(plan: Plan) -> dict[str, Any]:
+    return {
+        "up_to_date": not plan.changes,
+        "pending": _changes_json(plan.steps),
+        "destructive": _changes_json(plan.destructive),
+    }
+
+
+def report_json(report: Report) -> dict[str, Any]:
+    return {"changed": bool(report.done), "done": _changes_json(report.done)}
+
+
+def status_json(status: Status) -> dict[str, Any]:
+    return {
+        **plan_json(status.plan),
+        "server_version": status.fitness.server_version,
+        "postgis_version": status.fitness.postgis_installed,
+    }
+
+
+def plan_lines(plan: Plan) -> str:
+    pending = [f"would {change.summary}" for change in plan.steps]
+    refused = [_refused(change) for change in plan.destructive]
+    return "\n".join([*pending, *refused]) or "up to date: nothing to do"
+
+
+def report_lines(report: Report) -> str:
+    return "\n".join(f"done: {change.summary}" for change in report.done) or "up to date: nothing was done"
+
+
+def status_lines(status: Status) -> str:
+    postgis = status.fitness.postgis_installed or f"not installed ({status.fitness.postgis_available} is available)"
+    versions = f"PostgreSQL {status.fitness.server_version}, PostGIS {postgis}"
+    state = "up to date" if status.up_to_date else plan_lines(status.plan)
+    return f"{versions}\n{state}"
+
+
+def _refused(change: Change) -> str:
+    statements = "\n".join(f"    {statement};" for statement in change.statements)
+    return f"would refuse to {change.summary}\n{statements}"
+
+
+def _changes_json(changes: Iterable[Change]) -> list[dict[str, Any]]:
+    return [{"summary": change.summary, "statements": list(change.statements)} for change in changes]
+
+
+def _dump(value: dict[str, Any]) -> str:
+    return json.dumps(value, indent=2)

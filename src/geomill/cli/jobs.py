@@ -1,0 +1,208 @@
+"""`geomill jobs`: submit, look, wait."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Column, Table
+
+from geomill.cli import context
+from geomill.cli.local import local_roles, missing_roles
+from geomill.cli.watching import watch
+from geomill.domain.inputs import parse_input_text, validate_inputs
+from geomill.domain.job import Job
+from geomill.domain.message import JobQueueMessage
+from geomill.domain.states import JobStatus
+from geomill.domain.workflow import Workflow
+from geomill.engine.submit import submit as submit_job
+from geomill.errors import InputsError, nearest
+from geomill.settings import Settings
+from geomill.store import events as event_store
+from geomill.store import jobs as job_store
+from geomill.store import progress as progress_store
+from geomill.store.pool import open_pool
+
+app = typer.Typer(no_args_is_help=True, help="Submit jobs and see what became of them.")
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.command()
+def submit(
+    workflow_id: Annotated[str, typer.Argument(metavar="WORKFLOW")],
+    inputs: Annotated[list[str] | None, typer.Option("--input", "-i", metavar="NAME=VALUE", help="One input.")] = None,
+    inputs_file: Annotated[Path | None, typer.Option("--inputs", metavar="FILE", help="JSON file of inputs.")] = None,
+    priority: Annotated[int, typer.Option(min=0, max=10, help="Higher is sooner.")] = 0,
+    idempotency_key: Annotated[str | None, typer.Option(help="Submitting it again gives the same job.")] = None,
+    correlation_id: Annotated[str | None, typer.Option(help="An id of yours, to find the job by.")] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Show progress and the result.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Submit a job. With --wait, an orchestrator and a worker run in this process if none run elsewhere."""
+    registry = context.handlers()
+    catalogue = context.catalogue(registry)
+    workflow = catalogue.get(workflow_id)
+    message = JobQueueMessage(
+        workflow_id=workflow_id,
+        input_params={**_inputs_from_file(inputs_file), **_inputs_from_options(workflow, inputs or [])},
+        priority=priority,
+        idempotency_key=idempotency_key,
+        correlation_id=correlation_id,
+    )
+    validate_inputs(workflow, message.input_params)  # before a database is started or made
+    settings = context.settings()
+
+    async def work(url: str) -> Job | None:
+        async with open_pool(url, size=6) as pool:
+            async with pool.connection() as conn:
+                await submit_job(conn, catalogue, settings.queue.job_queue_name, message)
+            if not wait:
+                _print_queued(message, nobody=bool(await missing_roles(pool)), as_json=as_json)
+                return None
+            async with local_roles(url, pool, settings.queue, catalogue, registry):
+                return await watch(pool, workflow, message, quiet=as_json)
+
+    with context.ready_database() as url:
+        job = asyncio.run(work(url))
+    if job:
+        _print_outcome(job, as_json=as_json)
+
+
+@app.command("list")
+def list_jobs(
+    status: Annotated[JobStatus | None, typer.Option(help="Only jobs in this state.")] = None,
+    workflow_id: Annotated[str | None, typer.Option("--workflow", help="Only jobs of this workflow.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000)] = 20,
+    as_json: Json = False,
+) -> None:
+    """The latest jobs."""
+
+    async def work(url: str) -> list[Job]:
+        async with open_pool(url, size=1) as pool, pool.connection() as conn:
+            return await job_store.recent(conn, limit=limit, status=status, workflow_id=workflow_id)
+
+    with context.ready_database() as url:
+        found = asyncio.run(work(url))
+    if as_json:
+        typer.echo(json.dumps([job.model_dump(mode="json") for job in found], indent=2))
+    elif found:
+        Console().print(_table(found))
+    else:
+        typer.echo("no jobs yet; submit one with 'geomill jobs submit hello_world --wait'")
+
+
+@app.command()
+def show(
+    job_id: Annotated[str, typer.Argument(metavar="JOB")],
+    events: Annotated[bool, typer.Option("--events", help="Show the history too.")] = False,
+    as_json: Json = False,
+) -> None:
+    """One job with its nodes."""
+    settings = context.settings()
+
+    async def work(url: str) -> dict[str, Any]:
+        async with open_pool(url, size=1) as pool, pool.connection() as conn:
+            return await _describe(conn, settings, job_id, with_events=events)
+
+    with context.ready_database() as url:
+        found = asyncio.run(work(url))
+    typer.echo(json.dumps(found, indent=2) if as_json else _readable(found))
+
+
+async def _describe(conn: Any, settings: Settings, job_id: str, *, with_events: bool) -> dict[str, Any]:
+    found = await progress_store.find(conn, job_id)
+    if found is None:
+        waiting = await job_store.waiting(conn, settings.queue.job_queue_name, job_id)
+        if waiting is None:
+            await job_store.get(conn, job_id)  # raises, with the remedy
+        return {"job_id": job_id, "status": "queued", "workflow_id": waiting.workflow_id if waiting else None}
+    described = found.job.model_dump(mode="json") | {"nodes": [_node_json(node) for node in found.nodes]}
+    if with_events:
+        described["events"] = [one.model_dump(mode="json") for one in await event_store.of_job(conn, job_id)]
+    return described
+
+
+def _node_json(node: progress_store.NodeProgress) -> dict[str, Any]:
+    return {
+        "node_id": node.node_id,
+        "status": node.status.value,
+        "attempt": node.attempt,
+        "error": node.error,
+        "output": node.output,
+        "items": {"total": node.items_total, "completed": node.items_completed, "failed": node.items_failed},
+    }
+
+
+def _readable(found: dict[str, Any]) -> str:
+    lines = [f"{found['job_id']}  {found['workflow_id']}  {found['status']}"]
+    if found.get("error_message"):
+        lines.append(f"  error: {found['error_message']}")
+    for node in found.get("nodes", []):
+        items = f"  {node['items']['completed']} of {node['items']['total']} items" if node["items"]["total"] else ""
+        lines.append(
+            f"  {node['status']:<11} {node['node_id']}{items}" + (f"  {node['error']}" if node["error"] else "")
+        )
+    lines += [f"  {e['created_at']}  {e['event_type']}  {e['node_id'] or ''}" for e in found.get("events", [])]
+    if found.get("result_data") is not None:
+        lines.append("  result: " + json.dumps(found["result_data"], ensure_ascii=False))
+    return "\n".join(lines)
+
+
+def _inputs_from_file(path: Path | None) -> dict[str, Any]:
+    if path is None:
+        return {}
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputsError(
+            f"--inputs {path} cannot be read: {error}", remedy="give a file with one JSON object"
+        ) from error
+    if not isinstance(found, dict):
+        raise InputsError(f"--inputs {path} holds {type(found).__name__}, not an object of inputs")
+    return found
+
+
+def _inputs_from_options(workflow: Workflow, options: list[str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for option in options:
+        name, equals, text = option.partition("=")
+        if not equals:
+            raise InputsError(f"--input {option!r} has no '='", remedy="write --input NAME=VALUE")
+        definition = workflow.inputs.get(name)
+        if definition is None:
+            raise InputsError(f"{workflow.workflow_id} has no input '{name}'", remedy=nearest(name, workflow.inputs))
+        found[name] = parse_input_text(definition, text, name=f"the input '{name}'")
+    return found
+
+
+def _print_queued(message: JobQueueMessage, *, nobody: bool, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps({"job_id": message.job_id, "status": "queued"}))
+        return
+    typer.echo(f"queued {message.job_id}")
+    if nobody:
+        typer.echo("no orchestrator or no worker is running: it waits; submit with --wait to run it here", err=True)
+
+
+def _print_outcome(job: Job, *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(job.outcome(), indent=2, ensure_ascii=False))
+    elif job.status is JobStatus.COMPLETED:
+        typer.echo(json.dumps(job.result_data, indent=2, ensure_ascii=False))
+    else:
+        typer.echo(f"error: the job ended as {job.status.value}: {job.error_message}", err=True)
+    if job.status is not JobStatus.COMPLETED:
+        raise typer.Exit(1)
+
+
+def _table(found: list[Job]) -> Table:
+    table = Table(Column("job", no_wrap=True), "workflow", "status", "created", "took", box=None)
+    for job in found:
+        took = f"{(job.completed_at - job.created_at).total_seconds():.2f} s" if job.completed_at else ""
+        table.add_row(job.job_id, job.workflow_id, job.status.value, f"{job.created_at:%Y-%m-%d %H:%M:%S}", took)
+    return table

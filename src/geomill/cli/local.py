@@ -1,0 +1,43 @@
+"""An orchestrator and a worker inside this process, for a machine on which none are running."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from geomill.domain.instance import InstanceRole
+from geomill.engine.orchestrator import Orchestrator, OrchestratorOptions
+from geomill.sdk.registry import Registry
+from geomill.settings import QueueSettings
+from geomill.store import instances
+from geomill.store.pool import Pool
+from geomill.worker.loop import Worker, WorkerOptions
+from geomill.workflows.catalogue import WorkflowCatalogue
+
+
+async def missing_roles(pool: Pool) -> set[InstanceRole]:
+    async with pool.connection() as conn:
+        dead = {instance.instance_id for instance in await instances.dead(conn)}
+        alive = {one.role for one in await instances.everyone(conn) if one.instance_id not in dead}
+    return set(InstanceRole) - alive
+
+
+@asynccontextmanager
+async def local_roles(
+    url: str, pool: Pool, queues: QueueSettings, catalogue: WorkflowCatalogue, registry: Registry
+) -> AsyncIterator[None]:
+    """Run whichever role is missing while the block runs."""
+    missing = await missing_roles(pool)
+    stop = asyncio.Event()
+    roles: list[Orchestrator | Worker] = []
+    if InstanceRole.ORCHESTRATOR in missing:
+        roles.append(Orchestrator(url, pool, catalogue, OrchestratorOptions(job_queue=queues.job_queue_name)))
+    if InstanceRole.WORKER in missing:
+        roles.append(Worker(url, pool, registry, WorkerOptions(queues=queues.task_queues)))
+    tasks = [asyncio.create_task(role.run(stop)) for role in roles]
+    try:
+        yield
+    finally:
+        stop.set()
+        await asyncio.gather(*tasks)

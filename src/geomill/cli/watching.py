@@ -1,0 +1,106 @@
+"""Follows a job on the terminal: a live table where there is one, a line per change where there is none."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+
+import typer
+from rich.console import Console
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+
+from geomill.domain.job import Job
+from geomill.domain.message import JobQueueMessage
+from geomill.domain.states import JOB_MACHINE, NodeStatus
+from geomill.domain.workflow import Workflow
+from geomill.store import jobs as job_store
+from geomill.store import progress as progress_store
+from geomill.store.pool import Pool
+from geomill.store.progress import JobProgress, NodeProgress
+
+FASTEST, SLOWEST = 0.05, 0.5
+MOST_ROWS = 30
+_MARKS = {
+    NodeStatus.PENDING: ("·", "dim"),
+    NodeStatus.READY: ("·", "dim"),
+    NodeStatus.DISPATCHED: ("○", "yellow"),
+    NodeStatus.RUNNING: ("●", "cyan"),
+    NodeStatus.COMPLETED: ("✓", "green"),
+    NodeStatus.FAILED: ("✗", "red"),
+    NodeStatus.SKIPPED: ("-", "dim"),
+    NodeStatus.CANCELLED: ("-", "yellow"),
+}
+
+
+async def watch(pool: Pool, workflow: Workflow, message: JobQueueMessage, *, quiet: bool) -> Job:
+    """Until the job has ended. A duplicate submission follows the job that was there first."""
+    console = Console(stderr=True)
+    order = {node_id: place for place, node_id in enumerate(workflow.nodes)}
+    if quiet or not console.is_terminal:
+        return await _watch_lines(pool, message, order, quiet=quiet)
+    with Live(console=console, refresh_per_second=12, transient=False) as live:
+        async for found in _changes(pool, message):
+            live.update(_table(workflow, found, order))
+    return found.job
+
+
+async def _watch_lines(pool: Pool, message: JobQueueMessage, order: dict[str, int], *, quiet: bool) -> Job:
+    seen: dict[str, NodeStatus] = {}
+    async for found in _changes(pool, message):
+        for node in _sorted(found.nodes, order):
+            if not quiet and seen.get(node.node_id) is not node.status and node.status is not NodeStatus.PENDING:
+                typer.echo(_line(node), err=True)
+            seen[node.node_id] = node.status
+    return found.job
+
+
+async def _changes(pool: Pool, message: JobQueueMessage) -> AsyncIterator[JobProgress]:
+    """The job's progress again and again; the last one has ended."""
+    pause = FASTEST
+    while True:
+        async with pool.connection() as conn:
+            found = await progress_store.find(conn, message.job_id)
+            if found is None and message.idempotency_key:
+                first = await job_store.by_idempotency_key(conn, message.idempotency_key)
+                found = await progress_store.find(conn, first.job_id) if first else None
+        if found:
+            yield found
+            if found.job.status in JOB_MACHINE.terminal:
+                return
+        await asyncio.sleep(pause)
+        pause = min(pause * 1.2, SLOWEST)
+
+
+def _sorted(nodes: Iterable[NodeProgress], order: dict[str, int]) -> list[NodeProgress]:
+    return sorted(nodes, key=lambda node: order.get(node.node_id, len(order)))
+
+
+def _line(node: NodeProgress) -> str:
+    mark, _ = _MARKS[node.status]
+    retries = f" (attempt {node.attempt})" if node.attempt > 1 else ""
+    return f"{mark} {node.node_id} {node.status.value}{retries}" + (f": {node.error}" if node.error else "")
+
+
+def _table(workflow: Workflow, found: JobProgress, order: dict[str, int]) -> Table:
+    title = f"{workflow.name}  {found.job.job_id}  {found.job.status.value}  {found.fraction:.0%}"
+    table = Table(title=title, title_justify="left", box=None, show_header=False)
+    for node in _sorted(found.nodes, order)[:MOST_ROWS]:
+        mark, style = _MARKS[node.status]
+        table.add_row(f"[{style}]{mark}[/]", node.node_id, node.status.value, _bar(node), _detail(node))
+    if len(found.nodes) > MOST_ROWS:
+        table.add_row("", f"… {len(found.nodes) - MOST_ROWS} more")
+    return table
+
+
+def _bar(node: NodeProgress) -> ProgressBar | str:
+    if node.terminal or node.fraction is None:
+        return ""
+    return ProgressBar(total=1.0, completed=node.fraction, width=24)
+
+
+def _detail(node: NodeProgress) -> str:
+    if node.items_total:
+        return f"{node.items_completed} of {node.items_total} items, {node.items_failed} failed"
+    return node.error or node.message

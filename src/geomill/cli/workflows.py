@@ -1,0 +1,180 @@
+"""`geomill workflows`: what there is, what it looks like, and whether a file is right."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from geomill.domain.graph import targets
+from geomill.domain.handler import Handlers
+from geomill.domain.workflow import ConditionalNode, FanOutNode, InputDefinition, Node, TaskNode, Workflow
+from geomill.errors import NotFoundError, Problem, WorkflowError
+from geomill.workflows.catalogue import WorkflowCatalogue, workflow_files
+from geomill.workflows.loader import load_file
+from geomill.workflows.mermaid import to_mermaid
+from geomill.workflows.schema import json_schema
+
+app = typer.Typer(no_args_is_help=True, help="The workflows: list, show and check them.")
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+INVALID = 2
+"""Exit code when a file has problems, that of every wrong input."""
+
+
+@app.command("list")
+def list_workflows(as_json: Json = False) -> None:
+    """List the workflows that can be run."""
+    workflows = _catalogue().all()
+    if as_json:
+        _print_json([_summary(workflow) for workflow in workflows])
+        return
+    rows = [(w.workflow_id, str(w.version), ", ".join(w.inputs), w.name) for w in workflows]
+    _print_table(("WORKFLOW", "VERSION", "INPUTS", "NAME"), rows)
+
+
+@app.command()
+def show(
+    workflow_id: Annotated[str, typer.Argument(metavar="ID", help="The workflow's id.")],
+    mermaid: Annotated[bool, typer.Option("--mermaid", help="Print a Mermaid flowchart.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Show a workflow's inputs, its nodes and what follows each."""
+    workflow = _catalogue().get(workflow_id)
+    if mermaid:
+        typer.echo(to_mermaid(workflow), nl=False)
+    elif as_json:
+        _print_json(workflow.body())
+    else:
+        _print_workflow(workflow)
+
+
+@app.command()
+def validate(
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Workflow files, or folders of them.")],
+    as_json: Json = False,
+) -> None:
+    """Check workflow files and tell everything that is wrong with them."""
+    handlers, queues = _known()
+    results = [(path, _problems(path, handlers, queues)) for path in _files(paths)]
+    if as_json:
+        _print_json([_result(path, problems) for path, problems in results])
+    else:
+        for path, problems in results:
+            for line in problems or (f"{path}: ok",):
+                typer.echo(str(line))
+    if any(problems for _, problems in results):
+        raise typer.Exit(INVALID)
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of workflow files, for editors."""
+    _print_json(json_schema())
+
+
+def _known() -> tuple[Handlers, tuple[str, ...]]:
+    from geomill.cli import context
+
+    return context.handlers().info, context.settings().queue.task_queues
+
+
+def _catalogue() -> WorkflowCatalogue:
+    from geomill.cli import context
+
+    return context.catalogue(context.handlers())
+
+
+def _files(paths: Iterable[Path]) -> Iterator[Path]:
+    for path in paths:
+        if not path.exists():
+            raise NotFoundError(f"there is no file or folder {path}")
+        found = workflow_files(path) if path.is_dir() else [path]
+        if not found:
+            raise NotFoundError(f"the folder {path} has no workflow files", remedy="their names end in .yaml or .yml")
+        yield from found
+
+
+def _problems(path: Path, handlers: Handlers, queues: Iterable[str]) -> tuple[Problem, ...]:
+    try:
+        load_file(path, handlers=handlers, queues=tuple(queues))
+    except WorkflowError as error:
+        return error.problems
+    return ()
+
+
+def _result(path: Path, problems: Iterable[Problem]) -> dict[str, Any]:
+    found = [asdict(problem) for problem in problems]
+    return {"file": str(path), "valid": not found, "problems": found}
+
+
+def _summary(workflow: Workflow) -> dict[str, Any]:
+    return {
+        "workflow_id": workflow.workflow_id,
+        "name": workflow.name,
+        "version": workflow.version,
+        "description": workflow.description,
+        "inputs": {name: d.model_dump(mode="json", exclude_none=True) for name, d in workflow.inputs.items()},
+    }
+
+
+def _print_workflow(workflow: Workflow) -> None:
+    typer.echo(f"{workflow.workflow_id} (version {workflow.version}): {workflow.name}")
+    if workflow.description:
+        typer.echo(workflow.description.strip())
+    typer.echo("")
+    if workflow.inputs:
+        rows = [(name, d.type, _given(d), d.description or "") for name, d in workflow.inputs.items()]
+        _print_table(("INPUT", "TYPE", "GIVEN", "DESCRIPTION"), rows)
+        typer.echo("")
+    nodes = [(name, node.type, _work(node), _next(node)) for name, node in workflow.nodes.items()]
+    _print_table(("NODE", "TYPE", "HANDLER", "NEXT"), nodes)
+
+
+def _given(definition: InputDefinition) -> str:
+    if definition.is_required:
+        return "required"
+    return f"default {json.dumps(definition.default, ensure_ascii=False)}"
+
+
+def _work(node: Node) -> str:
+    match node:
+        case TaskNode():
+            return f"{node.handler} on {node.queue}"
+        case FanOutNode():
+            return f"{node.task.handler} on {node.task.queue}, for each item"
+        case _:
+            return ""
+
+
+def _next(node: Node) -> str:
+    if not isinstance(node, ConditionalNode):
+        return ", ".join(targets(node))
+    return "; ".join(f"{branch.condition or 'otherwise'} → {', '.join(branch.next)}" for branch in node.branches)
+
+
+def _print_table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
+    """A table on a terminal; columns of plain text, each row on its line, elsewhere."""
+    console = Console()
+    if console.is_terminal:
+        table = Table(*head, box=None, pad_edge=False)
+        for row in rows:
+            table.add_row(*(escape(cell) for cell in row))
+        console.print(table)
+        return
+    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
+    for row in (head, *rows):
+        cells = zip(row, widths, strict=True)
+        typer.echo("  ".join(" ".join(cell.split("\n")).ljust(width) for cell, width in cells).rstrip())
+
+
+def _print_json(value: Any) -> None:
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
