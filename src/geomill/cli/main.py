@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from geomill import __version__
-from geomill.cli import context, db, jobs, workflows
+from geomill.cli import context, db, jobs, roles, workflows
 from geomill.errors import DestructiveMigration, GeomillError, InputError
 
 app = typer.Typer(
@@ -23,6 +23,8 @@ app = typer.Typer(
 app.add_typer(db.app, name="db")
 app.add_typer(workflows.app, name="workflows")
 app.add_typer(jobs.app, name="jobs")
+app.command()(roles.orchestrator)
+app.command()(roles.worker)
 
 
 def _print_version(wanted: bool) -> None:

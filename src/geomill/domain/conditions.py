@@ -72,7 +72,7 @@ def _literal(source: str, text: str) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SyntaxWarning)  # 'C:\\data' means what it says
             return _json_words(ast.literal_eval(text))
-    except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
         raise ExpressionError(
             f"in the condition {source!r}, {text!r} is not a value", remedy="put text in quotes and lists in brackets"
         ) from error
@@ -114,7 +114,7 @@ def _contains(source: str, expected: Any) -> Callable[[Any], bool]:
         if isinstance(value, str):
             return isinstance(expected, str) and expected in value
         if isinstance(value, dict):
-            return expected in value
+            return isinstance(expected, str) and expected in value
         if isinstance(value, list):
             return any(_same(item, expected) for item in value)
         raise _unfit(source, value)

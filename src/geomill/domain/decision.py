@@ -15,7 +15,7 @@ from geomill.domain.task import Report
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What is reported of one attempt."""
+    """What is reported of one attempt, or, with an empty node, commanded of the job."""
 
     node_id: str
     attempt: int
@@ -94,6 +94,8 @@ class Decision:
     aggregates: list[Aggregate] = field(default_factory=list)
     stale: list[Outcome] = field(default_factory=list)
     closed: int = 0
+    retries: int = 0
+    paused: bool | None = None
     result: dict[str, Any] | None = None
     error: str = ""
     failed_node: str = ""

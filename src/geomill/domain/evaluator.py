@@ -43,6 +43,7 @@ WINDOW = 5_000
 """Items of a fan-out without `max_parallel` that are under way at once: the first starts before the last is sent."""
 
 _N, _J = NodeStatus, JobStatus
+_COMMANDS = frozenset({Report.CANCEL, Report.PAUSE, Report.RESUME})
 
 
 Answer = Callable[[Aggregate], Outcome]
@@ -77,7 +78,11 @@ class Evaluation:
 
     def feed(self, outcomes: Iterable[Outcome]) -> None:
         for outcome in outcomes:
-            if self._decision.status in JOB_MACHINE.terminal or outcome.node_id not in self._graph.nodes:
+            if self._decision.status in JOB_MACHINE.terminal:
+                self._decision.stale.append(outcome)
+            elif outcome.report in _COMMANDS:
+                self._command(outcome)
+            elif outcome.node_id not in self._graph.nodes:
                 self._decision.stale.append(outcome)
             elif outcome.item_index == SINGLE:
                 self._take_node(outcome)
@@ -85,11 +90,56 @@ class Evaluation:
                 self._take_item(outcome)
             self._settle()
 
-    def resume(self) -> None:
-        """After a take-over: ask again for what a fan_in was waiting for."""
-        for node_id, run in self._run.nodes.items():
-            if run.status is _N.READY and isinstance(self._graph.nodes[node_id].definition, FanInNode):
-                self._ask(node_id)
+    def carry_on(self) -> None:
+        """Set going whatever stands still although nothing holds it: after a take-over, a pause or a retry.
+
+        On a job that is under way it changes nothing. Unlike everything else here it looks at the whole graph.
+        """
+        if self._decision.status in JOB_MACHINE.terminal or self._paused:
+            return
+        for node_id in self._graph.nodes:
+            run = self._node(node_id)
+            if run.status is _N.PENDING and run.waiting == 0:
+                if run.live or node_id == self._graph.start:
+                    self._activate(node_id)
+                else:
+                    self._skip(node_id)
+            elif run.status is _N.READY:
+                self._set_going(self._graph.nodes[node_id])
+            elif run.status is _N.RUNNING and isinstance(self._graph.nodes[node_id].definition, FanOutNode):
+                self._set_items_going(self._graph.nodes[node_id])
+            self._settle()
+
+    def _set_going(self, node: GraphNode) -> None:
+        if isinstance(node.definition, FanInNode):
+            self._ask(node.node_id)
+        elif isinstance(node.definition, TaskNode):
+            self._dispatch_node(node)
+
+    def _set_items_going(self, node: GraphNode) -> None:
+        for index, item in self._items(node.node_id).items():
+            if item.status is _N.PENDING:
+                self._record(node.node_id, index, item.status, (_N.READY,))
+                item = replace(item, status=_N.READY)
+            if item.status is _N.READY:
+                self._change(node.node_id).changed[index] = item
+                if not self._dispatch_item(node, index):
+                    return
+        self._after_item(node)
+
+    def _command(self, command: Outcome) -> None:
+        match command.report:
+            case Report.CANCEL:
+                self.cancel(command.error or "cancelled")
+            case Report.PAUSE:
+                self._decision.paused = True
+            case _:
+                self._decision.paused = False
+                self.carry_on()
+
+    @property
+    def _paused(self) -> bool:
+        return self._run.paused if self._decision.paused is None else self._decision.paused
 
     def cancel(self, reason: str) -> None:
         if self._decision.status not in JOB_MACHINE.terminal:
@@ -154,7 +204,7 @@ class Evaluation:
 
     def _retry_or_fail_node(self, node: GraphNode, run: NodeRun, outcome: Outcome) -> None:
         assert node.execution is not None
-        attempt = _next_attempt(node.execution, run.attempt, run.failures, outcome)
+        attempt = self._next_attempt(node.execution, run.attempt, run.failures, outcome)
         if attempt is None:
             self._fail_node(node.node_id, outcome.error, failures=run.failures + 1)
             return
@@ -167,6 +217,18 @@ class Evaluation:
             failures=attempt.failures,
         )
         self._dispatch_node(node, not_before=self._not_before(node, SINGLE, attempt))
+
+    def _next_attempt(self, execution: Execution, number: int, failures: int, outcome: Outcome) -> _Attempt | None:
+        if outcome.report is Report.ABANDONED:
+            return _Attempt(number + 1, failures, delayed=False)
+        self._decision.retries += 1
+        failures += 1
+        budget = self._graph.workflow.retry_budget
+        if budget is not None and self._run.retries + self._decision.retries > budget:
+            return None
+        if execution.retry.allows(failures=failures, error_code=outcome.error_code, retryable=outcome.retryable):
+            return _Attempt(number + 1, failures, delayed=True)
+        return None
 
     def _not_before(self, node: GraphNode, item_index: int, attempt: _Attempt) -> datetime | None:
         if not attempt.delayed:
@@ -204,7 +266,13 @@ class Evaluation:
 
     def _dispatch_node(self, node: GraphNode, not_before: datetime | None = None) -> None:
         assert node.execution is not None
-        params = node.execution.params.render(self._scope)
+        if self._paused:
+            return
+        try:
+            params = node.execution.params.render(self._scope)
+        except ExpressionError as error:
+            self._fail_node(node.node_id, str(error))
+            return
         run = self._node(node.node_id)
         self._move(node.node_id, _N.DISPATCHED)
         self._job(_J.RUNNING)
@@ -265,6 +333,8 @@ class Evaluation:
     def _refill(self, node: GraphNode) -> None:
         """Send more items once there is room: at once under `max_parallel`, in halves of the window otherwise."""
         assert isinstance(node.definition, FanOutNode)
+        if self._paused:
+            return
         change = self._change(node.node_id)
         limit = node.definition.max_parallel or self._window
         if node.definition.max_parallel is None and self._in_flight(node.node_id) > limit // 2:
@@ -280,6 +350,8 @@ class Evaluation:
     def _dispatch_item(self, node: GraphNode, index: int, not_before: datetime | None = None) -> bool:
         """Whether the fan-out is still under way afterwards: a template that fails may end it."""
         assert node.execution is not None
+        if self._paused:
+            return True
         change = self._change(node.node_id)
         item = change.changed[index]
         try:
@@ -299,6 +371,12 @@ class Evaluation:
             return change.changed[index]
         fan_out = self._run.fan_outs.get(node_id)
         return fan_out.in_flight.get(index) if fan_out else None
+
+    def _items(self, node_id: str) -> dict[int, ItemRun]:
+        """The items of a fan-out that have begun and not ended."""
+        before, change = self._run.fan_outs.get(node_id), self._decision.fan_outs.get(node_id)
+        found = {**(before.in_flight if before else {}), **(change.changed if change else {})}
+        return {index: item for index, item in found.items() if item.status not in NODE_MACHINE.terminal}
 
     def _take_item(self, outcome: Outcome) -> None:
         node = self._graph.nodes[outcome.node_id]
@@ -321,7 +399,7 @@ class Evaluation:
     def _retry_or_fail_item(self, node: GraphNode, outcome: Outcome, item: ItemRun) -> bool:
         assert node.execution is not None
         index = outcome.item_index
-        attempt = _next_attempt(node.execution, item.attempt, item.failures, outcome)
+        attempt = self._next_attempt(node.execution, item.attempt, item.failures, outcome)
         if attempt is None:
             return self._end_item(node, index, replace(item, failures=item.failures + 1), _N.FAILED, outcome.error)
         self._record(node.node_id, index, item.status, (_N.FAILED, _N.READY), outcome.error)
@@ -422,17 +500,14 @@ class Evaluation:
         self._move(node_id, _N.CANCELLED)
 
     def _cancel_items(self, node_id: str) -> None:
-        before = self._run.fan_outs.get(node_id)
-        change = self._decision.fan_outs.get(node_id)
-        if before is None and change is None:
-            return
-        change = self._change(node_id)
-        for index in sorted({*(before.in_flight if before else ()), *change.changed}):
-            item = self._item(node_id, index)
-            if item and item.status in (_N.DISPATCHED, _N.RUNNING):
-                self._record(node_id, index, item.status, (_N.CANCELLED,))
-                change.changed[index] = replace(item, status=_N.CANCELLED)
-                change.ended += 1
+        for index, item in sorted(self._items(node_id).items()):
+            change = self._change(node_id)
+            under_way = item.status in (_N.DISPATCHED, _N.RUNNING)
+            ending = _N.CANCELLED if under_way else _N.SKIPPED
+            self._record(node_id, index, item.status, (ending,))
+            change.changed[index] = replace(item, status=ending)
+            change.ended += 1
+            if under_way:
                 self._decision.cancels.append(Cancel(node_id, index, item.attempt))
 
 
@@ -441,15 +516,6 @@ class _Attempt:
     number: int
     failures: int
     delayed: bool
-
-
-def _next_attempt(execution: Execution, number: int, failures: int, outcome: Outcome) -> _Attempt | None:
-    if outcome.report is Report.ABANDONED:
-        return _Attempt(number + 1, failures, delayed=False)
-    failures += 1
-    if execution.retry.allows(failures=failures, error_code=outcome.error_code, retryable=outcome.retryable):
-        return _Attempt(number + 1, failures, delayed=True)
-    return None
 
 
 def _tolerated(node: GraphNode, total: int) -> float:

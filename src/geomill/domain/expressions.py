@@ -17,7 +17,8 @@ from functools import cache, lru_cache
 from typing import Any
 
 from jinja2 import ChainableUndefined, StrictUndefined, TemplateSyntaxError, Undefined, meta, nodes
-from jinja2.exceptions import SecurityError, TemplateError
+from jinja2.environment import TemplateExpression
+from jinja2.exceptions import SecurityError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from geomill.domain.jsonvalue import to_json
@@ -88,7 +89,7 @@ def _compile_text(text: str) -> Compiled:
         if single is None:
             return Compiled(_text_renderer(text), references)
         path = _path(single)
-        return Compiled(_path_renderer(text, path) if path else _expression_renderer(text), references)
+        return Compiled(_path_renderer(text, path) if path else _expression_renderer(text, single), references)
     except TemplateSyntaxError as error:
         raise ExpressionError(f"the template {text!r} cannot be read: {error.message}") from error
     except (RecursionError, MemoryError, SyntaxError, ValueError) as error:
@@ -119,9 +120,11 @@ def _text_renderer(text: str) -> Callable[[Scope], Any]:
     return lambda scope: _guarded(text, lambda: _plain(template.render(scope)))
 
 
-def _expression_renderer(text: str) -> Callable[[Scope], Any]:
-    source = text.strip()[2:-2].strip("-+ \t\r\n")
-    expression = environment().compile_expression(source, undefined_to_none=False)
+def _expression_renderer(text: str, single: nodes.Expr) -> Callable[[Scope], Any]:
+    """As Jinja's compile_expression does, but from the tree: cutting `{{-` off the text would cut off a minus."""
+    body: list[nodes.Node] = [nodes.Assign(nodes.Name("result", "store"), single, lineno=1)]
+    template = environment().from_string(nodes.Template(body, lineno=1))
+    expression = TemplateExpression(template, undefined_to_none=False)
 
     def evaluate(scope: Scope) -> Any:
         return _guarded(text, lambda: _plain(expression(scope)))
@@ -140,7 +143,7 @@ def _path_renderer(text: str, path: tuple[str | int, ...]) -> Callable[[Scope], 
                     raise _failure(text, _missing_key(value, key)) from None
             else:
                 value = _step(text, value, key)
-        return value
+        return value if type(value) is dict or not isinstance(value, Mapping) else _plain(value)
 
     return walk
 
@@ -153,7 +156,7 @@ def _step(text: str, value: Any, key: str | int) -> Any:
 def _guarded(text: str, evaluate: Callable[[], Any]) -> Any:
     try:
         return evaluate()
-    except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, RecursionError, MemoryError) as error:
+    except Exception as error:  # filters raise what they like, AttributeError and AssertionError included
         raise _failure(text, str(error) or type(error).__name__) from error
 
 
@@ -174,7 +177,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, str | float):
         return _storable(value)
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(_storable(str(key))): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset | range | Iterator):
         return [_plain(item) for item in value]
     raise TypeError(f"it gives a {type(value).__name__}, which is not a JSON value")
@@ -228,7 +231,7 @@ def _text(value: Any) -> Any:
 
 @cache
 def environment() -> _Environment:
-    env = _Environment(undefined=_Missing, finalize=_text, autoescape=False)
+    env = _Environment(undefined=_Missing, finalize=_text, autoescape=False, keep_trailing_newline=True)
     env.globals = {"range": env.globals["range"]}
     del env.filters["random"]
     return env

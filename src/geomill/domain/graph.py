@@ -55,6 +55,7 @@ class Execution:
     params: Compiled
     timeout_seconds: float
     dispatch_timeout_seconds: float | None
+    progress_timeout_seconds: float | None
     retry: RetryPolicy
 
 
@@ -133,5 +134,6 @@ def _execution(node: TaskTemplate) -> Execution:
         params=compile_value(node.params),
         timeout_seconds=node.timeout_seconds or DEFAULT_TIMEOUT_SECONDS,
         dispatch_timeout_seconds=node.dispatch_timeout_seconds,
+        progress_timeout_seconds=node.progress_timeout_seconds,
         retry=node.retry,
     )

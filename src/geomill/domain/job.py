@@ -33,13 +33,14 @@ class Job(Entity):
         Index("idx_dag_jobs_workflow", ("workflow_id", "created_at DESC")),
         Index("idx_dag_jobs_created", ("created_at DESC",)),
         Index("idx_dag_jobs_owner", ("owner_id",), where="status IN ('pending', 'running')"),
+        Index("idx_dag_jobs_deadline", ("deadline_at",), where="deadline_at IS NOT NULL AND completed_at IS NULL"),
         Index("idx_dag_jobs_idempotency", ("idempotency_key",), unique=True, where="idempotency_key IS NOT NULL"),
         Index("idx_dag_jobs_correlation", ("correlation_id",), where="correlation_id IS NOT NULL"),
     )
     __sql_checks__: ClassVar = (
         Check("dag_jobs_completed_at", "(status IN ('completed', 'failed', 'cancelled')) = (completed_at IS NOT NULL)"),
         Check("dag_jobs_started_at", "status <> 'running' OR started_at IS NOT NULL"),
-        Check("dag_jobs_pinned", "definition_hash IS NOT NULL OR status = 'failed'"),
+        Check("dag_jobs_pinned", "definition_hash IS NOT NULL OR status IN ('failed', 'cancelled')"),
         Check("dag_jobs_priority", "priority BETWEEN 0 AND 10"),
     )
     __sql_states__: ClassVar = (StateRule("status", JOB_MACHINE),)
@@ -67,6 +68,10 @@ class Job(Entity):
     submitted_by: Name | None = None
     callback_url: Annotated[str, Field(max_length=512)] | None = None
     idempotency_key: Name | None = None
+
+    paused_at: AwareDatetime | None = Field(default=None, description="While set, nothing new is dispatched")
+    deadline_at: AwareDatetime | None = Field(default=None, description="The job fails if it has not ended by then")
+    run_number: Annotated[int, Field(ge=1)] = Field(default=1, description="Raised by every retry of the whole job")
 
     submitted_at: Now
     created_at: Now

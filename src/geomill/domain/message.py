@@ -45,6 +45,7 @@ class TaskMessage(BaseModel):
     handler: Key
     params: dict[str, Any] = Field(default_factory=dict)
     timeout_seconds: Annotated[float, Field(gt=0)]
+    progress_timeout_seconds: Annotated[float, Field(gt=0)] | None = None
     retry_count: int = 0
     attempt: int
 
@@ -57,6 +58,7 @@ class QueueMessage(Entity):
     __sql_indexes__: ClassVar = (
         Index("idx_dag_queue_message", ("queue_name", "message_id"), unique=True),
         Index("idx_dag_queue_ready", ("queue_name", "priority DESC", "sequence"), where="lease_token IS NULL"),
+        Index("idx_dag_queue_expiry", ("expires_at",), where="expires_at IS NOT NULL AND lease_token IS NULL"),
         Index("idx_dag_queue_leased", ("leased_by",), where="lease_token IS NOT NULL"),
     )
     __sql_checks__: ClassVar = (

@@ -74,6 +74,8 @@ class RunState:
     nodes: dict[str, NodeRun] = field(default_factory=dict)
     fan_outs: dict[str, FanOutRun] = field(default_factory=dict)
     open_nodes: int = 0
+    retries: int = 0
+    paused: bool = False
 
     @classmethod
     def begin(cls, graph: Graph, job_id: str, inputs: dict[str, Any]) -> RunState:
@@ -83,13 +85,21 @@ class RunState:
 
     @classmethod
     def restore(
-        cls, graph: Graph, job_id: str, inputs: dict[str, Any], status: JobStatus, rows: Iterable[NodeState]
+        cls,
+        graph: Graph,
+        job_id: str,
+        inputs: dict[str, Any],
+        status: JobStatus,
+        rows: Iterable[NodeState],
+        *,
+        paused: bool = False,
     ) -> RunState:
         """The state as the database has it: for an orchestrator that takes over a job."""
         run = cls.begin(graph, job_id, inputs)
-        run.status = status
+        run.status, run.paused = status, paused
         children: dict[str, list[NodeState]] = {}
         for row in rows:
+            run.retries += row.retry_count
             if row.item_index == SINGLE:
                 run.nodes[row.node_id] = _node_run(row)
             else:
@@ -116,6 +126,8 @@ class RunState:
         self.nodes.update(decision.nodes)
         self.open_nodes -= decision.closed
         self.status = decision.status
+        self.retries += decision.retries
+        self.paused = self.paused if decision.paused is None else decision.paused
         for node_id, change in decision.fan_outs.items():
             fan_out = self.fan_outs.setdefault(node_id, FanOutRun(change.items))
             fan_out.next_index = change.next_index

@@ -10,12 +10,15 @@ Beyond the specification's arrows a node may also
   * complete straight from `dispatched`: the worker's "running" report is a courtesy that may come late or never;
   * be `cancelled`: it was under way when its job ended. It neither failed nor was it skipped;
 and a job may fail or be found complete before anything was dispatched.
+
+Terminal states are final for the machine. Only an operator's retry of a whole job takes a job and those of its nodes
+that did not complete back (`reopens`), as one step of its own and never together with others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from typing import Generic, TypeVar
@@ -50,6 +53,7 @@ class Machine(Generic[State]):
     name: str
     steps: Mapping[State, frozenset[State]]
     terminal: frozenset[State]
+    reopens: Mapping[State, frozenset[State]] = field(default_factory=dict)
 
     def check(self, source: State, target: State) -> None:
         """Raise `IllegalTransition` unless `target` may follow `source` in one step."""
@@ -60,7 +64,7 @@ class Machine(Generic[State]):
     @cached_property
     def commits(self) -> Mapping[State, frozenset[State]]:
         """What a table may see change in one commit: one transaction may take several legal steps at once."""
-        return {state: self._reachable(state) for state in self.steps}
+        return {state: self._reachable(state) | self.reopens.get(state, frozenset()) for state in self.steps}
 
     def _reachable(self, start: State) -> frozenset[State]:
         found: set[State] = set()
@@ -84,6 +88,7 @@ JOB_MACHINE = Machine(
         _J.CANCELLED: frozenset(),
     },
     terminal=frozenset({_J.COMPLETED, _J.FAILED, _J.CANCELLED}),
+    reopens={_J.FAILED: frozenset({_J.RUNNING}), _J.CANCELLED: frozenset({_J.RUNNING})},
 )
 
 NODE_MACHINE = Machine(
@@ -99,4 +104,9 @@ NODE_MACHINE = Machine(
         _N.CANCELLED: frozenset(),
     },
     terminal=frozenset({_N.COMPLETED, _N.FAILED, _N.SKIPPED, _N.CANCELLED}),
+    reopens={
+        _N.FAILED: frozenset({_N.PENDING, _N.READY, _N.RUNNING}),
+        _N.CANCELLED: frozenset({_N.PENDING, _N.READY, _N.RUNNING}),
+        _N.SKIPPED: frozenset({_N.PENDING}),
+    },
 )

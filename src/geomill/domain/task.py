@@ -19,13 +19,16 @@ class TaskStatus(StrEnum):
 
 
 class Report(StrEnum):
-    """What is said of an attempt."""
+    """What is said of an attempt, or of a whole job to its owner."""
 
     RUNNING = "running"
     COMPLETED = "completed"
     FAILED = "failed"
     ABANDONED = "abandoned"
     """Handed back unfinished, by a worker that was told to stop: tried again, not counted as a failure."""
+    CANCEL = "cancel"
+    PAUSE = "pause"
+    RESUME = "resume"
 
 
 class TaskResult(Entity):
@@ -66,11 +69,12 @@ class InboxEntry(Entity):
     sequence: Identity
     owner_id: Name = Field(default="", description="The job's owner when the report came; empty when it had none")
     job_id: Key
-    node_id: Key
+    node_id: Name = ""
     item_index: int = SINGLE
-    attempt: BigInt
-    task_id: TaskId
+    attempt: BigInt = 0
+    task_id: TaskId = ""
     report: Report
+    reason: Annotated[str, Field(max_length=500)] | None = Field(default=None, description="Of a command")
     worker_id: Name | None = None
     started_at: AwareDatetime | None = None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -53,8 +54,8 @@ class Tolerate(_Model):
     ]
 
     def limit(self, total: int) -> float:
-        number = float(self.tolerate.rstrip("%"))
-        return total * number / 100 if self.tolerate.endswith("%") else number
+        number = Fraction(self.tolerate.rstrip("%"))
+        return float(total * number / 100 if self.tolerate.endswith("%") else number)
 
 
 def _spelled_tolerance(value: Any) -> Any:
@@ -91,6 +92,9 @@ class TaskTemplate(_Model):
     params: Params = {}
     timeout_seconds: Annotated[Seconds | None, Field(description="Running time; the handler's own when absent")] = None
     dispatch_timeout_seconds: Annotated[Seconds | None, Field(description="Waiting time in the queue")] = None
+    progress_timeout_seconds: Annotated[
+        Seconds | None, Field(description="A handler that reports no progress for so long is taken to hang")
+    ] = None
     retry: RetryPolicy = RetryPolicy()
 
 
@@ -195,6 +199,7 @@ class Workflow(_Model):
     nodes: Annotated[dict[NodeId, Node], Field(min_length=1)]
     outputs: Annotated[dict[str, Any] | None, Field(description="What the job returns, as {{ templates }}")] = None
     timeout_seconds: Annotated[Seconds | None, Field(description="Deadline of the whole job")] = None
+    retry_budget: Annotated[int | None, Field(ge=0, description="Retries that all nodes together may use")] = None
 
     def body(self) -> dict[str, Any]:
         """The JSON that is stored and hashed. Defaults are written out: a later default changes no pinned job."""

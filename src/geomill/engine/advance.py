@@ -12,6 +12,9 @@ import logging
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+
+import psycopg
 
 from geomill.domain.decision import Decision
 from geomill.domain.evaluator import Evaluation
@@ -21,7 +24,7 @@ from geomill.engine.batch import Batch
 from geomill.engine.owned import OwnedJob
 from geomill.store import inbox, jobs
 from geomill.store.inbox import Arrival
-from geomill.store.pool import Connection
+from geomill.store.pool import Connection, transaction_time
 
 log = logging.getLogger(__name__)
 
@@ -36,27 +39,53 @@ class Round:
     queues: set[str] = field(default_factory=set)
     lost: set[str] = field(default_factory=set)
     ended: set[str] = field(default_factory=set)
+    unknown: set[str] = field(default_factory=set)
+    """Ours by the database, but not in memory."""
 
 
-async def advance(conn: Connection, owner_id: str, owned: dict[str, OwnedJob]) -> Round:
+@dataclass
+class Kicks:
+    """Jobs that need a decision although no report came: taken over, or past their deadline."""
+
+    taken: set[str] = field(default_factory=set)
+    overdue: set[str] = field(default_factory=set)
+
+    def take(self) -> Kicks:
+        taken = Kicks(self.taken, self.overdue)
+        self.taken, self.overdue = set(), set()
+        return taken
+
+    def __bool__(self) -> bool:
+        return bool(self.taken or self.overdue)
+
+
+async def advance(
+    conn: Connection, owner_id: str, owned: dict[str, OwnedJob], kicks: Kicks, limit: int = LARGEST_ROUND
+) -> Round:
     """Apply what has arrived. Jobs that ended or were lost leave `owned`."""
     done = Round()
     decisions: list[tuple[OwnedJob, Decision]] = []
     async with conn.transaction():
-        arrivals = await inbox.peek(conn, owner_id, LARGEST_ROUND)
-        if not arrivals:
+        arrivals = await inbox.peek(conn, owner_id, limit)
+        kicked = kicks.take()
+        if not arrivals and not kicked:
             return done
         done.reports = len(arrivals)
         by_job = _by_job(arrivals)
-        mine = await jobs.fence(conn, owner_id, {job_id: owned[job_id].epoch for job_id in by_job if job_id in owned})
-        done.lost = by_job.keys() - mine
+        concerned = by_job.keys() | kicked.taken | kicked.overdue
+        epochs = {job_id: owned[job_id].epoch for job_id in concerned if job_id in owned}
+        mine = await jobs.fence(conn, owner_id, epochs)
+        done.lost = concerned - mine
+        now = arrivals[0].now if arrivals else await transaction_time(conn)
         batch = Batch()
         for job_id in sorted(mine):
-            decision = await _decide(conn, owned[job_id], by_job[job_id])
-            batch.add(owned[job_id], decision, _latest(by_job[job_id]))
-            decisions.append((owned[job_id], decision))
+            job, reports = owned[job_id], by_job.get(job_id, [])
+            decision = await _decide(conn, job, reports, kicked, now)
+            batch.add(job, decision, _latest(reports))
+            decisions.append((job, decision))
         await batch.write(conn)
-        await inbox.discard(conn, [one.sequence for job_id in mine for one in by_job[job_id]])
+        await inbox.discard(conn, [one.sequence for job_id in mine for one in by_job.get(job_id, [])])
+        done.unknown = await inbox.forward(conn, owner_id, done.lost)
     for job, decision in decisions:
         job.run.apply(decision)
         if decision.status in JOB_MACHINE.terminal:
@@ -67,10 +96,30 @@ async def advance(conn: Connection, owner_id: str, owned: dict[str, OwnedJob]) -
     return done
 
 
-async def _decide(conn: Connection, job: OwnedJob, arrivals: Sequence[Arrival]) -> Decision:
-    evaluation = Evaluation(job.run, arrivals[0].now)
+async def _decide(
+    conn: Connection, job: OwnedJob, arrivals: Sequence[Arrival], kicked: Kicks, now: datetime
+) -> Decision:
+    try:
+        return await _evaluate(conn, job, arrivals, kicked, now)
+    except psycopg.Error:
+        raise
+    except Exception as error:  # a mistake of ours with one job must not stop all the others
+        log.exception("the evaluation of %s failed", job.job_id)
+        evaluation = Evaluation(job.run, now)
+        evaluation.fail(f"internal error: {type(error).__name__}: {error}")
+        return evaluation.decision()
+
+
+async def _evaluate(
+    conn: Connection, job: OwnedJob, arrivals: Sequence[Arrival], kicked: Kicks, now: datetime
+) -> Decision:
+    evaluation = Evaluation(job.run, now)
+    if job.job_id in kicked.taken:
+        evaluation.carry_on()
     evaluation.feed(arrival.outcome for arrival in arrivals)
     await answer_all(conn, job.run, evaluation)
+    if job.job_id in kicked.overdue:
+        evaluation.fail(f"the job did not end within timeout_seconds ({job.run.graph.workflow.timeout_seconds:g} s)")
     return evaluation.decision()
 
 

@@ -50,7 +50,7 @@ class Batch:
                 place = (node_id, SINGLE)
                 write = _node_write(job.job_id, node_id, after, dispatches.get(place), arrivals.get(place))
                 self.updates.append(write)
-        if decision.status is not job.run.status:
+        if decision.status is not job.run.status or decision.paused not in (None, job.run.paused):
             self.jobs.append(job_write(job.job_id, decision))
         self._add_common(job, decision, dispatches, arrivals)
 
@@ -160,10 +160,19 @@ def _message(job: OwnedJob, dispatch: Dispatch) -> Outgoing:
         "handler": dispatch.execution.handler,
         "params": dispatch.params,
         "timeout_seconds": dispatch.execution.timeout_seconds,
+        "progress_timeout_seconds": dispatch.execution.progress_timeout_seconds,
         "retry_count": dispatch.retry_count,
         "attempt": dispatch.attempt,
     }
-    return Outgoing(dispatch.execution.queue, identity, to_json(body), job.priority, dispatch.not_before)
+    execution = dispatch.execution
+    return Outgoing(
+        execution.queue,
+        identity,
+        to_json(body),
+        job.priority,
+        dispatch.not_before,
+        execution.dispatch_timeout_seconds,
+    )
 
 
 def job_write(job_id: str, decision: Decision) -> JobWrite:
@@ -174,4 +183,5 @@ def job_write(job_id: str, decision: Decision) -> JobWrite:
         to_json(decision.result) if ended and decision.result is not None else None,
         decision.error or None,
         decision.failed_node or None,
+        decision.paused,
     )

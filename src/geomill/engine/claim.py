@@ -5,9 +5,11 @@ A submission that cannot become a job is dead-lettered with the reason, and its 
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field
 from typing import Any
 
+import psycopg
 from pydantic import ValidationError
 
 from geomill.domain.evaluator import Evaluation
@@ -26,8 +28,17 @@ from geomill.queues import postgres as queue
 from geomill.queues.postgres import Received
 from geomill.store import definitions, jobs
 from geomill.store.events import EventWrite
-from geomill.store.pool import Connection
+from geomill.store.pool import Connection, transaction_time
 from geomill.workflows.catalogue import WorkflowCatalogue
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Claimed:
+    jobs: list[OwnedJob] = field(default_factory=list)
+    queues: set[str] = field(default_factory=set)
+    taken: int = 0
 
 
 @dataclass
@@ -38,14 +49,32 @@ class Claimer:
     graphs: Graphs
     _pinned: set[str] = field(default_factory=set)
 
-    async def claim(self, conn: Connection, limit: int) -> tuple[list[OwnedJob], Batch, int]:
-        """The jobs that are now ours and unfinished, what was written for them, and how many messages were taken."""
+    async def claim(self, conn: Connection, limit: int, older_than: float = 0.0) -> Claimed:
+        """The jobs that are now ours and unfinished, and what was written for them."""
+        try:
+            return await self._claim(conn, limit, older_than)
+        except psycopg.OperationalError:
+            raise
+        except Exception as error:  # one submission must not stop all the others
+            if limit > 1:
+                return await self.claim(conn, 1, older_than)
+            log.exception("a submission could not be claimed")
+            return await self._bury_next(conn, f"{type(error).__name__}: {error}")
+
+    async def _bury_next(self, conn: Connection, reason: str) -> Claimed:
+        async with conn.transaction():
+            received = await queue.take(conn, self.queue_name, 1)
+            for message in received:
+                await self._refuse(conn, message, "InternalError", reason)
+        return Claimed(taken=len(received))
+
+    async def _claim(self, conn: Connection, limit: int, older_than: float) -> Claimed:
         batch = Batch()
         async with conn.transaction():
-            received = await queue.take(conn, self.queue_name, limit)
+            received = await queue.take(conn, self.queue_name, limit, older_than)
             claimed = [await self._admit(conn, message, batch) for message in received]
             await batch.write(conn)
-        return [job for job in claimed if job is not None], batch, len(received)
+        return Claimed([job for job in claimed if job is not None], batch.queues, len(received))
 
     async def _admit(self, conn: Connection, received: Received, batch: Batch) -> OwnedJob | None:
         try:
@@ -75,12 +104,16 @@ class Claimer:
             self._pinned.add(definition_hash)
         run = RunState.begin(self.graphs.of(workflow, definition_hash), message.job_id, inputs)
         job = OwnedJob(run, epoch=1, priority=message.priority)
-        evaluation = Evaluation(run, await _now(conn))
+        evaluation = Evaluation(run, await transaction_time(conn))
         evaluation.begin()
         await answer_all(conn, run, evaluation)
         decision = evaluation.decision()
-        row = _row(message, self.owner_id, inputs, decision.status)
-        row |= {"workflow_version": workflow.version, "definition_hash": definition_hash}
+        row = job_row(message, self.owner_id, inputs, decision.status)
+        row |= {
+            "workflow_version": workflow.version,
+            "definition_hash": definition_hash,
+            "timeout_seconds": workflow.timeout_seconds,
+        }
         write = job_write(message.job_id, decision)
         row |= {"result_data": write.result, "error_message": write.error, "failed_node_id": write.failed_node}
         if not await jobs.create(conn, row):
@@ -96,20 +129,16 @@ class Claimer:
     async def _record_refusal(
         self, conn: Connection, message: JobQueueMessage, error: GeomillError, batch: Batch
     ) -> None:
-        row = _row(message, self.owner_id, message.input_params, JobStatus.FAILED) | {"error_message": str(error)}
+        row = job_row(message, self.owner_id, message.input_params, JobStatus.FAILED) | {"error_message": str(error)}
         if await jobs.create(conn, row):
             data = {"error": str(error)}
             batch.events.append(EventWrite(message.job_id, EventType.JOB_FAILED, EventStatus.FAILURE, data=data))
 
 
-async def _now(conn: Connection) -> Any:
-    cursor = await conn.execute("SELECT now() AS now")
-    row = await cursor.fetchone()
-    assert row is not None
-    return row["now"]
-
-
-def _row(message: JobQueueMessage, owner_id: str, inputs: dict[str, Any], status: JobStatus) -> dict[str, Any]:
+def job_row(
+    message: JobQueueMessage, owner_id: str | None, inputs: dict[str, Any], status: JobStatus
+) -> dict[str, Any]:
+    """The columns of a new job."""
     return {
         "job_id": message.job_id,
         "workflow_id": message.workflow_id,
@@ -127,4 +156,5 @@ def _row(message: JobQueueMessage, owner_id: str, inputs: dict[str, Any], status
         "callback_url": message.callback_url,
         "idempotency_key": message.idempotency_key,
         "submitted_at": message.submitted_at,
+        "timeout_seconds": None,
     }

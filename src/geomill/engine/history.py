@@ -38,6 +38,8 @@ def events(job_id: str, before: JobStatus, decision: Decision) -> Iterator[Event
             job_id, EventType.RESULT_STALE, EventStatus.WARNING, outcome.node_id, outcome.item_index,
             {"attempt": outcome.attempt, "report": outcome.report.value},
         )  # fmt: skip
+    if decision.paused is not None:
+        yield EventWrite(job_id, EventType.JOB_PAUSED if decision.paused else EventType.JOB_RESUMED)
     if decision.status is not before and decision.status is not JobStatus.RUNNING:
         kind, status = _JOB[decision.status]
         yield EventWrite(job_id, kind, status, data={"error": decision.error} if decision.error else {})

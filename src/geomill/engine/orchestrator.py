@@ -1,22 +1,29 @@
-"""The orchestrator process: claim, advance, look after orphans; woken by signals, with a poll behind them."""
+"""The orchestrator process: claim, advance, look after orphans; woken by signals, with a poll behind them.
+
+What it holds in memory follows from the database and is applied only after a commit. When the outcome of a commit is
+not known, as after a lost connection, it reads its jobs again.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from dataclasses import dataclass, field
 
 import psycopg
 
 from geomill.domain.instance import InstanceRole
-from geomill.engine.advance import advance
+from geomill.domain.job import Job
+from geomill.engine.advance import LARGEST_ROUND, Kicks, advance
 from geomill.engine.claim import Claimer
-from geomill.engine.maintenance.reclaim import reclaim
+from geomill.engine.fairness import Share
+from geomill.engine.maintenance.reclaim import Reclaimer
 from geomill.engine.owned import Graphs, OwnedJob, load
 from geomill.process import run_duties
 from geomill.store import instances, jobs
 from geomill.store.pool import Connection, Pool
-from geomill.store.signals import Signals, notify, owner_channel, queue_channel
+from geomill.store.signals import ORPHANS_CHANNEL, Signals, notify, owner_channel, queue_channel
 from geomill.workflows.catalogue import WorkflowCatalogue
 
 log = logging.getLogger(__name__)
@@ -26,10 +33,12 @@ log = logging.getLogger(__name__)
 class OrchestratorOptions:
     job_queue: str = "dag-jobs"
     poll_seconds: float = 1.0
-    claim_batch: int = 50
+    claim_batch: int = 25
     scan_seconds: float = 1.0
     reclaim_batch: int = 50
-    beat_seconds: float = 5.0
+    beat_seconds: float = 30.0
+    silent_seconds: float = instances.SILENT_SECONDS
+    max_deliveries: int = 10
 
 
 @dataclass
@@ -41,12 +50,20 @@ class Orchestrator:
     instance_id: str = field(default_factory=lambda: instances.new_instance_id(InstanceRole.ORCHESTRATOR))
 
     def __post_init__(self) -> None:
+        options = self.options
         self._graphs = Graphs()
         self._owned: dict[str, OwnedJob] = {}
-        self._claimer = Claimer(self.instance_id, self.options.job_queue, self.catalogue, self._graphs)
-        self._jobs_channel = queue_channel(self.options.job_queue)
+        self._kicks = Kicks()
+        self._unsure = False
+        self._share = Share()
+        self._claimer = Claimer(self.instance_id, options.job_queue, self.catalogue, self._graphs)
+        self._reclaimer = Reclaimer(
+            self.instance_id, options.silent_seconds, options.max_deliveries, options.reclaim_batch
+        )
+        self._jobs_channel = queue_channel(options.job_queue)
         self._inbox_channel = owner_channel(self.instance_id)
-        self._signals = Signals(self.url, (self._jobs_channel, self._inbox_channel), self._on_connect)
+        channels = (self._jobs_channel, self._inbox_channel, ORPHANS_CHANNEL)
+        self._signals = Signals(self.url, channels, self._on_connect)
 
     @property
     def owned(self) -> int:
@@ -58,62 +75,124 @@ class Orchestrator:
         await run_duties(stop, self._work, self._watch, leave=self._leave)
 
     async def _leave(self) -> None:
-        async with self.pool.connection() as conn, conn.transaction():
-            await jobs.release(conn, self.instance_id)
-            await instances.remove(conn, self.instance_id)
+        async with self.pool.connection() as conn:
+            async with conn.transaction():
+                await jobs.release(conn, self.instance_id)
+                await instances.remove(conn, self.instance_id)
+            await notify(conn, [ORPHANS_CHANNEL])
         await self._signals.stop()
 
     async def _on_connect(self, conn: Connection) -> None:
         await instances.register(conn, self.instance_id, InstanceRole.ORCHESTRATOR)
 
+    # Jobs
+
     async def _work(self) -> None:
         while True:
             heard = await self._signals.wait(self.options.poll_seconds)
             try:
-                await self._react(heard)
+                async with self.pool.connection() as conn:
+                    await self._react(conn, heard)
             except psycopg.OperationalError as error:
                 log.warning("the database went away, starting again from its state: %s", error)
+                self._unsure = True
                 await asyncio.sleep(self.options.poll_seconds)
-                self._owned.clear()
                 self._signals.poke(self._inbox_channel)
                 self._signals.poke(self._jobs_channel)
 
-    async def _react(self, heard: set[str]) -> None:
-        async with self.pool.connection() as conn:
-            if not self._owned:
-                await self._reload(conn)
-            if self._inbox_channel in heard:
-                await self._advance(conn)
-            if self._jobs_channel in heard:
-                await self._claim(conn)
+    async def _react(self, conn: Connection, heard: set[str]) -> None:
+        """Reports and submissions in turn, until there are none."""
+        if self._unsure:
+            await self._reload(conn)
+        if ORPHANS_CHANNEL in heard:
+            await self._look_after_orphans(conn)
+        reports, submissions = self._inbox_channel in heard, self._jobs_channel in heard
+        while reports or submissions:
+            reports = await self._advance(conn)
+            submissions = submissions and await self._claim(conn)
 
     async def _reload(self, conn: Connection) -> None:
+        """Nobody knows whether the last commit took place: the database does."""
+        self._owned.clear()
         for job in await jobs.owned(conn, self.instance_id):
-            self._owned[job.job_id] = await load(conn, job, self._graphs)
+            await self._adopt(conn, job)
+        self._unsure = False
 
-    async def _advance(self, conn: Connection) -> None:
-        while (done := await advance(conn, self.instance_id, self._owned)).reports:
-            await notify(conn, map(queue_channel, done.queues))
+    async def _adopt(self, conn: Connection, job: Job) -> None:
+        self._owned[job.job_id] = await load(conn, job, self._graphs)
+        self._kicks.taken.add(job.job_id)
 
-    async def _claim(self, conn: Connection) -> None:
-        while True:
-            claimed, batch, taken = await self._claimer.claim(conn, self.options.claim_batch)
-            self._owned.update({job.job_id: job for job in claimed})
-            await notify(conn, map(queue_channel, batch.queues))
-            if taken < self.options.claim_batch:
-                return
+    async def _advance(self, conn: Connection) -> bool:
+        """Whether there may be more."""
+        try:
+            done = await advance(conn, self.instance_id, self._owned, self._kicks)
+        except psycopg.OperationalError:
+            raise
+        except psycopg.DatabaseError:
+            log.exception("a round was refused, trying its jobs one by one")
+            return await self._advance_each(conn)
+        await notify(conn, map(queue_channel, done.queues))
+        if done.unknown:
+            await self._reload(conn)
+        return done.reports > 0
+
+    async def _advance_each(self, conn: Connection) -> bool:
+        """The job that the database refuses is ended; the others go on."""
+        await self._reload(conn)
+        for job_id in list(self._owned):
+            alone = {job_id: self._owned[job_id]}
+            try:
+                done = await advance(conn, self.instance_id, alone, Kicks(taken={job_id}), LARGEST_ROUND)
+            except psycopg.OperationalError:
+                raise
+            except psycopg.DatabaseError as error:
+                await jobs.quarantine(conn, self.instance_id, job_id, f"internal error: {error}")
+                done = None
+            if done is None or job_id not in alone:
+                self._owned.pop(job_id, None)
+            if done:
+                await notify(conn, map(queue_channel, done.queues))
+        self._kicks.take()
+        return False
+
+    async def _claim(self, conn: Connection) -> bool:
+        """Whether there may be more."""
+        patience = self._share.patience(len(self._owned))
+        claimed = await self._claimer.claim(conn, self.options.claim_batch, patience)
+        self._owned.update({job.job_id: job for job in claimed.jobs})
+        await notify(conn, map(queue_channel, claimed.queues))
+        if patience:
+            asyncio.get_running_loop().call_later(patience, self._signals.poke, self._jobs_channel)
+            return False
+        return claimed.taken == self.options.claim_batch
+
+    # Duties
 
     async def _watch(self) -> None:
         """Heartbeat, and whatever dead processes left behind."""
+        beaten = -self.options.beat_seconds
         while True:
             await asyncio.sleep(self.options.scan_seconds)
             try:
                 async with self.pool.connection() as conn:
-                    await instances.beat(conn, self.instance_id)
-                    taken = await reclaim(conn, self.instance_id, self.options.reclaim_batch)
-                    for job in taken:
-                        self._owned[job.job_id] = await load(conn, job, self._graphs)
-                if taken:
-                    self._signals.poke(self._inbox_channel)
+                    if time.monotonic() - beaten >= self.options.beat_seconds:
+                        await self._beat(conn)
+                        beaten = time.monotonic()
+                    await self._look_after_orphans(conn)
             except psycopg.OperationalError as error:
                 log.warning("the look-out for orphans failed, again in %s s: %s", self.options.scan_seconds, error)
+
+    async def _beat(self, conn: Connection) -> None:
+        if not await instances.beat(conn, self.instance_id):
+            log.warning("%s was taken for dead: it begins again", self.instance_id)
+            await instances.appear(conn, self.instance_id, InstanceRole.ORCHESTRATOR)
+            self._unsure = True
+
+    async def _look_after_orphans(self, conn: Connection) -> None:
+        found = await self._reclaimer.run_once(conn)
+        self._share.update(found.peers, found.active)
+        for job in found.jobs:
+            await self._adopt(conn, job)
+        self._kicks.overdue.update(found.overdue)
+        if self._kicks:
+            self._signals.poke(self._inbox_channel)

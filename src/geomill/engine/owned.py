@@ -56,5 +56,6 @@ async def load(conn: Connection, job: Job, graphs: Graphs) -> OwnedJob:
     workflow = await definitions.get(conn, job.definition_hash)
     graph = graphs.of(workflow, job.definition_hash)
     rows = await nodes.of_job(conn, job.job_id)
-    run = RunState.restore(graph, job.job_id, job.input_params, job.status, rows)
+    paused = job.paused_at is not None
+    run = RunState.restore(graph, job.job_id, job.input_params, job.status, rows, paused=paused)
     return OwnedJob(run, job.owner_epoch, job.priority)

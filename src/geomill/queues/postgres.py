@@ -22,7 +22,7 @@ class Outgoing:
     body: str
     priority: int = 0
     visible_at: datetime | None = None
-    expires_at: datetime | None = None
+    ttl_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +61,15 @@ async def send(conn: Connection, messages: Sequence[Outgoing]) -> None:
                 "bodies": [message.body for message in messages],
                 "priorities": [message.priority for message in messages],
                 "visible_at": [message.visible_at for message in messages],
-                "expires_at": [message.expires_at for message in messages],
+                "ttl_seconds": [message.ttl_seconds for message in messages],
             },
         )
 
 
-async def take(conn: Connection, queue_name: str, limit: int) -> list[Received]:
-    cursor = await conn.execute(queries("queue").take, {"queue_name": queue_name, "limit": limit})
+async def take(conn: Connection, queue_name: str, limit: int, older_than: float = 0.0) -> list[Received]:
+    """Only messages that have waited for `older_than` seconds: the younger ones are left to others."""
+    parameters = {"queue_name": queue_name, "limit": limit, "older_than": older_than}
+    cursor = await conn.execute(queries("queue").take, parameters)
     return [Received(**row) for row in await cursor.fetchall()]
 
 
@@ -100,11 +102,13 @@ async def report_progress(conn: Connection, reports: Sequence[tuple[int, int, fl
         await conn.execute(queries("queue").report_progress, parameters)
 
 
-async def withdraw(conn: Connection, messages: Sequence[tuple[str, str]]) -> None:
-    """Delete messages by (queue, id): their attempts are no longer wanted."""
-    if messages:
-        parameters = {"queue_names": [queue for queue, _ in messages], "message_ids": [one for _, one in messages]}
-        await conn.execute(queries("queue").withdraw, parameters)
+async def withdraw(conn: Connection, messages: Sequence[tuple[str, str]]) -> int:
+    """Delete messages by (queue, id): they are no longer wanted. Returns how many were still there."""
+    if not messages:
+        return 0
+    parameters = {"queue_names": [queue for queue, _ in messages], "message_ids": [one for _, one in messages]}
+    cursor = await conn.execute(queries("queue").withdraw, parameters)
+    return cursor.rowcount
 
 
 async def dead_letter(conn: Connection, queue_name: str, message: Received, reason: str, description: str) -> None:
@@ -127,3 +131,15 @@ async def release(conn: Connection, dead: Sequence[str]) -> list[str]:
     """Give back what dead consumers held, and what was not renewed in time. Returns the queues concerned."""
     cursor = await conn.execute(queries("queue").release, {"dead": list(dead)})
     return [row["queue_name"] for row in await cursor.fetchall()]
+
+
+async def give_up(conn: Connection, dead: Sequence[str], max_deliveries: int) -> list[str]:
+    """Fail what waited too long or took down its workers. Returns the owners to tell."""
+    parameters = {"dead": list(dead), "max_deliveries": max_deliveries}
+    cursor = await conn.execute(queries("queue").give_up, parameters)
+    return [row["owner_id"] for row in await cursor.fetchall()]
+
+
+async def bury(conn: Connection) -> None:
+    """Dead-letter submissions whose time to live is over."""
+    await conn.execute(queries("queue").bury)

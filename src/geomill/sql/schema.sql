@@ -14,9 +14,9 @@ CREATE TYPE dagapp.node_status AS ENUM ('pending', 'ready', 'dispatched', 'runni
 
 CREATE TYPE dagapp.task_status AS ENUM ('completed', 'failed');
 
-CREATE TYPE dagapp.report AS ENUM ('running', 'completed', 'failed', 'abandoned');
+CREATE TYPE dagapp.report AS ENUM ('running', 'completed', 'failed', 'abandoned', 'cancel', 'pause', 'resume');
 
-CREATE TYPE dagapp.event_type AS ENUM ('job_created', 'job_started', 'job_completed', 'job_failed', 'job_cancelled', 'node_dispatched', 'node_completed', 'node_failed', 'node_retried', 'node_skipped', 'node_cancelled', 'fan_out_expanded', 'checkpoint_saved', 'result_stale');
+CREATE TYPE dagapp.event_type AS ENUM ('job_created', 'job_started', 'job_completed', 'job_failed', 'job_cancelled', 'job_paused', 'job_resumed', 'job_retried', 'job_reclaimed', 'node_dispatched', 'node_completed', 'node_failed', 'node_retried', 'node_skipped', 'node_cancelled', 'fan_out_expanded', 'checkpoint_saved', 'result_stale');
 
 CREATE TYPE dagapp.event_status AS ENUM ('info', 'success', 'warning', 'failure');
 
@@ -68,6 +68,9 @@ CREATE TABLE dagapp.dag_jobs (
     submitted_by varchar(64),
     callback_url varchar(512),
     idempotency_key varchar(64),
+    paused_at timestamptz,
+    deadline_at timestamptz,
+    run_number integer DEFAULT 1 NOT NULL,
     submitted_at timestamptz DEFAULT now() NOT NULL,
     created_at timestamptz DEFAULT now() NOT NULL,
     started_at timestamptz,
@@ -76,7 +79,7 @@ CREATE TABLE dagapp.dag_jobs (
     CONSTRAINT dag_jobs_pkey PRIMARY KEY (job_id),
     CONSTRAINT dag_jobs_completed_at CHECK ((status IN ('completed', 'failed', 'cancelled')) = (completed_at IS NOT NULL)),
     CONSTRAINT dag_jobs_started_at CHECK (status <> 'running' OR started_at IS NOT NULL),
-    CONSTRAINT dag_jobs_pinned CHECK (definition_hash IS NOT NULL OR status = 'failed'),
+    CONSTRAINT dag_jobs_pinned CHECK (definition_hash IS NOT NULL OR status IN ('failed', 'cancelled')),
     CONSTRAINT dag_jobs_priority CHECK (priority BETWEEN 0 AND 10),
     CONSTRAINT dag_jobs_definition_hash_fkey FOREIGN KEY (definition_hash) REFERENCES dagapp.dag_definitions (definition_hash) ON DELETE RESTRICT
 ) WITH (fillfactor = 70);
@@ -89,6 +92,8 @@ CREATE INDEX idx_dag_jobs_created ON dagapp.dag_jobs USING btree (created_at DES
 
 CREATE INDEX idx_dag_jobs_owner ON dagapp.dag_jobs USING btree (owner_id) WHERE status IN ('pending', 'running');
 
+CREATE INDEX idx_dag_jobs_deadline ON dagapp.dag_jobs USING btree (deadline_at) WHERE deadline_at IS NOT NULL AND completed_at IS NULL;
+
 CREATE UNIQUE INDEX idx_dag_jobs_idempotency ON dagapp.dag_jobs USING btree (idempotency_key) WHERE idempotency_key IS NOT NULL;
 
 CREATE INDEX idx_dag_jobs_correlation ON dagapp.dag_jobs USING btree (correlation_id) WHERE correlation_id IS NOT NULL;
@@ -98,6 +103,8 @@ CREATE OR REPLACE TRIGGER dag_jobs_status_transitions
     FOR EACH ROW WHEN (OLD.status IS DISTINCT FROM NEW.status AND NOT (
         (OLD.status = 'pending' AND NEW.status IN ('running', 'completed', 'failed', 'cancelled'))
         OR (OLD.status = 'running' AND NEW.status IN ('completed', 'failed', 'cancelled'))
+        OR (OLD.status = 'failed' AND NEW.status IN ('running'))
+        OR (OLD.status = 'cancelled' AND NEW.status IN ('running'))
     ))
     EXECUTE FUNCTION dagapp.refuse_transition('status');
 
@@ -118,6 +125,12 @@ COMMENT ON COLUMN dagapp.dag_jobs.owner_epoch IS 'Fence: raised at every change 
 COMMENT ON COLUMN dagapp.dag_jobs.owner_heartbeat_at IS 'When the owner took or renewed it';
 
 COMMENT ON COLUMN dagapp.dag_jobs.priority IS 'Higher is sooner';
+
+COMMENT ON COLUMN dagapp.dag_jobs.paused_at IS 'While set, nothing new is dispatched';
+
+COMMENT ON COLUMN dagapp.dag_jobs.deadline_at IS 'The job fails if it has not ended by then';
+
+COMMENT ON COLUMN dagapp.dag_jobs.run_number IS 'Raised by every retry of the whole job';
 
 CREATE TABLE dagapp.dag_node_states (
     job_id varchar(64) NOT NULL,
@@ -152,7 +165,9 @@ CREATE OR REPLACE TRIGGER dag_node_states_status_transitions
         OR (OLD.status = 'ready' AND NEW.status IN ('dispatched', 'running', 'completed', 'failed', 'skipped', 'cancelled'))
         OR (OLD.status = 'dispatched' AND NEW.status IN ('ready', 'running', 'completed', 'failed', 'skipped', 'cancelled'))
         OR (OLD.status = 'running' AND NEW.status IN ('ready', 'dispatched', 'completed', 'failed', 'skipped', 'cancelled'))
-        OR (OLD.status = 'failed' AND NEW.status IN ('ready', 'dispatched', 'running', 'completed', 'skipped', 'cancelled'))
+        OR (OLD.status = 'failed' AND NEW.status IN ('pending', 'ready', 'dispatched', 'running', 'completed', 'skipped', 'cancelled'))
+        OR (OLD.status = 'skipped' AND NEW.status IN ('pending'))
+        OR (OLD.status = 'cancelled' AND NEW.status IN ('pending', 'ready', 'running'))
     ))
     EXECUTE FUNCTION dagapp.refuse_transition('status');
 
@@ -195,11 +210,12 @@ CREATE TABLE dagapp.dag_inbox (
     sequence bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
     owner_id varchar(64) DEFAULT '' NOT NULL,
     job_id varchar(64) NOT NULL,
-    node_id varchar(64) NOT NULL,
+    node_id varchar(64) DEFAULT '' NOT NULL,
     item_index integer DEFAULT -1 NOT NULL,
-    attempt bigint NOT NULL,
-    task_id varchar(200) NOT NULL,
+    attempt bigint DEFAULT 0 NOT NULL,
+    task_id varchar(200) DEFAULT '' NOT NULL,
     report dagapp.report NOT NULL,
+    reason varchar(500),
     worker_id varchar(64),
     started_at timestamptz,
     CONSTRAINT dag_inbox_pkey PRIMARY KEY (sequence)
@@ -210,6 +226,8 @@ CREATE INDEX idx_dag_inbox_owner ON dagapp.dag_inbox USING btree (owner_id, sequ
 COMMENT ON TABLE dagapp.dag_inbox IS 'A report that the job''s owner has not taken yet. Hot and tiny: inserted by workers, deleted by the owner.';
 
 COMMENT ON COLUMN dagapp.dag_inbox.owner_id IS 'The job''s owner when the report came; empty when it had none';
+
+COMMENT ON COLUMN dagapp.dag_inbox.reason IS 'Of a command';
 
 CREATE TABLE dagapp.dag_checkpoints (
     job_id varchar(64) NOT NULL,
@@ -267,6 +285,8 @@ CREATE TABLE dagapp.dag_queue (
 CREATE UNIQUE INDEX idx_dag_queue_message ON dagapp.dag_queue USING btree (queue_name, message_id);
 
 CREATE INDEX idx_dag_queue_ready ON dagapp.dag_queue USING btree (queue_name, priority DESC, sequence) WHERE lease_token IS NULL;
+
+CREATE INDEX idx_dag_queue_expiry ON dagapp.dag_queue USING btree (expires_at) WHERE expires_at IS NOT NULL AND lease_token IS NULL;
 
 CREATE INDEX idx_dag_queue_leased ON dagapp.dag_queue USING btree (leased_by) WHERE lease_token IS NOT NULL;
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -98,3 +98,19 @@ async def readdress(conn: Connection, owner_id: str, job_ids: Sequence[str]) -> 
 
 async def readdress_strays(conn: Connection, owner_id: str) -> None:
     await conn.execute(queries("inbox").readdress_strays, {"owner_id": owner_id})
+
+
+async def command(conn: Connection, job_id: str, report: Report, reason: str) -> str | None:
+    """The owner to tell; empty when the job has none at the moment, None when no such job is under way."""
+    parameters = {"job_id": job_id, "report": report.value, "reason": reason[:500]}
+    cursor = await conn.execute(queries("inbox").command, parameters)
+    row = await cursor.fetchone()
+    return row["owner_id"] if row else None
+
+
+async def forward(conn: Connection, owner_id: str, job_ids: Collection[str]) -> set[str]:
+    """Pass on or drop the reports of these jobs; returns those jobs that are ours after all."""
+    if not job_ids:
+        return set()
+    cursor = await conn.execute(queries("inbox").forward, {"owner_id": owner_id, "job_ids": list(job_ids)})
+    return {row["job_id"] for row in await cursor.fetchall()}

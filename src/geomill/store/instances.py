@@ -7,6 +7,7 @@ import json
 import os
 import socket
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from geomill import __version__
 from geomill.domain.ids import new_id
@@ -14,6 +15,9 @@ from geomill.domain.instance import Instance, InstanceRole
 from geomill.errors import ConflictError
 from geomill.sql import queries
 from geomill.store.pool import Connection
+
+SILENT_SECONDS = 120.0
+"""A process that did not beat for so long counts as dead, even if its session is still there."""
 
 
 def lock_key(instance_id: str) -> int:
@@ -27,11 +31,14 @@ def new_instance_id(role: InstanceRole) -> str:
 
 async def register(conn: Connection, instance_id: str, role: InstanceRole, queues: Sequence[str] = ()) -> None:
     """Hold the liveness lock on this very session, then appear in the table: never the other way round."""
-    key = lock_key(instance_id)
-    cursor = await conn.execute(queries("instances").hold, {"lock_key": key})
+    cursor = await conn.execute(queries("instances").hold, {"lock_key": lock_key(instance_id)})
     row = await cursor.fetchone()
     if row is None or not row["held"]:
         raise ConflictError(f"another process runs as {instance_id}")
+    await appear(conn, instance_id, role, queues)
+
+
+async def appear(conn: Connection, instance_id: str, role: InstanceRole, queues: Sequence[str] = ()) -> None:
     await conn.execute(
         queries("instances").register,
         {
@@ -41,7 +48,7 @@ async def register(conn: Connection, instance_id: str, role: InstanceRole, queue
             "pid": os.getpid(),
             "version": __version__,
             "queues": json.dumps(list(queues)),
-            "lock_key": key,
+            "lock_key": lock_key(instance_id),
         },
     )
 
@@ -61,9 +68,29 @@ async def everyone(conn: Connection) -> list[Instance]:
     return [Instance.from_row(row) for row in await cursor.fetchall()]
 
 
-async def dead(conn: Connection) -> list[Instance]:
-    cursor = await conn.execute(queries("instances").dead)
+async def dead(conn: Connection, silent_seconds: float = SILENT_SECONDS) -> list[Instance]:
+    cursor = await conn.execute(queries("instances").dead, {"silent_seconds": silent_seconds})
     return [Instance.from_row(row) for row in await cursor.fetchall()]
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What may need a hand."""
+
+    dead: bool
+    orphans: bool
+    lapsed: bool
+    overdue: bool
+    strays: bool
+    peers: int
+    active: int
+
+
+async def look(conn: Connection, owner_id: str, silent_seconds: float) -> Outlook:
+    parameters = {"owner_id": owner_id, "silent_seconds": silent_seconds}
+    row = await (await conn.execute(queries("instances").look, parameters)).fetchone()
+    assert row is not None
+    return Outlook(**row)
 
 
 async def forget(conn: Connection, instance_ids: Sequence[str]) -> None:

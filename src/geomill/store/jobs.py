@@ -23,6 +23,7 @@ class JobWrite:
     result: str | None = None
     error: str | None = None
     failed_node: str | None = None
+    paused: bool | None = None
 
 
 async def create(conn: Connection, job: dict[str, Any]) -> bool:
@@ -48,6 +49,7 @@ async def update(conn: Connection, writes: Sequence[JobWrite]) -> None:
                 "results": [write.result for write in writes],
                 "errors": [write.error for write in writes],
                 "failed_nodes": [write.failed_node for write in writes],
+                "paused": [write.paused for write in writes],
             },
         )
 
@@ -100,3 +102,29 @@ async def owned(conn: Connection, owner_id: str) -> list[Job]:
 
 async def release(conn: Connection, owner_id: str) -> None:
     await conn.execute(queries("jobs").release, {"owner_id": owner_id})
+
+
+async def overdue(conn: Connection, owner_id: str) -> list[str]:
+    cursor = await conn.execute(queries("jobs").overdue, {"owner_id": owner_id})
+    return [row["job_id"] for row in await cursor.fetchall()]
+
+
+async def lock(conn: Connection, job_id: str) -> Job:
+    """The job, nobody else's to change until the transaction ends."""
+    cursor = await conn.execute(queries("jobs").lock, {"job_id": job_id})
+    row = await cursor.fetchone()
+    return Job.from_row(row) if row else await get(conn, job_id)
+
+
+async def reopen(conn: Connection, job_id: str) -> None:
+    await conn.execute(queries("jobs").reopen, {"job_id": job_id})
+
+
+async def counts(conn: Connection) -> dict[str | None, int]:
+    """Unfinished jobs by owner."""
+    cursor = await conn.execute(queries("jobs").counts)
+    return {row["owner_id"]: row["jobs"] for row in await cursor.fetchall()}
+
+
+async def quarantine(conn: Connection, owner_id: str, job_id: str, error: str) -> None:
+    await conn.execute(queries("jobs").quarantine, {"owner_id": owner_id, "job_id": job_id, "error": error})

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from geomill.domain.ids import task_id
 from geomill.domain.node import NodeState
+from geomill.domain.reopening import Reopened
 from geomill.domain.states import NodeStatus
 from geomill.sql import queries
 from geomill.store.pool import Connection
@@ -68,3 +70,17 @@ async def item_outputs(conn: Connection, job_id: str, node_id: str, fresh: Seque
     parameters = {"job_id": job_id, "node_id": node_id, "fresh": list(fresh)}
     cursor = await conn.execute(queries("nodes").item_outputs, parameters)
     return [row["output"] for row in await cursor.fetchall()]
+
+
+async def reopen(conn: Connection, job_id: str, again: Sequence[Reopened]) -> None:
+    await conn.execute(
+        queries("nodes").reopen,
+        {
+            "job_id": job_id,
+            "node_ids": [one.node_id for one in again],
+            "item_indexes": [one.item_index for one in again],
+            "statuses": [one.status.value for one in again],
+            "attempts": [one.attempt for one in again],
+            "task_ids": [task_id(job_id, one.node_id, one.item_index, one.attempt) for one in again],
+        },
+    )

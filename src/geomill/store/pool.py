@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import datetime
 from typing import Any
 
 from psycopg import AsyncConnection
@@ -40,3 +41,11 @@ async def open_pool(url: str, *, size: int = 4, name: str = "geomill") -> AsyncI
         yield pool
     finally:
         await pool.close()
+
+
+async def transaction_time(conn: Connection) -> datetime:
+    """The database's now: time belongs to it."""
+    row = await (await conn.execute("SELECT now() AS now")).fetchone()
+    assert row is not None
+    found: datetime = row["now"]
+    return found

@@ -32,6 +32,10 @@ def owner_channel(owner_id: str) -> str:
     return f"o:{owner_id}"[:63]
 
 
+ORPHANS_CHANNEL = "orphans"
+"""Fires when jobs were left without an owner on purpose."""
+
+
 async def notify(conn: Connection, channels: Iterable[str]) -> None:
     unique = sorted(set(channels))
     if unique:

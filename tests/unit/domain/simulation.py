@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 from geomill.domain.aggregate import aggregate
 from geomill.domain.decision import Aggregate, Decision, Dispatch, Outcome
-from geomill.domain.evaluator import evaluate
+from geomill.domain.evaluator import Evaluation
 from geomill.domain.graph import Graph, compile_graph
 from geomill.domain.ids import SINGLE
 from geomill.domain.node import NodeState
-from geomill.domain.run import RunState
-from geomill.domain.states import JOB_MACHINE, NodeStatus
+from geomill.domain.reopening import reopen
+from geomill.domain.run import ItemRun, RunState
+from geomill.domain.states import JOB_MACHINE, JobStatus, NodeStatus
 from geomill.domain.task import Report
 from geomill.domain.workflow import FanOutNode, Workflow
 
@@ -79,9 +80,9 @@ class World:
     run: RunState = field(init=False)
     pending: list[Dispatch] = field(default_factory=list)
     rows: dict[tuple[str, int], NodeState] = field(default_factory=dict)
-    outputs: dict[str, dict[int, Any]] = field(default_factory=dict)
     decisions: list[Decision] = field(default_factory=list)
     fed: list[Outcome] = field(default_factory=list)
+    pauses: bool = False
 
     def __post_init__(self) -> None:
         self.run = RunState.begin(self.graph, "job", {})
@@ -89,12 +90,24 @@ class World:
 
     def play(self) -> None:
         self.decide([])
-        while self.pending and self.run.status not in JOB_MACHINE.terminal:
+        while self.going():
             self.decide(self._some_outcomes())
 
+    def going(self) -> bool:
+        return self.run.status not in JOB_MACHINE.terminal and bool(self.pending or self.run.paused)
+
     def decide(self, outcomes: list[Outcome]) -> Decision:
-        decision = evaluate(self.run, outcomes, NOW, self._answer, window=self.window)
+        evaluation = Evaluation(self.run, NOW, window=self.window)
+        if not self.decisions:
+            evaluation.begin()
+        evaluation.feed(outcomes)
         self.fed += outcomes
+        return self._commit(evaluation)
+
+    def _commit(self, evaluation: Evaluation) -> Decision:
+        while waiting := evaluation.take_aggregates():
+            evaluation.feed([self._answer(one, evaluation.decision()) for one in waiting])
+        decision = evaluation.decision()
         self.pending += decision.dispatches
         self._write(decision)
         self.run.apply(decision)
@@ -103,12 +116,14 @@ class World:
 
     def _some_outcomes(self) -> list[Outcome]:
         self.order.shuffle(self.pending)
-        taken = [self.pending.pop() for _ in range(self.order.randint(1, len(self.pending)))]
+        taken = [self.pending.pop() for _ in range(self.order.randint(1, len(self.pending)) if self.pending else 0)]
         outcomes = [self._end(dispatch) for dispatch in taken]
         courtesy = [Outcome(d.node_id, d.attempt, Report.RUNNING, d.item_index) for d in taken + self.pending]
         outcomes += self.order.sample(courtesy, self.order.randint(0, len(courtesy)))
         outcomes += self.order.sample(self.fed, min(len(self.fed), self.order.randint(0, 2)))
         self.order.shuffle(outcomes)
+        if self.pauses and (self.run.paused or self.order.random() < 0.3):
+            outcomes.append(Outcome("", 0, Report.RESUME if self.run.paused else Report.PAUSE))
         return outcomes
 
     def _end(self, dispatch: Dispatch) -> Outcome:
@@ -122,15 +137,33 @@ class World:
             return Outcome(*here, Report.ABANDONED, dispatch.item_index)
         return Outcome(*here, Report.COMPLETED, dispatch.item_index, output={"n": dispatch.item_index})
 
-    def _answer(self, wanted: Aggregate) -> Outcome:
+    def _answer(self, wanted: Aggregate, decision: Decision) -> Outcome:
         values: list[Any] = []
         for source in wanted.sources:
             if isinstance(self.graph.nodes[source].definition, FanOutNode):
-                values += [{"n": index} for index in sorted(self.outputs.get(source, {}))]
+                values += [{"n": index} for index in sorted(self._completed(source, decision))]
             else:
                 values.append(source)
         kind = self.graph.nodes[wanted.node_id].definition.aggregation
         return Outcome(wanted.node_id, wanted.attempt, Report.COMPLETED, output=aggregate(kind, values))
+
+    def _completed(self, source: str, decision: Decision) -> set[int]:
+        before = {index for (name, index), one in self.rows.items() if name == source and _completed(one)}
+        change = decision.fan_outs.get(source)
+        fresh = {index for index, item in change.changed.items() if _completed(item)} if change else set()
+        return (before | fresh) - {SINGLE}
+
+    def retry(self) -> None:
+        """What an operator does with a job that ended badly, and the successor that takes it from there."""
+        for again in reopen(self.graph, self.rows.values()):
+            self.rows[again.node_id, again.item_index] = row(
+                again.node_id, again.item_index, again.status, again.attempt
+            )
+        self.run = RunState.restore(self.graph, "job", {}, JobStatus.RUNNING, self.rows.values())
+        self.pending.clear()
+        evaluation = Evaluation(self.run, NOW, window=self.window)
+        evaluation.carry_on()
+        self._commit(evaluation)
 
     def _write(self, decision: Decision) -> None:
         """What the store does: the changed rows, from the decision alone."""
@@ -141,6 +174,10 @@ class World:
         for name, change in decision.fan_outs.items():
             for index, item in change.changed.items():
                 self.rows[name, index] = row(name, index, item.status, item.attempt, item.failures)
+
+
+def _completed(one: NodeState | ItemRun) -> bool:
+    return one.status is NodeStatus.COMPLETED
 
 
 def row(
@@ -166,5 +203,5 @@ def row(
     )
 
 
-def world(workflow: Workflow, *, fate: int, order: int, failure_rate: float = 0.15) -> World:
-    return World(compile_graph(workflow), fate, random.Random(order), failure_rate)
+def world(workflow: Workflow, *, fate: int, order: int, failure_rate: float = 0.15, pauses: bool = False) -> World:
+    return World(compile_graph(workflow), fate, random.Random(order), failure_rate, pauses=pauses)

@@ -77,11 +77,11 @@ def test_replays_change_nothing(workflow: Workflow, fate: int, order: int) -> No
 @given(workflows(), SEEDS, SEEDS)
 def test_a_successor_finds_the_same_state_in_the_rows(workflow: Workflow, fate: int, order: int) -> None:
     """Take-over at any moment: the state rebuilt from the rows decides exactly as the one in memory."""
-    played = world(workflow, fate=fate, order=order)
+    played = world(workflow, fate=fate, order=order, pauses=True)
     played.decide([])
-    while played.pending and played.run.status not in JOB_MACHINE.terminal:
+    while played.going():
         rows = played.rows.values()
-        restored = RunState.restore(played.graph, "job", {}, played.run.status, rows)
+        restored = RunState.restore(played.graph, "job", {}, played.run.status, rows, paused=played.run.paused)
         assert restored == played.run
         played.decide(played._some_outcomes())
 
@@ -102,12 +102,59 @@ def test_a_job_without_failures_completes_and_skips_only_untaken_branches(
 
 
 @thorough
+@given(workflows(), SEEDS, SEEDS)
+def test_a_pause_delays_and_changes_nothing_else(workflow: Workflow, fate: int, order: int) -> None:
+    steady = world(workflow, fate=fate, order=order)
+    interrupted = world(workflow, fate=fate, order=order, pauses=True)
+    steady.play()
+    interrupted.play()
+    assert interrupted.run.status is steady.run.status
+    if steady.run.status is JobStatus.COMPLETED:
+        assert interrupted.run.nodes == steady.run.nodes
+
+
+@thorough
+@given(workflows(), SEEDS, SEEDS)
+def test_retries_of_the_whole_job_lead_to_the_end_and_keep_what_completed(
+    workflow: Workflow, fate: int, order: int
+) -> None:
+    played = world(workflow, fate=fate, order=order, failure_rate=0.4)
+    played.play()
+    for _ in range(30):
+        if played.run.status is not JobStatus.FAILED:
+            break
+        kept = {place for place, row in played.rows.items() if row.status is NodeStatus.COMPLETED}
+        before = len(played.decisions)
+        played.failure_rate /= 2
+        played.retry()
+        while played.going():
+            played.decide(played._some_outcomes())
+        again = [s for d in played.decisions[before:] for s in d.steps]
+        assert not kept & {(step.node_id, step.item_index) for step in again}
+        assert all(row.status in NODE_MACHINE.terminal for row in played.rows.values())
+        assert all(node.terminal for node in played.run.nodes.values())
+    assert played.run.status is JobStatus.COMPLETED
+
+
+@thorough
+@given(workflows(), SEEDS, SEEDS)
+def test_carrying_on_with_a_job_that_is_under_way_changes_nothing(workflow: Workflow, fate: int, order: int) -> None:
+    played = world(workflow, fate=fate, order=order)
+    played.decide([])
+    while played.going():
+        evaluation = Evaluation(played.run, NOW, window=played.window)
+        evaluation.carry_on()
+        assert not evaluation.decision().steps
+        played.decide(played._some_outcomes())
+
+
+@thorough
 @given(workflows(), SEEDS, SEEDS, st.integers(0, 6))
 def test_cancelling_at_any_moment_ends_everything(workflow: Workflow, fate: int, order: int, rounds: int) -> None:
     played = world(workflow, fate=fate, order=order)
     played.decide([])
     for _ in range(rounds):
-        if played.pending and played.run.status not in JOB_MACHINE.terminal:
+        if played.going():
             played.decide(played._some_outcomes())
     already = played.run.status
     evaluation = Evaluation(played.run, NOW)

@@ -1,31 +1,68 @@
 """Takes over what dead processes left: leases of workers go back to their queues, jobs of orchestrators come here.
 
-A process is dead when the lock that its session held is free. A bounded batch per look keeps one orchestrator from
-taking everything. What it does badly: a process behind a pooler that keeps sessions open looks alive for too long.
+A process is dead when the lock that its session held is free, or when it has been silent for too long. A bounded batch
+per look keeps one orchestrator from taking everything. What it does badly: a process behind a pooler that keeps
+sessions open looks alive until it has been silent.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
+from geomill.domain.event import EventStatus, EventType
 from geomill.domain.instance import InstanceRole
 from geomill.domain.job import Job
 from geomill.queues import postgres as queue
-from geomill.store import inbox, instances, jobs
+from geomill.store import events, inbox, instances, jobs
+from geomill.store.events import EventWrite
 from geomill.store.pool import Connection
-from geomill.store.signals import notify, queue_channel
+from geomill.store.signals import notify, owner_channel, queue_channel
 
 
-async def reclaim(conn: Connection, owner_id: str, limit: int) -> list[Job]:
-    """The jobs that are ours from now on."""
-    dead = [instance for instance in await instances.dead(conn) if instance.instance_id != owner_id]
-    names = [instance.instance_id for instance in dead]
-    async with conn.transaction():
-        freed = await queue.release(conn, names)
-        taken = await jobs.reclaim(conn, owner_id, names, limit)
-        if taken:
-            await inbox.readdress(conn, owner_id, [job.job_id for job in taken])
-        await inbox.readdress_strays(conn, owner_id)
-        workers = [instance.instance_id for instance in dead if instance.role is InstanceRole.WORKER]
-        orchestrators = [name for name in names if name not in workers]
-        await instances.forget(conn, workers if len(taken) == limit else workers + orchestrators)
-    await notify(conn, map(queue_channel, freed))
-    return taken
+@dataclass
+class Reclaimed:
+    """The jobs that are ours from now on, those whose deadline has passed, and who else is there."""
+
+    jobs: list[Job] = field(default_factory=list)
+    overdue: list[str] = field(default_factory=list)
+    peers: int = 1
+    active: int = 0
+
+
+@dataclass(frozen=True)
+class Reclaimer:
+    owner_id: str
+    silent_seconds: float = instances.SILENT_SECONDS
+    max_deliveries: int = 10
+    batch: int = 50
+
+    async def run_once(self, conn: Connection) -> Reclaimed:
+        outlook = await instances.look(conn, self.owner_id, self.silent_seconds)
+        found = Reclaimed(peers=outlook.peers, active=outlook.active)
+        if outlook.dead or outlook.orphans or outlook.lapsed:
+            found.jobs = await self._take_over(conn)
+        if outlook.strays:
+            await inbox.readdress_strays(conn, self.owner_id)
+            await notify(conn, [owner_channel(self.owner_id)])
+        if outlook.overdue:
+            found.overdue = await jobs.overdue(conn, self.owner_id)
+        return found
+
+    async def _take_over(self, conn: Connection) -> list[Job]:
+        dead = [one for one in await instances.dead(conn, self.silent_seconds) if one.instance_id != self.owner_id]
+        names = [instance.instance_id for instance in dead]
+        async with conn.transaction():
+            taken = await jobs.reclaim(conn, self.owner_id, names, self.batch)
+            if taken:
+                await inbox.readdress(conn, self.owner_id, [job.job_id for job in taken])
+            failed = await queue.give_up(conn, names, self.max_deliveries)
+            freed = await queue.release(conn, names)
+            await queue.bury(conn)
+            await events.insert(conn, [self._event(job) for job in taken])
+            workers = [instance.instance_id for instance in dead if instance.role is InstanceRole.WORKER]
+            await instances.forget(conn, workers if len(taken) == self.batch else names)
+        await notify(conn, [*map(queue_channel, freed), *map(owner_channel, failed)])
+        return taken
+
+    def _event(self, job: Job) -> EventWrite:
+        return EventWrite(job.job_id, EventType.JOB_RECLAIMED, EventStatus.WARNING, data={"owner": self.owner_id})

@@ -48,7 +48,7 @@ RETURNING task_id, owner_id;
 -- What the owner has not taken yet, in order of arrival. Outputs of fan-out items stay where they are.
 SELECT i.sequence, i.job_id, i.node_id, i.item_index, i.attempt, i.task_id, i.report, i.worker_id, i.started_at,
        CASE WHEN i.item_index < 0 THEN r.output END AS output,
-       r.error_message, r.error_code, r.retryable, now() AS now
+       coalesce(r.error_message, i.reason) AS error_message, r.error_code, r.retryable, now() AS now
 FROM dagapp.dag_inbox AS i
 LEFT JOIN dagapp.dag_task_results AS r ON r.task_id = i.task_id
 WHERE i.owner_id = %(owner_id)s
@@ -68,3 +68,29 @@ UPDATE dagapp.dag_inbox AS i
 SET owner_id = j.owner_id
 FROM dagapp.dag_jobs AS j
 WHERE j.job_id = i.job_id AND j.owner_id = %(owner_id)s AND i.owner_id <> j.owner_id;
+
+-- name: command
+-- Tells a job's owner to do something. Nothing is returned when there is no such job under way.
+INSERT INTO dagapp.dag_inbox (owner_id, job_id, report, reason)
+SELECT coalesce(owner_id, ''), job_id, %(report)s::dagapp.report, %(reason)s
+FROM dagapp.dag_jobs
+WHERE job_id = %(job_id)s AND status IN ('pending', 'running')
+RETURNING owner_id;
+
+-- name: forward
+-- Reports of jobs that are not (any more) ours to decide: on to the owner, or away when the job has ended.
+-- Returns the jobs that are ours after all, although we did not know.
+WITH concerned AS (
+    SELECT job_id, owner_id, status IN ('pending', 'running') AS active
+    FROM dagapp.dag_jobs
+    WHERE job_id = ANY(%(job_ids)s)
+), passed_on AS (
+    UPDATE dagapp.dag_inbox AS i
+    SET owner_id = coalesce(c.owner_id, '')
+    FROM concerned AS c
+    WHERE i.job_id = c.job_id AND c.active AND i.owner_id <> coalesce(c.owner_id, '')
+), dropped AS (
+    DELETE FROM dagapp.dag_inbox AS i
+    WHERE i.job_id = ANY(%(job_ids)s) AND NOT EXISTS (SELECT FROM concerned AS c WHERE c.job_id = i.job_id AND c.active)
+)
+SELECT job_id FROM concerned WHERE active AND owner_id = %(owner_id)s;

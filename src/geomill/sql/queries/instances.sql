@@ -18,10 +18,12 @@ DELETE FROM dagapp.dag_instances WHERE instance_id = %(instance_id)s;
 SELECT * FROM dagapp.dag_instances ORDER BY role, started_at;
 
 -- name: dead
--- Those whose lock is free: their session is gone, and so are they.
+-- Those whose lock is free: their session is gone, and so are they. And those that have been silent for too long, as a
+-- frozen process, or one behind a pooler that keeps its session open.
 SELECT i.*
 FROM dagapp.dag_instances AS i
-WHERE NOT EXISTS (
+WHERE i.heartbeat_at < now() - make_interval(secs => %(silent_seconds)s)
+   OR NOT EXISTS (
     SELECT
     FROM pg_locks AS l
     WHERE l.locktype = 'advisory'
@@ -30,6 +32,27 @@ WHERE NOT EXISTS (
       AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
       AND (l.classid::bigint << 32) + l.objid::bigint = i.lock_key
 );
+
+-- name: look
+-- One glance at everything that may need a hand, so that an idle platform costs one query a second.
+SELECT
+    EXISTS (SELECT FROM dagapp.dag_instances AS i
+            WHERE i.heartbeat_at < now() - make_interval(secs => %(silent_seconds)s)
+               OR NOT EXISTS (SELECT FROM pg_locks AS l
+                              WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
+                                AND (l.classid::bigint << 32) + l.objid::bigint = i.lock_key)) AS dead,
+    EXISTS (SELECT FROM dagapp.dag_jobs AS j
+            LEFT JOIN dagapp.dag_instances AS i ON i.instance_id = j.owner_id
+            WHERE j.status IN ('pending', 'running') AND i.instance_id IS NULL) AS orphans,
+    EXISTS (SELECT FROM dagapp.dag_queue
+            WHERE (lease_token IS NULL AND expires_at < now())
+               OR (lease_token IS NOT NULL AND leased_until < now())) AS lapsed,
+    EXISTS (SELECT FROM dagapp.dag_jobs
+            WHERE owner_id = %(owner_id)s AND deadline_at < now() AND completed_at IS NULL) AS overdue,
+    EXISTS (SELECT FROM dagapp.dag_inbox AS i JOIN dagapp.dag_jobs AS j USING (job_id)
+            WHERE j.owner_id = %(owner_id)s AND i.owner_id <> j.owner_id) AS strays,
+    (SELECT count(*) FROM dagapp.dag_instances WHERE role = 'orchestrator') AS peers,
+    (SELECT count(*) FROM dagapp.dag_jobs WHERE status IN ('pending', 'running')) AS active;
 
 -- name: forget
 DELETE FROM dagapp.dag_instances WHERE instance_id = ANY(%(instance_ids)s);

@@ -5,14 +5,15 @@
 INSERT INTO dagapp.dag_jobs (
     job_id, workflow_id, workflow_version, definition_hash, status, input_params, result_data, error_message,
     failed_node_id, owner_id, owner_epoch, owner_heartbeat_at, priority, correlation_id, submitted_by, callback_url,
-    idempotency_key, submitted_at, started_at, completed_at
+    idempotency_key, submitted_at, started_at, completed_at, deadline_at
 )
 VALUES (
     %(job_id)s, %(workflow_id)s, %(workflow_version)s, %(definition_hash)s, %(status)s::dagapp.job_status, %(input_params)s::jsonb,
     %(result_data)s::jsonb, %(error_message)s, %(failed_node_id)s, %(owner_id)s, 1, now(), %(priority)s,
     %(correlation_id)s, %(submitted_by)s, %(callback_url)s, %(idempotency_key)s, coalesce(%(submitted_at)s, now()),
     CASE WHEN %(status)s::dagapp.job_status <> 'pending' THEN now() END,
-    CASE WHEN %(status)s::dagapp.job_status IN ('completed', 'failed', 'cancelled') THEN now() END
+    CASE WHEN %(status)s::dagapp.job_status IN ('completed', 'failed', 'cancelled') THEN now() END,
+    now() + make_interval(secs => %(timeout_seconds)s::float8)
 )
 ON CONFLICT DO NOTHING
 RETURNING job_id;
@@ -35,11 +36,12 @@ SET status = u.status,
     failed_node_id = u.failed_node_id,
     started_at = coalesce(j.started_at, now()),
     completed_at = CASE WHEN u.status IN ('completed', 'failed', 'cancelled') THEN now() END,
+    paused_at = CASE WHEN u.paused IS NULL THEN j.paused_at WHEN u.paused THEN coalesce(j.paused_at, now()) END,
     updated_at = now()
 FROM unnest(
     %(job_ids)s::text[], %(statuses)s::dagapp.job_status[], %(results)s::text[], %(errors)s::text[],
-    %(failed_nodes)s::text[]
-) AS u (job_id, status, result_data, error_message, failed_node_id)
+    %(failed_nodes)s::text[], %(paused)s::boolean[]
+) AS u (job_id, status, result_data, error_message, failed_node_id, paused)
 WHERE j.job_id = u.job_id;
 
 -- name: get
@@ -69,7 +71,7 @@ WITH orphans AS MATERIALIZED (
     FROM dagapp.dag_jobs AS j
     WHERE j.status IN ('pending', 'running')
       AND (j.owner_id IS NULL
-           OR j.owner_id = ANY(%(dead)s)
+           OR j.owner_id = ANY(%(dead)s::text[])
            OR NOT EXISTS (SELECT FROM dagapp.dag_instances AS i WHERE i.instance_id = j.owner_id))
     ORDER BY j.job_id
     LIMIT %(limit)s
@@ -89,3 +91,44 @@ SELECT * FROM dagapp.dag_jobs WHERE owner_id = %(owner_id)s AND status IN ('pend
 UPDATE dagapp.dag_jobs
 SET owner_id = NULL, owner_epoch = owner_epoch + 1, updated_at = now()
 WHERE owner_id = %(owner_id)s AND status IN ('pending', 'running');
+
+-- name: overdue
+SELECT job_id FROM dagapp.dag_jobs WHERE owner_id = %(owner_id)s AND deadline_at < now() AND completed_at IS NULL;
+
+-- name: lock
+SELECT * FROM dagapp.dag_jobs WHERE job_id = %(job_id)s FOR UPDATE;
+
+-- name: reopen
+-- An operator's retry: the job runs again, and whoever looks for orphans takes it.
+UPDATE dagapp.dag_jobs
+SET status = 'running', result_data = NULL, error_message = NULL, failed_node_id = NULL, completed_at = NULL,
+    paused_at = NULL, deadline_at = now() + (deadline_at - created_at), owner_id = NULL, owner_epoch = owner_epoch + 1,
+    run_number = run_number + 1, updated_at = now()
+WHERE job_id = %(job_id)s;
+
+-- name: counts
+SELECT owner_id, count(*) AS jobs
+FROM dagapp.dag_jobs
+WHERE status IN ('pending', 'running')
+GROUP BY owner_id;
+
+-- name: quarantine
+-- Ends a job that its owner cannot decide on, so that it does not stop the others.
+WITH job AS (
+    UPDATE dagapp.dag_jobs
+    SET status = 'failed', error_message = %(error)s, completed_at = now(), updated_at = now()
+    WHERE job_id = %(job_id)s AND owner_id = %(owner_id)s AND status IN ('pending', 'running')
+    RETURNING job_id
+), nodes AS (
+    UPDATE dagapp.dag_node_states AS n
+    SET status = CASE WHEN n.status IN ('dispatched', 'running') THEN 'cancelled' ELSE 'skipped' END::dagapp.node_status,
+        completed_at = now(), updated_at = now()
+    FROM job
+    WHERE n.job_id = job.job_id AND n.status IN ('pending', 'ready', 'dispatched', 'running')
+), reports AS (
+    DELETE FROM dagapp.dag_inbox AS i USING job WHERE i.job_id = job.job_id
+), messages AS (
+    DELETE FROM dagapp.dag_queue AS q USING job WHERE q.body ->> 'job_id' = job.job_id AND q.body ? 'task_id'
+)
+INSERT INTO dagapp.dag_job_events (job_id, event_type, event_status, event_data)
+SELECT job_id, 'job_failed', 'failure', jsonb_build_object('error', %(error)s::text) FROM job;

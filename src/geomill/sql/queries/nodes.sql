@@ -73,3 +73,13 @@ JOIN dagapp.dag_task_results AS r ON r.task_id = n.task_id
 WHERE n.job_id = %(job_id)s AND n.node_id = %(node_id)s AND n.item_index >= 0
   AND (n.status = 'completed' OR n.item_index = ANY(%(fresh)s))
 ORDER BY n.item_index;
+
+-- name: reopen
+UPDATE dagapp.dag_node_states AS n
+SET status = u.status, attempt = u.attempt, retry_count = 0, output = NULL, error_message = NULL, not_before = NULL,
+    task_id = u.task_id, started_at = NULL, completed_at = NULL, updated_at = now()
+FROM unnest(
+    %(node_ids)s::text[], %(item_indexes)s::integer[], %(statuses)s::dagapp.node_status[], %(attempts)s::bigint[],
+    %(task_ids)s::text[]
+) AS u (node_id, item_index, status, attempt, task_id)
+WHERE n.job_id = %(job_id)s AND n.node_id = u.node_id AND n.item_index = u.item_index;

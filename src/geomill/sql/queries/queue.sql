@@ -3,11 +3,12 @@
 -- name: send
 -- Joins the caller's transaction. A message sent twice is stored once.
 INSERT INTO dagapp.dag_queue (queue_name, message_id, body, priority, visible_at, expires_at)
-SELECT m.queue_name, m.message_id, m.body::jsonb, m.priority, coalesce(m.visible_at, now()), m.expires_at
+SELECT m.queue_name, m.message_id, m.body::jsonb, m.priority, coalesce(m.visible_at, now()),
+       coalesce(m.visible_at, now()) + make_interval(secs => m.ttl_seconds)
 FROM unnest(
     %(queue_names)s::text[], %(message_ids)s::text[], %(bodies)s::text[], %(priorities)s::smallint[],
-    %(visible_at)s::timestamptz[], %(expires_at)s::timestamptz[]
-) AS m (queue_name, message_id, body, priority, visible_at, expires_at)
+    %(visible_at)s::timestamptz[], %(ttl_seconds)s::float8[]
+) AS m (queue_name, message_id, body, priority, visible_at, ttl_seconds)
 ON CONFLICT (queue_name, message_id) DO NOTHING;
 
 -- name: take
@@ -16,6 +17,7 @@ WITH chosen AS MATERIALIZED (
     SELECT sequence
     FROM dagapp.dag_queue
     WHERE queue_name = %(queue_name)s AND lease_token IS NULL AND visible_at <= now()
+      AND enqueued_at <= now() - make_interval(secs => %(older_than)s)
     ORDER BY priority DESC, sequence
     LIMIT %(limit)s
     FOR UPDATE SKIP LOCKED
@@ -81,11 +83,58 @@ DELETE FROM dagapp.dag_queue
 WHERE (queue_name, message_id) IN (SELECT * FROM unnest(%(queue_names)s::text[], %(message_ids)s::text[]));
 
 -- name: release
--- What dead consumers held goes back to its queue.
+-- What dead consumers held, or did not renew in time, goes back to its queue.
 UPDATE dagapp.dag_queue
 SET lease_token = NULL, leased_by = NULL, leased_until = NULL, started_at = NULL
 WHERE lease_token IS NOT NULL AND (leased_by = ANY(%(dead)s) OR leased_until < now())
 RETURNING queue_name;
+
+-- name: give_up
+-- Tasks that waited longer than they may, and tasks that took down every worker they were given to: their owner is
+-- told that the attempt failed.
+WITH hopeless AS (
+    DELETE FROM dagapp.dag_queue AS q
+    WHERE q.body ? 'task_id'
+      AND ((q.lease_token IS NULL AND q.expires_at < now())
+           OR (q.lease_token IS NOT NULL
+               AND q.delivery_count >= %(max_deliveries)s
+               AND (q.leased_by = ANY(%(dead)s) OR q.leased_until < now())))
+    RETURNING q.body, q.delivery_count, q.leased_by, q.started_at, q.lease_token IS NULL AS waited
+), told AS (
+    SELECT h.body ->> 'task_id' AS task_id, h.body ->> 'job_id' AS job_id, h.body ->> 'node_id' AS node_id,
+           (h.body ->> 'item_index')::integer AS item_index, (h.body ->> 'attempt')::bigint AS attempt, h.waited,
+           h.delivery_count, h.leased_by, h.started_at, coalesce(j.owner_id, '') AS owner_id
+    FROM hopeless AS h
+    JOIN dagapp.dag_jobs AS j ON j.job_id = h.body ->> 'job_id'
+), kept AS (
+    INSERT INTO dagapp.dag_task_results (
+        task_id, job_id, node_id, item_index, attempt, status, error_message, error_code, retryable, worker_id, started_at
+    )
+    SELECT task_id, job_id, node_id, item_index, attempt, 'failed',
+           CASE WHEN waited THEN 'no worker took the task before its dispatch_timeout_seconds were over'
+                ELSE format('the task ended with its worker %%s times in a row', delivery_count) END,
+           CASE WHEN waited THEN 'dispatch_timeout' ELSE 'worker_lost' END,
+           waited, leased_by, started_at
+    FROM told
+    ON CONFLICT (task_id) DO NOTHING
+)
+INSERT INTO dagapp.dag_inbox (owner_id, job_id, node_id, item_index, attempt, task_id, report, worker_id, started_at)
+SELECT owner_id, job_id, node_id, item_index, attempt, task_id, 'failed', leased_by, started_at
+FROM told
+RETURNING owner_id;
+
+-- name: bury
+-- Submissions that nobody claimed within their time to live.
+WITH expired AS (
+    DELETE FROM dagapp.dag_queue
+    WHERE NOT body ? 'task_id' AND lease_token IS NULL AND expires_at < now()
+    RETURNING queue_name, message_id, body, priority, delivery_count, enqueued_at
+)
+INSERT INTO dagapp.dag_dead_letters
+    (queue_name, message_id, body, priority, reason, description, delivery_count, enqueued_at)
+SELECT queue_name, message_id, body, priority, 'TTLExpired', 'it was not received before its time to live was over',
+       delivery_count, enqueued_at
+FROM expired;
 
 -- name: dead_letter
 INSERT INTO dagapp.dag_dead_letters

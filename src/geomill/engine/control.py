@@ -1,0 +1,78 @@
+"""What people do to jobs: cancel, pause, resume, retry.
+
+A job under way is its owner's, so these tell the owner; a job that nobody owns yet, or any more, is changed here, in
+one transaction.
+"""
+
+from __future__ import annotations
+
+from geomill.domain.event import EventType
+from geomill.domain.graph import compile_graph
+from geomill.domain.job import Job
+from geomill.domain.message import JobQueueMessage
+from geomill.domain.reopening import reopen
+from geomill.domain.states import JOB_MACHINE, JobStatus
+from geomill.domain.task import Report
+from geomill.engine.claim import job_row
+from geomill.errors import ConflictError, NotFoundError
+from geomill.queues import postgres as queue
+from geomill.store import definitions, events, inbox, jobs, nodes
+from geomill.store.events import EventWrite
+from geomill.store.pool import Connection
+from geomill.store.signals import ORPHANS_CHANNEL, notify, owner_channel
+
+
+async def cancel(conn: Connection, job_queue: str, job_id: str, reason: str) -> None:
+    """Ends a job that waits, runs or is paused."""
+    waiting = await jobs.waiting(conn, job_queue, job_id)
+    if waiting and await _cancel_waiting(conn, job_queue, waiting, reason):
+        return
+    await _command(conn, job_id, Report.CANCEL, reason)
+
+
+async def pause(conn: Connection, job_id: str) -> None:
+    """What runs goes on, nothing new begins."""
+    await _command(conn, job_id, Report.PAUSE, "paused")
+
+
+async def resume(conn: Connection, job_id: str) -> None:
+    await _command(conn, job_id, Report.RESUME, "resumed")
+
+
+async def retry(conn: Connection, job_id: str) -> Job:
+    """Runs again what failed or never ran. What completed keeps its output."""
+    async with conn.transaction():
+        job = await jobs.lock(conn, job_id)
+        if job.status not in (JobStatus.FAILED, JobStatus.CANCELLED):
+            raise ConflictError(
+                f"the job {job_id} is {job.status.value}", remedy="only failed or cancelled jobs are retried"
+            )
+        if job.definition_hash is None:
+            raise ConflictError(f"the job {job_id} never began: {job.error_message}", remedy="submit it again")
+        graph = compile_graph(await definitions.get(conn, job.definition_hash))
+        await nodes.reopen(conn, job_id, reopen(graph, await nodes.of_job(conn, job_id)))
+        await jobs.reopen(conn, job_id)
+        await events.insert(conn, [EventWrite(job_id, EventType.JOB_RETRIED)])
+    await notify(conn, [ORPHANS_CHANNEL])
+    return await jobs.get(conn, job_id)
+
+
+async def _command(conn: Connection, job_id: str, report: Report, reason: str) -> None:
+    owner = await inbox.command(conn, job_id, report, reason)
+    if owner is None:
+        job = await jobs.get(conn, job_id)
+        assert job.status in JOB_MACHINE.terminal
+        raise ConflictError(f"the job {job_id} has already ended: it is {job.status.value}")
+    await notify(conn, [owner_channel(owner)])
+
+
+async def _cancel_waiting(conn: Connection, job_queue: str, message: JobQueueMessage, reason: str) -> bool:
+    """False when an orchestrator was faster."""
+    async with conn.transaction():
+        if not await queue.withdraw(conn, [(job_queue, message.job_id)]):
+            return False
+        row = job_row(message, None, message.input_params, JobStatus.CANCELLED) | {"error_message": reason}
+        if not await jobs.create(conn, row):
+            raise NotFoundError(f"the job {message.job_id} is a duplicate of another one")
+        await events.insert(conn, [EventWrite(message.job_id, EventType.JOB_CANCELLED)])
+    return True
