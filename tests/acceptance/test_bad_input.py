@@ -29,7 +29,6 @@ nodes:
         (["jobs", "submit", "hello_world", "-i", "nam=x"], "hello_world has no input 'nam'; did you mean 'name'?"),
         (["jobs", "submit", "hello_world", "-i", "name"], "--input 'name' has no '='"),
         (["jobs", "submit", "echo_test", "-i", "count=many"], "count"),
-        (["jobs", "submit", "echo_test"], "message"),
         (["--workflows", "/nowhere/at/all", "workflows", "list"], "the workflow folder /nowhere/at/all does not exist"),
     ],
 )
@@ -59,6 +58,15 @@ def test_a_workflow_with_mistakes_names_each_with_its_line(geomill: Geomill, tmp
     ended = geomill("workflows", "validate", str(file))
     assert ended.code != 0
     assert "misspelt.yaml:1" in ended.out + ended.err
+
+
+def test_a_missing_input(geomill: Geomill, data: Path, tmp_path: Path) -> None:
+    text = MISSPELT.replace("helo_world", "hello_world").replace("timout", "timeout")
+    (tmp_path / "strict.yaml").write_text(text.replace("nodes:", "inputs: {depth: {type: integer}}\nnodes:", 1))
+    ended = geomill("--data", str(data), "--workflows", str(tmp_path), "jobs", "submit", "misspelt")
+    assert ended.code == 2
+    assert "depth: the input is missing" in ended.err
+    assert not data.exists()
 
 
 def test_an_unknown_variable(geomill: Geomill) -> None:

@@ -85,7 +85,7 @@ def _line(node: NodeProgress) -> str:
 
 def _table(workflow: Workflow, found: JobProgress, order: dict[str, int]) -> Table:
     title = f"{workflow.name}  {found.job.job_id}  {found.job.status.value}  {found.fraction:.0%}"
-    table = Table(title=title, title_justify="left", box=None, show_header=False)
+    table = Table(title=title, title_justify="left", box=None, show_header=False, min_width=len(title))
     for node in _sorted(found.nodes, order)[:MOST_ROWS]:
         mark, style = _MARKS[node.status]
         table.add_row(f"[{style}]{mark}[/]", node.node_id, node.status.value, _bar(node), _detail(node))

@@ -25,7 +25,7 @@ _ORDER: dict[str, Callable[[Any, Any], bool]] = {
     ">=": operator.ge,
 }
 LONGEST_MATCHED = 10_000
-"""A regular expression only looks at this many characters, so that a bad one cannot stop the orchestrator."""
+"""A regular expression looks at no more characters than this."""
 
 
 @dataclass(frozen=True, slots=True)

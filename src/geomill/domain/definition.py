@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from geomill.domain.entity import Entity, Index, Json, Key, Now
+from geomill.domain.entity import Entity, Index, Json, Key, Now, SqlType
 
 
 class Definition(Entity):
@@ -17,5 +17,5 @@ class Definition(Entity):
     definition_hash: Key = Field(description="SHA-256 of the canonical JSON of the body")
     workflow_id: Key
     version: Annotated[int, Field(ge=1)]
-    body: Json = Field(description="The whole definition, as loaded")
+    body: Annotated[Json, SqlType("json")] = Field(description="The whole definition; json keeps the order of nodes")
     created_at: Now

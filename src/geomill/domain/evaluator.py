@@ -239,7 +239,7 @@ class Evaluation:
 
     def _activate(self, node_id: str) -> None:
         node = self._graph.nodes[node_id]
-        self._move(node_id, _N.READY, attempt=1)
+        self._move(node_id, _N.READY, attempt=max(self._node(node_id).attempt, 1))
         try:
             match node.definition:
                 case StartNode() | EndNode():

@@ -197,8 +197,16 @@ class _Missing(ChainableUndefined, StrictUndefined):
     """Undefined, all the way down a path, until `default` or `is defined` asks; any other use is an error."""
 
 
+_PADDING = frozenset({"center", "ljust", "rjust", "zfill", "expandtabs", "format", "format_map"})
+_REMOVED_FILTERS = ("random", "center", "format", "indent", "batch", "slice", "wordwrap")
+
+
 class _Environment(ImmutableSandboxedEnvironment):
-    intercepted_binops = frozenset({"*", "**"})
+    intercepted_binops = frozenset({"*", "**", "%"})
+
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        """Padding and formatting can make any length out of nothing."""
+        return attr not in _PADDING and super().is_safe_attribute(obj, attr, value)
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         return self._key(obj, attribute) if isinstance(obj, Mapping) else super().getattr(obj, attribute)
@@ -213,6 +221,8 @@ class _Environment(ImmutableSandboxedEnvironment):
             return self.undefined(hint=_missing_key(obj, key))
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
+        if operator == "%" and isinstance(left, str):
+            raise SecurityError("text is not formatted with %; write {{ … }} inside it")
         if operator == "**" and not (abs(left) <= 1000 and abs(right) <= 64):
             raise SecurityError("the power is too large")
         sizes = [len(side) for side in (left, right) if isinstance(side, str | list | tuple)]
@@ -233,7 +243,8 @@ def _text(value: Any) -> Any:
 def environment() -> _Environment:
     env = _Environment(undefined=_Missing, finalize=_text, autoescape=False, keep_trailing_newline=True)
     env.globals = {"range": env.globals["range"]}
-    del env.filters["random"]
+    for name in _REMOVED_FILTERS:
+        del env.filters[name]
     return env
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 
 from geomill.domain.graph import Graph
 from geomill.domain.ids import SINGLE
 from geomill.domain.node import NodeState
+from geomill.domain.run import leads_to, may_continue, node_run
 from geomill.domain.states import NodeStatus
 from geomill.domain.workflow import FanInNode, FanOutNode, TaskNode
 
@@ -27,14 +29,33 @@ class Reopened:
 def reopen(graph: Graph, rows: Iterable[NodeState]) -> list[Reopened]:
     """Tasks that ended badly are ready again, fan-outs go on with the items that did not complete, the rest waits.
 
-    Items that a completed fan-out tolerated stay as they are.
+    What is settled stays: completed nodes, failures that were tolerated, and branches that were not taken.
     """
     rows = list(rows)
     expanded = {row.node_id for row in rows if row.item_index != SINGLE}
-    settled = {row.node_id for row in rows if row.item_index == SINGLE and row.status is _N.COMPLETED}
+    settled = _settled(graph, {row.node_id: row for row in rows if row.item_index == SINGLE})
     return [
         _again(graph, row, expanded) for row in rows if row.status is not _N.COMPLETED and row.node_id not in settled
     ]
+
+
+def _settled(graph: Graph, rows: dict[str, NodeState]) -> set[str]:
+    settled: set[str] = set()
+    order = TopologicalSorter({node_id: node.dependencies for node_id, node in graph.nodes.items()})
+    for node_id in order.static_order():
+        if _is_settled(graph, rows, node_id, settled):
+            settled.add(node_id)
+    return settled
+
+
+def _is_settled(graph: Graph, rows: dict[str, NodeState], node_id: str, settled: set[str]) -> bool:
+    row, node = rows[node_id], graph.nodes[node_id]
+    if row.status is _N.FAILED:
+        return may_continue(node)
+    if row.status is _N.SKIPPED:  # by its routing, not because the job was closed
+        led_here = (leads_to(graph.nodes[source], node_run(rows[source]), node_id) for source in node.dependencies)
+        return settled.issuperset(node.dependencies) and not any(led_here)
+    return row.status is _N.COMPLETED
 
 
 def _again(graph: Graph, row: NodeState, expanded: set[str]) -> Reopened:

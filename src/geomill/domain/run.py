@@ -101,7 +101,7 @@ class RunState:
         for row in rows:
             run.retries += row.retry_count
             if row.item_index == SINGLE:
-                run.nodes[row.node_id] = _node_run(row)
+                run.nodes[row.node_id] = node_run(row)
             else:
                 children.setdefault(row.node_id, []).append(row)
         run.recount()
@@ -197,7 +197,7 @@ def scope_of(run: RunState, get: Callable[[str], NodeRun]) -> dict[str, Any]:
     return {"inputs": run.inputs, "nodes": NodesView(get, run.graph.nodes), "job": job}
 
 
-def _node_run(row: NodeState) -> NodeRun:
+def node_run(row: NodeState) -> NodeRun:
     return NodeRun(
         status=row.status,
         attempt=row.attempt,

@@ -4,7 +4,7 @@
     node    pending ─► ready ─► dispatched ─► running ─► completed | failed
                  └──► skipped                              failed ─► ready (retry)
 
-Beyond the specification's arrows a node may also
+Besides these arrows a node may also
   * complete or fail straight from `ready`: start, end, conditional, fan_out and fan_in nodes run in the
     orchestrator, and a task whose parameters cannot be rendered is never dispatched;
   * complete straight from `dispatched`: the worker's "running" report is a courtesy that may come late or never;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from fractions import Fraction
 from typing import Annotated, Any, Literal
@@ -17,7 +18,7 @@ from pydantic import (
     model_validator,
 )
 
-from geomill.domain.ids import content_hash
+from geomill.domain.jsonvalue import to_json
 from geomill.domain.retry import RetryPolicy
 
 NODE_ID = r"^[A-Za-z_][A-Za-z0-9_-]*$"
@@ -206,4 +207,5 @@ class Workflow(_Model):
         return self.model_dump(mode="json", exclude_none=True)
 
     def hash(self) -> str:
-        return content_hash(self.body())
+        """Of the text, order included: the order of nodes is the order in which a fan_in collects."""
+        return hashlib.sha256(to_json(self.body()).encode()).hexdigest()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from geomill.domain.definition import Definition
-from geomill.domain.ids import canonical_json
+from geomill.domain.jsonvalue import to_json
 from geomill.domain.workflow import Workflow
 from geomill.errors import NotFoundError
 from geomill.sql import queries
@@ -17,7 +17,7 @@ async def insert(conn: Connection, workflow: Workflow, definition_hash: str) -> 
             "definition_hash": definition_hash,
             "workflow_id": workflow.workflow_id,
             "version": workflow.version,
-            "body": canonical_json(workflow.body()),
+            "body": to_json(workflow.body()),
         },
     )
 

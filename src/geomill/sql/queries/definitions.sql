@@ -2,7 +2,7 @@
 
 -- name: insert
 INSERT INTO dagapp.dag_definitions (definition_hash, workflow_id, version, body)
-VALUES (%(definition_hash)s, %(workflow_id)s, %(version)s, %(body)s::jsonb)
+VALUES (%(definition_hash)s, %(workflow_id)s, %(version)s, %(body)s::json)
 ON CONFLICT (definition_hash) DO NOTHING;
 
 -- name: get

@@ -40,6 +40,7 @@ SELECT
             WHERE i.heartbeat_at < now() - make_interval(secs => %(silent_seconds)s)
                OR NOT EXISTS (SELECT FROM pg_locks AS l
                               WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
+                                AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
                                 AND (l.classid::bigint << 32) + l.objid::bigint = i.lock_key)) AS dead,
     EXISTS (SELECT FROM dagapp.dag_jobs AS j
             LEFT JOIN dagapp.dag_instances AS i ON i.instance_id = j.owner_id

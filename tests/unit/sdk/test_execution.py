@@ -1,0 +1,233 @@
+"""Running a handler once: whatever it does becomes a result."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from geomill.sdk import HandlerContext, HandlerError, HandlerResult, register_handler
+from geomill.sdk.execution import LONGEST_ERROR, Ended, execute
+from geomill.sdk.registration import MARK
+from geomill.sdk.testing import run_handler
+
+
+class Params(BaseModel):
+    n: int
+    name: str = "x"
+
+
+class Output(BaseModel):
+    total: float
+    note: str | None = None
+
+
+def ended(work: Callable[[Any], Any], given: dict[str, Any] | None = None, /, **registration: Any) -> Ended:
+    return run_handler(register_handler("work", **registration)(work), given).ended
+
+
+def fails(error: BaseException) -> Callable[[Any], Any]:
+    def work(ctx: Any) -> None:
+        raise error
+
+    return work
+
+
+# What comes in
+
+
+def test_parameters_are_a_model_when_one_is_registered() -> None:
+    assert ended(lambda ctx: {"n": ctx.params.n + 1, "name": ctx.params.name}, {"n": "4"}, params=Params).output == {
+        "n": 5,
+        "name": "x",
+    }
+
+
+def test_parameters_are_a_dict_of_its_own_without_a_model() -> None:
+    given = {"a": 1}
+
+    def work(ctx: HandlerContext[dict[str, Any]]) -> dict[str, Any]:
+        ctx.params["b"] = 2
+        return ctx.params
+
+    assert ended(work, given).output == {"a": 1, "b": 2}
+    assert given == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({}, "invalid parameters for work: n: Field required"),
+        ({"n": "four"}, "(got 'four')"),
+        ({"n": 1, "name": None}, "name: Input should be a valid string"),
+    ],
+)
+def test_invalid_parameters_are_not_tried_again(params: dict[str, Any], message: str) -> None:
+    found = ended(fails(AssertionError("not reached")), params, params=Params)
+    assert message in found.error_message
+    assert (found.success, found.error_code, found.retryable) == (False, "invalid_params", False)
+
+
+# What comes out
+
+
+@pytest.mark.parametrize(
+    ("returned", "expected"),
+    [
+        ({"a": [1, None]}, {"a": [1, None]}),
+        (None, {}),
+        ({}, {}),
+        (Output(total=1.5), {"total": 1.5, "note": None}),
+        (HandlerResult(output={"a": 1}), {"a": 1}),
+        (HandlerResult(output=Output(total=2)), {"total": 2.0, "note": None}),
+        (HandlerResult(), {}),
+    ],
+)
+def test_a_handler_may_return_a_mapping_a_model_a_result_or_nothing(returned: Any, expected: dict[str, Any]) -> None:
+    found = ended(lambda ctx: returned)
+    assert (found.success, found.output, found.error_message) == (True, expected, "")
+
+
+def test_metrics_come_with_the_result() -> None:
+    assert ended(lambda ctx: HandlerResult(metrics={"seconds": 2})).metrics == {"seconds": 2}
+
+
+@pytest.mark.parametrize("returned", [{"total": "3"}, Output(total=3), HandlerResult(output={"total": 3})])
+def test_the_output_model_gives_the_output_its_shape(returned: Any) -> None:
+    assert ended(lambda ctx: returned, output=Output).output == {"total": 3.0, "note": None}
+
+
+@pytest.mark.parametrize(
+    ("returned", "model", "message"),
+    [
+        ({"total": "many"}, Output, "work returned what its output model refuses: total: "),
+        (None, Output, "total: Field required"),
+        ("text", None, "must return a mapping, a model or a HandlerResult, not str"),
+        ([], None, "not list"),
+        (False, None, "not bool"),
+        (0, None, "not int"),
+        (HandlerResult(output=[1]), None, "not list"),  # type: ignore[arg-type]
+        ({"a": {"b": float("nan")}}, None, "the output cannot be stored: a.b: nan is not a JSON number"),
+        (Output(total=float("inf")), None, "cannot be stored: total: inf"),
+        ({"a": object()}, None, "a: a object is not a JSON value"),
+        ({"a": "\x00"}, None, "NUL"),
+        (HandlerResult(metrics={"x": float("nan")}), None, "cannot be stored: x: nan"),
+    ],
+)
+def test_what_cannot_be_an_output_is_not_tried_again(
+    returned: Any, model: type[BaseModel] | None, message: str
+) -> None:
+    found = ended(lambda ctx: returned, output=model)
+    assert message in found.error_message
+    assert (found.success, found.output, found.error_code, found.retryable) == (False, None, "invalid_output", False)
+
+
+# Failure
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (HandlerError("no", retryable=False, code="mine"), ("no", "mine", False)),
+        (HandlerError("no"), ("no", "handler_error", True)),
+        (ValueError("bad"), ("ValueError: bad", "handler_error", True)),
+        (KeyError("k"), ("KeyError: 'k'", "handler_error", True)),
+        (MemoryError(), ("MemoryError: ", "handler_error", True)),
+        (SystemExit(3), ("SystemExit: 3", "handler_error", True)),
+    ],
+)
+@pytest.mark.parametrize("is_async", [False, True])
+def test_whatever_is_raised_becomes_a_result(error: BaseException, expected: tuple[Any, ...], is_async: bool) -> None:
+    async def work(ctx: Any) -> None:
+        raise error
+
+    found = ended(work if is_async else fails(error))
+    assert (found.error_message, found.error_code, found.retryable) == expected
+    assert not found.success
+
+
+@pytest.mark.parametrize(
+    ("result", "expected"),
+    [
+        (HandlerResult(success=False, error_message="no", error_code="mine", retryable=False), ("no", "mine", False)),
+        (HandlerResult(success=False), ("the handler gave no reason", "handler_error", True)),
+    ],
+)
+def test_a_result_may_say_that_it_failed(result: HandlerResult, expected: tuple[Any, ...]) -> None:
+    found = ended(lambda ctx: result)
+    assert (found.success, (found.error_message, found.error_code, found.retryable)) == (False, expected)
+
+
+def test_an_error_is_made_fit_to_be_stored() -> None:
+    found = ended(fails(HandlerError("a\x00b\ud800" + "x" * 5_000, code="c" * 100)))
+    assert found.error_message.startswith("ab?xxx")
+    assert len(found.error_message) == LONGEST_ERROR
+    assert found.error_code == "c" * 64
+
+
+def test_an_unexpected_error_is_logged_with_its_traceback_and_an_expected_one_is_not(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    ended(fails(ValueError("bad")))
+    (record,) = caplog.records
+    assert (record.levelno, record.getMessage()) == (logging.ERROR, "the handler raised ValueError")
+    assert record.exc_info is not None
+    caplog.clear()
+    ended(fails(HandlerError("no")))
+    assert caplog.records == []
+
+
+# Where it runs
+
+
+async def test_a_sync_handler_runs_in_a_thread_and_an_async_one_in_the_loop() -> None:
+    def here(ctx: Any) -> dict[str, Any]:
+        return {"thread": threading.get_ident()}
+
+    async def there(ctx: Any) -> dict[str, Any]:
+        await asyncio.sleep(0)
+        return here(ctx)
+
+    found = [await _execute(work) for work in (here, there)]
+    assert found[0].output["thread"] != threading.get_ident()
+    assert found[1].output["thread"] == threading.get_ident()
+
+
+async def test_being_cancelled_is_passed_on() -> None:
+    begun = asyncio.Event()
+
+    async def work(ctx: Any) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    running = asyncio.create_task(_execute(work))
+    await begun.wait()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+
+async def _execute(work: Callable[[Any], Any]) -> Ended:
+    handler = getattr(register_handler("work")(work), MARK)
+    return await execute(handler, {}, lambda params: params)
+
+
+async def test_run_handler_works_inside_an_event_loop() -> None:
+    async def work(ctx: Any) -> dict[str, Any]:
+        await asyncio.sleep(0)
+        return {"python": sys.version_info.major}
+
+    run = run_handler(register_handler("work")(work))
+    assert (run.success, run.output, run.error) == (True, {"python": 3}, "")
+
+
+def test_run_handler_works_outside_of_one() -> None:
+    run = run_handler(register_handler("work")(fails(HandlerError("no"))))
+    assert (run.success, run.output, run.error) == (False, None, "no")
+    assert (run.progress, run.checkpoints) == ([], [])

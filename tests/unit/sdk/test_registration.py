@@ -1,0 +1,80 @@
+"""The decorator that makes a function a handler."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import BaseModel
+
+from geomill.domain.message import LIGHT_QUEUE
+from geomill.domain.workflow import DEFAULT_TIMEOUT_SECONDS
+from geomill.sdk import HandlerContext, register_handler
+from geomill.sdk.registration import MARK, RegisteredHandler
+
+
+class Params(BaseModel):
+    n: int
+
+
+class Output(BaseModel):
+    m: int
+
+
+def mark_of(function: object) -> RegisteredHandler:
+    found = getattr(function, MARK)
+    assert isinstance(found, RegisteredHandler)
+    return found
+
+
+def test_the_function_is_marked_and_otherwise_as_it_was() -> None:
+    def work(ctx: HandlerContext[Params]) -> dict[str, int]:
+        """Works.
+
+        At length.
+        """
+        return {"m": 1}
+
+    registered = register_handler("work", queue="q", timeout_seconds=5, params=Params, output=Output)(work)
+    assert registered is work
+    info = mark_of(work).info
+    assert (info.name, info.queue, info.timeout_seconds) == ("work", "q", 5)
+    assert (info.params, info.output, info.description) == (Params, Output, "Works.")
+    assert mark_of(work).function is work
+
+
+def test_only_the_name_is_needed() -> None:
+    @register_handler("bare")
+    def bare(ctx: HandlerContext[dict[str, object]]) -> None: ...
+
+    info = mark_of(bare).info
+    assert (info.queue, info.timeout_seconds) == (LIGHT_QUEUE, DEFAULT_TIMEOUT_SECONDS)
+    assert (info.params, info.output, info.description) == (None, None, "")
+
+
+def test_a_description_wins_over_the_docstring() -> None:
+    @register_handler("described", description="Short.\nLong.")
+    def described(ctx: object) -> None:
+        """Another."""
+
+    assert mark_of(described).info.description == "Short."
+
+
+def test_async_functions_are_told_apart() -> None:
+    @register_handler("one")
+    def one(ctx: object) -> None: ...
+
+    @register_handler("two")
+    async def two(ctx: object) -> None: ...
+
+    assert (mark_of(one).is_async, mark_of(two).is_async) == (False, True)
+
+
+@pytest.mark.parametrize("name", ["", "x" * 65])
+def test_a_name_must_fit_its_column(name: str) -> None:
+    with pytest.raises(ValueError, match="1 to 64 characters"):
+        register_handler(name)
+
+
+@pytest.mark.parametrize("seconds", [0, -1])
+def test_a_timeout_must_be_positive(seconds: float) -> None:
+    with pytest.raises(ValueError, match="timeout_seconds of the handler 'x' must be more than 0"):
+        register_handler("x", timeout_seconds=seconds)

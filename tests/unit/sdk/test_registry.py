@@ -1,0 +1,100 @@
+"""How handlers are found."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+from geomill.errors import NotFoundError, SettingsError
+from geomill.sdk.registry import Registry, load_handlers
+
+HANDLER = """
+from geomill.sdk import register_handler
+
+@register_handler({name!r})
+def work(ctx):
+    return {{}}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """On the path of imports."""
+    monkeypatch.syspath_prepend(tmp_path)
+    return tmp_path
+
+
+def write(folder: Path, name: str, text: str) -> None:
+    path = folder / name
+    path.parent.mkdir(exist_ok=True, parents=True)
+    path.write_text(text)
+    importlib.invalidate_caches()
+
+
+def test_entry_points_are_found() -> None:
+    registry = load_handlers()
+    assert {"echo", "hello_world", "sleep", "fail", "flaky_echo", "multi_phase", "size_check"} <= set(registry)
+    assert registry["echo"].function.__module__ == "geomill.handlers.examples.echo"
+
+
+def test_named_modules_are_found_beside_them(folder: Path) -> None:
+    write(folder, "reg_single.py", HANDLER.format(name="single"))
+    registry = load_handlers(["reg_single"])
+    assert registry["single"].info.name == "single"
+    assert "echo" in registry
+
+
+def test_a_package_is_searched_with_all_that_is_in_it(folder: Path) -> None:
+    write(folder, "reg_package/__init__.py", HANDLER.format(name="top"))
+    write(folder, "reg_package/one.py", HANDLER.format(name="one"))
+    write(folder, "reg_package/deep/__init__.py", "")
+    write(folder, "reg_package/deep/two.py", HANDLER.format(name="two"))
+    assert {"top", "one", "two"} <= set(load_handlers(["reg_package"]))
+
+
+def test_a_handler_that_is_imported_elsewhere_is_no_duplicate(folder: Path) -> None:
+    write(folder, "reg_origin.py", HANDLER.format(name="shared"))
+    write(folder, "reg_user.py", "from reg_origin import work\nagain = work\n")
+    assert "shared" in load_handlers(["reg_origin", "reg_user", "reg_origin"])
+
+
+def test_two_handlers_of_one_name_are_refused(folder: Path) -> None:
+    write(folder, "reg_first.py", HANDLER.format(name="twice"))
+    write(folder, "reg_second.py", HANDLER.format(name="twice"))
+    with pytest.raises(SettingsError) as caught:
+        load_handlers(["reg_first", "reg_second"])
+    assert "two handlers are called 'twice': reg_first.work and reg_second.work" in str(caught.value)
+
+
+@pytest.mark.parametrize("text", [None, "import a_module_that_is_not_there\n"])
+def test_a_module_that_cannot_be_imported_is_named(folder: Path, text: str | None) -> None:
+    if text:
+        write(folder, "reg_broken.py", text)
+    with pytest.raises(SettingsError, match="the handler module 'reg_broken' cannot be imported") as caught:
+        load_handlers(["reg_broken"])
+    assert "GEOMILL_HANDLERS" in caught.value.remedy
+
+
+def test_an_unknown_handler_is_an_error_that_names_the_nearest() -> None:
+    registry = load_handlers()
+    with pytest.raises(NotFoundError, match="there is no handler 'ecco'; did you mean 'echo'"):
+        registry["ecco"]
+    assert "ecco" not in registry
+
+
+def test_an_empty_registry_says_so() -> None:
+    with pytest.raises(NotFoundError, match="none is known"):
+        Registry({})["echo"]
+
+
+def test_a_registry_is_a_mapping_in_order_that_cannot_be_changed() -> None:
+    registry = load_handlers()
+    assert list(registry) == sorted(registry)
+    assert len(registry) == len(registry.info) == len(list(registry))
+    assert registry.info["echo"] is registry["echo"].info
+    with pytest.raises(TypeError):
+        registry.info["new"] = registry.info["echo"]  # type: ignore[index]
+    with pytest.raises(TypeError):
+        registry["new"] = registry["echo"]  # type: ignore[index]

@@ -1,0 +1,91 @@
+"""The error tree."""
+
+from __future__ import annotations
+
+import pytest
+
+from geomill import errors
+from geomill.errors import (
+    DestructiveMigration,
+    GeomillError,
+    IllegalTransition,
+    InputError,
+    NotFoundError,
+    Problem,
+    SettingsError,
+    nearest,
+)
+from geomill.sdk import HandlerError
+
+
+def tree(root: type[GeomillError]) -> list[type[GeomillError]]:
+    return [root, *(found for child in root.__subclasses__() for found in tree(child))]
+
+
+OURS = [found for found in tree(GeomillError) if found.__module__ == errors.__name__]
+
+
+def test_a_message_is_followed_by_its_remedy() -> None:
+    assert str(NotFoundError("there is no job 'x'")) == "there is no job 'x'"
+    error = NotFoundError("there is no job 'x'", remedy="look at `geomill jobs`")
+    assert str(error) == "there is no job 'x'; look at `geomill jobs`"
+    assert (error.message, error.remedy) == ("there is no job 'x'", "look at `geomill jobs`")
+
+
+def test_every_error_is_drawn_at_the_top_and_has_a_code_of_its_own() -> None:
+    assert errors.__doc__ is not None
+    assert [found.__name__ for found in [*OURS, HandlerError] if found.__name__ not in errors.__doc__] == []
+    assert len({found.code for found in OURS}) == len(OURS)
+
+
+def test_the_caller_s_mistakes_have_an_exit_code_of_their_own() -> None:
+    assert {found.exit_code for found in tree(InputError)} == {2}
+    assert NotFoundError.exit_code == 2
+    assert GeomillError.exit_code == 1
+
+
+def test_input_errors_carry_every_problem() -> None:
+    problems = [Problem("a", "is wrong"), Problem("b", "is missing")]
+    assert SettingsError("two are wrong", problems=iter(problems)).problems == tuple(problems)
+    assert SettingsError("nothing is known").problems == ()
+
+
+@pytest.mark.parametrize(
+    ("problem", "text"),
+    [
+        (Problem("nodes.a", "is wrong"), "nodes.a: is wrong"),
+        (Problem("", "is empty"), "is empty"),
+        (Problem("a", "is wrong", "use b"), "a: is wrong (use b)"),
+        (Problem("a", "is wrong", "use b", "w.yaml", 7), "w.yaml:7: a: is wrong (use b)"),
+    ],
+)
+def test_a_problem_says_where_what_and_what_to_do(problem: Problem, text: str) -> None:
+    assert str(problem) == text
+
+
+def test_an_illegal_transition_names_both_states() -> None:
+    error = IllegalTransition("job", "failed", "running", [])
+    assert str(error) == "a job cannot go from failed to running; after failed comes nothing: it is final"
+    assert (error.machine, error.source, error.target) == ("job", "failed", "running")
+
+
+def test_a_destructive_migration_carries_the_refused_sql() -> None:
+    assert DestructiveMigration("no", statements=["DROP TABLE a"]).statements == ("DROP TABLE a",)
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "hint"),
+    [
+        ("ecco", ["sleep", "echo"], "did you mean 'echo'?"),
+        ("ECHO", ["sleep", "echo"], "did you mean 'echo'?"),
+        ("zzz", ["b", "a"], "known: a, b"),
+        (
+            "zzz",
+            [f"n{number:02}" for number in range(13)],
+            "known: " + ", ".join(f"n{n:02}" for n in range(12)) + ", …",
+        ),
+        ("zzz", [], "none is known"),
+    ],
+)
+def test_the_nearest_known_word_is_named(name: str, known: list[str], hint: str) -> None:
+    assert nearest(name, iter(known)) == hint

@@ -1,0 +1,114 @@
+"""Settings from the environment."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from geomill.domain.message import JOBS_QUEUE, TASK_QUEUES
+from geomill.errors import SettingsError
+from geomill.settings import Settings, variables
+
+
+@pytest.fixture(autouse=True)
+def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in variables():
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch):
+    def given(environ: dict[str, str], *, data: Path | None = None, workflows: tuple[Path, ...] = ()) -> Settings:
+        for name, value in environ.items():
+            monkeypatch.setenv(name, value)
+        return Settings(os.environ, data=data, workflows=workflows)
+
+    return given
+
+
+def test_without_variables_there_are_defaults(read) -> None:
+    settings = read({})
+    assert settings.database.database_url is None
+    assert settings.database.data.name == "geomill"
+    assert (settings.workflow.workflows, settings.workflow.handlers) == ([], [])
+    assert settings.queue.job_queue_name == JOBS_QUEUE
+    assert settings.queue.task_queues == TASK_QUEUES
+
+
+def test_variables_are_read(read) -> None:
+    url = "postgresql://ada:secret@db/geo"
+    settings = read({"GEOMILL_DATABASE_URL": url, "GEOMILL_DATA": "/srv/geomill"})
+    assert settings.database.database_url == url
+    assert settings.database.data == Path("/srv/geomill")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("a", ["a"]), ("a,b", ["a", "b"]), (" a , b ,", ["a", "b"]), ("", []), (" , ", []), ('["a"]', ['["a"]'])],
+)
+def test_lists_are_separated_by_commas(read, text: str, expected: list[str]) -> None:
+    settings = read({"GEOMILL_HANDLERS": text, "GEOMILL_WORKFLOWS": text, "GEOMILL_QUEUES": text})
+    assert settings.workflow.handlers == settings.queue.queues == expected
+    assert settings.workflow.workflows == [Path(part) for part in expected]
+
+
+def test_task_queues_are_the_default_ones_and_more_each_once(read) -> None:
+    settings = read({"GEOMILL_QUEUES": f"mine,{TASK_QUEUES[0]},mine"})
+    assert settings.queue.task_queues == (*TASK_QUEUES, "mine")
+
+
+@pytest.mark.parametrize("name", ["JOB_QUEUE_NAME", "GEOMILL_JOB_QUEUE_NAME"])
+def test_the_specification_s_name_works_with_and_without_the_prefix(read, name: str) -> None:
+    assert read({name: "orders"}).queue.job_queue_name == "orders"
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"), [("GEOMILL_DATABSE_URL", "GEOMILL_DATABASE_URL"), ("GEOMILL_WORKFLOW", "GEOMILL_WORKFLOWS")]
+)
+def test_an_unknown_variable_is_refused_and_the_nearest_named(read, name: str, meant: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        read({name: "x"})
+    assert f"the environment variable {name} is not known" in str(caught.value)
+    assert f"did you mean '{meant}'?" in str(caught.value)
+
+
+def test_the_variables_of_others_are_left_alone(read) -> None:
+    read({"GEOMILLER_X": "1", "DATABASE_URL": "mysql://x"})
+
+
+@pytest.mark.parametrize("url", ["mysql://ada:secret@db/geo", "ada:secret@db", ""])
+def test_a_wrong_database_url_is_refused_without_showing_the_password(read, url: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        read({"GEOMILL_DATABASE_URL": url})
+    assert "GEOMILL_DATABASE_URL" in str(caught.value)
+    assert "must start with postgresql://" in str(caught.value)
+    assert "secret" not in f"{caught.value} {caught.value.problems}"
+    assert "secret" not in "".join(traceback.format_exception(caught.value))
+    assert caught.value.problems[0].where == "GEOMILL_DATABASE_URL"
+
+
+@pytest.mark.parametrize("scheme", ["postgresql", "postgres"])
+def test_both_schemes_of_postgresql_are_taken(read, scheme: str) -> None:
+    assert read({"GEOMILL_DATABASE_URL": f"{scheme}:///geo"}).database.database_url == f"{scheme}:///geo"
+
+
+def test_the_command_line_wins_over_the_environment(read) -> None:
+    environ = {"GEOMILL_DATA": "/from/environment", "GEOMILL_WORKFLOWS": "one,two"}
+    settings = read(environ, data=Path("/given"), workflows=(Path("three"),))
+    assert settings.database.data == Path("/given")
+    assert settings.workflow.workflows == [Path("three")]
+
+
+def test_settings_are_frozen(read) -> None:
+    with pytest.raises(ValidationError, match="frozen"):
+        read({}).database.data = Path("/elsewhere")
+
+
+def test_every_variable_has_a_description() -> None:
+    found = variables()
+    assert {"GEOMILL_DATABASE_URL", "GEOMILL_DATA", "JOB_QUEUE_NAME", "GEOMILL_QUEUES"} <= set(found)
+    assert [name for name, description in found.items() if not description] == []
