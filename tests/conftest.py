@@ -109,7 +109,7 @@ def database(server: str, migrated_template: str) -> Iterator[str]:
 
 @pytest.fixture
 async def pool(database: str) -> AsyncIterator[Pool]:
-    async with open_pool(database, size=8) as pool:
+    async with open_pool(database, size=8, hot=True) as pool:
         yield pool
 
 

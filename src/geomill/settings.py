@@ -1,7 +1,7 @@
 """Settings: one small class per concern, read once in `main()` or `create_app()` and passed in.
 
 Every variable of ours starts with `GEOMILL_`; an unknown one is an error, because a typo that is swallowed is
-a setting that is silently not set. The specification's own names keep working without the prefix.
+a setting that is silently not set. A few names that deployments already use keep working without the prefix.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar
 
 from platformdirs import user_data_path
-from pydantic import AliasChoices, Field, ValidationError, field_validator
+from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from geomill.domain.callback import Allowance
 from geomill.domain.message import JOBS_QUEUE, TASK_QUEUES
 from geomill.errors import Problem, SettingsError, nearest
+from geomill.telemetry.logging import LogFormat, LogLevel
 
 PREFIX = "GEOMILL_"
 
@@ -68,10 +70,96 @@ class QueueSettings(_Settings):
         return tuple(dict.fromkeys((*TASK_QUEUES, *self.queues)))
 
 
+class EngineSettings(_Settings):
+    """How processes notice that another one is gone. A crash is seen by the lock that its session held, within a look
+    or two; the threshold is for processes that are silent although their session is there."""
+
+    heartbeat_interval_sec: Annotated[float, Field(gt=0, description="Seconds between two heartbeats of a process")] = (
+        Field(default=30.0, validation_alias=AliasChoices("HEARTBEAT_INTERVAL_SEC", "GEOMILL_HEARTBEAT_INTERVAL_SEC"))
+    )
+    orphan_threshold_sec: Annotated[
+        float, Field(gt=0, description="Silence in seconds after which a process counts as dead")
+    ] = Field(default=120.0, validation_alias=AliasChoices("ORPHAN_THRESHOLD_SEC", "GEOMILL_ORPHAN_THRESHOLD_SEC"))
+    orphan_scan_interval_sec: Annotated[
+        float, Field(gt=0, description="Seconds between two looks for dead processes and what they left")
+    ] = Field(
+        default=1.0, validation_alias=AliasChoices("ORPHAN_SCAN_INTERVAL_SEC", "GEOMILL_ORPHAN_SCAN_INTERVAL_SEC")
+    )
+    max_deliveries: Annotated[
+        int, Field(ge=1, description="Workers that a task may take down with it before it is given up")
+    ] = 10
+
+
+class WorkerSettings(_Settings):
+    """Handlers that are not async run in processes of their own. None of this concerns the async ones but the drain."""
+
+    task_processes: Annotated[
+        int | None,
+        Field(ge=1, le=1000, description="Handler processes that a worker keeps ready; the CPUs when absent"),
+    ] = None
+    task_memory_mb: Annotated[
+        int | None, Field(ge=64, description="Memory of one handler process, beyond which its task fails; no limit")
+    ] = None
+    task_recycle: Annotated[int, Field(ge=1, description="Tasks that one handler process runs before a fresh one")] = (
+        100
+    )
+    drain_seconds: Annotated[
+        float, Field(ge=0, le=86_400, description="How long a worker that is told to stop waits for its tasks")
+    ] = 30.0
+
+
+class GatewaySettings(_Settings):
+    """Where the HTTP API listens. Without credentials of its own, it is for this machine only."""
+
+    gateway_host: Annotated[str, Field(description="Address that the gateway listens on")] = "127.0.0.1"
+    gateway_port: Annotated[int, Field(ge=0, le=65_535, description="Port that the gateway listens on")] = 8000
+
+
+class LogSettings(_Settings):
+    """How the roles log."""
+
+    log_format: Annotated[LogFormat, Field(description="json, text, or auto: text on a terminal")] = "auto"
+    log_level: Annotated[LogLevel, Field(description="debug, info, warning or error")] = "info"
+
+
+class CallbackSettings(_Settings):
+    """How the end of a job is told to whoever gave a `callback_url`."""
+
+    callback_secret: Annotated[
+        Annotated[SecretStr, Field(min_length=16)] | None,
+        Field(description="Signs callbacks (HMAC-SHA256); without it they are not signed"),
+    ] = None
+    callback_allow: Annotated[
+        list[str],
+        NoDecode,
+        Field(description="Hosts and networks beside the public internet that may be called, comma-separated"),
+    ] = []
+    public_url: Annotated[str | None, Field(description="Where the gateway is reached; begins the links it gives")] = (
+        None
+    )
+
+    _lists = field_validator("callback_allow", mode="before")(_split)
+
+    @field_validator("callback_allow")
+    @classmethod
+    def _readable(cls, value: list[str]) -> list[str]:
+        Allowance.of(value)
+        return value
+
+
 class Settings:
     """All concerns of one process."""
 
-    CONCERNS: ClassVar[tuple[type[_Settings], ...]] = (DatabaseSettings, WorkflowSettings, QueueSettings)
+    CONCERNS: ClassVar[tuple[type[_Settings], ...]] = (
+        DatabaseSettings,
+        WorkflowSettings,
+        QueueSettings,
+        EngineSettings,
+        WorkerSettings,
+        GatewaySettings,
+        LogSettings,
+        CallbackSettings,
+    )
 
     def __init__(self, environ: Mapping[str, str], *, data: Path | None = None, workflows: Sequence[Path] = ()) -> None:
         """`data` and `workflows` come from the command line and win over the environment."""
@@ -79,6 +167,11 @@ class Settings:
         self.database = _read(DatabaseSettings, **({"data": data} if data else {}))
         self.workflow = _read(WorkflowSettings, **({"workflows": list(workflows)} if workflows else {}))
         self.queue = _read(QueueSettings)
+        self.engine = _read(EngineSettings)
+        self.worker = _read(WorkerSettings)
+        self.callback = _read(CallbackSettings)
+        self.gateway = _read(GatewaySettings)
+        self.log = _read(LogSettings)
 
 
 def variables() -> dict[str, str]:
@@ -100,12 +193,12 @@ def _read(concern: type[Concern], **given: Any) -> Concern:
         return concern(**given)
     except ValidationError as error:
         problems = [Problem(PREFIX + str(e["loc"][0]).upper(), e["msg"], _shown(e)) for e in error.errors()]
-        raise SettingsError(f"a setting is wrong: {problems[0]}", problems=problems) from error
+        raise SettingsError(f"a setting is wrong: {problems[0]}", problems=problems) from None  # it shows the password
 
 
 def _shown(error: Any) -> str:
     """The value that was refused, unless it may hold a password."""
-    return "" if error["loc"][0] == "database_url" else f"got {str(error['input'])[:80]!r}"
+    return "" if error["loc"][0] in ("database_url", "callback_secret") else f"got {str(error['input'])[:80]!r}"
 
 
 def _refuse_unknown(environ: Mapping[str, str]) -> None:

@@ -16,6 +16,7 @@ from geomill.settings import Settings
 from geomill.store.connection import connect
 from geomill.store.fitness import check_fitness
 from geomill.store.migrate import migrate, plan
+from geomill.telemetry.logging import configure
 from geomill.workflows.catalogue import WorkflowCatalogue
 
 data_option: ContextVar[Path | None] = ContextVar("data_option", default=None)
@@ -39,8 +40,14 @@ def database_url() -> Iterator[str]:
     try:
         yield cluster.url()
     finally:
-        if started and asyncio.run(_alone(cluster.url())):
+        if started and asyncio.run(alone(cluster.url())):
             cluster.stop()
+
+
+def role_logging() -> None:
+    """Log as the settings say: for commands that run on."""
+    wanted = settings().log
+    configure(wanted.log_format, wanted.log_level)
 
 
 @contextmanager
@@ -48,11 +55,11 @@ def ready_database() -> Iterator[str]:
     """As `database_url`, with our schema in it: a private database is migrated, a server of others is not."""
     private = settings().database.database_url is None
     with database_url() as url:
-        asyncio.run(_make_ready(url, private=private))
+        asyncio.run(make_ready(url, private=private))
         yield url
 
 
-async def _make_ready(url: str, *, private: bool) -> None:
+async def make_ready(url: str, *, private: bool) -> None:
     async with await connect(url) as conn:
         await check_fitness(conn)
         if not (await plan(conn)).steps:
@@ -63,7 +70,7 @@ async def _make_ready(url: str, *, private: bool) -> None:
             raise ConflictError("the database does not have geomill's schema", remedy="run 'geomill db migrate'")
 
 
-async def _alone(url: str) -> bool:
+async def alone(url: str) -> bool:
     """Whether nobody else is connected to the private server."""
     async with await connect(url) as conn:
         query = (

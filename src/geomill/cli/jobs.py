@@ -12,15 +12,14 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from geomill.cli import context
+from geomill.cli.inputs import inputs_from_file, inputs_from_options
 from geomill.cli.local import local_roles, missing_roles
 from geomill.cli.watching import watch
-from geomill.domain.inputs import parse_input_text, validate_inputs
+from geomill.domain.inputs import validate_inputs
 from geomill.domain.job import Job
 from geomill.domain.message import JobQueueMessage
 from geomill.domain.states import JobStatus
-from geomill.domain.workflow import Workflow
 from geomill.engine.submit import submit as submit_job
-from geomill.errors import InputsError, nearest
 from geomill.settings import Settings
 from geomill.store import events as event_store
 from geomill.store import jobs as job_store
@@ -49,7 +48,7 @@ def submit(
     workflow = catalogue.get(workflow_id)
     message = JobQueueMessage(
         workflow_id=workflow_id,
-        input_params={**_inputs_from_file(inputs_file), **_inputs_from_options(workflow, inputs or [])},
+        input_params={**inputs_from_file(inputs_file), **inputs_from_options(workflow, inputs or [])},
         priority=priority,
         idempotency_key=idempotency_key,
         correlation_id=correlation_id,
@@ -58,7 +57,7 @@ def submit(
     settings = context.settings()
 
     async def work(url: str) -> Job | None:
-        async with open_pool(url, size=6) as pool:
+        async with open_pool(url, size=6, hot=True) as pool:
             async with pool.connection() as conn:
                 await submit_job(conn, catalogue, settings.queue.job_queue_name, message)
             if not wait:
@@ -70,7 +69,7 @@ def submit(
     with context.ready_database() as url:
         job = asyncio.run(work(url))
     if job:
-        _print_outcome(job, as_json=as_json)
+        print_outcome(job, as_json=as_json)
 
 
 @app.command("list")
@@ -153,33 +152,6 @@ def _readable(found: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _inputs_from_file(path: Path | None) -> dict[str, Any]:
-    if path is None:
-        return {}
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputsError(
-            f"--inputs {path} cannot be read: {error}", remedy="give a file with one JSON object"
-        ) from error
-    if not isinstance(found, dict):
-        raise InputsError(f"--inputs {path} holds {type(found).__name__}, not an object of inputs")
-    return found
-
-
-def _inputs_from_options(workflow: Workflow, options: list[str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for option in options:
-        name, equals, text = option.partition("=")
-        if not equals:
-            raise InputsError(f"--input {option!r} has no '='", remedy="write --input NAME=VALUE")
-        definition = workflow.inputs.get(name)
-        if definition is None:
-            raise InputsError(f"{workflow.workflow_id} has no input '{name}'", remedy=nearest(name, workflow.inputs))
-        found[name] = parse_input_text(definition, text, name=f"the input '{name}'")
-    return found
-
-
 def _print_queued(message: JobQueueMessage, *, nobody: bool, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps({"job_id": message.job_id, "status": "queued"}))
@@ -189,7 +161,7 @@ def _print_queued(message: JobQueueMessage, *, nobody: bool, as_json: bool) -> N
         typer.echo("no orchestrator or no worker is running: it waits; submit with --wait to run it here", err=True)
 
 
-def _print_outcome(job: Job, *, as_json: bool) -> None:
+def print_outcome(job: Job, *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(job.outcome(), indent=2, ensure_ascii=False))
     elif job.status is JobStatus.COMPLETED:

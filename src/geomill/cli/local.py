@@ -12,7 +12,8 @@ from geomill.sdk.registry import Registry
 from geomill.settings import QueueSettings
 from geomill.store import instances
 from geomill.store.pool import Pool
-from geomill.worker.loop import Worker, WorkerOptions
+from geomill.worker.loop import Worker
+from geomill.worker.options import WorkerOptions
 from geomill.workflows.catalogue import WorkflowCatalogue
 
 
@@ -34,7 +35,7 @@ async def local_roles(
     if InstanceRole.ORCHESTRATOR in missing:
         roles.append(Orchestrator(url, pool, catalogue, OrchestratorOptions(job_queue=queues.job_queue_name)))
     if InstanceRole.WORKER in missing:
-        roles.append(Worker(url, pool, registry, WorkerOptions(queues=queues.task_queues)))
+        roles.append(Worker(url, pool, registry, WorkerOptions(queues=queues.task_queues, drain_seconds=2)))
     tasks = [asyncio.create_task(role.run(stop)) for role in roles]
     try:
         yield

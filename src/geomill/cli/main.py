@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from geomill import __version__
-from geomill.cli import context, db, jobs, roles, workflows
+from geomill.cli import context, control, db, doctor, gateway, jobs, queues, roles, schedules, up, workflows
 from geomill.errors import DestructiveMigration, GeomillError, InputError
 
 app = typer.Typer(
@@ -23,8 +23,15 @@ app = typer.Typer(
 app.add_typer(db.app, name="db")
 app.add_typer(workflows.app, name="workflows")
 app.add_typer(jobs.app, name="jobs")
+app.add_typer(queues.app, name="queues")
+app.add_typer(schedules.app, name="schedules")
 app.command()(roles.orchestrator)
 app.command()(roles.worker)
+app.command()(gateway.gateway)
+app.command()(up.up)
+app.command()(doctor.doctor)
+for _command in (control.watch_job, control.cancel, control.pause, control.resume, control.retry):
+    jobs.app.command(_command.__name__.removesuffix("_job"))(_command)
 
 
 def _print_version(wanted: bool) -> None:

@@ -10,18 +10,33 @@ from typing import Annotated
 import typer
 
 from geomill.cli import context
+from geomill.engine.maintenance.callbacks import CallbackOptions
 from geomill.engine.orchestrator import Orchestrator, OrchestratorOptions
+from geomill.errors import InputError
+from geomill.process import run_async
 from geomill.store.pool import Pool, open_pool
-from geomill.worker.loop import Worker, WorkerOptions
+from geomill.worker.loop import Worker
+from geomill.worker.options import WorkerOptions, cpus
 
 POOL_SIZE = 4
+WORKER_POOL_SIZE = 2
+"""One exchanges, one keeps the leases; a third session, outside of the pool, listens."""
+HANDLER_POOL_SIZE = 8
+"""For handlers that use the database. Opened when the first one does."""
 
 
 def orchestrator() -> None:
     """Run an orchestrator: it claims jobs and drives their graphs. Any number may run at once."""
     settings = context.settings()
     catalogue = context.catalogue(context.handlers())
-    options = OrchestratorOptions(job_queue=settings.queue.job_queue_name)
+    options = OrchestratorOptions(
+        job_queue=settings.queue.job_queue_name,
+        scan_seconds=settings.engine.orphan_scan_interval_sec,
+        beat_seconds=settings.engine.heartbeat_interval_sec,
+        silent_seconds=settings.engine.orphan_threshold_sec,
+        max_deliveries=settings.engine.max_deliveries,
+        callbacks=CallbackOptions.of(settings.callback),
+    )
 
     async def work(url: str, pool: Pool, stop: asyncio.Event) -> None:
         await Orchestrator(url, pool, catalogue, options).run(stop)
@@ -31,28 +46,53 @@ def orchestrator() -> None:
 
 def worker(
     queues: Annotated[
-        list[str] | None, typer.Option("--queue", help="Queue to take from; may be repeated. All when absent.")
+        list[str] | None,
+        typer.Option(
+            "--queue",
+            metavar="NAME[=WEIGHT]",
+            help="Queue to take from, and its share of the free slots; may be repeated. All when absent.",
+        ),
     ] = None,
     concurrency: Annotated[int, typer.Option(min=1, max=10_000, help="Tasks at once.")] = 16,
 ) -> None:
     """Run a worker: it leases tasks and runs handlers. Any number may run at once."""
     settings = context.settings()
     registry = context.handlers()
-    options = WorkerOptions(queues=tuple(queues or settings.queue.task_queues), concurrency=concurrency)
+    weights = dict(map(weighted, queues or settings.queue.task_queues))
+    options = WorkerOptions(
+        queues=tuple(weights),
+        weights=weights,
+        concurrency=concurrency,
+        processes=settings.worker.task_processes or cpus(),
+        memory_mb=settings.worker.task_memory_mb,
+        tasks_per_process=settings.worker.task_recycle,
+        drain_seconds=settings.worker.drain_seconds,
+        beat_seconds=settings.engine.heartbeat_interval_sec,
+    )
 
     async def work(url: str, pool: Pool, stop: asyncio.Event) -> None:
-        await Worker(url, pool, registry, options).run(stop)
+        async with open_pool(url, size=HANDLER_POOL_SIZE, name="geomill handlers", idle=True) as handler_pool:
+            await Worker(url, pool, registry, options, handler_pool=handler_pool).run(stop)
 
-    _run("worker", work)
+    _run("worker", work, WORKER_POOL_SIZE)
 
 
-def _run(name: str, work: Callable[[str, Pool, asyncio.Event], Awaitable[None]]) -> None:
+def weighted(text: str) -> tuple[str, int]:
+    """`name` or `name=3`."""
+    name, equals, weight = text.partition("=")
+    if not name or (equals and not (weight.isdecimal() and int(weight) > 0)):
+        raise InputError(f"--queue {text!r} is not NAME or NAME=WEIGHT", remedy="a weight is a whole number above 0")
+    return name, int(weight or 1)
+
+
+def _run(name: str, work: Callable[[str, Pool, asyncio.Event], Awaitable[None]], size: int = POOL_SIZE) -> None:
     async def main(url: str) -> None:
         stop = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
-        async with open_pool(url, size=POOL_SIZE, name=f"geomill {name}") as pool:
+        async with open_pool(url, size=size, name=f"geomill {name}", hot=True) as pool:
             await work(url, pool, stop)
 
+    context.role_logging()
     with context.ready_database() as url:
-        asyncio.run(main(url))
+        run_async(main(url))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
+from datetime import UTC, datetime
 
 import typer
 from rich.console import Console
@@ -84,7 +85,7 @@ def _line(node: NodeProgress) -> str:
 
 
 def _table(workflow: Workflow, found: JobProgress, order: dict[str, int]) -> Table:
-    title = f"{workflow.name}  {found.job.job_id}  {found.job.status.value}  {found.fraction:.0%}"
+    title = f"{workflow.name}  {found.job.job_id}  {_state(found)}"
     table = Table(title=title, title_justify="left", box=None, show_header=False, min_width=len(title))
     for node in _sorted(found.nodes, order)[:MOST_ROWS]:
         mark, style = _MARKS[node.status]
@@ -92,6 +93,25 @@ def _table(workflow: Workflow, found: JobProgress, order: dict[str, int]) -> Tab
     if len(found.nodes) > MOST_ROWS:
         table.add_row("", f"… {len(found.nodes) - MOST_ROWS} more")
     return table
+
+
+def _state(found: JobProgress) -> str:
+    status = (
+        "paused" if found.job.paused_at and found.job.status not in JOB_MACHINE.terminal else found.job.status.value
+    )
+    remaining = found.remaining(datetime.now(UTC))
+    return f"{status}  {found.fraction:.0%}" + (f"  {_duration(remaining)} to go" if remaining is not None else "")
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(max(seconds, 0)), 60)
+    return (
+        f"{minutes // 60} h {minutes % 60} min"
+        if minutes >= 60
+        else f"{minutes} min {rest} s"
+        if minutes
+        else f"{rest} s"
+    )
 
 
 def _bar(node: NodeProgress) -> ProgressBar | str:

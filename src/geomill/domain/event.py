@@ -30,6 +30,8 @@ class EventType(StrEnum):
     FAN_OUT_EXPANDED = "fan_out_expanded"
     CHECKPOINT_SAVED = "checkpoint_saved"
     RESULT_STALE = "result_stale"
+    CALLBACK_DELIVERED = "callback_delivered"
+    CALLBACK_FAILED = "callback_failed"
 
 
 class EventStatus(StrEnum):

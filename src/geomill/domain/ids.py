@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import time
@@ -17,6 +18,14 @@ def new_id() -> str:
     milliseconds = time.time_ns() // 1_000_000
     value = (milliseconds << 80) | int.from_bytes(os.urandom(10))
     value = (value & ~(0xF << 76)) | (0x7 << 76)
+    value = (value & ~(0x3 << 62)) | (0x2 << 62)
+    return str(UUID(int=value))
+
+
+def id_of_key(idempotency_key: str) -> str:
+    """The job id of an idempotency key (a UUID of version 8): sent twice, it is one message and one job."""
+    value = int.from_bytes(hashlib.sha256(idempotency_key.encode()).digest()[:16])
+    value = (value & ~(0xF << 76)) | (0x8 << 76)
     value = (value & ~(0x3 << 62)) | (0x2 << 62)
     return str(UUID(int=value))
 

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from geomill.domain.entity import BigInt, Entity, Index, Key, Name, Now
+from geomill.domain.entity import BigInt, Entity, Index, Json, Key, Name, Now
 
 
 class InstanceRole(StrEnum):
@@ -28,5 +28,6 @@ class Instance(Entity):
     lock_key: BigInt = Field(description="Advisory lock that the process holds while it lives")
     version: Name
     queues: list[str] = Field(default_factory=list, description="What a worker takes from")
+    duties: Json = Field(default_factory=dict, description="The last error of each duty that ever failed")
     started_at: Now
     heartbeat_at: Now

@@ -36,6 +36,11 @@ class Job(Entity):
         Index("idx_dag_jobs_deadline", ("deadline_at",), where="deadline_at IS NOT NULL AND completed_at IS NULL"),
         Index("idx_dag_jobs_idempotency", ("idempotency_key",), unique=True, where="idempotency_key IS NOT NULL"),
         Index("idx_dag_jobs_correlation", ("correlation_id",), where="correlation_id IS NOT NULL"),
+        Index(
+            "idx_dag_jobs_callback",
+            ("completed_at",),
+            where="callback_url IS NOT NULL AND completed_at IS NOT NULL AND called_back_run < run_number",
+        ),
     )
     __sql_checks__: ClassVar = (
         Check("dag_jobs_completed_at", "(status IN ('completed', 'failed', 'cancelled')) = (completed_at IS NOT NULL)"),
@@ -72,6 +77,7 @@ class Job(Entity):
     paused_at: AwareDatetime | None = Field(default=None, description="While set, nothing new is dispatched")
     deadline_at: AwareDatetime | None = Field(default=None, description="The job fails if it has not ended by then")
     run_number: Annotated[int, Field(ge=1)] = Field(default=1, description="Raised by every retry of the whole job")
+    called_back_run: int = Field(default=0, description="The latest run whose end is in dag_callbacks")
 
     submitted_at: Now
     created_at: Now

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from geomill.domain.callback import Callback
 from geomill.domain.definition import Definition
 from geomill.domain.entity import Entity
 from geomill.domain.event import JobEvent
 from geomill.domain.instance import Instance
 from geomill.domain.job import Job
+from geomill.domain.log import TaskLog
 from geomill.domain.message import DeadLetter, QueueMessage
 from geomill.domain.node import NodeState
 from geomill.domain.schedule import Schedule
@@ -20,8 +22,10 @@ TABLES: tuple[type[Entity], ...] = (
     InboxEntry,
     Checkpoint,
     JobEvent,
+    TaskLog,
     QueueMessage,
     DeadLetter,
     Instance,
     Schedule,
+    Callback,
 )

@@ -1,9 +1,9 @@
 """One round of an orchestrator: reports in, decisions out, for all its jobs at once, in one fenced transaction.
 
-    peek the inbox → evaluate in memory → lock and check the jobs → write everything → commit → apply in memory
+    peek the inbox → evaluate in memory → one statement: lock and check the jobs, write everything → apply in memory
 
-A job that fails the fence belongs to somebody else by now: nothing is written for it, its reports stay for the new
-owner, and it is dropped here.
+When a job fails the fence it belongs to somebody else by now, and nothing of the round is written. Its jobs are
+dropped and those that are still ours are read again; the reports stay for whoever owns them.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from geomill.domain.states import JOB_MACHINE
 from geomill.engine.aggregation import answer_all
 from geomill.engine.batch import Batch
 from geomill.engine.owned import OwnedJob
-from geomill.store import inbox, jobs
+from geomill.store import inbox, rounds
 from geomill.store.inbox import Arrival
 from geomill.store.pool import Connection, transaction_time
+from geomill.store.signals import notify, queue_channel
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +37,6 @@ class Round:
     """What a round did."""
 
     reports: int = 0
-    queues: set[str] = field(default_factory=set)
     lost: set[str] = field(default_factory=set)
     ended: set[str] = field(default_factory=set)
     unknown: set[str] = field(default_factory=set)
@@ -62,38 +62,56 @@ class Kicks:
 async def advance(
     conn: Connection, owner_id: str, owned: dict[str, OwnedJob], kicks: Kicks, limit: int = LARGEST_ROUND
 ) -> Round:
-    """Apply what has arrived. Jobs that ended or were lost leave `owned`."""
+    """Apply what has arrived. Jobs that ended or were lost leave `owned`.
+
+    Three round trips: read, write under the fence, wake the workers. Only the write is a transaction: what is read
+    before it can be changed by nobody but the owner, and whether that is still us is asked by the write.
+    """
     done = Round()
-    decisions: list[tuple[OwnedJob, Decision]] = []
-    async with conn.transaction():
-        arrivals = await inbox.peek(conn, owner_id, limit)
-        kicked = kicks.take()
-        if not arrivals and not kicked:
-            return done
-        done.reports = len(arrivals)
-        by_job = _by_job(arrivals)
-        concerned = by_job.keys() | kicked.taken | kicked.overdue
-        epochs = {job_id: owned[job_id].epoch for job_id in concerned if job_id in owned}
-        mine = await jobs.fence(conn, owner_id, epochs)
-        done.lost = concerned - mine
-        now = arrivals[0].now if arrivals else await transaction_time(conn)
-        batch = Batch()
-        for job_id in sorted(mine):
-            job, reports = owned[job_id], by_job.get(job_id, [])
-            decision = await _decide(conn, job, reports, kicked, now)
-            batch.add(job, decision, _latest(reports))
-            decisions.append((job, decision))
-        await batch.write(conn)
-        await inbox.discard(conn, [one.sequence for job_id in mine for one in by_job.get(job_id, [])])
-        done.unknown = await inbox.forward(conn, owner_id, done.lost)
+    arrivals = await inbox.peek(conn, owner_id, limit)
+    kicked = kicks.take()
+    if not arrivals and not kicked:
+        return done
+    done.reports = len(arrivals)
+    by_job = _by_job(arrivals)
+    concerned = by_job.keys() | kicked.taken | kicked.overdue
+    mine = {job_id: owned[job_id] for job_id in sorted(concerned & owned.keys())}
+    decisions = await _decide_all(conn, mine, by_job, kicked)
+    batch = _batch(decisions, by_job)
+    reports = [one.sequence for job_id in mine for one in by_job.get(job_id, [])]
+    epochs = {job_id: job.epoch for job_id, job in mine.items()}
+    if mine and not await rounds.commit(conn, owner_id, epochs, batch, reports):
+        done.lost, decisions = set(mine), []
+    await notify(conn, map(queue_channel, batch.queues if decisions else ()))
+    done.lost |= concerned - mine.keys()
+    done.unknown = await inbox.forward(conn, owner_id, done.lost)
+    _take_over(owned, decisions, done)
+    return done
+
+
+def _take_over(owned: dict[str, OwnedJob], decisions: Iterable[tuple[OwnedJob, Decision]], done: Round) -> None:
+    """The commit is through: memory follows."""
     for job, decision in decisions:
         job.run.apply(decision)
         if decision.status in JOB_MACHINE.terminal:
             done.ended.add(job.job_id)
     for job_id in done.lost | done.ended:
         owned.pop(job_id, None)
-    done.queues = batch.queues
-    return done
+
+
+def _batch(decisions: Iterable[tuple[OwnedJob, Decision]], by_job: dict[str, list[Arrival]]) -> Batch:
+    batch = Batch()
+    for job, decision in decisions:
+        batch.add(job, decision, _latest(by_job.get(job.job_id, [])))
+    return batch
+
+
+async def _decide_all(
+    conn: Connection, mine: dict[str, OwnedJob], by_job: dict[str, list[Arrival]], kicked: Kicks
+) -> list[tuple[OwnedJob, Decision]]:
+    arrived = next((reports[0].now for reports in by_job.values()), None)
+    now = arrived or await transaction_time(conn)
+    return [(job, await _decide(conn, job, by_job.get(job_id, []), kicked, now)) for job_id, job in mine.items()]
 
 
 async def _decide(

@@ -1,40 +1,22 @@
-"""What the decisions of one round write, for many jobs, as a handful of array statements."""
+"""From the decisions of one round to what is written, for many jobs at once."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
 
 from geomill.domain.decision import Cancel, Decision, Dispatch, FanOutChange
 from geomill.domain.ids import SINGLE, task_id
-from geomill.domain.jsonvalue import to_json
 from geomill.domain.run import ItemRun, NodeRun
 from geomill.domain.states import JOB_MACHINE
 from geomill.engine.history import events
 from geomill.engine.owned import OwnedJob
-from geomill.queues import postgres as queue
-from geomill.queues.postgres import Outgoing
-from geomill.store import events as event_store
-from geomill.store import jobs, nodes
-from geomill.store.events import EventWrite
 from geomill.store.inbox import Arrival
-from geomill.store.jobs import JobWrite
-from geomill.store.nodes import NodeWrite
-from geomill.store.pool import Connection
+from geomill.store.rounds import JobWrite, MessageWrite, NodeWrite, Writes
 
 Place = tuple[str, int]
 
 
-@dataclass
-class Batch:
-    inserts: list[NodeWrite] = field(default_factory=list)
-    updates: list[NodeWrite] = field(default_factory=list)
-    messages: list[Outgoing] = field(default_factory=list)
-    withdrawals: list[tuple[str, str]] = field(default_factory=list)
-    events: list[EventWrite] = field(default_factory=list)
-    jobs: list[JobWrite] = field(default_factory=list)
-
+class Batch(Writes):
     def add_new(self, job: OwnedJob, decision: Decision) -> None:
         """A job's first decision: its nodes do not exist yet, and its row is written by whoever creates it."""
         dispatches = _by_place(decision)
@@ -81,20 +63,6 @@ class Batch:
             write = _item_write(job.job_id, place, item, dispatches.get(place), arrivals.get(place))
             (self.updates if index < known else self.inserts).append(write)
 
-    async def write(self, conn: Connection) -> None:
-        """In one pipeline: the statements travel together."""
-        async with conn.pipeline():
-            await nodes.insert(conn, self.inserts)
-            await nodes.update(conn, self.updates)
-            await queue.send(conn, self.messages)
-            await queue.withdraw(conn, self.withdrawals)
-            await event_store.insert(conn, self.events)
-            await jobs.update(conn, self.jobs)
-
-    @property
-    def queues(self) -> set[str]:
-        return {message.queue_name for message in self.messages}
-
 
 def _by_place(decision: Decision) -> dict[Place, Dispatch]:
     return {(dispatch.node_id, dispatch.item_index): dispatch for dispatch in decision.dispatches}
@@ -122,7 +90,7 @@ def _node_write(
         task_id=task_id(job_id, node_id, SINGLE, run.attempt) if run.attempt else None,
         attempt=run.attempt,
         retry_count=run.failures,
-        output=None if run.output is None else to_json(run.output),
+        output=run.output,
         error=run.error or None,
         not_before=dispatch.not_before if dispatch else None,
         worker_id=arrival.worker_id if arrival else None,
@@ -149,30 +117,24 @@ def _item_write(
     )
 
 
-def _message(job: OwnedJob, dispatch: Dispatch) -> Outgoing:
+def _message(job: OwnedJob, dispatch: Dispatch) -> MessageWrite:
     """The body is a `TaskMessage`."""
     identity = task_id(job.job_id, dispatch.node_id, dispatch.item_index, dispatch.attempt)
-    body: dict[str, Any] = {
+    execution = dispatch.execution
+    body = {
         "task_id": identity,
         "job_id": job.job_id,
         "node_id": dispatch.node_id,
         "item_index": dispatch.item_index,
-        "handler": dispatch.execution.handler,
+        "handler": execution.handler,
         "params": dispatch.params,
-        "timeout_seconds": dispatch.execution.timeout_seconds,
-        "progress_timeout_seconds": dispatch.execution.progress_timeout_seconds,
+        "timeout_seconds": execution.timeout_seconds,
+        "progress_timeout_seconds": execution.progress_timeout_seconds,
         "retry_count": dispatch.retry_count,
         "attempt": dispatch.attempt,
     }
-    execution = dispatch.execution
-    return Outgoing(
-        execution.queue,
-        identity,
-        to_json(body),
-        job.priority,
-        dispatch.not_before,
-        execution.dispatch_timeout_seconds,
-    )
+    ttl = execution.dispatch_timeout_seconds
+    return MessageWrite(execution.queue, identity, body, job.priority, dispatch.not_before, ttl)
 
 
 def job_write(job_id: str, decision: Decision) -> JobWrite:
@@ -180,7 +142,7 @@ def job_write(job_id: str, decision: Decision) -> JobWrite:
     return JobWrite(
         job_id,
         decision.status,
-        to_json(decision.result) if ended and decision.result is not None else None,
+        decision.result if ended else None,
         decision.error or None,
         decision.failed_node or None,
         decision.paused,

@@ -12,10 +12,10 @@ from typing import Any
 import psycopg
 from pydantic import ValidationError
 
+from geomill.domain.decision import Decision
 from geomill.domain.evaluator import Evaluation
 from geomill.domain.event import EventStatus, EventType
 from geomill.domain.inputs import validate_inputs
-from geomill.domain.jsonvalue import to_json
 from geomill.domain.message import JobQueueMessage
 from geomill.domain.run import RunState
 from geomill.domain.states import JOB_MACHINE, JobStatus
@@ -23,12 +23,13 @@ from geomill.domain.workflow import Workflow
 from geomill.engine.aggregation import answer_all
 from geomill.engine.batch import Batch, job_write
 from geomill.engine.owned import Graphs, OwnedJob
-from geomill.errors import GeomillError, InputsError, NotFoundError
+from geomill.errors import InputsError, NotFoundError
 from geomill.queues import postgres as queue
 from geomill.queues.postgres import Received
-from geomill.store import definitions, jobs
+from geomill.store import definitions, jobs, rounds
 from geomill.store.events import EventWrite
-from geomill.store.pool import Connection, transaction_time
+from geomill.store.jobs import NewJob
+from geomill.store.pool import Connection
 from geomill.workflows.catalogue import WorkflowCatalogue
 
 log = logging.getLogger(__name__)
@@ -48,6 +49,7 @@ class Claimer:
     catalogue: WorkflowCatalogue
     graphs: Graphs
     _pinned: set[str] = field(default_factory=set)
+    _hashes: dict[str, tuple[Workflow, str]] = field(default_factory=dict)
 
     async def claim(self, conn: Connection, limit: int, older_than: float = 0.0) -> Claimed:
         """The jobs that are now ours and unfinished, and what was written for them."""
@@ -65,96 +67,124 @@ class Claimer:
         async with conn.transaction():
             received = await queue.take(conn, self.queue_name, 1)
             for message in received:
-                await self._refuse(conn, message, "InternalError", reason)
+                await queue.dead_letter(conn, self.queue_name, message, "InternalError", reason)
         return Claimed(taken=len(received))
 
     async def _claim(self, conn: Connection, limit: int, older_than: float) -> Claimed:
-        batch = Batch()
         async with conn.transaction():
             received = await queue.take(conn, self.queue_name, limit, older_than)
-            claimed = [await self._admit(conn, message, batch) for message in received]
-            await batch.write(conn)
-        return Claimed([job for job in claimed if job is not None], batch.queues, len(received))
+            if not received:
+                return Claimed()
+            admitted = [await self._admit(conn, message) for message in received]
+            pinned = await self._pin(conn, admitted)
+            created = await jobs.create(conn, [one.job for one in admitted if one.job])
+            batch = Batch()
+            for one in admitted:
+                await self._enter(conn, one, created, batch)
+            await rounds.commit(conn, self.owner_id, {}, batch)
+        self._pinned |= pinned
+        owned = [one.apply() for one in admitted if one.job and one.job.job_id in created]
+        return Claimed([job for job in owned if job is not None], batch.queues, len(received))
 
-    async def _admit(self, conn: Connection, received: Received, batch: Batch) -> OwnedJob | None:
+    async def _admit(self, conn: Connection, received: Received) -> _Admitted:
+        """What becomes of a submission. One without a job is malformed, a duplicate is found out by `create`."""
         try:
             message = JobQueueMessage.model_validate(received.body)
         except ValidationError as error:
-            await self._refuse(conn, received, "MalformedMessage", str(error.errors()[0]["msg"]))
-            return None
+            return _Admitted(received, refusal=("MalformedMessage", str(error.errors()[0]["msg"])))
         try:
             workflow = self.catalogue.get(message.workflow_id)
             inputs = validate_inputs(workflow, message.input_params)
-        except NotFoundError as error:
-            await self._refuse(conn, received, "WorkflowNotFound", str(error))
-            await self._record_refusal(conn, message, error, batch)
-            return None
-        except InputsError as error:
-            await self._refuse(conn, received, "InvalidInputs", str(error))
-            await self._record_refusal(conn, message, error, batch)
-            return None
-        return await self._create(conn, message, workflow, inputs, batch)
+        except (NotFoundError, InputsError) as error:
+            reason = "WorkflowNotFound" if isinstance(error, NotFoundError) else "InvalidInputs"
+            job = new_job(message, self.owner_id, message.input_params, JobStatus.FAILED, error_message=str(error))
+            return _Admitted(received, job, refusal=(reason, str(error)))
+        return await self._begin(conn, received, message, workflow, inputs)
 
-    async def _create(
-        self, conn: Connection, message: JobQueueMessage, workflow: Workflow, inputs: dict[str, Any], batch: Batch
-    ) -> OwnedJob | None:
-        definition_hash = workflow.hash()
-        if definition_hash not in self._pinned:
-            await definitions.insert(conn, workflow, definition_hash)
-            self._pinned.add(definition_hash)
+    async def _begin(
+        self, conn: Connection, received: Received, message: JobQueueMessage, workflow: Workflow, inputs: dict[str, Any]
+    ) -> _Admitted:
+        definition_hash = self._hash(workflow)
         run = RunState.begin(self.graphs.of(workflow, definition_hash), message.job_id, inputs)
-        job = OwnedJob(run, epoch=1, priority=message.priority)
-        evaluation = Evaluation(run, await transaction_time(conn))
+        evaluation = Evaluation(run, received.now)
         evaluation.begin()
         await answer_all(conn, run, evaluation)
         decision = evaluation.decision()
-        row = job_row(message, self.owner_id, inputs, decision.status)
-        row |= {
-            "workflow_version": workflow.version,
-            "definition_hash": definition_hash,
-            "timeout_seconds": workflow.timeout_seconds,
-        }
-        write = job_write(message.job_id, decision)
-        row |= {"result_data": write.result, "error_message": write.error, "failed_node_id": write.failed_node}
-        if not await jobs.create(conn, row):
-            return None  # a duplicate: the job is there already, and so is its owner
-        batch.events.append(EventWrite(message.job_id, EventType.JOB_CREATED, data={"workflow": workflow.workflow_id}))
-        batch.add_new(job, decision)
-        run.apply(decision)
-        return None if decision.status in JOB_MACHINE.terminal else job
+        verdict = job_write(message.job_id, decision)
+        job = new_job(
+            message,
+            self.owner_id,
+            inputs,
+            decision.status,
+            workflow_version=workflow.version,
+            definition_hash=definition_hash,
+            timeout_seconds=workflow.timeout_seconds,
+            result_data=verdict.result,
+            error_message=verdict.error,
+            failed_node_id=verdict.failed_node,
+        )
+        return _Admitted(received, job, OwnedJob(run, epoch=1, priority=message.priority), decision)
 
-    async def _refuse(self, conn: Connection, received: Received, reason: str, description: str) -> None:
-        await queue.dead_letter(conn, self.queue_name, received, reason, description)
+    def _hash(self, workflow: Workflow) -> str:
+        known = self._hashes.get(workflow.workflow_id)
+        if known is None or known[0] is not workflow:
+            known = self._hashes[workflow.workflow_id] = (workflow, workflow.hash())
+        return known[1]
 
-    async def _record_refusal(
-        self, conn: Connection, message: JobQueueMessage, error: GeomillError, batch: Batch
-    ) -> None:
-        row = job_row(message, self.owner_id, message.input_params, JobStatus.FAILED) | {"error_message": str(error)}
-        if await jobs.create(conn, row):
-            data = {"error": str(error)}
-            batch.events.append(EventWrite(message.job_id, EventType.JOB_FAILED, EventStatus.FAILURE, data=data))
+    async def _pin(self, conn: Connection, admitted: list[_Admitted]) -> set[str]:
+        """Store the definitions that this process has not stored yet."""
+        graphs = [one.owned.run.graph for one in admitted if one.owned]
+        wanted = {one.definition_hash: one.workflow for one in graphs if one.definition_hash not in self._pinned}
+        for definition_hash, workflow in wanted.items():
+            await definitions.insert(conn, workflow, definition_hash)
+        return set(wanted)
+
+    async def _enter(self, conn: Connection, one: _Admitted, created: set[str], batch: Batch) -> None:
+        if one.refusal:
+            await queue.dead_letter(conn, self.queue_name, one.received, *one.refusal)
+        if one.job is None or one.job.job_id not in created:
+            return  # malformed, or a duplicate: the job is there already, and so is its owner
+        if one.owned and one.decision:
+            data = {"workflow": one.job.workflow_id}
+            batch.events.append(EventWrite(one.job.job_id, EventType.JOB_CREATED, data=data))
+            batch.add_new(one.owned, one.decision)
+        else:
+            reason = {"error": one.job.error_message}
+            batch.events.append(EventWrite(one.job.job_id, EventType.JOB_FAILED, EventStatus.FAILURE, data=reason))
 
 
-def job_row(
-    message: JobQueueMessage, owner_id: str | None, inputs: dict[str, Any], status: JobStatus
-) -> dict[str, Any]:
-    """The columns of a new job."""
-    return {
-        "job_id": message.job_id,
-        "workflow_id": message.workflow_id,
-        "workflow_version": None,
-        "definition_hash": None,
-        "status": status.value,
-        "input_params": to_json(inputs),
-        "result_data": None,
-        "error_message": None,
-        "failed_node_id": None,
-        "owner_id": owner_id,
-        "priority": message.priority,
-        "correlation_id": message.correlation_id,
-        "submitted_by": message.submitted_by,
-        "callback_url": message.callback_url,
-        "idempotency_key": message.idempotency_key,
-        "submitted_at": message.submitted_at,
-        "timeout_seconds": None,
-    }
+@dataclass(frozen=True)
+class _Admitted:
+    """A submission on its way: to a job that is ours, or to the dead letters and a failed job."""
+
+    received: Received
+    job: NewJob | None = None
+    owned: OwnedJob | None = None
+    decision: Decision | None = None
+    refusal: tuple[str, str] | None = None
+
+    def apply(self) -> OwnedJob | None:
+        """The commit is through: memory follows. None when there is nothing left to do."""
+        if self.owned is None or self.decision is None:
+            return None
+        self.owned.run.apply(self.decision)
+        return None if self.decision.status in JOB_MACHINE.terminal else self.owned
+
+
+def new_job(
+    message: JobQueueMessage, owner_id: str | None, inputs: dict[str, Any], status: JobStatus, **known: Any
+) -> NewJob:
+    return NewJob(
+        job_id=message.job_id,
+        workflow_id=message.workflow_id,
+        status=status,
+        input_params=inputs,
+        owner_id=owner_id,
+        priority=message.priority,
+        correlation_id=message.correlation_id,
+        submitted_by=message.submitted_by,
+        callback_url=message.callback_url,
+        idempotency_key=message.idempotency_key,
+        submitted_at=message.submitted_at,
+        **known,
+    )

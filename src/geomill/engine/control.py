@@ -13,7 +13,7 @@ from geomill.domain.message import JobQueueMessage
 from geomill.domain.reopening import reopen
 from geomill.domain.states import JOB_MACHINE, JobStatus
 from geomill.domain.task import Report
-from geomill.engine.claim import job_row
+from geomill.engine.claim import new_job
 from geomill.errors import ConflictError, NotFoundError
 from geomill.queues import postgres as queue
 from geomill.store import definitions, events, inbox, jobs, nodes
@@ -71,8 +71,8 @@ async def _cancel_waiting(conn: Connection, job_queue: str, message: JobQueueMes
     async with conn.transaction():
         if not await queue.withdraw(conn, [(job_queue, message.job_id)]):
             return False
-        row = job_row(message, None, message.input_params, JobStatus.CANCELLED) | {"error_message": reason}
-        if not await jobs.create(conn, row):
+        job = new_job(message, None, message.input_params, JobStatus.CANCELLED, error_message=reason)
+        if not await jobs.create(conn, [job]):
             raise NotFoundError(f"the job {message.job_id} is a duplicate of another one")
         await events.insert(conn, [EventWrite(message.job_id, EventType.JOB_CANCELLED)])
     return True

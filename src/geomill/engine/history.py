@@ -42,7 +42,7 @@ def events(job_id: str, before: JobStatus, decision: Decision) -> Iterator[Event
         yield EventWrite(job_id, EventType.JOB_PAUSED if decision.paused else EventType.JOB_RESUMED)
     if decision.status is not before and decision.status is not JobStatus.RUNNING:
         kind, status = _JOB[decision.status]
-        yield EventWrite(job_id, kind, status, data={"error": decision.error} if decision.error else {})
+        yield EventWrite(job_id, kind, status, data={"error": decision.error} if decision.error else None)
 
 
 def _event(job_id: str, step: Step, *, retried: bool) -> EventWrite | None:
@@ -57,5 +57,5 @@ def _event(job_id: str, step: Step, *, retried: bool) -> EventWrite | None:
     if step.item_index != SINGLE and status in (EventStatus.INFO, EventStatus.SUCCESS):
         return None
     return EventWrite(
-        job_id, kind, status, step.node_id, step.item_index, {"detail": step.detail} if step.detail else {}
+        job_id, kind, status, step.node_id, step.item_index, {"detail": step.detail} if step.detail else None
     )

@@ -18,10 +18,13 @@ from geomill.domain.job import Job
 from geomill.engine.advance import LARGEST_ROUND, Kicks, advance
 from geomill.engine.claim import Claimer
 from geomill.engine.fairness import Share
+from geomill.engine.maintenance.callbacks import CallbackCaller, CallbackOptions
 from geomill.engine.maintenance.reclaim import Reclaimer
+from geomill.engine.maintenance.schedules import Scheduler
 from geomill.engine.owned import Graphs, OwnedJob, load
 from geomill.process import run_duties
 from geomill.store import instances, jobs
+from geomill.store.duties import Duties
 from geomill.store.pool import Connection, Pool
 from geomill.store.signals import ORPHANS_CHANNEL, Signals, notify, owner_channel, queue_channel
 from geomill.workflows.catalogue import WorkflowCatalogue
@@ -39,6 +42,7 @@ class OrchestratorOptions:
     beat_seconds: float = 30.0
     silent_seconds: float = instances.SILENT_SECONDS
     max_deliveries: int = 10
+    callbacks: CallbackOptions = field(default_factory=CallbackOptions)
 
 
 @dataclass
@@ -60,6 +64,9 @@ class Orchestrator:
         self._reclaimer = Reclaimer(
             self.instance_id, options.silent_seconds, options.max_deliveries, options.reclaim_batch
         )
+        self._scheduler = Scheduler(self.catalogue, options.job_queue)
+        self._duties = Duties(self.instance_id)
+        self._callbacks = CallbackCaller(self.pool, options.callbacks, self._duties)
         self._jobs_channel = queue_channel(options.job_queue)
         self._inbox_channel = owner_channel(self.instance_id)
         channels = (self._jobs_channel, self._inbox_channel, ORPHANS_CHANNEL)
@@ -72,7 +79,7 @@ class Orchestrator:
     async def run(self, stop: asyncio.Event) -> None:
         """Until told to stop; then its jobs are free for others at once."""
         await self._signals.start()
-        await run_duties(stop, self._work, self._watch, leave=self._leave)
+        await run_duties(stop, self._work, self._watch, self._callbacks.run, leave=self._leave)
 
     async def _leave(self) -> None:
         async with self.pool.connection() as conn:
@@ -108,8 +115,9 @@ class Orchestrator:
             await self._look_after_orphans(conn)
         reports, submissions = self._inbox_channel in heard, self._jobs_channel in heard
         while reports or submissions:
-            reports = await self._advance(conn)
+            await asyncio.sleep(0)
             submissions = submissions and await self._claim(conn)
+            reports = await self._advance(conn)
 
     async def _reload(self, conn: Connection) -> None:
         """Nobody knows whether the last commit took place: the database does."""
@@ -131,7 +139,6 @@ class Orchestrator:
         except psycopg.DatabaseError:
             log.exception("a round was refused, trying its jobs one by one")
             return await self._advance_each(conn)
-        await notify(conn, map(queue_channel, done.queues))
         if done.unknown:
             await self._reload(conn)
         return done.reports > 0
@@ -150,8 +157,6 @@ class Orchestrator:
                 done = None
             if done is None or job_id not in alone:
                 self._owned.pop(job_id, None)
-            if done:
-                await notify(conn, map(queue_channel, done.queues))
         self._kicks.take()
         return False
 
@@ -169,7 +174,7 @@ class Orchestrator:
     # Duties
 
     async def _watch(self) -> None:
-        """Heartbeat, and whatever dead processes left behind."""
+        """Heartbeat, and whatever dead processes left behind. Trouble with it is seen in /health."""
         beaten = -self.options.beat_seconds
         while True:
             await asyncio.sleep(self.options.scan_seconds)
@@ -179,8 +184,11 @@ class Orchestrator:
                         await self._beat(conn)
                         beaten = time.monotonic()
                     await self._look_after_orphans(conn)
-            except psycopg.OperationalError as error:
-                log.warning("the look-out for orphans failed, again in %s s: %s", self.options.scan_seconds, error)
+                    self._duties.passed("lookout")
+                    await self._duties.tell(conn)
+            except psycopg.Error as error:
+                self._duties.failed("lookout", error)
+                log.warning("the look-out failed, again in %s s: %s", self.options.scan_seconds, error)
 
     async def _beat(self, conn: Connection) -> None:
         if not await instances.beat(conn, self.instance_id):
@@ -196,3 +204,7 @@ class Orchestrator:
         self._kicks.overdue.update(found.overdue)
         if self._kicks:
             self._signals.poke(self._inbox_channel)
+        if found.schedules:
+            await self._scheduler.run_once(conn)
+        if found.callbacks:
+            self._callbacks.wake()

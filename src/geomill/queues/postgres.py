@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -34,6 +34,7 @@ class Received:
     priority: int
     delivery_count: int
     enqueued_at: datetime
+    now: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,25 +74,48 @@ async def take(conn: Connection, queue_name: str, limit: int, older_than: float 
     return [Received(**row) for row in await cursor.fetchall()]
 
 
-async def lease(conn: Connection, queue_names: Sequence[str], limit: int, leased_by: str) -> list[Delivery]:
+async def lease(
+    conn: Connection, shares: Mapping[str, int], leased_by: str, lease_seconds: float = LEASE_SECONDS
+) -> list[Delivery]:
+    """As many messages as the shares of the queues add up to. What one queue has not, the others give."""
     cursor = await conn.execute(
         queries("queue").lease,
-        {"queue_names": list(queue_names), "limit": limit, "leased_by": leased_by, "lease_seconds": LEASE_SECONDS},
+        {
+            "queue_names": list(shares),
+            "shares": list(shares.values()),
+            "limit": sum(shares.values()),
+            "leased_by": leased_by,
+            "lease_seconds": lease_seconds,
+        },
     )
     return [Delivery(**row) for row in await cursor.fetchall()]
 
 
-async def renew(conn: Connection, held: Sequence[Delivery]) -> set[int]:
+async def renew(conn: Connection, held: Sequence[Delivery], lease_seconds: float = LEASE_SECONDS) -> set[int]:
     """The sequences that are still ours."""
-    cursor = await conn.execute(
-        queries("queue").renew,
-        {
-            "sequences": [delivery.sequence for delivery in held],
-            "tokens": [delivery.lease_token for delivery in held],
-            "lease_seconds": LEASE_SECONDS,
-        },
-    )
+    cursor = await conn.execute(queries("queue").renew, {**_leases(held), "lease_seconds": lease_seconds})
     return {row["sequence"] for row in await cursor.fetchall()}
+
+
+async def lost(conn: Connection, held: Sequence[Delivery]) -> set[int]:
+    """The sequences that are no longer ours."""
+    cursor = await conn.execute(queries("queue").lost, _leases(held))
+    return {row["sequence"] for row in await cursor.fetchall()}
+
+
+async def refuse(conn: Connection, refused: Sequence[tuple[Delivery, str]]) -> None:
+    """Dead-letter leased messages that cannot be understood, each with the reason."""
+    if refused:
+        descriptions = [description for _, description in refused]
+        parameters = {**_leases([delivery for delivery, _ in refused]), "descriptions": descriptions}
+        await conn.execute(queries("queue").refuse, parameters)
+
+
+def _leases(held: Sequence[Delivery]) -> dict[str, list[int]]:
+    return {
+        "sequences": [delivery.sequence for delivery in held],
+        "tokens": [delivery.lease_token for delivery in held],
+    }
 
 
 async def report_progress(conn: Connection, reports: Sequence[tuple[int, int, float, str]]) -> None:
@@ -143,3 +167,38 @@ async def give_up(conn: Connection, dead: Sequence[str], max_deliveries: int) ->
 async def bury(conn: Connection) -> None:
     """Dead-letter submissions whose time to live is over."""
     await conn.execute(queries("queue").bury)
+
+
+# What only the broker's face needs
+
+
+async def expire(conn: Connection, queue_name: str) -> None:
+    """Dead-letter what nobody received within its time to live."""
+    await conn.execute(queries("queue").expire, {"queue_name": queue_name})
+
+
+async def lapse(conn: Connection, queue_name: str) -> None:
+    """What was not renewed in time waits again."""
+    await conn.execute(queries("queue").lapse, {"queue_name": queue_name})
+
+
+async def complete(conn: Connection, held: Sequence[Delivery]) -> set[int]:
+    cursor = await conn.execute(queries("queue").complete, _leases(held))
+    return {row["sequence"] for row in await cursor.fetchall()}
+
+
+async def abandon(conn: Connection, held: Sequence[Delivery], delay_seconds: float) -> set[int]:
+    cursor = await conn.execute(queries("queue").abandon, {**_leases(held), "delay_seconds": delay_seconds})
+    return {row["sequence"] for row in await cursor.fetchall()}
+
+
+async def bury_leased(conn: Connection, held: Sequence[Delivery], reason: str, description: str) -> set[int]:
+    parameters = {**_leases(held), "reason": reason, "description": description}
+    cursor = await conn.execute(queries("queue").bury_leased, parameters)
+    return {row["sequence"] for row in await cursor.fetchall()}
+
+
+async def forget_refused(conn: Connection, job_ids: Sequence[str]) -> None:
+    """Delete the records of submissions that were refused at the door: they are sent again."""
+    if job_ids:
+        await conn.execute(queries("queue").forget_refused, {"job_ids": list(job_ids)})

@@ -15,6 +15,8 @@ from geomill.sdk.registration import RegisteredHandler
 from geomill.sdk.result import HandlerError, HandlerResult
 
 LONGEST_ERROR = 2_000
+LONGEST_CODE = 64
+LARGEST_OUTPUT = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +45,32 @@ async def execute(
         else:
             returned = await asyncio.to_thread(handler.function, context)
         return _succeeded(handler, returned)
-    except HandlerError as error:
-        return _failed(str(error), error.error_code, retryable=error.retryable)
-    except Exception as error:  # the border to code that is not ours: every failure becomes a result
-        if context:
-            context.logger.exception("the handler raised %s", type(error).__name__)
-        return _failed(f"{type(error).__name__}: {error}", "handler_error", retryable=True)
+    except (Exception, SystemExit) as error:  # noqa: BLE001  the border to code not ours: all becomes a result
+        return _failed_by(error, context)
+
+
+def execute_here(
+    handler: RegisteredHandler,
+    params: Mapping[str, Any],
+    make_context: Callable[[Any], HandlerContext[Any]],
+) -> Ended:
+    """As `execute`, in this thread, which no event loop uses: the handler may start one of its own."""
+    context: HandlerContext[Any] | None = None
+    try:
+        context = make_context(_typed_params(handler, params))
+        returned = handler.function(context)
+        return _succeeded(handler, asyncio.run(returned) if handler.is_async else returned)
+    except (Exception, SystemExit) as error:  # noqa: BLE001  the same border
+        return _failed_by(error, context)
+
+
+def _failed_by(error: BaseException, context: HandlerContext[Any] | None) -> Ended:
+    if isinstance(error, HandlerError):
+        return failed(str(error), error.error_code, retryable=error.retryable)
+    if context:
+        context.logger.error("the handler raised %s", type(error).__name__, exc_info=error)
+    code = "memory" if isinstance(error, MemoryError) else "handler_error"
+    return failed(f"{type(error).__name__}: {error}", code, retryable=True)
 
 
 def _typed_params(handler: RegisteredHandler, params: Mapping[str, Any]) -> Any:
@@ -63,9 +85,10 @@ def _typed_params(handler: RegisteredHandler, params: Mapping[str, Any]) -> Any:
 
 
 def _succeeded(handler: RegisteredHandler, returned: Any) -> Ended:
-    result = returned if isinstance(returned, HandlerResult) else HandlerResult(output=returned or {})
+    returned = {} if returned is None else returned
+    result = returned if isinstance(returned, HandlerResult) else HandlerResult(output=returned)
     if not result.success:
-        return _failed(result.error_message or "the handler gave no reason", result.error_code, result.retryable)
+        return failed(result.error_message or "the handler gave no reason", result.error_code, result.retryable)
     return Ended(success=True, output=_json(_plain(handler, result.output)), metrics=_json(dict(result.metrics)))
 
 
@@ -93,15 +116,19 @@ def _plain(handler: RegisteredHandler, output: Any) -> Any:
 
 def _json(value: dict[str, Any]) -> dict[str, Any]:
     try:
-        to_json(value)
+        size = len(to_json(value))
     except NotJson as error:
         raise HandlerError(f"the output cannot be stored: {error}", retryable=False, code="invalid_output") from error
+    if size > LARGEST_OUTPUT:
+        text = f"the output has {size:,} characters of JSON, at most {LARGEST_OUTPUT:,} are kept: store it as a file"
+        raise HandlerError(text, retryable=False, code="invalid_output")
     return value
 
 
-def _failed(message: str, code: str, retryable: bool) -> Ended:
+def failed(message: str, code: str, retryable: bool) -> Ended:
     clean = message.replace("\x00", "").encode(errors="replace").decode()
-    return Ended(success=False, error_message=clean[:LONGEST_ERROR], error_code=code, retryable=retryable)
+    message, code = clean[:LONGEST_ERROR], code[:LONGEST_CODE]
+    return Ended(success=False, error_message=message, error_code=code, retryable=retryable)
 
 
 def _first(error: ValidationError) -> str:

@@ -19,8 +19,11 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class RegisteredHandler:
+    """`isolated`: it runs in a process of its own, and what it does to that process ends one attempt only."""
+
     info: HandlerInfo
     function: Callable[..., Any]
+    isolated: bool = False
 
     @property
     def is_async(self) -> bool:
@@ -35,10 +38,12 @@ def register_handler(
     params: type[BaseModel] | None = None,
     output: type[BaseModel] | None = None,
     description: str = "",
+    isolated: bool | None = None,
 ) -> Callable[[Function], Function]:
     """Declare a handler: its name in workflows, where it runs by default, what it takes and what it gives.
 
-    `params` and `output` let the loader check every workflow that uses the handler before it runs.
+    `params` and `output` let the loader check every workflow that uses the handler before it runs. `isolated` handlers
+    run in a process of their own, which may crash or be killed: by default all that are not `async`.
     """
     if not name or len(name) > 64:
         raise ValueError(f"a handler's name has 1 to 64 characters, not {name!r}")
@@ -48,7 +53,8 @@ def register_handler(
     def mark(function: Function) -> Function:
         about = description or inspect.getdoc(function) or ""
         info = HandlerInfo(name, queue, timeout_seconds, params, output, about.partition("\n")[0])
-        setattr(function, MARK, RegisteredHandler(info, function))
+        apart = not inspect.iscoroutinefunction(function) if isolated is None else isolated
+        setattr(function, MARK, RegisteredHandler(info, function, apart))
         return function
 
     return mark

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
 from types import MappingProxyType, ModuleType
 
@@ -41,24 +41,36 @@ class Registry(Mapping[str, RegisteredHandler]):
 def load_handlers(modules: Sequence[str] = ()) -> Registry:
     """Import what the entry points and `modules` name, packages with all that is in them."""
     names = [entry.value.partition(":")[0] for entry in entry_points(group=GROUP)]
+    return _registry(module for name in dict.fromkeys([*names, *modules]) for module in _modules(name))
+
+
+def handlers_in(modules: Iterable[str]) -> Registry:
+    """The handlers of exactly these modules."""
+    return _registry(map(_import, modules))
+
+
+def _registry(modules: Iterable[ModuleType]) -> Registry:
     found: dict[str, RegisteredHandler] = {}
-    for name in dict.fromkeys([*names, *modules]):
-        for module in _modules(name):
-            _collect(module, found)
+    for module in modules:
+        _collect(module, found)
     return Registry(dict(sorted(found.items())))
 
 
 def _modules(name: str) -> Iterator[ModuleType]:
+    module = _import(name)
+    yield module
+    for child in pkgutil.iter_modules(getattr(module, "__path__", ()), prefix=f"{name}."):
+        yield from _modules(child.name)
+
+
+def _import(name: str) -> ModuleType:
     try:
-        module = importlib.import_module(name)
+        return importlib.import_module(name)
     except ImportError as error:
         raise SettingsError(
             f"the handler module '{name}' cannot be imported: {error}",
             remedy="install it into geomill's environment or correct GEOMILL_HANDLERS",
         ) from error
-    yield module
-    for child in pkgutil.iter_modules(getattr(module, "__path__", ()), prefix=f"{name}."):
-        yield from _modules(child.name)
 
 
 def _collect(module: ModuleType, found: dict[str, RegisteredHandler]) -> None:

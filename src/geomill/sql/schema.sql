@@ -16,13 +16,15 @@ CREATE TYPE dagapp.task_status AS ENUM ('completed', 'failed');
 
 CREATE TYPE dagapp.report AS ENUM ('running', 'completed', 'failed', 'abandoned', 'cancel', 'pause', 'resume');
 
-CREATE TYPE dagapp.event_type AS ENUM ('job_created', 'job_started', 'job_completed', 'job_failed', 'job_cancelled', 'job_paused', 'job_resumed', 'job_retried', 'job_reclaimed', 'node_dispatched', 'node_completed', 'node_failed', 'node_retried', 'node_skipped', 'node_cancelled', 'fan_out_expanded', 'checkpoint_saved', 'result_stale');
+CREATE TYPE dagapp.event_type AS ENUM ('job_created', 'job_started', 'job_completed', 'job_failed', 'job_cancelled', 'job_paused', 'job_resumed', 'job_retried', 'job_reclaimed', 'node_dispatched', 'node_completed', 'node_failed', 'node_retried', 'node_skipped', 'node_cancelled', 'fan_out_expanded', 'checkpoint_saved', 'result_stale', 'callback_delivered', 'callback_failed');
 
 CREATE TYPE dagapp.event_status AS ENUM ('info', 'success', 'warning', 'failure');
 
 CREATE TYPE dagapp.instance_role AS ENUM ('orchestrator', 'worker');
 
 CREATE TYPE dagapp.catch_up AS ENUM ('skip', 'last', 'all');
+
+CREATE TYPE dagapp.callback_status AS ENUM ('pending', 'delivered', 'given_up');
 
 CREATE OR REPLACE FUNCTION dagapp.refuse_transition() RETURNS trigger
     LANGUAGE plpgsql SET search_path = pg_catalog AS $$
@@ -39,7 +41,7 @@ CREATE TABLE dagapp.dag_definitions (
     definition_hash varchar(64) NOT NULL,
     workflow_id varchar(64) NOT NULL,
     version integer NOT NULL,
-    body jsonb NOT NULL,
+    body json NOT NULL,
     created_at timestamptz DEFAULT now() NOT NULL,
     CONSTRAINT dag_definitions_pkey PRIMARY KEY (definition_hash)
 );
@@ -48,7 +50,7 @@ CREATE INDEX idx_dag_definitions_workflow ON dagapp.dag_definitions USING btree 
 
 COMMENT ON COLUMN dagapp.dag_definitions.definition_hash IS 'SHA-256 of the canonical JSON of the body';
 
-COMMENT ON COLUMN dagapp.dag_definitions.body IS 'The whole definition, as loaded';
+COMMENT ON COLUMN dagapp.dag_definitions.body IS 'The whole definition; json keeps the order of nodes';
 
 CREATE TABLE dagapp.dag_jobs (
     job_id varchar(64) NOT NULL,
@@ -71,6 +73,7 @@ CREATE TABLE dagapp.dag_jobs (
     paused_at timestamptz,
     deadline_at timestamptz,
     run_number integer DEFAULT 1 NOT NULL,
+    called_back_run integer DEFAULT 0 NOT NULL,
     submitted_at timestamptz DEFAULT now() NOT NULL,
     created_at timestamptz DEFAULT now() NOT NULL,
     started_at timestamptz,
@@ -97,6 +100,8 @@ CREATE INDEX idx_dag_jobs_deadline ON dagapp.dag_jobs USING btree (deadline_at) 
 CREATE UNIQUE INDEX idx_dag_jobs_idempotency ON dagapp.dag_jobs USING btree (idempotency_key) WHERE idempotency_key IS NOT NULL;
 
 CREATE INDEX idx_dag_jobs_correlation ON dagapp.dag_jobs USING btree (correlation_id) WHERE correlation_id IS NOT NULL;
+
+CREATE INDEX idx_dag_jobs_callback ON dagapp.dag_jobs USING btree (completed_at) WHERE callback_url IS NOT NULL AND completed_at IS NOT NULL AND called_back_run < run_number;
 
 CREATE OR REPLACE TRIGGER dag_jobs_status_transitions
     BEFORE UPDATE OF status ON dagapp.dag_jobs
@@ -131,6 +136,8 @@ COMMENT ON COLUMN dagapp.dag_jobs.paused_at IS 'While set, nothing new is dispat
 COMMENT ON COLUMN dagapp.dag_jobs.deadline_at IS 'The job fails if it has not ended by then';
 
 COMMENT ON COLUMN dagapp.dag_jobs.run_number IS 'Raised by every retry of the whole job';
+
+COMMENT ON COLUMN dagapp.dag_jobs.called_back_run IS 'The latest run whose end is in dag_callbacks';
 
 CREATE TABLE dagapp.dag_node_states (
     job_id varchar(64) NOT NULL,
@@ -261,6 +268,23 @@ CREATE TABLE dagapp.dag_job_events (
 
 CREATE INDEX idx_dag_job_events_job ON dagapp.dag_job_events USING btree (job_id, event_id);
 
+CREATE TABLE dagapp.dag_task_logs (
+    log_id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+    job_id varchar(64) NOT NULL,
+    node_id varchar(64) NOT NULL,
+    item_index integer DEFAULT -1 NOT NULL,
+    attempt bigint NOT NULL,
+    level varchar(64) NOT NULL,
+    message varchar(500) NOT NULL,
+    created_at timestamptz DEFAULT now() NOT NULL,
+    CONSTRAINT dag_task_logs_pkey PRIMARY KEY (log_id),
+    CONSTRAINT dag_task_logs_job_id_fkey FOREIGN KEY (job_id) REFERENCES dagapp.dag_jobs (job_id) ON DELETE CASCADE
+);
+
+CREATE INDEX idx_dag_task_logs_job ON dagapp.dag_task_logs USING btree (job_id, log_id);
+
+COMMENT ON TABLE dagapp.dag_task_logs IS 'Append-only: one row per line. Not fenced: what an attempt said stays true after it lost its lease.';
+
 CREATE TABLE dagapp.dag_queue (
     sequence bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
     queue_name varchar(64) NOT NULL,
@@ -322,6 +346,7 @@ CREATE TABLE dagapp.dag_instances (
     lock_key bigint NOT NULL,
     version varchar(64) NOT NULL,
     queues jsonb DEFAULT '[]'::jsonb NOT NULL,
+    duties jsonb DEFAULT '{}'::jsonb NOT NULL,
     started_at timestamptz DEFAULT now() NOT NULL,
     heartbeat_at timestamptz DEFAULT now() NOT NULL,
     CONSTRAINT dag_instances_pkey PRIMARY KEY (instance_id)
@@ -332,6 +357,8 @@ CREATE INDEX idx_dag_instances_role ON dagapp.dag_instances USING btree (role, h
 COMMENT ON COLUMN dagapp.dag_instances.lock_key IS 'Advisory lock that the process holds while it lives';
 
 COMMENT ON COLUMN dagapp.dag_instances.queues IS 'What a worker takes from';
+
+COMMENT ON COLUMN dagapp.dag_instances.duties IS 'The last error of each duty that ever failed';
 
 CREATE TABLE dagapp.dag_schedules (
     schedule_id varchar(64) NOT NULL,
@@ -345,6 +372,9 @@ CREATE TABLE dagapp.dag_schedules (
     paused boolean DEFAULT false NOT NULL,
     next_due_at timestamptz,
     last_fired_at timestamptz,
+    last_error text,
+    held_until timestamptz,
+    open_jobs jsonb DEFAULT '[]'::jsonb NOT NULL,
     created_at timestamptz DEFAULT now() NOT NULL,
     updated_at timestamptz DEFAULT now() NOT NULL,
     CONSTRAINT dag_schedules_pkey PRIMARY KEY (schedule_id),
@@ -354,3 +384,40 @@ CREATE TABLE dagapp.dag_schedules (
 );
 
 CREATE INDEX idx_dag_schedules_due ON dagapp.dag_schedules USING btree (next_due_at) WHERE NOT paused;
+
+COMMENT ON COLUMN dagapp.dag_schedules.next_due_at IS 'The first due time that is not dealt with';
+
+COMMENT ON COLUMN dagapp.dag_schedules.last_error IS 'Why it could not fire; null once it could';
+
+COMMENT ON COLUMN dagapp.dag_schedules.held_until IS 'It could not fire when it was due: nobody looks at it before then';
+
+COMMENT ON COLUMN dagapp.dag_schedules.open_jobs IS 'Jobs of its that had not ended when it last fired';
+
+CREATE TABLE dagapp.dag_callbacks (
+    delivery_id varchar(64) DEFAULT gen_random_uuid() NOT NULL,
+    job_id varchar(64) NOT NULL,
+    run_number integer DEFAULT 1 NOT NULL,
+    url varchar(512) NOT NULL,
+    payload jsonb NOT NULL,
+    status dagapp.callback_status DEFAULT 'pending' NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    due_at timestamptz DEFAULT now() NOT NULL,
+    last_error text,
+    created_at timestamptz DEFAULT now() NOT NULL,
+    ended_at timestamptz,
+    CONSTRAINT dag_callbacks_pkey PRIMARY KEY (delivery_id),
+    CONSTRAINT dag_callbacks_ended_at CHECK ((status = 'pending') = (ended_at IS NULL)),
+    CONSTRAINT dag_callbacks_job_id_fkey FOREIGN KEY (job_id) REFERENCES dagapp.dag_jobs (job_id) ON DELETE CASCADE
+);
+
+CREATE UNIQUE INDEX idx_dag_callbacks_job ON dagapp.dag_callbacks USING btree (job_id, run_number);
+
+CREATE INDEX idx_dag_callbacks_due ON dagapp.dag_callbacks USING btree (due_at) WHERE status = 'pending';
+
+COMMENT ON TABLE dagapp.dag_callbacks IS 'A call to make because a job has ended. While somebody makes it, `due_at` lies behind the end of the attempt.';
+
+COMMENT ON COLUMN dagapp.dag_callbacks.delivery_id IS 'Sent along: the same for every attempt';
+
+COMMENT ON COLUMN dagapp.dag_callbacks.payload IS 'What is told, as it was when the job ended';
+
+COMMENT ON COLUMN dagapp.dag_callbacks.attempts IS 'Raised when an attempt begins; fences a late one';

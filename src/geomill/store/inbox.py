@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -44,28 +45,29 @@ class Arrival:
 
 async def settle(conn: Connection, worker_id: str, ended: Sequence[Settlement]) -> dict[str, str]:
     """Task id → owner of those whose lease still held. The others are stale and changed nothing."""
-    messages = [one.message for one in ended]
-    cursor = await conn.execute(
-        queries("inbox").settle,
-        {
-            "worker_id": worker_id,
-            "sequences": [one.sequence for one in ended],
-            "tokens": [one.lease_token for one in ended],
-            "task_ids": [message.task_id for message in messages],
-            "job_ids": [message.job_id for message in messages],
-            "node_ids": [message.node_id for message in messages],
-            "item_indexes": [message.item_index for message in messages],
-            "attempts": [message.attempt for message in messages],
-            "reports": [one.report.value for one in ended],
-            "outputs": [one.output for one in ended],
-            "errors": [one.error for one in ended],
-            "error_codes": [one.error_code for one in ended],
-            "retryables": [one.retryable for one in ended],
-            "metrics": [one.metrics for one in ended],
-            "started_at": [one.started_at for one in ended],
-        },
-    )
+    parameters = {"worker_id": worker_id, "ended": json.dumps([_row(one) for one in ended], ensure_ascii=False)}
+    cursor = await conn.execute(queries("inbox").settle, parameters)
     return {row["task_id"]: row["owner_id"] for row in await cursor.fetchall()}
+
+
+def _row(one: Settlement) -> dict[str, Any]:
+    message = one.message
+    return {
+        "sequence": one.sequence,
+        "lease_token": one.lease_token,
+        "task_id": message.task_id,
+        "job_id": message.job_id,
+        "node_id": message.node_id,
+        "item_index": message.item_index,
+        "attempt": message.attempt,
+        "report": one.report,
+        "output": one.output,
+        "error_message": one.error,
+        "error_code": one.error_code,
+        "retryable": one.retryable,
+        "metrics": one.metrics,
+        "started_at": one.started_at.isoformat(),
+    }
 
 
 async def peek(conn: Connection, owner_id: str, limit: int) -> list[Arrival]:

@@ -82,6 +82,8 @@ class Outlook:
     lapsed: bool
     overdue: bool
     strays: bool
+    schedules: bool
+    callbacks: bool
     peers: int
     active: int
 

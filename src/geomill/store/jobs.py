@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from datetime import datetime
 from typing import Any
 
 from geomill.domain.job import Job
@@ -12,46 +13,38 @@ from geomill.domain.states import JobStatus
 from geomill.errors import NotFoundError
 from geomill.sql import queries
 from geomill.store.pool import Connection
+from geomill.store.recordset import recordset
 
 
 @dataclass(frozen=True, slots=True)
-class JobWrite:
-    """What a decision changes on a job's row."""
+class NewJob:
+    """A job as it comes into being. One that is refused at the door, or cancelled before it, has no definition."""
 
     job_id: str
+    workflow_id: str
     status: JobStatus
-    result: str | None = None
-    error: str | None = None
-    failed_node: str | None = None
-    paused: bool | None = None
+    input_params: dict[str, Any]
+    owner_id: str | None = None
+    workflow_version: int | None = None
+    definition_hash: str | None = None
+    result_data: Any = None
+    error_message: str | None = None
+    failed_node_id: str | None = None
+    priority: int = 0
+    correlation_id: str | None = None
+    submitted_by: str | None = None
+    callback_url: str | None = None
+    idempotency_key: str | None = None
+    submitted_at: datetime | None = None
+    timeout_seconds: float | None = None
 
 
-async def create(conn: Connection, job: dict[str, Any]) -> bool:
-    """False when the job, or its idempotency key, is there already."""
-    cursor = await conn.execute(queries("jobs").create, job)
-    return await cursor.fetchone() is not None
-
-
-async def fence(conn: Connection, owner_id: str, epochs: dict[str, int]) -> set[str]:
-    """Lock these jobs until the transaction ends; returns those that are still ours."""
-    parameters = {"owner_id": owner_id, "job_ids": list(epochs), "epochs": list(epochs.values())}
-    cursor = await conn.execute(queries("jobs").fence, parameters)
+async def create(conn: Connection, new: Sequence[NewJob]) -> set[str]:
+    """The ids of those that came into being: not those that, or whose idempotency key, were there already."""
+    if not new:
+        return set()
+    cursor = await conn.execute(queries("jobs").create, {"new": recordset(new)})
     return {row["job_id"] for row in await cursor.fetchall()}
-
-
-async def update(conn: Connection, writes: Sequence[JobWrite]) -> None:
-    if writes:
-        await conn.execute(
-            queries("jobs").update,
-            {
-                "job_ids": [write.job_id for write in writes],
-                "statuses": [write.status.value for write in writes],
-                "results": [write.result for write in writes],
-                "errors": [write.error for write in writes],
-                "failed_nodes": [write.failed_node for write in writes],
-                "paused": [write.paused for write in writes],
-            },
-        )
 
 
 async def find(conn: Connection, job_id: str) -> Job | None:
@@ -78,6 +71,23 @@ async def recent(
 ) -> list[Job]:
     parameters = {"limit": limit, "status": status.value if status else None, "workflow_id": workflow_id}
     cursor = await conn.execute(queries("jobs").recent, parameters)
+    return [Job.from_row(row) for row in await cursor.fetchall()]
+
+
+@dataclass(frozen=True, slots=True)
+class JobFilter:
+    status: JobStatus | None = None
+    workflow_id: str | None = None
+    correlation_id: str | None = None
+
+
+async def page(
+    conn: Connection, wanted: JobFilter, *, limit: int, before: tuple[datetime, str] | None = None
+) -> list[Job]:
+    """The newest first; `before` is the creation time and id of the last job of the page before."""
+    moment, job_id = before or (None, None)
+    parameters = {**asdict(wanted), "limit": limit, "before": moment, "before_id": job_id}
+    cursor = await conn.execute(queries("jobs").page, parameters)
     return [Job.from_row(row) for row in await cursor.fetchall()]
 
 

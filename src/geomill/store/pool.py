@@ -12,20 +12,42 @@ from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from geomill.errors import DatabaseUnreachable
+from geomill.store.eager import EagerConnection
 
 Connection = AsyncConnection[DictRow]
 Pool = AsyncConnectionPool[Connection]
 
 CONNECTION: dict[str, Any] = {"autocommit": True, "row_factory": dict_row}
 
+HOT = (
+    "SET plan_cache_mode = force_generic_plan",
+    "SET enable_seqscan = off",
+    "SET enable_hashjoin = off",
+    "SET enable_mergejoin = off",
+    "SET jit = off",
+    "SET idle_in_transaction_session_timeout = '15s'",
+)
+"""For sessions of the engine and the workers. Their statements are few, known, and reach every row by an index: they
+are planned once, when the tables may still be empty, and that plan must be right when they are full. A process that
+freezes in the middle of a transaction loses it, and the rows that it locked are free again."""
+
+
+async def _make_hot(conn: Connection) -> None:
+    for setting in HOT:
+        await conn.execute(setting)
+
 
 @asynccontextmanager
-async def open_pool(url: str, *, size: int = 4, name: str = "geomill") -> AsyncIterator[Pool]:
+async def open_pool(
+    url: str, *, size: int = 4, name: str = "geomill", hot: bool = False, idle: bool = False
+) -> AsyncIterator[Pool]:
+    """`hot` is for the engine and the workers alone. An `idle` pool connects when it is used for the first time."""
     pool: Pool = AsyncConnectionPool(
         url,
-        connection_class=AsyncConnection[DictRow],
-        kwargs={**CONNECTION, "application_name": name},
-        min_size=1,
+        connection_class=EagerConnection if hot else AsyncConnection[DictRow],
+        kwargs={**CONNECTION, "application_name": name, "prepare_threshold": 0 if hot else 5},
+        configure=_make_hot if hot else None,
+        min_size=0 if idle else 1,
         max_size=size,
         open=False,
         name=name,

@@ -7,10 +7,13 @@ from datetime import datetime
 from typing import Any
 
 from geomill.domain.job import Job
-from geomill.domain.states import NODE_MACHINE, NodeStatus
+from geomill.domain.states import NODE_MACHINE, JobStatus, NodeStatus
 from geomill.sql import queries
 from geomill.store import jobs
 from geomill.store.pool import Connection
+
+LEAST_FRACTION = 0.02
+"""Of a job, before which nothing can be said about its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,15 @@ class JobProgress:
         if not self.nodes:
             return 0.0
         return sum(1.0 if node.terminal else node.fraction or 0.0 for node in self.nodes) / len(self.nodes)
+
+    def remaining(self, now: datetime) -> float | None:
+        """Seconds to go if it goes on as it went so far; None where that says nothing."""
+        job, fraction = self.job, self.fraction
+        if job.status is not JobStatus.RUNNING or job.paused_at or job.started_at is None or job.run_number > 1:
+            return None
+        if not LEAST_FRACTION <= fraction < 1:
+            return None
+        return (now - job.started_at).total_seconds() * (1 - fraction) / fraction
 
 
 async def find(conn: Connection, job_id: str) -> JobProgress | None:

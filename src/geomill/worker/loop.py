@@ -1,8 +1,9 @@
 """The worker process: leases tasks for its free slots, runs them, reports in batches.
 
-One exchange with the database does all there is to do: what ended goes in, what handlers said goes in, the next
-tasks come out. It happens whenever something has accumulated, so an idle worker answers at once and a busy one
-batches by itself.
+Four duties share the slots. `_work` exchanges with the database whenever something has accumulated, so an idle worker
+answers at once and a busy one batches by itself. The keeper keeps leases, the watch ends what may not go on, and the
+last one waits to be told to stop. All of it needs three connections, whatever the concurrency: one listens, one
+exchanges, one keeps.
 """
 
 from __future__ import annotations
@@ -11,51 +12,31 @@ import asyncio
 import logging
 import time
 from dataclasses import dataclass, field
-from typing import Any
 
 import psycopg
 from pydantic import ValidationError
 
 from geomill.domain.instance import InstanceRole
-from geomill.domain.jsonvalue import to_json
 from geomill.domain.message import TaskMessage
-from geomill.domain.task import Report
 from geomill.process import run_duties
-from geomill.queues import postgres as queue
-from geomill.queues.postgres import LEASE_SECONDS, Delivery
-from geomill.sdk.context import HandlerContext, SavedCheckpoint
-from geomill.sdk.execution import Ended, execute
+from geomill.queues.postgres import Delivery
+from geomill.sdk.execution import Ended
 from geomill.sdk.registry import Registry
-from geomill.store import checkpoints, inbox, instances
-from geomill.store.checkpoints import CheckpointWrite
-from geomill.store.inbox import Settlement
+from geomill.store import instances
 from geomill.store.pool import Connection, Pool
-from geomill.store.signals import Signals, notify, owner_channel, queue_channel
-from geomill.worker.reports import Notebook, Said
+from geomill.store.signals import Signals, queue_channel
+from geomill.worker.children.pool import ChildPool
+from geomill.worker.drain import drain, end_all
+from geomill.worker.exchange import Exchange
+from geomill.worker.keeper import Keeper
+from geomill.worker.notes import Notebook, TaskNotes
+from geomill.worker.options import WorkerOptions
+from geomill.worker.runner import Runner
+from geomill.worker.shares import Shares
+from geomill.worker.slots import Slot
+from geomill.worker.watch import Watch
 
 log = logging.getLogger(__name__)
-handler_log = logging.getLogger("geomill.handler")
-
-
-@dataclass(frozen=True)
-class WorkerOptions:
-    queues: tuple[str, ...]
-    concurrency: int = 16
-    poll_seconds: float = 1.0
-    running_after_seconds: float = 1.0
-    beat_seconds: float = 5.0
-
-
-@dataclass(slots=True, eq=False)
-class Slot:
-    """A task under way."""
-
-    delivery: Delivery
-    message: TaskMessage
-    begun: float
-    task: asyncio.Task[None] | None = None
-    told_running: bool = False
-    cancelled: bool = False
 
 
 @dataclass
@@ -65,35 +46,46 @@ class Worker:
     handlers: Registry
     options: WorkerOptions
     instance_id: str = field(default_factory=lambda: instances.new_instance_id(InstanceRole.WORKER))
+    handler_pool: Pool | None = None
+    """What async handlers get as `ctx.pool`: sessions of their own, with PostgreSQL's ordinary settings."""
 
     def __post_init__(self) -> None:
+        options = self.options
+        channels = [queue_channel(name) for name in options.queues]
         self._loop: asyncio.AbstractEventLoop
+        self._stop: asyncio.Event
         self._slots: dict[int, Slot] = {}
-        self._ended: list[Settlement] = []
-        channels = [queue_channel(name) for name in self.options.queues]
         self._signals = Signals(self.url, channels, self._on_connect)
         self._wake_channel = channels[0]
         self._notebook = Notebook(self._wake)
+        shares = Shares(options.queues, options.weights)
+        self._exchange = Exchange(self.instance_id, self._notebook, shares, options.lease_seconds)
+        self._exchanging = asyncio.Lock()
+        self._children = ChildPool.of(
+            self.handlers,
+            ready=min(options.concurrency, options.processes),
+            tasks_per_child=options.tasks_per_process,
+            memory_mb=options.memory_mb,
+        )
+        self._runner = Runner(self.handlers, self._children, self.handler_pool or self.pool)
+        self._keeper = Keeper(self.pool, self.instance_id, options, self._slots)
+        self._watch = Watch(self._slots, self._children, self._give_up)
 
     async def run(self, stop: asyncio.Event) -> None:
-        self._loop = asyncio.get_running_loop()
+        """Until `stop` is set and what runs has come to an end."""
+        self._loop, self._stop = asyncio.get_running_loop(), stop
         await self._signals.start()
-        await run_duties(stop, self._work, self._keep, leave=self._leave)
+        self._children.open()
+        never = asyncio.Event()
+        try:
+            await run_duties(
+                never, self._work, self._keeper.run, self._look_after, self._drain_when_told, leave=self._leave
+            )
+        finally:
+            await self._children.close()
 
     async def _on_connect(self, conn: Connection) -> None:
         await instances.register(conn, self.instance_id, InstanceRole.WORKER, self.options.queues)
-
-    async def _leave(self) -> None:
-        """Hand back what is unfinished: another worker goes on from its checkpoint."""
-        unfinished = list(self._slots.values())
-        for slot in unfinished:
-            self._drop(slot)
-        await asyncio.gather(*(slot.task for slot in unfinished if slot.task), return_exceptions=True)
-        self._ended += [_settlement(slot, Report.ABANDONED) for slot in unfinished]
-        async with self.pool.connection() as conn:
-            await self._exchange(conn, free=0)
-            await instances.remove(conn, self.instance_id)
-        await self._signals.stop()
 
     # The loop
 
@@ -102,165 +94,94 @@ class Worker:
             await self._signals.wait(self.options.poll_seconds)
             try:
                 async with self.pool.connection() as conn:
-                    more = True
-                    while more:
-                        more = await self._exchange(conn, self.options.concurrency - len(self._slots))
+                    while await self._exchange_once(conn):
+                        pass
             except psycopg.OperationalError as error:
                 log.warning("the database went away, again in %s s: %s", self.options.poll_seconds, error)
                 await asyncio.sleep(self.options.poll_seconds)
-                self._wake()
+                self._poke()
 
-    async def _exchange(self, conn: Connection, free: int) -> bool:
+    async def _exchange_once(self, conn: Connection) -> bool:
         """Whether there may be more to do at once."""
-        ended, said = self._ended[:], self._notebook.take()
-        deliveries: list[Delivery] = []
-        owners: dict[str, str] = {}
-        try:
-            async with conn.transaction():
-                await self._write_notes(conn, said)
-                if ended:
-                    owners = await inbox.settle(conn, self.instance_id, ended)
-                if free:
-                    deliveries = await queue.lease(conn, self.options.queues, free, self.instance_id)
-        except psycopg.OperationalError:
-            self._notebook.put_back(said)
-            raise
-        del self._ended[: len(ended)]
-        for delivery in deliveries:
-            self._start(delivery)
-        await notify(conn, map(owner_channel, owners.values()))
-        return bool(self._ended) or (free > 0 and len(deliveries) == free)
+        async with self._exchanging:
+            free = 0 if self._stop.is_set() else self.options.concurrency - len(self._slots)
+            deliveries = await self._exchange.once(conn, free)
+            for delivery in deliveries:
+                self._start(delivery)
+        return bool(self._exchange.ended or self._exchange.malformed) or 0 < free == len(deliveries)
 
-    async def _write_notes(self, conn: Connection, said: list[Said]) -> None:
-        held = [(note.delivery.sequence, note.delivery.lease_token, note) for note in said]
-        await checkpoints.save(
-            conn,
-            [
-                CheckpointWrite(sequence, token, note.message, *note.checkpoint)
-                for sequence, token, note in held
-                if note.checkpoint
-            ],
-        )
-        await queue.report_progress(
-            conn, [(sequence, token, *note.progress) for sequence, token, note in held if note.progress]
-        )
+    async def _look_after(self) -> None:
+        await self._watch.run(self._poke_if_said)
 
-    async def _keep(self) -> None:
-        """Heartbeat, renewal of leases, and the report that a task is running."""
-        beaten = renewed = time.monotonic()
-        while True:
-            await asyncio.sleep(self.options.running_after_seconds / 2)
-            now = time.monotonic()
-            try:
-                async with self.pool.connection() as conn:
-                    await self._tell_running(conn, now)
-                    if now - beaten >= self.options.beat_seconds:
-                        beaten = now
-                        await instances.beat(conn, self.instance_id)
-                    if now - renewed >= LEASE_SECONDS / 3:
-                        renewed = now
-                        await self._renew(conn)
-            except psycopg.OperationalError as error:
-                log.warning("the heartbeat failed: %s", error)
+    def _poke_if_said(self) -> None:
+        if self._notebook.pending:
+            self._poke()
 
-    async def _tell_running(self, conn: Connection, now: float) -> None:
-        late = [
-            slot
-            for slot in self._slots.values()
-            if not slot.told_running and now - slot.begun >= self.options.running_after_seconds
-        ]
-        if late:
-            owners = await inbox.settle(conn, self.instance_id, [_settlement(slot, Report.RUNNING) for slot in late])
-            for slot in late:
-                slot.told_running = True
-                if slot.message.task_id not in owners:
-                    self._drop(slot)
-            await notify(conn, map(owner_channel, owners.values()))
-
-    async def _renew(self, conn: Connection) -> None:
-        slots = list(self._slots.values())
-        if slots:
-            ours = await queue.renew(conn, [slot.delivery for slot in slots])
-            for slot in slots:
-                if slot.delivery.sequence not in ours:
-                    self._drop(slot)
-
-    def _drop(self, slot: Slot) -> None:
-        """The task is no longer ours: cancelled, or taken for dead."""
-        slot.cancelled = True
-        if slot.task:
-            slot.task.cancel()
-
-    # Tasks
+    def _poke(self) -> None:
+        self._signals.poke(self._wake_channel)
 
     def _wake(self) -> None:
-        """From any thread: handlers that are not async run in one of their own."""
-        self._loop.call_soon_threadsafe(self._signals.poke, self._wake_channel)
+        """From any thread: a handler may have its own."""
+        self._loop.call_soon_threadsafe(self._poke)
+
+    # The end
+
+    async def _drain_when_told(self) -> None:
+        await self._stop.wait()
+        async with self._exchanging:
+            pass  # a lease that was under way has become slots
+        await drain(self._slots, self.options.drain_seconds)
+        for slot in await end_all(self._slots):
+            self._give_up(slot)
+        await self._exchanging.acquire()  # for good: nothing is cut off in the middle
+
+    async def _leave(self) -> None:
+        """Report what ended and hand back what is unfinished: another worker goes on from its checkpoint."""
+        for slot in await end_all(self._slots):
+            self._give_up(slot)
+        try:
+            async with self.pool.connection() as conn:
+                await self._exchange.once(conn, free=0)
+                await instances.remove(conn, self.instance_id)
+        except psycopg.OperationalError as error:
+            log.warning("left without a word, the leases will lapse: %s", error)
+        await self._signals.stop()
+
+    # Tasks
 
     def _start(self, delivery: Delivery) -> None:
         try:
             message = TaskMessage.model_validate(delivery.body)
         except ValidationError as error:
-            log.warning("dropped a malformed task %s: %s", delivery.message_id, error.errors()[0]["msg"])
+            self._exchange.malformed.append((delivery, _first(error)))
+            log.warning("a malformed task goes to the dead letters: %s", delivery.message_id)
             return
-        slot = Slot(delivery, message, time.monotonic())
+        slot = Slot(delivery, message, TaskNotes(self._notebook, delivery, message), time.monotonic())
         self._slots[delivery.sequence] = slot
         slot.task = asyncio.create_task(self._run_slot(slot), name=message.task_id)
 
     async def _run_slot(self, slot: Slot) -> None:
         try:
-            ended = await self._run_handler(slot)
-        finally:
+            ended = await self._runner.run(slot)
+        except BaseException:  # cancelled from outside, or a fault of ours: the lease will lapse
+            self._slots.pop(slot.delivery.sequence, None)
+            raise
+        self._close(slot, ended)
+
+    def _give_up(self, slot: Slot) -> None:
+        """Its handler cannot be ended. The slot can."""
+        log.error("the handler of %s ignores its cancellation and is left behind", slot.message.task_id)
+        self._close(slot, slot.verdict)
+
+    def _close(self, slot: Slot, ended: Ended | None) -> None:
+        if not slot.closed:
+            slot.closed = True
             del self._slots[slot.delivery.sequence]
-        report = Report.COMPLETED if ended.success else Report.FAILED
-        self._ended.append(_settlement(slot, report, ended))
-        self._wake()
-
-    async def _run_handler(self, slot: Slot) -> Ended:
-        message = slot.message
-        if message.handler not in self.handlers:
-            return Ended(False, None, f"this worker has no handler '{message.handler}'", "unknown_handler", False)
-        handler = self.handlers[message.handler]
-        try:
-            async with asyncio.timeout(message.timeout_seconds):
-                return await execute(handler, message.params, lambda params: self._context(slot, params))
-        except TimeoutError:
-            text = f"the handler ran longer than timeout_seconds ({message.timeout_seconds:g} s)"
-            return Ended(False, None, text, "timeout", True)
-
-    def _context(self, slot: Slot, params: Any) -> HandlerContext[Any]:
-        message, delivery = slot.message, slot.delivery
-        saved = None
-        if delivery.checkpoint_phase is not None:
-            saved = SavedCheckpoint(delivery.checkpoint_phase, delivery.checkpoint_data or {})
-        extra = {"job_id": message.job_id, "node_id": message.node_id, "task_id": message.task_id}
-        return HandlerContext(
-            task_id=message.task_id,
-            job_id=message.job_id,
-            node_id=message.node_id,
-            handler=message.handler,
-            params=params,
-            logger=logging.LoggerAdapter(handler_log, extra),
-            reporter=self._notebook.of(delivery, message),
-            item_index=message.item_index,
-            attempt=message.attempt,
-            retry_count=message.retry_count,
-            checkpoint=saved,
-            is_cancelled=lambda: slot.cancelled,
-            pool=self.pool,
-        )
+            if settlement := slot.outcome(ended):
+                self._exchange.ended.append(settlement)
+            self._poke()
 
 
-def _settlement(slot: Slot, report: Report, ended: Ended | None = None) -> Settlement:
-    return Settlement(
-        sequence=slot.delivery.sequence,
-        lease_token=slot.delivery.lease_token,
-        message=slot.message,
-        report=report,
-        started_at=slot.delivery.started_at,
-        output=to_json(ended.output) if ended and ended.success else None,
-        error=ended.error_message if ended and not ended.success else None,
-        error_code=ended.error_code[:64] if ended and not ended.success else None,
-        retryable=ended.retryable if ended else True,
-        metrics=to_json(ended.metrics) if ended else "{}",
-    )
+def _first(error: ValidationError) -> str:
+    first = error.errors()[0]
+    return f"{'.'.join(map(str, first['loc'])) or 'body'}: {first['msg']}"

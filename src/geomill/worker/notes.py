@@ -2,66 +2,99 @@
 
 from __future__ import annotations
 
+import logging
+import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from geomill.domain.jsonvalue import NotJson, to_json
+from geomill.domain.log import LONGEST_LINE, MOST_LINES
 from geomill.domain.message import TaskMessage
 from geomill.queues.postgres import Delivery
-from geomill.sdk.result import HandlerError
+from geomill.worker.context import checkpoint_text
+from geomill.worker.tasklog import clean
 
 
 @dataclass(slots=True)
 class Said:
-    """The latest progress and checkpoint of one task that are not written yet."""
+    """What one task said that is not written yet: the latest progress and checkpoint, and every line."""
 
     delivery: Delivery
     message: TaskMessage
     progress: tuple[float, str] | None = None
     checkpoint: tuple[str, str] | None = None
+    lines: list[tuple[str, str]] = field(default_factory=list)
 
 
-@dataclass
 class Notebook:
-    """Only the latest of each kind is kept per task: what was said before no longer matters."""
+    """Only a checkpoint wakes the worker at once; the rest may wait for the next exchange, a fraction of a second."""
 
-    wake: Callable[[], None]
-    _said: dict[int, Said] = field(default_factory=dict)
+    def __init__(self, wake: Callable[[], None]) -> None:
+        self.wake = wake
+        self.lock = threading.Lock()
+        self._said: dict[int, Said] = {}
 
-    def of(self, delivery: Delivery, message: TaskMessage) -> TaskNotes:
-        return TaskNotes(self, delivery, message)
+    @property
+    def pending(self) -> bool:
+        return bool(self._said)
 
     def entry(self, delivery: Delivery, message: TaskMessage) -> Said:
-        self.wake()
-        return self._said.setdefault(delivery.sequence, Said(delivery, message))
+        """Under the lock: what is written into it later may have been taken already."""
+        said = self._said.get(delivery.sequence)
+        if said is None:
+            said = self._said[delivery.sequence] = Said(delivery, message)
+        return said
 
     def put_back(self, said: list[Said]) -> None:
         """What could not be written, unless something newer was said meanwhile."""
-        for note in said:
-            newer = self._said.setdefault(note.delivery.sequence, note)
-            newer.progress = newer.progress or note.progress
-            newer.checkpoint = newer.checkpoint or note.checkpoint
+        with self.lock:
+            for note in said:
+                newer = self._said.setdefault(note.delivery.sequence, note)
+                if newer is not note:
+                    newer.progress = newer.progress or note.progress
+                    newer.checkpoint = newer.checkpoint or note.checkpoint
+                    newer.lines = note.lines + newer.lines
 
     def take(self) -> list[Said]:
-        taken, self._said = list(self._said.values()), {}
+        with self.lock:
+            taken, self._said = list(self._said.values()), {}
         return taken
 
 
-@dataclass(frozen=True)
 class TaskNotes:
-    """The `Reporter` of one task. May be called from any thread: each call is one assignment."""
+    """The `Reporter` of one task, and the sink of its logger. May be called from any thread."""
 
-    notebook: Notebook
-    delivery: Delivery
-    message: TaskMessage
+    __slots__ = ("_delivery", "_lines", "_message", "_notebook", "spoke")
+
+    def __init__(self, notebook: Notebook, delivery: Delivery, message: TaskMessage) -> None:
+        self._notebook = notebook
+        self._delivery = delivery
+        self._message = message
+        self._lines = 0
+        self.spoke = time.monotonic()
 
     def progress(self, fraction: float, message: str) -> None:
-        self.notebook.entry(self.delivery, self.message).progress = (fraction, message[:200])
+        self.spoke = time.monotonic()
+        with self._notebook.lock:
+            self._entry().progress = (fraction, clean(message)[:200])
 
     def checkpoint(self, phase: str, data: Mapping[str, Any]) -> None:
-        try:
-            text = to_json(dict(data))
-        except NotJson as error:
-            raise HandlerError(f"the checkpoint {phase!r} cannot be stored: {error}", retryable=False) from error
-        self.notebook.entry(self.delivery, self.message).checkpoint = (phase[:64], text)
+        self.keep(phase, checkpoint_text(phase, data))
+
+    def keep(self, phase: str, text: str) -> None:
+        self.spoke = time.monotonic()
+        with self._notebook.lock:
+            self._entry().checkpoint = (clean(phase)[:64], text)
+        self._notebook.wake()
+
+    def line(self, level: int, text: str) -> None:
+        for part in clean(text).splitlines():
+            if self._lines < MOST_LINES:
+                self._lines += 1
+                last = "further lines are not kept" if self._lines == MOST_LINES else part[:LONGEST_LINE]
+                with self._notebook.lock:
+                    self._entry().lines.append((logging.getLevelName(level), last))
+
+    def _entry(self) -> Said:
+        return self._notebook.entry(self._delivery, self._message)

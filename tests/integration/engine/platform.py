@@ -15,7 +15,8 @@ from geomill.engine.submit import submit
 from geomill.sdk.registry import Registry, load_handlers
 from geomill.store import events, jobs, nodes
 from geomill.store.pool import Pool
-from geomill.worker.loop import Worker, WorkerOptions
+from geomill.worker.loop import Worker
+from geomill.worker.options import WorkerOptions
 from geomill.workflows.catalogue import WorkflowCatalogue
 from geomill.workflows.loader import load_text
 

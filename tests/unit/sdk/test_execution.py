@@ -138,7 +138,7 @@ def test_what_cannot_be_an_output_is_not_tried_again(
         (HandlerError("no"), ("no", "handler_error", True)),
         (ValueError("bad"), ("ValueError: bad", "handler_error", True)),
         (KeyError("k"), ("KeyError: 'k'", "handler_error", True)),
-        (MemoryError(), ("MemoryError: ", "handler_error", True)),
+        (MemoryError(), ("MemoryError: ", "memory", True)),
         (SystemExit(3), ("SystemExit: 3", "handler_error", True)),
     ],
 )

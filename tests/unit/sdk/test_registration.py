@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from pydantic import BaseModel
 
@@ -78,3 +80,14 @@ def test_a_name_must_fit_its_column(name: str) -> None:
 def test_a_timeout_must_be_positive(seconds: float) -> None:
     with pytest.raises(ValueError, match="timeout_seconds of the handler 'x' must be more than 0"):
         register_handler("x", timeout_seconds=seconds)
+
+
+def test_what_is_not_async_runs_in_a_process_of_its_own_unless_said_otherwise() -> None:
+    def sync(ctx: Any) -> None: ...
+
+    async def asynchronous(ctx: Any) -> None: ...
+
+    assert mark_of(register_handler("a")(sync)).isolated
+    assert not mark_of(register_handler("a")(asynchronous)).isolated
+    assert not mark_of(register_handler("a", isolated=False)(sync)).isolated
+    assert mark_of(register_handler("a", isolated=True)(asynchronous)).isolated

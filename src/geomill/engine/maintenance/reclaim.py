@@ -21,12 +21,14 @@ from geomill.store.signals import notify, owner_channel, queue_channel
 
 @dataclass
 class Reclaimed:
-    """The jobs that are ours from now on, those whose deadline has passed, and who else is there."""
+    """The jobs that are ours from now on, those whose deadline has passed, who else is there, and what is due."""
 
     jobs: list[Job] = field(default_factory=list)
     overdue: list[str] = field(default_factory=list)
     peers: int = 1
     active: int = 0
+    schedules: bool = False
+    callbacks: bool = False
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,9 @@ class Reclaimer:
 
     async def run_once(self, conn: Connection) -> Reclaimed:
         outlook = await instances.look(conn, self.owner_id, self.silent_seconds)
-        found = Reclaimed(peers=outlook.peers, active=outlook.active)
+        found = Reclaimed(
+            peers=outlook.peers, active=outlook.active, schedules=outlook.schedules, callbacks=outlook.callbacks
+        )
         if outlook.dead or outlook.orphans or outlook.lapsed:
             found.jobs = await self._take_over(conn)
         if outlook.strays:

@@ -5,8 +5,8 @@
 INSERT INTO dagapp.dag_checkpoints AS c (job_id, node_id, item_index, phase, data, attempt)
 SELECT u.job_id, u.node_id, u.item_index, u.phase, u.data::jsonb, u.attempt
 FROM unnest(
-    %(sequences)s::bigint[], %(tokens)s::bigint[], %(job_ids)s::text[], %(node_ids)s::text[],
-    %(item_indexes)s::integer[], %(phases)s::text[], %(data)s::text[], %(attempts)s::bigint[]
+    %(sequences)b::bigint[], %(tokens)b::bigint[], %(job_ids)b::text[], %(node_ids)b::text[],
+    %(item_indexes)b::integer[], %(phases)b::text[], %(data)b::text[], %(attempts)b::bigint[]
 ) AS u (sequence, lease_token, job_id, node_id, item_index, phase, data, attempt)
 JOIN dagapp.dag_queue AS q ON q.sequence = u.sequence AND q.lease_token = u.lease_token
 ON CONFLICT (job_id, node_id, item_index) DO UPDATE

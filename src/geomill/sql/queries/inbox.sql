@@ -3,16 +3,12 @@
 -- name: settle
 -- Attempts that ended or speak up, whose lease still holds: the message goes (unless it only says "running"), the
 -- result is kept and the owner is told. A report without a valid lease changes nothing; it is missing in the answer.
-WITH ended AS (
+WITH ended AS MATERIALIZED (
     SELECT *
-    FROM unnest(
-        %(sequences)s::bigint[], %(tokens)s::bigint[], %(task_ids)s::text[], %(job_ids)s::text[],
-        %(node_ids)s::text[], %(item_indexes)s::integer[], %(attempts)s::bigint[], %(reports)s::dagapp.report[],
-        %(outputs)s::text[], %(errors)s::text[], %(error_codes)s::text[], %(retryables)s::boolean[],
-        %(metrics)s::text[], %(started_at)s::timestamptz[]
-    ) AS e (
-        sequence, lease_token, task_id, job_id, node_id, item_index, attempt, report,
-        output, error_message, error_code, retryable, metrics, started_at
+    FROM json_to_recordset(%(ended)s::json) AS e (
+        sequence bigint, lease_token bigint, task_id text, job_id text, node_id text, item_index integer,
+        attempt bigint, report dagapp.report, output text, error_message text, error_code text, retryable boolean,
+        metrics text, started_at timestamptz
     )
 ), gone AS (
     DELETE FROM dagapp.dag_queue AS q
@@ -56,7 +52,7 @@ ORDER BY i.sequence
 LIMIT %(limit)s;
 
 -- name: discard
-DELETE FROM dagapp.dag_inbox WHERE sequence = ANY(%(sequences)s);
+DELETE FROM dagapp.dag_inbox WHERE sequence = ANY(%(sequences)b::bigint[]);
 
 -- name: readdress
 -- Reports of jobs that have a new owner.

@@ -52,6 +52,11 @@ SELECT
             WHERE owner_id = %(owner_id)s AND deadline_at < now() AND completed_at IS NULL) AS overdue,
     EXISTS (SELECT FROM dagapp.dag_inbox AS i JOIN dagapp.dag_jobs AS j USING (job_id)
             WHERE j.owner_id = %(owner_id)s AND i.owner_id <> j.owner_id) AS strays,
+    EXISTS (SELECT FROM dagapp.dag_schedules
+            WHERE NOT paused AND next_due_at <= now() AND (held_until IS NULL OR held_until <= now())) AS schedules,
+    EXISTS (SELECT FROM dagapp.dag_jobs
+            WHERE callback_url IS NOT NULL AND completed_at IS NOT NULL AND called_back_run < run_number)
+        OR EXISTS (SELECT FROM dagapp.dag_callbacks WHERE status = 'pending' AND due_at <= now()) AS callbacks,
     (SELECT count(*) FROM dagapp.dag_instances WHERE role = 'orchestrator') AS peers,
     (SELECT count(*) FROM dagapp.dag_jobs WHERE status IN ('pending', 'running')) AS active;
 

@@ -1,48 +1,27 @@
 -- Jobs: written only by their owner, fenced by the epoch.
 
 -- name: create
--- Nothing happens, and nothing is returned, when the job or its idempotency key is there already.
+-- Nothing happens, and nothing is returned, for a job that is there already, or whose idempotency key is.
 INSERT INTO dagapp.dag_jobs (
     job_id, workflow_id, workflow_version, definition_hash, status, input_params, result_data, error_message,
     failed_node_id, owner_id, owner_epoch, owner_heartbeat_at, priority, correlation_id, submitted_by, callback_url,
     idempotency_key, submitted_at, started_at, completed_at, deadline_at
 )
-VALUES (
-    %(job_id)s, %(workflow_id)s, %(workflow_version)s, %(definition_hash)s, %(status)s::dagapp.job_status, %(input_params)s::jsonb,
-    %(result_data)s::jsonb, %(error_message)s, %(failed_node_id)s, %(owner_id)s, 1, now(), %(priority)s,
-    %(correlation_id)s, %(submitted_by)s, %(callback_url)s, %(idempotency_key)s, coalesce(%(submitted_at)s, now()),
-    CASE WHEN %(status)s::dagapp.job_status <> 'pending' THEN now() END,
-    CASE WHEN %(status)s::dagapp.job_status IN ('completed', 'failed', 'cancelled') THEN now() END,
-    now() + make_interval(secs => %(timeout_seconds)s::float8)
+SELECT
+    job_id, workflow_id, workflow_version, definition_hash, status, input_params, result_data, error_message,
+    failed_node_id, owner_id, 1, now(), priority, correlation_id, submitted_by, callback_url, idempotency_key,
+    coalesce(submitted_at, now()),
+    CASE WHEN status <> 'pending' THEN now() END,
+    CASE WHEN status IN ('completed', 'failed', 'cancelled') THEN now() END,
+    now() + make_interval(secs => timeout_seconds)
+FROM json_to_recordset(%(new)s::json) AS n (
+    job_id text, workflow_id text, workflow_version integer, definition_hash text, status dagapp.job_status,
+    input_params jsonb, result_data jsonb, error_message text, failed_node_id text, owner_id text, priority smallint,
+    correlation_id text, submitted_by text, callback_url text, idempotency_key text, submitted_at timestamptz,
+    timeout_seconds float8
 )
 ON CONFLICT DO NOTHING
 RETURNING job_id;
-
--- name: fence
--- Locks the jobs of a batch, in order. Returns those that are still ours.
-SELECT j.job_id
-FROM dagapp.dag_jobs AS j
-JOIN unnest(%(job_ids)s::text[], %(epochs)s::bigint[]) AS mine (job_id, epoch)
-    ON mine.job_id = j.job_id AND mine.epoch = j.owner_epoch
-WHERE j.owner_id = %(owner_id)s
-ORDER BY j.job_id
-FOR UPDATE OF j;
-
--- name: update
-UPDATE dagapp.dag_jobs AS j
-SET status = u.status,
-    result_data = u.result_data::jsonb,
-    error_message = u.error_message,
-    failed_node_id = u.failed_node_id,
-    started_at = coalesce(j.started_at, now()),
-    completed_at = CASE WHEN u.status IN ('completed', 'failed', 'cancelled') THEN now() END,
-    paused_at = CASE WHEN u.paused IS NULL THEN j.paused_at WHEN u.paused THEN coalesce(j.paused_at, now()) END,
-    updated_at = now()
-FROM unnest(
-    %(job_ids)s::text[], %(statuses)s::dagapp.job_status[], %(results)s::text[], %(errors)s::text[],
-    %(failed_nodes)s::text[], %(paused)s::boolean[]
-) AS u (job_id, status, result_data, error_message, failed_node_id, paused)
-WHERE j.job_id = u.job_id;
 
 -- name: get
 SELECT * FROM dagapp.dag_jobs WHERE job_id = %(job_id)s;
@@ -58,6 +37,17 @@ WHERE (%(status)s::dagapp.job_status IS NULL OR status = %(status)s)
 ORDER BY created_at DESC
 LIMIT %(limit)s;
 
+-- name: page
+-- The newest first, from behind the last one of the page before. Jobs of one claim share their created_at.
+SELECT *
+FROM dagapp.dag_jobs
+WHERE (%(status)s::dagapp.job_status IS NULL OR status = %(status)s)
+  AND (%(workflow_id)s::text IS NULL OR workflow_id = %(workflow_id)s)
+  AND (%(correlation_id)s::text IS NULL OR correlation_id = %(correlation_id)s)
+  AND (%(before)s::timestamptz IS NULL OR (created_at, job_id) < (%(before)s::timestamptz, %(before_id)s::text))
+ORDER BY created_at DESC, job_id DESC
+LIMIT %(limit)s;
+
 -- name: waiting
 -- A submission that no orchestrator has claimed yet.
 SELECT body, priority, enqueued_at
@@ -71,7 +61,7 @@ WITH orphans AS MATERIALIZED (
     FROM dagapp.dag_jobs AS j
     WHERE j.status IN ('pending', 'running')
       AND (j.owner_id IS NULL
-           OR j.owner_id = ANY(%(dead)s::text[])
+           OR j.owner_id = ANY(%(dead)b::text[])
            OR NOT EXISTS (SELECT FROM dagapp.dag_instances AS i WHERE i.instance_id = j.owner_id))
     ORDER BY j.job_id
     LIMIT %(limit)s

@@ -1,48 +1,5 @@
 -- Nodes and fan-out items of jobs: written only by the job's owner.
 
--- name: insert
-INSERT INTO dagapp.dag_node_states (
-    job_id, node_id, item_index, status, task_id, attempt, retry_count, output, error_message, not_before,
-    dispatched_at, completed_at
-)
-SELECT u.job_id, u.node_id, u.item_index, u.status, u.task_id, u.attempt, u.retry_count, u.output::jsonb,
-       u.error_message, u.not_before,
-       CASE WHEN u.status IN ('dispatched', 'running', 'cancelled') THEN now() END,
-       CASE WHEN u.status IN ('completed', 'failed', 'skipped', 'cancelled') THEN now() END
-FROM unnest(
-    %(job_ids)s::text[], %(node_ids)s::text[], %(item_indexes)s::integer[], %(statuses)s::dagapp.node_status[],
-    %(task_ids)s::text[], %(attempts)s::bigint[], %(retry_counts)s::integer[], %(outputs)s::text[],
-    %(errors)s::text[], %(not_before)s::timestamptz[]
-) AS u (job_id, node_id, item_index, status, task_id, attempt, retry_count, output, error_message, not_before);
-
--- name: update
-UPDATE dagapp.dag_node_states AS n
-SET status = u.status,
-    task_id = u.task_id,
-    attempt = u.attempt,
-    retry_count = u.retry_count,
-    output = u.output::jsonb,
-    error_message = u.error_message,
-    not_before = u.not_before,
-    worker_id = coalesce(u.worker_id, n.worker_id),
-    dispatched_at = CASE
-        WHEN u.status = 'dispatched' THEN now()
-        WHEN u.status IN ('running', 'cancelled') THEN coalesce(n.dispatched_at, now())
-        ELSE n.dispatched_at
-    END,
-    started_at = CASE WHEN u.status = 'dispatched' THEN NULL ELSE coalesce(u.started_at, n.started_at) END,
-    completed_at = CASE WHEN u.status IN ('completed', 'failed', 'skipped', 'cancelled') THEN now() END,
-    updated_at = now()
-FROM unnest(
-    %(job_ids)s::text[], %(node_ids)s::text[], %(item_indexes)s::integer[], %(statuses)s::dagapp.node_status[],
-    %(task_ids)s::text[], %(attempts)s::bigint[], %(retry_counts)s::integer[], %(outputs)s::text[],
-    %(errors)s::text[], %(not_before)s::timestamptz[], %(worker_ids)s::text[], %(started_at)s::timestamptz[]
-) AS u (
-    job_id, node_id, item_index, status, task_id, attempt, retry_count, output, error_message, not_before,
-    worker_id, started_at
-)
-WHERE n.job_id = u.job_id AND n.node_id = u.node_id AND n.item_index = u.item_index;
-
 -- name: of_job
 SELECT * FROM dagapp.dag_node_states WHERE job_id = %(job_id)s ORDER BY created_at, node_id, item_index;
 
@@ -71,7 +28,7 @@ SELECT r.output
 FROM dagapp.dag_node_states AS n
 JOIN dagapp.dag_task_results AS r ON r.task_id = n.task_id
 WHERE n.job_id = %(job_id)s AND n.node_id = %(node_id)s AND n.item_index >= 0
-  AND (n.status = 'completed' OR n.item_index = ANY(%(fresh)s))
+  AND (n.status = 'completed' OR n.item_index = ANY(%(fresh)b::integer[]))
 ORDER BY n.item_index;
 
 -- name: reopen
@@ -79,7 +36,7 @@ UPDATE dagapp.dag_node_states AS n
 SET status = u.status, attempt = u.attempt, retry_count = 0, output = NULL, error_message = NULL, not_before = NULL,
     task_id = u.task_id, started_at = NULL, completed_at = NULL, updated_at = now()
 FROM unnest(
-    %(node_ids)s::text[], %(item_indexes)s::integer[], %(statuses)s::dagapp.node_status[], %(attempts)s::bigint[],
-    %(task_ids)s::text[]
+    %(node_ids)b::text[], %(item_indexes)b::integer[], %(statuses)b::dagapp.node_status[], %(attempts)b::bigint[],
+    %(task_ids)b::text[]
 ) AS u (node_id, item_index, status, attempt, task_id)
 WHERE n.job_id = %(job_id)s AND n.node_id = u.node_id AND n.item_index = u.item_index;

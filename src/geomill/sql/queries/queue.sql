@@ -6,8 +6,8 @@ INSERT INTO dagapp.dag_queue (queue_name, message_id, body, priority, visible_at
 SELECT m.queue_name, m.message_id, m.body::jsonb, m.priority, coalesce(m.visible_at, now()),
        coalesce(m.visible_at, now()) + make_interval(secs => m.ttl_seconds)
 FROM unnest(
-    %(queue_names)s::text[], %(message_ids)s::text[], %(bodies)s::text[], %(priorities)s::smallint[],
-    %(visible_at)s::timestamptz[], %(ttl_seconds)s::float8[]
+    %(queue_names)b::text[], %(message_ids)b::text[], %(bodies)b::text[], %(priorities)b::smallint[],
+    %(visible_at)b::timestamptz[], %(ttl_seconds)b::float8[]
 ) AS m (queue_name, message_id, body, priority, visible_at, ttl_seconds)
 ON CONFLICT (queue_name, message_id) DO NOTHING;
 
@@ -25,21 +25,38 @@ WITH chosen AS MATERIALIZED (
 DELETE FROM dagapp.dag_queue AS q
 USING chosen
 WHERE q.sequence = chosen.sequence
-RETURNING q.message_id, q.body, q.priority, q.delivery_count, q.enqueued_at;
+RETURNING q.message_id, q.body, q.priority, q.delivery_count, q.enqueued_at, now() AS now;
 
 -- name: lease
 -- The next messages of each queue, with what an earlier delivery or attempt saved. The token is new and greater.
+-- Each queue gives its share; what one has not, the others give beyond theirs. A body may be anything: nothing is cast
+-- that cannot be.
 WITH chosen AS MATERIALIZED (
-    SELECT next.sequence
-    FROM unnest(%(queue_names)s::text[]) AS wanted (queue_name)
-    CROSS JOIN LATERAL (
-        SELECT q.sequence
-        FROM dagapp.dag_queue AS q
-        WHERE q.queue_name = wanted.queue_name AND q.lease_token IS NULL AND q.visible_at <= now()
-        ORDER BY q.priority DESC, q.sequence
-        LIMIT %(limit)s
-        FOR UPDATE SKIP LOCKED
-    ) AS next
+    SELECT sequence
+    FROM (
+        SELECT next.sequence
+        FROM unnest(%(queue_names)b::text[], %(shares)b::integer[]) AS wanted (queue_name, share)
+        CROSS JOIN LATERAL (
+            SELECT q.sequence
+            FROM dagapp.dag_queue AS q
+            WHERE q.queue_name = wanted.queue_name AND q.lease_token IS NULL AND q.visible_at <= now()
+            ORDER BY q.priority DESC, q.sequence
+            LIMIT wanted.share
+            FOR UPDATE SKIP LOCKED
+        ) AS next
+        UNION ALL
+        SELECT next.sequence
+        FROM unnest(%(queue_names)b::text[], %(shares)b::integer[]) AS wanted (queue_name, share)
+        CROSS JOIN LATERAL (
+            SELECT q.sequence
+            FROM dagapp.dag_queue AS q
+            WHERE q.queue_name = wanted.queue_name AND q.lease_token IS NULL AND q.visible_at <= now()
+            ORDER BY q.priority DESC, q.sequence
+            LIMIT %(limit)s
+            OFFSET wanted.share
+            FOR UPDATE SKIP LOCKED
+        ) AS next
+    ) AS candidates
     LIMIT %(limit)s
 ), leased AS (
     UPDATE dagapp.dag_queue AS q
@@ -57,30 +74,55 @@ WITH chosen AS MATERIALIZED (
 SELECT leased.*, c.phase AS checkpoint_phase, c.data AS checkpoint_data
 FROM leased
 LEFT JOIN dagapp.dag_checkpoints AS c
-    ON (leased.delivery_count > 1 OR (leased.body ->> 'attempt')::bigint > 1)
+    ON (leased.delivery_count > 1 OR leased.body -> 'attempt' > '1')
     AND c.job_id = leased.body ->> 'job_id'
     AND c.node_id = leased.body ->> 'node_id'
-    AND c.item_index = (leased.body ->> 'item_index')::integer
+    AND c.item_index = CASE
+        WHEN leased.body @@ '$.item_index >= -1 && $.item_index <= 2147483647'
+        THEN (leased.body ->> 'item_index')::numeric::integer
+    END
 ORDER BY leased.sequence;
 
 -- name: renew
 UPDATE dagapp.dag_queue AS q
 SET leased_until = now() + make_interval(secs => %(lease_seconds)s)
-FROM unnest(%(sequences)s::bigint[], %(tokens)s::bigint[]) AS held (sequence, lease_token)
+FROM unnest(%(sequences)b::bigint[], %(tokens)b::bigint[]) AS held (sequence, lease_token)
 WHERE q.sequence = held.sequence AND q.lease_token = held.lease_token
 RETURNING q.sequence;
+
+-- name: lost
+-- The leases that no longer hold: the message is gone, or somebody else's.
+SELECT held.sequence
+FROM unnest(%(sequences)b::bigint[], %(tokens)b::bigint[]) AS held (sequence, lease_token)
+WHERE NOT EXISTS (
+    SELECT FROM dagapp.dag_queue AS q WHERE q.sequence = held.sequence AND q.lease_token = held.lease_token
+);
+
+-- name: refuse
+-- Leased messages that cannot be understood.
+WITH gone AS (
+    DELETE FROM dagapp.dag_queue AS q
+    USING unnest(%(sequences)b::bigint[], %(tokens)b::bigint[], %(descriptions)b::text[])
+        AS r (sequence, lease_token, description)
+    WHERE q.sequence = r.sequence AND q.lease_token = r.lease_token
+    RETURNING q.queue_name, q.message_id, q.body, q.priority, r.description, q.delivery_count, q.enqueued_at
+)
+INSERT INTO dagapp.dag_dead_letters
+    (queue_name, message_id, body, priority, reason, description, delivery_count, enqueued_at)
+SELECT queue_name, message_id, body, priority, 'MalformedMessage', description, delivery_count, enqueued_at
+FROM gone;
 
 -- name: report_progress
 UPDATE dagapp.dag_queue AS q
 SET progress = r.progress, progress_message = r.message
-FROM unnest(%(sequences)s::bigint[], %(tokens)s::bigint[], %(progress)s::float8[], %(messages)s::text[])
+FROM unnest(%(sequences)b::bigint[], %(tokens)b::bigint[], %(progress)b::float8[], %(messages)b::text[])
     AS r (sequence, lease_token, progress, message)
 WHERE q.sequence = r.sequence AND q.lease_token = r.lease_token;
 
 -- name: withdraw
 -- Messages of attempts that are no longer wanted, waiting or leased.
 DELETE FROM dagapp.dag_queue
-WHERE (queue_name, message_id) IN (SELECT * FROM unnest(%(queue_names)s::text[], %(message_ids)s::text[]));
+WHERE (queue_name, message_id) IN (SELECT * FROM unnest(%(queue_names)b::text[], %(message_ids)b::text[]));
 
 -- name: release
 -- What dead consumers held, or did not renew in time, goes back to its queue.
@@ -159,4 +201,134 @@ FROM dagapp.dag_queue
 WHERE lease_token IS NOT NULL AND message_id LIKE %(prefix)s;
 
 -- name: notify
-SELECT pg_notify(channel, '') FROM unnest(%(channels)s::text[]) AS channel;
+SELECT pg_notify(channel, '') FROM unnest(%(channels)b::text[]) AS channel;
+
+-- What only the broker's face needs (queues/postgres_broker.py).
+
+-- name: expire
+-- Of one queue: what nobody received within its time to live.
+WITH expired AS MATERIALIZED (
+    SELECT sequence
+    FROM dagapp.dag_queue
+    WHERE queue_name = %(queue_name)s AND lease_token IS NULL AND expires_at < now()
+    FOR UPDATE SKIP LOCKED
+), gone AS (
+    DELETE FROM dagapp.dag_queue AS q
+    USING expired
+    WHERE q.sequence = expired.sequence
+    RETURNING q.queue_name, q.message_id, q.body, q.priority, q.delivery_count, q.enqueued_at
+)
+INSERT INTO dagapp.dag_dead_letters
+    (queue_name, message_id, body, priority, reason, description, delivery_count, enqueued_at)
+SELECT queue_name, message_id, body, priority, 'TTLExpired', 'it was not received before its time to live was over',
+       delivery_count, enqueued_at
+FROM gone;
+
+-- name: lapse
+-- Of one queue: what was not renewed in time waits again.
+UPDATE dagapp.dag_queue AS q
+SET lease_token = NULL, leased_by = NULL, leased_until = NULL, started_at = NULL
+FROM (
+    SELECT sequence
+    FROM dagapp.dag_queue
+    WHERE queue_name = %(queue_name)s AND lease_token IS NOT NULL AND leased_until < now()
+    FOR UPDATE SKIP LOCKED
+) AS over
+WHERE q.sequence = over.sequence;
+
+-- name: complete
+DELETE FROM dagapp.dag_queue AS q
+USING unnest(%(sequences)s::bigint[], %(tokens)s::bigint[]) AS held (sequence, lease_token)
+WHERE q.sequence = held.sequence AND q.lease_token = held.lease_token
+RETURNING q.sequence;
+
+-- name: abandon
+UPDATE dagapp.dag_queue AS q
+SET lease_token = NULL, leased_by = NULL, leased_until = NULL, started_at = NULL,
+    visible_at = now() + make_interval(secs => %(delay_seconds)s)
+FROM unnest(%(sequences)s::bigint[], %(tokens)s::bigint[]) AS held (sequence, lease_token)
+WHERE q.sequence = held.sequence AND q.lease_token = held.lease_token
+RETURNING q.sequence;
+
+-- name: bury_leased
+WITH gone AS (
+    DELETE FROM dagapp.dag_queue AS q
+    USING unnest(%(sequences)s::bigint[], %(tokens)s::bigint[]) AS held (sequence, lease_token)
+    WHERE q.sequence = held.sequence AND q.lease_token = held.lease_token
+    RETURNING q.sequence, q.queue_name, q.message_id, q.body, q.priority, q.delivery_count, q.enqueued_at
+), buried AS (
+    INSERT INTO dagapp.dag_dead_letters
+        (queue_name, message_id, body, priority, reason, description, delivery_count, enqueued_at)
+    SELECT queue_name, message_id, body, priority, %(reason)s, %(description)s, delivery_count, enqueued_at
+    FROM gone
+)
+SELECT sequence FROM gone;
+
+-- name: overview
+-- Every queue that has a message or a dead letter.
+SELECT coalesce(q.queue_name, d.queue_name) AS queue_name, coalesce(q.waiting, 0) AS waiting,
+       coalesce(q.scheduled, 0) AS scheduled, coalesce(q.leased, 0) AS leased, coalesce(d.dead, 0) AS dead, q.oldest,
+       extract(epoch FROM now() - q.oldest)::float8 AS oldest_seconds
+FROM (
+    SELECT queue_name,
+           count(*) FILTER (WHERE lease_token IS NULL AND visible_at <= now()) AS waiting,
+           count(*) FILTER (WHERE lease_token IS NULL AND visible_at > now()) AS scheduled,
+           count(*) FILTER (WHERE lease_token IS NOT NULL) AS leased,
+           min(greatest(enqueued_at, visible_at)) FILTER (WHERE lease_token IS NULL AND visible_at <= now()) AS oldest
+    FROM dagapp.dag_queue
+    WHERE %(queue_name)s::text IS NULL OR queue_name = %(queue_name)s
+    GROUP BY queue_name
+) AS q
+FULL JOIN (
+    SELECT queue_name, count(*) AS dead
+    FROM dagapp.dag_dead_letters
+    WHERE %(queue_name)s::text IS NULL OR queue_name = %(queue_name)s
+    GROUP BY queue_name
+) AS d ON d.queue_name = q.queue_name
+ORDER BY 1;
+
+-- name: peek
+SELECT message_id, body, priority, delivery_count, enqueued_at, visible_at, expires_at
+FROM dagapp.dag_queue
+WHERE queue_name = %(queue_name)s AND lease_token IS NULL
+ORDER BY visible_at > now(), priority DESC, sequence
+LIMIT %(limit)s;
+
+-- name: dead_letters
+SELECT queue_name, message_id, body, reason, description, delivery_count, enqueued_at, dead_lettered_at
+FROM dagapp.dag_dead_letters
+WHERE %(queue_name)s::text IS NULL OR queue_name = %(queue_name)s
+ORDER BY sequence DESC
+LIMIT %(limit)s;
+
+-- name: redrive
+-- The latest of each id is sent again; one whose id waits on the queue stays. Returns what was sent.
+WITH chosen AS MATERIALIZED (
+    SELECT *
+    FROM dagapp.dag_dead_letters
+    WHERE queue_name = %(queue_name)s AND (%(message_ids)s::text[] IS NULL OR message_id = ANY(%(message_ids)s))
+    ORDER BY sequence
+    LIMIT %(limit)s
+    FOR UPDATE SKIP LOCKED
+), sent AS (
+    INSERT INTO dagapp.dag_queue (queue_name, message_id, body, priority)
+    SELECT DISTINCT ON (message_id) queue_name, message_id, body, priority
+    FROM chosen
+    ORDER BY message_id, sequence DESC
+    ON CONFLICT (queue_name, message_id) DO NOTHING
+    RETURNING message_id
+), gone AS (
+    DELETE FROM dagapp.dag_dead_letters AS d
+    USING chosen, sent
+    WHERE d.sequence = chosen.sequence AND chosen.message_id = sent.message_id
+)
+SELECT DISTINCT ON (message_id) queue_name, message_id, body, reason, description, delivery_count, enqueued_at,
+       dead_lettered_at
+FROM chosen
+JOIN sent USING (message_id)
+ORDER BY message_id, chosen.sequence DESC;
+
+-- name: forget_refused
+-- The records of submissions that were refused at the door, and never of a job that began.
+DELETE FROM dagapp.dag_jobs
+WHERE job_id = ANY(%(job_ids)s::text[]) AND definition_hash IS NULL AND status = 'failed';

@@ -1,0 +1,194 @@
+"""The engine, end to end, with real processes: W1 to W7, beside bare PostgreSQL and procrastinate in the same run."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import statistics
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks import bare, peer
+from benchmarks.figures import Figure
+from benchmarks.roles import Client, Roles, running
+from benchmarks.server import database
+
+TICKS = os.sysconf("SC_CLK_TCK")
+LARGE = 100_000
+
+
+def run() -> list[Figure]:
+    with database(migrated=False) as url:
+        bare.prepare(url)
+        limits = {
+            "chain": statistics.median(bare.chain_step_milliseconds(url) for _ in range(3)),
+            "claim": statistics.median(bare.claim_complete_per_second(url) for _ in range(3)),
+            "commit": bare.commit_milliseconds(url),
+        }
+    with database(migrated=False) as url:
+        peers = peer.measure(url)
+    figures = [
+        Figure("bare psycopg: one commit", limits["commit"], "ms"),
+        Figure("bare psycopg: chain step, two commits, two notifications", limits["chain"], "ms"),
+        Figure("bare psycopg: claim 100, complete 100, two processes", limits["claim"], "tasks/s"),
+    ]
+    with database() as url, running(url, throughput, workers=2) as found:
+        figures += _throughput(found, limits, peers)
+    with database() as url, running(url, idle, workers=1) as found:
+        figures += found
+    with database() as url, running(url, kills, orchestrators=2, workers=2) as found:
+        figures += found
+    return figures
+
+
+async def throughput(client: Client, roles: Roles) -> dict[str, Any]:
+    await client.run("chain5", count=20)
+    found: dict[str, Any] = {"chain": 20 * min([await client.run("chain50") for _ in range(5)])}
+    for items in (1_000, 10_000):
+        found[f"fan {items}"] = items / await client.run("fan", {"items": list(range(items))})
+    before = await _costs(client)
+    await client.run("fan", {"items": list(range(10_000))})
+    found["costs"] = {name: (after - before[name]) / 10_000 for name, after in (await _costs(client)).items()}
+    found["workflows"] = 200 / await client.run("chain5", count=200)
+    found[f"fan {LARGE}"] = LARGE / await client.run("fan", {"items": list(range(LARGE))})
+    found["memory"] = max(_peak_megabytes(process.pid) for process in roles.processes["orchestrator"])
+    return found
+
+
+async def _costs(client: Client) -> dict[str, float]:
+    async with client.pool.connection() as conn:
+        await conn.execute("SELECT pg_stat_clear_snapshot()")
+    await asyncio.sleep(1.5)  # the statistics of other sessions arrive late
+    commits = "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()"
+    return {
+        "wal": await client.number("SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')"),
+        "commits": await client.number(commits),
+    }
+
+
+def _throughput(found: dict[str, Any], limits: dict[str, float], peers: dict[str, float]) -> list[Figure]:
+    chain, workflows = found["chain"], found["workflows"]
+    figures = [
+        Figure("W1 chain of 50, per step", chain, "ms", f"{chain / limits['chain']:.2f} times bare psycopg"),
+        Figure(
+            "   procrastinate",
+            peers["chain_milliseconds"],
+            "ms",
+            f"{peers['chain_milliseconds'] / chain:.1f} times ours",
+        ),
+    ]
+    for items in (1_000, 10_000, LARGE):
+        rate = found[f"fan {items}"]
+        note = (
+            f"{rate / peers['fan_per_second']:.1f} times procrastinate, {rate / limits['claim']:.0%} of the bare loop"
+        )
+        figures.append(Figure(f"W2 fan-out and fan-in of {items:,}", rate, "tasks/s", note))
+    ratio = f"{workflows / peers['workflows_per_second']:.1f} times procrastinate"
+    return [
+        *figures,
+        Figure("   procrastinate, 1,000 tasks", peers["fan_per_second"], "tasks/s"),
+        Figure(f"   peak memory of the orchestrator, {LARGE:,} items", found["memory"], "MB"),
+        Figure("W3 200 workflows of 5 steps", workflows, "jobs/s", ratio),
+        Figure("   procrastinate", peers["workflows_per_second"], "jobs/s"),
+        Figure("W7 write-ahead log per task of a fan-out", found["costs"]["wal"] / 1024, "KiB"),
+        Figure("   commits per task", found["costs"]["commits"], ""),
+    ]
+
+
+async def idle(client: Client, roles: Roles) -> list[Figure]:
+    """W4 and W6: what a job waits for when nothing else is going on, and what nothing costs."""
+    await client.run("stamp", count=20)
+    delays = [await _submit_to_start(client) for _ in range(200)]
+    await asyncio.sleep(2)
+    seconds = 15.0
+    before, commits = _cpu(roles), await _costs(client)
+    await asyncio.sleep(seconds)
+    used = (_cpu(roles) - before) / (seconds + 1.5)
+    per_second = ((await _costs(client))["commits"] - commits["commits"]) / (seconds + 1.5)
+    percentiles = statistics.quantiles(delays, n=100)
+    return [
+        Figure("W4 submit to start of the handler, p50", percentiles[49], "ms", "from the commit of the submission"),
+        Figure("   p99", percentiles[98], "ms"),
+        Figure("W6 idle, orchestrator and worker", 100 * used, "% of a core"),
+        Figure("   statements", per_second, "per second", "this measurement's own included"),
+    ]
+
+
+async def _submit_to_start(client: Client) -> float:
+    begun = time.time()
+    job_id = await client.submit("stamp")
+    await client.ended([job_id])
+    query = "SELECT (output ->> 'began')::float8 FROM dagapp.dag_node_states WHERE job_id = %s AND node_id = 'n0'"
+    return (await client.number(query, job_id) - begun) * 1000
+
+
+async def kills(client: Client, roles: Roles) -> list[Figure]:
+    """W5: `kill -9`, and until the work goes on."""
+    await client.run("chain5", count=10)
+    workers = [await _after_kill_of_worker(client, roles) for _ in range(5)]
+    owners = [await _after_kill_of_owner(client, roles) for _ in range(5)]
+    return [
+        Figure(
+            "W5 kill -9 of the worker until its task runs elsewhere", statistics.median(workers), "s", _worst(workers)
+        ),
+        Figure("   of the owning orchestrator until its job goes on", statistics.median(owners), "s", _worst(owners)),
+    ]
+
+
+def _worst(seconds: list[float]) -> str:
+    return f"worst of {len(seconds)}: {max(seconds):.1f} s"
+
+
+async def _after_kill_of_worker(client: Client, roles: Roles) -> float:
+    job_id = await client.submit("hold")
+    holder = "SELECT i.pid FROM dagapp.dag_checkpoints c JOIN dagapp.dag_queue q ON q.message_id LIKE c.job_id || ':%%'"
+    pid = await _eventually(
+        client, f"{holder} JOIN dagapp.dag_instances i ON i.instance_id = q.leased_by WHERE c.job_id = %s", job_id
+    )
+    return await _kill_and_replace(client, roles, "worker", int(pid), job_id)
+
+
+async def _after_kill_of_owner(client: Client, roles: Roles) -> float:
+    job_id = await client.submit("chain50")
+    owner = "SELECT pid FROM dagapp.dag_jobs JOIN dagapp.dag_instances ON instance_id = owner_id WHERE job_id = %s"
+    pid = await _eventually(client, owner, job_id)
+    return await _kill_and_replace(client, roles, "orchestrator", int(pid), job_id)
+
+
+async def _kill_and_replace(client: Client, roles: Roles, role: str, pid: int, job_id: str) -> float:
+    os.kill(pid, signal.SIGKILL)
+    begun = time.perf_counter()
+    await client.ended([job_id])
+    seconds = time.perf_counter() - begun
+    roles.processes[role] = [process for process in roles.processes[role] if process.pid != pid]
+    roles.start(role, *(["--concurrency", "100"] if role == "worker" else []))
+    await client.ready(4)
+    await asyncio.sleep(2)
+    return seconds
+
+
+async def _eventually(client: Client, query: str, *parameters: Any) -> float:
+    async with asyncio.timeout(20):
+        while True:
+            async with client.pool.connection() as conn:
+                row = await (await conn.execute(query, parameters)).fetchone()  # type: ignore[arg-type]
+            if row:
+                return float(next(iter(row.values())))
+            await asyncio.sleep(0.005)
+
+
+def _cpu(roles: Roles) -> float:
+    """Processor seconds of all roles so far."""
+    total = 0
+    for process in roles.everyone():
+        fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+        total += int(fields[11]) + int(fields[12])
+    return total / TICKS
+
+
+def _peak_megabytes(pid: int) -> float:
+    status = Path(f"/proc/{pid}/status").read_text()
+    line = next(line for line in status.splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) / 1024

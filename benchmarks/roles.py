@@ -1,0 +1,158 @@
+"""Real orchestrators and workers, each a process of its own, on the benchmark's database."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from geomill.domain.message import TASK_QUEUES, JobQueueMessage
+from geomill.engine.submit import submit
+from geomill.sdk.registry import load_handlers
+from geomill.store import instances
+from geomill.store.pool import Pool, open_pool
+from geomill.workflows.catalogue import WorkflowCatalogue
+
+GEOMILL = str(Path(sys.executable).with_name("geomill"))
+ROOT = Path(__file__).parents[1]
+HANDLERS = "benchmarks.handlers"
+
+
+def chain(length: int, handler: str = "bench.noop") -> dict[str, Any]:
+    nodes: dict[str, Any] = {"START": {"type": "start", "next": "n0"}, "END": {"type": "end"}}
+    for number in range(length):
+        following = f"n{number + 1}" if number < length - 1 else "END"
+        nodes[f"n{number}"] = {"type": "task", "handler": handler, "next": following}
+    return {"workflow_id": f"chain{length}", "name": "A chain", "nodes": nodes}
+
+
+def fan() -> dict[str, Any]:
+    nodes = {
+        "START": {"type": "start", "next": "each"},
+        "each": {"type": "fan_out", "source": "{{ inputs.items }}", "task": {"handler": "bench.noop"}, "next": "all"},
+        "all": {"type": "fan_in", "aggregation": "count", "next": "END"},
+        "END": {"type": "end"},
+    }
+    return {"workflow_id": "fan", "name": "A fan-out", "inputs": {"items": {"type": "array"}}, "nodes": nodes}
+
+
+def single(name: str, handler: str) -> dict[str, Any]:
+    return {**chain(1, handler), "workflow_id": name}
+
+
+WORKFLOWS = (chain(50), chain(5), fan(), single("stamp", "bench.stamp"), single("hold", "bench.hold"))
+
+
+@dataclass
+class Roles:
+    url: str
+    folder: Path
+    processes: dict[str, list[subprocess.Popen[bytes]]] = field(default_factory=dict)
+
+    def start(self, role: str, *options: str) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen([GEOMILL, role, *options], env=self.environ, cwd=ROOT)
+        self.processes.setdefault(role, []).append(process)
+        return process
+
+    @property
+    def environ(self) -> dict[str, str]:
+        return {
+            **os.environ,
+            "GEOMILL_DATABASE_URL": self.url,
+            "GEOMILL_HANDLERS": HANDLERS,
+            "GEOMILL_WORKFLOWS": str(self.folder),
+            "PYTHONPATH": str(ROOT),
+        }
+
+    def everyone(self) -> list[subprocess.Popen[bytes]]:
+        return [process for found in self.processes.values() for process in found]
+
+    def stop(self) -> None:
+        for process in self.everyone():
+            process.send_signal(signal.SIGTERM)
+        for process in self.everyone():
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+@contextmanager
+def roles(url: str, *, orchestrators: int = 1, workers: int = 2, concurrency: int = 100) -> Iterator[Roles]:
+    with tempfile.TemporaryDirectory() as folder:
+        for workflow in WORKFLOWS:
+            (Path(folder) / f"{workflow['workflow_id']}.yaml").write_text(yaml.safe_dump(workflow, sort_keys=False))
+        found = Roles(url, Path(folder))
+        try:
+            for _ in range(orchestrators):
+                found.start("orchestrator")
+            for _ in range(workers):
+                found.start("worker", "--concurrency", str(concurrency))
+            yield found
+        finally:
+            found.stop()
+
+
+@dataclass
+class Client:
+    pool: Pool
+    catalogue: WorkflowCatalogue
+
+    async def ready(self, processes: int) -> None:
+        async with asyncio.timeout(60):
+            while True:
+                async with self.pool.connection() as conn:
+                    if len(await instances.everyone(conn)) >= processes:
+                        return
+                await asyncio.sleep(0.05)
+
+    async def submit(self, workflow_id: str, inputs: dict[str, Any] | None = None) -> str:
+        message = JobQueueMessage(workflow_id=workflow_id, input_params=inputs or {})
+        async with self.pool.connection() as conn:
+            await submit(conn, self.catalogue, "dag-jobs", message)
+        return message.job_id
+
+    async def run(self, workflow_id: str, inputs: dict[str, Any] | None = None, count: int = 1) -> float:
+        """Seconds from the first submission to the last end."""
+        begun = time.perf_counter()
+        ids = [await self.submit(workflow_id, inputs) for _ in range(count)]
+        await self.ended(ids)
+        return time.perf_counter() - begun
+
+    async def ended(self, ids: list[str]) -> None:
+        query = "SELECT count(*) AS n FROM dagapp.dag_jobs WHERE job_id = ANY(%s) AND completed_at IS NOT NULL"
+        while await self.number(query, ids) < len(ids):  # noqa: ASYNC110  another process does the work
+            await asyncio.sleep(0.003)
+
+    async def number(self, query: str, *parameters: Any) -> float:
+        async with self.pool.connection() as conn:
+            row = await (await conn.execute(query, parameters)).fetchone()  # type: ignore[arg-type]
+        assert row is not None
+        return float(next(iter(row.values())))
+
+
+@contextmanager
+def running(url: str, work: Any, **options: Any) -> Iterator[Any]:
+    """Run `await work(client, roles)` with the roles up; yields what it returns."""
+    with roles(url, **options) as found:
+
+        async def main() -> Any:
+            registry = load_handlers([HANDLERS])
+            catalogue = WorkflowCatalogue.load([found.folder], handlers=registry.info, queues=TASK_QUEUES)
+            async with open_pool(url, size=2) as pool:
+                client = Client(pool, catalogue)
+                await client.ready(len(found.everyone()))
+                return await work(client, found)
+
+        yield asyncio.run(main())

@@ -1,0 +1,164 @@
+"""What /metrics shows: this gateway's own requests and connections, and the platform as its tables tell.
+
+Orchestrators and workers are other processes, on other machines. What they do is in the tables, so every gateway can
+tell it; the figures are read at most once in five seconds, however many scrape.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from typing import Any
+
+import psycopg
+from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from geomill import __version__
+from geomill.store import metrics
+from geomill.store.metrics import DeadLetters, InstanceHealth, Latency, QueueDepth
+from geomill.store.pool import Connection, Pool
+
+FRESH_SECONDS = 5.0
+PATIENCE_SECONDS = 2.0
+BUCKETS = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+
+READERS: dict[str, Callable[[Connection], Awaitable[Any]]] = {
+    "queues": metrics.queues,
+    "active_jobs": metrics.active_jobs,
+    "recent_jobs": metrics.recent_jobs,
+    "job_latency": metrics.job_latency,
+    "step_latency": metrics.step_latency,
+    "events": metrics.events,
+    "dead_letters": metrics.dead_letters,
+    "instances": metrics.instances,
+}
+
+
+class Figures(Collector):
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._read_at = float("-inf")
+        self._reading = asyncio.Lock()
+        self._found: dict[str, Any] = {}
+        self._registry = CollectorRegistry(auto_describe=False)
+        ProcessCollector(registry=self._registry)
+        self._registry.register(self)
+        self.requests = Counter(
+            "geomill_http_requests", "Requests answered", ("method", "route", "status"), registry=self._registry
+        )
+        self.seconds = Histogram(
+            "geomill_http_request_seconds",
+            "Time to answer",
+            ("method", "route"),
+            buckets=BUCKETS,
+            registry=self._registry,
+        )
+
+    async def text(self) -> bytes:
+        async with self._reading:
+            if time.monotonic() - self._read_at > FRESH_SECONDS:
+                self._found = await self._read()
+                self._read_at = time.monotonic()
+        return generate_latest(self._registry)
+
+    async def _read(self) -> dict[str, Any]:
+        """A figure that cannot be had in time is left out, and the rest is told."""
+        found: dict[str, Any] = {}
+        try:
+            async with self._pool.connection(timeout=PATIENCE_SECONDS) as conn:
+                for name, reader in READERS.items():
+                    try:
+                        found[name] = await reader(conn)
+                    except psycopg.errors.QueryCanceled:
+                        continue
+        except psycopg.Error:
+            return found
+        return found
+
+    def collect(self) -> Iterator[Metric]:
+        yield _gauge("geomill_info", "This gateway", ("version",), [((__version__,), 1)])
+        yield from self._own()
+        readable = [((name,), float(name in self._found)) for name in READERS]
+        yield _gauge("geomill_figures_readable", "Whether the database gave these figures", ("figures",), readable)
+        for name, family in _FAMILIES.items():
+            if name in self._found:
+                yield from family(self._found[name])
+
+    def _own(self) -> Iterator[Metric]:
+        stats = self._pool.get_stats()
+        names = {"pool_size": "open", "pool_available": "idle", "pool_max": "most", "requests_waiting": "awaited"}
+        values = [((label,), float(stats.get(name, 0))) for name, label in names.items()]
+        yield _gauge("geomill_gateway_connections", "Database connections of this gateway", ("state",), values)
+
+
+Values = Iterable[tuple[tuple[str, ...], float]]
+
+
+def _gauge(name: str, text: str, labels: tuple[str, ...], values: Values) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(name, text, labels=labels)
+    for given, value in values:
+        family.add_metric(given, value)
+    return family
+
+
+def _queues(found: list[QueueDepth]) -> Iterator[Metric]:
+    depths = [((one.queue_name, "waiting"), float(one.waiting)) for one in found]
+    depths += [((one.queue_name, "leased"), float(one.leased)) for one in found]
+    yield _gauge("geomill_queue_messages", "Messages on a queue", ("queue", "state"), depths)
+    ages = [((one.queue_name,), one.oldest_seconds) for one in found]
+    yield _gauge("geomill_queue_oldest_seconds", "Age of the oldest message that could be taken", ("queue",), ages)
+
+
+def _counts(name: str, text: str, label: str) -> Callable[[dict[str, int]], Iterator[Metric]]:
+    def family(found: dict[str, int]) -> Iterator[Metric]:
+        yield _gauge(name, text, (label,), [((key,), float(value)) for key, value in found.items()])
+
+    return family
+
+
+def _quantiles(name: str, text: str, found: dict[float, float]) -> Metric:
+    return _gauge(name, text, ("quantile",), [((f"{quantile:g}",), value) for quantile, value in found.items()])
+
+
+def _job_latency(found: dict[float, float]) -> Iterator[Metric]:
+    yield _quantiles("geomill_job_claim_seconds", "From submission to claim, last 5 minutes", found)
+
+
+def _step_latency(found: Latency) -> Iterator[Metric]:
+    yield _quantiles(
+        "geomill_step_wait_seconds", "From dispatch to start of a step, last 5 minutes, sampled", found.wait
+    )
+    yield _quantiles("geomill_step_run_seconds", "From start to end of a step, last 5 minutes, sampled", found.run)
+    yield _gauge("geomill_step_samples", "Steps behind these figures", (), [((), float(found.steps))])
+
+
+def _dead_letters(found: list[DeadLetters]) -> Iterator[Metric]:
+    values = [((one.queue_name, one.reason), float(one.letters)) for one in found]
+    yield _gauge("geomill_dead_letters", "Messages that nobody could handle", ("queue", "reason"), values)
+
+
+def _instances(found: list[InstanceHealth]) -> Iterator[Metric]:
+    alive = dict.fromkeys(("orchestrator", "worker"), 0.0)
+    for one in found:
+        alive[one.role] = alive.get(one.role, 0.0) + one.alive
+    yield _gauge("geomill_instances_alive", "Processes", ("role",), [((role,), count) for role, count in alive.items()])
+    failing = sum(trouble.get("failing", False) for one in found for trouble in one.duties.values())
+    yield _gauge("geomill_duties_failing", "Maintenance duties that fail now", (), [((), float(failing))])
+
+
+_FAMILIES: dict[str, Callable[[Any], Iterator[Metric]]] = {
+    "queues": _queues,
+    "active_jobs": _counts("geomill_jobs_active", "Unfinished jobs", "status"),
+    "recent_jobs": _counts("geomill_jobs_recent", "Jobs created in the last 5 minutes", "status"),
+    "events": _counts(
+        "geomill_events_recent", "Events of the last 5 minutes, retries and takeovers among them", "type"
+    ),
+    "job_latency": _job_latency,
+    "step_latency": _step_latency,
+    "dead_letters": _dead_letters,
+    "instances": _instances,
+}

@@ -1,0 +1,41 @@
+"""What a request needs from the process: connections, workflows, streams, figures."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Annotated, cast
+
+from fastapi import Depends, Request
+
+from geomill.api.figures import Figures
+from geomill.api.readiness import Readiness
+from geomill.api.streams import Streams
+from geomill.store.pool import Connection, Pool
+from geomill.workflows.catalogue import WorkflowCatalogue
+
+PATIENCE_SECONDS = 5.0
+"""With the pool: a client would rather hear 503 than wait."""
+
+
+@dataclass(frozen=True)
+class Gateway:
+    pool: Pool
+    catalogue: WorkflowCatalogue
+    job_queue: str
+    streams: Streams
+    figures: Figures
+    readiness: Readiness
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[Connection]:
+        async with self.pool.connection(timeout=PATIENCE_SECONDS) as conn:
+            yield conn
+
+
+def _gateway(request: Request) -> Gateway:
+    return cast("Gateway", request.app.state.gateway)
+
+
+TheGateway = Annotated[Gateway, Depends(_gateway)]

@@ -1,0 +1,38 @@
+"""A job wherever it is: in its row, or still on the queue."""
+
+from __future__ import annotations
+
+from geomill.domain.message import JobQueueMessage
+from geomill.errors import ConflictError, NotFoundError
+from geomill.store import jobs, progress
+from geomill.store.pool import Connection
+from geomill.store.progress import JobProgress
+
+Found = JobProgress | JobQueueMessage
+
+
+async def find(conn: Connection, job_queue: str, job_id: str) -> Found | None:
+    """Looked for twice: between the two places it may have moved from the one to the other."""
+    for _ in range(2):
+        if row := await progress.find(conn, job_id):
+            return row
+        if message := await jobs.waiting(conn, job_queue, job_id):
+            return message
+    return None
+
+
+async def get(conn: Connection, job_queue: str, job_id: str) -> Found:
+    found = await find(conn, job_queue, job_id)
+    if found is None:
+        raise unknown(job_id)
+    return found
+
+
+async def require_claimed(conn: Connection, job_queue: str, job_id: str) -> None:
+    """What only an orchestrator can do needs one that has the job."""
+    if isinstance(await get(conn, job_queue, job_id), JobQueueMessage):
+        raise ConflictError(f"no orchestrator has claimed the job {job_id} yet", remedy="try again in a moment")
+
+
+def unknown(job_id: str) -> NotFoundError:
+    return NotFoundError(f"there is no job '{job_id}'", remedy="GET /api/v1/jobs lists those there are")

@@ -1,0 +1,220 @@
+"""What goes in and out of the jobs API."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, StringConstraints
+
+from geomill.domain.event import JobEvent
+from geomill.domain.job import Job
+from geomill.domain.message import JobQueueMessage
+from geomill.domain.states import JOB_MACHINE, JobStatus
+from geomill.store.progress import JobProgress, NodeProgress
+
+QUEUED = "queued"
+"""A job that no orchestrator has claimed yet: it has a message and no row."""
+
+
+def _storable(text: str) -> str:
+    if "\x00" in text:
+        raise ValueError("the text has a NUL character")
+    return text
+
+
+Text = Annotated[str, StringConstraints(min_length=1, max_length=64), AfterValidator(_storable)]
+Url = Annotated[str, StringConstraints(pattern=r"^https?://[^\s/]+", max_length=512), AfterValidator(_storable)]
+
+
+class Given(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class JobSubmission(Given):
+    """A job to run."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"workflow_id": "hello_world", "input_params": {"name": "Ada"}}]},
+    )
+
+    workflow_id: Text
+    input_params: dict[str, Any] = Field(
+        default_factory=dict,
+        validation_alias=AliasChoices("input_params", "inputs"),
+        description="As the workflow declares them; `inputs` is understood too",
+    )
+    priority: Annotated[int, Field(ge=0, le=10, strict=True, description="Higher is sooner")] = 0
+    idempotency_key: Text | None = Field(default=None, description="Submitting it again gives the same job")
+    correlation_id: Text | None = Field(default=None, description="An id of yours, to find the job by")
+    callback_url: Url | None = Field(default=None, description="Told when the job has ended")
+
+
+class Cancellation(Given):
+    reason: Annotated[str, StringConstraints(min_length=1, max_length=500), AfterValidator(_storable)] = "cancelled"
+
+
+class JobAccepted(BaseModel):
+    job_id: str
+    status: str = Field(description="`queued`, or that of the job which the idempotency key already has")
+    workflow_id: str
+    status_url: str
+    events_url: str
+    stream_url: str
+
+    @classmethod
+    def of(cls, job_id: str, workflow_id: str, status: str) -> Self:
+        here = f"/api/v1/jobs/{job_id}"
+        return cls(
+            job_id=job_id,
+            status=status,
+            workflow_id=workflow_id,
+            status_url=here,
+            events_url=f"{here}/events",
+            stream_url=f"{here}/stream",
+        )
+
+
+class JobSummary(BaseModel):
+    job_id: str
+    workflow_id: str
+    workflow_version: int | None = None
+    status: str = Field(description="`queued`, or a state of the job machine")
+    paused: bool = False
+    priority: int = 0
+    correlation_id: str | None = None
+    idempotency_key: str | None = None
+    run_number: int = 1
+    submitted_at: datetime | None = None
+    created_at: datetime | None = None
+    started_at: datetime | None = None
+    completed_at: datetime | None = None
+    error: str | None = None
+    failed_node_id: str | None = None
+
+    @classmethod
+    def of(cls, job: Job, **more: Any) -> Self:
+        shared = {name: getattr(job, name) for name in JobSummary.model_fields if hasattr(job, name)}
+        own = {"status": job.status.value, "paused": _is_paused(job), "error": job.error_message}
+        return cls(**{**shared, **own, **more})
+
+
+class Items(BaseModel):
+    """Of a fan-out."""
+
+    total: int
+    completed: int
+    failed: int
+
+
+class NodeView(BaseModel):
+    node_id: str
+    status: str
+    attempt: int
+    retry_count: int
+    started_at: datetime | None = None
+    completed_at: datetime | None = None
+    error: str | None = None
+    progress: float | None = Field(default=None, description="From 0 to 1, where it is known")
+    message: str = Field(default="", description="What the handler last said")
+    items: Items | None = None
+    output: Any = None
+
+    @classmethod
+    def of(cls, node: NodeProgress, *, outputs: bool) -> Self:
+        items = Items(total=node.items_total, completed=node.items_completed, failed=node.items_failed)
+        return cls(
+            node_id=node.node_id,
+            status=node.status.value,
+            attempt=node.attempt,
+            retry_count=node.retry_count,
+            started_at=node.started_at,
+            completed_at=node.completed_at,
+            error=node.error,
+            progress=node.fraction,
+            message=node.message,
+            items=items if node.items_total else None,
+            output=node.output if outputs else None,
+        )
+
+
+class Progress(BaseModel):
+    fraction: float = Field(description="The share of nodes that have ended, from 0 to 1")
+    nodes_total: int = 0
+    nodes_ended: int = 0
+    items_total: int = 0
+    items_ended: int = 0
+    remaining_seconds: float | None = Field(default=None, description="If it goes on as it went; null when unknown")
+    eta: datetime | None = None
+
+    @classmethod
+    def of(cls, found: JobProgress, now: datetime) -> Self:
+        remaining = found.remaining(now)
+        return cls(
+            fraction=1.0 if found.job.status is JobStatus.COMPLETED else round(found.fraction, 4),
+            nodes_total=len(found.nodes),
+            nodes_ended=sum(node.terminal for node in found.nodes),
+            items_total=sum(node.items_total for node in found.nodes),
+            items_ended=sum(node.items_completed + node.items_failed for node in found.nodes),
+            remaining_seconds=None if remaining is None else round(remaining, 1),
+            eta=None if remaining is None else now + timedelta(seconds=remaining),
+        )
+
+
+class JobDetails(JobSummary):
+    input_params: dict[str, Any] = {}
+    result: Any = None
+    progress: Progress
+    nodes: list[NodeView] = []
+
+    @classmethod
+    def running(cls, found: JobProgress, now: datetime, order: Sequence[str], *, outputs: bool) -> Self:
+        """The nodes in the given order; those that are not in it come last."""
+        places = {node_id: place for place, node_id in enumerate(order)}
+        nodes = sorted(found.nodes, key=lambda node: places.get(node.node_id, len(places)))
+        return cls.of(
+            found.job,
+            input_params=found.job.input_params,
+            result=found.job.result_data,
+            progress=Progress.of(found, now),
+            nodes=[NodeView.of(node, outputs=outputs) for node in nodes],
+        )
+
+    @classmethod
+    def queued(cls, message: JobQueueMessage) -> Self:
+        return cls(
+            job_id=message.job_id,
+            workflow_id=message.workflow_id,
+            status=QUEUED,
+            priority=message.priority,
+            correlation_id=message.correlation_id,
+            idempotency_key=message.idempotency_key,
+            submitted_at=message.submitted_at,
+            input_params=message.input_params,
+            progress=Progress(fraction=0.0),
+        )
+
+
+class JobPage(BaseModel):
+    jobs: list[JobSummary]
+    next_cursor: str | None = Field(default=None, description="Give it as `cursor` for the next page; null at the end")
+
+
+class EventPage(BaseModel):
+    events: list[JobEvent]
+    next_after: int = Field(description="Give it as `after` for the events that follow")
+
+
+class ActionAccepted(BaseModel):
+    """The job's owner has been told; the job changes a moment later."""
+
+    job_id: str
+    action: str
+    status: str
+    status_url: str
+
+
+def _is_paused(job: Job) -> bool:
+    return job.paused_at is not None and job.status not in JOB_MACHINE.terminal

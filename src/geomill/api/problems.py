@@ -1,0 +1,212 @@
+"""Every error as an RFC 9457 problem document: the border from our errors to HTTP, by one table."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+import psycopg
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import AliasChoices, BaseModel, Field
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+
+from geomill.errors import (
+    ConflictError,
+    DestructiveMigration,
+    GeomillError,
+    InputError,
+    NotFoundError,
+    Problem,
+    UnavailableError,
+    nearest,
+)
+
+log = logging.getLogger(__name__)
+
+MEDIA_TYPE = "application/problem+json"
+STATUSES: tuple[tuple[type[GeomillError], int], ...] = (
+    (NotFoundError, 404),
+    (InputError, 422),
+    (ConflictError, 409),
+    (UnavailableError, 503),
+)
+CODES = {
+    400: "malformed_request",
+    403: "forbidden",
+    404: "not_found",
+    405: "method_not_allowed",
+    413: "too_large",
+    421: "wrong_host",
+}
+"""Of errors that HTTP itself knows."""
+
+BODY_HINT = "send a JSON object with the header Content-Type: application/json"
+
+
+class FieldProblem(BaseModel):
+    """One thing that is wrong with a request."""
+
+    field: str = Field(description="Where it is: a field of the body, a parameter, an input", examples=["count"])
+    message: str = Field(examples=["must be at most 50, not 51"])
+    hint: str = ""
+
+
+class ProblemDocument(BaseModel):
+    """RFC 9457. `code` is stable; the words are not."""
+
+    type: str = Field(examples=["urn:geomill:problem:invalid_inputs"])
+    title: str = Field(examples=["Invalid inputs"])
+    status: int = Field(examples=[422])
+    detail: str
+    instance: str = Field(description="The path that was asked for", examples=["/api/v1/jobs"])
+    code: str = Field(examples=["invalid_inputs"])
+    errors: list[FieldProblem] = []
+    statements: list[str] = Field(default=[], description="The SQL of a migration that was refused")
+
+
+def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """For the OpenAPI description of a route."""
+    content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDocument"}}}
+    return {status: {"description": HTTPStatus(status).phrase, "content": content} for status in statuses}
+
+
+def component_schemas() -> dict[str, Any]:
+    """What `problem_responses` refers to."""
+    schema = ProblemDocument.model_json_schema(ref_template="#/components/schemas/{model}")
+    return {**schema.pop("$defs"), "ProblemDocument": schema}
+
+
+def install(app: FastAPI) -> None:
+    handlers: tuple[tuple[type[Exception], Any], ...] = (
+        (GeomillError, _domain),
+        (RequestValidationError, _validation),
+        (HTTPException, _http),
+        (psycopg.OperationalError, _database),
+        (Exception, _unknown),
+    )
+    for error, handler in handlers:
+        app.add_exception_handler(error, handler)
+
+
+def status_of(error: GeomillError) -> int:
+    return next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
+
+
+def respond(
+    path: str,
+    status: int,
+    code: str,
+    detail: str,
+    *,
+    errors: Sequence[FieldProblem] = (),
+    statements: Sequence[str] = (),
+    headers: Mapping[str, str] | None = None,
+) -> JSONResponse:
+    document = ProblemDocument(
+        type=f"urn:geomill:problem:{code}",
+        title=code.replace("_", " ").capitalize(),
+        status=status,
+        detail=_printable(detail),
+        instance=_printable(path),
+        code=code,
+        errors=list(errors),
+        statements=list(statements),
+    )
+    content = document.model_dump(exclude_defaults=True)
+    return JSONResponse(content, status_code=status, media_type=MEDIA_TYPE, headers=headers)
+
+
+async def _domain(request: Request, error: GeomillError) -> JSONResponse:
+    status = status_of(error)
+    if status == 500:
+        log.error("a request failed", exc_info=error, extra={"action": "request", "path": request.url.path})
+        return _internal(request)
+    problems = error.problems if isinstance(error, InputError) else ()
+    statements = error.statements if isinstance(error, DestructiveMigration) else ()
+    return respond(
+        request.url.path,
+        status,
+        error.code,
+        str(error),
+        errors=[_from_problem(problem) for problem in problems],
+        statements=statements,
+        headers={"Retry-After": "5"} if status == 503 else None,
+    )
+
+
+async def _validation(request: Request, error: RequestValidationError) -> JSONResponse:
+    found = error.errors()
+    if any(one["type"] == "json_invalid" for one in found):
+        reason = found[0].get("ctx", {}).get("error", "")
+        detail = f"the body is not JSON: {reason} at character {found[0]['loc'][-1]}"
+        return respond(request.url.path, 400, CODES[400], detail)
+    known = tuple(map(str, _fields(request)))
+    problems = [_from_validation(one, known) for one in found]
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    first = problems[0]
+    where = f"{first.field}: " if first.field else ""
+    detail = f"the request is wrong: {where}{first.message}{more}"
+    return respond(request.url.path, 422, InputError.code, detail, errors=problems)
+
+
+async def _http(request: Request, error: HTTPException) -> JSONResponse:
+    code = CODES.get(error.status_code, "http_error")
+    detail = str(error.detail)
+    if error.status_code == 404 and detail == "Not Found":
+        detail = f"there is nothing at {request.url.path}; see /docs for what there is"
+    if error.status_code == 405:
+        detail = f"{request.method} is not possible here; allowed: {Headers(error.headers).get('allow', '')}"
+    return respond(request.url.path, error.status_code, code, detail, headers=error.headers)
+
+
+async def _database(request: Request, error: psycopg.OperationalError) -> JSONResponse:
+    log.warning("the database did not answer: %s", error, extra={"action": "request", "path": request.url.path})
+    detail = "the database does not answer; try again in a moment"
+    return respond(request.url.path, 503, "database_unreachable", detail, headers={"Retry-After": "5"})
+
+
+async def _unknown(request: Request, error: Exception) -> JSONResponse:
+    """The server logs it, with its stack; a client learns nothing about our inside."""
+    del error
+    return _internal(request)
+
+
+def _internal(request: Request) -> JSONResponse:
+    return respond(
+        request.url.path, 500, GeomillError.code, "something went wrong inside; the log of the gateway says what"
+    )
+
+
+def _from_problem(problem: Problem) -> FieldProblem:
+    return FieldProblem(
+        field=_printable(problem.where), message=_printable(problem.message), hint=_printable(problem.hint)
+    )
+
+
+def _from_validation(error: Mapping[str, Any], known: Sequence[str]) -> FieldProblem:
+    place = ".".join(str(part) for part in error["loc"][1:])
+    message, hint = str(error["msg"]).removeprefix("Value error, "), ""
+    if error["type"] == "extra_forbidden":
+        message, hint = "there is no such field", nearest(str(error["loc"][-1]), known)
+    elif error["loc"] == ("body",):
+        message, hint = "the body must be a JSON object", BODY_HINT
+    return FieldProblem(field=_printable(place), message=_printable(message), hint=_printable(hint))
+
+
+def _fields(request: Request) -> Iterator[Any]:
+    """The names that the route knows, of its body and its query."""
+    dependant = getattr(request.scope.get("route"), "dependant", None)
+    for part in (*getattr(dependant, "body_params", ()), *getattr(dependant, "query_params", ())):
+        for name, field in getattr(part.field_info.annotation, "model_fields", {}).items():
+            alias = field.validation_alias
+            yield from alias.choices if isinstance(alias, AliasChoices) else (name,)
+
+
+def _printable(text: str) -> str:
+    """As UTF-8 can carry it: half of a surrogate pair cannot be sent back."""
+    return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,35 @@
+"""The schema over HTTP."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from fastapi.responses import PlainTextResponse
+from pydantic import BaseModel
+
+from geomill.api.gateway import TheGateway
+from geomill.api.problems import problem_responses
+from geomill.store.bootstrap import bootstrap_ddl, bootstrap_migrate
+
+router = APIRouter(prefix="/api/v1/bootstrap", tags=["bootstrap"])
+
+
+class Migration(BaseModel):
+    changed: bool
+    done: list[str]
+
+
+@router.get("/ddl", summary="The schema as SQL", response_class=PlainTextResponse)
+async def get_ddl() -> PlainTextResponse:
+    return PlainTextResponse(bootstrap_ddl())
+
+
+@router.post("/migrate", summary="Bring the database to the schema", responses=problem_responses(409, 422, 503))
+async def migrate(
+    gateway: TheGateway, confirm: Annotated[str, Query(description="`yes`, or nothing is done")] = ""
+) -> Migration:
+    """Adds what is missing. What would lose data is refused, with its SQL."""
+    async with gateway.connection() as conn:
+        report = await bootstrap_migrate(conn, confirm=confirm == "yes")
+    return Migration(changed=bool(report.done), done=[change.summary for change in report.done])

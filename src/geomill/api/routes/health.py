@@ -1,0 +1,108 @@
+"""Whether the platform lives, and how it does: for people, for balancers and for Prometheus."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+from fastapi import APIRouter, Response
+from fastapi.responses import PlainTextResponse
+from prometheus_client import CONTENT_TYPE_LATEST
+from pydantic import BaseModel, ConfigDict, Field
+
+from geomill import __version__
+from geomill.api.gateway import TheGateway
+from geomill.api.problems import problem_responses
+from geomill.store import metrics
+
+router = APIRouter(tags=["health"])
+
+
+class Live(BaseModel):
+    status: Literal["live"] = "live"
+    version: str = __version__
+
+
+class Ready(BaseModel):
+    status: Literal["ready", "not_ready"]
+    reasons: list[str] = []
+
+
+class _FromRow(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+
+
+class DutyHealth(BaseModel):
+    """A duty that has failed since its process began."""
+
+    error: str
+    failed_at: datetime
+    failing: bool = Field(description="Whether it still does")
+
+
+class InstanceView(_FromRow):
+    instance_id: str
+    role: str
+    version: str
+    hostname: str
+    pid: int
+    queues: list[str]
+    started_at: datetime
+    heartbeat_seconds: float = Field(description="Since its last heartbeat")
+    alive: bool = Field(description="Whether it holds its lock: when its session ends, it does not")
+    owned_jobs: int
+    duties: dict[str, DutyHealth] = {}
+
+
+class QueueView(_FromRow):
+    queue_name: str
+    waiting: int
+    leased: int
+    oldest_seconds: float
+
+
+class Health(BaseModel):
+    status: Literal["ok", "degraded"]
+    version: str = __version__
+    reasons: list[str] = []
+    instances: list[InstanceView]
+    queues: list[QueueView]
+    jobs: dict[str, int] = Field(description="Unfinished ones: pending, running, paused")
+
+
+@router.get("/health/live", summary="Whether this process is up")
+async def live() -> Live:
+    return Live()
+
+
+@router.get(
+    "/health/ready",
+    summary="Whether jobs will run",
+    responses={503: {"model": Ready, "description": "Not ready, with the reasons"}},
+)
+async def ready(gateway: TheGateway, response: Response) -> Ready:
+    """The database answers with our schema, and at least one orchestrator and one worker are alive."""
+    reasons = await gateway.readiness.reasons()
+    if reasons:
+        response.status_code = 503
+        return Ready(status="not_ready", reasons=reasons)
+    return Ready(status="ready")
+
+
+@router.get("/health", summary="Every process, every queue, what fails", responses=problem_responses(503))
+async def health(gateway: TheGateway) -> Health:
+    reasons = await gateway.readiness.reasons()
+    async with gateway.connection() as conn:
+        instances = [InstanceView.model_validate(one) for one in await metrics.instances(conn)]
+        queues = [QueueView.model_validate(one) for one in await metrics.queues(conn)]
+        jobs = await metrics.active_jobs(conn)
+    for one in instances:
+        reasons += [f"{duty} of {one.instance_id} fails" for duty, state in one.duties.items() if state.failing]
+    return Health(
+        status="degraded" if reasons else "ok", reasons=reasons, instances=instances, queues=queues, jobs=jobs
+    )
+
+
+@router.get("/metrics", summary="Figures for Prometheus", response_class=PlainTextResponse)
+async def prometheus(gateway: TheGateway) -> Any:
+    return Response(await gateway.figures.text(), media_type=CONTENT_TYPE_LATEST)

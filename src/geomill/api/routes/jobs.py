@@ -1,0 +1,189 @@
+"""Jobs over HTTP: submit, list, look at, follow, steer."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Depends, Header, Path, Query, Response
+from fastapi.sse import EventSourceResponse, ServerSentEvent
+from pydantic import Field
+
+from geomill.api import cursors, lookup, models
+from geomill.api.gateway import TheGateway
+from geomill.api.models import Given, JobAccepted, JobDetails, JobPage, JobSubmission, JobSummary
+from geomill.api.problems import problem_responses
+from geomill.domain.ids import id_of_key
+from geomill.domain.job import Job
+from geomill.domain.message import JobQueueMessage
+from geomill.domain.states import JobStatus
+from geomill.engine import control
+from geomill.engine.submit import submit
+from geomill.errors import ConflictError
+from geomill.store import events as event_store
+from geomill.store import jobs as job_store
+from geomill.store.pool import Connection, transaction_time
+
+router = APIRouter(prefix="/api/v1/jobs", responses=problem_responses(503))
+
+LARGEST_ID = 2**63 - 1
+JobId = Annotated[str, Path(max_length=64, pattern=r"^[^\x00]+$")]
+EventId = Annotated[int, Field(ge=0, le=LARGEST_ID)]
+
+
+class Wanted(Given):
+    """Of the list of jobs."""
+
+    status: JobStatus | None = None
+    workflow_id: models.Text | None = None
+    correlation_id: models.Text | None = None
+    limit: Annotated[int, Field(ge=1, le=1000)] = 50
+    cursor: Annotated[str, Field(max_length=300)] | None = Field(default=None, description="`next_cursor` of a page")
+
+
+class WantedEvents(Given):
+    after: EventId = Field(default=0, description="Only events with a greater number")
+    limit: Annotated[int, Field(ge=1, le=1000)] = 200
+
+
+class WantedDetails(Given):
+    outputs: bool = Field(default=True, description="Whether nodes are shown with their outputs")
+
+
+@router.post(
+    "", status_code=202, tags=["jobs"], summary="Submit a job", responses=problem_responses(400, 404, 409, 413)
+)
+async def submit_job(gateway: TheGateway, wanted: JobSubmission, response: Response) -> JobAccepted:
+    """The inputs are checked first: what is refused leaves nothing behind. With an idempotency key that already has a
+    job, the answer is 200 and that job."""
+    async with gateway.connection() as conn:
+        first = await _first_with_key(conn, wanted)
+        if first:
+            response.status_code = 200
+            return JobAccepted.of(first.job_id, first.workflow_id, first.status.value)
+        message = JobQueueMessage(
+            **wanted.model_dump(), **({"job_id": id_of_key(wanted.idempotency_key)} if wanted.idempotency_key else {})
+        ).model_copy(update={"submitted_at": await transaction_time(conn)})
+        await submit(conn, gateway.catalogue, gateway.job_queue, message)
+    response.headers["Location"] = f"/api/v1/jobs/{message.job_id}"
+    return JobAccepted.of(message.job_id, message.workflow_id, models.QUEUED)
+
+
+async def _first_with_key(conn: Connection, wanted: JobSubmission) -> Job | None:
+    if wanted.idempotency_key is None:
+        return None
+    first = await job_store.by_idempotency_key(conn, wanted.idempotency_key)
+    if first and first.workflow_id != wanted.workflow_id:
+        raise ConflictError(
+            f"the idempotency key has a job of the workflow '{first.workflow_id}'", remedy="use another key"
+        )
+    return first
+
+
+@router.get("", tags=["jobs"], summary="List jobs, the newest first")
+async def list_jobs(gateway: TheGateway, wanted: Annotated[Wanted, Query()]) -> JobPage:
+    """Jobs that an orchestrator has claimed; one that is still queued is found by its id."""
+    before = cursors.decode(wanted.cursor) if wanted.cursor else None
+    chosen = job_store.JobFilter(wanted.status, wanted.workflow_id, wanted.correlation_id)
+    async with gateway.connection() as conn:
+        found = await job_store.page(conn, chosen, limit=wanted.limit + 1, before=before)
+    page, more = found[: wanted.limit], len(found) > wanted.limit
+    return JobPage(jobs=[JobSummary.of(job) for job in page], next_cursor=cursors.encode(page[-1]) if more else None)
+
+
+@router.get("/{job_id}", tags=["jobs"], summary="One job with its nodes", responses=problem_responses(404))
+async def get_job(gateway: TheGateway, job_id: JobId, wanted: Annotated[WantedDetails, Query()]) -> JobDetails:
+    """Status, progress, nodes and, at the end, the result."""
+    async with gateway.connection() as conn:
+        found = await lookup.get(conn, gateway.job_queue, job_id)
+        now = await transaction_time(conn)
+    if isinstance(found, JobQueueMessage):
+        return JobDetails.queued(found)
+    order = (
+        list(gateway.catalogue.get(found.job.workflow_id).nodes) if found.job.workflow_id in gateway.catalogue else []
+    )
+    return JobDetails.running(found, now, order, outputs=wanted.outputs)
+
+
+@router.get("/{job_id}/events", tags=["jobs"], summary="What happened to a job", responses=problem_responses(404))
+async def get_events(gateway: TheGateway, job_id: JobId, wanted: Annotated[WantedEvents, Query()]) -> models.EventPage:
+    async with gateway.connection() as conn:
+        found = await event_store.of_job(conn, job_id, after=wanted.after, limit=wanted.limit)
+        if not found:
+            await lookup.get(conn, gateway.job_queue, job_id)
+    return models.EventPage(events=found, next_after=found[-1].event_id if found else wanted.after)
+
+
+async def _known_job(gateway: TheGateway, job_id: JobId) -> str:
+    """Asked before the stream begins: afterwards it is too late to say 404."""
+    async with gateway.connection() as conn:
+        await lookup.get(conn, gateway.job_queue, job_id)
+    return job_id
+
+
+@router.get(
+    "/{job_id}/stream",
+    tags=["jobs"],
+    summary="A job as it happens",
+    response_class=EventSourceResponse,
+    responses=problem_responses(404),
+)
+async def stream_job(
+    gateway: TheGateway,
+    job_id: Annotated[str, Depends(_known_job)],
+    last_event_id: Annotated[EventId, Header()] = 0,
+) -> AsyncIterator[ServerSentEvent]:
+    """Server-sent events: `event` for each thing that happens, `progress` at most twice a second, `end` with the
+    outcome. A client that comes back with `Last-Event-ID` misses nothing."""
+    async for event in gateway.streams.follow(job_id, last_event_id):
+        yield event
+
+
+def _accepted(job_id: str, action: str, status: str) -> models.ActionAccepted:
+    return models.ActionAccepted(job_id=job_id, action=action, status=status, status_url=f"/api/v1/jobs/{job_id}")
+
+
+_CONTROL: dict[str, Any] = {"status_code": 202, "tags": ["control"], "responses": problem_responses(404, 409)}
+
+
+@router.post("/{job_id}/cancel", summary="Cancel a job", **_CONTROL)
+async def cancel_job(
+    gateway: TheGateway, job_id: JobId, wanted: Annotated[models.Cancellation | None, Body()] = None
+) -> models.ActionAccepted:
+    """Whether it waits, runs or is paused. What runs is told to stop."""
+    reason = (wanted or models.Cancellation()).reason
+    async with gateway.connection() as conn:
+        await control.cancel(conn, gateway.job_queue, job_id, reason)
+        return await _after(conn, gateway, job_id, "cancel")
+
+
+@router.post("/{job_id}/pause", summary="Pause a job", **_CONTROL)
+async def pause_job(gateway: TheGateway, job_id: JobId) -> models.ActionAccepted:
+    """What runs goes on, nothing new begins."""
+    async with gateway.connection() as conn:
+        await lookup.require_claimed(conn, gateway.job_queue, job_id)
+        await control.pause(conn, job_id)
+        return await _after(conn, gateway, job_id, "pause")
+
+
+@router.post("/{job_id}/resume", summary="Resume a paused job", **_CONTROL)
+async def resume_job(gateway: TheGateway, job_id: JobId) -> models.ActionAccepted:
+    async with gateway.connection() as conn:
+        await lookup.require_claimed(conn, gateway.job_queue, job_id)
+        await control.resume(conn, job_id)
+        return await _after(conn, gateway, job_id, "resume")
+
+
+@router.post("/{job_id}/retry", summary="Run again what failed", **_CONTROL)
+async def retry_job(gateway: TheGateway, job_id: JobId) -> models.ActionAccepted:
+    """Of a failed or cancelled job. What completed keeps its output."""
+    async with gateway.connection() as conn:
+        await lookup.require_claimed(conn, gateway.job_queue, job_id)
+        job = await control.retry(conn, job_id)
+    return _accepted(job_id, "retry", job.status.value)
+
+
+async def _after(conn: Connection, gateway: TheGateway, job_id: str, action: str) -> models.ActionAccepted:
+    found = await lookup.get(conn, gateway.job_queue, job_id)
+    status = models.QUEUED if isinstance(found, JobQueueMessage) else found.job.status.value
+    return _accepted(job_id, action, status)

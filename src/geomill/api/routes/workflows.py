@@ -1,0 +1,63 @@
+"""Workflows over HTTP: what can be run, and with what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+
+from geomill.api.gateway import TheGateway
+from geomill.api.problems import problem_responses
+from geomill.domain.workflow import Workflow
+from geomill.workflows.mermaid import to_mermaid
+from geomill.workflows.schema import inputs_schema, json_schema
+
+router = APIRouter(prefix="/api/v1", tags=["workflows"])
+
+
+class WorkflowSummary(BaseModel):
+    workflow_id: str
+    name: str
+    version: int
+    description: str | None
+    inputs: dict[str, Any] = Field(description="As the workflow file declares them")
+
+
+class WorkflowDetails(WorkflowSummary):
+    definition: dict[str, Any] = Field(description="The whole definition, defaults written out")
+    definition_hash: str = Field(description="What jobs are pinned to")
+    inputs_schema: dict[str, Any] = Field(description="JSON Schema of `input_params`")
+    mermaid: str = Field(description="The graph as a Mermaid flowchart")
+
+
+@router.get("/workflows", summary="The workflows that can be run")
+async def list_workflows(gateway: TheGateway) -> list[WorkflowSummary]:
+    return [WorkflowSummary(**_summary(workflow)) for workflow in gateway.catalogue.all()]
+
+
+@router.get("/workflows/{workflow_id}", summary="One workflow", responses=problem_responses(404))
+async def get_workflow(gateway: TheGateway, workflow_id: str) -> WorkflowDetails:
+    workflow = gateway.catalogue.get(workflow_id)
+    return WorkflowDetails(
+        **_summary(workflow),
+        definition=workflow.body(),
+        definition_hash=workflow.hash(),
+        inputs_schema=inputs_schema(workflow),
+        mermaid=to_mermaid(workflow),
+    )
+
+
+@router.get("/workflows-schema", summary="The JSON Schema of workflow files")
+async def get_schema() -> dict[str, Any]:
+    return json_schema()
+
+
+def _summary(workflow: Workflow) -> dict[str, Any]:
+    return {
+        "workflow_id": workflow.workflow_id,
+        "name": workflow.name,
+        "version": workflow.version,
+        "description": workflow.description,
+        "inputs": {name: given.model_dump(mode="json", exclude_none=True) for name, given in workflow.inputs.items()},
+    }

@@ -1,0 +1,173 @@
+"""Jobs as they happen, for any number of listeners.
+
+A job that is listened to is looked at twice a second, once for all its listeners. Between the looks nobody holds a
+connection. A listener reads events only when there are new ones, and from where it was: so one that comes back goes on
+where it left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import psycopg
+from fastapi.sse import ServerSentEvent
+
+from geomill.api import lookup
+from geomill.api.lookup import Found
+from geomill.api.models import QUEUED, Progress
+from geomill.domain.event import JobEvent
+from geomill.domain.message import JobQueueMessage
+from geomill.domain.states import JOB_MACHINE
+from geomill.store import events
+from geomill.store.pool import Pool, transaction_time
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS = 0.5
+EVENT_BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What one look at a job found; nothing, when the job is gone."""
+
+    number: int
+    found: Found | None
+    latest_event: int
+    now: datetime
+
+    @property
+    def ended(self) -> bool:
+        if isinstance(self.found, JobQueueMessage):
+            return False
+        return self.found is None or self.found.job.status in JOB_MACHINE.terminal
+
+    def progress(self) -> dict[str, Any]:
+        if self.found is None or isinstance(self.found, JobQueueMessage):
+            return {"status": QUEUED, **Progress(fraction=0.0).model_dump(mode="json")}
+        current = Progress.of(self.found, self.now).model_dump(mode="json")
+        running = [node.node_id for node in self.found.nodes if node.status.value == "running"]
+        return {"status": self.found.job.status.value, **current, "running_nodes": running}
+
+    def outcome(self) -> dict[str, Any]:
+        if self.found is None or isinstance(self.found, JobQueueMessage):
+            return {"status": "gone", "result": None, "error": "the job is no longer there"}
+        return self.found.job.outcome()
+
+
+class Streams:
+    def __init__(self, pool: Pool, job_queue: str) -> None:
+        self._pool, self._job_queue = pool, job_queue
+        self._watches: dict[str, _Watch] = {}
+        self._closing = False
+
+    def close(self) -> None:
+        """Every stream ends: listeners come back, to another instance."""
+        self._closing = True
+        for watch in self._watches.values():
+            watch.stop()
+
+    async def follow(self, job_id: str, after: int) -> AsyncIterator[ServerSentEvent]:
+        """Its events after the given one, how far it is, and at last its outcome."""
+        async with self._watching(job_id) as watch:
+            told: dict[str, Any] = {}
+            number = 0
+            while not self._closing:
+                look = await watch.next(number)
+                if look is None:
+                    return
+                number = look.number
+                while after < look.latest_event:
+                    for event in await self._events(job_id, after):
+                        after = event.event_id
+                        yield ServerSentEvent(event="event", id=str(after), data=event)
+                if look.progress() != told:
+                    told = look.progress()
+                    yield ServerSentEvent(event="progress", data=told)
+                if look.ended:
+                    yield ServerSentEvent(event="end", data=look.outcome())
+                    return
+
+    async def _events(self, job_id: str, after: int) -> list[JobEvent]:
+        async with self._pool.connection() as conn:
+            return await events.of_job(conn, job_id, after=after, limit=EVENT_BATCH)
+
+    @asynccontextmanager
+    async def _watching(self, job_id: str) -> AsyncIterator[_Watch]:
+        watch = self._watches.get(job_id)
+        if watch is None or watch.over:
+            watch = self._watches[job_id] = _Watch(self._pool, self._job_queue, job_id)
+        watch.listeners += 1
+        try:
+            yield watch
+        finally:
+            watch.listeners -= 1
+            if not watch.listeners:
+                watch.stop()
+                if self._watches.get(job_id) is watch:
+                    del self._watches[job_id]
+
+
+class _Watch:
+    """Looks at one job until it has ended or nobody listens."""
+
+    def __init__(self, pool: Pool, job_queue: str, job_id: str) -> None:
+        self._pool, self._job_queue, self._job_id = pool, job_queue, job_id
+        self._look: Look | None = None
+        self._news = asyncio.Event()
+        self._task = asyncio.create_task(self._run(), name=f"watch {job_id}")
+        self._task.add_done_callback(self._over)
+        self.listeners = 0
+
+    @property
+    def over(self) -> bool:
+        return self._task.done() or self._task.cancelling() > 0
+
+    def stop(self) -> None:
+        self._task.cancel()
+
+    async def next(self, number: int) -> Look | None:
+        """The latest look, as soon as it is later than the one with this number; None when nobody looks any more."""
+        while self._look is None or self._look.number <= number:
+            if self._task.done():
+                return None
+            await self._news.wait()
+        return self._look
+
+    async def _run(self) -> None:
+        while self._look is None or not self._look.ended:
+            if self._look:
+                await asyncio.sleep(LOOK_SECONDS)
+            await self._try_to_look()
+
+    async def _try_to_look(self) -> None:
+        try:
+            self._look = await self._look_once()
+        except psycopg.OperationalError as error:
+            log.warning("could not look at a job: %s", error, extra={"action": "stream", "job_id": self._job_id})
+            await asyncio.sleep(LOOK_SECONDS)
+        else:
+            self._tell()
+
+    async def _look_once(self) -> Look:
+        """The job before its events, so that the event of its end is among them."""
+        number = self._look.number + 1 if self._look else 1
+        async with self._pool.connection() as conn:
+            found = await lookup.find(conn, self._job_queue, self._job_id)
+            latest = await events.latest(conn, self._job_id)
+            return Look(number, found, latest, await transaction_time(conn))
+
+    def _tell(self) -> None:
+        self._news.set()
+        self._news = asyncio.Event()
+
+    def _over(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()):
+            log.error("a stream broke off", exc_info=error, extra={"action": "stream", "job_id": self._job_id})
+        self._tell()

@@ -1,0 +1,87 @@
+"""`geomill jobs watch | cancel | pause | resume | retry`: follow and steer jobs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from typing import Annotated
+
+import typer
+
+from geomill.cli import context
+from geomill.cli.jobs import Json, print_outcome
+from geomill.cli.local import missing_roles
+from geomill.cli.watching import watch
+from geomill.domain.job import Job
+from geomill.domain.message import JobQueueMessage
+from geomill.domain.workflow import Workflow
+from geomill.engine import control
+from geomill.store import definitions
+from geomill.store import jobs as job_store
+from geomill.store.pool import Connection, Pool, open_pool
+
+JobArgument = Annotated[str, typer.Argument(metavar="JOB")]
+
+
+def watch_job(job_id: JobArgument, as_json: Json = False) -> None:
+    """Follow a job until it has ended, then print its result."""
+
+    async def work(url: str) -> Job:
+        async with open_pool(url, size=2) as pool:
+            workflow, message = await _subject(pool, job_id)
+            if absent := await missing_roles(pool):
+                typer.echo(f"no {' and no '.join(sorted(absent))} is running", err=True)
+            return await watch(pool, workflow, message, quiet=as_json)
+
+    with context.ready_database() as url:
+        job = asyncio.run(work(url))
+    print_outcome(job, as_json=as_json)
+
+
+async def _subject(pool: Pool, job_id: str) -> tuple[Workflow, JobQueueMessage]:
+    """The definition that the job is pinned to; while it waits, the one that it will be."""
+    job_queue = context.settings().queue.job_queue_name
+    async with pool.connection() as conn:
+        message = await job_store.waiting(conn, job_queue, job_id)
+        if message is None:
+            job = await job_store.get(conn, job_id)
+            message = JobQueueMessage(job_id=job_id, workflow_id=job.workflow_id)
+            if job.definition_hash:
+                return await definitions.get(conn, job.definition_hash), message
+    return context.catalogue(context.handlers()).get(message.workflow_id), message
+
+
+def cancel(
+    job_id: JobArgument,
+    reason: Annotated[str, typer.Option(help="Why; kept with the job.")] = "cancelled",
+    as_json: Json = False,
+) -> None:
+    """End a job that waits, runs or is paused."""
+    job_queue = context.settings().queue.job_queue_name
+    _tell(job_id, "cancel", lambda conn: control.cancel(conn, job_queue, job_id, reason[:500]), as_json=as_json)
+
+
+def pause(job_id: JobArgument, as_json: Json = False) -> None:
+    """Let nothing new of a job begin; what runs goes on."""
+    _tell(job_id, "pause", lambda conn: control.pause(conn, job_id), as_json=as_json)
+
+
+def resume(job_id: JobArgument, as_json: Json = False) -> None:
+    """Let a paused job go on."""
+    _tell(job_id, "resume", lambda conn: control.resume(conn, job_id), as_json=as_json)
+
+
+def retry(job_id: JobArgument, as_json: Json = False) -> None:
+    """Run again what failed or never ran in a failed or cancelled job."""
+    _tell(job_id, "retry", lambda conn: control.retry(conn, job_id), as_json=as_json)
+
+
+def _tell(job_id: str, action: str, act: Callable[[Connection], Awaitable[object]], *, as_json: bool) -> None:
+    async def work(url: str) -> None:
+        async with open_pool(url, size=1) as pool, pool.connection() as conn:
+            await act(conn)
+
+    with context.ready_database() as url:
+        asyncio.run(work(url))
+    typer.echo(json.dumps({"job_id": job_id, "action": action}) if as_json else f"told: {action} {job_id}")

@@ -1,0 +1,60 @@
+"""`geomill doctor`: looks at everything that geomill needs and says how to mend what is wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import asdict
+
+import typer
+
+from geomill.cli import context
+from geomill.cli.examination import Finding, Level, examine_database, examine_machine, examine_workflows
+from geomill.cli.jobs import Json
+from geomill.embedded import Cluster, State
+from geomill.errors import GeomillError
+from geomill.settings import Settings
+
+_COLOURS = {Level.OK: typer.colors.GREEN, Level.WARN: typer.colors.YELLOW, Level.FAIL: typer.colors.RED}
+
+
+def doctor(as_json: Json = False) -> None:
+    """Check this machine, the database and the platform. Exit code 1 if something is broken."""
+    findings = _examine()
+    if as_json:
+        typer.echo(json.dumps([asdict(finding) for finding in findings], indent=2))
+    else:
+        for finding in findings:
+            _print(finding)
+    if any(finding.level is Level.FAIL for finding in findings):
+        raise typer.Exit(1)
+
+
+def _examine() -> list[Finding]:
+    try:
+        settings = context.settings()
+    except GeomillError as error:
+        return [Finding.of("settings", error)]
+    found = [Finding(Level.OK, "settings", "all known")]
+    found += examine_machine(settings)
+    found += examine_workflows(settings)
+    found += _database(settings)
+    return found
+
+
+def _database(settings: Settings) -> list[Finding]:
+    """A private server is not made for this; one that sleeps is woken, and put to sleep again."""
+    try:
+        if settings.database.database_url is None and Cluster(settings.database.data).status().state is State.ABSENT:
+            return [Finding(Level.OK, "database", "none yet: the first command that needs it makes a private one")]
+        with context.database_url() as url:
+            return asyncio.run(examine_database(url))
+    except GeomillError as error:
+        return [Finding.of("database", error)]
+
+
+def _print(finding: Finding) -> None:
+    typer.secho(f"{finding.level.value:<5}", fg=_COLOURS[finding.level], nl=False)
+    typer.echo(f"{finding.subject}: {finding.message}")
+    if finding.remedy:
+        typer.echo(f"     → {finding.remedy}")

@@ -1,0 +1,170 @@
+"""What `geomill doctor` looks at, one finding for each."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Self
+
+from geomill import embedded
+from geomill.errors import GeomillError, InputError
+from geomill.sdk.registry import load_handlers
+from geomill.settings import Settings
+from geomill.store import metrics
+from geomill.store.connection import connect
+from geomill.store.migrate import Status, status
+from geomill.store.pool import Connection, open_pool
+from geomill.workflows.catalogue import WorkflowCatalogue
+
+OLDEST_PYTHON = (3, 11)
+LITTLE_SPACE, TOO_LITTLE_SPACE = 5_000_000_000, 500_000_000
+SKEW_SECONDS, TOO_MUCH_SKEW_SECONDS = 2.0, 30.0
+QUIET_SECONDS = 900.0
+
+
+class Level(StrEnum):
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    level: Level
+    subject: str
+    message: str
+    remedy: str = ""
+
+    @classmethod
+    def of(cls, subject: str, error: GeomillError) -> Self:
+        problems = [str(problem) for problem in error.problems] if isinstance(error, InputError) else []
+        return cls(Level.FAIL, subject, "; ".join([error.message, *problems]), error.remedy)
+
+
+def examine_machine(settings: Settings) -> Iterator[Finding]:
+    version = platform.python_version()
+    if sys.version_info >= OLDEST_PYTHON:
+        yield Finding(Level.OK, "Python", version)
+    else:
+        yield Finding(Level.FAIL, "Python", f"{version} is too old", "install Python 3.11 or newer")
+    if settings.database.database_url is None:
+        yield _programs()
+    yield _folder(settings.database.data)
+
+
+def _programs() -> Finding:
+    try:
+        found = embedded.find()
+    except GeomillError as error:
+        return Finding.of("PostgreSQL programs", error)
+    return Finding(Level.OK, "PostgreSQL programs", f"version {found.major} with PostGIS in {found.folder}")
+
+
+def _folder(data: Path) -> Finding:
+    there = next(folder for folder in (data.absolute(), *data.absolute().parents) if folder.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        remedy = "give yourself write permission, or choose another with --data"
+        return Finding(Level.FAIL, "data folder", f"{data} cannot be written", remedy)
+    free = shutil.disk_usage(there).free
+    level = Level.OK if free > LITTLE_SPACE else Level.WARN if free > TOO_LITTLE_SPACE else Level.FAIL
+    remedy = "" if level is Level.OK else "free some space, or choose another folder with --data"
+    return Finding(level, "data folder", f"{data}, {free / 1e9:.1f} GB free", remedy)
+
+
+def examine_workflows(settings: Settings) -> Iterator[Finding]:
+    try:
+        registry = load_handlers(settings.workflow.handlers)
+    except GeomillError as error:
+        yield Finding.of("handlers", error)
+        return
+    yield Finding(Level.OK, "handlers", f"{len(registry)} load")
+    try:
+        found = WorkflowCatalogue.load(
+            settings.workflow.workflows, handlers=registry.info, queues=settings.queue.task_queues
+        )
+    except GeomillError as error:
+        yield Finding.of("workflows", error)
+    else:
+        yield Finding(Level.OK, "workflows", f"{len(found)} are valid")
+
+
+async def examine_database(url: str) -> list[Finding]:
+    async with await connect(url) as first:  # where there is no server, this says so at once
+        found = await status(first)
+    async with open_pool(url, size=1) as pool, pool.connection() as conn:
+        findings = [_server(found), await _clock(conn), _schema(found)]
+        if not found.plan.steps:
+            findings += await _platform(conn)
+        return findings
+
+
+def _server(found: Status) -> Finding:
+    fitness = found.fitness
+    return Finding(
+        Level.OK, "database", f"PostgreSQL {fitness.server_version}, PostGIS {fitness.postgis_installed or 'to come'}"
+    )
+
+
+def _schema(found: Status) -> Finding:
+    if steps := found.plan.steps:
+        more = f" and {len(steps) - 1} more" if len(steps) > 1 else ""
+        return Finding(Level.FAIL, "schema", f"it lacks: {steps[0].summary}{more}", "run 'geomill db migrate'")
+    return Finding(Level.OK, "schema", "up to date")
+
+
+async def _clock(conn: Connection) -> Finding:
+    before = datetime.now(UTC)
+    theirs = await metrics.clock(conn)
+    after = datetime.now(UTC)
+    skew = (theirs - before - (after - before) / 2).total_seconds()
+    level = Level.OK if abs(skew) < SKEW_SECONDS else Level.WARN if abs(skew) < TOO_MUCH_SKEW_SECONDS else Level.FAIL
+    remedy = "" if level is Level.OK else "let both machines keep time (NTP)"
+    return Finding(level, "clock", f"{abs(skew):.1f} s apart from the database's", remedy)
+
+
+async def _platform(conn: Connection) -> list[Finding]:
+    processes = await metrics.instances(conn)
+    return [
+        *(_role(processes, role) for role in ("orchestrator", "worker")),
+        *_duties(processes),
+        await _dead_letters(conn),
+        await _stuck(conn),
+    ]
+
+
+def _role(processes: list[metrics.InstanceHealth], role: str) -> Finding:
+    alive = sum(one.alive for one in processes if one.role == role)
+    if alive:
+        return Finding(Level.OK, f"{role}s", f"{alive} alive")
+    return Finding(Level.WARN, f"{role}s", "none is alive: jobs wait", f"run 'geomill up' or 'geomill {role}'")
+
+
+def _duties(processes: list[metrics.InstanceHealth]) -> Iterator[Finding]:
+    for one in processes:
+        for duty, state in one.duties.items():
+            if state.get("failing") and one.alive:
+                message = f"'{duty}' of {one.instance_id} on {one.hostname} fails: {state.get('error')}"
+                yield Finding(Level.WARN, "duties", message, "see the log of that process")
+
+
+async def _dead_letters(conn: Connection) -> Finding:
+    found = await metrics.dead_letters(conn)
+    if not found:
+        return Finding(Level.OK, "dead letters", "none")
+    told = ", ".join(f"{one.letters} on {one.queue_name} ({one.reason})" for one in found)
+    return Finding(Level.WARN, "dead letters", told, "look at dagapp.dag_dead_letters: each has its reason")
+
+
+async def _stuck(conn: Connection) -> Finding:
+    found = await metrics.stuck_jobs(conn, QUIET_SECONDS, limit=5)
+    if not found:
+        return Finding(Level.OK, "stuck jobs", "none")
+    told = ", ".join(f"{one.job_id} ({one.workflow_id}, quiet for {one.quiet_seconds / 60:.0f} min)" for one in found)
+    return Finding(Level.WARN, "stuck jobs", told, "see 'geomill jobs show JOB --events', then cancel or retry it")

@@ -1,0 +1,189 @@
+"""`geomill up`: everything on one machine: PostgreSQL, orchestrators, workers, gateway, and who looks after them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from geomill.cli import context
+from geomill.cli.gateway import AllowRemote, Host, Port, listen, require_private
+from geomill.cli.supervisor import Program, Supervisor
+from geomill.embedded import Cluster
+from geomill.errors import EmbeddedError
+from geomill.settings import Settings
+from geomill.telemetry.logging import resolve
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS = 1.0
+READY_SECONDS = 0.2
+EXTRA_GRACE_SECONDS = 10.0
+_COLOURS = ("\x1b[36m", "\x1b[32m", "\x1b[35m", "\x1b[33m", "\x1b[34m")
+_RESET = "\x1b[0m"
+
+
+def up(
+    data: Annotated[Path | None, typer.Option("--data", metavar="DIR", help="Folder of all local data.")] = None,
+    workflow_folders: Annotated[
+        list[Path] | None, typer.Option("--workflows", metavar="DIR", help="Folder of workflow files; may be repeated.")
+    ] = None,
+    host: Host = None,
+    port: Port = None,
+    allow_remote: AllowRemote = False,
+    orchestrators: Annotated[int, typer.Option(min=1, max=100, help="Orchestrators to run.")] = 1,
+    workers: Annotated[int, typer.Option(min=1, max=100, help="Workers to run.")] = 1,
+    concurrency: Annotated[int, typer.Option(min=1, max=10_000, help="Tasks at once, of each worker.")] = 16,
+) -> None:
+    """Run everything on this machine: database, orchestrators, workers and gateway, until Ctrl-C or SIGTERM."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # also while it starts, it leaves in order
+    context.data_option.set(data or context.data_option.get())
+    context.workflows_option.set(tuple(workflow_folders or context.workflows_option.get()))
+    settings = context.settings()
+    address = host or settings.gateway.gateway_host
+    number = settings.gateway.gateway_port if port is None else port
+    require_private(address, allow_remote=allow_remote)
+    context.role_logging()
+    context.catalogue(context.handlers())  # what is wrong with them is told before anything is started
+    with listen(address, number) as listener:
+        number = listener.getsockname()[1]
+    remote = ("--allow-remote",) if allow_remote else ()
+    programs = [
+        *_numbered("orchestrator", orchestrators),
+        *_numbered("worker", workers, "--concurrency", str(concurrency)),
+        Program("gateway", ("gateway", "--host", address, "--port", str(number), *remote)),
+    ]
+    with _database(settings) as (cluster, url):
+        asyncio.run(context.make_ready(url(), private=True))
+        killed = asyncio.run(_supervise(settings, programs, cluster, url, _reachable(address, number)))
+    if killed:
+        raise typer.Exit(1)
+
+
+def _numbered(role: str, count: int, *options: str) -> Iterator[Program]:
+    for number in range(1, count + 1):
+        yield Program(role if count == 1 else f"{role}-{number}", (role, *options))
+
+
+def _reachable(host: str, port: int) -> str:
+    name = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
+    return f"http://{name}:{port}"
+
+
+@contextmanager
+def _database(settings: Settings) -> Iterator[tuple[Cluster | None, Callable[[], str]]]:
+    """A private server is stopped at the end if it was started here, or if nobody else uses it."""
+    given = settings.database.database_url
+    if given:
+        yield None, lambda: given
+        return
+    cluster = Cluster(settings.database.data)
+    started = cluster.start()
+    try:
+        yield cluster, cluster.url
+    finally:
+        if started or asyncio.run(context.alone(cluster.url())):
+            cluster.stop()
+
+
+async def _supervise(
+    settings: Settings, programs: list[Program], cluster: Cluster | None, url: Callable[[], str], address: str
+) -> int:
+    """How many processes had to be killed at the end."""
+    stop = asyncio.Event()
+    text = resolve(settings.log.log_format, sys.stderr) == "text"
+    supervisor = Supervisor(
+        programs,
+        lambda: _environ(settings, url(), text=text),
+        _prefixed(programs) if text else _verbatim,
+        settings.worker.drain_seconds + EXTRA_GRACE_SECONDS,
+    )
+
+    def asked_to_stop() -> None:
+        if stop.is_set():
+            supervisor.hurry()
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, asked_to_stop)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(_announce(address, stop))
+        if cluster:
+            group.create_task(_keep_server(cluster, supervisor, stop))
+        await supervisor.run(stop)
+    log.info("stopped", extra={"action": "stop"})
+    return supervisor.killed
+
+
+def _environ(settings: Settings, url: str, *, text: bool) -> Mapping[str, str]:
+    """For the processes: what this one was told, and where the database is."""
+    workflows = ",".join(str(folder) for folder in settings.workflow.workflows)
+    return {
+        **os.environ,
+        "GEOMILL_DATABASE_URL": url,
+        "GEOMILL_DATA": str(settings.database.data),
+        "GEOMILL_WORKFLOWS": workflows,
+        "GEOMILL_LOG_FORMAT": "text" if text else "json",
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def _verbatim(_name: str, line: str) -> None:
+    sys.stderr.write(line + "\n")
+    sys.stderr.flush()
+
+
+def _prefixed(programs: list[Program]) -> Callable[[str, str], None]:
+    """Each line with its process's name before it, in the process's colour on a terminal."""
+    width = max(len(program.name) for program in programs)
+    colours = {program.name: _COLOURS[place % len(_COLOURS)] for place, program in enumerate(programs)}
+    begin, end = (colours, _RESET) if sys.stderr.isatty() else (dict.fromkeys(colours, ""), "")
+
+    def say(name: str, line: str) -> None:
+        _verbatim(name, f"{begin[name]}{name:<{width}} │{end} {line}")
+
+    return say
+
+
+async def _announce(address: str, stop: asyncio.Event) -> None:
+    import httpx
+
+    async with httpx.AsyncClient(trust_env=False, timeout=2.0) as client:
+        while not stop.is_set():
+            try:
+                answer = await client.get(f"{address}/health/ready")
+            except httpx.HTTPError:
+                answer = None
+            if answer is not None and answer.status_code == 200:
+                typer.echo(f"geomill is ready: {address} (API: {address}/docs)")
+                return
+            await asyncio.sleep(READY_SECONDS)
+
+
+async def _keep_server(cluster: Cluster, supervisor: Supervisor, stop: asyncio.Event) -> None:
+    """Starts the private server again should it die. If it had to take another port, all must hear of it."""
+    known = cluster.url()
+    while not stop.is_set():
+        await asyncio.sleep(LOOK_SECONDS)
+        if stop.is_set() or not await _revived(cluster):
+            continue
+        log.warning("the private database had died and was started again", extra={"action": "restart"})
+        if cluster.url() != known:
+            known = cluster.url()
+            supervisor.restart()
+
+
+async def _revived(cluster: Cluster) -> bool:
+    try:
+        return await asyncio.to_thread(cluster.start)
+    except EmbeddedError as error:
+        log.error("the private database does not start: %s", error, extra={"action": "restart"})  # noqa: TRY400
+        return False

@@ -1,0 +1,32 @@
+"""What handlers said while they ran."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from geomill.domain.entity import BigInt, Entity, ForeignKey, Identity, Index, Key, Name, Now
+from geomill.domain.ids import SINGLE
+
+LONGEST_LINE = 500
+MOST_LINES = 200
+"""Of one attempt. A handler that says more than that talks to nobody."""
+
+
+class TaskLog(Entity):
+    """Append-only: one row per line. Not fenced: what an attempt said stays true after it lost its lease."""
+
+    __sql_table__: ClassVar = "dag_task_logs"
+    __sql_primary_key__: ClassVar = ("log_id",)
+    __sql_foreign_keys__: ClassVar = (ForeignKey(("job_id",), "dagapp.dag_jobs", ("job_id",)),)
+    __sql_indexes__: ClassVar = (Index("idx_dag_task_logs_job", ("job_id", "log_id")),)
+
+    log_id: Identity
+    job_id: Key
+    node_id: Key
+    item_index: int = SINGLE
+    attempt: BigInt
+    level: Name
+    message: Annotated[str, Field(max_length=LONGEST_LINE)]
+    created_at: Now

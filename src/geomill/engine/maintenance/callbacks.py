@@ -1,0 +1,172 @@
+"""Tells whoever gave a `callback_url` that the job has ended, at least once, for up to a day.
+
+    a job ends → find: a row in dag_callbacks → claim: the attempt is ours for a while → call → settle, with an event
+
+`find` looks for ended jobs by an index that holds only those not found yet, rather than a trigger on the verdict: the
+verdict is on the hot path, and whatever writes one, in whatever release, cannot forget the call. The job row itself
+is the promise: it is terminal and not marked, so that a crash between verdict and call loses nothing. A claim moves
+`due_at` behind the end of the attempt, so nobody else makes the same call at the same time, and no transaction is open
+while the network is waited for. An attempt that comes back after another one has begun changes nothing.
+
+What it does badly: a job that is retried within the second after it failed tells only of its later end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+
+import psycopg
+
+from geomill.domain.callback import Allowance, Callback, CallbackStatus, retry_at, sign
+from geomill.domain.event import EventStatus, EventType
+from geomill.domain.jsonvalue import to_json
+from geomill.engine.maintenance.delivery import TIMEOUT_SECONDS, Forbidden, NotDelivered, post
+from geomill.settings import CallbackSettings
+from geomill.store import callbacks, events
+from geomill.store.callbacks import Attempt
+from geomill.store.duties import Duties
+from geomill.store.events import EventWrite
+from geomill.store.pool import Pool, transaction_time
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class CallbackOptions:
+    secret: str | None = field(default=None, repr=False)
+    allowed: Allowance = field(default_factory=Allowance)
+    public_url: str = ""
+    concurrency: int = 8
+    timeout_seconds: float = TIMEOUT_SECONDS
+
+    @classmethod
+    def of(cls, settings: CallbackSettings) -> CallbackOptions:
+        secret = settings.callback_secret.get_secret_value() if settings.callback_secret else None
+        return cls(secret, Allowance.of(settings.callback_allow), settings.public_url or "")
+
+    @property
+    def lease_seconds(self) -> float:
+        return self.timeout_seconds * 3
+
+
+@dataclass
+class CallbackCaller:
+    """Makes the calls beside everything else: at most `concurrency` at once, and nobody waits for them."""
+
+    pool: Pool
+    options: CallbackOptions = field(default_factory=CallbackOptions)
+    duties: Duties | None = None
+    """Where trouble is noted, so that /health shows it."""
+
+    def __post_init__(self) -> None:
+        self._wanted = asyncio.Event()
+        self._calls: set[asyncio.Task[None]] = set()
+
+    def wake(self) -> None:
+        """Something is due: the orchestrator's glance saw it."""
+        self._wanted.set()
+
+    async def run(self) -> None:
+        """As a duty of the orchestrator. Costs no query while nothing is due."""
+        try:
+            while True:
+                await self._wanted.wait()
+                self._wanted.clear()
+                await self._try_once()
+        finally:
+            await self.stop()
+
+    async def _try_once(self) -> None:
+        try:
+            await self.run_once()
+        except psycopg.Error as error:
+            log.warning("callbacks cannot be looked for, again with the next look: %s", error)
+            if self.duties:
+                self.duties.failed("callbacks", error)
+        else:
+            if self.duties:
+                self.duties.passed("callbacks")
+
+    async def run_once(self) -> int:
+        """Begin what is due, as far as there is room. Returns how many calls were begun."""
+        room = self.options.concurrency - len(self._calls)
+        if room < 1:
+            return 0
+        async with self.pool.connection() as conn:
+            await callbacks.find(conn, limit=500)
+            attempts = await callbacks.claim(conn, room, self.options.lease_seconds)
+        for attempt in attempts:
+            call = asyncio.create_task(self._call(attempt), name=f"callback {attempt.callback.delivery_id}")
+            self._calls.add(call)
+            call.add_done_callback(self._done)
+        return len(attempts)
+
+    async def idle(self) -> None:
+        """Until no call is under way."""
+        while self._calls:
+            await asyncio.gather(*self._calls)
+
+    async def stop(self) -> None:
+        """Calls under way are broken off; they are due again when their lease is over."""
+        calls = list(self._calls)
+        for call in calls:
+            call.cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
+
+    def _done(self, call: asyncio.Task[None]) -> None:
+        self._calls.discard(call)
+        self.wake()  # there is room: more may be waiting
+        if not call.cancelled() and (error := call.exception()):
+            log.warning("the outcome of a callback could not be written, it is made again: %s", error)
+
+    async def _call(self, attempt: Attempt) -> None:
+        callback = attempt.callback
+        body = to_json(self._payload(callback)).encode()
+        headers = self._headers(callback, int(attempt.claimed_at.timestamp()), body)
+        allowed, seconds = self.options.allowed, self.options.timeout_seconds
+        try:
+            status = await post(callback.url, body, headers, allowed, seconds)
+        except Forbidden as error:
+            await self._failed(callback, str(error), again=False)
+        except NotDelivered as error:
+            await self._failed(callback, str(error), again=True)
+        else:
+            await self._delivered(callback, status)
+
+    def _payload(self, callback: Callback) -> dict[str, object]:
+        base = self.options.public_url.rstrip("/")
+        return {**callback.payload, "result_url": f"{base}/api/v1/jobs/{callback.job_id}"}
+
+    def _headers(self, callback: Callback, timestamp: int, body: bytes) -> dict[str, str]:
+        headers = {
+            "Content-Type": "application/json",
+            "User-Agent": "geomill",
+            "X-Geomill-Delivery": callback.delivery_id,
+            "X-Geomill-Timestamp": str(timestamp),
+        }
+        if self.options.secret:
+            headers["X-Geomill-Signature"] = sign(self.options.secret, timestamp, body)
+        return headers
+
+    async def _delivered(self, callback: Callback, status: int) -> None:
+        async with self.pool.connection() as conn, conn.transaction():
+            if await callbacks.settle(conn, callback, CallbackStatus.DELIVERED, error=None):
+                event = _event(callback, EventType.CALLBACK_DELIVERED, EventStatus.SUCCESS, answer=status)
+                await events.insert(conn, [event])
+
+    async def _failed(self, callback: Callback, error: str, *, again: bool) -> None:
+        log.warning("the callback of job %s failed: %s", callback.job_id, error)
+        async with self.pool.connection() as conn, conn.transaction():
+            due_at = retry_at(callback, await transaction_time(conn)) if again else None
+            status = CallbackStatus.PENDING if due_at else CallbackStatus.GIVEN_UP
+            if await callbacks.settle(conn, callback, status, error=error, due_at=due_at):
+                severity = EventStatus.WARNING if due_at else EventStatus.FAILURE
+                event = _event(callback, EventType.CALLBACK_FAILED, severity, error=error, given_up=due_at is None)
+                await events.insert(conn, [event])
+
+
+def _event(callback: Callback, kind: EventType, status: EventStatus, **data: object) -> EventWrite:
+    told = {"delivery_id": callback.delivery_id, "attempt": callback.attempts, **data}
+    return EventWrite(callback.job_id, kind, status, data=told)

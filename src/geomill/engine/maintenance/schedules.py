@@ -1,0 +1,199 @@
+"""Starts jobs when they are due, once for each due time, with any number of orchestrators looking.
+
+A due schedule is locked, its jobs are put on the queue, and its next due time is moved on: one transaction. Whoever
+comes second finds the row locked or the time moved; whoever dies in between has done nothing. The job's id follows from
+schedule and due time, so that even a due time set back by hand starts no second job.
+
+A firing that finds no room (`max_concurrent`), or whose workflow this orchestrator does not know, is a firing missed:
+with the catch-up policy `skip` it is over, else it stays due, is held back for a moment so that it stops no others, and
+may be made by another orchestrator. What it does badly: a schedule that was held fires late by up to `HOLD_SECONDS`.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from pydantic import ValidationError
+
+from geomill.domain.ids import new_id
+from geomill.domain.inputs import validate_inputs
+from geomill.domain.jsonvalue import to_json
+from geomill.domain.message import JobQueueMessage
+from geomill.domain.schedule import CatchUp, Schedule, check_timing, firing_id, firings
+from geomill.errors import ConflictError, GeomillError, InputError
+from geomill.queues import postgres as queue
+from geomill.queues.postgres import Outgoing
+from geomill.store import schedules
+from geomill.store.pool import Connection, transaction_time
+from geomill.store.schedules import ScheduleWrite
+from geomill.store.signals import notify, queue_channel
+from geomill.workflows.catalogue import WorkflowCatalogue
+
+log = logging.getLogger(__name__)
+
+BUSY_SECONDS = 2.0
+HOLD_SECONDS = 30.0
+
+
+@dataclass
+class Fired:
+    """What a look did."""
+
+    jobs: list[str] = field(default_factory=list)
+    blocked: list[str] = field(default_factory=list)
+    refused: dict[str, str] = field(default_factory=dict)
+    """Schedule to reason."""
+
+
+@dataclass(frozen=True)
+class Scheduler:
+    catalogue: WorkflowCatalogue
+    job_queue: str
+    batch: int = 50
+    catch_up_limit: int = 10
+    """At most so many jobs for one schedule in one look; the rest comes with the next."""
+
+    async def run_once(self, conn: Connection) -> Fired:
+        fired = Fired()
+        messages: list[JobQueueMessage] = []
+        async with conn.transaction():
+            due = await schedules.due(conn, self.batch)
+            if not due:
+                return fired
+            now = await transaction_time(conn)
+            wanted = [job_id for schedule in due for job_id in schedule.open_jobs]
+            alive = await schedules.still_open(conn, self.job_queue, wanted)
+            writes = [self._look(schedule, now, alive, messages, fired) for schedule in due]
+            await queue.send(conn, [outgoing(self.job_queue, message) for message in messages])
+            await schedules.advance(conn, writes)
+        fired.jobs = [message.job_id for message in messages]
+        if messages:
+            await notify(conn, [queue_channel(self.job_queue)])
+        return fired
+
+    def _look(
+        self, schedule: Schedule, now: datetime, alive: set[str], messages: list[JobQueueMessage], fired: Fired
+    ) -> ScheduleWrite:
+        still = [job_id for job_id in schedule.open_jobs if job_id in alive]
+        try:
+            validate_inputs(self.catalogue.get(schedule.workflow_id), schedule.input_params)
+            found = firings(schedule, now, schedule.max_concurrent - len(still), self.catch_up_limit)
+        except GeomillError as error:
+            log.warning("the schedule %s cannot fire: %s", schedule.schedule_id, error)
+            return self._refused(schedule, now, still, str(error), fired)
+        except Exception as error:  # a mistake of ours with one schedule must not stop all the others
+            log.exception("the schedule %s cannot be looked at", schedule.schedule_id)
+            return self._refused(schedule, now, still, f"internal error: {type(error).__name__}: {error}", fired)
+        new = [message_of(schedule, firing_id(schedule.schedule_id, due)) for due in found.due]
+        messages += new
+        if found.blocked:
+            fired.blocked.append(schedule.schedule_id)
+        return ScheduleWrite(
+            schedule.schedule_id,
+            found.next_due_at,
+            fired_at=now if new else None,
+            hold_seconds=BUSY_SECONDS if found.blocked else None,
+            open_jobs=[*still, *(message.job_id for message in new)],
+        )
+
+    def _refused(self, schedule: Schedule, now: datetime, still: list[str], error: str, fired: Fired) -> ScheduleWrite:
+        fired.refused[schedule.schedule_id] = error
+        next_due_at = schedule.next_due_at
+        if schedule.catch_up is CatchUp.SKIP:
+            next_due_at = _next_or_none(schedule, now)
+        return ScheduleWrite(schedule.schedule_id, next_due_at, error=error, hold_seconds=HOLD_SECONDS, open_jobs=still)
+
+    async def fire(self, conn: Connection, schedule_id: str) -> str:
+        """Start a job now, beside the due times. Raises `ConflictError` when too many are under way."""
+        async with conn.transaction():
+            schedule = await schedules.lock(conn, schedule_id)
+            validate_inputs(self.catalogue.get(schedule.workflow_id), schedule.input_params)
+            alive = await schedules.still_open(conn, self.job_queue, schedule.open_jobs)
+            if len(alive) >= schedule.max_concurrent:
+                raise ConflictError(
+                    f"{len(alive)} of at most {schedule.max_concurrent} jobs of '{schedule_id}' are under way",
+                    remedy="wait until they have ended, or cancel one",
+                )
+            message = message_of(schedule, new_id())
+            await queue.send(conn, [outgoing(self.job_queue, message)])
+            still = [job_id for job_id in schedule.open_jobs if job_id in alive]
+            now = await transaction_time(conn)
+            open_jobs = [*still, message.job_id]
+            await schedules.advance(conn, [ScheduleWrite(schedule_id, schedule.next_due_at, now, open_jobs=open_jobs)])
+        await notify(conn, [queue_channel(self.job_queue)])
+        return message.job_id
+
+
+def message_of(schedule: Schedule, job_id: str) -> JobQueueMessage:
+    """The submission of one firing; `geomill jobs` finds it by the schedule's id as its correlation id."""
+    return JobQueueMessage(
+        job_id=job_id,
+        workflow_id=schedule.workflow_id,
+        input_params=schedule.input_params,
+        correlation_id=schedule.schedule_id,
+        submitted_by="schedule",
+        idempotency_key=f"schedule:{job_id}",
+    )
+
+
+def outgoing(job_queue: str, message: JobQueueMessage) -> Outgoing:
+    return Outgoing(job_queue, message.job_id, to_json(message.model_dump(mode="json")), message.priority)
+
+
+def _next_or_none(schedule: Schedule, now: datetime) -> datetime | None:
+    """None if its timing is what is wrong: it then waits for somebody to look at it."""
+    try:
+        return schedule.timing.after(now)
+    except GeomillError:
+        return None
+
+
+async def set_paused(conn: Connection, schedule_id: str, *, paused: bool) -> Schedule:
+    """What was due while it was paused is not made up for."""
+    async with conn.transaction():
+        schedule = await schedules.lock(conn, schedule_id)
+        next_due_at = schedule.next_due_at
+        if not paused and schedule.paused:
+            next_due_at = schedule.timing.after(await transaction_time(conn))
+        return await schedules.set_paused(conn, schedule_id, next_due_at, paused=paused)
+
+
+async def create(
+    conn: Connection,
+    *,
+    schedule_id: str,
+    workflow_id: str,
+    input_params: dict[str, Any],
+    cron: str | None = None,
+    interval_seconds: int | None = None,
+    timezone: str = "UTC",
+    catch_up: CatchUp = CatchUp.LAST,
+    max_concurrent: int = 1,
+    paused: bool = False,
+) -> Schedule:
+    """First due after now, by the database's clock. The caller has checked the inputs against the workflow."""
+    async with conn.transaction():
+        now = await transaction_time(conn)
+        next_due_at = check_timing(cron, interval_seconds, timezone, now)
+        try:
+            schedule = Schedule(
+                schedule_id=schedule_id,
+                workflow_id=workflow_id,
+                input_params=input_params,
+                cron=cron,
+                interval_seconds=interval_seconds,
+                timezone=timezone,
+                catch_up=catch_up,
+                max_concurrent=max_concurrent,
+                paused=paused,
+                next_due_at=next_due_at,
+                created_at=now,
+                updated_at=now,
+            )
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise InputError(f"the schedule's {first['loc'][0]} is wrong: {first['msg']}") from error
+        return await schedules.create(conn, schedule)

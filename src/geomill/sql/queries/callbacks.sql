@@ -1,0 +1,54 @@
+-- Calls to make because a job has ended.
+
+-- name: find
+-- Jobs that ended and whose end is not in the table yet. The index on dag_jobs holds no others, so that this costs
+-- nothing when there are none, and the verdict's own transaction nothing at all.
+WITH ended AS MATERIALIZED (
+    SELECT job_id
+    FROM dagapp.dag_jobs
+    WHERE callback_url IS NOT NULL AND completed_at IS NOT NULL AND called_back_run < run_number
+    ORDER BY completed_at
+    LIMIT %(limit)s
+    FOR UPDATE SKIP LOCKED
+), noted AS (
+    UPDATE dagapp.dag_jobs AS j
+    SET called_back_run = j.run_number
+    FROM ended
+    WHERE j.job_id = ended.job_id
+    RETURNING j.*
+)
+INSERT INTO dagapp.dag_callbacks (job_id, run_number, url, payload)
+SELECT job_id, run_number, callback_url,
+       jsonb_build_object('job_id', job_id, 'status', status, 'workflow_id', workflow_id,
+                          'correlation_id', correlation_id, 'completed_at', completed_at, 'error', error_message)
+FROM noted
+ON CONFLICT (job_id, run_number) DO NOTHING;
+
+-- name: claim
+-- Calls to make now. Nobody else makes them until the lease is over, and a later attempt has a higher number.
+WITH chosen AS MATERIALIZED (
+    SELECT delivery_id
+    FROM dagapp.dag_callbacks
+    WHERE status = 'pending' AND due_at <= now()
+    ORDER BY due_at
+    LIMIT %(limit)s
+    FOR UPDATE SKIP LOCKED
+)
+UPDATE dagapp.dag_callbacks AS c
+SET attempts = c.attempts + 1, due_at = now() + make_interval(secs => %(lease_seconds)s)
+FROM chosen
+WHERE c.delivery_id = chosen.delivery_id
+RETURNING c.*, now() AS claimed_at;
+
+-- name: settle
+-- Returns nothing when the attempt came too late: somebody else has made another one.
+UPDATE dagapp.dag_callbacks
+SET status = %(status)s::dagapp.callback_status,
+    due_at = coalesce(%(due_at)s, due_at),
+    last_error = %(error)s,
+    ended_at = CASE WHEN %(status)s::dagapp.callback_status <> 'pending' THEN now() END
+WHERE delivery_id = %(delivery_id)s AND attempts = %(attempts)s AND status = 'pending'
+RETURNING delivery_id;
+
+-- name: of_job
+SELECT * FROM dagapp.dag_callbacks WHERE job_id = %(job_id)s ORDER BY run_number;

@@ -1,0 +1,4 @@
+-- What a process's duties have to complain about, on its own row.
+
+-- name: report
+UPDATE dagapp.dag_instances SET duties = %(duties)s::jsonb WHERE instance_id = %(instance_id)s;

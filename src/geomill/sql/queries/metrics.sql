@@ -1,0 +1,107 @@
+-- What can be told about the whole platform from its tables, cheaply. Every statement is bounded by what it looks at, and
+-- by `limit_time`. Windows are the last minutes.
+
+-- name: limit_time
+SELECT set_config('statement_timeout', %(milliseconds)s::text, true);
+
+-- name: queues
+SELECT queue_name,
+       count(*) FILTER (WHERE lease_token IS NULL) AS waiting,
+       count(*) FILTER (WHERE lease_token IS NOT NULL) AS leased,
+       coalesce(extract(epoch FROM now() - min(enqueued_at) FILTER (WHERE lease_token IS NULL AND visible_at <= now())),
+                0)::float8 AS oldest_seconds
+FROM dagapp.dag_queue
+GROUP BY queue_name
+ORDER BY queue_name;
+
+-- name: active_jobs
+SELECT CASE WHEN paused_at IS NOT NULL THEN 'paused' ELSE status::text END AS status, count(*) AS jobs
+FROM dagapp.dag_jobs
+WHERE status IN ('pending', 'running')
+GROUP BY 1;
+
+-- name: recent_jobs
+-- Of the jobs that were created in the window: how they stand.
+WITH recent AS (
+    SELECT status
+    FROM dagapp.dag_jobs
+    WHERE created_at > now() - make_interval(secs => %(window_seconds)s)
+    ORDER BY created_at DESC
+    LIMIT %(sample)s
+)
+SELECT status::text, count(*) AS jobs
+FROM recent
+GROUP BY status;
+
+-- name: job_latency
+SELECT percentile_cont(%(quantiles)s::float8[]) WITHIN GROUP (ORDER BY extract(epoch FROM waited)::float8) AS wait
+FROM (
+    SELECT greatest(created_at - submitted_at, interval '0') AS waited
+    FROM dagapp.dag_jobs
+    WHERE created_at > now() - make_interval(secs => %(window_seconds)s)
+    ORDER BY created_at DESC
+    LIMIT %(sample)s
+) AS recent;
+
+-- name: step_latency
+-- From the newest pages of a table that only grows: a sample, without an index on time that every result would pay for.
+WITH newest AS MATERIALIZED (
+    SELECT job_id, node_id, item_index, task_id, started_at, reported_at
+    FROM dagapp.dag_task_results
+    WHERE ctid >= (
+        SELECT format('(%%s,0)', greatest(pg_relation_size('dagapp.dag_task_results')
+                                          / current_setting('block_size')::integer - %(pages)s, 0))::tid
+    )
+      AND reported_at > now() - make_interval(secs => %(window_seconds)s)
+      AND started_at IS NOT NULL
+    ORDER BY reported_at DESC
+    LIMIT %(sample)s
+)
+SELECT count(*) AS steps,
+       percentile_cont(%(quantiles)s::float8[]) WITHIN GROUP (
+           ORDER BY greatest(extract(epoch FROM r.reported_at - r.started_at)::float8, 0)) AS run,
+       percentile_cont(%(quantiles)s::float8[]) WITHIN GROUP (
+           ORDER BY greatest(extract(epoch FROM r.started_at - n.dispatched_at)::float8, 0)) AS wait
+FROM newest AS r
+LEFT JOIN dagapp.dag_node_states AS n
+    ON n.job_id = r.job_id AND n.node_id = r.node_id AND n.item_index = r.item_index AND n.task_id = r.task_id;
+
+-- name: events
+-- Of the newest events only, found by their number.
+SELECT event_type::text, count(*) AS events
+FROM dagapp.dag_job_events
+WHERE event_id > (SELECT max(event_id) FROM dagapp.dag_job_events) - %(sample)s
+  AND created_at > now() - make_interval(secs => %(window_seconds)s)
+GROUP BY event_type;
+
+-- name: dead_letters
+SELECT queue_name, reason, count(*) AS letters
+FROM (SELECT queue_name, reason FROM dagapp.dag_dead_letters ORDER BY sequence DESC LIMIT %(sample)s) AS newest
+GROUP BY queue_name, reason
+ORDER BY queue_name, reason;
+
+-- name: instances
+-- Every process, and whether it lives: its lock is held, or not.
+SELECT i.instance_id, i.role::text, i.version, i.hostname, i.pid, i.queues, i.duties, i.started_at,
+       extract(epoch FROM now() - i.heartbeat_at)::float8 AS heartbeat_seconds,
+       EXISTS (SELECT FROM pg_locks AS l
+               WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
+                 AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+                 AND (l.classid::bigint << 32) + l.objid::bigint = i.lock_key) AS alive,
+       (SELECT count(*) FROM dagapp.dag_jobs AS j
+        WHERE j.owner_id = i.instance_id AND j.status IN ('pending', 'running')) AS owned_jobs
+FROM dagapp.dag_instances AS i
+ORDER BY i.role, i.started_at;
+
+-- name: stuck_jobs
+-- Jobs that nothing has happened to for long, that are not paused, and for which no message waits or is worked on.
+SELECT j.job_id, j.workflow_id, extract(epoch FROM now() - j.updated_at)::float8 AS quiet_seconds
+FROM dagapp.dag_jobs AS j
+WHERE j.status IN ('pending', 'running') AND j.paused_at IS NULL
+  AND j.updated_at < now() - make_interval(secs => %(quiet_seconds)s)
+  AND NOT EXISTS (SELECT FROM dagapp.dag_queue AS q WHERE q.body ->> 'job_id' = j.job_id)
+ORDER BY j.updated_at
+LIMIT %(sample)s;
+
+-- name: clock
+SELECT clock_timestamp() AS now;

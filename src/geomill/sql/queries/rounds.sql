@@ -1,0 +1,98 @@
+-- The owner's write of one round: everything that its decisions change, for all its jobs, in one statement.
+--
+-- The parts below are joined to `WITH fence AS (…), taken AS (…), … SELECT held FROM fence`: most rounds need few of
+-- them, and a part that has nothing to do costs as much as one that has. Nothing is written unless every job of the
+-- round is still ours: the rows are locked first, and all else hangs on it.
+
+-- name: fence
+SELECT count(*) = cardinality(%(job_ids)b::text[]) AS held
+FROM (
+    SELECT
+    FROM dagapp.dag_jobs AS j
+    JOIN unnest(%(job_ids)b::text[], %(epochs)b::bigint[]) AS mine (job_id, epoch)
+        ON mine.job_id = j.job_id AND mine.epoch = j.owner_epoch
+    WHERE j.owner_id = %(owner_id)s
+    FOR UPDATE OF j
+) AS locked
+
+-- name: taken
+DELETE FROM dagapp.dag_inbox AS i
+USING fence
+WHERE fence.held AND i.sequence = ANY(%(reports)b::bigint[])
+
+-- name: inserted
+INSERT INTO dagapp.dag_node_states (
+    job_id, node_id, item_index, status, task_id, attempt, retry_count, output, error_message, not_before,
+    dispatched_at, completed_at
+)
+SELECT u.job_id, u.node_id, u.item_index, u.status, u.task_id, u.attempt, u.retry_count, u.output, u.error,
+       u.not_before,
+       CASE WHEN u.status IN ('dispatched', 'running', 'cancelled') THEN now() END,
+       CASE WHEN u.status IN ('completed', 'failed', 'skipped', 'cancelled') THEN now() END
+FROM fence, json_to_recordset(%(inserted)s::json) AS u (
+    job_id text, node_id text, item_index integer, status dagapp.node_status, task_id text, attempt bigint,
+    retry_count integer, output jsonb, error text, not_before timestamptz
+)
+WHERE fence.held
+
+-- name: updated
+UPDATE dagapp.dag_node_states AS n
+SET status = u.status,
+    task_id = u.task_id,
+    attempt = u.attempt,
+    retry_count = u.retry_count,
+    output = u.output,
+    error_message = u.error,
+    not_before = u.not_before,
+    worker_id = coalesce(u.worker_id, n.worker_id),
+    dispatched_at = CASE
+        WHEN u.status = 'dispatched' THEN now()
+        WHEN u.status IN ('running', 'cancelled') THEN coalesce(n.dispatched_at, now())
+        ELSE n.dispatched_at
+    END,
+    started_at = CASE WHEN u.status = 'dispatched' THEN NULL ELSE coalesce(u.started_at, n.started_at) END,
+    completed_at = CASE WHEN u.status IN ('completed', 'failed', 'skipped', 'cancelled') THEN now() END,
+    updated_at = now()
+FROM fence, json_to_recordset(%(updated)s::json) AS u (
+    job_id text, node_id text, item_index integer, status dagapp.node_status, task_id text, attempt bigint,
+    retry_count integer, output jsonb, error text, not_before timestamptz, worker_id text, started_at timestamptz
+)
+WHERE fence.held AND n.job_id = u.job_id AND n.node_id = u.node_id AND n.item_index = u.item_index
+
+-- name: sent
+INSERT INTO dagapp.dag_queue (queue_name, message_id, body, priority, visible_at, expires_at)
+SELECT m.queue_name, m.message_id, m.body, m.priority, coalesce(m.visible_at, now()),
+       coalesce(m.visible_at, now()) + make_interval(secs => m.ttl_seconds)
+FROM fence, json_to_recordset(%(sent)s::json) AS m (
+    queue_name text, message_id text, body jsonb, priority smallint, visible_at timestamptz, ttl_seconds float8
+)
+WHERE fence.held
+ON CONFLICT (queue_name, message_id) DO NOTHING
+
+-- name: withdrawn
+DELETE FROM dagapp.dag_queue AS q
+USING fence, unnest(%(withdrawn_queues)b::text[], %(withdrawn_ids)b::text[]) AS w (queue_name, message_id)
+WHERE fence.held AND q.queue_name = w.queue_name AND q.message_id = w.message_id
+
+-- name: noted
+INSERT INTO dagapp.dag_job_events (job_id, node_id, item_index, event_type, event_status, event_data)
+SELECT e.job_id, e.node_id, e.item_index, e.type, e.status, coalesce(e.data, '{}'::jsonb)
+FROM fence, json_to_recordset(%(noted)s::json) AS e (
+    job_id text, node_id text, item_index integer, type dagapp.event_type, status dagapp.event_status, data jsonb
+)
+WHERE fence.held
+
+-- name: decided
+UPDATE dagapp.dag_jobs AS j
+SET status = u.status,
+    result_data = u.result,
+    error_message = u.error,
+    failed_node_id = u.failed_node,
+    started_at = coalesce(j.started_at, now()),
+    completed_at = CASE WHEN u.status IN ('completed', 'failed', 'cancelled') THEN now() END,
+    paused_at = CASE WHEN u.paused IS NULL THEN j.paused_at WHEN u.paused THEN coalesce(j.paused_at, now()) END,
+    updated_at = now()
+FROM fence, json_to_recordset(%(decided)s::json) AS u (
+    job_id text, status dagapp.job_status, result jsonb, error text, failed_node text, paused boolean
+)
+WHERE fence.held AND j.job_id = u.job_id

@@ -1,0 +1,63 @@
+-- Schedules. Whoever holds a row's lock deals with its due times; the others pass it by.
+
+-- name: create
+INSERT INTO dagapp.dag_schedules
+    (schedule_id, workflow_id, input_params, cron, interval_seconds, timezone, catch_up, max_concurrent, paused,
+     next_due_at, created_at)
+VALUES (
+    %(schedule_id)s, %(workflow_id)s, %(input_params)s::jsonb, %(cron)s, %(interval_seconds)s, %(timezone)s,
+    %(catch_up)s::dagapp.catch_up, %(max_concurrent)s, %(paused)s, %(next_due_at)s, %(created_at)s
+)
+ON CONFLICT (schedule_id) DO NOTHING
+RETURNING *;
+
+-- name: get
+SELECT * FROM dagapp.dag_schedules WHERE schedule_id = %(schedule_id)s;
+
+-- name: lock
+SELECT * FROM dagapp.dag_schedules WHERE schedule_id = %(schedule_id)s FOR UPDATE;
+
+-- name: all
+SELECT * FROM dagapp.dag_schedules ORDER BY schedule_id;
+
+-- name: delete
+DELETE FROM dagapp.dag_schedules WHERE schedule_id = %(schedule_id)s RETURNING schedule_id;
+
+-- name: set_paused
+UPDATE dagapp.dag_schedules
+SET paused = %(paused)s, next_due_at = %(next_due_at)s, held_until = NULL, updated_at = now()
+WHERE schedule_id = %(schedule_id)s
+RETURNING *;
+
+-- name: due
+-- Those to be dealt with now, longest overdue first. One that could not fire is held for a while and blocks nobody.
+SELECT *
+FROM dagapp.dag_schedules
+WHERE NOT paused AND next_due_at <= now() AND (held_until IS NULL OR held_until <= now())
+ORDER BY next_due_at
+LIMIT %(limit)s
+FOR UPDATE SKIP LOCKED;
+
+-- name: still_open
+-- Which of these jobs have not ended: they wait on the queue, or run. One snapshot, so that a job on its way from the
+-- one to the other is seen.
+SELECT wanted.job_id
+FROM unnest(%(job_ids)s::text[]) AS wanted (job_id)
+WHERE EXISTS (SELECT FROM dagapp.dag_queue AS q
+              WHERE q.queue_name = %(queue_name)s AND q.message_id = wanted.job_id)
+   OR EXISTS (SELECT FROM dagapp.dag_jobs AS j
+              WHERE j.job_id = wanted.job_id AND j.status IN ('pending', 'running'));
+
+-- name: advance
+UPDATE dagapp.dag_schedules AS s
+SET next_due_at = a.next_due_at,
+    last_fired_at = coalesce(a.fired_at, s.last_fired_at),
+    last_error = a.last_error,
+    held_until = now() + make_interval(secs => a.hold_seconds),
+    open_jobs = a.open_jobs::jsonb,
+    updated_at = now()
+FROM unnest(
+    %(schedule_ids)s::text[], %(next_due_at)s::timestamptz[], %(fired_at)s::timestamptz[], %(last_errors)s::text[],
+    %(hold_seconds)s::float8[], %(open_jobs)s::text[]
+) AS a (schedule_id, next_due_at, fired_at, last_error, hold_seconds, open_jobs)
+WHERE s.schedule_id = a.schedule_id;

@@ -1,0 +1,48 @@
+"""Calls to make, in the database."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from geomill.domain.callback import Callback, CallbackStatus
+from geomill.sql import queries
+from geomill.store.pool import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A call that is ours to make, and when that became so."""
+
+    callback: Callback
+    claimed_at: datetime
+
+
+async def find(conn: Connection, limit: int) -> None:
+    """Note the jobs that have ended and wait for their call."""
+    await conn.execute(queries("callbacks").find, {"limit": limit})
+
+
+async def claim(conn: Connection, limit: int, lease_seconds: float) -> list[Attempt]:
+    cursor = await conn.execute(queries("callbacks").claim, {"limit": limit, "lease_seconds": lease_seconds})
+    rows = await cursor.fetchall()
+    return [Attempt(claimed_at=row.pop("claimed_at"), callback=Callback.from_row(row)) for row in rows]
+
+
+async def settle(
+    conn: Connection, callback: Callback, status: CallbackStatus, *, error: str | None, due_at: datetime | None = None
+) -> bool:
+    """False when the attempt is no longer the current one."""
+    parameters = {
+        "delivery_id": callback.delivery_id,
+        "attempts": callback.attempts,
+        "status": status.value,
+        "due_at": due_at,
+        "error": error,
+    }
+    return await (await conn.execute(queries("callbacks").settle, parameters)).fetchone() is not None
+
+
+async def of_job(conn: Connection, job_id: str) -> list[Callback]:
+    cursor = await conn.execute(queries("callbacks").of_job, {"job_id": job_id})
+    return [Callback.from_row(row) for row in await cursor.fetchall()]

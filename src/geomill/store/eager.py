@@ -1,0 +1,54 @@
+"""A connection that looks for its answer before it goes to sleep.
+
+PostgreSQL answers our hot statements within a fraction of a millisecond. Handing the socket to the event loop and
+getting it back costs more than that, at every statement. So the socket is polled for a moment first; only when nothing
+has come by then, as behind a lock or a lost network, does the event loop wait for it, and everything else goes on.
+
+Whoever runs a loop on such a connection must let others run too (`await asyncio.sleep(0)`): an answer that is already
+there does not suspend the task.
+"""
+
+from __future__ import annotations
+
+import select
+from collections.abc import Generator
+from typing import Any, TypeVar
+
+from psycopg import AsyncConnection
+from psycopg.rows import DictRow
+from psycopg.waiting import Ready, Wait
+
+PATIENCE_MILLISECONDS = 3
+"""The longest that the event loop stands still for one answer."""
+
+Answer = TypeVar("Answer")
+
+
+class EagerConnection(AsyncConnection[DictRow]):
+    async def wait(self, gen: Generator[Any, Any, Answer], *arguments: Any, **options: Any) -> Answer:
+        return await super().wait(_eager(gen, self.pgconn.socket), *arguments, **options)
+
+
+def _eager(gen: Generator[Any, Any, Answer], descriptor: int) -> Generator[Any, Any, Answer]:
+    """As `gen`, but asks for a wait only after a look at the socket."""
+    poller = select.poll()
+    try:
+        wanted = next(gen)
+        while True:
+            ready = _look(poller, descriptor, wanted)
+            wanted = gen.send(ready or (yield wanted))
+    except StopIteration as end:
+        answer: Answer = end.value
+        return answer
+
+
+def _look(poller: select.poll, descriptor: int, wanted: int) -> int:
+    events = (select.POLLIN if wanted & Wait.R else 0) | (select.POLLOUT if wanted & Wait.W else 0)
+    poller.register(descriptor, events)
+    ready = 0
+    for _, happened in poller.poll(PATIENCE_MILLISECONDS):
+        if happened & ~select.POLLOUT:
+            ready |= Ready.R
+        if happened & select.POLLOUT:
+            ready |= Ready.W
+    return ready

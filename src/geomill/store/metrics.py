@@ -1,0 +1,129 @@
+"""Figures about the whole platform, read from its tables. Bounded in rows and in time, so that looking costs little."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from geomill.sql import queries
+from geomill.store.pool import Connection
+
+WINDOW_SECONDS = 300.0
+QUANTILES = (0.5, 0.95, 0.99)
+SAMPLE = 20_000
+PAGES = 512
+PATIENCE_SECONDS = 2.0
+"""Of the server with one of these statements."""
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceHealth:
+    instance_id: str
+    role: str
+    version: str
+    hostname: str
+    pid: int
+    queues: list[str]
+    duties: dict[str, dict[str, Any]]
+    started_at: datetime
+    heartbeat_seconds: float
+    alive: bool
+    owned_jobs: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueueDepth:
+    queue_name: str
+    waiting: int
+    leased: int
+    oldest_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetters:
+    queue_name: str
+    reason: str
+    letters: int
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Seconds by quantile; empty when there was nothing to measure."""
+
+    run: dict[float, float]
+    wait: dict[float, float]
+    steps: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StuckJob:
+    job_id: str
+    workflow_id: str
+    quiet_seconds: float
+
+
+async def instances(conn: Connection) -> list[InstanceHealth]:
+    return [InstanceHealth(**row) for row in await _rows(conn, "instances")]
+
+
+async def queues(conn: Connection) -> list[QueueDepth]:
+    return [QueueDepth(**row) for row in await _rows(conn, "queues")]
+
+
+async def active_jobs(conn: Connection) -> dict[str, int]:
+    """Unfinished jobs: pending, running or paused."""
+    return {row["status"]: row["jobs"] for row in await _rows(conn, "active_jobs")}
+
+
+async def recent_jobs(conn: Connection) -> dict[str, int]:
+    """Jobs that were created in the window, by what became of them."""
+    return {row["status"]: row["jobs"] for row in await _rows(conn, "recent_jobs")}
+
+
+async def job_latency(conn: Connection) -> dict[float, float]:
+    """From submission to claim."""
+    (row,) = await _rows(conn, "job_latency")
+    return _quantiles(row["wait"])
+
+
+async def step_latency(conn: Connection) -> Latency:
+    (row,) = await _rows(conn, "step_latency")
+    return Latency(_quantiles(row["run"]), _quantiles(row["wait"]), row["steps"])
+
+
+async def events(conn: Connection) -> dict[str, int]:
+    """How often what happened in the window."""
+    return {row["event_type"]: row["events"] for row in await _rows(conn, "events")}
+
+
+async def dead_letters(conn: Connection) -> list[DeadLetters]:
+    return [DeadLetters(**row) for row in await _rows(conn, "dead_letters")]
+
+
+async def stuck_jobs(conn: Connection, quiet_seconds: float, limit: int) -> list[StuckJob]:
+    rows = await _rows(conn, "stuck_jobs", quiet_seconds=quiet_seconds, sample=limit)
+    return [StuckJob(**row) for row in rows]
+
+
+async def clock(conn: Connection) -> datetime:
+    (row,) = await _rows(conn, "clock")
+    found: datetime = row["now"]
+    return found
+
+
+async def _rows(conn: Connection, statement: str, **given: Any) -> list[dict[str, Any]]:
+    parameters: dict[str, Any] = {
+        "window_seconds": WINDOW_SECONDS,
+        "quantiles": list(QUANTILES),
+        "sample": SAMPLE,
+        "pages": PAGES,
+        **given,
+    }
+    async with conn.transaction():
+        await conn.execute(queries("metrics").limit_time, {"milliseconds": int(PATIENCE_SECONDS * 1000)})
+        return await (await conn.execute(getattr(queries("metrics"), statement), parameters)).fetchall()
+
+
+def _quantiles(values: list[float | None] | None) -> dict[float, float]:
+    return {q: value for q, value in zip(QUANTILES, values or (), strict=False) if value is not None}

@@ -1,0 +1,97 @@
+"""Schedules in the database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from geomill.domain.jsonvalue import to_json
+from geomill.domain.schedule import Schedule
+from geomill.errors import ConflictError, NotFoundError, nearest
+from geomill.sql import queries
+from geomill.store.pool import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleWrite:
+    """What a look at a due schedule changes on its row."""
+
+    schedule_id: str
+    next_due_at: datetime | None
+    fired_at: datetime | None = None
+    error: str | None = None
+    hold_seconds: float | None = None
+    open_jobs: list[str] = field(default_factory=list)
+
+
+async def create(conn: Connection, schedule: Schedule) -> Schedule:
+    fields = schedule.model_dump(exclude={"input_params", "catch_up"})
+    values = {"input_params": to_json(schedule.input_params), "catch_up": schedule.catch_up.value}
+    row = await (await conn.execute(queries("schedules").create, fields | values)).fetchone()
+    if row is None:
+        raise ConflictError(
+            f"there is already a schedule '{schedule.schedule_id}'", remedy="choose another id, or delete it first"
+        )
+    return Schedule.from_row(row)
+
+
+async def everything(conn: Connection) -> list[Schedule]:
+    cursor = await conn.execute(queries("schedules").all)
+    return [Schedule.from_row(row) for row in await cursor.fetchall()]
+
+
+async def lock(conn: Connection, schedule_id: str) -> Schedule:
+    """The schedule, nobody else's to change until the transaction ends."""
+    row = await (await conn.execute(queries("schedules").lock, {"schedule_id": schedule_id})).fetchone()
+    if row is None:
+        raise await _unknown(conn, schedule_id)
+    return Schedule.from_row(row)
+
+
+async def delete(conn: Connection, schedule_id: str) -> None:
+    row = await (await conn.execute(queries("schedules").delete, {"schedule_id": schedule_id})).fetchone()
+    if row is None:
+        raise await _unknown(conn, schedule_id)
+
+
+async def _unknown(conn: Connection, schedule_id: str) -> NotFoundError:
+    known = [schedule.schedule_id for schedule in await everything(conn)]
+    return NotFoundError(f"there is no schedule '{schedule_id}'", remedy=nearest(schedule_id, known))
+
+
+async def set_paused(conn: Connection, schedule_id: str, next_due_at: datetime | None, *, paused: bool) -> Schedule:
+    parameters = {"schedule_id": schedule_id, "paused": paused, "next_due_at": next_due_at}
+    row = await (await conn.execute(queries("schedules").set_paused, parameters)).fetchone()
+    assert row is not None  # its row is locked
+    return Schedule.from_row(row)
+
+
+async def due(conn: Connection, limit: int) -> list[Schedule]:
+    """Those to be dealt with, locked until the transaction ends."""
+    cursor = await conn.execute(queries("schedules").due, {"limit": limit})
+    return [Schedule.from_row(row) for row in await cursor.fetchall()]
+
+
+async def still_open(conn: Connection, job_queue: str, job_ids: Iterable[str]) -> set[str]:
+    """Which of the jobs wait or run."""
+    wanted = list(job_ids)
+    if not wanted:
+        return set()
+    cursor = await conn.execute(queries("schedules").still_open, {"job_ids": wanted, "queue_name": job_queue})
+    return {row["job_id"] for row in await cursor.fetchall()}
+
+
+async def advance(conn: Connection, writes: Sequence[ScheduleWrite]) -> None:
+    if writes:
+        await conn.execute(
+            queries("schedules").advance,
+            {
+                "schedule_ids": [write.schedule_id for write in writes],
+                "next_due_at": [write.next_due_at for write in writes],
+                "fired_at": [write.fired_at for write in writes],
+                "last_errors": [write.error for write in writes],
+                "hold_seconds": [write.hold_seconds for write in writes],
+                "open_jobs": [to_json(write.open_jobs) for write in writes],
+            },
+        )

@@ -1,0 +1,67 @@
+"""What a worker and its child say to each other: JSON with its length in front, over a socket.
+
+worker → child   setup {modules, names, memory_mb}, run {ticket, message, checkpoint}, cancel {ticket}
+child → worker   ready, progress {fraction, message}, checkpoint {phase, data}, log {level, text}, ended {…}
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import struct
+from typing import Any
+
+_LENGTH = struct.Struct(">I")
+LONGEST_FRAME = 64 * 1024 * 1024
+
+Frame = dict[str, Any]
+
+
+def encode(kind: str, **fields: Any) -> bytes:
+    body = json.dumps({"kind": kind, **fields}, separators=(",", ":")).encode()
+    return _LENGTH.pack(len(body)) + body
+
+
+def decode(body: bytes) -> Frame:
+    """`ValueError` for what is not a frame."""
+    frame = json.loads(body)
+    if not isinstance(frame, dict) or "kind" not in frame:
+        raise ValueError("not a frame")
+    return frame
+
+
+def _length(head: bytes) -> int:
+    length: int = _LENGTH.unpack(head)[0]
+    if length > LONGEST_FRAME:
+        raise ValueError(f"a frame of {length} bytes")
+    return length
+
+
+async def read(reader: asyncio.StreamReader) -> Frame | None:
+    """The next frame, or None when the other side is gone."""
+    try:
+        head = await reader.readexactly(_LENGTH.size)
+        return decode(await reader.readexactly(_length(head)))
+    except (asyncio.IncompleteReadError, ConnectionError):
+        return None
+
+
+def receive(sock: socket.socket) -> Frame | None:
+    """As `read`, for a thread that may wait."""
+    head = _exactly(sock, _LENGTH.size)
+    body = _exactly(sock, _length(head)) if head else None
+    return decode(body) if body else None
+
+
+def _exactly(sock: socket.socket, count: int) -> bytes | None:
+    parts = bytearray()
+    while len(parts) < count:
+        try:
+            part = sock.recv(min(count - len(parts), 1 << 20))
+        except ConnectionError:
+            return None
+        if not part:
+            return None
+        parts += part
+    return bytes(parts)

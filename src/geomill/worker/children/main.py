@@ -1,0 +1,181 @@
+"""The child's side: the main thread runs handlers, one after the other; a second thread listens to the worker.
+
+The main thread, because libraries expect it, and without an event loop, because a handler may want its own. Nothing of
+the database is here: whatever a handler says goes to the worker.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import logging
+import os
+import queue
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from geomill.domain.message import TaskMessage
+from geomill.errors import SettingsError
+from geomill.sdk.context import HandlerContext
+from geomill.sdk.execution import execute_here
+from geomill.sdk.registry import Registry, handlers_in
+from geomill.worker.children import frames
+from geomill.worker.children.frames import Frame
+from geomill.worker.children.limits import die_with, limit_memory
+from geomill.worker.context import checkpoint_text, make_context
+from geomill.worker.tasklog import TaskLogger
+
+PROGRESS_SECONDS = 0.05
+QUIET = logging.getLogger("geomill.handler")
+
+
+@dataclass
+class Order:
+    """One task to run."""
+
+    ticket: int
+    message: TaskMessage
+    checkpoint: tuple[str, dict[str, Any]] | None
+    cancelled: bool = False
+
+
+class Line:
+    """To the worker. A handler may use it from several threads; frames go out whole and in order."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self._lock = threading.Lock()
+
+    def send(self, kind: str, **fields: Any) -> None:
+        data = frames.encode(kind, **fields)
+        try:
+            with self._lock:
+                self._sock.sendall(data)
+        except OSError:  # the worker is gone: nobody wants the result
+            _end_at_once()
+
+
+class ChildReporter:
+    """The `Reporter` of one task. Progress goes out some twenty times a second at most; the latest always does."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+        self._lock = threading.Lock()
+        self._pending: tuple[float, str] | None = None
+        self._timer: threading.Timer | None = None
+
+    def progress(self, fraction: float, message: str) -> None:
+        with self._lock:
+            self._pending = (fraction, message)
+            if self._timer is None:
+                self._flush()
+                self._timer = threading.Timer(PROGRESS_SECONDS, self._later)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def checkpoint(self, phase: str, data: Mapping[str, Any]) -> None:
+        self._line.send("checkpoint", phase=phase, data=checkpoint_text(phase, data))
+
+    def close(self) -> None:
+        with self._lock:
+            if self._timer:
+                self._timer.cancel()
+            self._flush()
+
+    def _later(self) -> None:
+        with self._lock:
+            self._timer = None
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._pending:
+            fraction, message = self._pending
+            self._pending = None
+            self._line.send("progress", fraction=fraction, message=message)
+
+
+class Listener:
+    """Hears the worker while a handler runs."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self._latest: Order | None = None
+        self.orders: queue.SimpleQueue[Order | None] = queue.SimpleQueue()
+        self.busy = False
+
+    def run(self) -> None:
+        while frame := frames.receive(self._sock):
+            if frame["kind"] == "run":
+                self._latest = _order(frame)
+                self.orders.put(self._latest)
+            elif frame["kind"] == "cancel" and self._latest and self._latest.ticket == frame["ticket"]:
+                self._latest.cancelled = True
+        if self.busy:
+            _end_at_once()
+        self.orders.put(None)
+
+
+def main(descriptor: int, parent: int) -> None:
+    die_with(parent)
+    faulthandler.enable(all_threads=False)
+    QUIET.propagate = False  # the worker logs what it is told
+    QUIET.addHandler(logging.NullHandler())
+    sock = socket.socket(fileno=descriptor)
+    sock.set_inheritable(False)
+    setup = frames.receive(sock)
+    if setup is None:
+        return
+    limit_memory(setup["memory_mb"])
+    handlers = _load(setup)
+    line, listener = Line(sock), Listener(sock)
+    threading.Thread(target=listener.run, name="listener", daemon=True).start()
+    line.send("ready")
+    while order := listener.orders.get():
+        listener.busy = True
+        _serve(line, handlers, order)
+        listener.busy = False
+
+
+def _load(setup: Frame) -> Registry:
+    handlers = handlers_in(setup["modules"])
+    if missing := sorted(set(setup["names"]) - set(handlers)):
+        raise SettingsError(
+            f"a process of its own cannot find the handler '{missing[0]}'",
+            remedy="define it at the top of a module that can be imported",
+        )
+    return handlers
+
+
+def _order(frame: Frame) -> Order:
+    saved = frame["checkpoint"]
+    message = TaskMessage.model_validate(frame["message"])
+    return Order(frame["ticket"], message, (saved[0], saved[1]) if saved else None)
+
+
+def _serve(line: Line, handlers: Registry, order: Order) -> None:
+    reporter = ChildReporter(line)
+    logger = TaskLogger(QUIET, lambda level, text: line.send("log", level=level, text=text))
+
+    def context(params: Any) -> HandlerContext[Any]:
+        return make_context(order.message, order.checkpoint, params, logger, reporter, lambda: order.cancelled)
+
+    ended = execute_here(handlers[order.message.handler], order.message.params, context)
+    reporter.close()
+    _say_what_is_left()
+    line.send("ended", **asdict(ended))
+
+
+def _say_what_is_left() -> None:
+    sys.stdout.flush()
+    sys.stderr.flush()
+
+
+def _end_at_once() -> None:
+    """With all that the handler started: the session is ours."""
+    if os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+    os._exit(1)

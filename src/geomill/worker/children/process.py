@@ -1,0 +1,236 @@
+"""The worker's side of one child: start it, give it a task, listen, end it.
+
+A child is a fresh interpreter, never a fork of this process, which has threads. It has a session of its own, so that
+Ctrl-C reaches only the worker and a kill reaches whatever the handler has started.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+import logging
+import os
+import signal
+import socket
+import sys
+from collections import deque
+from dataclasses import dataclass
+from typing import Protocol
+
+from geomill.domain.log import LONGEST_LINE
+from geomill.domain.message import TaskMessage
+from geomill.queues.postgres import Delivery
+from geomill.sdk.execution import Ended, failed
+from geomill.worker.children import frames
+from geomill.worker.children.frames import Frame
+from geomill.worker.children.limits import memory_of
+
+output_log = logging.getLogger("geomill.handler.output")
+
+START_SECONDS = 120.0
+STOP_SECONDS = 1.0
+TAIL_LINES, TAIL_WIDTH, TAIL_CHARACTERS = 20, 160, 1_600
+BOOT = """
+import json, sys
+sys.path[:] = json.loads(sys.argv[1])
+from geomill.worker.children.main import main
+main(int(sys.argv[2]), int(sys.argv[3]))
+"""
+
+
+class ChildFailed(Exception):  # noqa: N818
+    """A child that could not be started."""
+
+
+class Ear(Protocol):
+    """Whoever hears what the handler says."""
+
+    def progress(self, fraction: float, message: str) -> None: ...
+    def keep(self, phase: str, text: str) -> None: ...
+    def line(self, level: int, text: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ChildSetup:
+    """What every child of a worker loads, and what it may use."""
+
+    modules: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    memory_mb: int | None = None
+
+
+class Child:
+    """Use `start`. One task at a time."""
+
+    def __init__(
+        self, process: asyncio.subprocess.Process, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        self._process = process
+        self._reader = reader
+        self._writer = writer
+        self._tickets = itertools.count(1)
+        self._ticket = 0
+        self._tail: deque[str] = deque(maxlen=TAIL_LINES)
+        self._output = asyncio.create_task(self._read_output(), name=f"output of {process.pid}")
+        self.tasks = 0
+        self.idle_since = 0.0
+
+    @classmethod
+    async def start(cls, setup: ChildSetup) -> Child:
+        """Ready to run tasks, its handlers imported; or `ChildFailed`."""
+        child = await cls._spawn()
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                await child.get_ready(setup)
+        except BaseException:  # whatever it is: the process must not stay behind
+            child.kill()
+            await child.stop()
+            raise
+        return child
+
+    async def get_ready(self, setup: ChildSetup) -> None:
+        await self._send("setup", modules=setup.modules, names=setup.names, memory_mb=setup.memory_mb)
+        if await frames.read(self._reader) is None:
+            await self._end_output()
+            raise ChildFailed(f"the handler's process could not start: {self._last_words()}")
+
+    @classmethod
+    async def _spawn(cls) -> Child:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, "-c", BOOT, json.dumps(sys.path), str(theirs.fileno()), str(os.getpid()),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT,
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,
+            )  # fmt: skip
+        reader, writer = await asyncio.open_unix_connection(sock=ours)
+        return cls(process, reader, writer)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        return self._process.returncode is None and not self._reader.at_eof()
+
+    def memory(self) -> int:
+        return memory_of(self.pid) if self.alive else 0
+
+    async def run(self, delivery: Delivery, message: TaskMessage, ear: Ear) -> Ended:
+        """The task's end, or the child's. When this is cancelled, the child is killed, and heard out before."""
+        self.tasks += 1
+        self._ticket = next(self._tickets)
+        saved = (delivery.checkpoint_phase, delivery.checkpoint_data or {}) if delivery.checkpoint_phase else None
+        self._tail.clear()
+        try:
+            await self._send("run", ticket=self._ticket, message=message.model_dump(mode="json"), checkpoint=saved)
+            ended = await self._listen(ear)
+        except asyncio.CancelledError:
+            self.kill()
+            await self._hear_out(ear)
+            raise
+        except ValueError:  # something else than us wrote on the line
+            self.kill()
+            ended = None
+        return ended or await self._crashed()
+
+    def tell_cancelled(self) -> None:
+        if self.alive:
+            self._writer.write(frames.encode("cancel", ticket=self._ticket))
+
+    def kill(self) -> None:
+        """It and what it started."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+
+    async def stop(self) -> None:
+        """An idle child leaves when its line is closed. What does not is killed."""
+        self._writer.close()
+        try:
+            async with asyncio.timeout(STOP_SECONDS):
+                await self._process.wait()
+        except TimeoutError:
+            pass
+        finally:
+            self.kill()
+        await self._process.wait()
+        await self._end_output()
+
+    async def _send(self, kind: str, **fields: object) -> None:
+        with contextlib.suppress(ConnectionError):  # it died: the next read says so
+            self._writer.write(frames.encode(kind, **fields))
+            await self._writer.drain()
+
+    async def _listen(self, ear: Ear) -> Ended | None:
+        while frame := await frames.read(self._reader):
+            if ended := self._hear(frame, ear):
+                return ended
+        return None
+
+    def _hear(self, frame: Frame, ear: Ear) -> Ended | None:
+        match frame.pop("kind"):
+            case "progress":
+                ear.progress(frame["fraction"], frame["message"])
+            case "checkpoint":
+                ear.keep(frame["phase"], frame["data"])
+            case "log":
+                self._tail.append(frame["text"][:TAIL_WIDTH])
+                ear.line(frame["level"], frame["text"])
+            case "ended":
+                return Ended(**frame)
+        return None
+
+    async def _hear_out(self, ear: Ear) -> None:
+        """What was said before the kill counts: a checkpoint may be among it."""
+        with contextlib.suppress(TimeoutError, ValueError):
+            async with asyncio.timeout(STOP_SECONDS):
+                await self._listen(ear)
+
+    async def _crashed(self) -> Ended:
+        self.kill()  # what it started may still hold its output
+        code = await self._process.wait()
+        await self._end_output()
+        return failed(f"the handler's process {_manner(code)}: {self._last_words()}", "crashed", retryable=True)
+
+    def _last_words(self) -> str:
+        said = " | ".join(self._tail)[-TAIL_CHARACTERS:]
+        return f"it last said: {said}" if said else "it said nothing"
+
+    async def _read_output(self) -> None:
+        """What the handler prints, and what the interpreter says when it breaks."""
+        assert self._process.stdout is not None
+        rest = b""
+        while chunk := await self._process.stdout.read(1 << 14):
+            *lines, rest = (rest + chunk).split(b"\n")
+            rest = rest[-LONGEST_LINE:]
+            for line in lines:
+                self._printed(line)
+        self._printed(rest)
+
+    def _printed(self, line: bytes) -> None:
+        if text := line.decode(errors="replace").strip():
+            output_log.info("%s", text[:LONGEST_LINE], extra={"child": self.pid})
+            self._tail.append(text[:TAIL_WIDTH])
+
+    async def _end_output(self) -> None:
+        await asyncio.wait([self._output], timeout=STOP_SECONDS)
+        self._output.cancel()
+        await asyncio.gather(self._output, return_exceptions=True)
+        self._writer.close()
+
+
+def _manner(code: int) -> str:
+    if code >= 0:
+        return f"ended with exit code {code}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"signal {-code}"
+    hint = ", as the kernel does when memory is short" if name == "SIGKILL" else ""
+    return f"was killed by {name}{hint}"

@@ -1,0 +1,53 @@
+"""The context of a task, the same in the worker and in a child."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from geomill.domain.jsonvalue import NotJson, to_json
+from geomill.domain.message import TaskMessage
+from geomill.sdk.context import HandlerContext, Reporter, SavedCheckpoint
+from geomill.sdk.execution import LARGEST_OUTPUT
+from geomill.sdk.result import HandlerError
+from geomill.worker.tasklog import TaskLogger
+
+
+def make_context(
+    message: TaskMessage,
+    checkpoint: tuple[str, dict[str, Any]] | None,
+    params: Any,
+    logger: TaskLogger,
+    reporter: Reporter,
+    is_cancelled: Callable[[], bool],
+    pool: Any = None,
+) -> HandlerContext[Any]:
+    return HandlerContext(
+        task_id=message.task_id,
+        job_id=message.job_id,
+        node_id=message.node_id,
+        handler=message.handler,
+        params=params,
+        logger=logger,
+        reporter=reporter,
+        item_index=message.item_index,
+        attempt=message.attempt,
+        retry_count=message.retry_count,
+        checkpoint=SavedCheckpoint(*checkpoint) if checkpoint else None,
+        is_cancelled=is_cancelled,
+        pool=pool,
+    )
+
+
+def checkpoint_text(phase: str, data: Mapping[str, Any]) -> str:
+    """As JSON, or the handler's error that says why it cannot be stored."""
+    try:
+        text = to_json(dict(data))
+    except NotJson as error:
+        raise HandlerError(f"the checkpoint {phase!r} cannot be stored: {error}", retryable=False) from error
+    if len(text) > LARGEST_OUTPUT:
+        raise HandlerError(
+            f"the checkpoint {phase!r} has {len(text):,} characters of JSON, at most {LARGEST_OUTPUT:,} are kept",
+            retryable=False,
+        )
+    return text

@@ -1,0 +1,126 @@
+"""One exchange with the database: what ended goes in, what handlers said goes in, the next tasks come out.
+
+All of it is one transaction, and what was said stands before the end that it belongs to. Nothing leaves memory before
+the database has it: after a failure the same things go into the next exchange, where the lease tokens sort out what had
+arrived after all.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import psycopg
+
+from geomill.domain.task import Report
+from geomill.queues import postgres as queue
+from geomill.queues.postgres import Delivery
+from geomill.store import checkpoints, inbox, logs
+from geomill.store.checkpoints import CheckpointWrite
+from geomill.store.inbox import Settlement
+from geomill.store.logs import LogWrite
+from geomill.store.pool import Connection
+from geomill.store.signals import notify, owner_channel
+from geomill.worker.notes import Notebook, Said
+from geomill.worker.shares import Shares
+
+log = logging.getLogger(__name__)
+
+UNSTORABLE = (
+    psycopg.DataError,
+    psycopg.IntegrityError,
+    psycopg.errors.ProgramLimitExceeded,
+    psycopg.errors.StatementTooComplex,
+)
+"""The database is well and refuses the content: the same again would be refused again."""
+
+
+@dataclass
+class Exchange:
+    worker_id: str
+    notebook: Notebook
+    shares: Shares
+    lease_seconds: float
+    ended: list[Settlement] = field(default_factory=list)
+    malformed: list[tuple[Delivery, str]] = field(default_factory=list)
+
+    async def once(self, conn: Connection, free: int) -> list[Delivery]:
+        """Write what there is and lease up to `free` tasks."""
+        ended, malformed, said = self.ended[:], self.malformed[:], self.notebook.take()
+        try:
+            try:
+                owners, deliveries = await self._transact(conn, said, ended, malformed, free)
+            except UNSTORABLE as error:
+                log.warning("something cannot be stored, looking for it: %s", error)
+                owners, deliveries = await self._one_by_one(conn, said, ended, malformed), []
+        except BaseException:  # also a cancellation: what was taken out of the notebook goes back
+            self.notebook.put_back(said)
+            raise
+        del self.ended[: len(ended)], self.malformed[: len(malformed)]
+        await notify(conn, map(owner_channel, owners.values()))
+        return deliveries
+
+    async def _transact(
+        self,
+        conn: Connection,
+        said: Sequence[Said],
+        ended: Sequence[Settlement],
+        malformed: Sequence[tuple[Delivery, str]],
+        free: int,
+    ) -> tuple[dict[str, str], list[Delivery]]:
+        owners: dict[str, str] = {}
+        deliveries: list[Delivery] = []
+        async with conn.transaction():
+            await write_notes(conn, said)
+            await queue.refuse(conn, malformed)
+            if ended:
+                owners = await inbox.settle(conn, self.worker_id, ended)
+            if free > 0:
+                deliveries = await queue.lease(conn, self.shares.of(free), self.worker_id, self.lease_seconds)
+        return owners, deliveries
+
+    async def _one_by_one(
+        self,
+        conn: Connection,
+        said: Sequence[Said],
+        ended: Sequence[Settlement],
+        malformed: Sequence[tuple[Delivery, str]],
+    ) -> dict[str, str]:
+        """So that what cannot be stored fails its own task and no other."""
+        for note in said:
+            try:
+                await self._transact(conn, [note], [], [], 0)
+            except UNSTORABLE as error:
+                log.warning("dropped what %s said: %s", note.message.task_id, error)
+        owners: dict[str, str] = {}
+        for one in ended:
+            try:
+                owners |= (await self._transact(conn, [], [one], [], 0))[0]
+            except UNSTORABLE as error:
+                owners |= (await self._transact(conn, [], [_refused(one, error)], [], 0))[0]
+        await self._transact(conn, [], [], malformed, 0)
+        return owners
+
+
+async def write_notes(conn: Connection, said: Sequence[Said]) -> None:
+    held = [(note.delivery.sequence, note.delivery.lease_token, note) for note in said]
+    await checkpoints.save(
+        conn,
+        [
+            CheckpointWrite(sequence, token, note.message, *note.checkpoint)
+            for sequence, token, note in held
+            if note.checkpoint
+        ],
+    )
+    await queue.report_progress(
+        conn, [(sequence, token, *note.progress) for sequence, token, note in held if note.progress]
+    )
+    await logs.insert(conn, [LogWrite(note.message, level, text) for note in said for level, text in note.lines])
+
+
+def _refused(one: Settlement, error: psycopg.Error) -> Settlement:
+    text = f"the database refuses the result: {error.diag.message_primary or type(error).__name__}"
+    return replace(
+        one, report=Report.FAILED, output=None, metrics="{}", error=text, error_code="invalid_output", retryable=False
+    )

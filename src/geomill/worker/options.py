@@ -1,0 +1,35 @@
+"""How a worker works."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from geomill.queues.postgres import LEASE_SECONDS
+
+
+def cpus() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@dataclass(frozen=True)
+class WorkerOptions:
+    queues: tuple[str, ...]
+    weights: Mapping[str, int] = field(default_factory=dict)
+    """Of the queues; 1 for those that are not named."""
+    concurrency: int = 16
+    processes: int = field(default_factory=cpus)
+    """Children that are kept ready, if any handler needs one."""
+    memory_mb: int | None = None
+    tasks_per_process: int = 100
+    drain_seconds: float = 30.0
+    grace_seconds: float = 0.75
+    """Between asking a handler to stop and making it."""
+    poll_seconds: float = 1.0
+    check_seconds: float = 0.5
+    """How often the leases of running tasks are checked: a cancelled task has none."""
+    running_after_seconds: float = 1.0
+    beat_seconds: float = 5.0
+    lease_seconds: float = LEASE_SECONDS

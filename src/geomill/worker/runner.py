@@ -1,0 +1,88 @@
+"""Runs the handler of one slot, here or in a child, and says how it ended."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+from geomill.sdk.context import HandlerContext
+from geomill.sdk.execution import Ended, execute, failed
+from geomill.sdk.registration import RegisteredHandler
+from geomill.sdk.registry import Registry
+from geomill.store.pool import Pool
+from geomill.worker.children.pool import ChildPool, not_started
+from geomill.worker.children.process import ChildFailed
+from geomill.worker.context import make_context
+from geomill.worker.slots import Slot
+from geomill.worker.tasklog import TaskLogger, clean
+
+handler_log = logging.getLogger("geomill.handler")
+
+
+class Runner:
+    def __init__(self, handlers: Registry, children: ChildPool, pool: Pool) -> None:
+        self._handlers = handlers
+        self._children = children
+        self._pool = pool
+
+    async def run(self, slot: Slot) -> Ended | None:
+        """None when the attempt was ended unfinished, without a verdict. A cancellation from elsewhere is passed on."""
+        try:
+            return await self._run_handler(slot)
+        except asyncio.CancelledError:
+            if slot.forced_at is not None:
+                return slot.verdict
+            task = asyncio.current_task()
+            if task and task.cancelling():
+                raise
+            return failed("the handler cancelled itself", "handler_error", retryable=True)
+
+    async def _run_handler(self, slot: Slot) -> Ended:
+        name = slot.message.handler
+        if name not in self._handlers:
+            return failed(f"this worker has no handler '{name}'", "unknown_handler", retryable=False)
+        handler = self._handlers[name]
+        return await (self._isolated(slot) if handler.isolated else self._inline(slot, handler))
+
+    async def _inline(self, slot: Slot, handler: RegisteredHandler) -> Ended:
+        def context(params: Any) -> HandlerContext[Any]:
+            delivery = slot.delivery
+            saved = (delivery.checkpoint_phase, delivery.checkpoint_data or {}) if delivery.checkpoint_phase else None
+            logger = TaskLogger(handler_log, slot.notes.line, _ids(slot))
+            return make_context(
+                slot.message, saved, params, logger, slot.notes, lambda: slot.cancelled, pool=self._pool
+            )
+
+        slot.begin()
+        return await execute(handler, slot.message.params, context)
+
+    async def _isolated(self, slot: Slot) -> Ended:
+        try:
+            child = await self._children.take()
+        except ChildFailed as error:
+            return not_started(error)
+        slot.begin(child)
+        try:
+            return await self._children.run(child, slot.delivery, slot.message, _Echo(slot))
+        finally:
+            slot.child = None
+
+
+class _Echo:
+    """What a child says, into the notes and, its log lines, into this process's log."""
+
+    def __init__(self, slot: Slot) -> None:
+        self._ids = _ids(slot)
+        self.progress = slot.notes.progress
+        self.keep = slot.notes.keep
+        self._line = slot.notes.line
+
+    def line(self, level: int, text: str) -> None:
+        handler_log.log(level, "%s", clean(text), extra=self._ids)
+        self._line(level, text)
+
+
+def _ids(slot: Slot) -> dict[str, object]:
+    message = slot.message
+    return {"job_id": message.job_id, "node_id": message.node_id, "task_id": message.task_id}

@@ -1,0 +1,91 @@
+"""A task under way, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+
+from geomill.domain.jsonvalue import to_json
+from geomill.domain.message import TaskMessage
+from geomill.domain.task import Report
+from geomill.queues.postgres import Delivery
+from geomill.sdk.execution import Ended
+from geomill.store.inbox import Settlement
+from geomill.worker.children.process import Child
+from geomill.worker.notes import TaskNotes
+
+CANCELLED = "cancelled"
+"""The code of a handler that stopped because it was asked to."""
+
+
+@dataclass(slots=True, eq=False)
+class Slot:
+    """Held for as long as its lease: a slot that cannot be freed otherwise is taken away."""
+
+    delivery: Delivery
+    message: TaskMessage
+    notes: TaskNotes
+    leased: float
+    begun: float | None = None
+    task: asyncio.Task[None] | None = None
+    child: Child | None = None
+    told_running: bool = False
+    cancelled: bool = False
+    lost: bool = False
+    draining: bool = False
+    grace_until: float | None = None
+    verdict: Ended | None = None
+    forced_at: float | None = None
+    closed: bool = False
+
+    def begin(self, child: Child | None = None) -> None:
+        """From here the handler's time counts."""
+        self.begun = self.notes.spoke = time.monotonic()
+        self.child = child
+        if child and self.cancelled:
+            child.tell_cancelled()
+
+    def ask_to_stop(self, grace_until: float | None = None) -> None:
+        """`ctx.cancelled` is true from now on. After the grace it is forced."""
+        self.cancelled = True
+        self.grace_until = grace_until
+        if self.child:
+            self.child.tell_cancelled()
+
+    def lose(self, grace_until: float) -> None:
+        """The task is no longer ours: cancelled, or given to somebody else."""
+        if not self.lost:
+            self.lost = True
+            self.ask_to_stop(grace_until)
+
+    def force(self, verdict: Ended | None = None) -> None:
+        """End it now, with this result or, without one, unfinished."""
+        if self.forced_at is None:
+            self.forced_at, self.verdict, self.cancelled = time.monotonic(), verdict, True
+        if self.task:
+            self.task.cancel()
+
+    def outcome(self, ended: Ended | None) -> Settlement | None:
+        """What to report of it; nothing if it is not ours any more."""
+        if self.lost:
+            return None
+        if ended is None or (self.draining and not ended.success and ended.error_code == CANCELLED):
+            return self.settlement(Report.ABANDONED)
+        return self.settlement(Report.COMPLETED if ended.success else Report.FAILED, ended)
+
+    def settlement(self, report: Report, ended: Ended | None = None) -> Settlement:
+        good = ended is not None and ended.success
+        bad = ended is not None and not ended.success
+        return Settlement(
+            sequence=self.delivery.sequence,
+            lease_token=self.delivery.lease_token,
+            message=self.message,
+            report=report,
+            started_at=self.delivery.started_at,
+            output=to_json(ended.output) if ended and good else None,
+            error=ended.error_message if ended and bad else None,
+            error_code=ended.error_code if ended and bad else None,
+            retryable=ended.retryable if ended else True,
+            metrics=to_json(ended.metrics) if ended and ended.metrics else "{}",
+        )

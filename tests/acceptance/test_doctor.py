@@ -1,0 +1,83 @@
+"""`geomill doctor` on a sound machine and on broken ones; `geomill jobs` steering."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import psycopg
+
+from tests.acceptance.conftest import Geomill
+
+
+def levels(found: list[dict[str, str]]) -> dict[str, str]:
+    return {finding["subject"]: finding["level"] for finding in found}
+
+
+def test_a_sound_machine_without_anything_running(geomill: Geomill, database: str) -> None:
+    ended = geomill("doctor", "--json", GEOMILL_DATABASE_URL=database)
+    assert ended.code == 0, ended.out
+    found = levels(ended.json)
+    assert found | {"database": "ok", "schema": "ok", "clock": "ok", "workflows": "ok", "handlers": "ok"} == found
+    assert found | {"orchestrators": "warn", "workers": "warn", "dead letters": "ok", "stuck jobs": "ok"} == found
+
+
+def test_what_is_wrong_comes_with_a_remedy(geomill: Geomill, database: str) -> None:
+    with psycopg.connect(database, autocommit=True) as conn:
+        conn.execute(
+            "INSERT INTO dagapp.dag_dead_letters (queue_name, message_id, body, reason, description)"
+            " VALUES ('dag-jobs', 'm', '{}', 'MalformedMessage', 'x')"
+        )
+        conn.execute(
+            "INSERT INTO dagapp.dag_definitions (definition_hash, workflow_id, version, body)"
+            " VALUES ('h', 'w', 1, '{}')"
+        )
+        conn.execute(
+            "INSERT INTO dagapp.dag_jobs (job_id, workflow_id, definition_hash, status, started_at, updated_at)"
+            " VALUES ('j', 'w', 'h', 'running', now(), now() - interval '1 hour')"
+        )
+    ended = geomill("doctor", GEOMILL_DATABASE_URL=database)
+    assert ended.code == 0
+    assert "warn dead letters: 1 on dag-jobs (MalformedMessage)" in ended.out
+    assert "warn stuck jobs: j (w, quiet for 60 min)" in ended.out
+    assert "     → " in ended.out
+
+
+def test_no_schema_no_server_bad_settings(geomill: Geomill, empty_database: str, tmp_path: Path) -> None:
+    ended = geomill("doctor", GEOMILL_DATABASE_URL=empty_database)
+    assert ended.code == 1
+    assert "fail schema: " in ended.out
+    assert "geomill db migrate" in ended.out
+    ended = geomill("doctor", "--json", GEOMILL_DATABASE_URL="postgresql://me:s3cret@127.0.0.1:1/maps")
+    assert (ended.code, levels(ended.json)["database"]) == (1, "fail")
+    assert "s3cret" not in ended.out
+    ended = geomill("doctor", GEOMILL_DATABASE_ULR="x")
+    assert (ended.code, ended.out.startswith("fail settings")) == (1, True)
+    (tmp_path / "bad.yaml").write_text("workflow_id: [broken")
+    ended = geomill("--workflows", str(tmp_path), "doctor", "--json", GEOMILL_DATABASE_URL=empty_database)
+    assert levels(ended.json)["workflows"] == "fail"
+
+
+def test_it_makes_no_database_of_its_own(geomill: Geomill, data: Path) -> None:
+    ended = geomill("--data", str(data), "doctor")
+    assert ended.code == 0
+    assert "database: none yet" in ended.out
+    assert not data.exists()
+
+
+def test_a_job_is_steered_from_the_shell(geomill: Geomill, database: str) -> None:
+    submitted = geomill("jobs", "submit", "hello_world", "--json", GEOMILL_DATABASE_URL=database)
+    job_id = submitted.json["job_id"]
+    ended = geomill("jobs", "cancel", job_id, "--reason", "no need", GEOMILL_DATABASE_URL=database)
+    assert (ended.code, ended.out) == (0, f"told: cancel {job_id}\n")
+    ended = geomill("jobs", "watch", job_id, "--json", GEOMILL_DATABASE_URL=database)
+    assert ended.code == 1
+    assert ended.json == {"job_id": job_id, "status": "cancelled", "result": None, "error": "no need"}
+    assert geomill("jobs", "pause", job_id, GEOMILL_DATABASE_URL=database).code == 1
+    assert geomill("jobs", "retry", "nothing", GEOMILL_DATABASE_URL=database).code == 2
+
+
+def test_the_gateway_is_not_opened_to_all_by_accident(geomill: Geomill, data: Path) -> None:
+    for command in ("gateway", "up"):
+        ended = geomill(command, "--host", "0.0.0.0")
+        assert ended.code == 2
+        assert "--allow-remote" in ended.err

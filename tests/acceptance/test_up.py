@@ -1,0 +1,141 @@
+"""`geomill up`: everything on one machine, whatever is killed, until it is told to stop."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tests.acceptance.conftest import GEOMILL
+
+PATIENCE = 50.0
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+def children(pid: int) -> dict[str, int]:
+    """The processes of a supervisor, by their role."""
+    found: dict[str, int] = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdecimal():
+            try:
+                words = (folder / "cmdline").read_bytes().decode().split("\0")
+                parent = int((folder / "stat").read_text().rsplit(")", 1)[1].split()[1])
+            except OSError:
+                continue
+            if parent == pid and "geomill.cli.child" in words:
+                found[words[words.index("geomill.cli.child") + 1]] = int(folder.name)
+    return found
+
+
+def alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def eventually(true: Callable[[], Any], what: str, patience: float = PATIENCE) -> Any:
+    deadline = time.monotonic() + patience
+    while not (found := true()):
+        assert time.monotonic() < deadline, f"in vain: {what}"
+        time.sleep(0.05)
+    return found
+
+
+@contextmanager
+def running(data: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("GEOMILL_")}
+    with (data.parent / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [GEOMILL, "up", "--data", str(data), "--port", str(port), "--concurrency", "4"],
+            env={**environ, "GEOMILL_DRAIN_SECONDS": "5"},
+            stdout=log,
+            stderr=log,
+        )
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+                try:
+                    process.wait(20)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+
+
+def is_ready(client: httpx.Client) -> bool:
+    try:
+        return client.get("/health/ready").status_code == 200
+    except httpx.HTTPError:
+        return False
+
+
+def run_job(client: httpx.Client) -> str:
+    accepted = client.post("/api/v1/jobs", json={"workflow_id": "hello_world"}).json()
+    with client.stream("GET", accepted["stream_url"]) as stream:
+        text = "".join(stream.iter_text())
+    assert "event: end" in text
+    return text.rsplit("data: ", 1)[1]
+
+
+def postmaster(data: Path) -> int:
+    location = data / "postgres" / "location"
+    home = Path(location.read_text().strip()) if location.exists() else data / "postgres"
+    return int((home / "pgdata" / "postmaster.pid").read_text().splitlines()[0])
+
+
+def test_everything_on_one_machine(data: Path) -> None:
+    port = free_port()
+    with running(data, port) as process, httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=20) as client:
+        eventually(lambda: is_ready(client), "ready")
+        assert '"completed"' in run_job(client)
+
+        before = children(process.pid)
+        assert set(before) == {"orchestrator", "worker", "gateway"}
+        os.kill(before["worker"], signal.SIGKILL)
+        after = eventually(
+            lambda: (now := children(process.pid)).get("worker") not in (None, before["worker"]) and now,
+            "a new worker",
+        )
+        eventually(lambda: is_ready(client), "ready again")
+        assert '"completed"' in run_job(client)
+
+        server = postmaster(data)
+        log = (data.parent / "log").read_text()
+        assert f"geomill is ready: http://127.0.0.1:{port}" in log
+        assert "worker was killed by signal 9" in log
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(25) == 0
+        left = [pid for pid in (*after.values(), server) if alive(pid)]
+        assert left == []
+
+
+def test_a_killed_supervisor_leaves_no_roles_behind_and_the_next_one_cleans_up(data: Path) -> None:
+    port = free_port()
+    with running(data, port) as process, httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=20) as client:
+        eventually(lambda: is_ready(client), "ready")
+        roles = children(process.pid)
+        process.kill()
+        process.wait()
+        eventually(lambda: not any(alive(pid) for pid in roles.values()), "the roles are gone", 20)
+        server = postmaster(data)
+        assert alive(server)
+    with running(data, port) as process, httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=20) as client:
+        eventually(lambda: is_ready(client), "ready")
+        assert '"completed"' in run_job(client)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(25) == 0
+        assert not alive(server)

@@ -1,0 +1,13 @@
+"""The short chaos run. `script/chaos` runs the long one."""
+
+from __future__ import annotations
+
+import os
+
+from tests.chaos.run import run
+
+
+def test_nothing_is_lost_and_nothing_happens_twice() -> None:
+    report = run(jobs=150, seed=int(os.environ.get("CHAOS_SEED", "1")))
+    assert not report.violations, f"{report}\n{report.log}"
+    assert sum(report.faults.values()) >= 3

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import pytest
+from httpx import ASGITransport, AsyncClient
+
+from geomill.api import create_app
+from geomill.settings import QueueSettings
+from tests.integration.engine.conftest import make_platform as make_platform
+from tests.integration.engine.platform import Platform
+
+BASE = "http://127.0.0.1:8000"
+SLOW = """
+workflow_id: slow
+name: Slow
+inputs: {seconds: {type: number, default: 30}}
+nodes:
+  START: {type: start, next: nap}
+  nap: {type: task, handler: sleep, params: {duration_seconds: "{{ inputs.seconds }}"}, next: END}
+  END: {type: end}
+"""
+
+
+@asynccontextmanager
+async def client_of(url: str, platform: Platform, **options: Any) -> AsyncIterator[AsyncClient]:
+    app = create_app(url, platform.catalogue, QueueSettings(), **options)
+    transport = ASGITransport(app=app, raise_app_exceptions=False)
+    async with app.router.lifespan_context(app), AsyncClient(transport=transport, base_url=BASE) as client:
+        yield client
+
+
+@pytest.fixture
+async def make_client(database: str) -> AsyncIterator[Callable[..., Any]]:
+    """`await make_client(platform)`: a gateway of that platform."""
+    async with AsyncExitStack() as stack:
+
+        async def make(platform: Platform, **options: Any) -> AsyncClient:
+            return await stack.enter_async_context(client_of(database, platform, **options))
+
+        yield make
+
+
+@pytest.fixture
+async def idle(make_platform: Callable[..., Platform], make_client: Any) -> AsyncClient:
+    """A gateway without orchestrators and workers: what is submitted stays queued."""
+    return await make_client(make_platform())
+
+
+@pytest.fixture
+async def busy(make_platform: Callable[..., Platform], make_client: Any) -> AsyncClient:
+    """A gateway with one of each."""
+    platform = make_platform()
+    platform.orchestrator()
+    platform.worker()
+    return await make_client(platform)
+
+
+async def eventually(look: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(10):
+        while not await look():  # noqa: ASYNC110  what is looked at is in another process
+            await asyncio.sleep(0.05)
+
+
+async def ready(client: AsyncClient) -> bool:
+    return (await client.get("/health/ready")).status_code == 200

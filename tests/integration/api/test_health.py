@@ -1,0 +1,113 @@
+"""Whether the platform lives, and how it does."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from httpx import AsyncClient
+from prometheus_client.parser import text_string_to_metric_families
+
+from geomill.domain.instance import InstanceRole
+from geomill.store import instances
+from geomill.store.duties import Duties
+from geomill.store.pool import Pool
+from tests.integration.api.conftest import client_of, eventually, ready
+from tests.integration.api.test_jobs import submit, until
+
+
+async def test_ready_when_there_is_somebody_to_run_jobs(make_platform: Any, make_client: Any) -> None:
+    platform = make_platform()
+    client = await make_client(platform)
+    answer = await client.get("/health/ready")
+    assert answer.status_code == 503
+    assert answer.json()["reasons"] == ["no orchestrator is alive", "no worker is alive"]
+    platform.orchestrator()
+    worker = platform.worker()
+    await eventually(lambda: ready(client))
+    await platform.crash(worker)
+
+    async def worker_missed() -> bool:
+        return (await client.get("/health/ready")).json()["reasons"] == ["no worker is alive"]
+
+    await eventually(worker_missed)
+
+
+async def test_not_ready_without_the_schema(make_platform: Any, empty_database: str) -> None:
+    async with client_of(empty_database, make_platform()) as client:
+        answer = await client.get("/health/ready")
+        assert answer.status_code == 503
+        assert "geomill db migrate" in answer.json()["reasons"][0]
+        migrated = await client.post("/api/v1/bootstrap/migrate", params={"confirm": "yes"})
+        assert migrated.json()["changed"]
+        again = await client.post("/api/v1/bootstrap/migrate", params={"confirm": "yes"})
+        assert again.json() == {"changed": False, "done": []}
+
+
+async def test_health_shows_processes_queues_and_failing_duties(busy: AsyncClient, pool: Pool) -> None:
+    await eventually(lambda: ready(busy))
+    found = (await busy.get("/health")).json()
+    assert found["status"] == "ok"
+    assert {one["role"]: one["alive"] for one in found["instances"]} == {"orchestrator": True, "worker": True}
+    assert all(one["heartbeat_seconds"] < 10 and one["pid"] and one["version"] for one in found["instances"])
+    orchestrator = next(one["instance_id"] for one in found["instances"] if one["role"] == "orchestrator")
+    duties = Duties(orchestrator)
+    duties.failed("orphans", ValueError("no such table"))
+    async with pool.connection() as conn:
+        assert await duties.tell(conn)
+    found = (await busy.get("/health")).json()
+    assert found["status"] == "degraded"
+    assert found["reasons"] == [f"orphans of {orchestrator} fails"]
+    assert "geomill_duties_failing 1.0" in (await busy.get("/metrics")).text
+
+
+async def test_duties_are_told_only_when_something_is_new(pool: Pool) -> None:
+    duties = Duties("orch-x")
+    async with pool.connection() as conn:
+        await instances.appear(conn, "orch-x", InstanceRole.ORCHESTRATOR)
+        duties.passed("orphans")
+        assert not await duties.tell(conn)
+        for _ in range(3):
+            duties.failed("orphans", ValueError("boom"))
+        assert await duties.tell(conn)
+        duties.failed("orphans", ValueError("boom"))
+        assert not await duties.tell(conn)
+        duties.passed("orphans")
+        assert await duties.tell(conn)
+        (one,) = await instances.everyone(conn)
+    assert one.duties["orphans"] | {"error": "ValueError: boom", "failing": False} == one.duties["orphans"]
+
+
+async def test_metrics_can_be_read_and_are_bounded_in_labels(
+    busy: AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("geomill.api.figures.FRESH_SECONDS", 0.0)
+    for _ in range(3):
+        accepted = await submit(busy)
+        await until(busy, accepted["job_id"], "completed")
+    await busy.get("/nowhere/at/all")
+    text = (await busy.get("/metrics")).text
+    families = {family.name: family for family in text_string_to_metric_families(text)}
+    readable = families["geomill_figures_readable"].samples
+    assert [sample.labels["figures"] for sample in readable if sample.value != 1] == []
+    assert {s.labels["status"]: s.value for s in families["geomill_jobs_recent"].samples} == {"completed": 3.0}
+    for name in ("geomill_step_run_seconds", "geomill_step_wait_seconds", "geomill_job_claim_seconds"):
+        values = {s.labels["quantile"]: s.value for s in families[name].samples}
+        assert set(values) == {"0.5", "0.95", "0.99"}
+        assert all(0 <= value < 20 for value in values.values())
+    routes = {s.labels["route"] for s in families["geomill_http_requests"].samples if s.name.endswith("_total")}
+    assert routes <= {"/api/v1/jobs", "/api/v1/jobs/{job_id}", "other"}
+
+
+async def test_figures_are_read_once_for_many_that_scrape(idle: AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = 0
+
+    async def queues(_: Any) -> list[Any]:
+        nonlocal looked
+        looked += 1
+        return []
+
+    monkeypatch.setitem(__import__("geomill.api.figures").api.figures.READERS, "queues", queues)
+    await asyncio.gather(*(idle.get("/metrics") for _ in range(10)))
+    assert looked == 1

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from geomill.domain.job import Job
+from geomill.sdk.registry import load_handlers
+from geomill.store.pool import Pool
+from tests.integration.engine.platform import Platform, catalogue_of
+
+HANDLERS = "tests.integration.worker.handlers"
+
+
+def workflow(handler: str, params: dict[str, Any], **node: Any) -> str:
+    """One task and nothing else, tried once unless said otherwise."""
+    task = {"type": "task", "handler": handler, "params": params, "next": "END", "retry": {"max_attempts": 1}, **node}
+    nodes = {"START": {"type": "start", "next": "work"}, "work": task, "END": {"type": "end"}}
+    return json.dumps({"workflow_id": handler, "name": handler, "nodes": nodes})
+
+
+class Bench(Platform):
+    """A platform on which one task is tried out."""
+
+    def offer(self, handler: str, params: dict[str, Any] | None = None, **node: Any) -> str:
+        """The id of a workflow of this one task, which the orchestrator knows."""
+        text = workflow(handler, params or {}, **node)
+        self.catalogue._workflows |= catalogue_of(self.registry, text)._workflows
+        return handler
+
+    async def attempts(self) -> list[dict[str, Any]]:
+        return await self.rows(
+            "SELECT attempt, status::text, error_code, error_message, output, retryable"
+            " FROM dagapp.dag_task_results ORDER BY attempt"
+        )
+
+    async def only_attempt(self) -> dict[str, Any]:
+        (found,) = await self.attempts()
+        return found
+
+    async def try_out(self, handler: str, params: dict[str, Any] | None = None, **node: Any) -> Job:
+        return await self.run(self.offer(handler, params, **node))
+
+
+@pytest.fixture
+async def bench(database: str, pool: Pool) -> AsyncIterator[Bench]:
+    registry = load_handlers([HANDLERS])
+    made = Bench(database, pool, catalogue_of(registry), registry)
+    made.orchestrator(scan_seconds=0.1)
+    yield made
+    await made.shutdown()

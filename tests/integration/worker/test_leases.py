@@ -1,0 +1,124 @@
+"""What a lease protects: one attempt at a time, one result, and a queue that nothing can block."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from geomill.domain.jsonvalue import to_json
+from geomill.domain.states import JobStatus
+from geomill.queues import postgres as queue
+from geomill.queues.postgres import Outgoing
+from tests.integration.worker.conftest import Bench
+from tests.integration.worker.test_cancellation import running
+from tests.integration.worker.waiting import until, until_rows
+
+
+async def test_a_task_longer_than_its_lease_runs_once(bench: Bench) -> None:
+    for _ in range(2):
+        bench.worker(lease_seconds=0.9, check_seconds=0.1, poll_seconds=0.1)
+    job = await bench.try_out("nap", {"seconds": 2.5})
+    assert job.status is JobStatus.COMPLETED
+    assert [row["attempt"] for row in await bench.attempts()] == [1]
+    events = await bench.history(job.job_id)
+    assert events.count("node_dispatched") == 1
+
+
+async def test_who_lost_the_lease_stops_and_says_nothing(bench: Bench) -> None:
+    worker = bench.worker(processes=1)
+    await running(bench, "polite", steps=1000)
+    await bench.rows("UPDATE dagapp.dag_queue SET lease_token = 99, leased_by = 'other' RETURNING 1 AS one")
+    await until(lambda: not worker._slots, 3)
+    await asyncio.sleep(0.2)
+    assert await bench.attempts() == []
+    assert await bench.rows("SELECT lease_token FROM dagapp.dag_queue") == [{"lease_token": 99}]
+    assert await bench.rows("SELECT 1 FROM dagapp.dag_checkpoints") == []
+
+
+async def test_a_result_under_an_old_token_changes_nothing(bench: Bench) -> None:
+    worker = bench.worker(check_seconds=60, running_after_seconds=60)
+    bench.offer("nap", {"seconds": 0.5})
+    await bench.submit("nap")
+    await until(lambda: worker._slots)
+    await bench.rows("UPDATE dagapp.dag_queue SET lease_token = 99 RETURNING 1 AS one")
+    await until(lambda: not worker._slots and not worker._exchange.ended)
+    assert await bench.attempts() == []
+
+
+async def test_a_worker_that_others_forgot_appears_again(bench: Bench) -> None:
+    worker = bench.worker(beat_seconds=0.1, check_seconds=0.1)
+    find = f"SELECT 1 AS one FROM dagapp.dag_instances WHERE instance_id = '{worker.instance_id}'"
+    await until_rows(bench, find)
+    await bench.rows(f"DELETE FROM dagapp.dag_instances WHERE instance_id = '{worker.instance_id}' RETURNING 1 AS one")
+    await until_rows(bench, find)
+
+
+async def test_a_malformed_message_is_a_dead_letter_and_blocks_nobody(bench: Bench) -> None:
+    bodies = [
+        {"task_id": "x"},
+        {"attempt": "abc", "item_index": "zero", "task_id": 1},
+        {"attempt": 2, "item_index": 1e30, "job_id": "j", "node_id": "n"},
+        [1, 2],
+    ]
+    messages = [Outgoing("functionapp-tasks", f"bad{n}", json.dumps(body), 10) for n, body in enumerate(bodies)]
+    async with bench.pool.connection() as conn:
+        await queue.send(conn, messages)
+    bench.worker(concurrency=2)
+    assert (await bench.try_out("hello_world")).status is JobStatus.COMPLETED
+    letters = await bench.rows("SELECT message_id, reason, description FROM dagapp.dag_dead_letters ORDER BY 1")
+    assert [row["message_id"] for row in letters] == ["bad0", "bad1", "bad2", "bad3"]
+    assert {row["reason"] for row in letters} == {"MalformedMessage"}
+    assert "job_id: Field required" in letters[0]["description"]
+    assert await bench.rows("SELECT 1 FROM dagapp.dag_queue") == []
+
+
+async def test_an_unknown_handler_fails_the_attempt_for_good(bench: Bench) -> None:
+    bench.offer("pid", retry={"max_attempts": 3})
+    del bench.registry._handlers  # what the orchestrator knows and this worker does not
+    bench.registry._handlers = {}
+    bench.worker()
+    job = await bench.run("pid")
+    assert job.status is JobStatus.FAILED
+    attempt = await bench.only_attempt()
+    assert (attempt["error_code"], attempt["retryable"]) == ("unknown_handler", False)
+
+
+async def test_a_result_that_the_database_refuses_fails_its_own_task_only(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("geomill.worker.slots.to_json", lambda value: "{" if "poison" in value else to_json(value))
+    bench.offer("poison")
+    bench.offer("hello_world")
+    jobs = [await bench.submit(name) for name in ("hello_world", "poison", "hello_world")]
+    await until_rows(bench, "SELECT 1 FROM dagapp.dag_queue WHERE queue_name <> 'dag-jobs' HAVING count(*) = 3")
+    bench.worker()
+    ended = [await bench.ended(job_id) for job_id in jobs]
+    assert [job.status.value for job in ended] == ["completed", "failed", "completed"]
+    assert "the database refuses the result" in (ended[1].error_message or "")
+
+
+async def test_notes_that_the_database_refuses_are_dropped(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("geomill.worker.notes.checkpoint_text", lambda phase, data: "{")
+    bench.worker()
+    job = await bench.try_out("saves_inline")
+    assert job.status is JobStatus.COMPLETED
+    assert await bench.rows("SELECT 1 FROM dagapp.dag_checkpoints") == []
+
+
+async def lease_of(bench: Bench, shares: dict[str, int]) -> dict[str, int]:
+    async with bench.pool.connection() as conn:
+        found = await queue.lease(conn, shares, "me")
+    return {name: sum(one.queue_name == name for one in found) for name in shares}
+
+
+async def test_each_queue_gets_its_share_and_what_one_has_not_goes_to_the_others(bench: Bench) -> None:
+    async with bench.pool.connection() as conn:
+        for name, count in (("a", 20), ("b", 20), ("c", 1)):
+            await queue.send(conn, [Outgoing(name, f"{name}{n}", "{}") for n in range(count)])
+    assert await lease_of(bench, {"a": 3, "b": 1}) == {"a": 3, "b": 1}
+    assert await lease_of(bench, {"a": 0, "b": 1}) == {"a": 0, "b": 1}
+    assert await lease_of(bench, {"c": 6, "b": 2}) == {"c": 1, "b": 7}
+    assert await lease_of(bench, {"c": 6, "b": 2, "a": 2}) == {"c": 0, "b": 8, "a": 2}
+    assert await lease_of(bench, {"a": 50, "b": 50}) == {"a": 15, "b": 3}

@@ -1,0 +1,59 @@
+"""What handlers log can be read by job, and nobody can fill the database with it."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from geomill.store import logs
+from tests.integration.worker.conftest import Bench
+
+
+@pytest.fixture(autouse=True)
+def _quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half a surrogate pair in a captured log is more than the test runner's own processes can pass on."""
+    monkeypatch.setattr(logging.getLogger("geomill.handler"), "disabled", True)
+
+
+async def lines(bench: Bench, job_id: str) -> list[tuple[str, str]]:
+    async with bench.pool.connection() as conn:
+        return [(one.level, one.message) for one in await logs.of_job(conn, job_id, node_id="work")]
+
+
+@pytest.mark.parametrize("handler", ["talk", "talk_inline"])
+async def test_lines_are_stored_in_order_before_the_job_ends(bench: Bench, handler: str) -> None:
+    bench.worker(processes=1)
+    job = await bench.try_out(handler, {"lines": 3, "width": 1000})
+    assert await lines(bench, job.job_id) == [
+        ("INFO", "line 0"), ("INFO", "line 1"), ("INFO", "line 2"), ("WARNING", "w" * 500),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("handler", ["talk", "talk_inline"])
+async def test_no_more_than_two_hundred(bench: Bench, handler: str) -> None:
+    bench.worker(processes=1)
+    job = await bench.try_out(handler, {"lines": 1000})
+    found = await lines(bench, job.job_id)
+    assert len(found) == 200
+    assert found[-1][1] == "further lines are not kept"
+
+
+async def test_the_traceback_of_a_failure_is_among_them(bench: Bench) -> None:
+    bench.worker(processes=1)
+    job = await bench.try_out("raise_inside")
+    found = await lines(bench, job.job_id)
+    assert found[0] == ("ERROR", "the handler raised KeyError")
+    assert found[-1] == ("ERROR", "KeyError: 'the place where it broke'")
+
+
+async def test_silence_costs_no_statement(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.worker()
+    written = []
+
+    async def insert(conn: object, writes: list[object]) -> None:
+        written.extend(writes)
+
+    monkeypatch.setattr(logs, "insert", insert)
+    await bench.try_out("hello_world")
+    assert written == []

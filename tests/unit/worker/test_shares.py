@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from geomill.cli.roles import weighted
+from geomill.errors import InputError
+from geomill.worker.shares import Shares
+
+
+def test_slots_are_divided_by_weight() -> None:
+    assert Shares(("heavy", "light"), {"heavy": 3}).of(8) == {"heavy": 6, "light": 2}
+
+
+def test_one_slot_at_a_time_takes_turns_and_nobody_is_forgotten() -> None:
+    shares = Shares(("heavy", "light"), {"heavy": 3, "light": 1})
+    turns = [next(name for name, share in shares.of(1).items() if share) for _ in range(8)]
+    assert turns == ["heavy", "heavy", "light", "heavy"] * 2
+
+
+@given(
+    st.lists(st.integers(1, 9), min_size=1, max_size=5),
+    st.lists(st.integers(0, 300), min_size=1, max_size=20),
+)
+def test_shares_add_up_and_follow_the_weights(weights: list[int], frees: list[int]) -> None:
+    names = [f"q{number}" for number in range(len(weights))]
+    shares = Shares(names, dict(zip(names, weights, strict=True)))
+    given_out: Counter[str] = Counter()
+    for free in frees:
+        found = shares.of(free)
+        assert sum(found.values()) == free
+        assert min(found.values()) >= 0
+        given_out.update(found)
+    for name, weight in zip(names, weights, strict=True):
+        assert abs(given_out[name] - sum(frees) * weight / sum(weights)) <= len(names)
+
+
+def test_a_weight_of_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least 1"):
+        Shares(("a",), {"a": 0})
+
+
+def test_queues_on_the_command_line() -> None:
+    assert weighted("container-tasks") == ("container-tasks", 1)
+    assert weighted("container-tasks=3") == ("container-tasks", 3)
+
+
+@pytest.mark.parametrize("text", ["", "=3", "a=", "a=0", "a=-1", "a=x", "a=1.5"])
+def test_what_is_no_weight(text: str) -> None:
+    with pytest.raises(InputError, match="not NAME or NAME=WEIGHT"):
+        weighted(text)
