@@ -11,8 +11,13 @@ TABLES = """
 CREATE TABLE queue (id bigint PRIMARY KEY, body jsonb);
 CREATE TABLE inbox (sequence bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, task bigint);
 CREATE TABLE node (id bigint PRIMARY KEY, status text);
-CREATE TABLE task (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, status text, lease int);
-CREATE INDEX ON task (id) WHERE status = 'ready';
+CREATE TABLE task (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, queue text, message_id text, body jsonb, priority smallint,
+    lease bigint, leased_by text, leased_until timestamptz
+);
+CREATE UNIQUE INDEX ON task (queue, message_id);
+CREATE INDEX ON task (queue, priority DESC, id) WHERE lease IS NULL;
+CREATE TABLE result (message_id text PRIMARY KEY, output jsonb, reported_at timestamptz DEFAULT now());
 """
 
 
@@ -67,10 +72,15 @@ def _worker(url: str) -> None:
 
 
 def claim_complete_per_second(url: str, rows: int = 20_000, processes: int = 2) -> float:
-    """Claim 100 with SKIP LOCKED, then complete 100, until all are done."""
+    """Claim 100 with SKIP LOCKED, then complete 100 with their results, until all are done."""
     with psycopg.connect(url, autocommit=True) as conn:
-        conn.execute("TRUNCATE task")
-        conn.execute("INSERT INTO task (status) SELECT 'ready' FROM generate_series(1, %s)", [rows])
+        conn.execute("TRUNCATE task, result")
+        conn.execute(
+            "INSERT INTO task (queue, message_id, body, priority) SELECT 'tasks', gen_random_uuid() || ':each:1',"
+            " jsonb_build_object('job_id', gen_random_uuid(), 'params', '{}'::jsonb, 'handler', 'noop'), 0"
+            " FROM generate_series(1, %s)",
+            [rows],
+        )
         conn.execute("VACUUM ANALYZE task")
     context = multiprocessing.get_context("spawn")
     with context.Pool(processes) as pool:
@@ -86,13 +96,17 @@ def _nothing(_: int) -> None:
 
 def _claim_complete(url: str) -> None:
     claim = (
-        "UPDATE task SET status = 'leased', lease = 1 WHERE id IN (SELECT id FROM task WHERE status = 'ready'"
-        " ORDER BY id LIMIT 100 FOR UPDATE SKIP LOCKED) RETURNING id"
+        "UPDATE task SET lease = 1, leased_by = 'me', leased_until = now() + interval '1 minute' WHERE id IN ("
+        " SELECT id FROM task WHERE queue = 'tasks' AND lease IS NULL ORDER BY priority DESC, id LIMIT 100"
+        " FOR UPDATE SKIP LOCKED) RETURNING id, message_id, body"
+    )
+    complete = (
+        "WITH gone AS (DELETE FROM task WHERE id = ANY(%b::bigint[]) AND lease = 1 RETURNING message_id)"
+        " INSERT INTO result (message_id, output) SELECT message_id, '{}' FROM gone"
     )
     with psycopg.connect(url, autocommit=True) as conn:
         while taken := conn.execute(claim).fetchall():
-            ids = [one for (one,) in taken]
-            conn.execute("UPDATE task SET status = 'done' WHERE id = ANY(%s) AND lease = 1", [ids])
+            conn.execute(complete, [[row[0] for row in taken]])
 
 
 def commit_milliseconds(url: str, commits: int = 300) -> float:

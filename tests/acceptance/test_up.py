@@ -84,7 +84,9 @@ def is_ready(client: httpx.Client) -> bool:
 
 
 def run_job(client: httpx.Client) -> str:
-    accepted = client.post("/api/v1/jobs", json={"workflow_id": "hello_world"}).json()
+    answer = client.post("/api/v1/jobs", json={"workflow_id": "hello_world"})
+    assert answer.status_code == 202, answer.text
+    accepted = answer.json()
     with client.stream("GET", accepted["stream_url"]) as stream:
         text = "".join(stream.iter_text())
     assert "event: end" in text
@@ -95,6 +97,14 @@ def postmaster(data: Path) -> int:
     location = data / "postgres" / "location"
     home = Path(location.read_text().strip()) if location.exists() else data / "postgres"
     return int((home / "pgdata" / "postmaster.pid").read_text().splitlines()[0])
+
+
+def started_since(data: Path, former: int) -> int | None:
+    try:
+        found = postmaster(data)
+    except OSError:
+        return None
+    return found if found != former else None
 
 
 def test_everything_on_one_machine(data: Path) -> None:
@@ -113,7 +123,12 @@ def test_everything_on_one_machine(data: Path) -> None:
         eventually(lambda: is_ready(client), "ready again")
         assert '"completed"' in run_job(client)
 
-        server = postmaster(data)
+        first = postmaster(data)
+        os.kill(first, signal.SIGKILL)
+        server = eventually(lambda: started_since(data, first), "a new server")
+        eventually(lambda: is_ready(client), "ready on it")
+        assert '"completed"' in run_job(client)
+
         log = (data.parent / "log").read_text()
         assert f"geomill is ready: http://127.0.0.1:{port}" in log
         assert "worker was killed by signal 9" in log

@@ -6,6 +6,7 @@ import asyncio
 import time
 from typing import Annotated, Any
 
+import psycopg
 from pydantic import BaseModel, Field
 
 from geomill.sdk import HandlerContext, HandlerError, register_handler
@@ -42,9 +43,21 @@ async def effect(ctx: HandlerContext[EffectParams]) -> EffectOutput:
         await asyncio.sleep(params.seconds / params.steps)
         done.append(step)
         ctx.save_checkpoint(f"step_{step}", {"steps": done})
-    async with ctx.pool.connection() as conn:
-        await conn.execute(EFFECT, (f"{ctx.job_id}/{params.key}",))
+    await _leave_effect(ctx, f"{ctx.job_id}/{params.key}")
     return EffectOutput(key=params.key, steps=done)
+
+
+async def _leave_effect(ctx: HandlerContext[EffectParams], key: str) -> None:
+    """A handler that uses the database must outlast its restarts: that is not the engine's to do."""
+    for patience in range(100):
+        try:
+            async with ctx.pool.connection(timeout=5) as conn:
+                await conn.execute(EFFECT, (key,))
+        except psycopg.OperationalError:
+            await asyncio.sleep(0.05 * min(patience, 10))
+        else:
+            return
+    raise HandlerError("the database did not come back")
 
 
 @register_handler("chaos.sync", timeout_seconds=60, params=EffectParams)

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,6 +32,7 @@ class ChaosPlatform:
     settings: dict[str, str] = field(default_factory=lambda: dict(FAST_TO_NOTICE))
     processes: dict[str, list[subprocess.Popen[bytes]]] = field(default_factory=dict)
     leaving: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __enter__(self) -> ChaosPlatform:
         self.folder = Path(tempfile.mkdtemp(prefix="gm-chaos-", dir="/var/tmp"))
@@ -73,8 +75,10 @@ class ChaosPlatform:
         return subprocess.Popen(command, env=environ, cwd=ROOT, stdout=self._log, stderr=self._log)
 
     def replace(self, role: str, victim: subprocess.Popen[bytes]) -> None:
-        found = self.processes[role]
-        found[found.index(victim)] = self._start(role)
+        with self._lock:  # the faults and the supervisor may both have seen it die
+            found = self.processes[role]
+            if victim in found:
+                found[found.index(victim)] = self._start(role)
 
     def keep_alive(self) -> None:
         """A supervisor's part: whoever ended by itself is started again."""

@@ -104,7 +104,8 @@ class Entity(BaseModel):
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Self:
-        return cls.model_validate(dict(row))
+        """From the columns that this release knows: during an upgrade a newer one may have added others."""
+        return cls.model_validate({name: row[name] for name in cls.model_fields if name in row})
 
     def evolve(self, **changes: Any) -> Self:
         """A validated copy with other values."""

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import AwareDatetime, Field
 
-from geomill.domain.entity import BigInt, Check, Entity, ForeignKey, Index, Key, Name, Now, StateRule
+from geomill.domain.entity import BigInt, Check, Entity, ForeignKey, Key, Name, Now, StateRule
 from geomill.domain.ids import SINGLE
 from geomill.domain.states import NODE_MACHINE, NodeStatus
 
@@ -15,9 +15,6 @@ class NodeState(Entity):
     __sql_table__: ClassVar = "dag_node_states"
     __sql_primary_key__: ClassVar = ("job_id", "node_id", "item_index")
     __sql_foreign_keys__: ClassVar = (ForeignKey(("job_id",), "dagapp.dag_jobs", ("job_id",)),)
-    __sql_indexes__: ClassVar = (
-        Index("idx_dag_node_states_open", ("job_id",), where="status IN ('ready', 'dispatched', 'running')"),
-    )
     __sql_checks__: ClassVar = (
         Check(
             "dag_node_states_completed_at",
@@ -30,7 +27,7 @@ class NodeState(Entity):
         Check("dag_node_states_item_index", "item_index >= -1"),
     )
     __sql_states__: ClassVar = (StateRule("status", NODE_MACHINE),)
-    __sql_storage__: ClassVar = {"fillfactor": "80"}
+    __sql_storage__: ClassVar = {"fillfactor": "70"}
 
     job_id: Key
     node_id: Key

@@ -37,7 +37,7 @@ class TaskResult(Entity):
     __sql_table__: ClassVar = "dag_task_results"
     __sql_primary_key__: ClassVar = ("task_id",)
     __sql_foreign_keys__: ClassVar = (ForeignKey(("job_id",), "dagapp.dag_jobs", ("job_id",)),)
-    __sql_indexes__: ClassVar = (Index("idx_dag_task_results_node", ("job_id", "node_id", "item_index")),)
+    __sql_indexes__: ClassVar = (Index("idx_dag_task_results_reported", ("reported_at",), method="brin"),)
 
     task_id: TaskId
     job_id: Key
@@ -62,8 +62,7 @@ class InboxEntry(Entity):
     """
 
     __sql_table__: ClassVar = "dag_inbox"
-    __sql_primary_key__: ClassVar = ("sequence",)
-    __sql_indexes__: ClassVar = (Index("idx_dag_inbox_owner", ("owner_id", "sequence")),)
+    __sql_primary_key__: ClassVar = ("owner_id", "sequence")
     __sql_storage__: ClassVar = HOT
 
     sequence: Identity

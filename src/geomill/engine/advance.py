@@ -37,6 +37,8 @@ class Round:
     """What a round did."""
 
     reports: int = 0
+    delays: dict[str, float] = field(default_factory=dict)
+    """Queues that get something to do later, and in how many seconds first."""
     lost: set[str] = field(default_factory=set)
     ended: set[str] = field(default_factory=set)
     unknown: set[str] = field(default_factory=set)
@@ -82,11 +84,23 @@ async def advance(
     epochs = {job_id: job.epoch for job_id, job in mine.items()}
     if mine and not await rounds.commit(conn, owner_id, epochs, batch, reports):
         done.lost, decisions = set(mine), []
-    await notify(conn, map(queue_channel, batch.queues if decisions else ()))
+    if decisions:
+        done.delays = _delays(batch, arrivals)
+        await notify(conn, map(queue_channel, batch.queues))
     done.lost |= concerned - mine.keys()
     done.unknown = await inbox.forward(conn, owner_id, done.lost)
     _take_over(owned, decisions, done)
     return done
+
+
+def _delays(batch: Batch, arrivals: Sequence[Arrival]) -> dict[str, float]:
+    """Retries wait in their queue: whoever sent them wakes the workers in time."""
+    found: dict[str, float] = {}
+    for message in batch.messages:
+        if message.visible_at and arrivals:
+            seconds = max((message.visible_at - arrivals[0].now).total_seconds(), 0.0)
+            found[message.queue_name] = min(seconds, found.get(message.queue_name, seconds))
+    return found
 
 
 def _take_over(owned: dict[str, OwnedJob], decisions: Iterable[tuple[OwnedJob, Decision]], done: Round) -> None:

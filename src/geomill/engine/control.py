@@ -61,8 +61,9 @@ async def _command(conn: Connection, job_id: str, report: Report, reason: str) -
     owner = await inbox.command(conn, job_id, report, reason)
     if owner is None:
         job = await jobs.get(conn, job_id)
-        assert job.status in JOB_MACHINE.terminal
-        raise ConflictError(f"the job {job_id} has already ended: it is {job.status.value}")
+        if job.status in JOB_MACHINE.terminal:
+            raise ConflictError(f"the job {job_id} has already ended: it is {job.status.value}")
+        owner = await inbox.command(conn, job_id, report, reason) or ""  # it was claimed between the two looks
     await notify(conn, [owner_channel(owner)])
 
 

@@ -31,6 +31,9 @@ from geomill.workflows.catalogue import WorkflowCatalogue
 
 log = logging.getLogger(__name__)
 
+AFTER_SECONDS = 0.005
+"""A reminder comes a little late rather than a little early."""
+
 
 @dataclass(frozen=True)
 class OrchestratorOptions:
@@ -58,6 +61,7 @@ class Orchestrator:
         self._graphs = Graphs()
         self._owned: dict[str, OwnedJob] = {}
         self._kicks = Kicks()
+        self._reminders: set[str] = set()
         self._unsure = False
         self._share = Share()
         self._claimer = Claimer(self.instance_id, options.job_queue, self.catalogue, self._graphs)
@@ -113,6 +117,9 @@ class Orchestrator:
             await self._reload(conn)
         if ORPHANS_CHANNEL in heard:
             await self._look_after_orphans(conn)
+        if self._reminders:
+            due, self._reminders = self._reminders, set()
+            await notify(conn, due)
         reports, submissions = self._inbox_channel in heard, self._jobs_channel in heard
         while reports or submissions:
             await asyncio.sleep(0)
@@ -139,9 +146,16 @@ class Orchestrator:
         except psycopg.DatabaseError:
             log.exception("a round was refused, trying its jobs one by one")
             return await self._advance_each(conn)
+        for queue_name, seconds in done.delays.items():
+            asyncio.get_running_loop().call_later(seconds + AFTER_SECONDS, self._remind, queue_name)
         if done.unknown:
             await self._reload(conn)
         return done.reports > 0
+
+    def _remind(self, queue_name: str) -> None:
+        """The workers of a queue are to look again: a retry is due."""
+        self._reminders.add(queue_channel(queue_name))
+        self._signals.poke(self._inbox_channel)
 
     async def _advance_each(self, conn: Connection) -> bool:
         """The job that the database refuses is ended; the others go on."""

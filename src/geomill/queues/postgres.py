@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -75,20 +76,43 @@ async def take(conn: Connection, queue_name: str, limit: int, older_than: float 
 
 
 async def lease(
-    conn: Connection, shares: Mapping[str, int], leased_by: str, lease_seconds: float = LEASE_SECONDS
+    conn: Connection,
+    shares: Mapping[str, int],
+    leased_by: str,
+    lease_seconds: float = LEASE_SECONDS,
+    *,
+    relaxed: bool = False,
 ) -> list[Delivery]:
-    """As many messages as the shares of the queues add up to. What one queue has not, the others give."""
-    cursor = await conn.execute(
-        queries("queue").lease,
-        {
+    """As many messages as the shares of the queues add up to. What one queue has not, the others give.
+
+    `relaxed`: the transaction does not wait for the disk. Only for one that does nothing else.
+    """
+    found: list[Delivery] = []
+    wanted = sum(shares.values())
+    while shares:
+        parameters = {
             "queue_names": list(shares),
             "shares": list(shares.values()),
-            "limit": sum(shares.values()),
             "leased_by": leased_by,
             "lease_seconds": lease_seconds,
-        },
-    )
-    return [Delivery(**row) for row in await cursor.fetchall()]
+            "relaxed": relaxed,
+        }
+        cursor = await conn.execute(queries("queue").lease, parameters)
+        taken = [Delivery(**row) for row in await cursor.fetchall()]
+        found += taken
+        shares = _rest(shares, taken, wanted - len(found))
+    return found
+
+
+def _rest(shares: Mapping[str, int], taken: Sequence[Delivery], left: int) -> dict[str, int]:
+    """What is still wanted, among the queues that gave all they were asked for: only those can have more."""
+    given = Counter(delivery.queue_name for delivery in taken)
+    willing = [name for name, share in shares.items() if given[name] == share]
+    if not left or not willing:
+        return {}
+    each, more = divmod(left, len(willing))
+    rest = {name: each + (place < more) for place, name in enumerate(willing)}
+    return {name: share for name, share in rest.items() if share}
 
 
 async def renew(conn: Connection, held: Sequence[Delivery], lease_seconds: float = LEASE_SECONDS) -> set[int]:

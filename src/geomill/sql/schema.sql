@@ -161,9 +161,7 @@ CREATE TABLE dagapp.dag_node_states (
     CONSTRAINT dag_node_states_dispatched_at CHECK (status NOT IN ('dispatched', 'running', 'cancelled') OR dispatched_at IS NOT NULL),
     CONSTRAINT dag_node_states_item_index CHECK (item_index >= -1),
     CONSTRAINT dag_node_states_job_id_fkey FOREIGN KEY (job_id) REFERENCES dagapp.dag_jobs (job_id) ON DELETE CASCADE
-) WITH (fillfactor = 80);
-
-CREATE INDEX idx_dag_node_states_open ON dagapp.dag_node_states USING btree (job_id) WHERE status IN ('ready', 'dispatched', 'running');
+) WITH (fillfactor = 70);
 
 CREATE OR REPLACE TRIGGER dag_node_states_status_transitions
     BEFORE UPDATE OF status ON dagapp.dag_node_states
@@ -209,7 +207,7 @@ CREATE TABLE dagapp.dag_task_results (
     CONSTRAINT dag_task_results_job_id_fkey FOREIGN KEY (job_id) REFERENCES dagapp.dag_jobs (job_id) ON DELETE CASCADE
 );
 
-CREATE INDEX idx_dag_task_results_node ON dagapp.dag_task_results USING btree (job_id, node_id, item_index);
+CREATE INDEX idx_dag_task_results_reported ON dagapp.dag_task_results USING brin (reported_at);
 
 COMMENT ON TABLE dagapp.dag_task_results IS 'Append-only: one row per attempt that ended while it was the current one.';
 
@@ -225,10 +223,8 @@ CREATE TABLE dagapp.dag_inbox (
     reason varchar(500),
     worker_id varchar(64),
     started_at timestamptz,
-    CONSTRAINT dag_inbox_pkey PRIMARY KEY (sequence)
+    CONSTRAINT dag_inbox_pkey PRIMARY KEY (owner_id, sequence)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
-
-CREATE INDEX idx_dag_inbox_owner ON dagapp.dag_inbox USING btree (owner_id, sequence);
 
 COMMENT ON TABLE dagapp.dag_inbox IS 'A report that the job''s owner has not taken yet. Hot and tiny: inserted by workers, deleted by the owner.';
 

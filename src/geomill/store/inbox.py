@@ -89,11 +89,6 @@ def _arrival(row: dict[str, Any]) -> Arrival:
     return Arrival(row["sequence"], row["job_id"], row["worker_id"], row["started_at"], row["now"], outcome)
 
 
-async def discard(conn: Connection, sequences: Sequence[int]) -> None:
-    if sequences:
-        await conn.execute(queries("inbox").discard, {"sequences": list(sequences)})
-
-
 async def readdress(conn: Connection, owner_id: str, job_ids: Sequence[str]) -> None:
     await conn.execute(queries("inbox").readdress, {"owner_id": owner_id, "job_ids": list(job_ids)})
 

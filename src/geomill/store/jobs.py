@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
+from pydantic import ValidationError
+
 from geomill.domain.job import Job
 from geomill.domain.message import JobQueueMessage
 from geomill.domain.states import JobStatus
@@ -95,7 +97,12 @@ async def waiting(conn: Connection, queue_name: str, job_id: str) -> JobQueueMes
     """The submission of a job that nobody has claimed yet."""
     cursor = await conn.execute(queries("jobs").waiting, {"queue_name": queue_name, "message_id": job_id})
     row = await cursor.fetchone()
-    return JobQueueMessage.model_validate(row["body"]) if row else None
+    if row is None:
+        return None
+    try:
+        return JobQueueMessage.model_validate(row["body"])
+    except ValidationError:
+        return None  # malformed: whoever claims it makes a dead letter of it
 
 
 async def reclaim(conn: Connection, owner_id: str, dead: Sequence[str], limit: int) -> list[Job]:

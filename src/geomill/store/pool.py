@@ -41,12 +41,14 @@ async def _make_hot(conn: Connection) -> None:
 async def open_pool(
     url: str, *, size: int = 4, name: str = "geomill", hot: bool = False, idle: bool = False
 ) -> AsyncIterator[Pool]:
-    """`hot` is for the engine and the workers alone. An `idle` pool connects when it is used for the first time."""
+    """`hot` is for the engine and the workers alone, which know what to do when a session is gone; others get one that
+    was just tried. An `idle` pool connects when it is used for the first time."""
     pool: Pool = AsyncConnectionPool(
         url,
         connection_class=EagerConnection if hot else AsyncConnection[DictRow],
         kwargs={**CONNECTION, "application_name": name, "prepare_threshold": 0 if hot else 5},
         configure=_make_hot if hot else None,
+        check=None if hot else AsyncConnectionPool.check_connection,
         min_size=0 if idle else 1,
         max_size=size,
         open=False,

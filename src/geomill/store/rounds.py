@@ -78,7 +78,8 @@ class Writes:
 
     @property
     def queues(self) -> set[str]:
-        return {message.queue_name for message in self.messages}
+        """Those that have something to do at once."""
+        return {message.queue_name for message in self.messages if message.visible_at is None}
 
 
 async def commit(

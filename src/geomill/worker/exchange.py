@@ -1,8 +1,11 @@
 """One exchange with the database: what ended goes in, what handlers said goes in, the next tasks come out.
 
-All of it is one transaction, and what was said stands before the end that it belongs to. Nothing leaves memory before
-the database has it: after a failure the same things go into the next exchange, where the lease tokens sort out what had
-arrived after all.
+First the reports: what was said stands before the end that it belongs to, in one transaction, and the owners are told
+at once. Then the lease, by itself: it need not reach the disk before it counts. Lost in a crash of the server, the task
+is leased again, as after a crash of its worker.
+
+Nothing leaves memory before the database has it: after a failure the same things go into the next exchange, where the
+lease tokens sort out what had arrived after all.
 """
 
 from __future__ import annotations
@@ -48,18 +51,30 @@ class Exchange:
     async def once(self, conn: Connection, free: int) -> list[Delivery]:
         """Write what there is and lease up to `free` tasks."""
         ended, malformed, said = self.ended[:], self.malformed[:], self.notebook.take()
+        if ended or malformed or said:
+            await self._report(conn, said, ended, malformed)
+        if free <= 0:
+            return []
+        return await queue.lease(conn, self.shares.of(free), self.worker_id, self.lease_seconds, relaxed=True)
+
+    async def _report(
+        self,
+        conn: Connection,
+        said: Sequence[Said],
+        ended: Sequence[Settlement],
+        malformed: Sequence[tuple[Delivery, str]],
+    ) -> None:
         try:
             try:
-                owners, deliveries = await self._transact(conn, said, ended, malformed, free)
+                owners = await self._transact(conn, said, ended, malformed)
             except UNSTORABLE as error:
                 log.warning("something cannot be stored, looking for it: %s", error)
-                owners, deliveries = await self._one_by_one(conn, said, ended, malformed), []
+                owners = await self._one_by_one(conn, said, ended, malformed)
         except BaseException:  # also a cancellation: what was taken out of the notebook goes back
             self.notebook.put_back(said)
             raise
         del self.ended[: len(ended)], self.malformed[: len(malformed)]
         await notify(conn, map(owner_channel, owners.values()))
-        return deliveries
 
     async def _transact(
         self,
@@ -67,18 +82,14 @@ class Exchange:
         said: Sequence[Said],
         ended: Sequence[Settlement],
         malformed: Sequence[tuple[Delivery, str]],
-        free: int,
-    ) -> tuple[dict[str, str], list[Delivery]]:
-        owners: dict[str, str] = {}
-        deliveries: list[Delivery] = []
+    ) -> dict[str, str]:
+        """Task id → owner. Results alone are one statement, and need no transaction around it."""
+        if not said and not malformed:
+            return await inbox.settle(conn, self.worker_id, ended)
         async with conn.transaction():
             await write_notes(conn, said)
             await queue.refuse(conn, malformed)
-            if ended:
-                owners = await inbox.settle(conn, self.worker_id, ended)
-            if free > 0:
-                deliveries = await queue.lease(conn, self.shares.of(free), self.worker_id, self.lease_seconds)
-        return owners, deliveries
+            return await inbox.settle(conn, self.worker_id, ended) if ended else {}
 
     async def _one_by_one(
         self,
@@ -90,16 +101,16 @@ class Exchange:
         """So that what cannot be stored fails its own task and no other."""
         for note in said:
             try:
-                await self._transact(conn, [note], [], [], 0)
+                await self._transact(conn, [note], [], [])
             except UNSTORABLE as error:
                 log.warning("dropped what %s said: %s", note.message.task_id, error)
         owners: dict[str, str] = {}
         for one in ended:
             try:
-                owners |= (await self._transact(conn, [], [one], [], 0))[0]
+                owners |= await self._transact(conn, [], [one], [])
             except UNSTORABLE as error:
-                owners |= (await self._transact(conn, [], [_refused(one, error)], [], 0))[0]
-        await self._transact(conn, [], [], malformed, 0)
+                owners |= await self._transact(conn, [], [_refused(one, error)], [])
+        await self._transact(conn, [], [], malformed)
         return owners
 
 

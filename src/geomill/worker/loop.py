@@ -38,6 +38,9 @@ from geomill.worker.watch import Watch
 
 log = logging.getLogger(__name__)
 
+OWN_CHANNEL = "own"
+"""Something to write has come up in this process; no queue has called."""
+
 
 @dataclass
 class Worker:
@@ -56,7 +59,8 @@ class Worker:
         self._stop: asyncio.Event
         self._slots: dict[int, Slot] = {}
         self._signals = Signals(self.url, channels, self._on_connect)
-        self._wake_channel = channels[0]
+        self._queue_channels = frozenset(channels)
+        self._may_lease = True
         self._notebook = Notebook(self._wake)
         shares = Shares(options.queues, options.weights)
         self._exchange = Exchange(self.instance_id, self._notebook, shares, options.lease_seconds)
@@ -91,11 +95,14 @@ class Worker:
 
     async def _work(self) -> None:
         while True:
-            await self._signals.wait(self.options.poll_seconds)
+            heard = await self._signals.wait(self.options.poll_seconds)
+            self._may_lease = self._may_lease or not self._queue_channels.isdisjoint(heard)
             try:
                 async with self.pool.connection() as conn:
-                    while await self._exchange_once(conn):
-                        pass
+                    more = True
+                    while more:
+                        more = await self._exchange_once(conn)
+                        await asyncio.sleep(0)  # the answers are there at once: let the handlers run too
             except psycopg.OperationalError as error:
                 log.warning("the database went away, again in %s s: %s", self.options.poll_seconds, error)
                 await asyncio.sleep(self.options.poll_seconds)
@@ -104,11 +111,18 @@ class Worker:
     async def _exchange_once(self, conn: Connection) -> bool:
         """Whether there may be more to do at once."""
         async with self._exchanging:
-            free = 0 if self._stop.is_set() else self.options.concurrency - len(self._slots)
+            free = self._free_slots()
             deliveries = await self._exchange.once(conn, free)
+            self._may_lease = self._may_lease and len(deliveries) == free
             for delivery in deliveries:
                 self._start(delivery)
         return bool(self._exchange.ended or self._exchange.malformed) or 0 < free == len(deliveries)
+
+    def _free_slots(self) -> int:
+        """None when the queues were empty at the last look and nobody has called since."""
+        if self._stop.is_set() or not self._may_lease:
+            return 0
+        return self.options.concurrency - len(self._slots)
 
     async def _look_after(self) -> None:
         await self._watch.run(self._poke_if_said)
@@ -118,7 +132,7 @@ class Worker:
             self._poke()
 
     def _poke(self) -> None:
-        self._signals.poke(self._wake_channel)
+        self._signals.poke(OWN_CHANNEL)
 
     def _wake(self) -> None:
         """From any thread: a handler may have its own."""

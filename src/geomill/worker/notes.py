@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,7 +46,7 @@ class Notebook:
             said = self._said[delivery.sequence] = Said(delivery, message)
         return said
 
-    def put_back(self, said: list[Said]) -> None:
+    def put_back(self, said: Sequence[Said]) -> None:
         """What could not be written, unless something newer was said meanwhile."""
         with self.lock:
             for note in said:

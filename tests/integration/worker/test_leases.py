@@ -120,5 +120,5 @@ async def test_each_queue_gets_its_share_and_what_one_has_not_goes_to_the_others
     assert await lease_of(bench, {"a": 3, "b": 1}) == {"a": 3, "b": 1}
     assert await lease_of(bench, {"a": 0, "b": 1}) == {"a": 0, "b": 1}
     assert await lease_of(bench, {"c": 6, "b": 2}) == {"c": 1, "b": 7}
-    assert await lease_of(bench, {"c": 6, "b": 2, "a": 2}) == {"c": 0, "b": 8, "a": 2}
-    assert await lease_of(bench, {"a": 50, "b": 50}) == {"a": 15, "b": 3}
+    assert await lease_of(bench, {"c": 6, "b": 2, "a": 2}) == {"c": 0, "b": 5, "a": 5}
+    assert await lease_of(bench, {"a": 50, "b": 50}) == {"a": 12, "b": 6}

@@ -51,9 +51,6 @@ WHERE i.owner_id = %(owner_id)s
 ORDER BY i.sequence
 LIMIT %(limit)s;
 
--- name: discard
-DELETE FROM dagapp.dag_inbox WHERE sequence = ANY(%(sequences)b::bigint[]);
-
 -- name: readdress
 -- Reports of jobs that have a new owner.
 UPDATE dagapp.dag_inbox SET owner_id = %(owner_id)s WHERE job_id = ANY(%(job_ids)s) AND owner_id <> %(owner_id)s;

@@ -28,36 +28,21 @@ WHERE q.sequence = chosen.sequence
 RETURNING q.message_id, q.body, q.priority, q.delivery_count, q.enqueued_at, now() AS now;
 
 -- name: lease
--- The next messages of each queue, with what an earlier delivery or attempt saved. The token is new and greater.
--- Each queue gives its share; what one has not, the others give beyond theirs. A body may be anything: nothing is cast
--- that cannot be.
+-- The next messages of each queue, up to its share, with what an earlier delivery or attempt saved. The token is new
+-- and greater. No row is locked that is not leased. A body may be anything: nothing is cast that cannot be.
 WITH chosen AS MATERIALIZED (
-    SELECT sequence
-    FROM (
-        SELECT next.sequence
-        FROM unnest(%(queue_names)b::text[], %(shares)b::integer[]) AS wanted (queue_name, share)
-        CROSS JOIN LATERAL (
-            SELECT q.sequence
-            FROM dagapp.dag_queue AS q
-            WHERE q.queue_name = wanted.queue_name AND q.lease_token IS NULL AND q.visible_at <= now()
-            ORDER BY q.priority DESC, q.sequence
-            LIMIT wanted.share
-            FOR UPDATE SKIP LOCKED
-        ) AS next
-        UNION ALL
-        SELECT next.sequence
-        FROM unnest(%(queue_names)b::text[], %(shares)b::integer[]) AS wanted (queue_name, share)
-        CROSS JOIN LATERAL (
-            SELECT q.sequence
-            FROM dagapp.dag_queue AS q
-            WHERE q.queue_name = wanted.queue_name AND q.lease_token IS NULL AND q.visible_at <= now()
-            ORDER BY q.priority DESC, q.sequence
-            LIMIT %(limit)s
-            OFFSET wanted.share
-            FOR UPDATE SKIP LOCKED
-        ) AS next
-    ) AS candidates
-    LIMIT %(limit)s
+    SELECT next.sequence
+    FROM unnest(%(queue_names)b::text[], %(shares)b::integer[]) AS wanted (queue_name, share)
+    CROSS JOIN LATERAL (
+        SELECT q.sequence
+        FROM dagapp.dag_queue AS q
+        WHERE q.queue_name = wanted.queue_name AND q.lease_token IS NULL AND q.visible_at <= now()
+        ORDER BY q.priority DESC, q.sequence
+        LIMIT wanted.share
+        FOR UPDATE SKIP LOCKED
+    ) AS next
+), relaxed AS MATERIALIZED (
+    SELECT CASE WHEN %(relaxed)s THEN set_config('synchronous_commit', 'off', true) END
 ), leased AS (
     UPDATE dagapp.dag_queue AS q
     SET lease_token = q.delivery_count + 1,
@@ -67,7 +52,7 @@ WITH chosen AS MATERIALIZED (
         started_at = now(),
         progress = NULL,
         progress_message = NULL
-    FROM chosen
+    FROM chosen, relaxed
     WHERE q.sequence = chosen.sequence
     RETURNING q.sequence, q.queue_name, q.message_id, q.body, q.lease_token, q.delivery_count, q.started_at
 )

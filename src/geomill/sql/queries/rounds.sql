@@ -18,7 +18,7 @@ FROM (
 -- name: taken
 DELETE FROM dagapp.dag_inbox AS i
 USING fence
-WHERE fence.held AND i.sequence = ANY(%(reports)b::bigint[])
+WHERE fence.held AND i.owner_id = %(owner_id)s AND i.sequence = ANY(%(reports)b::bigint[])
 
 -- name: inserted
 INSERT INTO dagapp.dag_node_states (
