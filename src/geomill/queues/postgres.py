@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -178,6 +178,12 @@ async def dead_letter(conn: Connection, queue_name: str, message: Received, reas
 async def release(conn: Connection, dead: Sequence[str]) -> list[str]:
     """Give back what dead consumers held, and what was not renewed in time. Returns the queues concerned."""
     cursor = await conn.execute(queries("queue").release, {"dead": list(dead)})
+    return [row["queue_name"] for row in await cursor.fetchall()]
+
+
+async def disown(conn: Connection, leased_by: str, known: Collection[int]) -> list[str]:
+    """Give back the leases of this consumer that it does not know of. Returns the queues concerned."""
+    cursor = await conn.execute(queries("queue").disown, {"leased_by": leased_by, "known": list(known)})
     return [row["queue_name"] for row in await cursor.fetchall()]
 
 

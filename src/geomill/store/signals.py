@@ -85,13 +85,11 @@ class Signals:
             try:
                 await self._listen()
             except psycopg.OperationalError as error:
+                failures = 0 if self.connected.is_set() else failures + 1
                 self.connected.clear()
                 pause = RECONNECT_SECONDS[min(failures, len(RECONNECT_SECONDS) - 1)]
-                failures += 1
                 log.warning("lost the listening session, again in %s s: %s", pause, error)
                 await asyncio.sleep(pause)
-            else:
-                failures = 0
 
     async def _listen(self) -> None:
         conn: Connection = await AsyncConnection.connect(self._url, autocommit=True, row_factory=dict_row)

@@ -19,12 +19,13 @@ from pydantic import ValidationError
 from geomill.domain.instance import InstanceRole
 from geomill.domain.message import TaskMessage
 from geomill.process import run_duties
+from geomill.queues import postgres as queue
 from geomill.queues.postgres import Delivery
 from geomill.sdk.execution import Ended
 from geomill.sdk.registry import Registry
 from geomill.store import instances
 from geomill.store.pool import Connection, Pool
-from geomill.store.signals import Signals, queue_channel
+from geomill.store.signals import Signals, notify, queue_channel
 from geomill.worker.children.pool import ChildPool
 from geomill.worker.drain import drain, end_all
 from geomill.worker.exchange import Exchange
@@ -61,6 +62,7 @@ class Worker:
         self._signals = Signals(self.url, channels, self._on_connect)
         self._queue_channels = frozenset(channels)
         self._may_lease = True
+        self._unsure = False
         self._notebook = Notebook(self._wake)
         shares = Shares(options.queues, options.weights)
         self._exchange = Exchange(self.instance_id, self._notebook, shares, options.lease_seconds)
@@ -105,18 +107,29 @@ class Worker:
                         await asyncio.sleep(0)  # the answers are there at once: let the handlers run too
             except psycopg.OperationalError as error:
                 log.warning("the database went away, again in %s s: %s", self.options.poll_seconds, error)
+                self._unsure = self._may_lease = True
                 await asyncio.sleep(self.options.poll_seconds)
                 self._poke()
 
     async def _exchange_once(self, conn: Connection) -> bool:
         """Whether there may be more to do at once."""
         async with self._exchanging:
+            if self._unsure:
+                await self._disown(conn)
             free = self._free_slots()
             deliveries = await self._exchange.once(conn, free)
             self._may_lease = self._may_lease and len(deliveries) == free
             for delivery in deliveries:
                 self._start(delivery)
         return bool(self._exchange.ended or self._exchange.malformed) or 0 < free == len(deliveries)
+
+    async def _disown(self, conn: Connection) -> None:
+        """Nobody knows whether the last lease took place: what the database says we hold, and we do not, goes back."""
+        known = {*self._slots, *(one.sequence for one in self._exchange.ended)}
+        known |= {delivery.sequence for delivery, _ in self._exchange.malformed}
+        freed = await queue.disown(conn, self.instance_id, known)
+        self._unsure = False
+        await notify(conn, map(queue_channel, freed))
 
     def _free_slots(self) -> int:
         """None when the queues were empty at the last look and nobody has called since."""

@@ -116,6 +116,13 @@ SET lease_token = NULL, leased_by = NULL, leased_until = NULL, started_at = NULL
 WHERE lease_token IS NOT NULL AND (leased_by = ANY(%(dead)s) OR leased_until < now())
 RETURNING queue_name;
 
+-- name: disown
+-- Leases of a consumer that it does not know of: the answer to its lease was lost with the connection.
+UPDATE dagapp.dag_queue
+SET lease_token = NULL, leased_by = NULL, leased_until = NULL, started_at = NULL
+WHERE leased_by = %(leased_by)s AND lease_token IS NOT NULL AND sequence <> ALL(%(known)b::bigint[])
+RETURNING queue_name;
+
 -- name: give_up
 -- Tasks that waited longer than they may, and tasks that took down every worker they were given to: their owner is
 -- told that the attempt failed.
