@@ -101,7 +101,7 @@ async def idle(client: Client, roles: Roles) -> list[Figure]:
     """W4 and W6: what a job waits for when nothing else is going on, and what nothing costs."""
     await client.run("stamp", count=20)
     delays = [await _submit_to_start(client) for _ in range(200)]
-    await asyncio.sleep(2)
+    await asyncio.sleep(12)  # until every session has handed in its statistics
     seconds = 15.0
     before, commits = _cpu(roles), await _costs(client)
     await asyncio.sleep(seconds)
@@ -118,7 +118,7 @@ async def idle(client: Client, roles: Roles) -> list[Figure]:
 
 async def _submit_to_start(client: Client) -> float:
     begun = time.time()
-    job_id = await client.submit("stamp")
+    (job_id,) = await client.submit("stamp")
     await client.ended([job_id])
     query = "SELECT (output ->> 'began')::float8 FROM dagapp.dag_node_states WHERE job_id = %s AND node_id = 'n0'"
     return (await client.number(query, job_id) - begun) * 1000
@@ -142,7 +142,7 @@ def _worst(seconds: list[float]) -> str:
 
 
 async def _after_kill_of_worker(client: Client, roles: Roles) -> float:
-    job_id = await client.submit("hold")
+    (job_id,) = await client.submit("hold")
     holder = "SELECT i.pid FROM dagapp.dag_checkpoints c JOIN dagapp.dag_queue q ON q.message_id LIKE c.job_id || ':%%'"
     pid = await _eventually(
         client, f"{holder} JOIN dagapp.dag_instances i ON i.instance_id = q.leased_by WHERE c.job_id = %s", job_id
@@ -151,7 +151,7 @@ async def _after_kill_of_worker(client: Client, roles: Roles) -> float:
 
 
 async def _after_kill_of_owner(client: Client, roles: Roles) -> float:
-    job_id = await client.submit("chain50")
+    (job_id,) = await client.submit("chain50")
     owner = "SELECT pid FROM dagapp.dag_jobs JOIN dagapp.dag_instances ON instance_id = owner_id WHERE job_id = %s"
     pid = await _eventually(client, owner, job_id)
     return await _kill_and_replace(client, roles, "orchestrator", int(pid), job_id)

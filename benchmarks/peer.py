@@ -92,5 +92,5 @@ async def _done() -> int:
 
 async def _until(expected: int, begun: float) -> float:
     while await _done() < expected:  # noqa: ASYNC110  another process does the work
-        await asyncio.sleep(0.003)
+        await asyncio.sleep(0.01)
     return time.perf_counter() - begun

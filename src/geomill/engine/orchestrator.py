@@ -99,11 +99,13 @@ class Orchestrator:
     # Jobs
 
     async def _work(self) -> None:
+        """On one session for as long as it lasts."""
         while True:
-            heard = await self._signals.wait(self.options.poll_seconds)
             try:
                 async with self.pool.connection() as conn:
-                    await self._react(conn, heard)
+                    while True:
+                        heard = await self._signals.wait(self.options.poll_seconds)
+                        await self._react(conn, heard)
             except psycopg.OperationalError as error:
                 log.warning("the database went away, starting again from its state: %s", error)
                 self._unsure = True

@@ -1,8 +1,8 @@
-"""Hands a job in: checked first, so that what is refused leaves nothing behind."""
+"""Hands jobs in: checked first, so that what is refused leaves nothing behind."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from geomill.domain.callback import check_callback_url
 from geomill.domain.inputs import validate_inputs
@@ -19,10 +19,20 @@ async def submit(
     conn: Connection, catalogue: WorkflowCatalogue, queue_name: str, message: JobQueueMessage
 ) -> JobQueueMessage:
     """Raises `NotFoundError` or `InputError` before anything is written. The job's id is known from now on."""
-    validate_inputs(catalogue.get(message.workflow_id), message.input_params)
-    check_callback_url(message.callback_url)
-    body: dict[str, Any] = message.model_dump(mode="json")
-    async with conn.transaction():
-        await queue.send(conn, [Outgoing(queue_name, message.job_id, to_json(body), message.priority)])
-    await notify(conn, [queue_channel(queue_name)])
+    await submit_all(conn, catalogue, queue_name, [message])
     return message
+
+
+async def submit_all(
+    conn: Connection, catalogue: WorkflowCatalogue, queue_name: str, messages: Sequence[JobQueueMessage]
+) -> None:
+    """All of them, or none."""
+    for message in messages:
+        validate_inputs(catalogue.get(message.workflow_id), message.input_params)
+        check_callback_url(message.callback_url)
+    outgoing = [
+        Outgoing(queue_name, message.job_id, to_json(message.model_dump(mode="json")), message.priority)
+        for message in messages
+    ]
+    await queue.send(conn, outgoing)  # one statement: a transaction of its own, or part of the caller's
+    await notify(conn, [queue_channel(queue_name)])

@@ -96,20 +96,25 @@ class Worker:
     # The loop
 
     async def _work(self) -> None:
+        """On one session for as long as it lasts."""
         while True:
-            heard = await self._signals.wait(self.options.poll_seconds)
-            self._may_lease = self._may_lease or not self._queue_channels.isdisjoint(heard)
             try:
                 async with self.pool.connection() as conn:
-                    more = True
-                    while more:
-                        more = await self._exchange_once(conn)
-                        await asyncio.sleep(0)  # the answers are there at once: let the handlers run too
+                    while True:
+                        await self._exchange_when_called(conn)
             except psycopg.OperationalError as error:
                 log.warning("the database went away, again in %s s: %s", self.options.poll_seconds, error)
                 self._unsure = self._may_lease = True
                 await asyncio.sleep(self.options.poll_seconds)
                 self._poke()
+
+    async def _exchange_when_called(self, conn: Connection) -> None:
+        heard = await self._signals.wait(self.options.poll_seconds)
+        self._may_lease = self._may_lease or not self._queue_channels.isdisjoint(heard)
+        more = True
+        while more:
+            more = await self._exchange_once(conn)
+            await asyncio.sleep(0)  # the answers are there at once: let the handlers run too
 
     async def _exchange_once(self, conn: Connection) -> bool:
         """Whether there may be more to do at once."""
