@@ -6,6 +6,8 @@ import json
 import math
 from typing import Any
 
+DEEPEST = 200
+
 
 class NotJson(ValueError):  # noqa: N818
     """Names the place of what cannot be stored."""
@@ -17,35 +19,38 @@ def to_json(value: Any) -> str:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         text.encode()
     except (ValueError, TypeError, RecursionError) as error:
-        raise NotJson(_locate(value, "") or f"not a JSON value: {error}") from error
-    if "\\u0000" in text and (place := _locate(value, "")):
+        raise NotJson(_locate(value) or f"not a JSON value: {error}") from error
+    if "\\u0000" in text and (place := _locate(value)):
         raise NotJson(place)
     return text
 
 
-def _locate(value: Any, path: str, depth: int = 0) -> str:
-    """The first offending place as 'path: reason', or an empty string."""
-    if depth > 200:
-        return f"{path}: nested too deeply"
-    if isinstance(value, dict):
-        return _first(_locate_entry(key, item, path, depth) for key, item in value.items())
-    if isinstance(value, list | tuple):
-        return _first(_locate(item, f"{path}[{index}]", depth + 1) for index, item in enumerate(value))
-    reason = _reason(value)
-    return f"{path or 'value'}: {reason}" if reason else ""
+def _locate(value: Any) -> str:
+    """The first offending place as 'path: reason', or an empty string. Without recursion: the value may be endless."""
+    waiting = [("", value, 0)]
+    while waiting:
+        path, item, depth = waiting.pop()
+        if depth > DEEPEST:
+            return f"{path[:80]}…: nested too deeply"
+        if isinstance(item, dict):
+            if reason := _bad_key(item, path):
+                return reason
+            entries = [(f"{path}.{key}" if path else key, inner, depth + 1) for key, inner in item.items()]
+            waiting += reversed(entries)
+        elif isinstance(item, list | tuple):
+            waiting += reversed([(f"{path}[{index}]", inner, depth + 1) for index, inner in enumerate(item)])
+        elif reason := _reason(item):
+            return f"{path or 'value'}: {reason}"
+    return ""
 
 
-def _locate_entry(key: Any, item: Any, path: str, depth: int) -> str:
-    if not isinstance(key, str):
-        return f"{path}: the key {key!r} is not a string"
-    here = f"{path}.{key}" if path else key
-    if reason := _reason(key):
-        return f"{here!r}: {reason}"
-    return _locate(item, here, depth + 1)
-
-
-def _first(found: Any) -> str:
-    return next((place for place in found if place), "")
+def _bad_key(item: dict[Any, Any], path: str) -> str:
+    for key in item:
+        if not isinstance(key, str):
+            return f"{path}: the key {key!r} is not a string"
+        if reason := _reason(key):
+            return f"{(f'{path}.{key}' if path else key)!r}: {reason}"
+    return ""
 
 
 def _reason(value: Any) -> str:
