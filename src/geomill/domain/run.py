@@ -40,7 +40,7 @@ class NodeRun:
         return self.status in NODE_MACHINE.terminal
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ItemRun:
     """One item of a fan-out that has been dispatched at least once."""
 

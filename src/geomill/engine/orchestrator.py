@@ -31,6 +31,8 @@ from geomill.workflows.catalogue import WorkflowCatalogue
 
 log = logging.getLogger(__name__)
 
+ALONE = 4
+"""An orchestrator without peers takes that much more at once: there is nobody to leave it to."""
 AFTER_SECONDS = 0.005
 """A reminder comes a little late rather than a little early."""
 
@@ -179,13 +181,14 @@ class Orchestrator:
     async def _claim(self, conn: Connection) -> bool:
         """Whether there may be more."""
         patience = self._share.patience(len(self._owned))
-        claimed = await self._claimer.claim(conn, self.options.claim_batch, patience)
+        batch = self.options.claim_batch * (1 if self._share.peers > 1 else ALONE)
+        claimed = await self._claimer.claim(conn, batch, patience)
         self._owned.update({job.job_id: job for job in claimed.jobs})
         await notify(conn, map(queue_channel, claimed.queues))
         if patience:
             asyncio.get_running_loop().call_later(patience, self._signals.poke, self._jobs_channel)
             return False
-        return claimed.taken == self.options.claim_batch
+        return claimed.taken == batch
 
     # Duties
 

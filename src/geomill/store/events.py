@@ -13,7 +13,7 @@ from geomill.store.pool import Connection
 from geomill.store.recordset import recordset
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class EventWrite:
     job_id: str
     type: EventType

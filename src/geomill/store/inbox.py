@@ -31,7 +31,7 @@ class Settlement:
     metrics: str = "{}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Arrival:
     """A report as its owner finds it."""
 

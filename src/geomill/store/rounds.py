@@ -15,7 +15,7 @@ from geomill.store.pool import Connection
 from geomill.store.recordset import recordset
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class NodeWrite:
     """The whole of what an owner writes of a node or an item."""
 
@@ -33,7 +33,7 @@ class NodeWrite:
     started_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class MessageWrite:
     queue_name: str
     message_id: str
@@ -43,7 +43,7 @@ class MessageWrite:
     ttl_seconds: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class JobWrite:
     """What a decision changes on a job's row."""
 
