@@ -85,6 +85,8 @@ class Orchestrator:
     async def run(self, stop: asyncio.Event) -> None:
         """Until told to stop; then its jobs are free for others at once."""
         await self._signals.start()
+        async with self.pool.connection() as conn:
+            await self._look_after_orphans(conn)  # and see who else is there, before the first submission is taken
         await run_duties(stop, self._work, self._watch, self._callbacks.run, leave=self._leave)
 
     async def _leave(self) -> None:
