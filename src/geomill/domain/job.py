@@ -66,7 +66,9 @@ class Job(Entity):
 
     owner_id: Name | None = Field(default=None, description="Orchestrator instance that owns this job")
     owner_epoch: BigInt = Field(default=0, description="Fence: raised at every change of owner")
-    owner_heartbeat_at: AwareDatetime | None = Field(default=None, description="When the owner took or renewed it")
+    owner_heartbeat_at: AwareDatetime | None = Field(
+        default=None, description="When the owner took it; the process itself beats in dag_instances"
+    )
 
     priority: Annotated[SmallInt, Field(ge=0, le=10)] = Field(default=0, description="Higher is sooner")
     correlation_id: Name | None = None

@@ -75,7 +75,9 @@ class QueueMessage(Entity):
     visible_at: Now
     expires_at: AwareDatetime | None = None
     delivery_count: int = 0
-    lease_token: BigInt | None = Field(default=None, description="New at each delivery, and always greater")
+    lease_token: BigInt | None = Field(
+        default=None, description="New and greater at each delivery that has reached the disk"
+    )
     leased_by: Name | None = None
     leased_until: AwareDatetime | None = None
     started_at: AwareDatetime | None = None

@@ -127,7 +127,7 @@ COMMENT ON COLUMN dagapp.dag_jobs.owner_id IS 'Orchestrator instance that owns t
 
 COMMENT ON COLUMN dagapp.dag_jobs.owner_epoch IS 'Fence: raised at every change of owner';
 
-COMMENT ON COLUMN dagapp.dag_jobs.owner_heartbeat_at IS 'When the owner took or renewed it';
+COMMENT ON COLUMN dagapp.dag_jobs.owner_heartbeat_at IS 'When the owner took it; the process itself beats in dag_instances';
 
 COMMENT ON COLUMN dagapp.dag_jobs.priority IS 'Higher is sooner';
 
@@ -314,7 +314,7 @@ COMMENT ON TABLE dagapp.dag_queue IS 'A waiting or leased message. Hot: inserted
 
 COMMENT ON COLUMN dagapp.dag_queue.message_id IS 'Sent twice, it is stored once';
 
-COMMENT ON COLUMN dagapp.dag_queue.lease_token IS 'New at each delivery, and always greater';
+COMMENT ON COLUMN dagapp.dag_queue.lease_token IS 'New and greater at each delivery that has reached the disk';
 
 CREATE TABLE dagapp.dag_dead_letters (
     sequence bigint GENERATED ALWAYS AS IDENTITY NOT NULL,

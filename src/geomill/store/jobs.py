@@ -137,11 +137,5 @@ async def reopen(conn: Connection, job_id: str) -> None:
     await conn.execute(queries("jobs").reopen, {"job_id": job_id})
 
 
-async def counts(conn: Connection) -> dict[str | None, int]:
-    """Unfinished jobs by owner."""
-    cursor = await conn.execute(queries("jobs").counts)
-    return {row["owner_id"]: row["jobs"] for row in await cursor.fetchall()}
-
-
 async def quarantine(conn: Connection, owner_id: str, job_id: str, error: str) -> None:
     await conn.execute(queries("jobs").quarantine, {"owner_id": owner_id, "job_id": job_id, "error": error})

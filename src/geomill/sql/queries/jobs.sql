@@ -96,12 +96,6 @@ SET status = 'running', result_data = NULL, error_message = NULL, failed_node_id
     run_number = run_number + 1, updated_at = now()
 WHERE job_id = %(job_id)s;
 
--- name: counts
-SELECT owner_id, count(*) AS jobs
-FROM dagapp.dag_jobs
-WHERE status IN ('pending', 'running')
-GROUP BY owner_id;
-
 -- name: quarantine
 -- Ends a job that its owner cannot decide on, so that it does not stop the others.
 WITH job AS (

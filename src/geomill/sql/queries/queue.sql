@@ -177,15 +177,6 @@ VALUES
     (%(queue_name)s, %(message_id)s, %(body)s::jsonb, %(priority)s, %(reason)s, %(description)s,
      %(delivery_count)s, %(enqueued_at)s);
 
--- name: depths
-SELECT queue_name,
-       count(*) FILTER (WHERE lease_token IS NULL) AS waiting,
-       count(*) FILTER (WHERE lease_token IS NOT NULL) AS leased,
-       min(enqueued_at) FILTER (WHERE lease_token IS NULL) AS oldest
-FROM dagapp.dag_queue
-GROUP BY queue_name
-ORDER BY queue_name;
-
 -- name: running
 -- The leased tasks of a job, with their progress.
 SELECT message_id AS task_id, leased_by, started_at, progress, progress_message
