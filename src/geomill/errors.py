@@ -5,10 +5,15 @@
     │   ├── SettingsError              an environment variable or option
     │   ├── WorkflowError              a workflow file; carries every problem found in it
     │   ├── ExpressionError            a template that does not parse or does not evaluate
-    │   └── InputsError                a job's inputs; carries every problem found in them
+    │   ├── InputsError                a job's inputs; carries every problem found in them
+    │   └── SourceError                the file to publish: missing, empty, of another kind
     ├── NotFoundError                  no such workflow, job, handler
     ├── ConflictError                  the state of things forbids it
     │   ├── IllegalTransition          names both states
+    │   ├── AssetExists                it can be overwritten
+    │   ├── AssetState                 its state forbids what was asked
+    │   ├── RevisionChanged            it is not the one that the caller saw
+    │   ├── PlatformInactive           it takes no submissions
     │   └── DestructiveMigration       carries the SQL that was refused
     ├── UnavailableError               the outside is not there or not fit
     │   ├── DatabaseUnreachable
@@ -82,6 +87,10 @@ class InputsError(InputError):
     code = "invalid_inputs"
 
 
+class SourceError(InputError):
+    code = "unusable_source"
+
+
 class NotFoundError(GeomillError):
     code = "not_found"
     exit_code = 2
@@ -98,6 +107,22 @@ class IllegalTransition(ConflictError):  # noqa: N818  the name says what happen
         self.machine, self.source, self.target = machine, source, target
         after = ", ".join(allowed) or "nothing: it is final"
         super().__init__(f"a {machine} cannot go from {source} to {target}; after {source} comes {after}")
+
+
+class AssetExists(ConflictError):  # noqa: N818
+    code = "asset_exists"
+
+
+class AssetState(ConflictError):  # noqa: N818
+    code = "asset_state"
+
+
+class RevisionChanged(ConflictError):  # noqa: N818
+    code = "revision_changed"
+
+
+class PlatformInactive(ConflictError):  # noqa: N818
+    code = "platform_inactive"
 
 
 class DestructiveMigration(ConflictError):  # noqa: N818

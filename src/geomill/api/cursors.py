@@ -1,4 +1,4 @@
-"""Where a page of jobs ended, as text that a client hands back unread."""
+"""Where a page ended, as text that a client hands back unread."""
 
 from __future__ import annotations
 
@@ -7,22 +7,21 @@ import binascii
 import json
 from datetime import UTC, datetime
 
-from geomill.domain.job import Job
 from geomill.errors import InputError, Problem
 
 
-def encode(job: Job) -> str:
-    text = json.dumps([job.created_at.isoformat(), job.job_id], separators=(",", ":"))
+def encode(created_at: datetime, identity: str) -> str:
+    text = json.dumps([created_at.isoformat(), identity], separators=(",", ":"))
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
 def decode(cursor: str) -> tuple[datetime, str]:
     try:
         padded = cursor + "=" * (-len(cursor) % 4)
-        moment, job_id = json.loads(base64.b64decode(padded.encode("ascii"), altchars=b"-_", validate=True))
+        moment, identity = json.loads(base64.b64decode(padded.encode("ascii"), altchars=b"-_", validate=True))
         found = datetime.fromisoformat(moment).astimezone(UTC)
-        job_id.replace("\x00", "").encode()
+        identity.replace("\x00", "").encode()
     except (ValueError, TypeError, AttributeError, OverflowError, RecursionError, binascii.Error):
         problem = Problem("cursor", "it is not a cursor of this API", "take next_cursor from the page before")
         raise InputError("the cursor cannot be read", problems=[problem]) from None
-    return found, job_id.replace("\x00", "")
+    return found, identity.replace("\x00", "")

@@ -18,14 +18,14 @@ QUEUED = "queued"
 """A job that no orchestrator has claimed yet: it has a message and no row."""
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
     if "\x00" in text:
         raise ValueError("the text has a NUL character")
     return text
 
 
-Text = Annotated[str, StringConstraints(min_length=1, max_length=64), AfterValidator(_storable)]
-Url = Annotated[str, StringConstraints(pattern=r"^https?://[^\s/]+", max_length=512), AfterValidator(_storable)]
+Text = Annotated[str, StringConstraints(min_length=1, max_length=64), AfterValidator(storable)]
+Url = Annotated[str, StringConstraints(pattern=r"^https?://[^\s/]+", max_length=512), AfterValidator(storable)]
 
 
 class Given(BaseModel):
@@ -53,7 +53,7 @@ class JobSubmission(Given):
 
 
 class Cancellation(Given):
-    reason: Annotated[str, StringConstraints(min_length=1, max_length=500), AfterValidator(_storable)] = "cancelled"
+    reason: Annotated[str, StringConstraints(min_length=1, max_length=500), AfterValidator(storable)] = "cancelled"
 
 
 class JobAccepted(BaseModel):

@@ -57,6 +57,41 @@ class StateRule:
 
 
 @dataclass(frozen=True, slots=True)
+class Guard:
+    """A change that the table refuses, with SQLSTATE GM002 and the message. `when` sees OLD and NEW."""
+
+    name: str
+    events: str
+    message: str
+    when: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Follower:
+    """What the database does in the wake of a change: a function of `sql/functions`, in the same transaction."""
+
+    name: str
+    events: str
+    function: str
+    when: str = ""
+
+
+def append_only(table: str) -> tuple[Guard, ...]:
+    """Rows are added and stay as they are."""
+    message = "its rows are only added to, never changed or deleted"
+    return (
+        Guard(f"{table}_append_only", "UPDATE OR DELETE", message),
+        Guard(f"{table}_no_truncate", "TRUNCATE", message),
+    )
+
+
+def changes(columns: tuple[str, ...]) -> str:
+    """The condition that one of the columns changes."""
+    old, new = (", ".join(f"{row}.{column}" for column in columns) for row in ("OLD", "NEW"))
+    return f"ROW({old}) IS DISTINCT FROM ROW({new})"
+
+
+@dataclass(frozen=True, slots=True)
 class SqlType:
     """The column type, where the annotation alone would give another one."""
 
@@ -99,6 +134,9 @@ class Entity(BaseModel):
     __sql_indexes__: ClassVar[tuple[Index, ...]] = ()
     __sql_checks__: ClassVar[tuple[Check, ...]] = ()
     __sql_states__: ClassVar[tuple[StateRule, ...]] = ()
+    __sql_guards__: ClassVar[tuple[Guard, ...]] = ()
+    __sql_followers__: ClassVar[tuple[Follower, ...]] = ()
+    __sql_seed__: ClassVar[tuple[Mapping[str, Any], ...]] = ()
     __sql_storage__: ClassVar[Mapping[str, str]] = {}
     __log_fields__: ClassVar[tuple[str, ...]] = ()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AwareDatetime, Field
@@ -10,6 +11,7 @@ from geomill.domain.entity import (
     BigInt,
     Check,
     Entity,
+    Follower,
     ForeignKey,
     Index,
     Json,
@@ -18,8 +20,18 @@ from geomill.domain.entity import (
     Now,
     SmallInt,
     StateRule,
+    changes,
 )
 from geomill.domain.states import JOB_MACHINE, JobStatus
+
+
+class JobPurpose(StrEnum):
+    """What a job that belongs to an asset is for."""
+
+    PROCESS = "process"
+    EXPORT = "export"
+    WITHDRAW = "withdraw"
+    DELETE = "delete"
 
 
 class Job(Entity):
@@ -36,6 +48,7 @@ class Job(Entity):
         Index("idx_dag_jobs_deadline", ("deadline_at",), where="deadline_at IS NOT NULL AND completed_at IS NULL"),
         Index("idx_dag_jobs_idempotency", ("idempotency_key",), unique=True, where="idempotency_key IS NOT NULL"),
         Index("idx_dag_jobs_correlation", ("correlation_id",), where="correlation_id IS NOT NULL"),
+        Index("idx_dag_jobs_asset", ("asset_id", "created_at DESC"), where="asset_id IS NOT NULL"),
         Index(
             "idx_dag_jobs_callback",
             ("completed_at",),
@@ -49,6 +62,15 @@ class Job(Entity):
         Check("dag_jobs_priority", "priority BETWEEN 0 AND 10"),
     )
     __sql_states__: ClassVar = (StateRule("status", JOB_MACHINE),)
+    __sql_followers__: ClassVar = (
+        Follower("dag_jobs_follow_new", "INSERT", "app.follow_job", "NEW.asset_id IS NOT NULL"),
+        Follower(
+            "dag_jobs_follow",
+            "UPDATE OF status, node_summary",
+            "app.follow_job",
+            f"NEW.asset_id IS NOT NULL AND {changes(('status', 'node_summary'))}",
+        ),
+    )
     __sql_storage__: ClassVar = {"fillfactor": "70"}
     __log_fields__: ClassVar = ("job_id", "workflow_id")
 
@@ -75,6 +97,12 @@ class Job(Entity):
     submitted_by: Name | None = None
     callback_url: Annotated[str, Field(max_length=512)] | None = None
     idempotency_key: Name | None = None
+
+    asset_id: Key | None = Field(default=None, description="The asset that it works for")
+    asset_revision: int | None = None
+    request_id: Key | None = None
+    purpose: JobPurpose = JobPurpose.PROCESS
+    node_summary: Json | None = Field(default=None, description="How far it is; kept for jobs of assets, now and then")
 
     paused_at: AwareDatetime | None = Field(default=None, description="While set, nothing new is dispatched")
     deadline_at: AwareDatetime | None = Field(default=None, description="The job fails if it has not ended by then")

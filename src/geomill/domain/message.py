@@ -8,6 +8,7 @@ from pydantic import AliasChoices, AwareDatetime, BaseModel, ConfigDict, Field
 
 from geomill.domain.entity import HOT, BigInt, Check, Entity, Identity, Index, Json, Key, Name, Now, SmallInt
 from geomill.domain.ids import SINGLE, new_id
+from geomill.domain.job import JobPurpose
 
 JOBS_QUEUE = "dag-jobs"
 LIGHT_QUEUE = "functionapp-tasks"
@@ -30,6 +31,10 @@ class JobQueueMessage(BaseModel):
     idempotency_key: Name | None = None
     priority: Annotated[int, Field(ge=0, le=10)] = 0
     submitted_at: AwareDatetime | None = None
+    asset_id: Key | None = None
+    asset_revision: int | None = None
+    request_id: Key | None = None
+    purpose: JobPurpose = JobPurpose.PROCESS
     message_id: Key = Field(default_factory=new_id)
 
 

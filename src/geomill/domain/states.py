@@ -3,6 +3,7 @@
     job     pending ─► running ─► completed | failed | cancelled
     node    pending ─► ready ─► dispatched ─► running ─► completed | failed
                  └──► skipped                              failed ─► ready (retry)
+    asset   processing, approval and clearance: three machines that do not know each other (at the end of this file)
 
 Besides these arrows a node may also
   * complete or fail straight from `ready`: start, end, conditional, fan_out and fan_in nodes run in the
@@ -45,6 +46,31 @@ class NodeStatus(StrEnum):
     CANCELLED = "cancelled"
 
 
+class ProcessingStatus(StrEnum):
+    """Of an asset: has the workflow of its revision finished?"""
+
+    PENDING = "pending"
+    PROCESSING = "processing"
+    COMPLETED = "completed"
+    FAILED = "failed"
+
+
+class ApprovalState(StrEnum):
+    """Of an asset: has a person looked at its revision?"""
+
+    PENDING_REVIEW = "pending_review"
+    APPROVED = "approved"
+    REJECTED = "rejected"
+
+
+class ClearanceState(StrEnum):
+    """Of an asset: who may see it? `uncleared` is as internal as `ouo`, but nobody has confirmed it."""
+
+    UNCLEARED = "uncleared"
+    OUO = "ouo"
+    PUBLIC = "public"
+
+
 State = TypeVar("State", bound=StrEnum)
 
 
@@ -54,6 +80,8 @@ class Machine(Generic[State]):
     steps: Mapping[State, frozenset[State]]
     terminal: frozenset[State]
     reopens: Mapping[State, frozenset[State]] = field(default_factory=dict)
+    single_steps: bool = False
+    """Whether a commit takes one step at most."""
 
     def check(self, source: State, target: State) -> None:
         """Raise `IllegalTransition` unless `target` may follow `source` in one step."""
@@ -64,6 +92,8 @@ class Machine(Generic[State]):
     @cached_property
     def commits(self) -> Mapping[State, frozenset[State]]:
         """What a table may see change in one commit: one transaction may take several legal steps at once."""
+        if self.single_steps:
+            return self.steps
         return {state: self._reachable(state) | self.reopens.get(state, frozenset()) for state in self.steps}
 
     def _reachable(self, start: State) -> frozenset[State]:
@@ -110,3 +140,41 @@ NODE_MACHINE = Machine(
         _N.SKIPPED: frozenset({_N.PENDING}),
     },
 )
+
+_P, _A, _C = ProcessingStatus, ApprovalState, ClearanceState
+
+PROCESSING_MACHINE = Machine(
+    name="asset's processing",
+    steps={
+        _P.PENDING: frozenset({_P.PROCESSING, _P.FAILED}),
+        _P.PROCESSING: frozenset({_P.COMPLETED, _P.FAILED, _P.PENDING}),
+        _P.COMPLETED: frozenset({_P.PENDING}),
+        _P.FAILED: frozenset({_P.PENDING, _P.PROCESSING}),
+    },
+    terminal=frozenset(),
+)
+"""Back to pending leads a new revision, or a retry."""
+
+APPROVAL_MACHINE = Machine(
+    name="asset's approval",
+    steps={
+        _A.PENDING_REVIEW: frozenset({_A.APPROVED, _A.REJECTED}),
+        _A.APPROVED: frozenset({_A.PENDING_REVIEW, _A.REJECTED}),
+        _A.REJECTED: frozenset({_A.PENDING_REVIEW}),
+    },
+    terminal=frozenset(),
+    single_steps=True,
+)
+"""Back to review leads a new revision only; from approved to rejected, a revocation."""
+
+CLEARANCE_MACHINE = Machine(
+    name="asset's clearance",
+    steps={
+        _C.UNCLEARED: frozenset({_C.OUO, _C.PUBLIC}),
+        _C.OUO: frozenset({_C.PUBLIC, _C.UNCLEARED}),
+        _C.PUBLIC: frozenset({_C.OUO, _C.UNCLEARED}),
+    },
+    terminal=frozenset(),
+    single_steps=True,
+)
+"""Back to uncleared leads a new revision, or a revocation."""

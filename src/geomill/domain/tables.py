@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from geomill.domain.asset import Asset, AssetCollection
+from geomill.domain.audit import AuditEntry
 from geomill.domain.callback import Callback
 from geomill.domain.definition import Definition
 from geomill.domain.entity import Entity
@@ -11,6 +13,9 @@ from geomill.domain.job import Job
 from geomill.domain.log import TaskLog
 from geomill.domain.message import DeadLetter, QueueMessage
 from geomill.domain.node import NodeState
+from geomill.domain.platform import Platform
+from geomill.domain.request import PlatformRequest
+from geomill.domain.revision import AssetRevision
 from geomill.domain.schedule import Schedule
 from geomill.domain.task import Checkpoint, InboxEntry, TaskResult
 
@@ -28,4 +33,10 @@ TABLES: tuple[type[Entity], ...] = (
     Instance,
     Schedule,
     Callback,
+    Platform,
+    AssetCollection,
+    Asset,
+    PlatformRequest,
+    AssetRevision,
+    AuditEntry,
 )

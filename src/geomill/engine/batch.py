@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 
 from geomill.domain.decision import Cancel, Decision, Dispatch, FanOutChange
 from geomill.domain.ids import SINGLE, task_id
 from geomill.domain.run import ItemRun, NodeRun
 from geomill.domain.states import JOB_MACHINE
+from geomill.domain.summary import summary
 from geomill.engine.history import events
 from geomill.engine.owned import OwnedJob
 from geomill.store.inbox import Arrival
-from geomill.store.rounds import JobWrite, MessageWrite, NodeWrite, Writes
+from geomill.store.rounds import JobWrite, MessageWrite, NodeWrite, SummaryWrite, Writes
 
 Place = tuple[str, int]
+SUMMARY_SECONDS = 1.0
 
 
 class Batch(Writes):
@@ -34,7 +37,16 @@ class Batch(Writes):
                 self.updates.append(write)
         if decision.status is not job.run.status or decision.paused not in (None, job.run.paused):
             self.jobs.append(job_write(job.job_id, decision))
+        elif job.has_asset and decision.nodes:
+            self._summarise(job, decision)
         self._add_common(job, decision, dispatches, arrivals)
+
+    def _summarise(self, job: OwnedJob, decision: Decision) -> None:
+        """Now and then: an asset's row is not written for each of a hundred thousand tasks."""
+        now = time.monotonic()
+        if now - job.summarised_at >= SUMMARY_SECONDS:
+            job.summarised_at = now
+            self.summaries.append(SummaryWrite(job.job_id, summary(job.run, decision)))
 
     def _add_common(
         self,

@@ -123,7 +123,7 @@ class Claimer:
             error_message=verdict.error,
             failed_node_id=verdict.failed_node,
         )
-        return _Admitted(received, job, OwnedJob(run, epoch=1, priority=message.priority), decision)
+        return _Admitted(received, job, _owned(run, message), decision)
 
     def _hash(self, workflow: Workflow) -> str:
         known = self._hashes.get(workflow.workflow_id)
@@ -171,6 +171,10 @@ class _Admitted:
         return None if self.decision.status in JOB_MACHINE.terminal else self.owned
 
 
+def _owned(run: RunState, message: JobQueueMessage) -> OwnedJob:
+    return OwnedJob(run, epoch=1, priority=message.priority, has_asset=message.asset_id is not None)
+
+
 def new_job(
     message: JobQueueMessage, owner_id: str | None, inputs: dict[str, Any], status: JobStatus, **known: Any
 ) -> NewJob:
@@ -186,5 +190,9 @@ def new_job(
         callback_url=message.callback_url,
         idempotency_key=message.idempotency_key,
         submitted_at=message.submitted_at,
+        asset_id=message.asset_id,
+        asset_revision=message.asset_revision,
+        request_id=message.request_id,
+        purpose=message.purpose,
         **known,
     )

@@ -18,6 +18,9 @@ class OwnedJob:
     run: RunState
     epoch: int
     priority: int = 0
+    has_asset: bool = False
+    summarised_at: float = 0.0
+    """When an asset last heard how far its job is; on this process's clock."""
 
     @property
     def job_id(self) -> str:
@@ -58,4 +61,4 @@ async def load(conn: Connection, job: Job, graphs: Graphs) -> OwnedJob:
     rows = await nodes.of_job(conn, job.job_id)
     paused = job.paused_at is not None
     run = RunState.restore(graph, job.job_id, job.input_params, job.status, rows, paused=paused)
-    return OwnedJob(run, job.owner_epoch, job.priority)
+    return OwnedJob(run, job.owner_epoch, job.priority, job.asset_id is not None)

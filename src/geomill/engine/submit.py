@@ -27,6 +27,14 @@ async def submit_all(
     conn: Connection, catalogue: WorkflowCatalogue, queue_name: str, messages: Sequence[JobQueueMessage]
 ) -> None:
     """All of them, or none."""
+    await enqueue(conn, catalogue, queue_name, messages)
+    await notify(conn, [queue_channel(queue_name)])
+
+
+async def enqueue(
+    conn: Connection, catalogue: WorkflowCatalogue, queue_name: str, messages: Sequence[JobQueueMessage]
+) -> None:
+    """Without waking anybody: for a transaction that does more. Whoever commits it notifies afterwards."""
     for message in messages:
         validate_inputs(catalogue.get(message.workflow_id), message.input_params)
         check_callback_url(message.callback_url)
@@ -35,4 +43,3 @@ async def submit_all(
         for message in messages
     ]
     await queue.send(conn, outgoing)  # one statement: a transaction of its own, or part of the caller's
-    await notify(conn, [queue_channel(queue_name)])

@@ -42,6 +42,13 @@ def queries(noun: str) -> Queries:
 
 
 @cache
+def function_sql(name: str) -> str:
+    """The definition of a database function: `function_sql("app.follow_job")` is `functions/follow_job.sql`."""
+    text = files(__name__).joinpath("functions", f"{name.rpartition('.')[2]}.sql").read_text(encoding="utf-8")
+    return text.strip().removesuffix(";")
+
+
+@cache
 def schema_sql() -> str:
     """The whole schema as committed."""
     return files(__name__).joinpath("schema.sql").read_text(encoding="utf-8")

@@ -6,9 +6,15 @@
 
 CREATE EXTENSION IF NOT EXISTS postgis;
 
+CREATE EXTENSION IF NOT EXISTS pg_trgm;
+
 CREATE SCHEMA IF NOT EXISTS dagapp;
 
+CREATE SCHEMA IF NOT EXISTS app;
+
 CREATE TYPE dagapp.job_status AS ENUM ('pending', 'running', 'completed', 'failed', 'cancelled');
+
+CREATE TYPE dagapp.job_purpose AS ENUM ('process', 'export', 'withdraw', 'delete');
 
 CREATE TYPE dagapp.node_status AS ENUM ('pending', 'ready', 'dispatched', 'running', 'completed', 'failed', 'skipped', 'cancelled');
 
@@ -26,6 +32,18 @@ CREATE TYPE dagapp.catch_up AS ENUM ('skip', 'last', 'all');
 
 CREATE TYPE dagapp.callback_status AS ENUM ('pending', 'delivered', 'given_up');
 
+CREATE TYPE app.data_type AS ENUM ('raster', 'vector');
+
+CREATE TYPE app.approval_state AS ENUM ('pending_review', 'approved', 'rejected');
+
+CREATE TYPE app.clearance_state AS ENUM ('uncleared', 'ouo', 'public');
+
+CREATE TYPE app.processing_status AS ENUM ('pending', 'processing', 'completed', 'failed');
+
+CREATE TYPE app.request_status AS ENUM ('accepted', 'processing', 'completed', 'failed', 'superseded');
+
+CREATE TYPE app.decision AS ENUM ('submitted', 'overwritten', 'reactivated', 'retried', 'approved', 'clearance_changed', 'rejected', 'revoked', 'unpublished', 'rolled_back', 'export_retried');
+
 CREATE OR REPLACE FUNCTION dagapp.refuse_transition() RETURNS trigger
     LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 BEGIN
@@ -34,6 +52,115 @@ BEGIN
         MESSAGE = format('%I.%I: %s cannot go from %s to %s', TG_TABLE_SCHEMA, TG_TABLE_NAME, TG_ARGV[0],
                          to_jsonb(OLD) ->> TG_ARGV[0], to_jsonb(NEW) ->> TG_ARGV[0]),
         SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME, COLUMN = TG_ARGV[0];
+END
+$$;
+
+-- The one way in which an asset's execution state changes: it follows the job, in the job's own transaction, whoever
+-- changed the job: an orchestrator's verdict, a refusal at the door, an operator's cancel or retry.
+--
+-- A job counts only while it is the one that the asset waits for: the latest attempt of the latest request, of the
+-- current revision. An older one that ends late changes nothing. Locks are taken in one order everywhere: job, asset,
+-- request.
+CREATE OR REPLACE FUNCTION app.follow_job() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog
+    SET geomill.writer = 'orchestrator'
+AS $$
+DECLARE
+    began boolean := TG_OP = 'INSERT' OR OLD.completed_at IS NOT NULL AND NEW.completed_at IS NULL;
+    completed boolean := NEW.status = 'completed';
+    failed boolean := NEW.status IN ('failed', 'cancelled');
+    result jsonb := coalesce(NEW.result_data, '{}');
+    fraction float8 := (NEW.node_summary ->> 'fraction')::float8;
+    error text := left(coalesce(NEW.error_message, NEW.status::text), 2000);
+BEGIN
+    IF NEW.purpose = 'process' THEN
+        UPDATE app.geospatial_assets AS a
+        SET processing_status = CASE
+                WHEN completed THEN 'completed' WHEN failed THEN 'failed' ELSE 'processing'
+            END::app.processing_status,
+            processing_started_at = CASE WHEN began THEN now() ELSE a.processing_started_at END,
+            processing_completed_at = CASE WHEN completed THEN now() END,
+            estimated_completion_at = CASE
+                WHEN NOT completed AND NOT failed AND fraction BETWEEN 0.02 AND 0.999
+                THEN now() + (now() - a.processing_started_at) * ((1 - fraction) / fraction)
+            END,
+            last_error = CASE WHEN failed THEN error END,
+            node_summary = coalesce(NEW.node_summary, CASE WHEN NOT began THEN a.node_summary END),
+            current_job_id = NEW.job_id,
+            job_count = a.job_count + began::integer,
+            workflow_version = NEW.workflow_version,
+            served_revision = CASE WHEN completed THEN NEW.asset_revision ELSE a.served_revision END,
+            table_name = CASE WHEN completed THEN left(result ->> 'table_name', 63) ELSE a.table_name END,
+            blob_path = CASE WHEN completed THEN left(result ->> 'blob_path', 500) ELSE a.blob_path END,
+            outputs = CASE WHEN completed THEN result ELSE a.outputs END,
+            warnings = CASE
+                WHEN NOT completed THEN a.warnings
+                WHEN jsonb_typeof(result -> 'warnings') = 'array' THEN result -> 'warnings'
+                ELSE '[]'
+            END,
+            content_hash = CASE WHEN completed THEN left(result ->> 'source_file_hash', 128) ELSE a.content_hash END,
+            source_file_hash = CASE WHEN completed THEN left(result ->> 'source_file_hash', 64) ELSE a.source_file_hash END,
+            output_file_hash = CASE WHEN completed THEN left(result ->> 'output_file_hash', 64) ELSE a.output_file_hash END,
+            updated_at = now()
+        FROM app.platform_requests AS r
+        WHERE a.asset_id = NEW.asset_id AND a.revision = NEW.asset_revision
+          AND r.request_id = a.last_request_id AND r.request_id = NEW.request_id AND r.job_id = NEW.job_id;
+
+        UPDATE app.platform_requests AS r
+        SET status = CASE WHEN completed THEN 'completed' WHEN failed THEN 'failed' ELSE 'processing' END::app.request_status,
+            last_error = CASE WHEN failed THEN error END,
+            updated_at = now()
+        WHERE r.request_id = NEW.request_id AND r.job_id = NEW.job_id AND r.status <> 'superseded'
+          AND (TG_OP = 'INSERT' OR OLD.status <> NEW.status);
+    ELSIF completed AND NEW.purpose IN ('export', 'withdraw') THEN
+        UPDATE app.geospatial_assets AS a
+        SET external_revision = CASE WHEN NEW.purpose = 'export' THEN NEW.asset_revision END,
+            external_files = CASE WHEN NEW.purpose = 'export' THEN coalesce(result -> 'files', '[]') END,
+            updated_at = now()
+        WHERE a.asset_id = NEW.asset_id AND a.adf_run_id = NEW.job_id;
+    ELSIF completed AND NEW.purpose = 'delete' THEN
+        UPDATE app.geospatial_assets AS a
+        SET data_deleted_through = greatest(a.data_deleted_through, NEW.asset_revision), updated_at = now()
+        WHERE a.asset_id = NEW.asset_id;
+    END IF;
+    RETURN NULL;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION app.refuse_transition() RETURNS trigger
+    LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+BEGIN
+    RAISE EXCEPTION USING
+        ERRCODE = 'GM001',
+        MESSAGE = format('%I.%I: %s cannot go from %s to %s', TG_TABLE_SCHEMA, TG_TABLE_NAME, TG_ARGV[0],
+                         to_jsonb(OLD) ->> TG_ARGV[0], to_jsonb(NEW) ->> TG_ARGV[0]),
+        SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME, COLUMN = TG_ARGV[0];
+END
+$$;
+
+CREATE OR REPLACE FUNCTION app.refuse_change() RETURNS trigger
+    LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+BEGIN
+    RAISE EXCEPTION USING
+        ERRCODE = 'GM002',
+        MESSAGE = format('%I.%I: %s', TG_TABLE_SCHEMA, TG_TABLE_NAME, TG_ARGV[0]),
+        SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME, CONSTRAINT = TG_NAME;
+END
+$$;
+
+-- A retry gives a request another job: its asset waits again. Like all execution state, the database writes it.
+CREATE OR REPLACE FUNCTION app.follow_request() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog
+    SET geomill.writer = 'orchestrator'
+AS $$
+BEGIN
+    UPDATE app.geospatial_assets AS a
+    SET processing_status = 'pending', last_error = NULL, node_summary = NULL, processing_completed_at = NULL,
+        updated_at = now()
+    WHERE a.asset_id = NEW.asset_id AND a.revision = NEW.revision AND a.last_request_id = NEW.request_id;
+    RETURN NULL;
 END
 $$;
 
@@ -70,6 +197,11 @@ CREATE TABLE dagapp.dag_jobs (
     submitted_by varchar(64),
     callback_url varchar(512),
     idempotency_key varchar(64),
+    asset_id varchar(64),
+    asset_revision integer,
+    request_id varchar(64),
+    purpose dagapp.job_purpose DEFAULT 'process' NOT NULL,
+    node_summary jsonb,
     paused_at timestamptz,
     deadline_at timestamptz,
     run_number integer DEFAULT 1 NOT NULL,
@@ -101,6 +233,8 @@ CREATE UNIQUE INDEX idx_dag_jobs_idempotency ON dagapp.dag_jobs USING btree (ide
 
 CREATE INDEX idx_dag_jobs_correlation ON dagapp.dag_jobs USING btree (correlation_id) WHERE correlation_id IS NOT NULL;
 
+CREATE INDEX idx_dag_jobs_asset ON dagapp.dag_jobs USING btree (asset_id, created_at DESC) WHERE asset_id IS NOT NULL;
+
 CREATE INDEX idx_dag_jobs_callback ON dagapp.dag_jobs USING btree (completed_at) WHERE callback_url IS NOT NULL AND completed_at IS NOT NULL AND called_back_run < run_number;
 
 CREATE OR REPLACE TRIGGER dag_jobs_status_transitions
@@ -112,6 +246,16 @@ CREATE OR REPLACE TRIGGER dag_jobs_status_transitions
         OR (OLD.status = 'cancelled' AND NEW.status IN ('running'))
     ))
     EXECUTE FUNCTION dagapp.refuse_transition('status');
+
+CREATE OR REPLACE TRIGGER dag_jobs_follow_new
+    AFTER INSERT ON dagapp.dag_jobs
+    FOR EACH ROW WHEN (NEW.asset_id IS NOT NULL)
+    EXECUTE FUNCTION app.follow_job();
+
+CREATE OR REPLACE TRIGGER dag_jobs_follow
+    AFTER UPDATE OF status, node_summary ON dagapp.dag_jobs
+    FOR EACH ROW WHEN (NEW.asset_id IS NOT NULL AND ROW(OLD.status, OLD.node_summary) IS DISTINCT FROM ROW(NEW.status, NEW.node_summary))
+    EXECUTE FUNCTION app.follow_job();
 
 COMMENT ON COLUMN dagapp.dag_jobs.job_id IS 'Given at the door: the submitter knows it before the job exists';
 
@@ -130,6 +274,10 @@ COMMENT ON COLUMN dagapp.dag_jobs.owner_epoch IS 'Fence: raised at every change 
 COMMENT ON COLUMN dagapp.dag_jobs.owner_heartbeat_at IS 'When the owner took it; the process itself beats in dag_instances';
 
 COMMENT ON COLUMN dagapp.dag_jobs.priority IS 'Higher is sooner';
+
+COMMENT ON COLUMN dagapp.dag_jobs.asset_id IS 'The asset that it works for';
+
+COMMENT ON COLUMN dagapp.dag_jobs.node_summary IS 'How far it is; kept for jobs of assets, now and then';
 
 COMMENT ON COLUMN dagapp.dag_jobs.paused_at IS 'While set, nothing new is dispatched';
 
@@ -417,3 +565,358 @@ COMMENT ON COLUMN dagapp.dag_callbacks.delivery_id IS 'Sent along: the same for 
 COMMENT ON COLUMN dagapp.dag_callbacks.payload IS 'What is told, as it was when the job ended';
 
 COMMENT ON COLUMN dagapp.dag_callbacks.attempts IS 'Raised when an attempt begins; fences a late one';
+
+CREATE TABLE app.platforms (
+    platform_id varchar(50) NOT NULL,
+    display_name varchar(100) NOT NULL,
+    description varchar(2000),
+    required_refs jsonb DEFAULT '[]'::jsonb NOT NULL,
+    optional_refs jsonb DEFAULT '[]'::jsonb NOT NULL,
+    is_active boolean DEFAULT true NOT NULL,
+    created_at timestamptz DEFAULT now() NOT NULL,
+    updated_at timestamptz DEFAULT now() NOT NULL,
+    CONSTRAINT platforms_pkey PRIMARY KEY (platform_id)
+);
+
+CREATE INDEX idx_platforms_active ON app.platforms USING btree (is_active) WHERE is_active;
+
+COMMENT ON TABLE app.platforms IS 'A partner application, and the identifiers that it must and may give.';
+
+COMMENT ON COLUMN app.platforms.required_refs IS 'Keys that platform_refs must have; the first one groups assets';
+
+COMMENT ON COLUMN app.platforms.optional_refs IS 'Keys that platform_refs may have besides';
+
+COMMENT ON COLUMN app.platforms.is_active IS 'Whether it may submit';
+
+INSERT INTO app.platforms (platform_id, display_name, description, required_refs) VALUES ('ddh', 'Data Distribution Hub', 'Datasets, their resources, and versions of these', '["dataset_id", "resource_id", "version_id"]') ON CONFLICT DO NOTHING;
+
+INSERT INTO app.platforms (platform_id, display_name, description, required_refs) VALUES ('arcgis', 'ArcGIS', 'Items of an ArcGIS portal, and their layers', '["item_id", "layer_index"]') ON CONFLICT DO NOTHING;
+
+CREATE TABLE app.asset_collections (
+    stac_collection_id varchar(200) NOT NULL,
+    platform_id varchar(50) NOT NULL,
+    group_ref varchar(210) NOT NULL,
+    created_at timestamptz DEFAULT now() NOT NULL,
+    CONSTRAINT asset_collections_pkey PRIMARY KEY (stac_collection_id)
+);
+
+CREATE UNIQUE INDEX idx_asset_collections_group ON app.asset_collections USING btree (platform_id, group_ref);
+
+COMMENT ON TABLE app.asset_collections IS 'A STAC collection, and the group of assets that it is for.';
+
+COMMENT ON COLUMN app.asset_collections.group_ref IS 'As JSON: 1 and "1" are two groups';
+
+CREATE TABLE app.geospatial_assets (
+    asset_id varchar(64) NOT NULL,
+    platform_id varchar(50) NOT NULL,
+    platform_refs jsonb NOT NULL,
+    dataset_id text GENERATED ALWAYS AS (platform_refs ->> 'dataset_id') STORED,
+    resource_id text GENERATED ALWAYS AS (platform_refs ->> 'resource_id') STORED,
+    version_id text GENERATED ALWAYS AS (platform_refs ->> 'version_id') STORED,
+    data_type app.data_type NOT NULL,
+    table_stem varchar(64) NOT NULL,
+    blob_stem varchar(400) NOT NULL,
+    stac_item_id varchar(200) NOT NULL,
+    stac_collection_id varchar(200) NOT NULL,
+    revision integer DEFAULT 1 NOT NULL,
+    revision_opened_at timestamptz DEFAULT now() NOT NULL,
+    served_revision integer,
+    table_name varchar(63),
+    blob_path varchar(500),
+    outputs jsonb,
+    warnings jsonb DEFAULT '[]'::jsonb NOT NULL,
+    content_hash varchar(128),
+    source_file_hash varchar(64),
+    output_file_hash varchar(64),
+    data_deleted_through integer DEFAULT 0 NOT NULL,
+    approval_state app.approval_state DEFAULT 'pending_review' NOT NULL,
+    reviewer varchar(200),
+    reviewed_at timestamptz,
+    rejection_reason text,
+    clearance_state app.clearance_state DEFAULT 'uncleared' NOT NULL,
+    proposed_clearance app.clearance_state,
+    cleared_at timestamptz,
+    cleared_by varchar(200),
+    made_public_at timestamptz,
+    made_public_by varchar(200),
+    adf_run_id varchar(100),
+    external_revision integer,
+    external_files jsonb,
+    workflow_id varchar(64),
+    workflow_version integer,
+    current_job_id varchar(64),
+    last_request_id varchar(64),
+    job_count integer DEFAULT 0 NOT NULL,
+    processing_status app.processing_status DEFAULT 'pending' NOT NULL,
+    processing_started_at timestamptz,
+    processing_completed_at timestamptz,
+    estimated_completion_at timestamptz,
+    last_error varchar(2000),
+    node_summary jsonb,
+    priority smallint DEFAULT 5 NOT NULL,
+    deleted_at timestamptz,
+    deleted_by varchar(200),
+    created_at timestamptz DEFAULT now() NOT NULL,
+    updated_at timestamptz DEFAULT now() NOT NULL,
+    CONSTRAINT geospatial_assets_pkey PRIMARY KEY (asset_id),
+    CONSTRAINT assets_revision CHECK (revision >= 1 AND served_revision BETWEEN 1 AND revision),
+    CONSTRAINT assets_priority CHECK (priority BETWEEN 1 AND 10),
+    CONSTRAINT assets_cleared CHECK (clearance_state = 'uncleared' OR approval_state = 'approved'),
+    CONSTRAINT assets_rejected CHECK (approval_state <> 'rejected' OR rejection_reason IS NOT NULL),
+    CONSTRAINT assets_deleted CHECK ((deleted_at IS NULL) = (deleted_by IS NULL)),
+    CONSTRAINT assets_approved CHECK (approval_state <> 'approved' OR coalesce(served_revision = revision, false)),
+    CONSTRAINT geospatial_assets_platform_id_fkey FOREIGN KEY (platform_id) REFERENCES app.platforms (platform_id) ON DELETE RESTRICT
+) WITH (fillfactor = 80);
+
+CREATE UNIQUE INDEX idx_assets_table_stem ON app.geospatial_assets USING btree (table_stem);
+
+CREATE UNIQUE INDEX idx_assets_blob_stem ON app.geospatial_assets USING btree (blob_stem);
+
+CREATE UNIQUE INDEX idx_assets_stac_item ON app.geospatial_assets USING btree (stac_item_id);
+
+CREATE INDEX idx_assets_refs ON app.geospatial_assets USING gin (platform_refs jsonb_path_ops);
+
+CREATE INDEX idx_assets_text ON app.geospatial_assets USING gin ((lower(platform_refs::text)) gin_trgm_ops);
+
+CREATE INDEX idx_assets_platform ON app.geospatial_assets USING btree (platform_id, created_at DESC, asset_id DESC);
+
+CREATE INDEX idx_assets_created ON app.geospatial_assets USING btree (created_at DESC, asset_id DESC);
+
+CREATE INDEX idx_assets_collection ON app.geospatial_assets USING btree (stac_collection_id);
+
+CREATE INDEX idx_assets_approval ON app.geospatial_assets USING btree (approval_state, created_at DESC, asset_id DESC) WHERE deleted_at IS NULL;
+
+CREATE INDEX idx_assets_clearance ON app.geospatial_assets USING btree (clearance_state, created_at DESC, asset_id DESC) WHERE deleted_at IS NULL;
+
+CREATE INDEX idx_assets_processing ON app.geospatial_assets USING btree (processing_status, created_at DESC, asset_id DESC);
+
+CREATE INDEX idx_assets_workflow ON app.geospatial_assets USING btree (workflow_id, created_at DESC, asset_id DESC);
+
+CREATE INDEX idx_assets_current_job ON app.geospatial_assets USING btree (current_job_id);
+
+CREATE INDEX idx_assets_stuck ON app.geospatial_assets USING btree (processing_started_at) WHERE processing_status = 'processing';
+
+CREATE INDEX idx_assets_failed ON app.geospatial_assets USING btree (updated_at DESC) WHERE processing_status = 'failed' AND deleted_at IS NULL;
+
+CREATE INDEX idx_assets_completed ON app.geospatial_assets USING btree (processing_completed_at) WHERE processing_status = 'completed';
+
+CREATE INDEX idx_assets_retried ON app.geospatial_assets USING btree (job_count DESC) WHERE job_count > 1;
+
+CREATE INDEX idx_assets_export ON app.geospatial_assets USING btree (adf_run_id) WHERE adf_run_id IS NOT NULL;
+
+CREATE OR REPLACE TRIGGER geospatial_assets_processing_status_transitions
+    BEFORE UPDATE OF processing_status ON app.geospatial_assets
+    FOR EACH ROW WHEN (OLD.processing_status IS DISTINCT FROM NEW.processing_status AND NOT (
+        (OLD.processing_status = 'pending' AND NEW.processing_status IN ('processing', 'completed', 'failed'))
+        OR (OLD.processing_status = 'processing' AND NEW.processing_status IN ('pending', 'completed', 'failed'))
+        OR (OLD.processing_status = 'completed' AND NEW.processing_status IN ('pending', 'processing', 'failed'))
+        OR (OLD.processing_status = 'failed' AND NEW.processing_status IN ('pending', 'processing', 'completed'))
+    ))
+    EXECUTE FUNCTION app.refuse_transition('processing_status');
+
+CREATE OR REPLACE TRIGGER geospatial_assets_approval_state_transitions
+    BEFORE UPDATE OF approval_state ON app.geospatial_assets
+    FOR EACH ROW WHEN (OLD.approval_state IS DISTINCT FROM NEW.approval_state AND NOT (
+        (OLD.approval_state = 'pending_review' AND NEW.approval_state IN ('approved', 'rejected'))
+        OR (OLD.approval_state = 'approved' AND NEW.approval_state IN ('pending_review', 'rejected'))
+        OR (OLD.approval_state = 'rejected' AND NEW.approval_state IN ('pending_review'))
+    ))
+    EXECUTE FUNCTION app.refuse_transition('approval_state');
+
+CREATE OR REPLACE TRIGGER geospatial_assets_clearance_state_transitions
+    BEFORE UPDATE OF clearance_state ON app.geospatial_assets
+    FOR EACH ROW WHEN (OLD.clearance_state IS DISTINCT FROM NEW.clearance_state AND NOT (
+        (OLD.clearance_state = 'uncleared' AND NEW.clearance_state IN ('ouo', 'public'))
+        OR (OLD.clearance_state = 'ouo' AND NEW.clearance_state IN ('uncleared', 'public'))
+        OR (OLD.clearance_state = 'public' AND NEW.clearance_state IN ('uncleared', 'ouo'))
+    ))
+    EXECUTE FUNCTION app.refuse_transition('clearance_state');
+
+CREATE OR REPLACE TRIGGER geospatial_assets_execution
+    BEFORE UPDATE ON app.geospatial_assets
+    FOR EACH ROW WHEN (ROW(OLD.processing_status, OLD.processing_started_at, OLD.processing_completed_at, OLD.estimated_completion_at, OLD.last_error, OLD.node_summary, OLD.current_job_id, OLD.job_count, OLD.workflow_version, OLD.served_revision, OLD.table_name, OLD.blob_path, OLD.outputs, OLD.warnings, OLD.content_hash, OLD.source_file_hash, OLD.output_file_hash, OLD.external_revision, OLD.external_files, OLD.data_deleted_through) IS DISTINCT FROM ROW(NEW.processing_status, NEW.processing_started_at, NEW.processing_completed_at, NEW.estimated_completion_at, NEW.last_error, NEW.node_summary, NEW.current_job_id, NEW.job_count, NEW.workflow_version, NEW.served_revision, NEW.table_name, NEW.blob_path, NEW.outputs, NEW.warnings, NEW.content_hash, NEW.source_file_hash, NEW.output_file_hash, NEW.external_revision, NEW.external_files, NEW.data_deleted_through) AND NEW.revision <> OLD.revision + 1 AND NOT (current_setting('geomill.writer', true) IS NOT DISTINCT FROM 'orchestrator'))
+    EXECUTE FUNCTION app.refuse_change('execution state follows the job; the platform sets it only by opening a revision');
+
+CREATE OR REPLACE TRIGGER geospatial_assets_business
+    BEFORE UPDATE ON app.geospatial_assets
+    FOR EACH ROW WHEN (ROW(OLD.revision, OLD.approval_state, OLD.reviewer, OLD.reviewed_at, OLD.rejection_reason, OLD.clearance_state, OLD.proposed_clearance, OLD.cleared_at, OLD.cleared_by, OLD.made_public_at, OLD.made_public_by, OLD.adf_run_id, OLD.deleted_at, OLD.deleted_by, OLD.last_request_id, OLD.workflow_id, OLD.priority) IS DISTINCT FROM ROW(NEW.revision, NEW.approval_state, NEW.reviewer, NEW.reviewed_at, NEW.rejection_reason, NEW.clearance_state, NEW.proposed_clearance, NEW.cleared_at, NEW.cleared_by, NEW.made_public_at, NEW.made_public_by, NEW.adf_run_id, NEW.deleted_at, NEW.deleted_by, NEW.last_request_id, NEW.workflow_id, NEW.priority) AND current_setting('geomill.writer', true) IS NOT DISTINCT FROM 'orchestrator')
+    EXECUTE FUNCTION app.refuse_change('what people decide is not changed by a job');
+
+CREATE OR REPLACE TRIGGER geospatial_assets_identity
+    BEFORE UPDATE ON app.geospatial_assets
+    FOR EACH ROW WHEN (ROW(OLD.asset_id, OLD.platform_id, OLD.platform_refs, OLD.data_type, OLD.table_stem, OLD.blob_stem, OLD.stac_item_id, OLD.stac_collection_id) IS DISTINCT FROM ROW(NEW.asset_id, NEW.platform_id, NEW.platform_refs, NEW.data_type, NEW.table_stem, NEW.blob_stem, NEW.stac_item_id, NEW.stac_collection_id))
+    EXECUTE FUNCTION app.refuse_change('the identity never changes');
+
+CREATE OR REPLACE TRIGGER geospatial_assets_revisions
+    BEFORE UPDATE OF revision ON app.geospatial_assets
+    FOR EACH ROW WHEN (NEW.revision NOT IN (OLD.revision, OLD.revision + 1))
+    EXECUTE FUNCTION app.refuse_change('revisions go up, one by one');
+
+CREATE OR REPLACE TRIGGER geospatial_assets_kept
+    BEFORE DELETE ON app.geospatial_assets
+    FOR EACH ROW
+    EXECUTE FUNCTION app.refuse_change('assets are never deleted; unpublish sets deleted_at');
+
+COMMENT ON TABLE app.geospatial_assets IS 'Something published: identity, outputs, and its four independent states.';
+
+COMMENT ON COLUMN app.geospatial_assets.asset_id IS 'SHA-256 of platform and identifiers, 32 characters of it';
+
+COMMENT ON COLUMN app.geospatial_assets.platform_refs IS 'The partner''s own identifiers';
+
+COMMENT ON COLUMN app.geospatial_assets.table_stem IS 'Of the tables of its revisions';
+
+COMMENT ON COLUMN app.geospatial_assets.blob_stem IS 'Of the paths of its revisions';
+
+COMMENT ON COLUMN app.geospatial_assets.revision IS 'Raised by every overwrite and rollback';
+
+COMMENT ON COLUMN app.geospatial_assets.served_revision IS 'The revision that table_name, blob_path and outputs are of';
+
+COMMENT ON COLUMN app.geospatial_assets.outputs IS 'The result of the job that made the served revision';
+
+COMMENT ON COLUMN app.geospatial_assets.content_hash IS 'SHA-256 of the source of the served revision';
+
+COMMENT ON COLUMN app.geospatial_assets.data_deleted_through IS 'The latest revision whose outputs were deleted';
+
+COMMENT ON COLUMN app.geospatial_assets.proposed_clearance IS 'The submitter''s; nothing follows';
+
+COMMENT ON COLUMN app.geospatial_assets.adf_run_id IS 'The latest job that changes what is outside: an export or a withdrawal';
+
+COMMENT ON COLUMN app.geospatial_assets.external_revision IS 'The revision that is outside';
+
+COMMENT ON COLUMN app.geospatial_assets.current_job_id IS 'The job of the current revision, once it has begun';
+
+COMMENT ON COLUMN app.geospatial_assets.job_count IS 'Runs of jobs, retries included, over all revisions';
+
+COMMENT ON COLUMN app.geospatial_assets.priority IS '1 is first';
+
+CREATE TABLE app.platform_requests (
+    request_id varchar(64) NOT NULL,
+    asset_id varchar(64) NOT NULL,
+    revision integer NOT NULL,
+    platform_id varchar(50) NOT NULL,
+    platform_refs jsonb NOT NULL,
+    data_type app.data_type NOT NULL,
+    container_name varchar(200) NOT NULL,
+    file_names jsonb DEFAULT '[]'::jsonb NOT NULL,
+    overwrite boolean DEFAULT false NOT NULL,
+    workflow_id varchar(64) NOT NULL,
+    processing_options jsonb DEFAULT '{}'::jsonb NOT NULL,
+    clearance_level app.clearance_state,
+    priority smallint DEFAULT 5 NOT NULL,
+    callback_url varchar(512),
+    correlation_id varchar(64),
+    idempotency_key varchar(64),
+    submitted_by varchar(200) NOT NULL,
+    status app.request_status DEFAULT 'accepted' NOT NULL,
+    job_id varchar(64) NOT NULL,
+    retry_count integer DEFAULT 0 NOT NULL,
+    last_error text,
+    created_at timestamptz DEFAULT now() NOT NULL,
+    updated_at timestamptz DEFAULT now() NOT NULL,
+    CONSTRAINT platform_requests_pkey PRIMARY KEY (request_id),
+    CONSTRAINT platform_requests_asset_id_fkey FOREIGN KEY (asset_id) REFERENCES app.geospatial_assets (asset_id) ON DELETE RESTRICT
+);
+
+CREATE INDEX idx_requests_asset ON app.platform_requests USING btree (asset_id, created_at DESC);
+
+CREATE UNIQUE INDEX idx_requests_job ON app.platform_requests USING btree (job_id);
+
+CREATE INDEX idx_requests_created ON app.platform_requests USING btree (created_at DESC);
+
+CREATE INDEX idx_requests_open ON app.platform_requests USING btree (status) WHERE status IN ('accepted', 'processing');
+
+CREATE UNIQUE INDEX idx_requests_idempotency ON app.platform_requests USING btree (platform_id, idempotency_key) WHERE idempotency_key IS NOT NULL;
+
+CREATE OR REPLACE TRIGGER platform_requests_order
+    BEFORE UPDATE ON app.platform_requests
+    FOR EACH ROW WHEN (ROW(OLD.request_id, OLD.asset_id, OLD.revision, OLD.platform_refs, OLD.processing_options, OLD.file_names) IS DISTINCT FROM ROW(NEW.request_id, NEW.asset_id, NEW.revision, NEW.platform_refs, NEW.processing_options, NEW.file_names))
+    EXECUTE FUNCTION app.refuse_change('what was asked for never changes');
+
+CREATE OR REPLACE TRIGGER platform_requests_follow
+    AFTER UPDATE OF job_id ON app.platform_requests
+    FOR EACH ROW WHEN (OLD.job_id IS DISTINCT FROM NEW.job_id)
+    EXECUTE FUNCTION app.follow_request();
+
+COMMENT ON TABLE app.platform_requests IS 'A work order of a partner, and what became of it.';
+
+COMMENT ON COLUMN app.platform_requests.revision IS 'The revision that it asks for';
+
+COMMENT ON COLUMN app.platform_requests.job_id IS 'Of the latest attempt; its row comes when an orchestrator claims it';
+
+CREATE TABLE app.asset_revisions (
+    revision_id uuid DEFAULT gen_random_uuid() NOT NULL,
+    asset_id varchar(64) NOT NULL,
+    revision integer NOT NULL,
+    job_id varchar(64),
+    request_id varchar(64),
+    workflow_id varchar(64),
+    workflow_version integer,
+    processing_status_at_supersession app.processing_status NOT NULL,
+    approval_state_at_supersession app.approval_state NOT NULL,
+    clearance_state_at_supersession app.clearance_state NOT NULL,
+    reviewer_at_supersession varchar(200),
+    content_hash varchar(128),
+    table_name varchar(63),
+    blob_path varchar(500),
+    outputs jsonb,
+    output_file_hash varchar(64),
+    deleted_at timestamptz,
+    created_at timestamptz NOT NULL,
+    superseded_at timestamptz DEFAULT now() NOT NULL,
+    CONSTRAINT asset_revisions_pkey PRIMARY KEY (revision_id),
+    CONSTRAINT asset_revisions_once UNIQUE (asset_id, revision),
+    CONSTRAINT asset_revisions_asset_id_fkey FOREIGN KEY (asset_id) REFERENCES app.geospatial_assets (asset_id) ON DELETE RESTRICT
+);
+
+CREATE INDEX idx_revisions_superseded ON app.asset_revisions USING btree (superseded_at DESC);
+
+CREATE OR REPLACE TRIGGER asset_revisions_append_only
+    BEFORE UPDATE OR DELETE ON app.asset_revisions
+    FOR EACH ROW
+    EXECUTE FUNCTION app.refuse_change('its rows are only added to, never changed or deleted');
+
+CREATE OR REPLACE TRIGGER asset_revisions_no_truncate
+    BEFORE TRUNCATE ON app.asset_revisions
+    FOR EACH STATEMENT
+    EXECUTE FUNCTION app.refuse_change('its rows are only added to, never changed or deleted');
+
+COMMENT ON TABLE app.asset_revisions IS 'A revision of an asset as it was when the next one took its place.';
+
+COMMENT ON COLUMN app.asset_revisions.job_id IS 'None if it was superseded before a job began';
+
+COMMENT ON COLUMN app.asset_revisions.outputs IS 'None if it never completed';
+
+COMMENT ON COLUMN app.asset_revisions.deleted_at IS 'Set if it had been unpublished';
+
+CREATE TABLE app.asset_audit (
+    audit_id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+    asset_id varchar(64) NOT NULL,
+    revision integer NOT NULL,
+    decision app.decision NOT NULL,
+    actor varchar(200) NOT NULL,
+    client_address varchar(64),
+    reason text,
+    before jsonb DEFAULT '{}'::jsonb NOT NULL,
+    after jsonb DEFAULT '{}'::jsonb NOT NULL,
+    request_id varchar(64),
+    job_id varchar(64),
+    at timestamptz DEFAULT now() NOT NULL,
+    CONSTRAINT asset_audit_pkey PRIMARY KEY (audit_id),
+    CONSTRAINT asset_audit_asset_id_fkey FOREIGN KEY (asset_id) REFERENCES app.geospatial_assets (asset_id) ON DELETE RESTRICT
+);
+
+CREATE INDEX idx_asset_audit_asset ON app.asset_audit USING btree (asset_id, audit_id DESC);
+
+CREATE OR REPLACE TRIGGER asset_audit_append_only
+    BEFORE UPDATE OR DELETE ON app.asset_audit
+    FOR EACH ROW
+    EXECUTE FUNCTION app.refuse_change('its rows are only added to, never changed or deleted');
+
+CREATE OR REPLACE TRIGGER asset_audit_no_truncate
+    BEFORE TRUNCATE ON app.asset_audit
+    FOR EACH STATEMENT
+    EXECUTE FUNCTION app.refuse_change('its rows are only added to, never changed or deleted');
+
+COMMENT ON TABLE app.asset_audit IS 'One decision of a person or an application about an asset.';
+
+COMMENT ON COLUMN app.asset_audit.actor IS 'From the credential';

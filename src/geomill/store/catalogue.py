@@ -18,13 +18,13 @@ from psycopg.rows import DictRow, dict_row
 from geomill.domain.entity import Entity
 from geomill.sql import queries
 from geomill.store.ddl import ddl
-from geomill.store.describe import REFUSE_FUNCTION
+from geomill.store.describe import function_names
 from geomill.store.quoting import qualified
 from geomill.store.spec import Column, Constraint, ConstraintKind, Database, Table, TableIndex, Trigger
 
 
 async def read_live(conn: AsyncConnection[Any], models: Sequence[type[Entity]]) -> Database:
-    return await _read(conn, _schemas(models))
+    return await _read(conn, models)
 
 
 async def read_models(
@@ -35,26 +35,27 @@ async def read_models(
     prefix = f"geomill_scratch_{conn.info.backend_pid}_"
     async with conn.transaction(force_rollback=True):
         await conn.execute(";\n".join([*before, *ddl(models, prefix)]).encode())
-        return await _read(conn, [prefix + schema for schema in _schemas(models)], prefix)
+        return await _read(conn, models, prefix)
 
 
 def _schemas(models: Sequence[type[Entity]]) -> list[str]:
     return list(dict.fromkeys(model.__sql_schema__ for model in models))
 
 
-async def _read(conn: AsyncConnection[Any], schemas: list[str], prefix: str = "") -> Database:
+async def _read(conn: AsyncConnection[Any], models: Sequence[type[Entity]], prefix: str = "") -> Database:
+    schemas = [prefix + schema for schema in _schemas(models)]
     async with conn.transaction(force_rollback=True), conn.cursor(row_factory=dict_row) as cursor:
         await cursor.execute(queries("catalogue").qualify_names)
-        return await _Reader(cursor, schemas, prefix).database()
+        return await _Reader(cursor, schemas, function_names(models), prefix).database()
 
 
 class _Reader:
     """Takes the prefix off everything it reads, so that a scratch schema reads like a real one."""
 
-    def __init__(self, cursor: AsyncCursor[DictRow], schemas: list[str], prefix: str) -> None:
+    def __init__(self, cursor: AsyncCursor[DictRow], schemas: list[str], functions: list[str], prefix: str) -> None:
         self._cursor = cursor
         self._prefix = prefix
-        self._parameters: dict[str, Any] = {"schemas": schemas, "function": REFUSE_FUNCTION, "tables": []}
+        self._parameters: dict[str, Any] = {"schemas": schemas, "functions": functions, "tables": []}
 
     async def database(self) -> Database:
         schemas = [row["name"] for row in await self._rows("schemas")]

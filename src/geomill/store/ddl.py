@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from geomill.domain.entity import Entity
 from geomill.domain.tables import TABLES
 from geomill.store.describe import describe
+from geomill.store.fitness import EXTENSIONS
 from geomill.store.quoting import identifier, literal
 from geomill.store.spec import Column, Constraint, Database, Table
 
-CREATE_POSTGIS = "CREATE EXTENSION IF NOT EXISTS postgis"
+CREATE_EXTENSIONS = tuple(f"CREATE EXTENSION IF NOT EXISTS {name}" for name in EXTENSIONS)
 
 _HEADER = """\
 -- The schema of geomill.
@@ -23,7 +24,7 @@ _HEADER = """\
 
 def schema_text(models: Sequence[type[Entity]] = TABLES) -> str:
     """The whole schema as a script."""
-    statements = [CREATE_POSTGIS, *ddl(models)]
+    statements = [*CREATE_EXTENSIONS, *ddl(models)]
     return "\n\n".join([_HEADER.rstrip(), *(f"{statement};" for statement in statements)]) + "\n"
 
 
@@ -61,6 +62,7 @@ def create_table(table: Table) -> Iterator[str]:
     for column in table.columns.values():
         if column.comment is not None:
             yield comment_on_column(table, column)
+    yield from table.seed
 
 
 def column_definition(column: Column) -> str:

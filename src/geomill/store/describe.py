@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from inspect import cleandoc
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from geomill.domain.entity import Entity, ForeignKey, Index, StateRule
+from geomill.domain.entity import Entity, Follower, ForeignKey, Guard, Index, StateRule
+from geomill.sql import function_sql
 from geomill.store.columns import column, enum_of, snake
 from geomill.store.quoting import column_list, identifier, literal, qualified
 from geomill.store.spec import Column, Constraint, ConstraintKind, Database, Table, TableIndex, Trigger
@@ -15,8 +17,13 @@ from geomill.store.spec import Column, Constraint, ConstraintKind, Database, Tab
 ILLEGAL_TRANSITION = "GM001"
 """The SQLSTATE with which a table refuses a change of state that its machine forbids."""
 
-REFUSE_FUNCTION = "refuse_transition"
+REFUSED_CHANGE = "GM002"
+"""The SQLSTATE with which a table refuses a change that one of its guards forbids."""
 
+REFUSE_FUNCTION = "refuse_transition"
+GUARD_FUNCTION = "refuse_change"
+
+_OUR_SCHEMA = re.compile(r"(?<!\w)(dagapp|app)\.")
 _INDEX_COLUMN = re.compile(r"([A-Za-z_]\w*)((?:\s+\w+)*)")
 
 Named = TypeVar("Named", Column, Constraint, TableIndex, Trigger)
@@ -29,9 +36,15 @@ def describe(models: Sequence[type[Entity]], prefix: str = "") -> Database:
     return Database(
         schemas=tuple(schemas),
         enums={name: values for model in models for name, values in _enums(model, prefix)},
-        functions=dict(_refuse_function(prefix + model.__sql_schema__) for model in models if model.__sql_states__),
+        functions={name: text for model in models for name, text in _functions(model, prefix)},
         tables={table.name: table for table in tables},
     )
+
+
+def function_names(models: Sequence[type[Entity]]) -> list[str]:
+    """The functions by which our triggers are known."""
+    followers = [follower.function.rpartition(".")[2] for model in models for follower in model.__sql_followers__]
+    return [REFUSE_FUNCTION, GUARD_FUNCTION, *followers]
 
 
 def table_name(model: type[Entity], prefix: str = "") -> str:
@@ -45,9 +58,10 @@ def _table(model: type[Entity], prefix: str) -> Table:
         columns=_by_name(column(field, info, schema) for field, info in model.model_fields.items()),
         constraints=_by_name(_constraints(model, prefix)),
         indexes=_by_name(_index(index, name) for index in model.__sql_indexes__),
-        triggers=_by_name(_trigger(rule, model.__sql_table__, schema) for rule in model.__sql_states__),
+        triggers=_by_name(_triggers(model, prefix)),
         storage=dict(model.__sql_storage__),
         comment=_comment(model),
+        seed=tuple(_seed_row(name, row) for row in model.__sql_seed__),
     )
 
 
@@ -95,9 +109,46 @@ def _index(index: Index, table: str) -> TableIndex:
 
 
 def _index_column(text: str) -> str:
-    """A column with what may follow it (DESC, an operator class), or any expression."""
+    """A column with what may follow it (DESC, an operator class), any expression, or one in brackets with a class."""
+    if text.startswith("("):
+        return text
     match = _INDEX_COLUMN.fullmatch(text)
     return identifier(match[1]) + match[2] if match else f"({text})"
+
+
+def _triggers(model: type[Entity], prefix: str) -> Iterator[Trigger]:
+    schema = prefix + model.__sql_schema__
+    yield from (_trigger(rule, model.__sql_table__, schema) for rule in model.__sql_states__)
+    yield from (_guard(guard, model.__sql_table__, schema) for guard in model.__sql_guards__)
+    yield from (_follower(follower, model.__sql_table__, schema, prefix) for follower in model.__sql_followers__)
+
+
+def _guard(guard: Guard, table: str, schema: str) -> Trigger:
+    scope = "STATEMENT" if guard.events == "TRUNCATE" else "ROW"
+    when = f" WHEN ({guard.when})" if guard.when else ""
+    return Trigger(
+        guard.name,
+        f"CREATE OR REPLACE TRIGGER {identifier(guard.name)}\n"
+        f"    BEFORE {guard.events} ON {qualified(schema, table)}\n"
+        f"    FOR EACH {scope}{when}\n"
+        f"    EXECUTE FUNCTION {qualified(schema, GUARD_FUNCTION)}({literal(guard.message)})",
+    )
+
+
+def _follower(follower: Follower, table: str, schema: str, prefix: str) -> Trigger:
+    when = f" WHEN ({follower.when})" if follower.when else ""
+    return Trigger(
+        follower.name,
+        f"CREATE OR REPLACE TRIGGER {identifier(follower.name)}\n"
+        f"    AFTER {follower.events} ON {qualified(schema, table)}\n"
+        f"    FOR EACH ROW{when}\n"
+        f"    EXECUTE FUNCTION {prefix}{follower.function}()",
+    )
+
+
+def _seed_row(table: str, row: Mapping[str, Any]) -> str:
+    values = ", ".join(literal(value if isinstance(value, str) else json.dumps(value)) for value in row.values())
+    return f"INSERT INTO {table} ({column_list(tuple(row))}) VALUES ({values}) ON CONFLICT DO NOTHING"  # noqa: S608  ours
 
 
 def _trigger(rule: StateRule, table: str, schema: str) -> Trigger:
@@ -121,6 +172,36 @@ def _trigger(rule: StateRule, table: str, schema: str) -> Trigger:
 def _in_order(states: Iterable[str], sibling: str) -> list[str]:
     """Sets have no order of their own; the generated text needs one, the enum's."""
     return [state.value for state in type(sibling) if state in states]  # type: ignore[attr-defined]  # a StrEnum
+
+
+def _functions(model: type[Entity], prefix: str) -> Iterator[tuple[str, str]]:
+    schema = prefix + model.__sql_schema__
+    if model.__sql_states__:
+        yield _refuse_function(schema)
+    if model.__sql_guards__:
+        yield _guard_function(schema)
+    for follower in model.__sql_followers__:
+        yield prefix + follower.function, _moved(function_sql(follower.function), prefix)
+
+
+def _moved(text: str, prefix: str) -> str:
+    """With the names of our schemas as they are in this description."""
+    return _OUR_SCHEMA.sub(rf"{prefix}\1.", text)
+
+
+def _guard_function(schema: str) -> tuple[str, str]:
+    name = qualified(schema, GUARD_FUNCTION)
+    return name, (
+        f"CREATE OR REPLACE FUNCTION {name}() RETURNS trigger\n"
+        "    LANGUAGE plpgsql SET search_path = pg_catalog AS $$\n"
+        "BEGIN\n"
+        "    RAISE EXCEPTION USING\n"
+        f"        ERRCODE = '{REFUSED_CHANGE}',\n"
+        "        MESSAGE = format('%I.%I: %s', TG_TABLE_SCHEMA, TG_TABLE_NAME, TG_ARGV[0]),\n"
+        "        SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME, CONSTRAINT = TG_NAME;\n"
+        "END\n"
+        "$$"
+    )
 
 
 def _refuse_function(schema: str) -> tuple[str, str]:

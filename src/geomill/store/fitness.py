@@ -1,4 +1,4 @@
-"""Whether a database can carry geomill at all: PostgreSQL is young enough and PostGIS is at hand."""
+"""Whether a database can carry geomill at all: PostgreSQL is young enough, PostGIS and trigrams are at hand."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from geomill.errors import DatabaseUnfit
 from geomill.sql import queries
 
 OLDEST_SERVER = 15
+POSTGIS, TRIGRAMS = EXTENSIONS = ("postgis", "pg_trgm")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,8 @@ class Fitness:
     server_version: str
     postgis_available: str | None
     postgis_installed: str | None
+    missing: tuple[str, ...] = ()
+    """Extensions that are at hand, and not in this database yet."""
 
 
 async def check_fitness(conn: AsyncConnection[Any]) -> Fitness:
@@ -26,10 +29,12 @@ async def check_fitness(conn: AsyncConnection[Any]) -> Fitness:
     server = conn.info.server_version
     require_server(server)
     async with conn.transaction(), conn.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(queries("migration").postgis)
-        found = await cursor.fetchone() or {"available": None, "installed": None}
-    require_postgis(found["available"], major=server // 10000)
-    return Fitness(version_text(server), found["available"], found["installed"])
+        await cursor.execute(queries("migration").extensions, {"names": list(EXTENSIONS)})
+        found = {row["name"]: row for row in await cursor.fetchall()}
+    require_postgis(found[POSTGIS]["available"] if POSTGIS in found else None, major=server // 10000)
+    require_trigrams(TRIGRAMS in found, major=server // 10000)
+    missing = tuple(name for name in EXTENSIONS if found[name]["installed"] is None)
+    return Fitness(version_text(server), found[POSTGIS]["available"], found[POSTGIS]["installed"], missing)
 
 
 def version_text(number: int) -> str:
@@ -50,4 +55,12 @@ def require_postgis(available: str | None, *, major: int) -> None:
         raise DatabaseUnfit(
             f"PostGIS is not available on the server (PostgreSQL {major})",
             remedy=f"install it there: apt install postgresql-{major}-postgis-3, or dnf install postgis",
+        )
+
+
+def require_trigrams(available: bool, *, major: int) -> None:
+    if not available:
+        raise DatabaseUnfit(
+            f"the extension pg_trgm is not available on the server (PostgreSQL {major})",
+            remedy="install PostgreSQL's contrib modules there: apt install postgresql-contrib",
         )

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from geomill.domain.job import Job
+from geomill.domain.job import Job, JobPurpose
 from geomill.domain.message import JobQueueMessage
 from geomill.domain.states import JobStatus
 from geomill.errors import NotFoundError
@@ -39,6 +39,10 @@ class NewJob:
     idempotency_key: str | None = None
     submitted_at: datetime | None = None
     timeout_seconds: float | None = None
+    asset_id: str | None = None
+    asset_revision: int | None = None
+    request_id: str | None = None
+    purpose: JobPurpose = JobPurpose.PROCESS
 
 
 async def create(conn: Connection, new: Sequence[NewJob]) -> set[str]:

@@ -23,7 +23,6 @@ from geomill.domain.tables import TABLES
 from geomill.errors import ConflictError, DatabaseUnfit, DestructiveMigration, UnavailableError
 from geomill.sql import queries
 from geomill.store.catalogue import read_live, read_models
-from geomill.store.ddl import CREATE_POSTGIS
 from geomill.store.describe import describe, table_name
 from geomill.store.diff import Change, Effect, diff, needs_empty
 from geomill.store.fitness import Fitness, check_fitness
@@ -31,8 +30,6 @@ from geomill.store.fitness import Fitness, check_fitness
 LOCK_KEY = int.from_bytes(b"geomill")
 LEADER_TIMEOUT = 300.0
 """Seconds to wait for another process that migrates."""
-
-_POSTGIS = Change("create extension postgis", (CREATE_POSTGIS,))
 
 Models = Sequence[type[Entity]]
 
@@ -86,7 +83,7 @@ class Status:
 async def plan(conn: AsyncConnection[Any], tables: Models = TABLES) -> Plan:
     """The differences between the database and the models. Leaves nothing behind."""
     fitness = await check_fitness(conn)
-    extensions = [] if fitness.postgis_installed else [_POSTGIS]
+    extensions = _extensions(fitness)
     async with conn.transaction(force_rollback=True):
         with _privileged(conn):
             wanted = await read_models(conn, tables, [sql for change in extensions for sql in change.statements])
@@ -150,11 +147,17 @@ async def _lock_holders(conn: AsyncConnection[Any], tables: Models) -> str:
 
 
 async def _create_extensions(conn: AsyncConnection[Any]) -> tuple[Change, ...]:
-    """Before the plan is made: a model may have a column of a type that PostGIS brings."""
+    """Before the plan is made: a model may use a type or an operator that an extension brings."""
     fitness = await check_fitness(conn)
-    steps = () if fitness.postgis_installed else (_POSTGIS,)
+    steps = _extensions(fitness)
     await _apply(conn, steps)
     return steps
+
+
+def _extensions(fitness: Fitness) -> tuple[Change, ...]:
+    return tuple(
+        Change(f"create extension {name}", (f"CREATE EXTENSION IF NOT EXISTS {name}",)) for name in fitness.missing
+    )
 
 
 async def _apply(conn: AsyncConnection[Any], steps: Iterable[Change]) -> None:
@@ -175,8 +178,8 @@ def _privileged(conn: AsyncConnection[Any]) -> Iterator[None]:
         yield
     except psycopg.errors.InsufficientPrivilege as exc:
         raise DatabaseUnfit(
-            f"the role '{conn.info.user}' may not migrate database '{conn.info.dbname}': {exc.diag.message_primary}",
-            remedy="let the database's owner run `geomill db migrate`, and a superuser CREATE EXTENSION postgis there",
+            f"the role '{conn.info.user}' may not migrate '{conn.info.dbname}': {exc.diag.message_primary}",
+            remedy="let the owner run `geomill db migrate`, and a superuser CREATE EXTENSION postgis, pg_trgm",
         ) from exc
 
 

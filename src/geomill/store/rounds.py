@@ -55,6 +55,14 @@ class JobWrite:
     paused: bool | None = None
 
 
+@dataclass(slots=True)
+class SummaryWrite:
+    """How far a job is, for the asset that it works for."""
+
+    job_id: str
+    summary: Mapping[str, Any]
+
+
 @dataclass
 class Writes:
     """All that a round writes."""
@@ -65,6 +73,7 @@ class Writes:
     withdrawals: list[tuple[str, str]] = field(default_factory=list)
     events: list[EventWrite] = field(default_factory=list)
     jobs: list[JobWrite] = field(default_factory=list)
+    summaries: list[SummaryWrite] = field(default_factory=list)
 
     def recordsets(self) -> tuple[tuple[str, Sequence[Any]], ...]:
         """What is written by a part of the statement of that name."""
@@ -74,6 +83,7 @@ class Writes:
             ("sent", self.messages),
             ("noted", self.events),
             ("decided", self.jobs),
+            ("summarised", self.summaries),
         )
 
     @property

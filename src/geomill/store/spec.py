@@ -61,6 +61,8 @@ class Table:
     triggers: Mapping[str, Trigger]
     storage: Mapping[str, str]
     comment: str | None = None
+    seed: tuple[str, ...] = ()
+    """Statements that give a new table its first rows."""
 
 
 @dataclass(frozen=True, slots=True)

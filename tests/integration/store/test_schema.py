@@ -7,7 +7,7 @@ import time
 from geomill.domain.tables import TABLES
 from geomill.sql import schema_sql
 from geomill.store.catalogue import read_live, read_models
-from geomill.store.describe import describe
+from geomill.store.describe import describe, table_name
 from geomill.store.migrate import migrate, plan
 from geomill.store.quoting import RESERVED
 
@@ -33,7 +33,7 @@ async def test_the_catalogue_says_what_the_models_say(migrated):
 async def test_a_second_migration_does_nothing(conn):
     first = await migrate(conn)
     assert [change.summary for change in first.done][-len(TABLES) :] == [
-        f"create table dagapp.{model.__sql_table__}" for model in TABLES
+        f"create table {table_name(model)}" for model in TABLES
     ]
     assert (await migrate(conn)).done == ()
 

@@ -31,13 +31,13 @@ def test_the_committed_schema_is_fresh():
 def test_every_table_has_its_fields_and_what_it_names(model):
     create, *rest = statements_of(model)
     text = "\n".join(rest)
-    assert create.startswith(f"CREATE TABLE dagapp.{model.__sql_table__} (\n")
+    assert create.startswith(f"CREATE TABLE {table_name(model)} (\n")
     for name, field in model.model_fields.items():
         assert f"\n    {name} " in create
-        assert (f"COMMENT ON COLUMN dagapp.{model.__sql_table__}.{name} IS " in text) is (field.description is not None)
+        assert (f"COMMENT ON COLUMN {table_name(model)}.{name} IS " in text) is (field.description is not None)
     assert f"_pkey PRIMARY KEY ({', '.join(model.__sql_primary_key__)})" in create
     for index in model.__sql_indexes__:
-        assert f"INDEX {index.name} ON dagapp.{model.__sql_table__} USING {index.method} (" in text
+        assert f"INDEX {index.name} ON {table_name(model)} USING {index.method} (" in text
     for check in model.__sql_checks__:
         assert f"CONSTRAINT {check.name} CHECK ({check.expression})" in create
 

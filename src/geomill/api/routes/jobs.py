@@ -88,7 +88,10 @@ async def list_jobs(gateway: TheGateway, wanted: Annotated[Wanted, Query()]) -> 
     async with gateway.connection() as conn:
         found = await job_store.page(conn, chosen, limit=wanted.limit + 1, before=before)
     page, more = found[: wanted.limit], len(found) > wanted.limit
-    return JobPage(jobs=[JobSummary.of(job) for job in page], next_cursor=cursors.encode(page[-1]) if more else None)
+    return JobPage(
+        jobs=[JobSummary.of(job) for job in page],
+        next_cursor=cursors.encode(page[-1].created_at, page[-1].job_id) if more else None,
+    )
 
 
 @router.get("/{job_id}", tags=["jobs"], summary="One job with its nodes", responses=problem_responses(404))

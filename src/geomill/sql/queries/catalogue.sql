@@ -21,7 +21,7 @@ GROUP BY n.nspname, t.typname
 SELECT n.nspname AS schema, p.proname AS name, pg_get_functiondef(p.oid) AS definition
 FROM pg_proc p
 JOIN pg_namespace n ON n.oid = p.pronamespace
-WHERE n.nspname = ANY(%(schemas)s) AND p.prokind = 'f' AND p.proname = %(function)s
+WHERE n.nspname = ANY(%(schemas)s) AND p.prokind = 'f' AND p.proname = ANY(%(functions)s)
 
 -- name: tables
 SELECT c.oid, n.nspname AS schema, c.relname AS name, c.reloptions AS storage,
@@ -54,8 +54,8 @@ WHERE i.indrelid = ANY(%(tables)s::oid[])
   AND NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conindid = i.indexrelid AND k.conrelid = i.indrelid)
 
 -- name: triggers
--- Ours only: those that call our function.
+-- Ours only: those that call our functions.
 SELECT t.tgrelid AS table, t.tgname AS name, pg_get_triggerdef(t.oid) AS definition
 FROM pg_trigger t
 JOIN pg_proc p ON p.oid = t.tgfoid
-WHERE t.tgrelid = ANY(%(tables)s::oid[]) AND NOT t.tgisinternal AND p.proname = %(function)s
+WHERE t.tgrelid = ANY(%(tables)s::oid[]) AND NOT t.tgisinternal AND p.proname = ANY(%(functions)s)

@@ -23,10 +23,10 @@ WHERE a.pid <> pg_backend_pid()
   )
 ORDER BY a.pid
 
--- name: postgis
-SELECT default_version AS available, installed_version AS installed
+-- name: extensions
+SELECT name, default_version AS available, installed_version AS installed
 FROM pg_available_extensions
-WHERE name = 'postgis'
+WHERE name = ANY(%(names)s)
 
 -- name: has_rows
 SELECT EXISTS (SELECT FROM {table})

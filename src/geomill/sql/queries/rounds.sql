@@ -96,3 +96,10 @@ FROM fence, json_to_recordset(%(decided)s::json) AS u (
     job_id text, status dagapp.job_status, result jsonb, error text, failed_node text, paused boolean
 )
 WHERE fence.held AND j.job_id = u.job_id
+
+-- name: summarised
+-- Never together with the verdict: one statement cannot update a row twice.
+UPDATE dagapp.dag_jobs AS j
+SET node_summary = u.summary, updated_at = now()
+FROM fence, json_to_recordset(%(summarised)s::json) AS u (job_id text, summary jsonb)
+WHERE fence.held AND j.job_id = u.job_id

@@ -1,0 +1,203 @@
+"""What may be done to an asset, and what it becomes. Pure: the asset as it is goes in, as it will be comes out.
+
+submit ─► approve(ouo | public) ─► … ─► unpublish ─► submit again
+      └─► reject ─► submit with overwrite
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from geomill.domain.asset import Asset, DataType
+from geomill.domain.audit import Decision
+from geomill.domain.revision import AssetRevision
+from geomill.domain.states import (
+    APPROVAL_MACHINE,
+    CLEARANCE_MACHINE,
+    ApprovalState,
+    ClearanceState,
+    ProcessingStatus,
+)
+from geomill.errors import AssetExists, AssetState, ConflictError, RevisionChanged
+
+_A, _C = ApprovalState, ClearanceState
+
+
+class Operation(StrEnum):
+    """What a submission does."""
+
+    CREATED = "created"
+    UPDATED = "updated"
+    REACTIVATED = "reactivated"
+
+
+class Outside(StrEnum):
+    """What has to happen in the external zone."""
+
+    EXPORT = "export"
+    WITHDRAW = "withdraw"
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who decides: from the credential, never from what the caller says."""
+
+    name: str
+    address: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewed:
+    asset: Asset
+    decision: Decision
+    outside: Outside | None = None
+    warnings: tuple[str, ...] = ()
+
+
+def opening(asset: Asset | None, data_type: DataType, *, overwrite: bool) -> Operation:
+    """What a submission of this identity does, or why it may not."""
+    if asset is None:
+        return Operation.CREATED
+    if asset.data_type is not data_type:
+        raise ConflictError(
+            f"the asset {asset.asset_id} holds {asset.data_type.value} data, not {data_type.value}",
+            remedy="submit it under other identifiers",
+        )
+    if not asset.active:
+        return Operation.REACTIVATED
+    if overwrite:
+        return Operation.UPDATED
+    raise AssetExists(
+        f"the asset {asset.asset_id} exists: revision {asset.revision}, {asset.processing_status.value},"
+        f" {asset.approval_state.value}",
+        remedy="submit with overwrite=true to make a new revision" + _or_retry(asset),
+    )
+
+
+def _or_retry(asset: Asset) -> str:
+    return ", or retry the request that failed" if asset.processing_status is ProcessingStatus.FAILED else ""
+
+
+def approve(
+    asset: Asset, clearance: ClearanceState, actor: Actor, now: datetime, expected_revision: int | None = None
+) -> Reviewed:
+    """From pending review; or, of an approved asset, a change of its clearance."""
+    _require_seen(asset, expected_revision)
+    _require_active(asset)
+    if asset.approval_state is _A.REJECTED:
+        raise AssetState(
+            f"revision {asset.revision} of {asset.asset_id} was rejected: {asset.rejection_reason}",
+            remedy="submit the mended data with overwrite=true, then review that",
+        )
+    if asset.processing_status is not ProcessingStatus.COMPLETED:
+        raise AssetState(
+            f"revision {asset.revision} of {asset.asset_id} is {asset.processing_status.value}: nothing to approve yet",
+            remedy="wait until processing_status is completed, or retry the request",
+        )
+    if asset.approval_state is not _A.APPROVED:
+        APPROVAL_MACHINE.check(asset.approval_state, _A.APPROVED)
+    if asset.clearance_state is not clearance:
+        CLEARANCE_MACHINE.check(asset.clearance_state, clearance)
+    public, first = clearance is _C.PUBLIC, asset.clearance_state is _C.UNCLEARED
+    made_public = public and asset.clearance_state is not _C.PUBLIC
+    after = asset.evolve(
+        approval_state=_A.APPROVED,
+        clearance_state=clearance,
+        reviewer=actor.name,
+        reviewed_at=now,
+        cleared_at=now if first else asset.cleared_at,
+        cleared_by=actor.name if first else asset.cleared_by,
+        made_public_at=now if made_public else asset.made_public_at,
+        made_public_by=actor.name if made_public else asset.made_public_by,
+    )
+    decision = Decision.CLEARANCE_CHANGED if asset.approval_state is _A.APPROVED else Decision.APPROVED
+    if public:
+        up_to_date = asset.external_revision == asset.revision and asset.clearance_state is _C.PUBLIC
+        return Reviewed(after, decision, None if up_to_date else Outside.EXPORT)
+    if not outside(asset):
+        return Reviewed(after, decision)
+    warning = "the copy in the external zone is being withdrawn; until that job ends it can still be seen there"
+    return Reviewed(after, decision, Outside.WITHDRAW, (warning,))
+
+
+def reject(asset: Asset, reason: str, actor: Actor, now: datetime, expected_revision: int | None = None) -> Reviewed:
+    _require_seen(asset, expected_revision)
+    _require_active(asset)
+    if asset.approval_state is not _A.PENDING_REVIEW:
+        raise AssetState(
+            f"{asset.asset_id} is {asset.approval_state.value}, not pending review",
+            remedy="revoke it instead" if asset.approval_state is _A.APPROVED else "it has been rejected already",
+        )
+    after = asset.evolve(approval_state=_A.REJECTED, rejection_reason=reason, reviewer=actor.name, reviewed_at=now)
+    return Reviewed(after, Decision.REJECTED)
+
+
+def revoke(asset: Asset, reason: str, actor: Actor, now: datetime, expected_revision: int | None = None) -> Reviewed:
+    """The approval was wrong: the asset is taken out of every service, and its approval with it."""
+    _require_seen(asset, expected_revision)
+    _require_active(asset)
+    if asset.approval_state is not _A.APPROVED:
+        raise AssetState(
+            f"{asset.asset_id} is {asset.approval_state.value}: there is no approval to revoke",
+            remedy="reject it instead",
+        )
+    after = asset.evolve(
+        approval_state=_A.REJECTED,
+        rejection_reason=reason,
+        clearance_state=_C.UNCLEARED,
+        reviewer=actor.name,
+        reviewed_at=now,
+        deleted_at=now,
+        deleted_by=actor.name,
+    )
+    return Reviewed(after, Decision.REVOKED, Outside.WITHDRAW if outside(asset) else None)
+
+
+def unpublish(asset: Asset, actor: Actor, now: datetime, expected_revision: int | None = None) -> Reviewed:
+    _require_seen(asset, expected_revision)
+    _require_active(asset)
+    after = asset.evolve(deleted_at=now, deleted_by=actor.name)
+    return Reviewed(after, Decision.UNPUBLISHED, Outside.WITHDRAW if outside(asset) else None)
+
+
+def check_rollback(
+    asset: Asset, target: AssetRevision | None, revision: int, expected_revision: int | None = None
+) -> AssetRevision:
+    """The revision whose outputs become those of a new one."""
+    _require_seen(asset, expected_revision)
+    _require_active(asset)
+    if revision == asset.revision:
+        raise AssetState(f"revision {revision} of {asset.asset_id} is the current one", remedy="choose an earlier one")
+    if target is None:
+        raise AssetState(
+            f"{asset.asset_id} has no revision {revision}", remedy=f"choose one from 1 to {asset.revision - 1}"
+        )
+    if target.outputs is None:
+        raise AssetState(f"revision {revision} of {asset.asset_id} never completed", remedy="choose another one")
+    if revision <= asset.data_deleted_through:
+        raise AssetState(
+            f"the data of revision {revision} of {asset.asset_id} was deleted", remedy="submit the source again"
+        )
+    return target
+
+
+def outside(asset: Asset) -> bool:
+    """Whether something is in the external zone, or on its way there."""
+    return asset.external_revision is not None or (asset.adf_run_id is not None and asset.clearance_state is _C.PUBLIC)
+
+
+def _require_seen(asset: Asset, expected_revision: int | None) -> None:
+    if expected_revision is not None and expected_revision != asset.revision:
+        raise RevisionChanged(
+            f"{asset.asset_id} is at revision {asset.revision}, not at {expected_revision}",
+            remedy="look at it again, then decide",
+        )
+
+
+def _require_active(asset: Asset) -> None:
+    if not asset.active:
+        raise AssetState(
+            f"{asset.asset_id} was unpublished by {asset.deleted_by}", remedy="submit it again to bring it back"
+        )

@@ -1,0 +1,55 @@
+"""How it stands with an asset: what a partner, a reviewer or an operator wants to see at a glance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from geomill.domain.asset import Asset
+from geomill.domain.job import Job
+from geomill.domain.request import PlatformRequest, RequestStatus
+from geomill.store import assets, jobs, progress, requests
+from geomill.store.pool import Connection, transaction_time
+from geomill.store.progress import JobProgress
+
+QUEUED = "queued"
+SUPERSEDED = "superseded"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    asset: Asset
+    request: PlatformRequest | None
+    job_id: str | None
+    progress: JobProgress | None
+    """None while no orchestrator has claimed the job."""
+    outside: Job | None
+    """The latest export or withdrawal, once it was claimed."""
+    now: datetime
+
+    @property
+    def status(self) -> str:
+        """Of the work: `queued` until there is a job, then the job's."""
+        if self.request and self.request.status is RequestStatus.SUPERSEDED:
+            return SUPERSEDED
+        return self.progress.job.status.value if self.progress else QUEUED
+
+    @property
+    def outside_status(self) -> str | None:
+        if self.asset.adf_run_id is None:
+            return None
+        return self.outside.status.value if self.outside else QUEUED
+
+
+async def standing(conn: Connection, given: str) -> Standing:
+    """By the id of a request, an asset or a job."""
+    found = await assets.identify(conn, given)
+    asset = await assets.get(conn, found.asset_id)
+    return Standing(
+        asset=asset,
+        request=await requests.get(conn, found.request_id) if found.request_id else None,
+        job_id=found.job_id,
+        progress=await progress.find(conn, found.job_id) if found.job_id else None,
+        outside=await jobs.find(conn, asset.adf_run_id) if asset.adf_run_id else None,
+        now=await transaction_time(conn),
+    )

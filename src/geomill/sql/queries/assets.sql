@@ -1,0 +1,133 @@
+-- Assets. What people decide is written here; what becomes of the work follows the job (functions/follow_job.sql).
+
+-- name: serialise
+-- Submissions of one identity come one after the other, also while there is no row to lock.
+SELECT pg_advisory_xact_lock(hashtextextended(%(asset_id)s, 7));
+
+-- name: lock
+SELECT * FROM app.geospatial_assets WHERE asset_id = %(asset_id)s FOR UPDATE;
+
+-- name: get
+SELECT * FROM app.geospatial_assets WHERE asset_id = %(asset_id)s;
+
+-- name: identify
+-- A request, a job or an asset by its id: which asset is meant, and by which request.
+SELECT asset_id, request_id, job_id FROM (
+    SELECT 1 AS place, r.asset_id, r.request_id, r.job_id
+    FROM app.platform_requests AS r WHERE r.request_id = %(id)s
+    UNION ALL
+    SELECT 2, a.asset_id, a.last_request_id, r.job_id
+    FROM app.geospatial_assets AS a LEFT JOIN app.platform_requests AS r ON r.request_id = a.last_request_id
+    WHERE a.asset_id = %(id)s
+    UNION ALL
+    SELECT 3, r.asset_id, r.request_id, r.job_id FROM app.platform_requests AS r WHERE r.job_id = %(id)s
+    UNION ALL
+    SELECT 4, j.asset_id, j.request_id, j.job_id
+    FROM dagapp.dag_jobs AS j WHERE j.job_id = %(id)s AND j.asset_id IS NOT NULL
+) AS found
+ORDER BY place
+LIMIT 1;
+
+-- name: collection
+SELECT stac_collection_id
+FROM app.asset_collections
+WHERE platform_id = %(platform_id)s AND group_ref = %(group_ref)s;
+
+-- name: create_collection
+INSERT INTO app.asset_collections (stac_collection_id, platform_id, group_ref)
+VALUES (%(stac_collection_id)s, %(platform_id)s, %(group_ref)s)
+ON CONFLICT DO NOTHING
+RETURNING stac_collection_id;
+
+-- name: create
+-- Nothing is returned when another asset has one of the names.
+INSERT INTO app.geospatial_assets (
+    asset_id, platform_id, platform_refs, data_type, table_stem, blob_stem, stac_item_id, stac_collection_id,
+    proposed_clearance, last_request_id, workflow_id, priority
+)
+VALUES (
+    %(asset_id)s, %(platform_id)s, %(platform_refs)s, %(data_type)s, %(table_stem)s, %(blob_stem)s, %(stac_item_id)s,
+    %(stac_collection_id)s, %(proposed_clearance)s, %(last_request_id)s, %(workflow_id)s, %(priority)s
+)
+ON CONFLICT DO NOTHING
+RETURNING *;
+
+-- name: log_revision
+-- The outputs on the row are those of the revision that is served, which may be an older one.
+INSERT INTO app.asset_revisions (
+    asset_id, revision, job_id, request_id, workflow_id, workflow_version, processing_status_at_supersession,
+    approval_state_at_supersession, clearance_state_at_supersession, reviewer_at_supersession, content_hash, table_name,
+    blob_path, outputs, output_file_hash, deleted_at, created_at
+)
+SELECT asset_id, revision, current_job_id, last_request_id, workflow_id, workflow_version, processing_status,
+       approval_state, clearance_state, reviewer,
+       CASE WHEN served_revision = revision THEN content_hash END,
+       CASE WHEN served_revision = revision THEN table_name END,
+       CASE WHEN served_revision = revision THEN blob_path END,
+       CASE WHEN served_revision = revision THEN outputs END,
+       CASE WHEN served_revision = revision THEN output_file_hash END,
+       deleted_at, revision_opened_at
+FROM app.geospatial_assets
+WHERE asset_id = %(asset_id)s;
+
+-- name: open_revision
+-- The old outputs stay, and are served, until the new ones are there. So does what is outside, until the next approval.
+UPDATE app.geospatial_assets
+SET revision = revision + 1, revision_opened_at = now(), current_job_id = NULL, processing_status = 'pending',
+    processing_started_at = NULL, processing_completed_at = NULL, estimated_completion_at = NULL, last_error = NULL,
+    node_summary = NULL, approval_state = 'pending_review', clearance_state = 'uncleared', reviewer = NULL,
+    reviewed_at = NULL, rejection_reason = NULL, cleared_at = NULL, cleared_by = NULL, made_public_at = NULL,
+    made_public_by = NULL, deleted_at = NULL, deleted_by = NULL, proposed_clearance = %(proposed_clearance)s,
+    last_request_id = %(last_request_id)s, workflow_id = %(workflow_id)s, priority = %(priority)s, updated_at = now()
+WHERE asset_id = %(asset_id)s
+RETURNING *;
+
+-- name: roll_back
+-- A new revision, whose outputs are those of an old one.
+UPDATE app.geospatial_assets AS a
+SET revision = a.revision + 1, revision_opened_at = now(), served_revision = a.revision + 1, current_job_id = o.job_id,
+    processing_status = 'completed', processing_started_at = NULL, processing_completed_at = now(),
+    estimated_completion_at = NULL, last_error = NULL, node_summary = NULL, approval_state = 'pending_review',
+    clearance_state = 'uncleared', reviewer = NULL, reviewed_at = NULL, rejection_reason = NULL, cleared_at = NULL,
+    cleared_by = NULL, made_public_at = NULL, made_public_by = NULL, content_hash = o.content_hash,
+    source_file_hash = left(o.content_hash, 64), output_file_hash = o.output_file_hash, table_name = o.table_name,
+    blob_path = o.blob_path, outputs = o.outputs, warnings = '[]', workflow_id = o.workflow_id,
+    workflow_version = o.workflow_version, last_request_id = o.request_id, updated_at = now()
+FROM app.asset_revisions AS o
+WHERE a.asset_id = %(asset_id)s AND o.asset_id = a.asset_id AND o.revision = %(revision)s
+RETURNING a.*;
+
+-- name: decide
+UPDATE app.geospatial_assets
+SET approval_state = %(approval_state)s, reviewer = %(reviewer)s, reviewed_at = %(reviewed_at)s,
+    rejection_reason = %(rejection_reason)s, clearance_state = %(clearance_state)s, cleared_at = %(cleared_at)s,
+    cleared_by = %(cleared_by)s, made_public_at = %(made_public_at)s, made_public_by = %(made_public_by)s,
+    adf_run_id = %(adf_run_id)s, deleted_at = %(deleted_at)s, deleted_by = %(deleted_by)s, updated_at = now()
+WHERE asset_id = %(asset_id)s
+RETURNING *;
+
+-- name: page
+-- The newest first, from behind the last one of the page before. `text` is a LIKE pattern in lower case.
+SELECT *
+FROM app.geospatial_assets
+WHERE (%(deleted)s::boolean OR deleted_at IS NULL)
+  AND (%(platform_id)s::text IS NULL OR platform_id = %(platform_id)s)
+  AND (%(refs)s::jsonb IS NULL OR platform_refs @> %(refs)s::jsonb)
+  AND (%(text)s::text IS NULL OR lower(platform_refs::text) LIKE %(text)s)
+  AND (%(data_type)s::app.data_type IS NULL OR data_type = %(data_type)s)
+  AND (%(processing_status)s::app.processing_status IS NULL OR processing_status = %(processing_status)s)
+  AND (%(approval_state)s::app.approval_state IS NULL OR approval_state = %(approval_state)s)
+  AND (%(clearance_state)s::app.clearance_state IS NULL OR clearance_state = %(clearance_state)s)
+  AND (%(workflow_id)s::text IS NULL OR workflow_id = %(workflow_id)s)
+  AND (%(before)s::timestamptz IS NULL OR (created_at, asset_id) < (%(before)s::timestamptz, %(before_id)s::text))
+ORDER BY created_at DESC, asset_id DESC
+LIMIT %(limit)s;
+
+-- name: revisions
+SELECT * FROM app.asset_revisions WHERE asset_id = %(asset_id)s ORDER BY revision DESC LIMIT %(limit)s;
+
+-- name: revision
+SELECT * FROM app.asset_revisions WHERE asset_id = %(asset_id)s AND revision = %(revision)s;
+
+-- name: jobs
+SELECT * FROM dagapp.dag_jobs WHERE asset_id = %(asset_id)s ORDER BY created_at DESC LIMIT %(limit)s;

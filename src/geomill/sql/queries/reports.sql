@@ -1,0 +1,49 @@
+-- What operators ask about assets.
+
+-- name: stuck
+-- Under way for longer than they should be.
+SELECT asset_id, workflow_id, current_job_id AS job_id, processing_started_at,
+       extract(epoch FROM now() - processing_started_at)::float8 AS seconds, node_summary ->> 'current_node' AS current_node
+FROM app.geospatial_assets
+WHERE processing_status = 'processing' AND processing_started_at < now() - make_interval(secs => %(seconds)s)
+ORDER BY processing_started_at
+LIMIT %(limit)s;
+
+-- name: failed
+SELECT asset_id, workflow_id, current_job_id AS job_id, last_error, job_count, updated_at
+FROM app.geospatial_assets
+WHERE processing_status = 'failed' AND deleted_at IS NULL
+ORDER BY updated_at DESC
+LIMIT %(limit)s;
+
+-- name: sla
+SELECT workflow_id, count(*) AS total,
+       avg(seconds)::float8 AS avg_seconds,
+       percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds) AS p50_seconds,
+       percentile_cont(0.95) WITHIN GROUP (ORDER BY seconds) AS p95_seconds
+FROM (
+    SELECT workflow_id, extract(epoch FROM processing_completed_at - processing_started_at)::float8 AS seconds
+    FROM app.geospatial_assets
+    WHERE processing_status = 'completed' AND processing_completed_at > now() - make_interval(secs => %(seconds)s)
+      AND processing_started_at IS NOT NULL
+) AS done
+GROUP BY workflow_id
+ORDER BY workflow_id
+LIMIT %(limit)s;
+
+-- name: retried
+SELECT asset_id, workflow_id, job_count, processing_status, last_error
+FROM app.geospatial_assets
+WHERE job_count > 1
+ORDER BY job_count DESC, asset_id
+LIMIT %(limit)s;
+
+-- name: load
+SELECT workflow_id,
+       count(*) FILTER (WHERE processing_status = 'processing') AS active,
+       count(*) FILTER (WHERE processing_status = 'pending') AS waiting
+FROM app.geospatial_assets
+WHERE processing_status IN ('processing', 'pending') AND deleted_at IS NULL
+GROUP BY workflow_id
+ORDER BY workflow_id
+LIMIT %(limit)s;

@@ -1,0 +1,41 @@
+-- Work orders of partners.
+
+-- name: create
+INSERT INTO app.platform_requests (
+    request_id, asset_id, revision, platform_id, platform_refs, data_type, container_name, file_names, overwrite,
+    workflow_id, processing_options, clearance_level, priority, callback_url, correlation_id, idempotency_key,
+    submitted_by, job_id
+)
+VALUES (
+    %(request_id)s, %(asset_id)s, %(revision)s, %(platform_id)s, %(platform_refs)s, %(data_type)s, %(container_name)s,
+    %(file_names)s, %(overwrite)s, %(workflow_id)s, %(processing_options)s, %(clearance_level)s, %(priority)s,
+    %(callback_url)s, %(correlation_id)s, %(idempotency_key)s, %(submitted_by)s, %(job_id)s
+)
+RETURNING *;
+
+-- name: get
+SELECT * FROM app.platform_requests WHERE request_id = %(request_id)s;
+
+-- name: lock
+SELECT * FROM app.platform_requests WHERE request_id = %(request_id)s FOR UPDATE;
+
+-- name: by_idempotency_key
+SELECT *
+FROM app.platform_requests
+WHERE platform_id = %(platform_id)s AND idempotency_key = %(idempotency_key)s;
+
+-- name: of_asset
+SELECT * FROM app.platform_requests WHERE asset_id = %(asset_id)s ORDER BY created_at DESC LIMIT %(limit)s;
+
+-- name: supersede
+-- What was still open when a newer revision was opened. Its jobs may go on for a moment; they no longer count.
+UPDATE app.platform_requests
+SET status = 'superseded', updated_at = now()
+WHERE asset_id = %(asset_id)s AND status IN ('accepted', 'processing')
+RETURNING job_id;
+
+-- name: retry
+UPDATE app.platform_requests
+SET job_id = %(job_id)s, retry_count = retry_count + 1, status = 'accepted', last_error = NULL, updated_at = now()
+WHERE request_id = %(request_id)s
+RETURNING *;

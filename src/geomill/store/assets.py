@@ -1,0 +1,250 @@
+"""Assets in the database, and what happened to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from geomill.domain.asset import Asset, DataType
+from geomill.domain.audit import AuditEntry, Decision
+from geomill.domain.ids import canonical_json
+from geomill.domain.job import Job
+from geomill.domain.jsonvalue import to_json
+from geomill.domain.lifecycle import Actor
+from geomill.domain.naming import Names
+from geomill.domain.platform import Refs
+from geomill.domain.request import PlatformRequest
+from geomill.domain.revision import AssetRevision
+from geomill.domain.states import ApprovalState, ClearanceState, ProcessingStatus
+from geomill.errors import NotFoundError
+from geomill.sql import queries
+from geomill.store.pool import Connection
+
+MOST = 100
+_DECIDED = (
+    "approval_state",
+    "reviewer",
+    "reviewed_at",
+    "rejection_reason",
+    "clearance_state",
+    "cleared_at",
+    "cleared_by",
+    "made_public_at",
+    "made_public_by",
+    "adf_run_id",
+    "deleted_at",
+    "deleted_by",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Identified:
+    """What an id that a caller gave stands for."""
+
+    asset_id: str
+    request_id: str | None
+    job_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class NewAsset:
+    asset_id: str
+    platform_id: str
+    platform_refs: Refs
+    data_type: DataType
+    stac_collection_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a submission sets on its asset's row."""
+
+    last_request_id: str
+    workflow_id: str
+    priority: int
+    proposed_clearance: ClearanceState | None
+
+
+@dataclass(frozen=True, slots=True)
+class AssetFilter:
+    platform_id: str | None = None
+    refs: Refs | None = None
+    text: str | None = None
+    data_type: DataType | None = None
+    processing_status: ProcessingStatus | None = None
+    approval_state: ApprovalState | None = None
+    clearance_state: ClearanceState | None = None
+    workflow_id: str | None = None
+    deleted: bool = False
+
+
+async def serialise(conn: Connection, asset_id: str) -> None:
+    """Until the transaction ends, nobody else submits this identity."""
+    await conn.execute(queries("assets").serialise, {"asset_id": asset_id})
+
+
+async def lock(conn: Connection, asset_id: str) -> Asset | None:
+    return await _one(conn, "lock", {"asset_id": asset_id})
+
+
+async def get(conn: Connection, asset_id: str) -> Asset:
+    found = await _one(conn, "get", {"asset_id": asset_id})
+    if found is None:
+        raise unknown(asset_id)
+    return found
+
+
+async def identify(conn: Connection, given: str) -> Identified:
+    """By the id of a request, an asset or a job."""
+    row = await (await conn.execute(queries("assets").identify, {"id": given})).fetchone()
+    if row is None:
+        raise unknown(given)
+    return Identified(**row)
+
+
+def unknown(given: str) -> NotFoundError:
+    return NotFoundError(
+        f"there is no request, asset or job '{given}'", remedy="GET /api/assets lists the assets there are"
+    )
+
+
+async def collection(conn: Connection, platform_id: str, group: Any, candidates: Iterable[str]) -> str:
+    """The collection of a group of assets, made when it is asked for first."""
+    group_ref = canonical_json(group)
+    parameters = {"platform_id": platform_id, "group_ref": group_ref}
+    if found := await _collection(conn, parameters):
+        return found
+    for candidate in candidates:
+        await conn.execute(queries("assets").create_collection, {**parameters, "stac_collection_id": candidate})
+        if found := await _collection(conn, parameters):  # ours, or that of whoever was faster
+            return found
+    raise AssertionError("the last candidate is nobody else's")
+
+
+async def _collection(conn: Connection, parameters: Mapping[str, Any]) -> str | None:
+    row = await (await conn.execute(queries("assets").collection, parameters)).fetchone()
+    return row["stac_collection_id"] if row else None
+
+
+async def create(conn: Connection, new: NewAsset, order: Order, candidates: Iterable[Names]) -> Asset:
+    """With the first names that no other asset has."""
+    parameters = {**asdict(new), **asdict(order), "platform_refs": to_json(new.platform_refs)}
+    for names in candidates:
+        if created := await _one(conn, "create", {**parameters, **asdict(names)}):
+            return created
+    raise AssertionError("the last candidate is nobody else's")
+
+
+async def open_revision(conn: Connection, asset_id: str, order: Order) -> Asset:
+    """The current revision goes to the log, and the next one begins."""
+    await conn.execute(queries("assets").log_revision, {"asset_id": asset_id})
+    opened = await _one(conn, "open_revision", {"asset_id": asset_id, **asdict(order)})
+    assert opened is not None  # its row is locked
+    return opened
+
+
+async def roll_back(conn: Connection, asset_id: str, revision: int) -> Asset:
+    await conn.execute(queries("assets").log_revision, {"asset_id": asset_id})
+    opened = await _one(conn, "roll_back", {"asset_id": asset_id, "revision": revision})
+    assert opened is not None
+    return opened
+
+
+async def decide(conn: Connection, asset: Asset) -> Asset:
+    """Store what people decided; the asset's other fields are not looked at."""
+    parameters = {name: getattr(asset, name) for name in _DECIDED}
+    decided = await _one(conn, "decide", {"asset_id": asset.asset_id, **parameters})
+    assert decided is not None
+    return decided
+
+
+async def page(
+    conn: Connection, chosen: AssetFilter, *, limit: int, before: tuple[datetime, str] | None = None
+) -> list[Asset]:
+    moment, last = before or (None, None)
+    parameters = {
+        **asdict(chosen),
+        "refs": None if chosen.refs is None else to_json(chosen.refs),
+        "text": None if chosen.text is None else _like(chosen.text),
+        "before": moment,
+        "before_id": last,
+        "limit": limit,
+    }
+    cursor = await conn.execute(queries("assets").page, parameters, prepare=False)  # planned for what is asked
+    return [Asset.from_row(row) for row in await cursor.fetchall()]
+
+
+def _like(text: str) -> str:
+    escaped = text.lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return f"%{escaped}%"
+
+
+async def revisions(conn: Connection, asset_id: str, limit: int = MOST) -> list[AssetRevision]:
+    cursor = await conn.execute(queries("assets").revisions, {"asset_id": asset_id, "limit": limit})
+    return [AssetRevision.from_row(row) for row in await cursor.fetchall()]
+
+
+async def revision(conn: Connection, asset_id: str, number: int) -> AssetRevision | None:
+    cursor = await conn.execute(queries("assets").revision, {"asset_id": asset_id, "revision": number})
+    row = await cursor.fetchone()
+    return AssetRevision.from_row(row) if row else None
+
+
+async def requests(conn: Connection, asset_id: str, limit: int = MOST) -> list[PlatformRequest]:
+    cursor = await conn.execute(queries("requests").of_asset, {"asset_id": asset_id, "limit": limit})
+    return [PlatformRequest.from_row(row) for row in await cursor.fetchall()]
+
+
+async def jobs(conn: Connection, asset_id: str, limit: int = MOST) -> list[Job]:
+    cursor = await conn.execute(queries("assets").jobs, {"asset_id": asset_id, "limit": limit})
+    return [Job.from_row(row) for row in await cursor.fetchall()]
+
+
+async def audit(conn: Connection, asset_id: str, limit: int = MOST) -> list[AuditEntry]:
+    cursor = await conn.execute(queries("audit").of_asset, {"asset_id": asset_id, "limit": limit})
+    return [AuditEntry.from_row(row) for row in await cursor.fetchall()]
+
+
+async def note(
+    conn: Connection,
+    decision: Decision,
+    actor: Actor,
+    after: Asset,
+    before: Asset | None = None,
+    *,
+    reason: str | None = None,
+    job_id: str | None = None,
+) -> None:
+    """One row of the audit, in the transaction of what it tells."""
+    parameters = {
+        "asset_id": after.asset_id,
+        "revision": after.revision,
+        "decision": decision,
+        "actor": actor.name,
+        "client_address": actor.address,
+        "reason": reason,
+        "before": to_json(_state(before)),
+        "after": to_json(_state(after)),
+        "request_id": after.last_request_id,
+        "job_id": job_id,
+    }
+    await conn.execute(queries("audit").add, parameters)
+
+
+def _state(asset: Asset | None) -> dict[str, Any]:
+    if asset is None:
+        return {}
+    return {
+        "revision": asset.revision,
+        "processing_status": asset.processing_status.value,
+        "approval_state": asset.approval_state.value,
+        "clearance_state": asset.clearance_state.value,
+        "deleted": not asset.active,
+    }
+
+
+async def _one(conn: Connection, name: str, parameters: Mapping[str, Any]) -> Asset | None:
+    row = await (await conn.execute(getattr(queries("assets"), name), parameters)).fetchone()
+    return Asset.from_row(row) if row else None

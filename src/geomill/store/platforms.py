@@ -1,0 +1,42 @@
+"""The registry of partner applications in the database."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from geomill.domain.jsonvalue import to_json
+from geomill.domain.platform import Platform
+from geomill.errors import ConflictError, NotFoundError, nearest
+from geomill.sql import queries
+from geomill.store.pool import Connection
+
+
+async def everything(conn: Connection, *, inactive: bool = False) -> list[Platform]:
+    cursor = await conn.execute(queries("platforms").all, {"inactive": inactive})
+    return [Platform.from_row(row) for row in await cursor.fetchall()]
+
+
+async def get(conn: Connection, platform_id: str) -> Platform:
+    row = await (await conn.execute(queries("platforms").get, {"platform_id": platform_id})).fetchone()
+    if row is None:
+        known = [platform.platform_id for platform in await everything(conn)]
+        raise NotFoundError(f"there is no platform '{platform_id}'", remedy=nearest(platform_id, known))
+    return Platform.from_row(row)
+
+
+async def create(conn: Connection, fields: dict[str, Any]) -> Platform:
+    row = await (await conn.execute(queries("platforms").create, _parameters(fields))).fetchone()
+    if row is None:
+        raise ConflictError(f"there is already a platform '{fields['platform_id']}'", remedy="change that one")
+    return Platform.from_row(row)
+
+
+async def update(conn: Connection, fields: dict[str, Any]) -> Platform:
+    row = await (await conn.execute(queries("platforms").update, _parameters(fields))).fetchone()
+    if row is None:
+        return await get(conn, fields["platform_id"])
+    return Platform.from_row(row)
+
+
+def _parameters(fields: dict[str, Any]) -> dict[str, Any]:
+    return {**fields, **{name: to_json(fields[name]) for name in ("required_refs", "optional_refs") if name in fields}}

@@ -1,0 +1,29 @@
+"""What operators ask about assets, answered from their rows."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+from geomill.sql import queries
+from geomill.store.pool import Connection
+
+
+class Report(StrEnum):
+    STUCK = "stuck"
+    FAILED = "failed"
+    SLA = "sla"
+    RETRIED = "retried"
+    LOAD = "load"
+
+
+DEFAULT_SECONDS = {Report.STUCK: 3600.0, Report.SLA: 7 * 86_400.0}
+"""How long is too long, and how far back to look."""
+
+
+async def read(
+    conn: Connection, report: Report, *, seconds: float | None = None, limit: int = 100
+) -> list[dict[str, Any]]:
+    parameters = {"seconds": seconds or DEFAULT_SECONDS.get(report, 0.0), "limit": limit}
+    cursor = await conn.execute(getattr(queries("reports"), report.value), parameters)
+    return await cursor.fetchall()

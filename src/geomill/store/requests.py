@@ -1,0 +1,53 @@
+"""Work orders of partners in the database."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from geomill.domain.jsonvalue import to_json
+from geomill.domain.request import PlatformRequest
+from geomill.errors import NotFoundError
+from geomill.sql import queries
+from geomill.store.pool import Connection
+
+_JSON = ("platform_refs", "file_names", "processing_options")
+
+
+async def create(conn: Connection, fields: dict[str, Any]) -> PlatformRequest:
+    parameters = {**fields, **{name: to_json(fields[name]) for name in _JSON}}
+    row = await (await conn.execute(queries("requests").create, parameters)).fetchone()
+    assert row is not None
+    return PlatformRequest.from_row(row)
+
+
+async def get(conn: Connection, request_id: str) -> PlatformRequest:
+    return await _get(conn, "get", request_id)
+
+
+async def lock(conn: Connection, request_id: str) -> PlatformRequest:
+    return await _get(conn, "lock", request_id)
+
+
+async def by_idempotency_key(conn: Connection, platform_id: str, key: str) -> PlatformRequest | None:
+    parameters = {"platform_id": platform_id, "idempotency_key": key}
+    row = await (await conn.execute(queries("requests").by_idempotency_key, parameters)).fetchone()
+    return PlatformRequest.from_row(row) if row else None
+
+
+async def supersede(conn: Connection, asset_id: str) -> list[str]:
+    """The jobs of the requests that were still open."""
+    cursor = await conn.execute(queries("requests").supersede, {"asset_id": asset_id})
+    return [row["job_id"] for row in await cursor.fetchall()]
+
+
+async def retry(conn: Connection, request_id: str, job_id: str) -> PlatformRequest:
+    row = await (await conn.execute(queries("requests").retry, {"request_id": request_id, "job_id": job_id})).fetchone()
+    assert row is not None  # its row is locked
+    return PlatformRequest.from_row(row)
+
+
+async def _get(conn: Connection, name: str, request_id: str) -> PlatformRequest:
+    row = await (await conn.execute(getattr(queries("requests"), name), {"request_id": request_id})).fetchone()
+    if row is None:
+        raise NotFoundError(f"there is no request '{request_id}'")
+    return PlatformRequest.from_row(row)

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from geomill.domain.asset import Asset, DataType
+from geomill.domain.job import Job
+from geomill.domain.lifecycle import Actor
+from geomill.platform import review
+from geomill.platform.desk import Desk
+from geomill.platform.export import WorkflowExporter
+from geomill.platform.submit import Accepted, Submission, submit
+from geomill.sdk.registry import load_handlers
+from geomill.store import assets
+from geomill.store.pool import Pool
+from tests.integration.engine.platform import Platform, catalogue_of
+
+PUBLISH = """
+    workflow_id: publish
+    name: Publish
+    inputs:
+      container_name: {type: string}
+      file_name: {type: string}
+      blob_prefix: {type: string}
+      pause: {type: number, default: 0}
+      fails: {type: boolean, default: false}
+    nodes:
+      START: {type: start, next: wait}
+      wait: {type: task, handler: sleep, params: {duration_seconds: "{{ inputs.pause }}"}, next: choose}
+      choose:
+        type: conditional
+        condition_field: "{{ inputs.fails }}"
+        branches:
+          - {name: bad, condition: "== true", next: bad}
+          - {name: good, default: true, next: good}
+      bad: {type: task, handler: fail, params: {error_message: "no luck", retryable: false}, next: END}
+      good: {type: task, handler: echo, params: {x: 1}, next: END}
+      END: {type: end}
+    outputs:
+      blob_path: "{{ inputs.blob_prefix }}/out.tif"
+      source_file_hash: "abc123"
+      warnings: ["a little noisy"]
+      files: [{zone: silver, container: cogs, path: "{{ inputs.blob_prefix }}/out.tif", sha256: "00", size: 1}]
+"""
+OUTSIDE = """
+    workflow_id: {name}
+    name: Outside
+    inputs:
+      asset_id: {{type: string}}
+      revision: {{type: integer}}
+      blob_stem: {{type: string}}
+      previous_job_id: {{type: string}}
+      files: {{type: array, default: []}}
+      table_stem: {{type: string, default: ""}}
+    nodes:
+      START: {{type: start, next: it}}
+      it: {{type: task, handler: echo, params: {{x: 1}}, next: END}}
+      END: {{type: end}}
+    outputs:
+      files: "{{{{ inputs.files }}}}"
+"""
+REFS = {"dataset_id": "IDN_lulc", "resource_id": "jakarta_2024", "version_id": "v1.0"}
+ADA, BOB = Actor("ada", "10.0.0.1"), Actor("bob")
+
+
+def wanted(**changes: Any) -> Submission:
+    fields: dict[str, Any] = {
+        "platform_id": "ddh",
+        "platform_refs": REFS,
+        "data_type": DataType.RASTER,
+        "container_name": "uploads",
+        "file_names": ["a.tif"],
+    }
+    return Submission(**{**fields, **changes})
+
+
+@dataclass
+class Office:
+    """A front desk with a real engine behind it."""
+
+    engine: Platform
+    desk: Desk
+    jobs: list[str] = field(default_factory=list)
+
+    async def submit(self, actor: Actor = ADA, *, dry_run: bool = False, **changes: Any) -> Accepted:
+        async with self.engine.pool.connection() as conn:
+            return await submit(conn, self.desk, wanted(**changes), actor, dry_run=dry_run)
+
+    async def published(self, actor: Actor = ADA, **changes: Any) -> Asset:
+        """Submitted, and its job has ended."""
+        accepted = await self.submit(actor, **changes)
+        await self.engine.ended(accepted.request.job_id)
+        return await self.asset(accepted.asset.asset_id)
+
+    async def ended(self, job_id: str) -> Job:
+        return await self.engine.ended(job_id)
+
+    async def asset(self, asset_id: str) -> Asset:
+        async with self.engine.pool.connection() as conn:
+            return await assets.get(conn, asset_id)
+
+    async def decide(self, what: Any, *arguments: Any, **named: Any) -> review.Outcome:
+        async with self.engine.pool.connection() as conn:
+            return await what(conn, self.desk, *arguments, **named)
+
+    async def rows(self, query: str) -> list[dict[str, Any]]:
+        return await self.engine.rows(query)
+
+
+@pytest.fixture
+async def office(database: str, pool: Pool) -> AsyncIterator[Office]:
+    registry = load_handlers()
+    outside = [OUTSIDE.format(name=name) for name in ("export_asset", "withdraw_asset", "delete_asset_data")]
+    catalogue = catalogue_of(registry, PUBLISH, *outside)
+    engine = Platform(database, pool, catalogue, registry)
+    desk = Desk(catalogue, "dag-jobs", WorkflowExporter(catalogue, "dag-jobs"), dict.fromkeys(DataType, "publish"))
+    yield Office(engine, desk)
+    await engine.shutdown()

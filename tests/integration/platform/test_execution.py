@@ -1,0 +1,164 @@
+"""Execution state follows the job, and nothing else can change it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import psycopg
+import pytest
+
+from geomill.domain.asset import BUSINESS_FIELDS, EXECUTION_FIELDS, IDENTITY_FIELDS, Asset
+from geomill.engine import control
+from tests.integration.platform.conftest import REFS
+
+
+async def until(office, asset_id, true) -> Asset:
+    async with asyncio.timeout(15):
+        while True:
+            asset = await office.asset(asset_id)
+            if true(asset):
+                return asset
+            await asyncio.sleep(0.02)
+
+
+def test_every_field_has_one_owner():
+    shared = {"dataset_id", "resource_id", "version_id", "created_at", "updated_at", "revision_opened_at"}
+    owned = [*EXECUTION_FIELDS, *BUSINESS_FIELDS, *IDENTITY_FIELDS]
+    assert len(owned) == len(set(owned))
+    assert set(owned) | shared == set(Asset.model_fields)
+
+
+async def test_a_completed_job_fills_the_asset(office):
+    office.engine.orchestrator()
+    office.engine.worker()
+    asset = await office.published()
+    assert asset.processing_status.value == "completed"
+    assert (asset.served_revision, asset.job_count, asset.workflow_id) == (1, 1, "publish")
+    assert asset.blob_path == "idnlulc/jakarta2024/v10/r1/out.tif"
+    assert (asset.source_file_hash, asset.content_hash) == ("abc123", "abc123")
+    assert asset.warnings == ["a little noisy"]
+    assert asset.processing_started_at <= asset.processing_completed_at
+    [request] = await office.rows("SELECT status, last_error FROM app.platform_requests")
+    assert request == {"status": "completed", "last_error": None}
+
+
+async def test_a_running_job_tells_how_far_it_is(office, monkeypatch):
+    monkeypatch.setattr("geomill.engine.batch.SUMMARY_SECONDS", 0.0)
+    office.engine.orchestrator()
+    office.engine.worker()
+    accepted = await office.submit(processing_options={"pause": 30})
+    asset = await until(office, accepted.asset.asset_id, lambda one: one.processing_status.value == "processing")
+    assert asset.current_job_id == accepted.request.job_id
+    asset = await until(office, accepted.asset.asset_id, lambda one: one.node_summary)
+    assert asset.node_summary["current_node"] == "wait"
+    assert (asset.node_summary["total"], asset.node_summary["failed"]) == (6, 0)
+    async with office.engine.pool.connection() as conn:
+        await control.cancel(conn, "dag-jobs", accepted.request.job_id, "enough")
+    asset = await until(office, accepted.asset.asset_id, lambda one: one.processing_status.value == "failed")
+    assert asset.last_error == "enough"
+
+
+async def test_an_operator_s_retry_of_the_job_shows_on_the_asset(office):
+    office.engine.orchestrator()
+    office.engine.worker()
+    failed = await office.published(processing_options={"fails": True})
+    async with office.engine.pool.connection() as conn:
+        await control.retry(conn, failed.current_job_id)
+    await until(office, failed.asset_id, lambda one: one.job_count == 2 and one.processing_status.value == "failed")
+
+
+async def test_a_submission_that_cannot_begin_fails_the_asset(office):
+    accepted = await office.submit()
+    await office.rows(
+        "UPDATE dagapp.dag_queue SET body = jsonb_set(body, '{workflow_id}', '\"gone\"') RETURNING sequence"
+    )
+    office.engine.orchestrator()
+    asset = await until(office, accepted.asset.asset_id, lambda one: one.processing_status.value == "failed")
+    assert "gone" in asset.last_error
+
+
+async def test_a_newer_revision_is_never_overwritten_by_an_older_job(office):
+    office.engine.orchestrator()
+    office.engine.worker()
+    old = await office.submit(processing_options={"pause": 0.3})
+    await until(office, old.asset.asset_id, lambda one: one.processing_status.value == "processing")
+    new = await office.submit(overwrite=True)
+    await office.ended(new.request.job_id)
+    job = await office.ended(old.request.job_id)
+    assert job.status.value in ("cancelled", "completed")
+    asset = await office.asset(old.asset.asset_id)
+    assert (asset.revision, asset.served_revision, asset.current_job_id) == (2, 2, new.request.job_id)
+    assert "/r2/" in asset.blob_path
+    statuses = await office.rows("SELECT status FROM app.platform_requests ORDER BY revision")
+    assert [row["status"] for row in statuses] == ["superseded", "completed"]
+
+
+async def test_the_old_outputs_are_served_until_the_new_ones_are_there(office):
+    office.engine.orchestrator()
+    worker = office.engine.worker()
+    first = await office.published()
+    await office.engine.crash(worker)
+    await office.submit(overwrite=True)
+    waiting = await office.asset(first.asset_id)
+    assert (waiting.revision, waiting.served_revision, waiting.blob_path) == (2, 1, first.blob_path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "processing_status = 'completed'",
+        "current_job_id = 'x'",
+        "content_hash = 'x'",
+        "outputs = '{}'",
+        "external_revision = 1",
+        "job_count = 7",
+    ],
+)
+async def test_the_platform_cannot_touch_execution_state(office, change):
+    await office.submit()
+    with pytest.raises(psycopg.Error, match="follows the job") as caught:
+        await office.rows(f"UPDATE app.geospatial_assets SET {change} RETURNING asset_id")
+    assert caught.value.sqlstate == "GM002"
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["approval_state = 'rejected', rejection_reason = 'x'", "deleted_by = 'x', deleted_at = now()", "priority = 1"],
+)
+async def test_a_job_cannot_touch_what_people_decide(office, change):
+    await office.submit()
+    async with office.engine.pool.connection() as conn, conn.transaction(force_rollback=True):
+        await conn.execute("SET LOCAL geomill.writer = 'orchestrator'")
+        with pytest.raises(psycopg.Error, match="what people decide"):
+            await conn.execute(f"UPDATE app.geospatial_assets SET {change}")
+
+
+@pytest.mark.parametrize(
+    ("statement", "says"),
+    [
+        ("UPDATE app.geospatial_assets SET platform_refs = '{}' RETURNING 1", "identity never changes"),
+        ("UPDATE app.geospatial_assets SET revision = 5 RETURNING 1", "one by one"),
+        ("DELETE FROM app.geospatial_assets RETURNING 1", "never deleted"),
+        ("UPDATE app.asset_revisions SET revision = 9 RETURNING 1", "only added"),
+        ("DELETE FROM app.asset_revisions RETURNING 1", "only added"),
+        ("UPDATE app.asset_audit SET actor = 'me' RETURNING 1", "only added"),
+        ("DELETE FROM app.asset_audit RETURNING 1", "only added"),
+        ("TRUNCATE app.asset_audit", "only added"),
+        ("TRUNCATE app.asset_revisions", "only added"),
+        ("UPDATE app.platform_requests SET processing_options = '{\"a\": 1}' RETURNING 1", "what was asked for"),
+    ],
+)
+async def test_history_and_identity_cannot_be_rewritten(office, statement, says):
+    await office.submit()
+    await office.submit(overwrite=True)
+    with pytest.raises(psycopg.Error, match=says):
+        await office.rows(statement)
+
+
+async def test_a_job_without_an_asset_costs_nothing_here(office):
+    office.engine.orchestrator()
+    office.engine.worker()
+    job = await office.engine.run("publish", {"container_name": "c", "file_name": "f", "blob_prefix": "p"})
+    assert job.status.value == "completed"
+    assert REFS
+    assert await office.rows("SELECT asset_id FROM app.geospatial_assets") == []
