@@ -108,7 +108,7 @@ async def idle(client: Client, roles: Roles) -> list[Figure]:
     """W4 and W6: what a job waits for when nothing else is going on, and what nothing costs."""
     port = free_port()
     roles.start("gateway", "--port", str(port))
-    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as http:
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=await client.credential()) as http:
         await _until_it_answers(http)
         delays = [await _submit_to_start(client, http) for _ in range(220)][20:]
     await asyncio.sleep(12)  # until every session has handed in its statistics

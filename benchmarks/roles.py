@@ -17,10 +17,12 @@ from typing import Any
 
 import yaml
 
+from geomill.domain.api_key import Secret
 from geomill.domain.message import TASK_QUEUES, JobQueueMessage
+from geomill.domain.principal import Role
 from geomill.engine.submit import submit_all
 from geomill.sdk.registry import load_handlers
-from geomill.store import instances
+from geomill.store import instances, keys
 from geomill.store.pool import Pool, open_pool
 from geomill.workflows.catalogue import WorkflowCatalogue
 
@@ -136,6 +138,13 @@ class Client:
         query = "SELECT count(*) AS n FROM dagapp.dag_jobs WHERE job_id = ANY(%s) AND completed_at IS NOT NULL"
         while await self.number(query, ids) < len(ids):  # noqa: ASYNC110  another process does the work
             await asyncio.sleep(0.03)
+
+    async def credential(self) -> dict[str, str]:
+        """Headers of an operator."""
+        secret = Secret.new()
+        async with self.pool.connection() as conn:
+            await keys.create(conn, secret, name="bench", roles=[Role.OPERATOR], created_by="bench")
+        return {"Authorization": f"Bearer {secret.reveal()}"}
 
     async def number(self, query: str, *parameters: Any) -> float:
         async with self.pool.connection() as conn:

@@ -15,6 +15,9 @@
     │   ├── RevisionChanged            it is not the one that the caller saw
     │   ├── PlatformInactive           it takes no submissions
     │   └── DestructiveMigration       carries the SQL that was refused
+    ├── Unauthenticated                nobody knows who asks
+    ├── Forbidden                      who asks may not
+    ├── TooManyRequests                who asks must wait; says how long
     ├── UnavailableError               the outside is not there or not fit
     │   ├── DatabaseUnreachable
     │   ├── DatabaseUnfit              too old, or without PostGIS
@@ -131,6 +134,22 @@ class DestructiveMigration(ConflictError):  # noqa: N818
     def __init__(self, message: str, *, statements: Sequence[str], remedy: str = "") -> None:
         super().__init__(message, remedy=remedy)
         self.statements = tuple(statements)
+
+
+class Unauthenticated(GeomillError):  # noqa: N818
+    code = "unauthenticated"
+
+
+class Forbidden(GeomillError):  # noqa: N818
+    code = "forbidden"
+
+
+class TooManyRequests(GeomillError):  # noqa: N818
+    code = "too_many_requests"
+
+    def __init__(self, message: str, *, remedy: str = "", retry_after: float = 1.0) -> None:
+        super().__init__(message, remedy=remedy)
+        self.retry_after = retry_after
 
 
 class UnavailableError(GeomillError):

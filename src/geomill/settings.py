@@ -7,8 +7,10 @@ a setting that is silently not set. A few names that deployments already use kee
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from ipaddress import ip_address
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from urllib.parse import urlsplit
 
 from platformdirs import user_data_path
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
@@ -20,6 +22,10 @@ from geomill.errors import Problem, SettingsError, nearest
 from geomill.telemetry.logging import LogFormat, LogLevel
 
 PREFIX = "GEOMILL_"
+SECRET = ("database_url", "callback_secret", "key")
+"""Fields whose value no message shows."""
+
+ASYMMETRIC = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 
 
 class _Settings(BaseSettings):
@@ -109,10 +115,90 @@ class WorkerSettings(_Settings):
 
 
 class GatewaySettings(_Settings):
-    """Where the HTTP API listens. Without credentials of its own, it is for this machine only."""
+    """Where the HTTP API listens."""
 
     gateway_host: Annotated[str, Field(description="Address that the gateway listens on")] = "127.0.0.1"
     gateway_port: Annotated[int, Field(ge=0, le=65_535, description="Port that the gateway listens on")] = 8000
+
+
+class AccessSettings(_Settings):
+    """Who may call the gateway beside the holders of its keys, and how much."""
+
+    oidc_issuer: Annotated[
+        str | None, Field(description="Issuer whose tokens (JWT) are accepted; none when absent")
+    ] = None
+    oidc_audience: Annotated[str | None, Field(description="What a token's `aud` must name; needed with an issuer")] = (
+        None
+    )
+    oidc_jwks_url: Annotated[
+        str | None, Field(description="Where the issuer's keys are; its discovery document says so when absent")
+    ] = None
+    oidc_role_claim: Annotated[str, Field(min_length=1, description="Claim with the roles; dots lead inwards")] = (
+        "roles"
+    )
+    oidc_platform_claim: Annotated[str, Field(min_length=1, description="Claim with a submitter's platform")] = (
+        "platform_id"
+    )
+    oidc_subject_claim: Annotated[
+        Literal["sub", "preferred_username", "email"], Field(description="Claim that names the caller")
+    ] = "sub"
+    oidc_algorithms: Annotated[
+        list[str], NoDecode, Field(min_length=1, description="Accepted signatures, asymmetric ones only")
+    ] = ["RS256", "ES256"]
+    oidc_leeway_seconds: Annotated[float, Field(ge=0, le=300, description="How far the issuer's clock may be off")] = (
+        30.0
+    )
+    submit_rate: Annotated[float, Field(gt=0, description="Submissions a second of one caller, over time")] = 100.0
+    submit_burst: Annotated[int, Field(ge=1, description="Submissions of one caller at once")] = 1000
+    body_limit: Annotated[int, Field(ge=1000, description="Bytes of the largest request body")] = 1_000_000
+    cors_origins: Annotated[
+        list[str], NoDecode, Field(description="Origins whose web pages may call the API, comma-separated")
+    ] = []
+
+    _lists = field_validator("oidc_algorithms", "cors_origins", mode="before")(_split)
+
+    @field_validator("oidc_issuer", "oidc_jwks_url")
+    @classmethod
+    def _encrypted(cls, value: str | None) -> str | None:
+        parts = urlsplit(value or "")
+        if value and not (parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or ""))):
+            raise ValueError("must start with https://, unless it is on this machine")
+        return value
+
+    @field_validator("oidc_algorithms")
+    @classmethod
+    def _asymmetric(cls, value: list[str]) -> list[str]:
+        if unknown := [name for name in value if name not in ASYMMETRIC]:
+            raise ValueError(f"{unknown[0]} is not one of {', '.join(ASYMMETRIC)}")
+        return value
+
+    @field_validator("cors_origins")
+    @classmethod
+    def _origins(cls, value: list[str]) -> list[str]:
+        for origin in value:
+            parts = urlsplit(origin)
+            if parts.scheme not in ("http", "https") or origin != f"{parts.scheme}://{parts.netloc}":
+                raise ValueError(f"'{origin}' is not an origin such as https://console.example.org")
+        return value
+
+    @field_validator("oidc_audience")
+    @classmethod
+    def _not_empty(cls, value: str | None) -> str | None:
+        return value or None
+
+
+class ClientSettings(_Settings):
+    """Which gateway the command line calls, and as whom."""
+
+    url: Annotated[str | None, Field(description="Gateway that the command line calls")] = None
+    key: Annotated[SecretStr | None, Field(description="API key that the command line shows to it")] = None
+
+    @field_validator("url")
+    @classmethod
+    def _scheme(cls, value: str | None) -> str | None:
+        if value is not None and not value.startswith(("http://", "https://")):
+            raise ValueError("must start with https:// or http://")
+        return value
 
 
 class LogSettings(_Settings):
@@ -157,12 +243,21 @@ class Settings:
         EngineSettings,
         WorkerSettings,
         GatewaySettings,
+        AccessSettings,
+        ClientSettings,
         LogSettings,
         CallbackSettings,
     )
 
-    def __init__(self, environ: Mapping[str, str], *, data: Path | None = None, workflows: Sequence[Path] = ()) -> None:
-        """`data` and `workflows` come from the command line and win over the environment."""
+    def __init__(
+        self,
+        environ: Mapping[str, str],
+        *,
+        data: Path | None = None,
+        workflows: Sequence[Path] = (),
+        url: str | None = None,
+    ) -> None:
+        """`data`, `workflows` and `url` come from the command line and win over the environment."""
         _refuse_unknown(environ)
         self.database = _read(DatabaseSettings, **({"data": data} if data else {}))
         self.workflow = _read(WorkflowSettings, **({"workflows": list(workflows)} if workflows else {}))
@@ -171,6 +266,8 @@ class Settings:
         self.worker = _read(WorkerSettings)
         self.callback = _read(CallbackSettings)
         self.gateway = _read(GatewaySettings)
+        self.access = _access()
+        self.client = _read(ClientSettings, **({"url": url} if url else {}))
         self.log = _read(LogSettings)
 
 
@@ -196,9 +293,27 @@ def _read(concern: type[Concern], **given: Any) -> Concern:
         raise SettingsError(f"a setting is wrong: {problems[0]}", problems=problems) from None  # it shows the password
 
 
+def _access() -> AccessSettings:
+    found = _read(AccessSettings)
+    if found.oidc_issuer and not found.oidc_audience:
+        raise SettingsError(
+            "GEOMILL_OIDC_ISSUER is set without GEOMILL_OIDC_AUDIENCE: tokens for others would be accepted",
+            remedy="set it to what the issuer writes into `aud` for this gateway",
+        )
+    return found
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches it."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
 def _shown(error: Any) -> str:
     """The value that was refused, unless it may hold a password."""
-    return "" if error["loc"][0] in ("database_url", "callback_secret") else f"got {str(error['input'])[:80]!r}"
+    return "" if error["loc"][0] in SECRET else f"got {str(error['input'])[:80]!r}"
 
 
 def _refuse_unknown(environ: Mapping[str, str]) -> None:

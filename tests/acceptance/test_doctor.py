@@ -74,10 +74,3 @@ def test_a_job_is_steered_from_the_shell(geomill: Geomill, database: str) -> Non
     assert ended.json == {"job_id": job_id, "status": "cancelled", "result": None, "error": "no need"}
     assert geomill("jobs", "pause", job_id, GEOMILL_DATABASE_URL=database).code == 1
     assert geomill("jobs", "retry", "nothing", GEOMILL_DATABASE_URL=database).code == 2
-
-
-def test_the_gateway_is_not_opened_to_all_by_accident(geomill: Geomill, data: Path) -> None:
-    for command in ("gateway", "up"):
-        ended = geomill(command, "--host", "0.0.0.0")
-        assert ended.code == 2
-        assert "--allow-remote" in ended.err

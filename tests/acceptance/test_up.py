@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -76,6 +77,14 @@ def running(data: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
                     process.kill()
 
 
+def client_of(port: int) -> httpx.Client:
+    return httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=20)
+
+
+def show_key(client: httpx.Client, data: Path) -> None:
+    client.headers["Authorization"] = f"Bearer {(data / 'admin.key').read_text().strip()}"
+
+
 def is_ready(client: httpx.Client) -> bool:
     try:
         return client.get("/health/ready").status_code == 200
@@ -107,11 +116,28 @@ def started_since(data: Path, former: int) -> int | None:
     return found if found != former else None
 
 
+def assert_only_the_key_opens(data: Path, port: int) -> None:
+    assert (data / "admin.key").stat().st_mode & 0o777 == 0o600
+    assert (data / "gateway.url").read_text() == f"http://127.0.0.1:{port}\n"
+    curl = ["curl", "-s", "-i", f"http://127.0.0.1:{port}/api/v1/jobs"]
+    answer = subprocess.run(curl, capture_output=True, text=True, check=True).stdout
+    head, body = answer.split("\n\n" if "\r\n" not in answer else "\r\n\r\n", 1)
+    assert " 401 " in head.splitlines()[0]
+    assert "content-type: application/problem+json" in head.lower()
+    assert "www-authenticate: bearer" in head.lower()
+    assert json.loads(body)["code"] == "unauthenticated"
+    key = (data / "admin.key").read_text().strip()
+    with_key = subprocess.run([*curl, "-H", f"X-API-Key: {key}"], capture_output=True, text=True, check=True).stdout
+    assert " 200 " in with_key.splitlines()[0]
+
+
 def test_everything_on_one_machine(data: Path) -> None:
     port = free_port()
-    with running(data, port) as process, httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=20) as client:
+    with running(data, port) as process, client_of(port) as client:
         eventually(lambda: is_ready(client), "ready")
+        show_key(client, data)
         assert '"completed"' in run_job(client)
+        assert_only_the_key_opens(data, port)
 
         before = children(process.pid)
         assert set(before) == {"orchestrator", "worker", "gateway"}
@@ -136,20 +162,24 @@ def test_everything_on_one_machine(data: Path) -> None:
         assert process.wait(25) == 0
         left = [pid for pid in (*after.values(), server) if alive(pid)]
         assert left == []
+        assert not (data / "gateway.url").exists()
+        assert (data / "admin.key").read_text().strip() not in (data.parent / "log").read_text()
 
 
 def test_a_killed_supervisor_leaves_no_roles_behind_and_the_next_one_cleans_up(data: Path) -> None:
     port = free_port()
-    with running(data, port) as process, httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=20) as client:
+    with running(data, port) as process, client_of(port) as client:
         eventually(lambda: is_ready(client), "ready")
+        show_key(client, data)
         roles = children(process.pid)
         process.kill()
         process.wait()
         eventually(lambda: not any(alive(pid) for pid in roles.values()), "the roles are gone", 20)
         server = postmaster(data)
         assert alive(server)
-    with running(data, port) as process, httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=20) as client:
+    with running(data, port) as process, client_of(port) as client:
         eventually(lambda: is_ready(client), "ready")
+        show_key(client, data)
         assert '"completed"' in run_job(client)
         process.send_signal(signal.SIGTERM)
         assert process.wait(25) == 0

@@ -2,6 +2,10 @@
 
 app         puts it together
 gateway     what a request needs: connections, workflows, streams, figures
+access      who may call which route: one table
+guard       applies it, before anything of a request is read
+credentials, authentication, tokens, rates
+            from the headers to the principal; how often
 problems    every error as an RFC 9457 problem document, by one table
 limits      how large a body may be; who may call from a browser
 models      what goes in and out

@@ -6,18 +6,24 @@ from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
+from starlette.middleware.cors import CORSMiddleware
 
 from geomill import __version__
 from geomill.api import problems
+from geomill.api.access import RULES, Rules, confirmed, describe, require_complete
+from geomill.api.authentication import Authenticator
 from geomill.api.figures import Figures
 from geomill.api.gateway import Gateway
+from geomill.api.guard import Guard
 from geomill.api.limits import BodyLimit, BrowserGuard
 from geomill.api.measuring import Measuring
+from geomill.api.rates import Buckets
 from geomill.api.readiness import Readiness
-from geomill.api.routes import bootstrap, health, jobs, workflows
+from geomill.api.routes import bootstrap, docs, health, jobs, workflows
 from geomill.api.streams import Streams
-from geomill.settings import QueueSettings
+from geomill.api.tokens import Tokens
+from geomill.settings import AccessSettings, QueueSettings
 from geomill.store.pool import open_pool
 from geomill.workflows.catalogue import WorkflowCatalogue
 
@@ -25,6 +31,9 @@ LOOPBACK_NAMES = ("127.0.0.1", "localhost", "::1")
 
 _DESCRIPTION = """\
 Submit jobs, follow them, steer them. Errors are problem documents (RFC 9457) with a stable `code`.
+
+Credentials are API keys (`geomill keys create`) or tokens of the configured OIDC issuer; `x-roles` of each operation
+says who may call it.
 """
 _TAGS = [
     {"name": "jobs", "description": "Submit jobs and see what becomes of them."},
@@ -39,6 +48,7 @@ class _Application(FastAPI):
     def openapi(self) -> dict[str, Any]:
         described = super().openapi()
         described["components"]["schemas"].update(problems.component_schemas())
+        describe(described, RULES, problems.problem_responses(401, 403))
         return described
 
 
@@ -46,6 +56,7 @@ def create_app(
     url: str,
     catalogue: WorkflowCatalogue,
     queues: QueueSettings,
+    access: AccessSettings,
     *,
     hosts: Collection[str] = LOOPBACK_NAMES,
     pool_size: int = 8,
@@ -55,6 +66,7 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with open_pool(url, size=pool_size, name="geomill gateway") as pool:
+            authenticator = Authenticator(pool, Tokens.of(access))
             app.state.gateway = Gateway(
                 pool=pool,
                 catalogue=catalogue,
@@ -62,8 +74,10 @@ def create_app(
                 streams=Streams(pool, queues.job_queue_name),
                 figures=Figures(pool),
                 readiness=Readiness(pool),
+                authenticator=authenticator,
             )
-            yield
+            async with authenticator.noting():
+                yield
 
     app = _Application(
         title="geomill",
@@ -71,13 +85,25 @@ def create_app(
         description=_DESCRIPTION,
         openapi_tags=_TAGS,
         lifespan=lifespan,
+        docs_url=None,
         redoc_url=None,
+        dependencies=[Depends(confirmed)],
         responses=problems.problem_responses(422),
     )
-    for noun in (jobs, workflows, bootstrap, health):
+    for noun in (jobs, workflows, bootstrap, health, docs):
         app.include_router(noun.router)
+    require_complete(app, RULES)
     problems.install(app)
-    app.add_middleware(BodyLimit)
-    app.add_middleware(BrowserGuard, hosts=hosts)
+    app.add_middleware(Guard, rules=Rules(RULES), submissions=Buckets(access.submit_rate, access.submit_burst))
+    app.add_middleware(BodyLimit, largest=access.body_limit)
+    app.add_middleware(BrowserGuard, hosts=hosts, origins=access.cors_origins)
+    if access.cors_origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=access.cors_origins,
+            allow_methods=["GET", "POST"],
+            allow_headers=["Authorization", "X-API-Key", "Content-Type", "Last-Event-ID"],
+            expose_headers=["Location", "Retry-After", "WWW-Authenticate"],
+        )
     app.add_middleware(Measuring)
     return app

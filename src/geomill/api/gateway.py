@@ -9,6 +9,7 @@ from typing import Annotated, cast
 
 from fastapi import Depends, Request
 
+from geomill.api.authentication import Authenticator
 from geomill.api.figures import Figures
 from geomill.api.readiness import Readiness
 from geomill.api.streams import Streams
@@ -27,6 +28,7 @@ class Gateway:
     streams: Streams
     figures: Figures
     readiness: Readiness
+    authenticator: Authenticator
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:

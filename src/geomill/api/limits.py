@@ -11,14 +11,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from geomill.api.problems import CODES, respond
 
-LARGEST_BODY = 1_000_000
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class BodyLimit:
     """Refuses a body by its announced length, or as soon as more has come than may."""
 
-    def __init__(self, app: ASGIApp, largest: int = LARGEST_BODY) -> None:
+    def __init__(self, app: ASGIApp, largest: int) -> None:
         self._app, self._largest = app, largest
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -46,15 +45,17 @@ class BodyLimit:
 
 
 class BrowserGuard:
-    """As long as there are no credentials, a web page of somebody else must not steer a gateway on this machine.
+    """A web page of somebody else must not even try to talk to a gateway on this machine.
 
-    A page can send requests to 127.0.0.1, and by a name of its own that leads there it could also read the answers.
-    The first shows in the Origin, the second in the Host.
+    It has no credential, and browsers add none to what it sends. But it could probe what is open and guess the rest: a
+    page can send requests to 127.0.0.1, and by a name of its own that leads there it could also read the answers. The
+    first shows in the Origin, the second in the Host.
     """
 
-    def __init__(self, app: ASGIApp, hosts: Collection[str]) -> None:
-        """`hosts` are the names by which the gateway is called; any, when there are none."""
-        self._app, self._hosts = app, frozenset(hosts)
+    def __init__(self, app: ASGIApp, hosts: Collection[str], origins: Collection[str] = ()) -> None:
+        """`hosts` are the names by which the gateway is called; any, when there are none. `origins` are those whose
+        pages may call beside its own."""
+        self._app, self._hosts, self._origins = app, frozenset(hosts), frozenset(origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and (refusal := self._refusal(scope)):
@@ -69,9 +70,16 @@ class BrowserGuard:
         if self._hosts and _name(host) not in self._hosts:
             return 421, "this gateway answers to its own address only; call it as 127.0.0.1 or localhost"
         origin = headers.get("origin")
-        if origin and scope["method"] not in SAFE and urlsplit(origin).netloc != host:
+        if origin and scope["method"] not in SAFE and origin not in self._origins and _place(origin) != host:
             return 403, "a page of another origin may not do this"
         return None
+
+
+def _place(origin: str) -> str:
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return ""
 
 
 def _name(host: str) -> str:

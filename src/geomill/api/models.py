@@ -87,6 +87,7 @@ class JobSummary(BaseModel):
     correlation_id: str | None = None
     idempotency_key: str | None = None
     run_number: int = 1
+    submitted_by: str | None = Field(default=None, description="Whose credential it was, or `schedule`")
     submitted_at: datetime | None = None
     created_at: datetime | None = None
     started_at: datetime | None = None
@@ -191,6 +192,7 @@ class JobDetails(JobSummary):
             priority=message.priority,
             correlation_id=message.correlation_id,
             idempotency_key=message.idempotency_key,
+            submitted_by=message.submitted_by,
             submitted_at=message.submitted_at,
             input_params=message.input_params,
             progress=Progress(fraction=0.0),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
@@ -15,13 +16,17 @@ from pydantic import AliasChoices, BaseModel, Field
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 
+from geomill.api.access import admission
 from geomill.errors import (
     ConflictError,
     DestructiveMigration,
+    Forbidden,
     GeomillError,
     InputError,
     NotFoundError,
     Problem,
+    TooManyRequests,
+    Unauthenticated,
     UnavailableError,
     nearest,
 )
@@ -33,6 +38,9 @@ STATUSES: tuple[tuple[type[GeomillError], int], ...] = (
     (NotFoundError, 404),
     (InputError, 422),
     (ConflictError, 409),
+    (Unauthenticated, 401),
+    (Forbidden, 403),
+    (TooManyRequests, 429),
     (UnavailableError, 503),
 )
 CODES = {
@@ -45,6 +53,7 @@ CODES = {
 }
 """Of errors that HTTP itself knows."""
 
+CHALLENGE = 'Bearer realm="geomill"'
 BODY_HINT = "send a JSON object with the header Content-Type: application/json"
 
 
@@ -86,7 +95,7 @@ def install(app: FastAPI) -> None:
         (GeomillError, _domain),
         (RequestValidationError, _validation),
         (HTTPException, _http),
-        (psycopg.OperationalError, _database),
+        (psycopg.OperationalError, _domain),
         (Exception, _unknown),
     )
     for error, handler in handlers:
@@ -121,22 +130,42 @@ def respond(
     return JSONResponse(content, status_code=status, media_type=MEDIA_TYPE, headers=headers)
 
 
-async def _domain(request: Request, error: GeomillError) -> JSONResponse:
+def respond_to(path: str, error: GeomillError | psycopg.OperationalError, subject: str | None = None) -> JSONResponse:
+    """`subject` is whose request it was, for the log."""
+    extra = {"action": "request", "path": path, "subject": subject}
+    if isinstance(error, psycopg.OperationalError):
+        log.warning("the database did not answer: %s", error, extra=extra)
+        detail = "the database does not answer; try again in a moment"
+        return respond(path, 503, "database_unreachable", detail, headers={"Retry-After": "5"})
     status = status_of(error)
     if status == 500:
-        log.error("a request failed", exc_info=error, extra={"action": "request", "path": request.url.path})
-        return _internal(request)
+        log.error("a request failed", exc_info=error, extra=extra)
+        return _internal(path)
     problems = error.problems if isinstance(error, InputError) else ()
     statements = error.statements if isinstance(error, DestructiveMigration) else ()
     return respond(
-        request.url.path,
+        path,
         status,
         error.code,
         str(error),
         errors=[_from_problem(problem) for problem in problems],
         statements=statements,
-        headers={"Retry-After": "5"} if status == 503 else None,
+        headers=_headers(error, status),
     )
+
+
+def _headers(error: GeomillError, status: int) -> dict[str, str] | None:
+    if isinstance(error, Unauthenticated):
+        return {"WWW-Authenticate": CHALLENGE}
+    if isinstance(error, TooManyRequests):
+        return {"Retry-After": str(math.ceil(error.retry_after))}
+    return {"Retry-After": "5"} if status == 503 else None
+
+
+async def _domain(request: Request, error: GeomillError | psycopg.OperationalError) -> JSONResponse:
+    found = admission(request.scope)
+    subject = found.principal.subject if found and found.principal else None
+    return respond_to(request.url.path, error, subject)
 
 
 async def _validation(request: Request, error: RequestValidationError) -> JSONResponse:
@@ -164,22 +193,14 @@ async def _http(request: Request, error: HTTPException) -> JSONResponse:
     return respond(request.url.path, error.status_code, code, detail, headers=error.headers)
 
 
-async def _database(request: Request, error: psycopg.OperationalError) -> JSONResponse:
-    log.warning("the database did not answer: %s", error, extra={"action": "request", "path": request.url.path})
-    detail = "the database does not answer; try again in a moment"
-    return respond(request.url.path, 503, "database_unreachable", detail, headers={"Retry-After": "5"})
-
-
 async def _unknown(request: Request, error: Exception) -> JSONResponse:
     """The server logs it, with its stack; a client learns nothing about our inside."""
     del error
-    return _internal(request)
+    return _internal(request.url.path)
 
 
-def _internal(request: Request) -> JSONResponse:
-    return respond(
-        request.url.path, 500, GeomillError.code, "something went wrong inside; the log of the gateway says what"
-    )
+def _internal(path: str) -> JSONResponse:
+    return respond(path, 500, GeomillError.code, "something went wrong inside; the log of the gateway says what")
 
 
 def _from_problem(problem: Problem) -> FieldProblem:

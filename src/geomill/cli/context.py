@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
+from typing import TypeVar
 
 from geomill.embedded import Cluster
 from geomill.errors import ConflictError
@@ -16,16 +17,20 @@ from geomill.settings import Settings
 from geomill.store.connection import connect
 from geomill.store.fitness import check_fitness
 from geomill.store.migrate import migrate, plan
+from geomill.store.pool import Connection, open_pool
 from geomill.telemetry.logging import configure
 from geomill.workflows.catalogue import WorkflowCatalogue
 
+Result = TypeVar("Result")
+
 data_option: ContextVar[Path | None] = ContextVar("data_option", default=None)
 workflows_option: ContextVar[tuple[Path, ...]] = ContextVar("workflows_option", default=())
+url_option: ContextVar[str | None] = ContextVar("url_option", default=None)
 
 
 def settings() -> Settings:
     """The environment, with the options of the command line in front."""
-    return Settings(os.environ, data=data_option.get(), workflows=workflows_option.get())
+    return Settings(os.environ, data=data_option.get(), workflows=workflows_option.get(), url=url_option.get())
 
 
 @contextmanager
@@ -57,6 +62,17 @@ def ready_database() -> Iterator[str]:
     with database_url() as url:
         asyncio.run(make_ready(url, private=private))
         yield url
+
+
+def with_database(work: Callable[[Connection], Awaitable[Result]]) -> Result:
+    """What the work gives, done on a connection to a ready database."""
+
+    async def main(url: str) -> Result:
+        async with open_pool(url, size=1) as pool, pool.connection() as conn:
+            return await work(conn)
+
+    with ready_database() as url:
+        return asyncio.run(main(url))
 
 
 async def make_ready(url: str, *, private: bool) -> None:

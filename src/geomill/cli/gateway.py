@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ipaddress
+import logging
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,14 +11,16 @@ from typing import Annotated
 import typer
 
 from geomill.cli import context
-from geomill.errors import ConflictError, SettingsError
+from geomill.errors import ConflictError
+from geomill.settings import is_loopback
+
+log = logging.getLogger(__name__)
 
 Host = Annotated[str | None, typer.Option("--host", help="Address to listen on.", metavar="ADDRESS")]
 Port = Annotated[int | None, typer.Option("--port", help="Port to listen on.", min=0, max=65_535)]
-AllowRemote = Annotated[bool, typer.Option("--allow-remote", help="Let other machines call, without credentials.")]
 
 
-def gateway(host: Host = None, port: Port = None, allow_remote: AllowRemote = False) -> None:
+def gateway(host: Host = None, port: Port = None) -> None:
     """Run the HTTP API. Any number may run behind a balancer."""
     import uvloop
 
@@ -27,29 +29,18 @@ def gateway(host: Host = None, port: Port = None, allow_remote: AllowRemote = Fa
 
     settings = context.settings()
     address = host or settings.gateway.gateway_host
-    require_private(address, allow_remote=allow_remote)
     context.role_logging()
     catalogue = context.catalogue(context.handlers())
     number = settings.gateway.gateway_port if port is None else port
     with listen(address, number) as listener, context.ready_database() as url:
-        hosts = () if allow_remote else (*LOOPBACK_NAMES, address.lower())
-        uvloop.run(serve(create_app(url, catalogue, settings.queue, hosts=hosts), listener))
-
-
-def require_private(host: str, *, allow_remote: bool) -> None:
-    """The API has no credentials yet: whoever reaches it may do everything."""
-    if not allow_remote and not _is_loopback(host):
-        raise SettingsError(
-            f"the gateway would answer on {host}, and whoever reaches it may run and cancel jobs: it asks for no key",
-            remedy="put a proxy that asks before 127.0.0.1, or say --allow-remote if the network is yours alone",
-        )
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
+        hosts = (*LOOPBACK_NAMES, address.lower()) if is_loopback(address) else ()
+        if not hosts:
+            log.warning(
+                "other machines reach this gateway, and credentials cross the network as they are:"
+                " let a proxy with TLS stand before it",
+                extra={"action": "listen", "host": address},
+            )
+        uvloop.run(serve(create_app(url, catalogue, settings.queue, settings.access, hosts=hosts), listener))
 
 
 @contextmanager

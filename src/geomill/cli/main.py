@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from geomill import __version__
-from geomill.cli import context, control, db, doctor, gateway, jobs, queues, roles, schedules, up, workflows
+from geomill.cli import context, control, db, doctor, gateway, jobs, keys, queues, roles, schedules, up, workflows
 from geomill.errors import DestructiveMigration, GeomillError, InputError
 
 app = typer.Typer(
@@ -25,6 +25,7 @@ app.add_typer(workflows.app, name="workflows")
 app.add_typer(jobs.app, name="jobs")
 app.add_typer(queues.app, name="queues")
 app.add_typer(schedules.app, name="schedules")
+app.add_typer(keys.app, name="keys")
 app.command()(roles.orchestrator)
 app.command()(roles.worker)
 app.command()(gateway.gateway)
@@ -48,6 +49,7 @@ def main(
     workflow_folders: Annotated[
         list[Path] | None, typer.Option("--workflows", metavar="DIR", help="Folder of workflow files; may be repeated.")
     ] = None,
+    url: Annotated[str | None, typer.Option("--url", metavar="URL", help="Gateway to call.")] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show log lines.")] = False,
     _version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
@@ -55,6 +57,7 @@ def main(
 ) -> None:
     context.data_option.set(data)
     context.workflows_option.set(tuple(workflow_folders or ()))
+    context.url_option.set(url)
     logging.basicConfig(
         level=logging.INFO if verbose else logging.ERROR, format="%(asctime)s %(levelname)s %(name)s %(message)s"
     )

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -19,13 +17,12 @@ from geomill.domain.schedule import CatchUp, Schedule
 from geomill.engine.maintenance.schedules import Scheduler, set_paused
 from geomill.engine.maintenance.schedules import create as create_schedule
 from geomill.store import schedules as store
-from geomill.store.pool import Connection, open_pool
+from geomill.store.pool import Connection
 
 app = typer.Typer(no_args_is_help=True, help="Start workflows at given times.")
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 ScheduleId = Annotated[str, typer.Argument(metavar="SCHEDULE")]
-Result = TypeVar("Result")
 
 
 @app.command()
@@ -61,13 +58,13 @@ def create(
             paused=paused,
         )
 
-    _print(_with_database(work), as_json=as_json)
+    _print(context.with_database(work), as_json=as_json)
 
 
 @app.command("list")
 def list_schedules(as_json: Json = False) -> None:
     """Every schedule with its next due time."""
-    found = _with_database(store.everything)
+    found = context.with_database(store.everything)
     if as_json:
         _print_json([schedule.model_dump(mode="json") for schedule in found])
     elif found:
@@ -79,19 +76,19 @@ def list_schedules(as_json: Json = False) -> None:
 @app.command()
 def pause(schedule_id: ScheduleId, as_json: Json = False) -> None:
     """Fire no more until resumed. Jobs under way go on."""
-    _print(_with_database(lambda conn: set_paused(conn, schedule_id, paused=True)), as_json=as_json)
+    _print(context.with_database(lambda conn: set_paused(conn, schedule_id, paused=True)), as_json=as_json)
 
 
 @app.command()
 def resume(schedule_id: ScheduleId, as_json: Json = False) -> None:
     """Fire again, from the next due time on: what was due in between is not made up for."""
-    _print(_with_database(lambda conn: set_paused(conn, schedule_id, paused=False)), as_json=as_json)
+    _print(context.with_database(lambda conn: set_paused(conn, schedule_id, paused=False)), as_json=as_json)
 
 
 @app.command()
 def delete(schedule_id: ScheduleId, as_json: Json = False) -> None:
     """Delete a schedule. Its jobs stay."""
-    _with_database(lambda conn: store.delete(conn, schedule_id))
+    context.with_database(lambda conn: store.delete(conn, schedule_id))
     if as_json:
         _print_json({"schedule_id": schedule_id, "deleted": True})
     else:
@@ -102,20 +99,11 @@ def delete(schedule_id: ScheduleId, as_json: Json = False) -> None:
 def fire(schedule_id: ScheduleId, as_json: Json = False) -> None:
     """Start a job now, beside the due times, which stay as they are."""
     scheduler = Scheduler(context.catalogue(context.handlers()), context.settings().queue.job_queue_name)
-    job_id = _with_database(lambda conn: scheduler.fire(conn, schedule_id))
+    job_id = context.with_database(lambda conn: scheduler.fire(conn, schedule_id))
     if as_json:
         _print_json({"schedule_id": schedule_id, "job_id": job_id, "status": "queued"})
     else:
         typer.echo(f"queued {job_id}")
-
-
-def _with_database(work: Callable[[Connection], Awaitable[Result]]) -> Result:
-    async def main(url: str) -> Result:
-        async with open_pool(url, size=1) as pool, pool.connection() as conn:
-            return await work(conn)
-
-    with context.ready_database() as url:
-        return asyncio.run(main(url))
 
 
 def _print(schedule: Schedule, *, as_json: bool) -> None:

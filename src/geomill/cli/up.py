@@ -14,8 +14,9 @@ from typing import Annotated
 
 import typer
 
-from geomill.cli import context
-from geomill.cli.gateway import AllowRemote, Host, Port, listen, require_private
+from geomill.cli import admin_key, context
+from geomill.cli.folder import told_address
+from geomill.cli.gateway import Host, Port, listen
 from geomill.cli.supervisor import Program, Supervisor
 from geomill.embedded import Cluster
 from geomill.errors import EmbeddedError
@@ -38,7 +39,6 @@ def up(
     ] = None,
     host: Host = None,
     port: Port = None,
-    allow_remote: AllowRemote = False,
     orchestrators: Annotated[int, typer.Option(min=1, max=100, help="Orchestrators to run.")] = 1,
     workers: Annotated[int, typer.Option(min=1, max=100, help="Workers to run.")] = 1,
     concurrency: Annotated[int, typer.Option(min=1, max=10_000, help="Tasks at once, of each worker.")] = 16,
@@ -50,20 +50,21 @@ def up(
     settings = context.settings()
     address = host or settings.gateway.gateway_host
     number = settings.gateway.gateway_port if port is None else port
-    require_private(address, allow_remote=allow_remote)
     context.role_logging()
     context.catalogue(context.handlers())  # what is wrong with them is told before anything is started
     with listen(address, number) as listener:
         number = listener.getsockname()[1]
-    remote = ("--allow-remote",) if allow_remote else ()
     programs = [
         *_numbered("orchestrator", orchestrators),
         *_numbered("worker", workers, "--concurrency", str(concurrency)),
-        Program("gateway", ("gateway", "--host", address, "--port", str(number), *remote)),
+        Program("gateway", ("gateway", "--host", address, "--port", str(number))),
     ]
     with _database(settings) as (cluster, url):
         asyncio.run(context.make_ready(url(), private=True))
-        killed = asyncio.run(_supervise(settings, programs, cluster, url, _reachable(address, number)))
+        asyncio.run(admin_key.ensure(url(), settings.database.data, shared=cluster is None))
+        reachable = _reachable(address, number)
+        with told_address(settings.database.data, reachable):
+            killed = asyncio.run(_supervise(settings, programs, cluster, url, reachable))
     if killed:
         raise typer.Exit(1)
 

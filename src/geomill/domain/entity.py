@@ -117,6 +117,9 @@ SmallInt = Annotated[int, SqlType("smallint")]
 Identity = Annotated[int, SqlType("bigint GENERATED ALWAYS AS IDENTITY")]
 Key = Annotated[str, Field(min_length=1, max_length=64)]
 Name = Annotated[str, Field(max_length=64)]
+Subject = Annotated[str, Field(max_length=200)]
+"""Who did something, as a credential names them."""
+
 Now = Annotated[AwareDatetime, SqlDefault("now()")]
 Json = dict[str, Any]
 

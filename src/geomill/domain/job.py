@@ -20,6 +20,7 @@ from geomill.domain.entity import (
     Now,
     SmallInt,
     StateRule,
+    Subject,
     changes,
 )
 from geomill.domain.states import JOB_MACHINE, JobStatus
@@ -94,7 +95,7 @@ class Job(Entity):
 
     priority: Annotated[SmallInt, Field(ge=0, le=10)] = Field(default=0, description="Higher is sooner")
     correlation_id: Name | None = None
-    submitted_by: Name | None = None
+    submitted_by: Subject | None = None
     callback_url: Annotated[str, Field(max_length=512)] | None = None
     idempotency_key: Name | None = None
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import AliasChoices, AwareDatetime, BaseModel, ConfigDict, Field
 
-from geomill.domain.entity import HOT, BigInt, Check, Entity, Identity, Index, Json, Key, Name, Now, SmallInt
+from geomill.domain.entity import HOT, BigInt, Check, Entity, Identity, Index, Json, Key, Name, Now, SmallInt, Subject
 from geomill.domain.ids import SINGLE, new_id
 from geomill.domain.job import JobPurpose
 
@@ -26,7 +26,7 @@ class JobQueueMessage(BaseModel):
     workflow_id: Key
     input_params: dict[str, Any] = Field(default_factory=dict, validation_alias=AliasChoices("input_params", "inputs"))
     correlation_id: Name | None = None
-    submitted_by: Name | None = None
+    submitted_by: Subject | None = None
     callback_url: Annotated[str, Field(max_length=512)] | None = None
     idempotency_key: Name | None = None
     priority: Annotated[int, Field(ge=0, le=10)] = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from geomill.domain.api_key import ApiKey
 from geomill.domain.asset import Asset, AssetCollection
 from geomill.domain.audit import AuditEntry
 from geomill.domain.callback import Callback
@@ -39,4 +40,5 @@ TABLES: tuple[type[Entity], ...] = (
     PlatformRequest,
     AssetRevision,
     AuditEntry,
+    ApiKey,
 )

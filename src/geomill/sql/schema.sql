@@ -194,7 +194,7 @@ CREATE TABLE dagapp.dag_jobs (
     owner_heartbeat_at timestamptz,
     priority smallint DEFAULT 0 NOT NULL,
     correlation_id varchar(64),
-    submitted_by varchar(64),
+    submitted_by varchar(200),
     callback_url varchar(512),
     idempotency_key varchar(64),
     asset_id varchar(64),
@@ -920,3 +920,31 @@ CREATE OR REPLACE TRIGGER asset_audit_no_truncate
 COMMENT ON TABLE app.asset_audit IS 'One decision of a person or an application about an asset.';
 
 COMMENT ON COLUMN app.asset_audit.actor IS 'From the credential';
+
+CREATE TABLE app.api_keys (
+    key_id varchar(64) NOT NULL,
+    secret_hash varchar(64) NOT NULL,
+    name varchar(64) NOT NULL,
+    roles jsonb NOT NULL,
+    platform_id varchar(50),
+    created_by varchar(200) NOT NULL,
+    created_at timestamptz DEFAULT now() NOT NULL,
+    expires_at timestamptz,
+    revoked_at timestamptz,
+    last_used_at timestamptz,
+    CONSTRAINT api_keys_pkey PRIMARY KEY (key_id),
+    CONSTRAINT api_keys_roles CHECK (jsonb_array_length(roles) > 0),
+    CONSTRAINT api_keys_platform CHECK (NOT roles @> '["submitter"]'::jsonb OR platform_id IS NOT NULL)
+);
+
+CREATE UNIQUE INDEX idx_api_keys_name ON app.api_keys USING btree (name) WHERE revoked_at IS NULL;
+
+COMMENT ON TABLE app.api_keys IS 'What is known of a key. Whoever holds it is the subject `key:<name>`.';
+
+COMMENT ON COLUMN app.api_keys.secret_hash IS 'SHA-256 of the secret part';
+
+COMMENT ON COLUMN app.api_keys.name IS 'Unique among the keys that are not revoked';
+
+COMMENT ON COLUMN app.api_keys.platform_id IS 'The one platform that a submitter submits for';
+
+COMMENT ON COLUMN app.api_keys.last_used_at IS 'To the minute';

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
@@ -9,7 +9,12 @@ import pytest
 from httpx import ASGITransport, AsyncClient
 
 from geomill.api import create_app
-from geomill.settings import QueueSettings
+from geomill.domain.api_key import Secret
+from geomill.domain.principal import Role
+from geomill.settings import AccessSettings, QueueSettings
+from geomill.store import keys
+from geomill.store.pool import open_pool
+from tests.integration.api.issuer import Issuer
 from tests.integration.engine.conftest import make_platform as make_platform
 from tests.integration.engine.platform import Platform
 
@@ -25,9 +30,25 @@ nodes:
 """
 
 
+async def make_key(url: str, *roles: Role, **options: Any) -> Secret:
+    """A key in the database, and the secret that goes with it."""
+    secret = Secret.new()
+    async with open_pool(url, size=1) as pool, pool.connection() as conn:
+        name = options.pop("name", secret.key_id)
+        await keys.create(conn, secret, name=name, roles=roles, created_by="a test", **options)
+    return secret
+
+
+def bearing(secret: Secret | str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {secret if isinstance(secret, str) else secret.reveal()}"}
+
+
 @asynccontextmanager
-async def client_of(url: str, platform: Platform, **options: Any) -> AsyncIterator[AsyncClient]:
-    app = create_app(url, platform.catalogue, QueueSettings(), **options)
+async def client_of(
+    url: str, platform: Platform, *, access: AccessSettings | None = None, **options: Any
+) -> AsyncIterator[AsyncClient]:
+    """A client without a credential."""
+    app = create_app(url, platform.catalogue, QueueSettings(), access or AccessSettings(), **options)
     transport = ASGITransport(app=app, raise_app_exceptions=False)
     async with app.router.lifespan_context(app), AsyncClient(transport=transport, base_url=BASE) as client:
         yield client
@@ -35,13 +56,21 @@ async def client_of(url: str, platform: Platform, **options: Any) -> AsyncIterat
 
 @pytest.fixture
 async def make_client(database: str) -> AsyncIterator[Callable[..., Any]]:
-    """`await make_client(platform)`: a gateway of that platform."""
+    """`await make_client(platform)`: a gateway of that platform, called by an administrator."""
     async with AsyncExitStack() as stack:
 
         async def make(platform: Platform, **options: Any) -> AsyncClient:
-            return await stack.enter_async_context(client_of(database, platform, **options))
+            client = await stack.enter_async_context(client_of(database, platform, **options))
+            client.headers.update(bearing(await make_key(database, Role.ADMIN)))
+            return client
 
         yield make
+
+
+@pytest.fixture
+def issuer() -> Iterator[Issuer]:
+    with Issuer() as found:
+        yield found
 
 
 @pytest.fixture

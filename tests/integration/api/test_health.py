@@ -9,11 +9,13 @@ import pytest
 from httpx import AsyncClient
 from prometheus_client.parser import text_string_to_metric_families
 
+from geomill.domain.api_key import Secret
 from geomill.domain.instance import InstanceRole
 from geomill.store import instances
 from geomill.store.duties import Duties
 from geomill.store.pool import Pool
-from tests.integration.api.conftest import client_of, eventually, ready
+from tests.integration.api.conftest import bearing, client_of, eventually, ready
+from tests.integration.api.issuer import Issuer
 from tests.integration.api.test_jobs import submit, until
 
 
@@ -34,8 +36,12 @@ async def test_ready_when_there_is_somebody_to_run_jobs(make_platform: Any, make
     await eventually(worker_missed)
 
 
-async def test_not_ready_without_the_schema(make_platform: Any, empty_database: str) -> None:
-    async with client_of(empty_database, make_platform()) as client:
+async def test_not_ready_without_the_schema(make_platform: Any, empty_database: str, issuer: Issuer) -> None:
+    """Nor are there keys then: who migrates over HTTP has a token."""
+    async with client_of(empty_database, make_platform(), access=issuer.settings()) as client:
+        unknown = await client.get("/health", headers=bearing(Secret.new()))
+        assert (unknown.status_code, unknown.json()["code"]) == (503, "unavailable")
+        client.headers.update(bearing(issuer.token("admin")))
         answer = await client.get("/health/ready")
         assert answer.status_code == 503
         assert "geomill db migrate" in answer.json()["reasons"][0]

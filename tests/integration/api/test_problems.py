@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from httpx import AsyncClient
 
+from geomill.domain.api_key import Secret
 from geomill.store.pool import Pool
+from tests.integration.api.conftest import bearing
 
 JOBS = "/api/v1/jobs"
 JSON = {"content-type": "application/json"}
@@ -110,7 +112,10 @@ async def test_a_database_that_is_away_is_503(
 
     monkeypatch.setattr("geomill.api.gateway.PATIENCE_SECONDS", 0.3)
     monkeypatch.setattr("geomill.api.readiness.PATIENCE_SECONDS", 0.3)
+    monkeypatch.setattr("geomill.api.authentication.PATIENCE_SECONDS", 0.3)
+    monkeypatch.setattr("geomill.api.authentication.FRESH_SECONDS", 0.0)
     client = await make_client(make_platform())
+    assert (await client.get("/health")).status_code == 200
     name = database.rsplit("/", 1)[1].split("?")[0]
     with psycopg.connect(server, autocommit=True) as admin:
         admin.execute(f"ALTER DATABASE {name} WITH ALLOW_CONNECTIONS false")
@@ -120,9 +125,11 @@ async def test_a_database_that_is_away_is_503(
             ready = await client.get("/health/ready")
             live = await client.get("/health/live")
             figures = await client.get("/metrics")
+            stranger = await client.get("/metrics", headers=bearing(Secret.new()))
         finally:
             admin.execute(f"ALTER DATABASE {name} WITH ALLOW_CONNECTIONS true")
     assert {(answer.status_code, answer.json()["code"]) for answer in answers} == {(503, "database_unreachable")}
     assert (ready.status_code, ready.json()["reasons"]) == (503, ["the database does not answer"])
     assert live.status_code == 200
+    assert (stranger.status_code, stranger.json()["code"]) == (503, "database_unreachable")
     assert 'geomill_figures_readable{figures="queues"} 0.0' in figures.text

@@ -6,14 +6,14 @@ import re
 from pathlib import Path
 
 from geomill.api import create_app, figures
-from geomill.settings import QueueSettings
+from geomill.settings import AccessSettings, QueueSettings
 from geomill.workflows.catalogue import WorkflowCatalogue
 
 DOCS = Path(__file__).parents[3] / "docs"
 
 
 def test_every_route_is_in_the_reference() -> None:
-    described = create_app("postgresql:///nowhere", WorkflowCatalogue([]), QueueSettings()).openapi()
+    described = create_app("postgresql:///nowhere", WorkflowCatalogue([]), QueueSettings(), AccessSettings()).openapi()
     text = (DOCS / "reference" / "http-api.md").read_text(encoding="utf-8")
     wanted = [f"{method.upper()} {path}" for path, methods in described["paths"].items() for method in methods]
     assert len(wanted) >= 18

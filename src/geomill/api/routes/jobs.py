@@ -10,6 +10,7 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 from pydantic import Field
 
 from geomill.api import cursors, lookup, models
+from geomill.api.access import ThePrincipal
 from geomill.api.gateway import TheGateway
 from geomill.api.models import Given, JobAccepted, JobDetails, JobPage, JobSubmission, JobSummary
 from geomill.api.problems import problem_responses
@@ -53,16 +54,21 @@ class WantedDetails(Given):
 @router.post(
     "", status_code=202, tags=["jobs"], summary="Submit a job", responses=problem_responses(400, 404, 409, 413)
 )
-async def submit_job(gateway: TheGateway, wanted: JobSubmission, response: Response) -> JobAccepted:
-    """The inputs are checked first: what is refused leaves nothing behind. With an idempotency key that already has a
-    job, the answer is 200 and that job."""
+async def submit_job(
+    gateway: TheGateway, principal: ThePrincipal, wanted: JobSubmission, response: Response
+) -> JobAccepted:
+    """The job is the caller's: `submitted_by` comes from the credential, never from the body. The inputs are checked
+    first: what is refused leaves nothing behind. With an idempotency key that already has a job, the answer is 200 and
+    that job."""
     async with gateway.connection() as conn:
         first = await _first_with_key(conn, wanted)
         if first:
             response.status_code = 200
             return JobAccepted.of(first.job_id, first.workflow_id, first.status.value)
         message = JobQueueMessage(
-            **wanted.model_dump(), **({"job_id": id_of_key(wanted.idempotency_key)} if wanted.idempotency_key else {})
+            **wanted.model_dump(),
+            submitted_by=principal.subject,
+            **({"job_id": id_of_key(wanted.idempotency_key)} if wanted.idempotency_key else {}),
         ).model_copy(update={"submitted_at": await transaction_time(conn)})
         await submit(conn, gateway.catalogue, gateway.job_queue, message)
     response.headers["Location"] = f"/api/v1/jobs/{message.job_id}"

@@ -1,0 +1,155 @@
+"""Who may do what: one line for each route. A route without a line, or a line without a route, stops the start.
+
+`Guard` (guard.py) lets a request pass by this table before anything of it is read. `confirmed`, a dependency of the
+whole app, then makes sure that the route which runs is the one that was asked about.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import Depends, FastAPI, Request
+from fastapi.routing import iter_route_contexts
+from starlette.routing import compile_path
+from starlette.types import Scope
+
+from geomill.domain.principal import Principal, Role
+from geomill.errors import Forbidden
+
+
+@dataclass(frozen=True, slots=True)
+class Who:
+    """`roles` is None where no credential is asked for, and empty where any will do. `limited` routes are those on
+    which a caller hands in work: they count against its rate."""
+
+    roles: frozenset[Role] | None
+    limited: bool = False
+
+    def admits(self, principal: Principal) -> bool:
+        return not self.roles or principal.has(*self.roles)
+
+
+EVERYONE = Who(None)
+ANY_CREDENTIAL = Who(frozenset())
+
+
+def only(*roles: Role, limited: bool = False) -> Who:
+    """These, and administrators."""
+    return Who(frozenset(roles), limited)
+
+
+ADMIN, OPERATOR, READER, REVIEWER = Role.ADMIN, Role.OPERATOR, Role.READER, Role.REVIEWER
+
+RULES: Mapping[str, Who] = {
+    "GET /health/live": EVERYONE,
+    "GET /health/ready": EVERYONE,
+    "GET /openapi.json": EVERYONE,
+    "GET /docs": EVERYONE,
+    "GET /docs/{file}": EVERYONE,
+    "GET /health": ANY_CREDENTIAL,
+    "GET /metrics": ANY_CREDENTIAL,
+    "GET /api/v1/workflows": ANY_CREDENTIAL,
+    "GET /api/v1/workflows/{workflow_id}": ANY_CREDENTIAL,
+    "GET /api/v1/workflows-schema": ANY_CREDENTIAL,
+    "GET /api/v1/jobs": only(READER, REVIEWER, OPERATOR),
+    "GET /api/v1/jobs/{job_id}": only(READER, REVIEWER, OPERATOR),
+    "GET /api/v1/jobs/{job_id}/events": only(READER, REVIEWER, OPERATOR),
+    "GET /api/v1/jobs/{job_id}/stream": only(READER, REVIEWER, OPERATOR),
+    "POST /api/v1/jobs": only(OPERATOR, limited=True),
+    "POST /api/v1/jobs/{job_id}/cancel": only(OPERATOR),
+    "POST /api/v1/jobs/{job_id}/pause": only(OPERATOR),
+    "POST /api/v1/jobs/{job_id}/resume": only(OPERATOR),
+    "POST /api/v1/jobs/{job_id}/retry": only(OPERATOR),
+    "GET /api/v1/bootstrap/ddl": only(OPERATOR),
+    "POST /api/v1/bootstrap/migrate": only(ADMIN),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """That a request may pass, by which rule, and whose it is: nobody's, where no credential is asked for."""
+
+    rule: str
+    principal: Principal | None
+
+
+class Rules:
+    """Finds the rule of a request. A path that is written out wins over one with a parameter in it."""
+
+    def __init__(self, rules: Mapping[str, Who]) -> None:
+        self._rules = rules
+        self._patterns: list[tuple[str, re.Pattern[str], str]] = []
+        for rule in rules:
+            method, _, path = rule.partition(" ")
+            if "{" in path:
+                self._patterns.append((method, compile_path(path)[0], rule))
+
+    def find(self, method: str, path: str) -> tuple[str, Who] | None:
+        method = "GET" if method == "HEAD" else method
+        rule = f"{method} {path}"
+        if rule not in self._rules or "{" in rule:
+            matching = (name for verb, pattern, name in self._patterns if verb == method and pattern.match(path))
+            rule = next(matching, "")
+        return (rule, self._rules[rule]) if rule else None
+
+
+def require_complete(app: FastAPI, rules: Mapping[str, Who]) -> None:
+    """Raises if a route has no rule, or a rule has no route."""
+    routes = set(_routes(app))
+    if lacking := sorted(routes - set(rules)):
+        raise RuntimeError(f"nobody has said who may call {', '.join(lacking)}: add a line to api/access.py")
+    if idle := sorted(set(rules) - routes):
+        raise RuntimeError(f"there is no route for the rule {', '.join(idle)}: take it out of api/access.py")
+
+
+def _routes(app: FastAPI) -> Iterable[str]:
+    for context in iter_route_contexts(app.routes):
+        for method in context.methods or {"ANY"}:
+            if method != "HEAD":
+                yield f"{method} {context.path}"
+
+
+def admission(scope: Scope) -> Admission | None:
+    found: Admission | None = scope.get("geomill.admission")
+    return found
+
+
+def admit(scope: Scope, found: Admission) -> None:
+    scope["geomill.admission"] = found
+
+
+async def confirmed(request: Request) -> None:
+    """However a request came here: nothing runs that was not asked for at the door."""
+    found = admission(request.scope)
+    method = "GET" if request.method == "HEAD" else request.method
+    if found is None or found.rule != f"{method} {request.scope['route'].path}":
+        raise Forbidden("there is no rule that lets this pass")
+
+
+async def _principal(request: Request) -> Principal:
+    found = admission(request.scope)
+    if found is None or found.principal is None:
+        raise Forbidden("this needs a caller, and the route is open to everyone")
+    return found.principal
+
+
+ThePrincipal = Annotated[Principal, Depends(_principal)]
+"""The caller, on routes that ask for a credential."""
+
+
+def describe(document: dict[str, Any], rules: Mapping[str, Who], refusals: Mapping[int | str, Any]) -> None:
+    """Writes the rules into an OpenAPI document: the ways to show a credential, and what each route asks for."""
+    document["components"]["securitySchemes"] = {
+        "bearer": {"type": "http", "scheme": "bearer", "description": "An API key, or a token of the OIDC issuer"},
+        "key": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "An API key"},
+    }
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            who = rules[f"{method.upper()} {path}"]
+            operation["security"] = [] if who.roles is None else [{"bearer": []}, {"key": []}]
+            if who.roles is not None:
+                operation["x-roles"] = sorted({*who.roles, Role.ADMIN}) if who.roles else sorted(Role)
+                operation["responses"].update({str(status): told for status, told in refusals.items()})

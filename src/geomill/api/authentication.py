@@ -1,0 +1,137 @@
+"""From a credential to the principal: keys by the database, tokens by their issuer. Both are remembered for seconds.
+
+A key that is revoked is refused everywhere within `FRESH_SECONDS`. Between two looks a request costs no round trip.
+While the database is away, who was known before it went stays known for a while, so that monitoring can tell of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import psycopg
+
+from geomill.api.rates import Buckets
+from geomill.api.tokens import Tokens
+from geomill.domain.api_key import PREFIX, Secret
+from geomill.domain.principal import Principal
+from geomill.errors import TooManyRequests, Unauthenticated, UnavailableError
+from geomill.store import keys
+from geomill.store.pool import Pool
+
+log = logging.getLogger(__name__)
+
+FRESH_SECONDS, GRACE_SECONDS = 10.0, 600.0
+MOST_REMEMBERED = 1000
+PATIENCE_SECONDS = 5.0
+NOTE_SECONDS = 5.0
+FAILURES_PER_SECOND, FAILURES_AT_ONCE = 1.0, 30
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    principal: Principal
+    verified_at: float
+    looked_at: float
+
+    @property
+    def fresh(self) -> bool:
+        return time.monotonic() - self.looked_at < FRESH_SECONDS
+
+    @property
+    def recent(self) -> bool:
+        return time.monotonic() - self.verified_at < GRACE_SECONDS
+
+
+class Authenticator:
+    def __init__(self, pool: Pool, tokens: Tokens | None) -> None:
+        self._pool, self._tokens = pool, tokens
+        self._known: dict[bytes, _Known] = {}
+        self._failures = Buckets(FAILURES_PER_SECOND, FAILURES_AT_ONCE)
+        self._used: set[str] = set()
+
+    async def principal(self, credential: str, address: str) -> Principal:
+        """Raises `Unauthenticated`; `TooManyRequests` where an address has shown too many wrong ones."""
+        digest = hashlib.sha256(credential.encode()).digest()  # what is remembered is no secret
+        known = self._known.get(digest)
+        if known and known.fresh:
+            return known.principal
+        if seconds := self._failures.wait(address):
+            raise TooManyRequests("too many wrong credentials came from this address", retry_after=seconds)
+        try:
+            found = await self._verified(credential)
+        except Unauthenticated:
+            self._known.pop(digest, None)
+            self._failures.take(address)
+            raise
+        except psycopg.OperationalError:
+            if not known or not known.recent:
+                raise
+            self._remember(digest, known.principal, known.verified_at)
+            return known.principal
+        self._remember(digest, found, time.monotonic())
+        return found
+
+    async def _verified(self, credential: str) -> Principal:
+        if credential.startswith(PREFIX):
+            return await self._of_key(credential)
+        if self._tokens is None:
+            raise Unauthenticated("the credential is not a key of this gateway, and it accepts no tokens")
+        return await self._tokens.principal(credential)
+
+    async def _of_key(self, credential: str) -> Principal:
+        secret = Secret.parse(credential)
+        found = None
+        if secret:
+            found = await self._look_up(secret)
+        if secret is None or found is None or not found.key.fits(secret):
+            raise Unauthenticated("there is no such key")
+        if not found.valid:
+            raise Unauthenticated(f"the key has {'expired' if found.expired else 'been revoked'}")
+        self._used.add(secret.key_id)
+        return found.key.principal
+
+    async def _look_up(self, secret: Secret) -> keys.Found | None:
+        try:
+            async with self._pool.connection(timeout=PATIENCE_SECONDS) as conn:
+                return await keys.find(conn, secret.key_id)
+        except psycopg.errors.UndefinedTable:
+            raise UnavailableError(
+                "the database does not have geomill's schema, and so no keys", remedy="run 'geomill db migrate'"
+            ) from None
+
+    def _remember(self, digest: bytes, principal: Principal, verified_at: float) -> None:
+        self._known.pop(digest, None)
+        if len(self._known) >= MOST_REMEMBERED:
+            del self._known[next(iter(self._known))]
+        self._known[digest] = _Known(principal, verified_at, time.monotonic())
+
+    @asynccontextmanager
+    async def noting(self) -> AsyncIterator[None]:
+        """Meanwhile it is written down which keys are used: beside the requests, never in one."""
+        task = asyncio.create_task(self._note_again_and_again(), name="note keys")
+        try:
+            yield
+        finally:
+            task.cancel()
+            await self._note()
+
+    async def _note_again_and_again(self) -> None:
+        while True:
+            await asyncio.sleep(NOTE_SECONDS)
+            await self._note()
+
+    async def _note(self) -> None:
+        if not self._used:
+            return
+        used, self._used = self._used, set()
+        try:
+            async with self._pool.connection(timeout=PATIENCE_SECONDS) as conn:
+                await keys.used(conn, used)
+        except psycopg.Error as error:
+            log.warning("could not note which keys were used: %s", error, extra={"action": "keys"})

@@ -1,0 +1,31 @@
+"""From the headers of a request to the one credential in it."""
+
+from __future__ import annotations
+
+from starlette.datastructures import Headers
+
+from geomill.errors import Unauthenticated
+
+LONGEST = 8192
+REMEDY = "send 'Authorization: Bearer <key or token>' or 'X-API-Key: <key>'"
+
+
+def credential_of(headers: Headers) -> str | None:
+    """None if there is none. Two that differ are refused: whoever reads only one of them would be deceived."""
+    given = {_bearer(value) for value in headers.getlist("authorization")}
+    given |= {value.strip() for value in headers.getlist("x-api-key")}
+    if len(given) > 1:
+        raise Unauthenticated("the request has more than one credential", remedy="send one")
+    if not given:
+        return None
+    (found,) = given
+    if not found or len(found) > LONGEST or not found.isascii() or not found.isprintable() or " " in found:
+        raise Unauthenticated("the credential is neither a key nor a token", remedy=REMEDY)
+    return found
+
+
+def _bearer(value: str) -> str:
+    scheme, _, rest = value.strip().partition(" ")
+    if scheme.lower() != "bearer":
+        raise Unauthenticated("the Authorization header is not of the kind Bearer", remedy=REMEDY)
+    return rest.strip()

@@ -1,0 +1,72 @@
+"""The door: no request goes further unless the table of access lets it pass. Its body is not read before."""
+
+from __future__ import annotations
+
+import logging
+
+import psycopg
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from geomill.api.access import Admission, Rules, Who, admit
+from geomill.api.authentication import Authenticator
+from geomill.api.credentials import REMEDY, credential_of
+from geomill.api.problems import respond_to
+from geomill.api.rates import Buckets
+from geomill.domain.principal import Principal
+from geomill.errors import Forbidden, GeomillError, TooManyRequests, Unauthenticated
+
+log = logging.getLogger(__name__)
+
+
+class Guard:
+    def __init__(self, app: ASGIApp, rules: Rules, submissions: Buckets) -> None:
+        self._app, self._rules, self._submissions = app, rules, submissions
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        try:
+            await self._admit(scope)
+        except (GeomillError, psycopg.OperationalError) as error:
+            await respond_to(scope["path"], error)(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+    async def _admit(self, scope: Scope) -> None:
+        """What no rule is found for has no route either, and ends as 404 or 405."""
+        found = self._rules.find(scope["method"], scope["path"])
+        if found is None:
+            return
+        rule, who = found
+        if who.roles is None:
+            admit(scope, Admission(rule, None))
+            return
+        principal = await self._identify(scope)
+        self._require(who, principal, rule)
+        admit(scope, Admission(rule, principal))
+        if scope["method"] not in ("GET", "HEAD"):
+            log.info("%s", rule, extra={"action": "request", "subject": principal.subject, "path": scope["path"]})
+
+    async def _identify(self, scope: Scope) -> Principal:
+        credential = credential_of(Headers(scope=scope))
+        if credential is None:
+            raise Unauthenticated("this needs a credential", remedy=REMEDY)
+        authenticator: Authenticator = scope["app"].state.gateway.authenticator
+        address = scope["client"][0] if scope.get("client") else ""
+        try:
+            return await authenticator.principal(credential, address)
+        except (Unauthenticated, TooManyRequests) as error:
+            log.info("refused: %s", error, extra={"action": "refused", "address": address, "path": scope["path"]})
+            raise
+
+    def _require(self, who: Who, principal: Principal, rule: str) -> None:
+        if not who.admits(principal):
+            log.info("refused: %s", rule, extra={"action": "refused", "subject": principal.subject})
+            wanted = " or ".join(sorted(who.roles or ()))
+            raise Forbidden(f"this is for the role {wanted}", remedy="ask an administrator for a key with that role")
+        if who.limited and (seconds := self._submissions.take(principal.subject)):
+            raise TooManyRequests(
+                f"{principal.subject} submits faster than it may", remedy="slow down", retry_after=seconds
+            )

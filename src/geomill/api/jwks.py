@@ -1,0 +1,119 @@
+"""The public keys of the OIDC issuer: fetched when they are needed, and never from where a token says.
+
+A token with a key id that is not known makes for one fetch in half a minute at most. What was fetched serves until the
+issuer answers again, so an issuer that is away for a while locks nobody out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import jwt
+
+from geomill.errors import UnavailableError
+from geomill.settings import is_loopback
+
+log = logging.getLogger(__name__)
+
+FRESH_SECONDS = 600.0
+PAUSE_SECONDS, PAUSE_AFTER_FAILURE = 30.0, 5.0
+PATIENCE_SECONDS = 5.0
+LARGEST = 1_000_000
+KINDS = {"RSA": ("RS", "PS"), "EC": ("ES",), "OKP": ("Ed",)}
+"""Which signatures a key of each kind can make. Anything else, such as a shared secret, is not used."""
+
+
+@dataclass(frozen=True, slots=True)
+class IssuerKey:
+    kind: str
+    algorithm: str | None
+    key: Any
+
+    def verifies(self, algorithm: str) -> bool:
+        """A key that names its algorithm is for that one alone."""
+        return self.algorithm in (None, algorithm) and algorithm.startswith(KINDS[self.kind])
+
+
+class IssuerKeys:
+    def __init__(self, issuer: str, jwks_url: str | None) -> None:
+        self._issuer, self._jwks_url = issuer, jwks_url
+        self._keys: dict[str, IssuerKey] = {}
+        self._fetched_at = self._may_fetch_at = float("-inf")
+        self._fetching = asyncio.Lock()
+        self._background: asyncio.Task[None] | None = None
+
+    async def get(self, key_id: str, algorithm: str) -> IssuerKey | None:
+        """The key with that id which can verify that algorithm. `UnavailableError` if the issuer never answered."""
+        if key_id not in self._keys:
+            await self._refresh()
+        elif time.monotonic() - self._fetched_at > FRESH_SECONDS:
+            self._refresh_meanwhile()
+        if not self._keys:
+            raise UnavailableError("the keys of the token's issuer cannot be had", remedy="try again in a moment")
+        found = self._keys.get(key_id)
+        return found if found and found.verifies(algorithm) else None
+
+    def _refresh_meanwhile(self) -> None:
+        if self._background is None or self._background.done():
+            self._background = asyncio.create_task(self._refresh(), name="fetch issuer keys")
+
+    async def _refresh(self) -> None:
+        async with self._fetching:
+            if time.monotonic() < self._may_fetch_at:
+                return
+            try:
+                self._keys = await self._fetch()
+            except (httpx.HTTPError, httpx.InvalidURL, jwt.PyJWTError, ValueError, KeyError, TypeError) as error:
+                log.warning("no keys from %s: %s", self._issuer, repr(error), extra={"action": "issuer keys"})
+                self._may_fetch_at = time.monotonic() + PAUSE_AFTER_FAILURE
+            else:
+                self._fetched_at = time.monotonic()
+                self._may_fetch_at = self._fetched_at + PAUSE_SECONDS
+
+    async def _fetch(self) -> dict[str, IssuerKey]:
+        async with httpx.AsyncClient(timeout=PATIENCE_SECONDS) as client:
+            url = self._jwks_url or await self._discover(client)
+            document = await _get_json(client, url)
+        return dict(_usable(document["keys"]))
+
+    async def _discover(self, client: httpx.AsyncClient) -> str:
+        document = await _get_json(client, self._issuer.rstrip("/") + "/.well-known/openid-configuration")
+        if document["issuer"] != self._issuer:
+            raise ValueError(f"its discovery document is of another issuer, {document['issuer']!r}")
+        url = httpx.URL(document["jwks_uri"])
+        if url.scheme != "https" and not is_loopback(url.host):
+            raise ValueError("its discovery document names keys at a place that is not https")
+        return str(url)
+
+
+async def _get_json(client: httpx.AsyncClient, url: str) -> Any:
+    """Redirects are not followed."""
+    async with client.stream("GET", url) as answer:
+        answer.raise_for_status()
+        if answer.status_code != 200:
+            raise ValueError(f"{url} answers {answer.status_code}")
+        body = b""
+        async for part in answer.aiter_bytes():
+            body += part
+            if len(body) > LARGEST:
+                raise ValueError(f"{url} answers with more than {LARGEST} bytes")
+    return json.loads(body)
+
+
+def _usable(found: list[dict[str, Any]]) -> Iterator[tuple[str, IssuerKey]]:
+    """By their ids. An issuer may have others, for encryption or of kinds that are not known here."""
+    for one in found:
+        if one.get("kty") in KINDS and one.get("use", "sig") == "sig":
+            try:
+                key = jwt.PyJWK(one).key
+            except jwt.PyJWTError as error:
+                log.info("a key of the issuer is not used: %s", error, extra={"action": "issuer keys"})
+            else:
+                yield one.get("kid", ""), IssuerKey(one["kty"], one.get("alg"), key)

@@ -1,0 +1,38 @@
+"""How often somebody may do something: a bucket of tokens for each, in this process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+MOST_BUCKETS = 10_000
+
+
+class Buckets:
+    """Each holds `burst` tokens and gets `rate` a second. Memory is bounded: the bucket that was untouched for longest
+    makes room for a new one, which is full: under a flood of names the limit is weaker, never stronger."""
+
+    def __init__(
+        self, rate: float, burst: float, *, most: int = MOST_BUCKETS, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._rate, self._burst, self._most, self._clock = rate, burst, most, clock
+        self._levels: dict[str, tuple[float, float]] = {}
+
+    def take(self, name: str) -> float:
+        """Zero if there was a token; else the seconds until there will be one."""
+        level = self._level(name)
+        if level < 1:
+            return (1 - level) / self._rate
+        self._levels.pop(name, None)
+        if len(self._levels) >= self._most:
+            del self._levels[next(iter(self._levels))]
+        self._levels[name] = (level - 1, self._clock())
+        return 0.0
+
+    def wait(self, name: str) -> float:
+        """What `take` would say, taking nothing."""
+        return max(0.0, (1 - self._level(name)) / self._rate)
+
+    def _level(self, name: str) -> float:
+        level, at = self._levels.get(name, (self._burst, 0.0))
+        return min(self._burst, level + (self._clock() - at) * self._rate)

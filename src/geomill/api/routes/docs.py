@@ -1,0 +1,43 @@
+"""The API in a browser. All of it comes from this gateway: a page that shows keys loads nothing from elsewhere."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Response
+from fastapi.openapi.docs import get_swagger_ui_html
+from fastapi.responses import HTMLResponse
+
+from geomill.errors import NotFoundError
+
+router = APIRouter(include_in_schema=False)
+
+FILES = {
+    "swagger-ui-bundle.js": "text/javascript",
+    "swagger-ui.css": "text/css",
+    "favicon.png": "image/png",
+}
+
+
+@router.get("/docs")
+async def show() -> HTMLResponse:
+    page = get_swagger_ui_html(
+        openapi_url="openapi.json",
+        title="geomill",
+        swagger_js_url="docs/swagger-ui-bundle.js",
+        swagger_css_url="docs/swagger-ui.css",
+        swagger_favicon_url="docs/favicon.png",
+    )
+    page.headers["Content-Security-Policy"] = (
+        "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; img-src 'self' data:"
+    )
+    return page
+
+
+@router.get("/docs/{file}")
+async def get_file(file: Annotated[str, Path(max_length=40)]) -> Response:
+    if file not in FILES:
+        raise NotFoundError("there is nothing there; the API is at /docs")
+    content = files("fastapi_offline").joinpath("static", file).read_bytes()
+    return Response(content, media_type=FILES[file], headers={"Cache-Control": "max-age=86400"})
