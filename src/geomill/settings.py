@@ -114,6 +114,17 @@ class WorkerSettings(_Settings):
     ] = 30.0
 
 
+class PlatformSettings(_Settings):
+    """What happens to data that is submitted without naming a workflow."""
+
+    raster_workflow: Annotated[str, Field(description="Workflow of rasters whose submitter names none")] = (
+        "raster_processing"
+    )
+    vector_workflow: Annotated[str, Field(description="Workflow of vectors whose submitter names none")] = (
+        "vector_processing"
+    )
+
+
 class GatewaySettings(_Settings):
     """Where the HTTP API listens."""
 
@@ -242,6 +253,7 @@ class Settings:
         QueueSettings,
         EngineSettings,
         WorkerSettings,
+        PlatformSettings,
         GatewaySettings,
         AccessSettings,
         ClientSettings,
@@ -265,6 +277,7 @@ class Settings:
         self.engine = _read(EngineSettings)
         self.worker = _read(WorkerSettings)
         self.callback = _read(CallbackSettings)
+        self.platform = _read(PlatformSettings)
         self.gateway = _read(GatewaySettings)
         self.access = _access()
         self.client = _read(ClientSettings, **({"url": url} if url else {}))

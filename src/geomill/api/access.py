@@ -41,7 +41,13 @@ def only(*roles: Role, limited: bool = False) -> Who:
     return Who(frozenset(roles), limited)
 
 
-ADMIN, OPERATOR, READER, REVIEWER = Role.ADMIN, Role.OPERATOR, Role.READER, Role.REVIEWER
+ADMIN, OPERATOR, READER, REVIEWER, SUBMITTER = (
+    Role.ADMIN,
+    Role.OPERATOR,
+    Role.READER,
+    Role.REVIEWER,
+    Role.SUBMITTER,
+)
 
 RULES: Mapping[str, Who] = {
     "GET /health/live": EVERYONE,
@@ -54,6 +60,22 @@ RULES: Mapping[str, Who] = {
     "GET /api/v1/workflows": ANY_CREDENTIAL,
     "GET /api/v1/workflows/{workflow_id}": ANY_CREDENTIAL,
     "GET /api/v1/workflows-schema": ANY_CREDENTIAL,
+    "POST /api/platform/submit": only(SUBMITTER, OPERATOR, limited=True),
+    "GET /api/platform/status/{identifier}": ANY_CREDENTIAL,
+    "POST /api/platform/retry": only(SUBMITTER, OPERATOR, limited=True),
+    "POST /api/platform/approve": only(REVIEWER),
+    "POST /api/platform/reject": only(REVIEWER),
+    "POST /api/platform/revoke": only(REVIEWER),
+    "POST /api/platform/unpublish": only(REVIEWER, OPERATOR),
+    "POST /api/platform/rollback": only(REVIEWER),
+    "POST /api/platform/export/retry": only(REVIEWER, OPERATOR),
+    "GET /api/platforms": ANY_CREDENTIAL,
+    "GET /api/platforms/{platform_id}": ANY_CREDENTIAL,
+    "POST /api/platforms": only(ADMIN),
+    "PUT /api/platforms/{platform_id}": only(ADMIN),
+    "GET /api/assets": ANY_CREDENTIAL,
+    "GET /api/assets/{asset_id}": ANY_CREDENTIAL,
+    "GET /api/assets/reports/{report}": only(READER, REVIEWER, OPERATOR),
     "GET /api/v1/jobs": only(READER, REVIEWER, OPERATOR),
     "GET /api/v1/jobs/{job_id}": only(READER, REVIEWER, OPERATOR),
     "GET /api/v1/jobs/{job_id}/events": only(READER, REVIEWER, OPERATOR),

@@ -20,22 +20,29 @@ from geomill.api.limits import BodyLimit, BrowserGuard
 from geomill.api.measuring import Measuring
 from geomill.api.rates import Buckets
 from geomill.api.readiness import Readiness
-from geomill.api.routes import bootstrap, docs, health, jobs, workflows
+from geomill.api.routes import assets, bootstrap, docs, health, jobs, platform, platforms, workflows
 from geomill.api.streams import Streams
 from geomill.api.tokens import Tokens
-from geomill.settings import AccessSettings, QueueSettings
+from geomill.domain.asset import DataType
+from geomill.platform.desk import Desk
+from geomill.platform.export import WorkflowExporter
+from geomill.settings import AccessSettings, PlatformSettings, QueueSettings
 from geomill.store.pool import open_pool
 from geomill.workflows.catalogue import WorkflowCatalogue
 
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "::1")
 
 _DESCRIPTION = """\
-Submit jobs, follow them, steer them. Errors are problem documents (RFC 9457) with a stable `code`.
+Publish data: submit it, review it, find it. Below that: submit jobs, follow them, steer them. Errors are problem
+documents (RFC 9457) with a stable `code`.
 
 Credentials are API keys (`geomill keys create`) or tokens of the configured OIDC issuer; `x-roles` of each operation
 says who may call it.
 """
 _TAGS = [
+    {"name": "platform", "description": "Submit data, see how it stands, decide about it."},
+    {"name": "platforms", "description": "Partner applications and their identifiers."},
+    {"name": "assets", "description": "What is published, and all that happened to it."},
     {"name": "jobs", "description": "Submit jobs and see what becomes of them."},
     {"name": "control", "description": "Cancel, pause, resume and retry jobs."},
     {"name": "workflows", "description": "What can be run."},
@@ -57,6 +64,7 @@ def create_app(
     catalogue: WorkflowCatalogue,
     queues: QueueSettings,
     access: AccessSettings,
+    defaults: PlatformSettings | None = None,
     *,
     hosts: Collection[str] = LOOPBACK_NAMES,
     pool_size: int = 8,
@@ -74,6 +82,7 @@ def create_app(
                 streams=Streams(pool, queues.job_queue_name),
                 figures=Figures(pool),
                 readiness=Readiness(pool),
+                desk=_desk(catalogue, queues.job_queue_name, defaults or PlatformSettings()),
                 authenticator=authenticator,
             )
             async with authenticator.noting():
@@ -90,7 +99,7 @@ def create_app(
         dependencies=[Depends(confirmed)],
         responses=problems.problem_responses(422),
     )
-    for noun in (jobs, workflows, bootstrap, health, docs):
+    for noun in (platform, platforms, assets, jobs, workflows, bootstrap, health, docs):
         app.include_router(noun.router)
     require_complete(app, RULES)
     problems.install(app)
@@ -107,3 +116,8 @@ def create_app(
         )
     app.add_middleware(Measuring)
     return app
+
+
+def _desk(catalogue: WorkflowCatalogue, job_queue: str, defaults: PlatformSettings) -> Desk:
+    workflows = {DataType.RASTER: defaults.raster_workflow, DataType.VECTOR: defaults.vector_workflow}
+    return Desk(catalogue, job_queue, WorkflowExporter(catalogue, job_queue), workflows)

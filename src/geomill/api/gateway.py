@@ -13,6 +13,7 @@ from geomill.api.authentication import Authenticator
 from geomill.api.figures import Figures
 from geomill.api.readiness import Readiness
 from geomill.api.streams import Streams
+from geomill.platform.desk import Desk
 from geomill.store.pool import Connection, Pool
 from geomill.workflows.catalogue import WorkflowCatalogue
 
@@ -29,6 +30,7 @@ class Gateway:
     figures: Figures
     readiness: Readiness
     authenticator: Authenticator
+    desk: Desk
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:

@@ -40,7 +40,8 @@ def gateway(host: Host = None, port: Port = None) -> None:
                 " let a proxy with TLS stand before it",
                 extra={"action": "listen", "host": address},
             )
-        uvloop.run(serve(create_app(url, catalogue, settings.queue, settings.access, hosts=hosts), listener))
+        app = create_app(url, catalogue, settings.queue, settings.access, settings.platform, hosts=hosts)
+        uvloop.run(serve(app, listener))
 
 
 @contextmanager

@@ -1,0 +1,126 @@
+"""Assets over HTTP: list, look at, and what operators ask about them."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query
+from pydantic import Field
+
+from geomill.api import cursors
+from geomill.api.access import ThePrincipal
+from geomill.api.asset_models import AssetDetails, AssetPage, AssetView, JobView, ReportPage, RequestView
+from geomill.api.gateway import TheGateway
+from geomill.api.models import Given, Text
+from geomill.api.problems import problem_responses
+from geomill.api.routes.platform import bound
+from geomill.domain.asset import DataType
+from geomill.domain.jsonvalue import NotJson, to_json
+from geomill.domain.platform import Refs
+from geomill.domain.states import ApprovalState, ClearanceState, ProcessingStatus
+from geomill.errors import InputError, Problem
+from geomill.store import assets, reports
+from geomill.store.assets import AssetFilter
+from geomill.store.pool import transaction_time
+from geomill.store.reports import Report
+
+router = APIRouter(prefix="/api/assets", tags=["assets"], responses=problem_responses(503))
+
+AssetId = Annotated[str, Path(max_length=64, pattern=r"^[^\x00]+$")]
+
+
+class Wanted(Given):
+    """Of the list of assets."""
+
+    platform_id: Text | None = None
+    refs: Annotated[str, Field(max_length=2000)] | None = Field(
+        default=None, description='Identifiers that it has, as JSON: {"dataset_id": "IDN_lulc"}'
+    )
+    text: Text | None = Field(default=None, description="A part of an identifier, in any case")
+    data_type: DataType | None = None
+    processing_status: ProcessingStatus | None = None
+    approval_state: ApprovalState | None = None
+    clearance_state: ClearanceState | None = None
+    workflow_id: Text | None = None
+    deleted: bool = Field(default=False, description="Whether unpublished ones are listed too")
+    limit: Annotated[int, Field(ge=1, le=1000)] = 50
+    cursor: Annotated[str, Field(max_length=300)] | None = Field(default=None, description="`next_cursor` of a page")
+
+
+class WantedReport(Given):
+    seconds: Annotated[float, Field(gt=0, le=10 * 366 * 86_400)] | None = Field(
+        default=None, description="stuck: for how long (3600); sla: how far back (a week)"
+    )
+    limit: Annotated[int, Field(ge=1, le=1000)] = 100
+
+
+@router.get("", summary="List assets, the newest first")
+async def list_assets(gateway: TheGateway, principal: ThePrincipal, wanted: Annotated[Wanted, Query()]) -> AssetPage:
+    own = bound(principal)
+    if own and wanted.platform_id not in (None, own):
+        return AssetPage(assets=[])
+    chosen = AssetFilter(
+        platform_id=own or wanted.platform_id,
+        refs=_refs(wanted.refs),
+        text=wanted.text,
+        data_type=wanted.data_type,
+        processing_status=wanted.processing_status,
+        approval_state=wanted.approval_state,
+        clearance_state=wanted.clearance_state,
+        workflow_id=wanted.workflow_id,
+        deleted=wanted.deleted,
+    )
+    before = cursors.decode(wanted.cursor) if wanted.cursor else None
+    async with gateway.connection() as conn:
+        found = await assets.page(conn, chosen, limit=wanted.limit + 1, before=before)
+    page = found[: wanted.limit]
+    more = len(found) > wanted.limit
+    return AssetPage(
+        assets=[AssetView.of(asset) for asset in page],
+        next_cursor=cursors.encode(page[-1].created_at, page[-1].asset_id) if more else None,
+    )
+
+
+@router.get("/reports/{report}", summary="What operators ask: stuck, failed, sla, retried, load")
+async def get_report(gateway: TheGateway, report: Report, wanted: Annotated[WantedReport, Query()]) -> ReportPage:
+    seconds = wanted.seconds or reports.DEFAULT_SECONDS.get(report)
+    async with gateway.connection() as conn:
+        rows = await reports.read(conn, report, seconds=seconds, limit=wanted.limit)
+        now = await transaction_time(conn)
+    window = timedelta(seconds=seconds) if seconds else None
+    return ReportPage(report=report.value, rows=rows, generated_at=now, window=window)
+
+
+@router.get("/{asset_id}", summary="One asset, with all that happened to it", responses=problem_responses(404))
+async def get_asset(gateway: TheGateway, principal: ThePrincipal, asset_id: AssetId) -> AssetDetails:
+    """Revisions, requests, jobs and decisions, the newest first, a hundred of each."""
+    async with gateway.connection() as conn:
+        asset = await assets.get(conn, asset_id)
+        if bound(principal) not in (None, asset.platform_id):
+            raise assets.unknown(asset_id)
+        return AssetDetails.of(
+            asset,
+            outputs=asset.outputs,
+            revisions=await assets.revisions(conn, asset_id),
+            requests=[RequestView.of(one) for one in await assets.requests(conn, asset_id)],
+            jobs=[JobView.of(one) for one in await assets.jobs(conn, asset_id)],
+            audit=await assets.audit(conn, asset_id),
+        )
+
+
+def _refs(text: str | None) -> Refs | None:
+    if text is None:
+        return None
+    try:
+        found = json.loads(text)
+        to_json(found)
+    except (ValueError, RecursionError, NotJson):
+        found = None
+    if not isinstance(found, dict) or not all(isinstance(value, str | int) for value in found.values()):
+        problem = Problem(
+            "refs", f"must be a JSON object of identifiers, not {text[:80]!r}", 'write {"dataset_id": "x"}'
+        )
+        raise InputError(f"the request is wrong: {problem}", problems=[problem])
+    return found

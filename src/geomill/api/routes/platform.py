@@ -1,0 +1,203 @@
+"""The front desk over HTTP: submit, ask, decide."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Request, Response
+
+from geomill.api.access import ThePrincipal
+from geomill.api.asset_models import (
+    Approval,
+    AssetStatus,
+    DecisionMade,
+    PlatformSubmission,
+    Rejection,
+    Retry,
+    Rollback,
+    SubmissionAccepted,
+    Unpublishing,
+)
+from geomill.api.gateway import TheGateway
+from geomill.api.models import Given
+from geomill.api.problems import problem_responses
+from geomill.domain.lifecycle import Actor
+from geomill.domain.principal import Principal, Role
+from geomill.errors import Forbidden
+from geomill.platform import review
+from geomill.platform.status import standing
+from geomill.platform.submit import retry, submit
+from geomill.store import assets
+from geomill.store.pool import Connection
+
+router = APIRouter(prefix="/api/platform", tags=["platform"], responses=problem_responses(503))
+
+Identifier = Annotated[str, Path(max_length=64, pattern=r"^[^\x00]+$")]
+_DECISION = problem_responses(404, 409)
+
+
+class Wanted(Given):
+    dry_run: bool = False
+
+
+def actor(request: Request, principal: Principal) -> Actor:
+    return Actor(principal.subject, request.client.host if request.client else None)
+
+
+@router.post(
+    "/submit",
+    status_code=202,
+    summary="Submit data to be published",
+    responses=problem_responses(400, 404, 409, 413),
+)
+async def submit_data(
+    gateway: TheGateway,
+    principal: ThePrincipal,
+    request: Request,
+    response: Response,
+    wanted: PlatformSubmission,
+    options: Annotated[Wanted, Query()],
+) -> SubmissionAccepted:
+    """Answers at once; the work is done by a job. What is refused leaves nothing behind. With `dry_run=true` nothing is
+    kept, and the answer tells what would happen."""
+    _require_platform(principal, wanted.platform_id)
+    async with gateway.connection() as conn:
+        accepted = await submit(
+            conn, gateway.desk, wanted.submission(), actor(request, principal), dry_run=options.dry_run
+        )
+    if accepted.operation is None or options.dry_run:
+        response.status_code = 200
+    else:
+        response.headers["Location"] = f"/api/platform/status/{accepted.request.request_id}"
+    return SubmissionAccepted.of(accepted, dry_run=options.dry_run)
+
+
+@router.get("/status/{identifier}", summary="How it stands with an asset", responses=problem_responses(404))
+async def get_status(gateway: TheGateway, principal: ThePrincipal, identifier: Identifier) -> AssetStatus:
+    """By the id of a request, a job or an asset."""
+    async with gateway.connection() as conn:
+        found = await standing(conn, identifier)
+    _require_visible(principal, found.asset.platform_id, identifier)
+    return AssetStatus.of(found)
+
+
+@router.post("/retry", status_code=202, summary="Run a failed request again", responses=_DECISION)
+async def retry_request(
+    gateway: TheGateway, principal: ThePrincipal, request: Request, wanted: Retry
+) -> SubmissionAccepted:
+    """The same request, with a new job."""
+    async with gateway.connection() as conn:
+        await _require_own(conn, principal, wanted.given)
+        accepted = await retry(conn, gateway.desk, wanted.given, actor(request, principal))
+    return SubmissionAccepted.of(accepted)
+
+
+@router.post("/approve", summary="Approve a revision, with its clearance", responses=_DECISION)
+async def approve_asset(
+    gateway: TheGateway, principal: ThePrincipal, request: Request, wanted: Approval
+) -> DecisionMade:
+    """Of an approved asset this changes the clearance. `public` starts the export, from `public` to `ouo` the
+    withdrawal."""
+    async with gateway.connection() as conn:
+        outcome = await review.approve(
+            conn,
+            gateway.desk,
+            wanted.given,
+            wanted.clearance_level,
+            actor(request, principal),
+            wanted.expected_revision,
+        )
+    return DecisionMade.of(outcome)
+
+
+@router.post("/reject", summary="Reject a revision", responses=_DECISION)
+async def reject_asset(
+    gateway: TheGateway, principal: ThePrincipal, request: Request, wanted: Rejection
+) -> DecisionMade:
+    """It then takes an overwrite with mended data."""
+    async with gateway.connection() as conn:
+        outcome = await review.reject(
+            conn, gateway.desk, wanted.given, wanted.reason, actor(request, principal), wanted.expected_revision
+        )
+    return DecisionMade.of(outcome)
+
+
+@router.post("/revoke", summary="Take an approval back", responses=_DECISION)
+async def revoke_asset(
+    gateway: TheGateway, principal: ThePrincipal, request: Request, wanted: Rejection
+) -> DecisionMade:
+    """The asset leaves every service, also the external zone."""
+    async with gateway.connection() as conn:
+        outcome = await review.revoke(
+            conn, gateway.desk, wanted.given, wanted.reason, actor(request, principal), wanted.expected_revision
+        )
+    return DecisionMade.of(outcome)
+
+
+@router.post("/unpublish", summary="Take an asset out of service", responses=_DECISION)
+async def unpublish_asset(
+    gateway: TheGateway, principal: ThePrincipal, request: Request, wanted: Unpublishing
+) -> DecisionMade:
+    """Submitting it again brings it back as a new revision."""
+    async with gateway.connection() as conn:
+        outcome = await review.unpublish(
+            conn,
+            gateway.desk,
+            wanted.given,
+            actor(request, principal),
+            reason=wanted.reason,
+            delete_data=wanted.delete_data,
+            expected_revision=wanted.expected_revision,
+            dry_run=wanted.dry_run,
+        )
+    return DecisionMade.of(outcome, dry_run=wanted.dry_run)
+
+
+@router.post("/rollback", summary="Go back to an earlier revision", responses=_DECISION)
+async def roll_back_asset(
+    gateway: TheGateway, principal: ThePrincipal, request: Request, wanted: Rollback
+) -> DecisionMade:
+    """Makes a new revision with the outputs of the old one; it waits for review."""
+    async with gateway.connection() as conn:
+        outcome = await review.rollback(
+            conn,
+            gateway.desk,
+            wanted.given,
+            wanted.revision,
+            actor(request, principal),
+            reason=wanted.reason,
+            expected_revision=wanted.expected_revision,
+        )
+    return DecisionMade.of(outcome)
+
+
+@router.post("/export/retry", status_code=202, summary="Run a failed export again", responses=_DECISION)
+async def retry_export(gateway: TheGateway, principal: ThePrincipal, request: Request, wanted: Retry) -> DecisionMade:
+    """Or a failed withdrawal."""
+    async with gateway.connection() as conn:
+        outcome = await review.retry_export(conn, gateway.desk, wanted.given, actor(request, principal))
+    return DecisionMade.of(outcome)
+
+
+def _require_platform(principal: Principal, platform_id: str) -> None:
+    if bound(principal) not in (None, platform_id):
+        raise Forbidden(
+            f"this credential submits for the platform '{principal.platform_id}' only, not for '{platform_id}'"
+        )
+
+
+def _require_visible(principal: Principal, platform_id: str, given: str) -> None:
+    """Another platform's asset is not even said to exist."""
+    if bound(principal) not in (None, platform_id):
+        raise assets.unknown(given)
+
+
+async def _require_own(conn: Connection, principal: Principal, given: str) -> None:
+    if bound(principal):
+        found = await assets.get(conn, (await assets.identify(conn, given)).asset_id)
+        _require_visible(principal, found.platform_id, given)
+
+
+def bound(principal: Principal) -> str | None:
+    """The platform beyond which a caller sees nothing."""
+    return None if principal.has(Role.READER, Role.REVIEWER, Role.OPERATOR) else principal.platform_id or "-"

@@ -1,0 +1,49 @@
+"""The registry of partner applications over HTTP."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Response
+
+from geomill.api.asset_models import NewPlatform, PlatformChanges, PlatformPage
+from geomill.api.gateway import TheGateway
+from geomill.api.models import Given
+from geomill.api.problems import problem_responses
+from geomill.domain.platform import Platform
+from geomill.store import platforms
+
+router = APIRouter(prefix="/api/platforms", tags=["platforms"], responses=problem_responses(503))
+
+PlatformName = Annotated[str, Path(max_length=50, pattern=r"^[^\x00]+$")]
+
+
+class Wanted(Given):
+    inactive: bool = False
+
+
+@router.get("", summary="Partner applications, and the identifiers they use")
+async def list_platforms(gateway: TheGateway, wanted: Annotated[Wanted, Query()]) -> PlatformPage:
+    async with gateway.connection() as conn:
+        return PlatformPage(platforms=await platforms.everything(conn, inactive=wanted.inactive))
+
+
+@router.get("/{platform_id}", summary="One partner application", responses=problem_responses(404))
+async def get_platform(gateway: TheGateway, platform_id: PlatformName) -> Platform:
+    async with gateway.connection() as conn:
+        return await platforms.get(conn, platform_id)
+
+
+@router.post("", status_code=201, summary="Register a partner application", responses=problem_responses(409))
+async def create_platform(gateway: TheGateway, wanted: NewPlatform, response: Response) -> Platform:
+    async with gateway.connection() as conn:
+        created = await platforms.create(conn, wanted.model_dump())
+    response.headers["Location"] = f"/api/platforms/{created.platform_id}"
+    return created
+
+
+@router.put("/{platform_id}", summary="Change a partner application", responses=problem_responses(404))
+async def change_platform(gateway: TheGateway, platform_id: PlatformName, wanted: PlatformChanges) -> Platform:
+    """Its required identifiers stay as they are."""
+    async with gateway.connection() as conn:
+        return await platforms.update(conn, {"platform_id": platform_id, **wanted.model_dump()})
