@@ -6,7 +6,8 @@
     │   ├── WorkflowError              a workflow file; carries every problem found in it
     │   ├── ExpressionError            a template that does not parse or does not evaluate
     │   ├── InputsError                a job's inputs; carries every problem found in them
-    │   └── SourceError                the file to publish: missing, empty, of another kind
+    │   ├── SourceError                the file to publish: missing, empty, of another kind
+    │   └── InvalidName                the name of a zone, container or object
     ├── NotFoundError                  no such workflow, job, handler
     ├── ConflictError                  the state of things forbids it
     │   ├── IllegalTransition          names both states
@@ -21,7 +22,9 @@
     ├── UnavailableError               the outside is not there or not fit
     │   ├── DatabaseUnreachable
     │   ├── DatabaseUnfit              too old, or without PostGIS
-    │   └── EmbeddedError              the private PostgreSQL cluster
+    │   ├── EmbeddedError              the private PostgreSQL cluster
+    │   └── StorageUnavailable         a store that is not reached, is too busy, or lacks space
+    │       └── StorageDenied          one that refuses our credentials
     └── HandlerError (in sdk)          a handler's own failure
 
 Messages are whole sentences without a final stop; the remedy says what to do next.
@@ -92,6 +95,10 @@ class InputsError(InputError):
 
 class SourceError(InputError):
     code = "unusable_source"
+
+
+class InvalidName(InputError):  # noqa: N818
+    code = "invalid_name"
 
 
 class NotFoundError(GeomillError):
@@ -166,6 +173,14 @@ class DatabaseUnfit(UnavailableError):  # noqa: N818
 
 class EmbeddedError(UnavailableError):
     code = "embedded_database"
+
+
+class StorageUnavailable(UnavailableError):  # noqa: N818
+    code = "storage_unavailable"
+
+
+class StorageDenied(StorageUnavailable):
+    code = "storage_denied"
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

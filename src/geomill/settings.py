@@ -17,13 +17,16 @@ from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_vali
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from geomill.domain.callback import Allowance
+from geomill.domain.location import parse_location
 from geomill.domain.message import JOBS_QUEUE, TASK_QUEUES
-from geomill.errors import Problem, SettingsError, nearest
+from geomill.errors import InputError, Problem, SettingsError, nearest
 from geomill.telemetry.logging import LogFormat, LogLevel
 
 PREFIX = "GEOMILL_"
-SECRET = ("database_url", "callback_secret", "key")
-"""Fields whose value no message shows."""
+SECRET = (
+    "database_url", "callback_secret", "key", "bronze", "silver", "external", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL",
+)  # fmt: skip
+"""Fields that may hold a password: no message shows their value."""
 
 ASYMMETRIC = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 
@@ -244,6 +247,64 @@ class CallbackSettings(_Settings):
         return value
 
 
+class StorageSettings(_Settings):
+    """Where the zones lie, and how their stores are reached. Credentials have the names that other tools use."""
+
+    bronze: Annotated[str | None, Field(description="Where sources lie: a folder, az://… or s3://…")] = None
+    silver: Annotated[str | None, Field(description="Where results lie")] = None
+    external: Annotated[str | None, Field(description="Where public copies lie")] = None
+    azure_connection_strings: Annotated[
+        SecretStr | None, Field(description="Connection strings of Azure storage accounts, separated by spaces")
+    ] = Field(default=None, validation_alias=AliasChoices("AZURE_STORAGE_CONNECTION_STRING"))
+    azure_key: Annotated[SecretStr | None, Field(description="Key of the Azure storage account")] = Field(
+        default=None, validation_alias=AliasChoices("AZURE_STORAGE_KEY", "AZURE_STORAGE_ACCESS_KEY")
+    )
+    azure_sas_token: Annotated[SecretStr | None, Field(description="Shared access signature of the account")] = Field(
+        default=None, validation_alias=AliasChoices("AZURE_STORAGE_SAS_TOKEN")
+    )
+    azure_client_id: Annotated[str | None, Field(description="Which managed identity of Azure to use")] = Field(
+        default=None, validation_alias=AliasChoices("AZURE_CLIENT_ID", "MANAGED_IDENTITY_CLIENT_ID")
+    )
+    aws_access_key_id: Annotated[str | None, Field(description="Key id for S3")] = Field(
+        default=None, validation_alias=AliasChoices("AWS_ACCESS_KEY_ID")
+    )
+    aws_secret_access_key: Annotated[SecretStr | None, Field(description="Key for S3")] = Field(
+        default=None, validation_alias=AliasChoices("AWS_SECRET_ACCESS_KEY")
+    )
+    aws_session_token: Annotated[SecretStr | None, Field(description="Token of temporary keys for S3")] = Field(
+        default=None, validation_alias=AliasChoices("AWS_SESSION_TOKEN")
+    )
+    aws_region: Annotated[str | None, Field(description="Region of the buckets")] = Field(
+        default=None, validation_alias=AliasChoices("AWS_REGION", "AWS_DEFAULT_REGION")
+    )
+    aws_endpoint_url: Annotated[str | None, Field(description="URL of a server other than Amazon's that speaks S3")] = (
+        Field(default=None, validation_alias=AliasChoices("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"))
+    )
+    storage_timeout_sec: Annotated[float, Field(gt=0, le=600, description="Longest time of one request to a store")] = (
+        30.0
+    )
+    storage_retry_sec: Annotated[
+        float, Field(ge=0, le=280, description="How long a request that a store did not answer is tried again")
+    ] = 60.0
+
+    @field_validator("bronze", "silver", "external")
+    @classmethod
+    def _location(cls, value: str | None) -> str | None:
+        if value is not None:
+            try:
+                parse_location(value)
+            except InputError as error:
+                raise ValueError(str(error)) from None
+        return value
+
+    @field_validator("aws_endpoint_url")
+    @classmethod
+    def _url(cls, value: str | None) -> str | None:
+        if value is not None and (not value.startswith(("http://", "https://")) or "@" in value):
+            raise ValueError("must be http:// or https:// with a host, and without a password")
+        return value
+
+
 class Settings:
     """All concerns of one process."""
 
@@ -259,6 +320,7 @@ class Settings:
         ClientSettings,
         LogSettings,
         CallbackSettings,
+        StorageSettings,
     )
 
     def __init__(
@@ -282,6 +344,7 @@ class Settings:
         self.access = _access()
         self.client = _read(ClientSettings, **({"url": url} if url else {}))
         self.log = _read(LogSettings)
+        self.storage = _read(StorageSettings)
 
 
 def variables() -> dict[str, str]:
@@ -302,7 +365,7 @@ def _read(concern: type[Concern], **given: Any) -> Concern:
     try:
         return concern(**given)
     except ValidationError as error:
-        problems = [Problem(PREFIX + str(e["loc"][0]).upper(), e["msg"], _shown(e)) for e in error.errors()]
+        problems = [Problem(_variable(e), e["msg"], _shown(e)) for e in error.errors()]
         raise SettingsError(f"a setting is wrong: {problems[0]}", problems=problems) from None  # it shows the password
 
 
@@ -322,6 +385,11 @@ def is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host.lower() == "localhost"
+
+
+def _variable(error: Any) -> str:
+    name = str(error["loc"][0]).upper()
+    return name if name in variables() else PREFIX + name
 
 
 def _shown(error: Any) -> str:

@@ -14,6 +14,7 @@ from geomill.embedded import Cluster
 from geomill.errors import ConflictError
 from geomill.sdk.registry import Registry, load_handlers
 from geomill.settings import Settings
+from geomill.storage import Recipe, Storage
 from geomill.store.connection import connect
 from geomill.store.fitness import check_fitness
 from geomill.store.migrate import migrate, plan
@@ -94,6 +95,11 @@ async def alone(url: str) -> bool:
         )
         row = await (await conn.execute(query)).fetchone()
         return row is not None and row[0] == 0
+
+
+def storage() -> Storage:
+    found = settings()
+    return Storage(Recipe.of(found.storage, found.database.data))
 
 
 def handlers() -> Registry:

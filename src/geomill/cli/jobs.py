@@ -63,7 +63,7 @@ def submit(
             if not wait:
                 _print_queued(message, nobody=bool(await missing_roles(pool)), as_json=as_json)
                 return None
-            async with local_roles(url, pool, settings.queue, catalogue, registry):
+            async with local_roles(url, pool, settings.queue, catalogue, registry, context.storage()):
                 return await watch(pool, workflow, message, quiet=as_json)
 
     with context.ready_database() as url:

@@ -10,6 +10,7 @@ from geomill.domain.instance import InstanceRole
 from geomill.engine.orchestrator import Orchestrator, OrchestratorOptions
 from geomill.sdk.registry import Registry
 from geomill.settings import QueueSettings
+from geomill.storage import Storage
 from geomill.store import instances
 from geomill.store.pool import Pool
 from geomill.worker.loop import Worker
@@ -26,7 +27,12 @@ async def missing_roles(pool: Pool) -> set[InstanceRole]:
 
 @asynccontextmanager
 async def local_roles(
-    url: str, pool: Pool, queues: QueueSettings, catalogue: WorkflowCatalogue, registry: Registry
+    url: str,
+    pool: Pool,
+    queues: QueueSettings,
+    catalogue: WorkflowCatalogue,
+    registry: Registry,
+    storage: Storage,
 ) -> AsyncIterator[None]:
     """Run whichever role is missing while the block runs."""
     missing = await missing_roles(pool)
@@ -35,7 +41,8 @@ async def local_roles(
     if InstanceRole.ORCHESTRATOR in missing:
         roles.append(Orchestrator(url, pool, catalogue, OrchestratorOptions(job_queue=queues.job_queue_name)))
     if InstanceRole.WORKER in missing:
-        roles.append(Worker(url, pool, registry, WorkerOptions(queues=queues.task_queues, drain_seconds=2)))
+        options = WorkerOptions(queues=queues.task_queues, drain_seconds=2)
+        roles.append(Worker(url, pool, registry, options, storage=storage))
     tasks = [asyncio.create_task(role.run(stop)) for role in roles]
     try:
         yield

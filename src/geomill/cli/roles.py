@@ -57,7 +57,7 @@ def worker(
 ) -> None:
     """Run a worker: it leases tasks and runs handlers. Any number may run at once."""
     settings = context.settings()
-    registry = context.handlers()
+    registry, storage = context.handlers(), context.storage()
     weights = dict(map(weighted, queues or settings.queue.task_queues))
     options = WorkerOptions(
         queues=tuple(weights),
@@ -72,7 +72,8 @@ def worker(
 
     async def work(url: str, pool: Pool, stop: asyncio.Event) -> None:
         async with open_pool(url, size=HANDLER_POOL_SIZE, name="geomill handlers", idle=True) as handler_pool:
-            await Worker(url, pool, registry, options, handler_pool=handler_pool).run(stop)
+            await storage.prepare()
+            await Worker(url, pool, registry, options, handler_pool=handler_pool, storage=storage).run(stop)
 
     _run("worker", work, WORKER_POOL_SIZE)
 

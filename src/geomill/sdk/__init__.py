@@ -1,7 +1,21 @@
 """All that a handler author imports."""
 
+from geomill.domain.objectname import ObjectName, Zone
 from geomill.sdk.context import HandlerContext, SavedCheckpoint
 from geomill.sdk.registration import register_handler
 from geomill.sdk.result import HandlerError, HandlerResult
+from geomill.storage import ObjectInfo, Storage, Stored, SyncStorage
 
-__all__ = ["HandlerContext", "HandlerError", "HandlerResult", "SavedCheckpoint", "register_handler"]
+__all__ = [
+    "HandlerContext",
+    "HandlerError",
+    "HandlerResult",
+    "ObjectInfo",
+    "ObjectName",
+    "SavedCheckpoint",
+    "Storage",
+    "Stored",
+    "SyncStorage",
+    "Zone",
+    "register_handler",
+]

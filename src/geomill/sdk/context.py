@@ -9,6 +9,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from geomill.domain.ids import SINGLE
 from geomill.sdk.result import HandlerError
+from geomill.storage import NO_STORAGE, Storage
 
 ParamsT = TypeVar("ParamsT")
 
@@ -45,7 +46,8 @@ class HandlerContext(Generic[ParamsT]):
     retry_count: int = 0
     checkpoint: SavedCheckpoint | None = None
     is_cancelled: Callable[[], bool] = lambda: False
-    storage: Any = None
+    storage: Storage = NO_STORAGE
+    """Await its methods in an async handler; in one that is not, use those of `storage.sync`."""
     pool: Any = None
 
     @property

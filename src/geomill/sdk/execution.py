@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from geomill.domain.jsonvalue import NotJson, to_json
+from geomill.errors import GeomillError, UnavailableError
 from geomill.sdk.context import HandlerContext
 from geomill.sdk.registration import RegisteredHandler
 from geomill.sdk.result import HandlerError, HandlerResult
@@ -67,6 +68,8 @@ def execute_here(
 def _failed_by(error: BaseException, context: HandlerContext[Any] | None) -> Ended:
     if isinstance(error, HandlerError):
         return failed(str(error), error.error_code, retryable=error.retryable)
+    if isinstance(error, GeomillError):  # such as of the storage: it says by itself whether to try again
+        return failed(str(error), error.code, retryable=isinstance(error, UnavailableError))
     if context:
         context.logger.error("the handler raised %s", type(error).__name__, exc_info=error)
     code = "memory" if isinstance(error, MemoryError) else "handler_error"

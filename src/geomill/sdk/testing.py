@@ -6,6 +6,15 @@ def test_mine():
     run = run_handler(my_handler, {"path": "a.tif"})
     assert run.success
     assert run.output["bands"] == 3
+
+One that uses the storage gets zones in a folder:
+
+from geomill.sdk.testing import folder_storage
+
+def test_mine(tmp_path):
+    storage = folder_storage(tmp_path)
+    storage.sync.put_bytes(ObjectName(Zone.BRONZE, "rasters", "a.tif"), data)
+    run = run_handler(my_handler, {"path": "a.tif"}, storage=storage)
 """
 
 from __future__ import annotations
@@ -15,12 +24,14 @@ import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from geomill.domain.ids import task_id
 from geomill.sdk.context import HandlerContext, SavedCheckpoint
 from geomill.sdk.execution import Ended, execute
 from geomill.sdk.registration import MARK, RegisteredHandler
+from geomill.storage import NO_STORAGE, Recipe, Storage
 
 
 @dataclass
@@ -56,6 +67,11 @@ class _Recorder:
         self.saved.append(SavedCheckpoint(phase, data))
 
 
+def folder_storage(folder: Path) -> Storage:
+    """All zones as folders in this one, whatever the environment says."""
+    return Storage(Recipe.in_folder(folder))
+
+
 def run_handler(
     function: Callable[..., Any],
     params: Mapping[str, Any] | None = None,
@@ -63,7 +79,7 @@ def run_handler(
     checkpoint: SavedCheckpoint | None = None,
     attempt: int = 1,
     cancelled: Callable[[], bool] = lambda: False,
-    storage: Any = None,
+    storage: Storage = NO_STORAGE,
     pool: Any = None,
 ) -> HandlerRun:
     """Run a registered handler to its end. Works inside and outside of a running event loop."""

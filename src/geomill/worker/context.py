@@ -10,6 +10,7 @@ from geomill.domain.message import TaskMessage
 from geomill.sdk.context import HandlerContext, Reporter, SavedCheckpoint
 from geomill.sdk.execution import LARGEST_OUTPUT
 from geomill.sdk.result import HandlerError
+from geomill.storage import Storage
 from geomill.worker.tasklog import TaskLogger
 
 
@@ -20,6 +21,7 @@ def make_context(
     logger: TaskLogger,
     reporter: Reporter,
     is_cancelled: Callable[[], bool],
+    storage: Storage,
     pool: Any = None,
 ) -> HandlerContext[Any]:
     return HandlerContext(
@@ -35,6 +37,7 @@ def make_context(
         retry_count=message.retry_count,
         checkpoint=SavedCheckpoint(*checkpoint) if checkpoint else None,
         is_cancelled=is_cancelled,
+        storage=storage,
         pool=pool,
     )
 

@@ -23,6 +23,7 @@ from geomill.queues import postgres as queue
 from geomill.queues.postgres import Delivery
 from geomill.sdk.execution import Ended
 from geomill.sdk.registry import Registry
+from geomill.storage import NO_STORAGE, Storage
 from geomill.store import instances
 from geomill.store.pool import Connection, Pool
 from geomill.store.signals import Signals, notify, queue_channel
@@ -52,6 +53,8 @@ class Worker:
     instance_id: str = field(default_factory=lambda: instances.new_instance_id(InstanceRole.WORKER))
     handler_pool: Pool | None = None
     """What async handlers get as `ctx.pool`: sessions of their own, with PostgreSQL's ordinary settings."""
+    storage: Storage = NO_STORAGE
+    """What handlers get as `ctx.storage`, here and in child processes."""
 
     def __post_init__(self) -> None:
         options = self.options
@@ -72,8 +75,9 @@ class Worker:
             ready=min(options.concurrency, options.processes),
             tasks_per_child=options.tasks_per_process,
             memory_mb=options.memory_mb,
+            storage=self.storage.recipe,
         )
-        self._runner = Runner(self.handlers, self._children, self.handler_pool or self.pool)
+        self._runner = Runner(self.handlers, self._children, self.storage, self.handler_pool or self.pool)
         self._keeper = Keeper(self.pool, self.instance_id, options, self._slots)
         self._watch = Watch(self._slots, self._children, self._give_up)
 

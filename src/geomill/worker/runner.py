@@ -10,6 +10,7 @@ from geomill.sdk.context import HandlerContext
 from geomill.sdk.execution import Ended, execute, failed
 from geomill.sdk.registration import RegisteredHandler
 from geomill.sdk.registry import Registry
+from geomill.storage import Storage
 from geomill.store.pool import Pool
 from geomill.worker.children.pool import ChildPool, not_started
 from geomill.worker.children.process import ChildFailed
@@ -21,9 +22,10 @@ handler_log = logging.getLogger("geomill.handler")
 
 
 class Runner:
-    def __init__(self, handlers: Registry, children: ChildPool, pool: Pool) -> None:
+    def __init__(self, handlers: Registry, children: ChildPool, storage: Storage, pool: Pool) -> None:
         self._handlers = handlers
         self._children = children
+        self._storage = storage
         self._pool = pool
 
     async def run(self, slot: Slot) -> Ended | None:
@@ -51,7 +53,14 @@ class Runner:
             saved = (delivery.checkpoint_phase, delivery.checkpoint_data or {}) if delivery.checkpoint_phase else None
             logger = TaskLogger(handler_log, slot.notes.line, _ids(slot))
             return make_context(
-                slot.message, saved, params, logger, slot.notes, lambda: slot.cancelled, pool=self._pool
+                slot.message,
+                saved,
+                params,
+                logger,
+                slot.notes,
+                lambda: slot.cancelled,
+                storage=self._storage,
+                pool=self._pool,
             )
 
         slot.begin()

@@ -23,6 +23,7 @@ from geomill.errors import SettingsError
 from geomill.sdk.context import HandlerContext
 from geomill.sdk.execution import execute_here
 from geomill.sdk.registry import Registry, handlers_in
+from geomill.storage import Recipe, Storage
 from geomill.worker.children import frames
 from geomill.worker.children.frames import Frame
 from geomill.worker.children.limits import die_with, limit_memory
@@ -130,13 +131,13 @@ def main(descriptor: int, parent: int) -> None:
     if setup is None:
         return
     limit_memory(setup["memory_mb"])
-    handlers = _load(setup)
+    handlers, storage = _load(setup), Storage(Recipe.from_json(setup["storage"]))
     line, listener = Line(sock), Listener(sock)
     threading.Thread(target=listener.run, name="listener", daemon=True).start()
     line.send("ready")
     while order := listener.orders.get():
         listener.busy = True
-        _serve(line, handlers, order)
+        _serve(line, handlers, storage, order)
         listener.busy = False
 
 
@@ -156,12 +157,14 @@ def _order(frame: Frame) -> Order:
     return Order(frame["ticket"], message, (saved[0], saved[1]) if saved else None)
 
 
-def _serve(line: Line, handlers: Registry, order: Order) -> None:
+def _serve(line: Line, handlers: Registry, storage: Storage, order: Order) -> None:
     reporter = ChildReporter(line)
     logger = TaskLogger(QUIET, lambda level, text: line.send("log", level=level, text=text))
 
     def context(params: Any) -> HandlerContext[Any]:
-        return make_context(order.message, order.checkpoint, params, logger, reporter, lambda: order.cancelled)
+        return make_context(
+            order.message, order.checkpoint, params, logger, reporter, lambda: order.cancelled, storage=storage
+        )
 
     ended = execute_here(handlers[order.message.handler], order.message.params, context)
     reporter.close()

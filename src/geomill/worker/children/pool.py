@@ -12,6 +12,7 @@ from geomill.domain.message import TaskMessage
 from geomill.queues.postgres import Delivery
 from geomill.sdk.execution import Ended, failed
 from geomill.sdk.registry import Registry
+from geomill.storage import Recipe
 from geomill.worker.children.limits import MEGABYTE
 from geomill.worker.children.process import START_SECONDS, Child, ChildFailed, ChildSetup, Ear
 
@@ -36,10 +37,12 @@ class ChildPool:
         self._closed = False
 
     @classmethod
-    def of(cls, handlers: Registry, *, ready: int, tasks_per_child: int, memory_mb: int | None) -> ChildPool:
+    def of(
+        cls, handlers: Registry, *, ready: int, tasks_per_child: int, memory_mb: int | None, storage: Recipe
+    ) -> ChildPool:
         isolated = {name: handler for name, handler in handlers.items() if handler.isolated}
         modules = dict.fromkeys(handler.function.__module__ for handler in isolated.values())
-        setup = ChildSetup(tuple(modules), tuple(isolated), memory_mb)
+        setup = ChildSetup(tuple(modules), tuple(isolated), memory_mb, storage)
         return cls(setup, ready=ready, tasks_per_child=tasks_per_child)
 
     @property

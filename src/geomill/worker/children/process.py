@@ -16,13 +16,14 @@ import signal
 import socket
 import sys
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from geomill.domain.log import LONGEST_LINE
 from geomill.domain.message import TaskMessage
 from geomill.queues.postgres import Delivery
 from geomill.sdk.execution import Ended, failed
+from geomill.storage import Recipe
 from geomill.worker.children import frames
 from geomill.worker.children.frames import Frame
 from geomill.worker.children.limits import memory_of
@@ -59,6 +60,7 @@ class ChildSetup:
     modules: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     memory_mb: int | None = None
+    storage: Recipe = field(default_factory=Recipe)
 
 
 class Child:
@@ -91,7 +93,13 @@ class Child:
         return child
 
     async def get_ready(self, setup: ChildSetup) -> None:
-        await self._send("setup", modules=setup.modules, names=setup.names, memory_mb=setup.memory_mb)
+        await self._send(
+            "setup",
+            modules=setup.modules,
+            names=setup.names,
+            memory_mb=setup.memory_mb,
+            storage=setup.storage.to_json(),
+        )
         if await frames.read(self._reader) is None:
             await self._end_output()
             raise ChildFailed(f"the handler's process could not start: {self._last_words()}")

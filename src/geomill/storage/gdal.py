@@ -1,0 +1,78 @@
+"""The same objects for GDAL: a path, and the options that let it in."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from geomill.domain.location import AzureAccount, Folder, S3Bucket
+from geomill.domain.objectname import ObjectName, Zone
+from geomill.storage.recipe import Recipe
+from geomill.storage.stores import Stores
+
+REMOTE = {
+    "GDAL_DISABLE_READDIR_ON_OPEN": "EMPTY_DIR",
+    "GDAL_HTTP_MERGE_CONSECUTIVE_RANGES": "YES",
+    "GDAL_HTTP_MAX_RETRY": "5",
+    "GDAL_HTTP_RETRY_DELAY": "1",
+}
+
+
+class GdalOptions(dict[str, str]):
+    """For `rasterio.Env(**options)` or `--config`, around the work of one task. `repr` shows no values: some are
+    secrets."""
+
+    def __repr__(self) -> str:
+        return f"GdalOptions({', '.join(sorted(self))})"
+
+
+def gdal_path(stores: Stores, name: ObjectName) -> str:
+    shelf, key = stores.place(name)
+    match shelf.location:
+        case Folder(path):
+            return str(path / key)
+        case AzureAccount(_, prefix):
+            return "/".join(filter(None, ("/vsiaz", name.container, prefix, name.path)))
+        case S3Bucket(bucket, prefix):
+            return "/".join(filter(None, ("/vsis3", bucket, prefix, key)))
+
+
+def gdal_options(stores: Stores, recipe: Recipe, zone: Zone) -> GdalOptions:
+    match stores.location(zone):
+        case Folder():
+            return GdalOptions()
+        case AzureAccount(account, _):
+            found = _azure(stores, recipe, account)
+        case S3Bucket():
+            found = _s3(recipe)
+    limits = {"GDAL_HTTP_TIMEOUT": f"{recipe.timeout_seconds:g}", "GDAL_HTTP_CONNECTTIMEOUT": "5"}
+    return GdalOptions({**REMOTE, **limits, **{name: value for name, value in found.items() if value is not None}})
+
+
+def _azure(stores: Stores, recipe: Recipe, account: str) -> dict[str, str | None]:
+    connection = stores.azure_connection(account)
+    if connection.text:
+        return {"AZURE_STORAGE_CONNECTION_STRING": connection.text}
+    return {
+        "AZURE_STORAGE_ACCOUNT": account,
+        "AZURE_STORAGE_ACCESS_KEY": connection.key,
+        "AZURE_STORAGE_SAS_TOKEN": connection.sas_token,
+        "AZURE_IMDS_CLIENT_ID": recipe.azure.client_id,
+    }
+
+
+def _s3(recipe: Recipe) -> dict[str, str | None]:
+    s3 = recipe.s3
+    found: dict[str, str | None] = {
+        "AWS_ACCESS_KEY_ID": s3.key_id,
+        "AWS_SECRET_ACCESS_KEY": s3.secret,
+        "AWS_SESSION_TOKEN": s3.session_token,
+        "AWS_REGION": s3.region,
+    }
+    if s3.endpoint:
+        url = urlsplit(s3.endpoint)
+        found |= {
+            "AWS_S3_ENDPOINT": url.netloc + url.path.rstrip("/"),
+            "AWS_HTTPS": "NO" if url.scheme == "http" else "YES",
+            "AWS_VIRTUAL_HOSTING": "FALSE",
+        }
+    return found

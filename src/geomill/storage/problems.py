@@ -1,0 +1,99 @@
+"""The border to obstore: its errors become ours, without what must not be shown."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from obstore.exceptions import (
+    AlreadyExistsError,
+    BaseError,
+    GenericError,
+    PermissionDeniedError,
+    PreconditionError,
+    UnauthenticatedError,
+)
+
+from geomill.domain.location import Folder
+from geomill.errors import ConflictError, NotFoundError, StorageDenied, StorageUnavailable
+from geomill.storage.stores import Shelf
+
+_STATUS = re.compile(r"status code: (\d{3}[ \w]*)")
+_QUERY = re.compile(r"\?\S*")
+LONGEST_REASON = 300
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
+Result = TypeVar("Result")
+
+
+@contextmanager
+def translated(shelf: Shelf, path: str, *, writing: bool = False) -> Iterator[None]:
+    """The causes are left out: their text has whole requests in it, with signatures."""
+    what = f"'{shelf.zone}/{shelf.container}/{path}'" if path else f"'{shelf.zone}/{shelf.container}'"
+    try:
+        yield
+    except FileNotFoundError:
+        raise _missing(shelf, what, whole=writing or not path) from None
+    except AlreadyExistsError:
+        raise ConflictError(f"there is already an object {what}", remedy="choose another name or delete it") from None
+    except PreconditionError:
+        raise ConflictError(f"the object {what} was changed meanwhile", remedy="try again") from None
+    except (PermissionDeniedError, UnauthenticatedError) as error:
+        raise StorageDenied(
+            f"{shelf.location} refuses access to {what}: {_reason(error)}", remedy=_permission(shelf)
+        ) from None
+    except BaseError as error:
+        if not path and "status code: 404" in str(error):  # for a listing, obstore has no other word
+            raise _missing(shelf, what, whole=True) from None
+        raise StorageUnavailable(
+            f"{shelf.location} did not do its part for {what}: {_reason(error)}",
+            remedy="'geomill doctor' looks at it",
+        ) from None
+
+
+async def persistently(work: Callable[[], Awaitable[Result]], shelf: Shelf, seconds: float) -> Result:
+    """obstore sends a request again, but not when the answer breaks off half-way. Then all of the work is done again,
+    so it must be such that doing it twice is doing it once."""
+    deadline, pause = time.monotonic() + seconds, FIRST_PAUSE
+    while True:
+        try:
+            return await work()
+        except GenericError as error:
+            if shelf.local or not _passes(error) or time.monotonic() + pause > deadline:
+                raise
+        await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311  not a secret
+        pause = min(2 * pause, LONGEST_PAUSE)
+
+
+def _passes(error: GenericError) -> bool:
+    """Whether it may be better next time."""
+    status = _STATUS.search(str(error))
+    return not status or status[1].startswith("5") or status[1][:3] in ("408", "429")
+
+
+def _missing(shelf: Shelf, what: str, *, whole: bool) -> NotFoundError:
+    if whole:
+        return NotFoundError(
+            f"there is no container '{shelf.container}' in {shelf.location}", remedy="make it, or correct the name"
+        )
+    return NotFoundError(
+        f"there is no object {what}", remedy=f"'geomill storage ls {shelf.zone}/{shelf.container}' lists what is there"
+    )
+
+
+def _permission(shelf: Shelf) -> str:
+    if isinstance(shelf.location, Folder):
+        return "give this user the right to read and write there"
+    return "check the credentials and what they are allowed"
+
+
+def _reason(error: BaseError) -> str:
+    """obstore tells what happened as text only, and a status is the part of it that helps."""
+    text = str(error).partition("\n")[0]
+    if status := _STATUS.search(text):
+        return f"it answered {status[1].strip()}"
+    return _QUERY.sub("", text.rpartition(" - ")[2])[:LONGEST_REASON]

@@ -1,0 +1,188 @@
+"""From names to obstore's stores and keys, and what has to be known of each kind of store."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from obstore.exceptions import BaseError
+from obstore.store import AzureStore, LocalStore, S3Store
+
+from geomill.domain.location import AzureAccount, Folder, Location, S3Bucket, parse_location
+from geomill.domain.objectname import ObjectName, Zone, check_container, check_zone
+from geomill.errors import InvalidName, NotFoundError, SettingsError, StorageUnavailable
+from geomill.storage.connection_string import Connection, read_connection
+from geomill.storage.recipe import Recipe
+
+if TYPE_CHECKING:
+    from obstore.store import ClientConfig, ObjectStore, RetryConfig
+
+STAGING = ".uploads"
+"""In a folder: what is not whole yet. No container can be called so."""
+STALE_SECONDS = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """A container, resolved. `base` is what its keys begin with in the store."""
+
+    zone: Zone
+    container: str
+    location: Location
+    store: ObjectStore
+    base: str
+
+    def key(self, path: str) -> str:
+        return self.base + path
+
+    def name(self, key: str) -> ObjectName:
+        return ObjectName(self.zone, self.container, key.removeprefix(self.base))
+
+    @property
+    def local(self) -> bool:
+        return isinstance(self.location, Folder)
+
+    def staging_key(self) -> str:
+        return f"{STAGING}/{uuid4().hex}"
+
+    def inside(self, path: str) -> bool:
+        """Whether no symbolic link leads out of the zone."""
+        if not isinstance(self.location, Folder):
+            return True
+        root = os.path.realpath(self.location.path)
+        real = os.path.realpath(os.path.join(root, self.base, path))  # noqa: PTH118  paths are many: strings are faster
+        return os.path.commonpath((root, real)) == root
+
+
+class Stores:
+    """Opened when they are first used, and kept."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self._recipe = recipe
+        self._lock = threading.Lock()
+        self._opened: dict[tuple[Zone, str], ObjectStore] = {}
+
+    def location(self, zone: Zone) -> Location:
+        text = self._recipe.zones.get(zone)
+        if text is None:
+            raise NotFoundError(f"the zone '{zone}' has no location here", remedy=f"set GEOMILL_{zone.upper()}")
+        return parse_location(text)
+
+    def shelf(self, zone: Zone, container: str) -> Shelf:
+        zone = check_zone(zone)
+        check_container(container)
+        location = self.location(zone)
+        apart = isinstance(location, AzureAccount)
+        with self._lock:
+            key = (zone, container if apart else "")
+            if key not in self._opened:
+                self._opened[key] = self._open(location, container)
+            return Shelf(zone, container, location, self._opened[key], "" if apart else f"{container}/")
+
+    def place(self, name: ObjectName) -> tuple[Shelf, str]:
+        """The container and the object's key."""
+        shelf = self.shelf(name.zone, name.container)
+        if not shelf.inside(name.path):
+            raise InvalidName(
+                f"path {name.path!r} leads out of the zone '{name.zone}' by a symbolic link",
+                remedy="copy the file into the zone",
+            )
+        return shelf, shelf.key(name.path)
+
+    def prepare(self) -> None:
+        """Make the folders that are ours, and remove what uploads that died long ago have left in any."""
+        for zone in self._recipe.zones:
+            location = self.location(Zone(zone))
+            if isinstance(location, Folder):
+                self._make(location.path)
+                _sweep(location.path / STAGING)
+
+    def azure_connection(self, account: str) -> Connection:
+        """The account's own connection string, or what the other settings say."""
+        azure = self._recipe.azure
+        for connection in map(read_connection, azure.connection_strings):
+            if connection.account == account:
+                return connection
+        return Connection(account, "", None, azure.key, None if azure.key else azure.sas_token)
+
+    def _open(self, location: Location, container: str) -> ObjectStore:
+        try:
+            match location:
+                case Folder(path):
+                    self._make(path)
+                    return LocalStore(path, automatic_cleanup=True)
+                case AzureAccount(account, prefix):
+                    return self._azure(self.azure_connection(account), container, prefix)
+                case S3Bucket(bucket, prefix):
+                    return self._s3(bucket, prefix)
+        except (BaseError, ValueError):  # their text may show the setting
+            raise SettingsError(
+                f"the settings of {location} cannot be used", remedy="check its credentials and its endpoint"
+            ) from None
+
+    def _make(self, folder: Path) -> None:
+        try:
+            if self._recipe.data and folder.is_relative_to(self._recipe.data):
+                folder.mkdir(parents=True, exist_ok=True)
+            if not folder.is_dir():
+                raise StorageUnavailable(f"the folder {folder} is not there", remedy="mount it or make it")
+        except OSError as error:
+            raise StorageUnavailable(f"the folder {folder} cannot be used: {error.strerror}") from error
+
+    def _azure(self, connection: Connection, container: str, prefix: str) -> AzureStore:
+        config: dict[str, Any] = {
+            "account_name": connection.account,
+            "endpoint": connection.endpoint,
+            "account_key": connection.key,
+            "sas_key": connection.sas_token,
+            "client_id": self._recipe.azure.client_id,
+        }
+        given: Any = {name: value for name, value in config.items() if value is not None}
+        return AzureStore(
+            container,
+            prefix=prefix or None,
+            config=given,
+            client_options=self._client(connection.endpoint),
+            retry_config=self._retry(),
+        )
+
+    def _s3(self, bucket: str, prefix: str) -> S3Store:
+        s3 = self._recipe.s3
+        config: dict[str, Any] = {
+            "access_key_id": s3.key_id,
+            "secret_access_key": s3.secret,
+            "session_token": s3.session_token,
+            "region": s3.region,
+            "endpoint": s3.endpoint,
+        }
+        given: Any = {name: value for name, value in config.items() if value is not None}
+        return S3Store(
+            bucket,
+            prefix=prefix or None,
+            config=given,
+            client_options=self._client(s3.endpoint),
+            retry_config=self._retry(),
+        )
+
+    def _client(self, endpoint: str | None) -> ClientConfig:
+        return {
+            "timeout": timedelta(seconds=self._recipe.timeout_seconds),
+            "connect_timeout": timedelta(seconds=min(5.0, self._recipe.timeout_seconds)),
+            "allow_http": endpoint is not None and endpoint.startswith("http://"),
+        }
+
+    def _retry(self) -> RetryConfig:
+        return {"max_retries": 12, "retry_timeout": timedelta(seconds=self._recipe.retry_seconds)}
+
+
+def _sweep(staging: Path) -> None:
+    if staging.is_dir():
+        for file in staging.iterdir():
+            if time.time() - file.stat().st_mtime > STALE_SECONDS:
+                file.unlink(missing_ok=True)
