@@ -27,6 +27,7 @@ from geomill.domain.asset import DataType
 from geomill.platform.desk import Desk
 from geomill.platform.export import WorkflowExporter
 from geomill.settings import AccessSettings, PlatformSettings, QueueSettings
+from geomill.storage import NO_STORAGE, Storage
 from geomill.store.pool import open_pool
 from geomill.workflows.catalogue import WorkflowCatalogue
 
@@ -66,6 +67,7 @@ def create_app(
     access: AccessSettings,
     defaults: PlatformSettings | None = None,
     *,
+    storage: Storage = NO_STORAGE,
     hosts: Collection[str] = LOOPBACK_NAMES,
     pool_size: int = 8,
 ) -> FastAPI:
@@ -82,7 +84,7 @@ def create_app(
                 streams=Streams(pool, queues.job_queue_name),
                 figures=Figures(pool),
                 readiness=Readiness(pool),
-                desk=_desk(catalogue, queues.job_queue_name, defaults or PlatformSettings()),
+                desk=_desk(catalogue, queues.job_queue_name, storage, defaults or PlatformSettings()),
                 authenticator=authenticator,
             )
             async with authenticator.noting():
@@ -118,6 +120,6 @@ def create_app(
     return app
 
 
-def _desk(catalogue: WorkflowCatalogue, job_queue: str, defaults: PlatformSettings) -> Desk:
+def _desk(catalogue: WorkflowCatalogue, job_queue: str, storage: Storage, defaults: PlatformSettings) -> Desk:
     workflows = {DataType.RASTER: defaults.raster_workflow, DataType.VECTOR: defaults.vector_workflow}
-    return Desk(catalogue, job_queue, WorkflowExporter(catalogue, job_queue), workflows)
+    return Desk(catalogue, job_queue, WorkflowExporter(catalogue, job_queue), workflows, storage)

@@ -112,6 +112,7 @@ class SubmissionAccepted(BaseModel):
     revision: int
     workflow_id: str
     monitor_url: str
+    warnings: list[str] = []
     dry_run: bool = False
     would: dict[str, Any] | None = Field(default=None, description="Of a dry run: names and inputs")
 
@@ -135,6 +136,7 @@ class SubmissionAccepted(BaseModel):
             revision=request.revision,
             workflow_id=request.workflow_id,
             monitor_url=f"/api/platform/status/{request.request_id}",
+            warnings=accepted.warnings,
             dry_run=dry_run,
             would=would,
         )

@@ -40,7 +40,15 @@ def gateway(host: Host = None, port: Port = None) -> None:
                 " let a proxy with TLS stand before it",
                 extra={"action": "listen", "host": address},
             )
-        app = create_app(url, catalogue, settings.queue, settings.access, settings.platform, hosts=hosts)
+        app = create_app(
+            url,
+            catalogue,
+            settings.queue,
+            settings.access,
+            settings.platform,
+            storage=context.storage(),
+            hosts=hosts,
+        )
         uvloop.run(serve(app, listener))
 
 

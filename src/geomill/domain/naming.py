@@ -63,8 +63,9 @@ def table_name(stem: str, revision: int) -> str:
 
 
 def blob_prefix(stem: str, revision: int) -> str:
-    """Where the files of one revision live."""
-    return f"{stem}/r{revision}"
+    """Where the files of one revision live. No part of a stem has an underscore, so that an asset's folder is never
+    inside another one's revision."""
+    return f"{stem}/_r{revision}"
 
 
 def _names(parts: Sequence[str], suffix: str) -> Names:

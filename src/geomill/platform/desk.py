@@ -11,6 +11,7 @@ from geomill.domain.workflow import Workflow
 from geomill.engine import control
 from geomill.errors import ConflictError, NotFoundError
 from geomill.platform.export import Exporter
+from geomill.storage import Storage
 from geomill.store.pool import Connection
 from geomill.store.signals import notify, queue_channel
 from geomill.workflows.catalogue import WorkflowCatalogue
@@ -25,6 +26,7 @@ class Desk:
     exporter: Exporter
     workflows: Mapping[DataType, str]
     """Which workflow processes a kind of data, unless the submitter says."""
+    storage: Storage
 
     def workflow_for(self, data_type: DataType, wanted: str | None) -> Workflow:
         return self.catalogue.get(wanted or self.workflows[data_type])

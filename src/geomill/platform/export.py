@@ -6,8 +6,10 @@ its `adf_run_id`. Ours starts a job of a workflow; another may start a pipeline 
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from geomill.domain import naming
 from geomill.domain.asset import Asset
@@ -15,10 +17,15 @@ from geomill.domain.job import JobPurpose
 from geomill.domain.lifecycle import Actor, Outside
 from geomill.domain.message import JobQueueMessage
 from geomill.engine.submit import enqueue
+from geomill.store import assets
 from geomill.store.pool import Connection
 from geomill.workflows.catalogue import WorkflowCatalogue
 
 EXPORT_WORKFLOW, WITHDRAW_WORKFLOW, DELETE_WORKFLOW = "export_asset", "withdraw_asset", "delete_asset_data"
+
+
+MOST_REVISIONS = 10_000
+_UNSAID = {"media_type": "application/octet-stream", "role": "data"}
 
 
 class Exporter(Protocol):
@@ -45,7 +52,9 @@ async def delete_data(
     conn: Connection, catalogue: WorkflowCatalogue, job_queue: str, asset: Asset, actor: Actor
 ) -> str:
     """Begin to delete what the revisions so far have made."""
-    message = _message(asset, actor, DELETE_WORKFLOW, JobPurpose.DELETE, {"table_stem": asset.table_stem})
+    logged = [one.outputs for one in await assets.revisions(conn, asset.asset_id, limit=MOST_REVISIONS)]
+    containers = {file["container"] for outputs in (asset.outputs, *logged) for file in inventory(outputs)}
+    message = _message(asset, actor, DELETE_WORKFLOW, JobPurpose.DELETE, {"containers": sorted(containers)})
     await enqueue(conn, catalogue, job_queue, [message])
     return message.job_id
 
@@ -69,8 +78,17 @@ def _message(
     )
 
 
-def _files(asset: Asset) -> list[object]:
+def inventory(outputs: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    """The files that a revision is made of, as its job told them."""
+    return list((outputs or {}).get("files") or [])
+
+
+def _files(asset: Asset) -> list[dict[str, Any]]:
     """The inventory of the served revision, with the place of each file outside."""
-    files = (asset.outputs or {}).get("files", [])
     prefix = naming.blob_prefix(asset.blob_stem, asset.revision)
-    return [{**file, "target": f"{prefix}/{file['path'].rsplit('/', 1)[-1]}"} for file in files]
+    return [{**_UNSAID, **file, "target": f"{prefix}/{_inside(file['path'])}"} for file in inventory(asset.outputs)]
+
+
+def _inside(path: str) -> str:
+    """Within the folder of its revision, which after a rollback is an older one."""
+    return re.sub(r"^.*?/_r[0-9]+/", "", path)

@@ -23,6 +23,7 @@ from geomill.domain.workflow import Workflow
 from geomill.engine.submit import enqueue
 from geomill.errors import AssetState, ConflictError, InputsError, PlatformInactive, Problem
 from geomill.platform.desk import Desk
+from geomill.platform.preflight import preflight, source_names
 from geomill.store import assets, platforms, requests
 from geomill.store.assets import NewAsset, Order
 from geomill.store.pool import Connection, transaction_time
@@ -59,6 +60,7 @@ class Accepted:
     operation: Operation | None
     """None when the idempotency key has a request already."""
     message: JobQueueMessage | None = None
+    warnings: list[str] = field(default_factory=list)
 
 
 async def submit(conn: Connection, desk: Desk, wanted: Submission, actor: Actor, *, dry_run: bool = False) -> Accepted:
@@ -70,6 +72,8 @@ async def submit(conn: Connection, desk: Desk, wanted: Submission, actor: Actor,
     platform.check_refs(wanted.platform_refs)
     check_callback_url(wanted.callback_url)
     workflow = desk.workflow_for(wanted.data_type, wanted.workflow_id)
+    sources = source_names(wanted.container_name, wanted.file_names)
+    warnings = await preflight(desk.storage, sources, wanted.data_type)
     superseded: list[str] = []
     async with conn.transaction(force_rollback=dry_run):
         asset_id = naming.asset_id(platform.platform_id, wanted.platform_refs)
@@ -94,7 +98,7 @@ async def submit(conn: Connection, desk: Desk, wanted: Submission, actor: Actor,
     if not dry_run:
         await desk.announce(conn)
         await desk.cancel(conn, superseded, SUPERSEDED)
-    return Accepted(request, asset, operation, message)
+    return Accepted(request, asset, operation, message, warnings)
 
 
 async def retry(conn: Connection, desk: Desk, given: str, actor: Actor) -> Accepted:

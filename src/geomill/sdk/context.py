@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -30,6 +30,10 @@ class Reporter(Protocol):
     def checkpoint(self, phase: str, data: Mapping[str, Any]) -> None: ...
 
 
+async def _always(_job_id: str) -> bool:
+    return True
+
+
 @dataclass(frozen=True)
 class HandlerContext(Generic[ParamsT]):
     """`params` is an instance of the model that the handler was registered with, or a dict without one."""
@@ -49,6 +53,8 @@ class HandlerContext(Generic[ParamsT]):
     storage: Storage = NO_STORAGE
     """Await its methods in an async handler; in one that is not, use those of `storage.sync`."""
     pool: Any = None
+    job_ended: Callable[[str], Awaitable[bool]] = _always
+    """Whether another job has ended. For async handlers."""
 
     @property
     def cancelled(self) -> bool:

@@ -143,3 +143,9 @@ async def reopen(conn: Connection, job_id: str) -> None:
 
 async def quarantine(conn: Connection, owner_id: str, job_id: str, error: str) -> None:
     await conn.execute(queries("jobs").quarantine, {"owner_id": owner_id, "job_id": job_id, "error": error})
+
+
+async def ended(conn: Connection, job_id: str) -> bool:
+    """Also when nothing is known of it any more."""
+    row = await (await conn.execute(queries("jobs").ended, {"job_id": job_id})).fetchone()
+    return row is not None and bool(row["ended"])

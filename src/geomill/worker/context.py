@@ -23,6 +23,7 @@ def make_context(
     is_cancelled: Callable[[], bool],
     storage: Storage,
     pool: Any = None,
+    **services: Any,
 ) -> HandlerContext[Any]:
     return HandlerContext(
         task_id=message.task_id,
@@ -39,6 +40,7 @@ def make_context(
         is_cancelled=is_cancelled,
         storage=storage,
         pool=pool,
+        **services,
     )
 
 

@@ -11,6 +11,7 @@ from geomill.sdk.execution import Ended, execute, failed
 from geomill.sdk.registration import RegisteredHandler
 from geomill.sdk.registry import Registry
 from geomill.storage import Storage
+from geomill.store import jobs
 from geomill.store.pool import Pool
 from geomill.worker.children.pool import ChildPool, not_started
 from geomill.worker.children.process import ChildFailed
@@ -61,10 +62,15 @@ class Runner:
                 lambda: slot.cancelled,
                 storage=self._storage,
                 pool=self._pool,
+                job_ended=self._job_ended,
             )
 
         slot.begin()
         return await execute(handler, slot.message.params, context)
+
+    async def _job_ended(self, job_id: str) -> bool:
+        async with self._pool.connection() as conn:
+            return await jobs.ended(conn, job_id)
 
     async def _isolated(self, slot: Slot) -> Ended:
         try:

@@ -13,6 +13,7 @@ from geomill.domain.states import JOB_MACHINE
 from geomill.engine.orchestrator import Orchestrator, OrchestratorOptions
 from geomill.engine.submit import submit
 from geomill.sdk.registry import Registry, load_handlers
+from geomill.storage import NO_STORAGE, Storage
 from geomill.store import events, jobs, nodes
 from geomill.store.pool import Pool
 from geomill.worker.loop import Worker
@@ -39,13 +40,14 @@ class Platform:
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     running: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     crashed: set[str] = field(default_factory=set)
+    storage: Storage = NO_STORAGE
 
     def orchestrator(self, **options: Any) -> Orchestrator:
         return self._start(Orchestrator(self.url, self.pool, self.catalogue, OrchestratorOptions(**options)))
 
     def worker(self, **options: Any) -> Worker:
         options = {"queues": TASK_QUEUES, **options}
-        return self._start(Worker(self.url, self.pool, self.registry, WorkerOptions(**options)))
+        return self._start(Worker(self.url, self.pool, self.registry, WorkerOptions(**options), storage=self.storage))
 
     def _start(self, role: Any) -> Any:
         leave = role._leave

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,13 +10,17 @@ import pytest
 from geomill.domain.asset import Asset, DataType
 from geomill.domain.job import Job
 from geomill.domain.lifecycle import Actor
+from geomill.domain.message import TASK_QUEUES
+from geomill.domain.objectname import ObjectName, Zone
 from geomill.platform import review
 from geomill.platform.desk import Desk
 from geomill.platform.export import WorkflowExporter
 from geomill.platform.submit import Accepted, Submission, submit
 from geomill.sdk.registry import load_handlers
+from geomill.storage import Recipe, Storage
 from geomill.store import assets
 from geomill.store.pool import Pool
+from geomill.workflows.catalogue import WorkflowCatalogue
 from tests.integration.engine.platform import Platform, catalogue_of
 
 PUBLISH = """
@@ -43,25 +48,9 @@ PUBLISH = """
       blob_path: "{{ inputs.blob_prefix }}/out.tif"
       source_file_hash: "abc123"
       warnings: ["a little noisy"]
-      files: [{zone: silver, container: cogs, path: "{{ inputs.blob_prefix }}/out.tif", sha256: "00", size: 1}]
+      files: []
 """
-OUTSIDE = """
-    workflow_id: {name}
-    name: Outside
-    inputs:
-      asset_id: {{type: string}}
-      revision: {{type: integer}}
-      blob_stem: {{type: string}}
-      previous_job_id: {{type: string}}
-      files: {{type: array, default: []}}
-      table_stem: {{type: string, default: ""}}
-    nodes:
-      START: {{type: start, next: it}}
-      it: {{type: task, handler: echo, params: {{x: 1}}, next: END}}
-      END: {{type: end}}
-    outputs:
-      files: "{{{{ inputs.files }}}}"
-"""
+TIFF = b"II*\0" + bytes(range(256))
 REFS = {"dataset_id": "IDN_lulc", "resource_id": "jakarta_2024", "version_id": "v1.0"}
 ADA, BOB = Actor("ada", "10.0.0.1"), Actor("bob")
 
@@ -83,7 +72,7 @@ class Office:
 
     engine: Platform
     desk: Desk
-    jobs: list[str] = field(default_factory=list)
+    storage: Storage
 
     async def submit(self, actor: Actor = ADA, *, dry_run: bool = False, **changes: Any) -> Accepted:
         async with self.engine.pool.connection() as conn:
@@ -111,11 +100,16 @@ class Office:
 
 
 @pytest.fixture
-async def office(database: str, pool: Pool) -> AsyncIterator[Office]:
+async def office(database: str, pool: Pool, tmp_path: Path) -> AsyncIterator[Office]:
     registry = load_handlers()
-    outside = [OUTSIDE.format(name=name) for name in ("export_asset", "withdraw_asset", "delete_asset_data")]
-    catalogue = catalogue_of(registry, PUBLISH, *outside)
-    engine = Platform(database, pool, catalogue, registry)
-    desk = Desk(catalogue, "dag-jobs", WorkflowExporter(catalogue, "dag-jobs"), dict.fromkeys(DataType, "publish"))
-    yield Office(engine, desk)
+    carried = WorkflowCatalogue.load([], handlers=registry.info, queues=TASK_QUEUES)
+    catalogue = WorkflowCatalogue([*catalogue_of(registry, PUBLISH).all(), *carried.all()])
+    storage = Storage(Recipe.in_folder(tmp_path))
+    await storage.prepare()
+    await storage.put_bytes(ObjectName(Zone.BRONZE, "uploads", "a.tif"), TIFF)
+    engine = Platform(database, pool, catalogue, registry, storage=storage)
+    desk = Desk(
+        catalogue, "dag-jobs", WorkflowExporter(catalogue, "dag-jobs"), dict.fromkeys(DataType, "publish"), storage
+    )
+    yield Office(engine, desk, storage)
     await engine.shutdown()

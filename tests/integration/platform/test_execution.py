@@ -34,7 +34,7 @@ async def test_a_completed_job_fills_the_asset(office):
     asset = await office.published()
     assert asset.processing_status.value == "completed"
     assert (asset.served_revision, asset.job_count, asset.workflow_id) == (1, 1, "publish")
-    assert asset.blob_path == "idnlulc/jakarta2024/v10/r1/out.tif"
+    assert asset.blob_path == "idnlulc/jakarta2024/v10/_r1/out.tif"
     assert (asset.source_file_hash, asset.content_hash) == ("abc123", "abc123")
     assert asset.warnings == ["a little noisy"]
     assert asset.processing_started_at <= asset.processing_completed_at
@@ -88,7 +88,7 @@ async def test_a_newer_revision_is_never_overwritten_by_an_older_job(office):
     assert job.status.value in ("cancelled", "completed")
     asset = await office.asset(old.asset.asset_id)
     assert (asset.revision, asset.served_revision, asset.current_job_id) == (2, 2, new.request.job_id)
-    assert "/r2/" in asset.blob_path
+    assert "/_r2/" in asset.blob_path
     statuses = await office.rows("SELECT status FROM app.platform_requests ORDER BY revision")
     assert [row["status"] for row in statuses] == ["superseded", "completed"]
 

@@ -467,9 +467,9 @@ def chain(length: int) -> str:
 
 def test_a_long_chain_is_checked_in_seconds() -> None:
     source = chain(10_000)
-    begun = time.monotonic()
+    begun = time.process_time()  # not the clock on the wall: the machine may be busy with something else
     load(source)
-    assert time.monotonic() - begun < 20
+    assert time.process_time() - begun < 20
 
 
 def test_a_long_chain_with_a_cycle_is_checked_too() -> None:

@@ -34,9 +34,10 @@ def test_the_library_shows_every_type_of_node() -> None:
 
 
 @pytest.mark.parametrize("workflow", BUILT_IN.all(), ids=lambda workflow: workflow.workflow_id)
-def test_each_built_in_workflow_is_described_and_runs_without_inputs(workflow) -> None:
+def test_each_built_in_workflow_is_described_and_examples_run_without_inputs(workflow) -> None:
     assert workflow.description
-    validate_inputs(workflow, {})
+    if not any(definition.is_required for definition in workflow.inputs.values()):
+        validate_inputs(workflow, {})
     assert compile_graph(workflow).definition_hash == workflow.hash()
 
 

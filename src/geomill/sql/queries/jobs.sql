@@ -117,3 +117,9 @@ WITH job AS (
 )
 INSERT INTO dagapp.dag_job_events (job_id, event_type, event_status, event_data)
 SELECT job_id, 'job_failed', 'failure', jsonb_build_object('error', %(error)s::text) FROM job;
+
+-- name: ended
+SELECT coalesce(
+    (SELECT completed_at IS NOT NULL FROM dagapp.dag_jobs WHERE job_id = %(job_id)s),
+    NOT EXISTS (SELECT FROM dagapp.dag_queue WHERE message_id = %(job_id)s)
+) AS ended;

@@ -1,0 +1,19 @@
+"""Waits until an earlier job has ended: what is outside is changed by one job at a time."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel
+
+from geomill.sdk import HandlerContext, HandlerError, register_handler
+
+
+class SettleParams(BaseModel):
+    previous_job_id: str = ""
+
+
+@register_handler("blob.settle", timeout_seconds=30, params=SettleParams)
+async def settle(ctx: HandlerContext[SettleParams]) -> None:
+    """Fails, to be tried again, while the previous job is under way."""
+    previous = ctx.params.previous_job_id
+    if previous and not await ctx.job_ended(previous):
+        raise HandlerError(f"the job {previous} has not ended yet", code="not_yet")
