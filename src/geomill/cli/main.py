@@ -10,7 +10,22 @@ from typing import Annotated
 import typer
 
 from geomill import __version__
-from geomill.cli import context, control, db, doctor, gateway, jobs, keys, queues, roles, schedules, up, workflows
+from geomill.cli import (
+    assets,
+    context,
+    control,
+    db,
+    doctor,
+    gateway,
+    jobs,
+    keys,
+    platforms,
+    queues,
+    roles,
+    schedules,
+    up,
+    workflows,
+)
 from geomill.errors import DestructiveMigration, GeomillError, InputError
 
 app = typer.Typer(
@@ -20,6 +35,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(assets.app, name="assets")
+app.add_typer(platforms.app, name="platforms")
 app.add_typer(db.app, name="db")
 app.add_typer(workflows.app, name="workflows")
 app.add_typer(jobs.app, name="jobs")

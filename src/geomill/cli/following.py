@@ -1,0 +1,67 @@
+"""Bars on the terminal: an upload to bronze, and the work on an asset."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+from geomill.cli import context
+from geomill.cli.client import Client
+from geomill.domain.ids import new_id
+from geomill.domain.objectname import ObjectName, Zone
+from geomill.errors import InputError
+
+CONTAINER = "uploads"
+"""In bronze, for what comes from the command line."""
+ENDED = ("completed", "failed", "cancelled", "superseded")
+FASTEST, SLOWEST = 0.1, 1.0
+
+
+def upload(file: Path, *, quiet: bool) -> tuple[str, str]:
+    """Into bronze, under a name that nobody else has: container and path."""
+    if not file.is_file():
+        raise InputError(f"there is no file {file}", remedy="give the path of a file, or --container for one in bronze")
+    name = ObjectName(Zone.BRONZE, CONTAINER, f"{new_id()}/{file.name}")
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), disable=quiet, transient=True) as bars:
+        task = bars.add_task(f"upload {file.name}", total=file.stat().st_size)
+
+        def told(done: int, total: int) -> None:
+            bars.update(task, completed=done, total=total)
+
+        asyncio.run(context.storage().put_file(name, file, progress=told))
+    return name.container, name.path
+
+
+def follow(client: Client, given: str, *, quiet: bool) -> dict[str, Any]:
+    """The status, once the work has ended."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TextColumn("{task.fields[eta]}"),
+    )
+    pause = FASTEST
+    with Progress(*columns, console=Console(stderr=True), disable=quiet, transient=True) as bars:
+        task = bars.add_task("queued", total=1.0, eta="")
+        while True:
+            found: dict[str, Any] = client.get(f"/api/platform/status/{given}")
+            progress = found["progress"]
+            seconds = progress["remaining_seconds"]
+            eta = "" if seconds is None else f"{seconds:.0f} s to go"
+            bars.update(task, completed=progress["fraction"], description=found["status"], eta=eta)
+            if found["status"] in ENDED:
+                return found
+            time.sleep(pause)
+            pause = min(pause * 1.2, SLOWEST)
