@@ -71,7 +71,7 @@ def create_app(
     hosts: Collection[str] = LOOPBACK_NAMES,
     pool_size: int = 8,
 ) -> FastAPI:
-    """`hosts` are the names that a caller may use for this gateway; any, when empty."""
+    """`hosts` are the names that a caller may use for a gateway on this machine; any, when empty."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

@@ -119,6 +119,7 @@ class Authenticator:
             yield
         finally:
             task.cancel()
+            await asyncio.wait({task})
             await self._note()
 
     async def _note_again_and_again(self) -> None:

@@ -53,8 +53,8 @@ class BrowserGuard:
     """
 
     def __init__(self, app: ASGIApp, hosts: Collection[str], origins: Collection[str] = ()) -> None:
-        """`hosts` are the names by which the gateway is called; any, when there are none. `origins` are those whose
-        pages may call beside its own."""
+        """`hosts` are the names by which a gateway on this machine is called; others have none, and are not guarded.
+        `origins` are those whose pages may call beside its own."""
         self._app, self._hosts, self._origins = app, frozenset(hosts), frozenset(origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -65,9 +65,11 @@ class BrowserGuard:
         await self._app(scope, receive, send)
 
     def _refusal(self, scope: Scope) -> tuple[int, str] | None:
+        if not self._hosts:
+            return None
         headers = Headers(scope=scope)
         host = headers.get("host", "")
-        if self._hosts and _name(host) not in self._hosts:
+        if _name(host) not in self._hosts:
             return 421, "this gateway answers to its own address only; call it as 127.0.0.1 or localhost"
         origin = headers.get("origin")
         if origin and scope["method"] not in SAFE and origin not in self._origins and _place(origin) != host:

@@ -82,7 +82,7 @@ class Tokens:
         try:
             return Principal(subject=subject, roles=roles, platform_id=platform)
         except ValidationError:
-            raise Unauthenticated("the token is not accepted: its subject or its platform is too long") from None
+            raise Unauthenticated("the token is not accepted: its subject or its platform does not fit") from None
 
 
 def _inward(claims: Any, path: str) -> Any:

@@ -48,7 +48,7 @@ def _database(settings: Settings) -> list[Finding]:
         if settings.database.database_url is None and Cluster(settings.database.data).status().state is State.ABSENT:
             return [Finding(Level.OK, "database", "none yet: the first command that needs it makes a private one")]
         with context.database_url() as url:
-            return asyncio.run(examine_database(url))
+            return asyncio.run(examine_database(url, settings.database.data))
     except GeomillError as error:
         return [Finding.of("database", error)]
 

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Self
 
 from geomill import embedded
+from geomill.cli import folder
 from geomill.errors import GeomillError, InputError
 from geomill.sdk.registry import load_handlers
 from geomill.settings import Settings
-from geomill.store import metrics
+from geomill.store import keys, metrics
 from geomill.store.connection import connect
 from geomill.store.migrate import Status, status
 from geomill.store.pool import Connection, open_pool
@@ -95,13 +96,13 @@ def examine_workflows(settings: Settings) -> Iterator[Finding]:
         yield Finding(Level.OK, "workflows", f"{len(found)} are valid")
 
 
-async def examine_database(url: str) -> list[Finding]:
+async def examine_database(url: str, data: Path) -> list[Finding]:
     async with await connect(url) as first:  # where there is no server, this says so at once
         found = await status(first)
     async with open_pool(url, size=1) as pool, pool.connection() as conn:
         findings = [_server(found), await _clock(conn), _schema(found)]
         if not found.plan.steps:
-            findings += await _platform(conn)
+            findings += [await _admin_key(conn, data), *await _platform(conn)]
         return findings
 
 
@@ -127,6 +128,21 @@ async def _clock(conn: Connection) -> Finding:
     level = Level.OK if abs(skew) < SKEW_SECONDS else Level.WARN if abs(skew) < TOO_MUCH_SKEW_SECONDS else Level.FAIL
     remedy = "" if level is Level.OK else "let both machines keep time (NTP)"
     return Finding(level, "clock", f"{abs(skew):.1f} s apart from the database's", remedy)
+
+
+async def _admin_key(conn: Connection, data: Path) -> Finding:
+    subject, file, secret = "administrator's key", data / folder.KEY_FILE, folder.read_key(data)
+    if not file.exists():
+        return Finding(Level.OK, subject, f"none in {data}: 'geomill up' makes it")
+    found = await keys.find(conn, secret.key_id) if secret else None
+    if secret is None or found is None or not found.key.fits(secret):
+        return Finding(Level.WARN, subject, f"{file} does not fit this database", "run 'geomill up': it mends that")
+    if not found.valid:
+        return Finding(Level.WARN, subject, f"that in {file} is over", "run 'geomill up': it makes a new one")
+    if file.stat().st_mode & 0o077:
+        remedy = f"run 'geomill keys revoke {found.key.key_id}', then 'geomill up': it makes a new one"
+        return Finding(Level.WARN, subject, f"others can read {file}", remedy)
+    return Finding(Level.OK, subject, f"{file} fits")
 
 
 async def _platform(conn: Connection) -> list[Finding]:

@@ -125,10 +125,12 @@ async def _supervise(
 
 
 def _environ(settings: Settings, url: str, *, text: bool) -> Mapping[str, str]:
-    """For the processes: what this one was told, and where the database is."""
+    """For the processes: what this one was told, and where the database is. As whom the command line calls is left out:
+    handlers run in there."""
+    inherited = {name: value for name, value in os.environ.items() if name not in ("GEOMILL_URL", "GEOMILL_KEY")}
     workflows = ",".join(str(folder) for folder in settings.workflow.workflows)
     return {
-        **os.environ,
+        **inherited,
         "GEOMILL_DATABASE_URL": url,
         "GEOMILL_DATA": str(settings.database.data),
         "GEOMILL_WORKFLOWS": workflows,

@@ -19,6 +19,8 @@ _SECRETS = (
     (re.compile(r"(\w+://[^\s:/@]*):[^\s/@]+@"), r"\1:***@"),
     (re.compile(r"(?i)\b((?:password|secret|token|api[_-]?key)[\\\"']*\s*[=:]\s*[\\\"']*)[^\s\\\"'&,;]+"), r"\1***"),
     (re.compile(r"(?i)\b(bearer )\S+"), r"\1***"),
+    (re.compile(r"\b(gm_[0-9a-z]{12}_)[0-9a-f]+"), r"\1***"),  # an API key
+    (re.compile(r"\beyJ[\w-]+\.[\w-]+\.[\w-]*"), "***"),  # a token
 )
 _PLAIN = frozenset(vars(logging.LogRecord("", 0, "", 0, "", None, None))) | {
     "message",

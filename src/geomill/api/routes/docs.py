@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
+from pathlib import Path
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Response
+import fastapi_offline
+from fastapi import APIRouter
+from fastapi import Path as InPath
 from fastapi.openapi.docs import get_swagger_ui_html
-from fastapi.responses import HTMLResponse
+from fastapi.responses import FileResponse, HTMLResponse
 
 from geomill.errors import NotFoundError
 
 router = APIRouter(include_in_schema=False)
 
+FOLDER = Path(fastapi_offline.__file__).with_name("static")
 FILES = {
     "swagger-ui-bundle.js": "text/javascript",
     "swagger-ui.css": "text/css",
@@ -36,8 +39,7 @@ async def show() -> HTMLResponse:
 
 
 @router.get("/docs/{file}")
-async def get_file(file: Annotated[str, Path(max_length=40)]) -> Response:
+async def get_file(file: Annotated[str, InPath(max_length=40)]) -> FileResponse:
     if file not in FILES:
         raise NotFoundError("there is nothing there; the API is at /docs")
-    content = files("fastapi_offline").joinpath("static", file).read_bytes()
-    return Response(content, media_type=FILES[file], headers={"Cache-Control": "max-age=86400"})
+    return FileResponse(FOLDER / file, media_type=FILES[file], headers={"Cache-Control": "max-age=86400"})
