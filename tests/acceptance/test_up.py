@@ -92,6 +92,13 @@ def is_ready(client: httpx.Client) -> bool:
         return False
 
 
+def is_live(client: httpx.Client) -> bool:
+    try:
+        return client.get("/health/live").status_code == 200
+    except httpx.HTTPError:
+        return False
+
+
 def run_job(client: httpx.Client) -> str:
     answer = client.post("/api/v1/jobs", json={"workflow_id": "hello_world"})
     assert answer.status_code == 202, answer.text
@@ -164,6 +171,26 @@ def test_everything_on_one_machine(data: Path) -> None:
         assert left == []
         assert not (data / "gateway.url").exists()
         assert (data / "admin.key").read_text().strip() not in (data.parent / "log").read_text()
+
+
+def test_on_another_interface_the_key_is_asked_for_and_tls_is_recommended(database: str, tmp_path: Path) -> None:
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("GEOMILL_")}
+    port = free_port()
+    with (tmp_path / "log").open("wb") as log:
+        gateway = subprocess.Popen(
+            [GEOMILL, "gateway", "--host", "0.0.0.0", "--port", str(port)],
+            env={**environ, "GEOMILL_DATABASE_URL": database},
+            stderr=log,
+        )
+    try:
+        with client_of(port) as client:
+            eventually(lambda: is_live(client), "live")
+            answer = client.get("/health", headers={"host": "geo.example.org"})
+            assert answer.status_code == 401
+    finally:
+        gateway.send_signal(signal.SIGTERM)
+        assert gateway.wait(20) == 0
+    assert "let a proxy with TLS stand before it" in (tmp_path / "log").read_text()
 
 
 def test_a_killed_supervisor_leaves_no_roles_behind_and_the_next_one_cleans_up(data: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import traceback
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -22,10 +23,10 @@ def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch):
-    def given(environ: dict[str, str], *, data: Path | None = None, workflows: tuple[Path, ...] = ()) -> Settings:
+    def given(environ: dict[str, str], **options: Any) -> Settings:
         for name, value in environ.items():
             monkeypatch.setenv(name, value)
-        return Settings(os.environ, data=data, workflows=workflows)
+        return Settings(os.environ, **options)
 
     return given
 
@@ -101,6 +102,44 @@ def test_the_command_line_wins_over_the_environment(read) -> None:
     settings = read(environ, data=Path("/given"), workflows=(Path("three"),))
     assert settings.database.data == Path("/given")
     assert settings.workflow.workflows == [Path("three")]
+
+
+@pytest.mark.parametrize(
+    ("environ", "words"),
+    [
+        ({"GEOMILL_OIDC_ISSUER": "http://login.example.org"}, "must start with https://"),
+        ({"GEOMILL_OIDC_ISSUER": "file:///etc"}, "must start with https://"),
+        ({"GEOMILL_OIDC_ISSUER": "https://login.example.org"}, "without GEOMILL_OIDC_AUDIENCE"),
+        ({"GEOMILL_OIDC_ISSUER": "https://a", "GEOMILL_OIDC_AUDIENCE": ""}, "without GEOMILL_OIDC_AUDIENCE"),
+        ({"GEOMILL_OIDC_ALGORITHMS": "RS256,HS256"}, "HS256 is not one of RS256"),
+        ({"GEOMILL_OIDC_ALGORITHMS": "none"}, "none is not one of"),
+        ({"GEOMILL_OIDC_ALGORITHMS": ""}, "at least 1 item"),
+        ({"GEOMILL_CORS_ORIGINS": "*"}, "'*' is not an origin"),
+        ({"GEOMILL_CORS_ORIGINS": "https://a.example/"}, "is not an origin"),
+        ({"GEOMILL_SUBMIT_RATE": "0"}, "greater than 0"),
+        ({"GEOMILL_URL": "localhost:8000"}, "must start with https://"),
+    ],
+)
+def test_who_may_call_is_not_opened_by_a_slip(read, environ: dict[str, str], words: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        read(environ)
+    assert words in str(caught.value)
+
+
+def test_an_issuer_and_a_gateway(read) -> None:
+    found = read(
+        {
+            "GEOMILL_OIDC_ISSUER": "https://login.example.org/realms/geo",
+            "GEOMILL_OIDC_AUDIENCE": "geomill",
+            "GEOMILL_OIDC_ALGORITHMS": "PS256, EdDSA",
+            "GEOMILL_URL": "https://environment.example",
+            "GEOMILL_KEY": "gm_secret",
+        },
+        url="https://given.example",
+    )
+    assert found.access.oidc_algorithms == ["PS256", "EdDSA"]
+    assert found.client.url == "https://given.example"
+    assert "gm_secret" not in repr(found.client)
 
 
 def test_settings_are_frozen(read) -> None:

@@ -59,7 +59,6 @@ class ApiKey(Entity):
         Check("api_keys_roles", "jsonb_array_length(roles) > 0"),
         Check("api_keys_platform", "NOT roles @> '[\"submitter\"]'::jsonb OR platform_id IS NOT NULL"),
     )
-    __log_fields__: ClassVar = ("key_id", "name")
 
     key_id: Key
     secret_hash: Annotated[str, Field(max_length=64, repr=False)] = Field(description="SHA-256 of the secret part")

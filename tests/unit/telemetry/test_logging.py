@@ -79,6 +79,9 @@ def test_the_level_counts() -> None:
         ("{'api_key': 's3cret'}", "s3cret"),
         ("Authorization: Bearer s3cret", "s3cret"),
         ('{"password": "s3cret"}', "s3cret"),
+        ("x-api-key: s3cret", "s3cret"),
+        (f"the header was gm_0123456789ab_{'0f' * 32}, they say", "0f0f"),
+        ("got eyJhbGciOiJub25lIn0.eyJzdWIiOiJhZGEifQ.c2lnbmF0dXJl", "eyJzdWIi"),
     ],
 )
 def test_secrets_are_struck_out(text: str, secret: str) -> None:
