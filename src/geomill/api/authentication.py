@@ -61,7 +61,8 @@ class Authenticator:
         known = self._known.get(digest)
         if known and known.fresh:
             return known.principal
-        if seconds := self._failures.wait(address):
+        # Who was right before is looked at all the same: behind a proxy everybody has one address.
+        if known is None and (seconds := self._failures.wait(address)):
             raise TooManyRequests("too many wrong credentials came from this address", retry_after=seconds)
         try:
             found = await self._verified(credential)
