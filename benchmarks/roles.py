@@ -71,6 +71,7 @@ class Roles:
     def environ(self) -> dict[str, str]:
         return {
             **os.environ,
+            "GEOMILL_LOG_LEVEL": "warning",  # a line for each submission would hide the figures
             "GEOMILL_DATABASE_URL": self.url,
             "GEOMILL_HANDLERS": HANDLERS,
             "GEOMILL_WORKFLOWS": str(self.folder),
