@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -55,17 +54,17 @@ def translated(shelf: Shelf, path: str, *, writing: bool = False) -> Iterator[No
         ) from None
 
 
-async def persistently(work: Callable[[], Awaitable[Result]], shelf: Shelf, seconds: float) -> Result:
+def persistently(work: Callable[[], Result], shelf: Shelf, seconds: float) -> Result:
     """obstore sends a request again, but not when the answer breaks off half-way. Then all of the work is done again,
     so it must be such that doing it twice is doing it once."""
     deadline, pause = time.monotonic() + seconds, FIRST_PAUSE
     while True:
         try:
-            return await work()
+            return work()
         except GenericError as error:
             if shelf.local or not _passes(error) or time.monotonic() + pause > deadline:
                 raise
-        await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311  not a secret
+        time.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311  not a secret
         pause = min(2 * pause, LONGEST_PAUSE)
 
 

@@ -103,6 +103,10 @@ class Stores:
                 self._make(location.path)
                 _sweep(location.path / STAGING)
 
+    def missing_folder(self, zone: Zone) -> bool:
+        location = self.location(zone)
+        return isinstance(location, Folder) and self._ours(location.path) and not location.path.exists()
+
     def azure_connection(self, account: str) -> Connection:
         """The account's own connection string, or what the other settings say."""
         azure = self._recipe.azure
@@ -126,9 +130,12 @@ class Stores:
                 f"the settings of {location} cannot be used", remedy="check its credentials and its endpoint"
             ) from None
 
+    def _ours(self, folder: Path) -> bool:
+        return bool(self._recipe.data) and folder.is_relative_to(self._recipe.data)
+
     def _make(self, folder: Path) -> None:
         try:
-            if self._recipe.data and folder.is_relative_to(self._recipe.data):
+            if self._ours(folder):
                 folder.mkdir(parents=True, exist_ok=True)
             if not folder.is_dir():
                 raise StorageUnavailable(f"the folder {folder} is not there", remedy="mount it or make it")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
@@ -39,7 +40,6 @@ class Meter:
         self._hash = hashlib.sha256()
 
     def count(self, data: bytes) -> None:
-        """May take milliseconds: in a thread."""
         self._hash.update(data)
         self.done += len(data)
 
@@ -48,40 +48,31 @@ class Meter:
             self._progress(self.done, self._total)
 
 
-async def from_file(source: BinaryIO, size: int, meter: Meter) -> AsyncIterator[bytes]:
-    """The file from its beginning, in parts. Reading and hashing happen in a thread."""
-
-    def read() -> bytes:
-        data = source.read(size)
-        meter.count(data)
-        return data
-
+def from_file(source: BinaryIO, size: int, meter: Meter) -> Iterator[bytes]:
+    """The file from its beginning, in parts."""
     meter.restart()
     source.seek(0)
-    while data := await asyncio.to_thread(read):
+    while data := source.read(size):
+        meter.count(data)
         yield data
         meter.tell()
 
 
-async def in_order(
-    fetch: Callable[[int, int], Awaitable[bytes]], start: int, end: int, size: int
-) -> AsyncGenerator[bytes, None]:
+def in_order(fetch: Callable[[int, int], bytes], start: int, end: int, size: int) -> Iterator[bytes]:
     """`fetch(begin, end)` for each part of a range, some of them ahead."""
-    ahead: deque[asyncio.Task[bytes]] = deque()
     starts = iter(range(start, end, size))
-    try:
-        while True:
-            for begin in starts:
-                ahead.append(asyncio.ensure_future(fetch(begin, min(begin + size, end))))
-                if len(ahead) == PARTS_AT_ONCE:
-                    break
-            if not ahead:
-                return
-            yield await ahead.popleft()
-    finally:
-        for task in ahead:
-            task.cancel()
-        await asyncio.gather(*ahead, return_exceptions=True)
+    ahead: deque[Future[bytes]] = deque()
+    with ThreadPoolExecutor(PARTS_AT_ONCE, thread_name_prefix="storage-part") as threads:
+        try:
+            while True:
+                for begin in islice(starts, PARTS_AT_ONCE - len(ahead)):
+                    ahead.append(threads.submit(fetch, begin, min(begin + size, end)))
+                if not ahead:
+                    return
+                yield ahead.popleft().result()
+        finally:
+            for part in ahead:
+                part.cancel()
 
 
 def hash_file(path: Path, meter: Meter) -> None:

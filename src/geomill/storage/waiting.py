@@ -1,79 +1,318 @@
-"""The same storage for code that waits: handlers that are not async, and commands."""
+"""The one face of all stores.
+
+It waits, because obstore's own coroutines are not safe at the end of a process: now and then its threads touch an
+interpreter that is gone, and abort. `Storage` runs it in threads.
+
+Requests that a store does not answer, or answers with "too busy", are sent again with growing pauses, within the time
+that the settings give; then it is `StorageUnavailable`.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+import contextlib
+import fcntl
+import hashlib
+import os
+from collections.abc import Callable, Generator, Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+from uuid import uuid4
 
-from geomill.domain.objectname import ObjectName, Zone
+import obstore
+
+from geomill.domain.location import AzureAccount, S3Bucket
+from geomill.domain.objectname import ObjectName, Zone, check_path
+from geomill.errors import ConflictError, InputError, InvalidName, NotFoundError, StorageUnavailable
+from geomill.storage import gdal
 from geomill.storage.objects import ObjectInfo, Progress, Stored
+from geomill.storage.problems import persistently, translated
+from geomill.storage.recipe import Recipe
+from geomill.storage.stores import Shelf, Stores
+from geomill.storage.transfer import PART, Meter, from_file, hash_file, in_order, part_size
+from geomill.storage.uploading import copy_inside, put_parts, put_whole
 
 if TYPE_CHECKING:
-    from geomill.storage.storage import Storage
+    from obstore import GetOptions, ObjectMeta
 
+LISTED_AT_ONCE = 1_000
+DELETED_AT_ONCE = 250
+"""Azure takes 256 in one request, S3 takes 1,000."""
+LARGEST_S3_COPY = 5 * 1024**3
 Result = TypeVar("Result")
 
 
 class SyncStorage:
-    """Each method is the one of `Storage`, in an event loop of its own: for threads in which none is running."""
+    """For code that may wait: handlers that are not async, and commands. `Storage` is the same for event loops."""
 
-    def __init__(self, storage: Storage) -> None:
-        self._storage = storage
+    def __init__(self, recipe: Recipe) -> None:
+        self.recipe = recipe
+        self._stores = Stores(recipe)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SyncStorage, (self.recipe,)
+
+    # Looking
 
     def stat(self, name: ObjectName) -> ObjectInfo:
-        return _run(self._storage.stat(name))
+        """`NotFoundError` when it is not there."""
+        shelf, key = self._place(name)
+        meta = self._ask(shelf, name.path, lambda: obstore.head(shelf.store, key))
+        return _info(name, meta)
 
     def exists(self, name: ObjectName) -> bool:
-        return _run(self._storage.exists(name))
+        try:
+            self.stat(name)
+        except NotFoundError:
+            return False
+        return True
 
     def list(self, zone: Zone, container: str, prefix: str = "") -> list[ObjectInfo]:
-        """By path."""
+        """What is in a container, or in a folder of it, at any depth, by path. `a/b` is in the folder `a`; `ab` is
+        not."""
+        found = chain.from_iterable(self.batches(zone, container, prefix))
+        return sorted(found, key=lambda info: info.name.path)
 
-        async def collect() -> list[ObjectInfo]:
-            return [info async for info in self._storage.list(zone, container, prefix)]
+    def batches(self, zone: Zone, container: str, prefix: str = "") -> Generator[Sequence[ObjectInfo], None, None]:
+        """As `list`, in any order, some at a time: for what is too much at once."""
+        shelf = self._shelf(zone, container)
+        if prefix := prefix.rstrip("/"):
+            check_path(prefix, "prefix")
+        stream = iter(obstore.list(shelf.store, shelf.key(prefix) or None, chunk_size=LISTED_AT_ONCE))
+        while True:
+            with translated(shelf, ""):
+                batch = next(stream, None)
+            if batch is None:
+                return
+            yield _nameable(shelf, batch)
 
-        return sorted(_run(collect()), key=lambda info: info.name.path)
+    # Reading
 
     def read(self, name: ObjectName, start: int = 0, length: int | None = None) -> bytes:
-        return _run(self._storage.read(name, start, length))
+        """The bytes from `start`, at most `length`; what lies behind the end is empty, as of a file."""
+        if start < 0 or (length is not None and length < 0):
+            raise InputError(f"start {start} and length {length} must not be negative")
+        shelf, key = self._place(name)
+        if start == 0 and length is None:
+            return self._get(shelf, name, key, {})
+        size = self.stat(name).size
+        end = size if length is None else min(start + length, size)
+        return self._get(shelf, name, key, {"range": (start, end)}) if start < end else b""
 
-    def put_bytes(
-        self, name: ObjectName, data: bytes, *, if_absent: bool = False, media_type: str | None = None
-    ) -> Stored:
-        return _run(self._storage.put_bytes(name, data, if_absent=if_absent, media_type=media_type))
-
-    def put_file(
-        self, name: ObjectName, source: Path, *, progress: Progress | None = None, media_type: str | None = None
-    ) -> Stored:
-        return _run(self._storage.put_file(name, source, progress=progress, media_type=media_type))
+    def stream(self, name: ObjectName, start: int = 0) -> Generator[bytes, None, None]:
+        """In parts of some megabytes, the next ones fetched ahead. `ConflictError` if it is replaced meanwhile."""
+        yield from self._parts(self.stat(name), start)
 
     def get_file(
         self, name: ObjectName, target: Path, *, progress: Progress | None = None, sha256: str | None = None
     ) -> Stored:
-        return _run(self._storage.get_file(name, target, progress=progress, sha256=sha256))
+        """Download. The target appears whole; a download that broke off, in whatever process, is gone on with.
+        With `sha256`, other bytes than these are refused."""
+        info = self.stat(name)
+        mark = hashlib.sha256(f"{name} {info.etag} {target.name}".encode()).hexdigest()[:16]
+        unfinished = target.with_name(f".{mark}.part")
+        meter = Meter(info.size, progress)
+        with _open_unfinished(unfinished, info.size) as file:
+            hash_file(unfinished, meter)
+            meter.tell()
+            with contextlib.closing(self._parts(info, meter.done)) as parts:
+                for part in parts:
+                    file.write(part)
+                    meter.count(part)
+                    meter.tell()
+            file.flush()
+            if sha256 is not None and meter.sha256 != sha256:
+                unfinished.unlink()
+                raise ConflictError(
+                    f"the object '{name}' has the SHA-256 {meter.sha256}, not {sha256}", remedy="upload it again"
+                )
+            unfinished.replace(target)
+        return Stored(name, info.size, meter.sha256)
+
+    def _parts(self, info: ObjectInfo, start: int) -> Generator[bytes, None, None]:
+        shelf, key = self._place(info.name)
+
+        def fetch(begin: int, end: int) -> bytes:
+            data = self._get(shelf, info.name, key, {"range": (begin, end), "if_match": info.etag})
+            if len(data) != end - begin:
+                raise StorageUnavailable(f"{shelf.location} sent {len(data)} of {end - begin} bytes of '{info.name}'")
+            return data
+
+        yield from in_order(fetch, start, info.size, PART)
+
+    def _get(self, shelf: Shelf, name: ObjectName, key: str, options: GetOptions) -> bytes:
+        return self._ask(shelf, name.path, lambda: bytes(obstore.get(shelf.store, key, options=options).bytes()))
+
+    # Writing
+
+    def put_bytes(
+        self, name: ObjectName, data: bytes, *, if_absent: bool = False, media_type: str | None = None
+    ) -> Stored:
+        """With `if_absent`, `ConflictError` when it is there already; of several at once, one succeeds."""
+        shelf, key = self._place(name)
+
+        def put() -> None:
+            put_whole(shelf, key, data, if_absent=if_absent, media_type=media_type)
+
+        self._ask(shelf, name.path, put, writing=True, once=if_absent)
+        return Stored(name, len(data), hashlib.sha256(data).hexdigest())
+
+    def put_file(
+        self, name: ObjectName, source: Path, *, progress: Progress | None = None, media_type: str | None = None
+    ) -> Stored:
+        """Upload, in parts if it is large. What breaks off leaves nothing that can be seen."""
+        with _open_source(source) as file:
+            size = os.fstat(file.fileno()).st_size
+            meter = Meter(size, progress)
+            self._put(name, lambda: from_file(file, part_size(size), meter), size, media_type)
+        return Stored(name, meter.done, meter.sha256)
+
+    def _put(self, name: ObjectName, parts: Callable[[], Iterator[bytes]], size: int, media_type: str | None) -> None:
+        """`parts` begins anew each time."""
+        if size <= PART:
+            self.put_bytes(name, b"".join(parts()), media_type=media_type)
+            return
+        shelf, key = self._place(name)
+
+        def put() -> None:
+            put_parts(shelf, key, parts(), size, media_type=media_type)
+
+        self._ask(shelf, name.path, put, writing=True)
 
     def copy(self, source: ObjectName, target: ObjectName, *, progress: Progress | None = None) -> ObjectInfo:
-        return _run(self._storage.copy(source, target, progress=progress))
+        """Inside of the store where it can, through this machine where it cannot."""
+        info = self.stat(source)
+        (here, key), (there, new_key) = self._place(source), self._place(target)
+        if here.store is there.store and not (isinstance(here.location, S3Bucket) and info.size > LARGEST_S3_COPY):
+            self._ask(here, source.path, lambda: copy_inside(here, key, new_key))
+        else:
+            meter = Meter(info.size, progress)
+            self._put(target, lambda: self._metered(info, meter), info.size, None)
+        return self.stat(target)
+
+    def _metered(self, info: ObjectInfo, meter: Meter) -> Iterator[bytes]:
+        meter.restart()
+        with contextlib.closing(self._parts(info, 0)) as parts:
+            for part in parts:
+                meter.count(part)
+                yield part
+                meter.tell()
+
+    # Deleting
 
     def delete(self, name: ObjectName) -> None:
-        _run(self._storage.delete(name))
+        """What is not there is deleted already."""
+        shelf, key = self._place(name)
+        self._delete(shelf, key, name.path)
 
     def delete_prefix(self, zone: Zone, container: str, prefix: str) -> int:
-        return _run(self._storage.delete_prefix(zone, container, prefix))
+        """All that is in a folder of a container. The number of objects; one that somebody else deletes at the same
+        time may be counted twice."""
+        check_path(prefix.rstrip("/"), "prefix")
+        shelf = self._shelf(zone, container)
+        deleted = 0
+        while keys := self._first(shelf, prefix):
+            self._delete(shelf, keys, prefix)
+            deleted += len(keys)
+        return deleted
+
+    def _delete(self, shelf: Shelf, keys: str | Sequence[str], path: str) -> None:
+        with contextlib.suppress(NotFoundError):
+            self._ask(shelf, path, lambda: obstore.delete(shelf.store, keys))
+
+    def _first(self, shelf: Shelf, prefix: str) -> Sequence[str]:
+        found = chain.from_iterable(self.batches(shelf.zone, shelf.container, prefix))
+        return [shelf.key(info.name.path) for info in islice(found, DELETED_AT_ONCE)]
+
+    # For GDAL
+
+    def gdal_path(self, name: ObjectName) -> str:
+        """What `rasterio.open` takes, inside of `rasterio.Env` with the `gdal_options` of the zone."""
+        return gdal.gdal_path(self._stores, name)
+
+    def gdal_options(self, zone: Zone) -> gdal.GdalOptions:
+        """GDAL's options for the zone's store, secrets included: for the scope of a task, never for the environment."""
+        return gdal.gdal_options(self._stores, self.recipe, zone)
+
+    # For operators
 
     def prepare(self) -> None:
-        _run(self._storage.prepare())
+        """Make our folders, and clear away what dead uploads left behind."""
+        self._stores.prepare()
+
+    def missing_folder(self, zone: Zone) -> bool:
+        """Whether the zone is a folder of ours that nobody has needed so far."""
+        return self._stores.missing_folder(zone)
 
     def probe(self, zone: Zone) -> str:
-        return _run(self._storage.probe(zone))
+        """Try the zone's store, and say what was done. Containers of Azure cannot be listed, so that there only the way
+        and the credentials are tried; elsewhere something is written and deleted."""
+        location = self._stores.location(zone)
+        name = ObjectName(zone, "geomill-doctor", uuid4().hex)
+        if isinstance(location, AzureAccount):
+            self.exists(name)
+            return f"{location}, reached"
+        self.put_bytes(name, b"")
+        self.delete(name)
+        return f"{location}, written"
+
+    def _shelf(self, zone: Zone, container: str) -> Shelf:
+        _refuse_in_loop()
+        return self._stores.shelf(zone, container)
+
+    def _place(self, name: ObjectName) -> tuple[Shelf, str]:
+        _refuse_in_loop()
+        return self._stores.place(name)
+
+    def _ask(
+        self, shelf: Shelf, path: str, work: Callable[[], Result], *, writing: bool = False, once: bool = False
+    ) -> Result:
+        with translated(shelf, path, writing=writing):
+            return work() if once else persistently(work, shelf, self.recipe.retry_seconds)
 
 
-def _run(work: Coroutine[Any, Any, Result]) -> Result:
+def _refuse_in_loop() -> None:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(work)
-    work.close()
+        return
     raise RuntimeError("this would stop the event loop: here, await the methods of the storage itself")
+
+
+def _info(name: ObjectName, meta: ObjectMeta) -> ObjectInfo:
+    return ObjectInfo(name, meta["size"], meta["e_tag"] or "", meta["last_modified"])
+
+
+def _nameable(shelf: Shelf, batch: Sequence[ObjectMeta]) -> list[ObjectInfo]:
+    """Somebody else may have put there what we would not: it cannot be read through us, so it is not listed."""
+    found = []
+    for meta in batch:
+        with contextlib.suppress(InvalidName):
+            name = shelf.name(meta["path"])
+            if shelf.inside(name.path):
+                found.append(_info(name, meta))
+    return found
+
+
+def _open_source(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except FileNotFoundError:
+        raise NotFoundError(f"there is no file {path}") from None
+    except OSError as error:
+        raise InputError(f"the file {path} cannot be read: {error.strerror}") from error
+
+
+def _open_unfinished(path: Path, size: int) -> BinaryIO:
+    """For appending, and ours alone. More than the whole cannot be a part of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    file = path.open("ab")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        raise ConflictError(f"somebody else downloads to {path.parent} already", remedy="wait for it") from None
+    if file.tell() > size:
+        file.truncate(0)
+    return file

@@ -111,7 +111,9 @@ async def test_create_only_if_absent(storage: Storage) -> None:
     assert await storage.read(bronze("once")) == b"first"
 
 
+@pytest.mark.parametrize("recipe", ["folder", "azure"], indirect=True)
 async def test_of_many_that_create_at_once_one_succeeds(storage: Storage) -> None:
+    """Not on moto, which looks and then writes; S3 itself is atomic."""
     works = [storage.put_bytes(bronze("race"), b"%d" % n, if_absent=True) for n in range(8)]
     ended = await asyncio.gather(*works, return_exceptions=True)
     assert sum(isinstance(one, ConflictError) for one in ended) == 7
@@ -295,7 +297,7 @@ async def test_code_that_waits_does_not_stop_a_loop(storage: Storage) -> None:
 
 
 async def test_the_probe_says_where_it_looked_and_leaves_nothing(storage: Storage) -> None:
-    assert await storage.probe(Zone.BRONZE) == storage.recipe.zones["bronze"]
+    assert (await asyncio.to_thread(storage.sync.probe, Zone.BRONZE)).startswith(storage.recipe.zones["bronze"] + ", ")
     assert [one async for one in storage.list(Zone.BRONZE, OTHER)] == []
 
 

@@ -61,6 +61,31 @@ def test_what_was_there_before_stays(recipe: Recipe, source: Path) -> None:
     assert storage.read(silver("big.bin")) == b"before"
 
 
+ENDING = """
+import asyncio, json, sys
+from geomill.sdk import ObjectName
+from geomill.storage import Recipe, Storage
+
+storage = Storage(Recipe.from_json(json.load(sys.stdin)))
+name = ObjectName.parse(sys.argv[1])
+async def main():
+    await storage.put_bytes(name, b"1")
+    await storage.stat(name)
+storage.sync.exists(name) if sys.argv[2] == "sync" else asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("face", ["sync", "async"])
+def test_a_process_may_end_right_after_its_work(tmp_path: Path, face: str) -> None:
+    """obstore's coroutines abort it then, about every second time."""
+    text = json.dumps(Recipe.in_folder(tmp_path).to_json())
+    command = [sys.executable, "-c", ENDING, str(silver("x")), face]
+    running = [subprocess.Popen(command, stdin=subprocess.PIPE, text=True) for _ in range(8)]
+    for process in running:
+        process.communicate(text)
+    assert [process.returncode for process in running] == [0] * 8
+
+
 def test_leftovers_are_in_one_place_and_swept_when_they_are_old(tmp_path: Path, source: Path) -> None:
     recipe = Recipe.in_folder(tmp_path / "data")
     die(recipe, source)
