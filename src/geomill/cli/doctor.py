@@ -9,7 +9,14 @@ from dataclasses import asdict
 import typer
 
 from geomill.cli import context
-from geomill.cli.examination import Finding, Level, examine_database, examine_machine, examine_workflows
+from geomill.cli.examination import (
+    Finding,
+    Level,
+    examine_database,
+    examine_machine,
+    examine_storage,
+    examine_workflows,
+)
 from geomill.cli.jobs import Json
 from geomill.embedded import Cluster, State
 from geomill.errors import GeomillError
@@ -37,6 +44,7 @@ def _examine() -> list[Finding]:
         return [Finding.of("settings", error)]
     found = [Finding(Level.OK, "settings", "all known")]
     found += examine_machine(settings)
+    found += examine_storage(settings)
     found += examine_workflows(settings)
     found += _database(settings)
     return found

@@ -6,8 +6,9 @@ import os
 import platform
 import shutil
 import sys
+import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -15,9 +16,11 @@ from typing import Self
 
 from geomill import embedded
 from geomill.cli import folder
+from geomill.domain.objectname import Zone
 from geomill.errors import GeomillError, InputError
 from geomill.sdk.registry import load_handlers
 from geomill.settings import Settings
+from geomill.storage import Recipe, Storage
 from geomill.store import keys, metrics
 from geomill.store.connection import connect
 from geomill.store.migrate import Status, status
@@ -77,6 +80,29 @@ def _folder(data: Path) -> Finding:
     level = Level.OK if free > LITTLE_SPACE else Level.WARN if free > TOO_LITTLE_SPACE else Level.FAIL
     remedy = "" if level is Level.OK else "free some space, or choose another folder with --data"
     return Finding(level, "data folder", f"{data}, {free / 1e9:.1f} GB free", remedy)
+
+
+def examine_storage(settings: Settings) -> Iterator[Finding]:
+    """With little patience: who asks for the doctor does not want to wait for one who is away."""
+    try:
+        recipe = Recipe.of(settings.storage, settings.database.data)
+    except GeomillError as error:
+        yield Finding.of("storage", error)
+        return
+    storage = Storage(replace(recipe, timeout_seconds=min(recipe.timeout_seconds, 5.0), retry_seconds=0.0))
+    for zone in Zone:
+        yield _zone(storage, zone)
+
+
+def _zone(storage: Storage, zone: Zone) -> Finding:
+    if storage.sync.missing_folder(zone):
+        return Finding(Level.OK, zone, f"{storage.recipe.zones[zone]}, not yet there: made when it is first used")
+    begun = time.monotonic()
+    try:
+        done = storage.sync.probe(zone)
+    except GeomillError as error:
+        return Finding.of(zone, error)
+    return Finding(Level.OK, zone, f"{done} in {(time.monotonic() - begun) * 1000:.0f} ms")
 
 
 def examine_workflows(settings: Settings) -> Iterator[Finding]:

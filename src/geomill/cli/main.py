@@ -23,6 +23,7 @@ from geomill.cli import (
     queues,
     roles,
     schedules,
+    storage,
     up,
     workflows,
 )
@@ -43,6 +44,7 @@ app.add_typer(jobs.app, name="jobs")
 app.add_typer(queues.app, name="queues")
 app.add_typer(schedules.app, name="schedules")
 app.add_typer(keys.app, name="keys")
+app.add_typer(storage.app, name="storage")
 app.command()(roles.orchestrator)
 app.command()(roles.worker)
 app.command()(gateway.gateway)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 from collections.abc import Awaitable, Callable
 from typing import Annotated
@@ -12,11 +13,14 @@ import typer
 from geomill.cli import context
 from geomill.engine.maintenance.callbacks import CallbackOptions
 from geomill.engine.orchestrator import Orchestrator, OrchestratorOptions
-from geomill.errors import InputError
+from geomill.errors import InputError, StorageUnavailable
 from geomill.process import run_async
+from geomill.storage import Storage
 from geomill.store.pool import Pool, open_pool
 from geomill.worker.loop import Worker
 from geomill.worker.options import WorkerOptions, cpus
+
+log = logging.getLogger(__name__)
 
 POOL_SIZE = 4
 WORKER_POOL_SIZE = 2
@@ -72,10 +76,18 @@ def worker(
 
     async def work(url: str, pool: Pool, stop: asyncio.Event) -> None:
         async with open_pool(url, size=HANDLER_POOL_SIZE, name="geomill handlers", idle=True) as handler_pool:
-            await storage.prepare()
+            await _prepare(storage)
             await Worker(url, pool, registry, options, handler_pool=handler_pool, storage=storage).run(stop)
 
     _run("worker", work, WORKER_POOL_SIZE)
+
+
+async def _prepare(storage: Storage) -> None:
+    """Tasks that need a zone which is not there fail by themselves; the others can run."""
+    try:
+        await storage.prepare()
+    except StorageUnavailable as error:
+        log.warning("%s", error)
 
 
 def weighted(text: str) -> tuple[str, int]:

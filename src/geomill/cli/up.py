@@ -52,6 +52,7 @@ def up(
     number = settings.gateway.gateway_port if port is None else port
     context.role_logging()
     context.catalogue(context.handlers())  # what is wrong with them is told before anything is started
+    context.storage().sync.prepare()
     with listen(address, number) as listener:
         number = listener.getsockname()[1]
     programs = [

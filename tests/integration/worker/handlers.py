@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from geomill.sdk import HandlerContext, HandlerError, register_handler
+from geomill.sdk import HandlerContext, HandlerError, ObjectName, Zone, register_handler
 
 Context = HandlerContext[dict[str, Any]]
 
@@ -190,3 +190,21 @@ async def saves_inline(ctx: Context) -> dict[str, Any]:
 @register_handler("cancel_yourself")
 async def cancel_yourself(ctx: Context) -> None:
     raise asyncio.CancelledError
+
+
+TARGET = ObjectName(Zone.SILVER, "results", "from-a-handler.txt")
+
+
+@register_handler("stores")
+def stores(ctx: Context) -> dict[str, Any]:
+    return {"sha256": ctx.storage.sync.put_bytes(TARGET, ctx.params["text"].encode()).sha256, "pid": os.getpid()}
+
+
+@register_handler("stores_async")
+async def stores_async(ctx: Context) -> dict[str, Any]:
+    return {"text": (await ctx.storage.read(TARGET)).decode(), "pid": os.getpid()}
+
+
+@register_handler("misses")
+def misses(ctx: Context) -> dict[str, Any]:
+    return {"size": ctx.storage.sync.stat(TARGET).size}
