@@ -98,6 +98,8 @@ class Decision:
     stale: list[Outcome] = field(default_factory=list)
     closed: int = 0
     retries: int = 0
+    more: bool = False
+    """A fan-out has room for more items than one decision sends."""
     paused: bool | None = None
     result: dict[str, Any] | None = None
     error: str = ""

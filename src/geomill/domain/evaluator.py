@@ -42,6 +42,9 @@ from geomill.errors import ExpressionError
 WINDOW = 5_000
 """Items of a fan-out without `max_parallel` that are under way at once: the first starts before the last is sent."""
 
+AT_ONCE = 500
+"""Items of one fan-out that one decision sends: the first workers begin while the next slice is written."""
+
 _N, _J = NodeStatus, JobStatus
 _COMMANDS = frozenset({Report.CANCEL, Report.PAUSE, Report.RESUME})
 
@@ -53,7 +56,7 @@ def evaluate(
     run: RunState, outcomes: Iterable[Outcome], now: datetime, answer: Answer, *, window: int = WINDOW
 ) -> Decision:
     """Everything that follows from these outcomes, where fan_in outputs are at hand. A new job is begun first."""
-    evaluation = Evaluation(run, now, window=window)
+    evaluation = Evaluation(run, now, window=window, at_once=window)
     if run.nodes[run.graph.start].status is _N.PENDING:
         evaluation.begin()
     evaluation.feed(outcomes)
@@ -63,11 +66,12 @@ def evaluate(
 
 
 class Evaluation:
-    def __init__(self, run: RunState, now: datetime, *, window: int = WINDOW) -> None:
+    def __init__(self, run: RunState, now: datetime, *, window: int = WINDOW, at_once: int = AT_ONCE) -> None:
         self._run = run
         self._graph = run.graph
         self._now = now
         self._window = window
+        self._at_once = at_once
         self._decision = Decision(status=run.status)
         self._settled: deque[str] = deque()
         self._scope = scope_of(run, self._node)
@@ -88,6 +92,15 @@ class Evaluation:
                 self._take_node(outcome)
             else:
                 self._take_item(outcome)
+            self._settle()
+
+    def send_more(self) -> None:
+        """The next slice of each fan-out that has room: the decision before sent all that it may send at once."""
+        if self._decision.status in JOB_MACHINE.terminal:
+            return
+        for node_id in list(self._run.fan_outs):
+            if not self._node(node_id).terminal:
+                self._after_item(self._graph.nodes[node_id])
             self._settle()
 
     def carry_on(self) -> None:
@@ -331,15 +344,20 @@ class Evaluation:
         return (len(before.in_flight) if before else 0) + dispatched - change.ended
 
     def _refill(self, node: GraphNode) -> None:
-        """Send more items once there is room: at once under `max_parallel`, in halves of the window otherwise."""
+        """Send more items once there is room: at once under `max_parallel`, below half of the window otherwise."""
         assert isinstance(node.definition, FanOutNode)
-        if self._paused:
-            return
         change = self._change(node.node_id)
-        limit = node.definition.max_parallel or self._window
-        if node.definition.max_parallel is None and self._in_flight(node.node_id) > limit // 2:
+        if self._paused or change.next_index == len(change.items):
             return
-        while change.next_index < len(change.items) and self._in_flight(node.node_id) < limit:
+        limit = node.definition.max_parallel or self._window
+        in_flight = self._in_flight(node.node_id)
+        if node.definition.max_parallel is None and in_flight > limit // 2:
+            return
+        room = min(limit - in_flight, len(change.items) - change.next_index)
+        before = self._run.fan_outs.get(node.node_id)
+        allowed = self._at_once - change.next_index + (before.next_index if before else 0)
+        self._decision.more = self._decision.more or room > allowed
+        for _ in range(min(room, allowed)):
             index = change.next_index
             change.next_index += 1
             self._record(node.node_id, index, _N.PENDING, (_N.READY,))

@@ -47,18 +47,23 @@ class Round:
 
 @dataclass
 class Kicks:
-    """Jobs that need a decision although no report came: taken over, or past their deadline."""
+    """Jobs that need a decision although no report came: taken over, past their deadline, or with more to send."""
 
     taken: set[str] = field(default_factory=set)
     overdue: set[str] = field(default_factory=set)
+    more: set[str] = field(default_factory=set)
 
     def take(self) -> Kicks:
-        taken = Kicks(self.taken, self.overdue)
-        self.taken, self.overdue = set(), set()
+        taken = Kicks(self.taken, self.overdue, self.more)
+        self.taken, self.overdue, self.more = set(), set(), set()
         return taken
 
+    @property
+    def jobs(self) -> set[str]:
+        return self.taken | self.overdue | self.more
+
     def __bool__(self) -> bool:
-        return bool(self.taken or self.overdue)
+        return bool(self.taken or self.overdue or self.more)
 
 
 async def advance(
@@ -76,7 +81,7 @@ async def advance(
         return done
     done.reports = len(arrivals)
     by_job = _by_job(arrivals)
-    concerned = by_job.keys() | kicked.taken | kicked.overdue
+    concerned = by_job.keys() | kicked.jobs
     mine = {job_id: owned[job_id] for job_id in sorted(concerned & owned.keys())}
     decisions = await _decide_all(conn, mine, by_job, kicked)
     batch = _batch(decisions, by_job)
@@ -90,6 +95,7 @@ async def advance(
     done.lost |= concerned - mine.keys()
     done.unknown = await inbox.forward(conn, owner_id, done.lost)
     _take_over(owned, decisions, done)
+    kicks.more |= {job.job_id for job, decision in decisions if decision.more and job.job_id in owned}
     return done
 
 
@@ -149,6 +155,8 @@ async def _evaluate(
     if job.job_id in kicked.taken:
         evaluation.carry_on()
     evaluation.feed(arrival.outcome for arrival in arrivals)
+    if job.job_id in kicked.more:
+        evaluation.send_more()
     await answer_all(conn, job.run, evaluation)
     if job.job_id in kicked.overdue:
         evaluation.fail(f"the job did not end within timeout_seconds ({job.run.graph.workflow.timeout_seconds:g} s)")

@@ -39,6 +39,8 @@ log = logging.getLogger(__name__)
 class Claimed:
     jobs: list[OwnedJob] = field(default_factory=list)
     queues: set[str] = field(default_factory=set)
+    more: set[str] = field(default_factory=set)
+    """Those of the jobs that have more to send."""
     taken: int = 0
 
 
@@ -84,7 +86,8 @@ class Claimer:
             await rounds.commit(conn, self.owner_id, {}, batch)
         self._pinned |= pinned
         owned = [one.apply() for one in admitted if one.job and one.job.job_id in created]
-        return Claimed([job for job in owned if job is not None], batch.queues, len(received))
+        more = {one.job.job_id for one in admitted if one.job and one.decision and one.decision.more}
+        return Claimed([job for job in owned if job is not None], batch.queues, more & created, len(received))
 
     async def _admit(self, conn: Connection, received: Received) -> _Admitted:
         """What becomes of a submission. One without a job is malformed, a duplicate is found out by `create`."""

@@ -156,7 +156,7 @@ class Orchestrator:
             asyncio.get_running_loop().call_later(seconds + AFTER_SECONDS, self._remind, queue_name)
         if done.unknown:
             await self._reload(conn)
-        return done.reports > 0
+        return done.reports > 0 or bool(self._kicks)
 
     def _remind(self, queue_name: str) -> None:
         """The workers of a queue are to look again: a retry is due."""
@@ -186,6 +186,7 @@ class Orchestrator:
         batch = self.options.claim_batch * (1 if self._share.peers > 1 else ALONE)
         claimed = await self._claimer.claim(conn, batch, patience)
         self._owned.update({job.job_id: job for job in claimed.jobs})
+        self._kicks.more |= claimed.more
         await notify(conn, map(queue_channel, claimed.queues))
         if patience:
             asyncio.get_running_loop().call_later(patience, self._signals.poke, self._jobs_channel)

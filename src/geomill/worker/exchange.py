@@ -11,7 +11,7 @@ lease tokens sort out what had arrived after all.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import psycopg
@@ -53,9 +53,12 @@ class Exchange:
         ended, malformed, said = self.ended[:], self.malformed[:], self.notebook.take()
         if ended or malformed or said:
             await self._report(conn, said, ended, malformed)
-        if free <= 0:
-            return []
-        return await queue.lease(conn, self.shares.of(free), self.worker_id, self.lease_seconds, relaxed=True)
+        return await self._lease(conn, self.shares.of(free)) if free > 0 else []
+
+    async def _lease(self, conn: Connection, shares: Mapping[str, int]) -> list[Delivery]:
+        found = await queue.lease(conn, shares, self.worker_id, self.lease_seconds, relaxed=True)
+        self.shares.gave(shares, (delivery.queue_name for delivery in found))
+        return found
 
     async def _report(
         self,

@@ -58,17 +58,15 @@ class Worker:
 
     def __post_init__(self) -> None:
         options = self.options
-        channels = [queue_channel(name) for name in options.queues]
+        self._queues = {queue_channel(name): name for name in options.queues}
         self._loop: asyncio.AbstractEventLoop
         self._stop: asyncio.Event
         self._slots: dict[int, Slot] = {}
-        self._signals = Signals(self.url, channels, self._on_connect)
-        self._queue_channels = frozenset(channels)
-        self._may_lease = True
+        self._signals = Signals(self.url, self._queues, self._on_connect)
         self._unsure = False
         self._notebook = Notebook(self._wake)
-        shares = Shares(options.queues, options.weights)
-        self._exchange = Exchange(self.instance_id, self._notebook, shares, options.lease_seconds)
+        self._shares = Shares(options.queues, options.weights)
+        self._exchange = Exchange(self.instance_id, self._notebook, self._shares, options.lease_seconds)
         self._exchanging = asyncio.Lock()
         self._children = ChildPool.of(
             self.handlers,
@@ -108,13 +106,14 @@ class Worker:
                         await self._exchange_when_called(conn)
             except psycopg.OperationalError as error:
                 log.warning("the database went away, again in %s s: %s", self.options.poll_seconds, error)
-                self._unsure = self._may_lease = True
+                self._unsure = True
+                self._shares.called()
                 await asyncio.sleep(self.options.poll_seconds)
                 self._poke()
 
     async def _exchange_when_called(self, conn: Connection) -> None:
         heard = await self._signals.wait(self.options.poll_seconds)
-        self._may_lease = self._may_lease or not self._queue_channels.isdisjoint(heard)
+        self._shares.called(self._queues[channel] for channel in heard if channel in self._queues)
         more = True
         while more:
             more = await self._exchange_once(conn)
@@ -127,7 +126,6 @@ class Worker:
                 await self._disown(conn)
             free = self._free_slots()
             deliveries = await self._exchange.once(conn, free)
-            self._may_lease = self._may_lease and len(deliveries) == free
             for delivery in deliveries:
                 self._start(delivery)
         return bool(self._exchange.ended or self._exchange.malformed) or 0 < free == len(deliveries)
@@ -142,7 +140,7 @@ class Worker:
 
     def _free_slots(self) -> int:
         """None when the queues were empty at the last look and nobody has called since."""
-        if self._stop.is_set() or not self._may_lease:
+        if self._stop.is_set() or not self._shares.hopeful:
             return 0
         return self.options.concurrency - len(self._slots)
 

@@ -2,28 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 
 class Shares:
     """Smooth weighted round-robin: with one free slot at a time, a queue of weight 3 gets three turns of four, spread
-    out, and none is forgotten."""
+    out, and none is forgotten.
+
+    A queue that gave less than it was asked for is empty, and is asked again only once it has called. So the slots go
+    where the work is, in one round trip."""
 
     def __init__(self, queues: Sequence[str], weights: Mapping[str, int]) -> None:
         self._weights = {name: weights.get(name, 1) for name in queues}
         if min(self._weights.values()) < 1:
             raise ValueError("a queue's weight is at least 1")
-        self._total = sum(self._weights.values())
         self._credit = dict.fromkeys(queues, 0)
+        self._hopeful = set(queues)
+
+    @property
+    def hopeful(self) -> bool:
+        """Whether any queue may have something."""
+        return bool(self._hopeful)
+
+    def called(self, queues: Iterable[str] | None = None) -> None:
+        """These may have something again; all of them when nobody knows."""
+        self._hopeful.update(self._weights if queues is None else queues)
 
     def of(self, free: int) -> dict[str, int]:
-        """Queue → slots, the first queue to be served first. They add up to `free`."""
-        rounds, rest = divmod(free, self._total)
-        shares = {name: weight * rounds for name, weight in self._weights.items()}
+        """Queue → slots, the first queue to be served first. They add up to `free`, unless all queues are empty."""
+        weights = {name: weight for name, weight in self._weights.items() if name in self._hopeful}
+        if not weights:
+            return {}
+        total = sum(weights.values())
+        rounds, rest = divmod(free, total)
+        shares = {name: weight * rounds for name, weight in weights.items()}
         for _ in range(rest):
-            for name, weight in self._weights.items():
+            for name, weight in weights.items():
                 self._credit[name] += weight
-            chosen = max(self._credit, key=self._credit.__getitem__)
-            self._credit[chosen] -= self._total
+            chosen = max(weights, key=self._credit.__getitem__)
+            self._credit[chosen] -= total
             shares[chosen] += 1
         return shares
+
+    def gave(self, shares: Mapping[str, int], queues: Iterable[str]) -> None:
+        """What came of it: the queue of each message."""
+        given = Counter(queues)
+        short = given.total() < sum(shares.values())
+        self._hopeful -= {name for name, share in shares.items() if short or given[name] < share}

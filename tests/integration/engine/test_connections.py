@@ -32,7 +32,8 @@ async def test_a_lease_whose_answer_was_lost_goes_back_at_once(make_platform: Ma
     async with platform.pool.connection() as conn:
         await queue.send(conn, [queue.Outgoing("functionapp-tasks", "never-heard-of", "{}", 0)])
         await queue.lease(conn, {"functionapp-tasks": 1}, worker.instance_id)  # as if the connection broke right then
-    worker._unsure = worker._may_lease = True
+    worker._unsure = True
+    worker._shares.called()
     worker._poke()
     async with asyncio.timeout(5):  # it is leased again, found malformed, and buried
         while not await platform.rows("SELECT 1 FROM dagapp.dag_dead_letters"):  # noqa: ASYNC110

@@ -260,3 +260,16 @@ def test_who_takes_over_goes_on_with_a_fan_out() -> None:
     assert items(job.take(successor.decision())) == [4]
     job.feed(*all_done(job, 2, 4))
     assert job.output("many") == {"total": 5, "completed": 4, "failed": 1}
+
+
+def test_one_decision_sends_a_slice_and_says_that_there_is_more() -> None:
+    job = job_of(12, window=4)
+    evaluation = Evaluation(job.run, NOW, window=10, at_once=2)
+    evaluation.feed(all_done(job, 0, 1))
+    slices = [job.take(evaluation.decision())]
+    for _ in range(2):
+        evaluation = Evaluation(job.run, NOW, window=10, at_once=2)
+        evaluation.send_more()
+        slices.append(job.take(evaluation.decision()))
+    assert [items(decision) for decision in slices] == [[4, 5], [6, 7], []]
+    assert [decision.more for decision in slices] == [True, True, False]

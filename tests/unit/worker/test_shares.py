@@ -52,3 +52,16 @@ def test_queues_on_the_command_line() -> None:
 def test_what_is_no_weight(text: str) -> None:
     with pytest.raises(InputError, match="not NAME or NAME=WEIGHT"):
         weighted(text)
+
+
+def test_a_queue_that_gave_too_little_is_asked_again_once_it_has_called() -> None:
+    shares = Shares(("a", "b", "c"), {})
+    shares.gave(shares.of(6), ["a", "a", "a", "a", "b", "b"])  # a gave its own and what c had not
+    assert shares.of(4) == {"a": 2, "b": 2}
+    shares.gave({"a": 2, "b": 2}, ["b", "b"])
+    assert not shares.hopeful
+    assert shares.of(4) == {}
+    shares.called(["c"])
+    assert shares.of(4) == {"c": 4}
+    shares.called()
+    assert set(shares.of(3)) == {"a", "b", "c"}

@@ -12,7 +12,7 @@ FROM (
     JOIN unnest(%(job_ids)b::text[], %(epochs)b::bigint[]) AS mine (job_id, epoch)
         ON mine.job_id = j.job_id AND mine.epoch = j.owner_epoch
     WHERE j.owner_id = %(owner_id)s
-    FOR UPDATE OF j
+    FOR NO KEY UPDATE OF j
 ) AS locked
 
 -- name: taken
