@@ -35,7 +35,7 @@ VIOLATIONS = {
         LEFT JOIN chaos.effects f ON f.effect_key = j.job_id || '/' || k.key
         WHERE j.status = 'completed' AND f.effect_key IS NULL""",
     "a message or report was left behind": """
-        SELECT 'queue', message_id FROM dagapp.dag_queue UNION ALL SELECT 'inbox', task_id FROM dagapp.dag_inbox""",
+        SELECT 'queue', message_id FROM dagapp.dag_queue UNION ALL SELECT 'inbox', job_id FROM dagapp.dag_inbox""",
     "a job ended more than once in the history": """
         SELECT job_id FROM dagapp.dag_job_events
         WHERE event_type IN ('job_completed', 'job_failed', 'job_cancelled') GROUP BY job_id HAVING count(*) <> 1""",

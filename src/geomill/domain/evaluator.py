@@ -377,7 +377,7 @@ class Evaluation:
         except ExpressionError as error:
             return self._end_item(node, index, item, _N.FAILED, str(error))
         self._record(node.node_id, index, _N.READY, (_N.DISPATCHED,))
-        change.changed[index] = replace(item, status=_N.DISPATCHED)
+        change.changed[index] = ItemRun(_N.DISPATCHED, item.attempt, item.failures, item.error)
         self._decision.dispatches.append(
             Dispatch(node.node_id, index, item.attempt, item.failures, params, node.execution, not_before)
         )
@@ -428,7 +428,7 @@ class Evaluation:
         """Count an ended item. False when its failure ends the fan-out."""
         change = self._change(node.node_id)
         self._record(node.node_id, index, item.status, (status,), error)
-        change.changed[index] = replace(item, status=status, error=error)
+        change.changed[index] = ItemRun(status, item.attempt, item.failures, error)
         change.ended += 1
         if status is _N.COMPLETED:
             change.completed += 1

@@ -32,8 +32,15 @@ def id_of_key(idempotency_key: str) -> str:
 
 def task_id(job_id: str, node_id: str, item_index: int, attempt: int) -> str:
     """Tells job, node, item and attempt, and is new for every attempt."""
-    item = "" if item_index == SINGLE else f"[{item_index}]"
-    return f"{job_id}:{node_id}{item}:{attempt}"
+    if item_index == SINGLE:
+        return f"{job_id}:{node_id}:{attempt}"
+    before, after = around_index(job_id, node_id, attempt)
+    return f"{before}{item_index}{after}"
+
+
+def around_index(job_id: str, node_id: str, attempt: int) -> tuple[str, str]:
+    """What stands before and behind the index in the task ids of a fan-out's items."""
+    return f"{job_id}:{node_id}[", f"]:{attempt}"
 
 
 def canonical_json(value: Any) -> str:

@@ -7,6 +7,8 @@ import math
 from typing import Any
 
 DEEPEST = 200
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+"""Made once: `json.dumps` with any option makes a new one at each call, for longer than a small value takes."""
 
 
 class NotJson(ValueError):  # noqa: N818
@@ -16,7 +18,7 @@ class NotJson(ValueError):  # noqa: N818
 def to_json(value: Any) -> str:
     """The value as JSON text, or `NotJson` that says where and why it cannot be stored."""
     try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        text = _ENCODER.encode(value)
         text.encode()
     except (ValueError, TypeError, RecursionError) as error:
         raise NotJson(_locate(value) or f"not a JSON value: {error}") from error

@@ -7,7 +7,20 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import AwareDatetime, Field
 
-from geomill.domain.entity import HOT, BigInt, Entity, ForeignKey, Identity, Index, Json, Key, Name, Now
+from geomill.domain.entity import (
+    HOT,
+    BigInt,
+    Entity,
+    ForeignKey,
+    Identity,
+    Index,
+    Json,
+    Key,
+    Name,
+    Now,
+    SqlDefault,
+    SqlType,
+)
 from geomill.domain.ids import SINGLE
 
 TaskId = Annotated[str, Field(max_length=200)]
@@ -58,7 +71,8 @@ class TaskResult(Entity):
 class InboxEntry(Entity):
     """A report that the job's owner has not taken yet. Hot and tiny: inserted by workers, deleted by the owner.
 
-    What an attempt returned stands in its `TaskResult`; a report of "running" or "abandoned" has none.
+    Items of a fan-out that ended the same way at once are one report. What an attempt returned stands in its
+    `TaskResult`; a report of "running" or "abandoned" has none.
     """
 
     __sql_table__: ClassVar = "dag_inbox"
@@ -69,9 +83,11 @@ class InboxEntry(Entity):
     owner_id: Name = Field(default="", description="The job's owner when the report came; empty when it had none")
     job_id: Key
     node_id: Name = ""
-    item_index: int = SINGLE
+    items: Annotated[list[int], SqlType("integer[]"), SqlDefault("'{-1}'")] = Field(
+        default=[SINGLE], description="Positions in the fan-out's list, or -1 alone"
+    )
     attempt: BigInt = 0
-    task_id: TaskId = ""
+    task_id: TaskId = Field(default="", description="Of the result that the owner has to see; empty if there is none")
     report: Report
     reason: Annotated[str, Field(max_length=500)] | None = Field(default=None, description="Of a command")
     worker_id: Name | None = None

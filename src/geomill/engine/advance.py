@@ -154,7 +154,7 @@ async def _evaluate(
     evaluation = Evaluation(job.run, now)
     if job.job_id in kicked.taken:
         evaluation.carry_on()
-    evaluation.feed(arrival.outcome for arrival in arrivals)
+    evaluation.feed(outcome for arrival in arrivals for outcome in arrival.outcomes)
     if job.job_id in kicked.more:
         evaluation.send_more()
     await answer_all(conn, job.run, evaluation)
@@ -171,4 +171,4 @@ def _by_job(arrivals: Iterable[Arrival]) -> dict[str, list[Arrival]]:
 
 
 def _latest(arrivals: Iterable[Arrival]) -> dict[tuple[str, int], Arrival]:
-    return {(one.outcome.node_id, one.outcome.item_index): one for one in arrivals}
+    return {(outcome.node_id, outcome.item_index): one for one in arrivals for outcome in one.outcomes}

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any
 
 from geomill.domain.decision import Cancel, Decision, Dispatch, FanOutChange
-from geomill.domain.ids import SINGLE, task_id
+from geomill.domain.ids import SINGLE, around_index, task_id
 from geomill.domain.run import ItemRun, NodeRun
-from geomill.domain.states import JOB_MACHINE
+from geomill.domain.states import JOB_MACHINE, NodeStatus
 from geomill.domain.summary import summary
 from geomill.engine.history import events
 from geomill.engine.owned import OwnedJob
 from geomill.store.inbox import Arrival
-from geomill.store.rounds import JobWrite, MessageWrite, NodeWrite, SummaryWrite, Writes
+from geomill.store.rounds import Completed, JobWrite, MessageWrite, NodeWrite, Spread, SummaryWrite, Writes
 
 Place = tuple[str, int]
 SUMMARY_SECONDS = 1.0
@@ -55,9 +57,10 @@ class Batch(Writes):
         dispatches: Mapping[Place, Dispatch],
         arrivals: Mapping[Place, Arrival],
     ) -> None:
+        spread: set[Place] = set()
         for node_id, change in decision.fan_outs.items():
-            self._add_items(job, node_id, change, dispatches, arrivals)
-        self.messages += [_message(job, dispatch) for dispatch in decision.dispatches]
+            spread |= self._add_items(job, node_id, change, dispatches, arrivals)
+        self.messages += [_message(job, one) for place, one in dispatches.items() if place not in spread]
         self.withdrawals += [_withdrawal(job, cancel) for cancel in decision.cancels]
         self.events += events(job.job_id, job.run.status, decision)
 
@@ -68,12 +71,28 @@ class Batch(Writes):
         change: FanOutChange,
         dispatches: Mapping[Place, Dispatch],
         arrivals: Mapping[Place, Arrival],
-    ) -> None:
+    ) -> AbstractSet[Place]:
+        """The usual cases, sent for the first time and ended well, are written by the hundred. Returns what is sent."""
         known = job.run.fan_outs[node_id].next_index if node_id in job.run.fan_outs else 0
+        completed: dict[int, Completed] = {}
+        spread: dict[Place, Dispatch] = {}
         for index, item in change.changed.items():
             place = (node_id, index)
-            write = _item_write(job.job_id, place, item, dispatches.get(place), arrivals.get(place))
-            (self.updates if index < known else self.inserts).append(write)
+            dispatch, arrival = dispatches.get(place), arrivals.get(place)
+            if index < known and item.status is NodeStatus.COMPLETED and arrival:
+                group = completed.get(arrival.sequence) or completed.setdefault(
+                    arrival.sequence, Completed(job.job_id, node_id, arrival.worker_id, arrival.started_at)
+                )
+                group.items.append(index)
+            elif index >= known and dispatch and item.status is NodeStatus.DISPATCHED and not dispatch.not_before:
+                spread[place] = dispatch
+            else:
+                write = _item_write(job.job_id, place, item, dispatch, arrival)
+                (self.updates if index < known else self.inserts).append(write)
+        self.completed += completed.values()
+        if spread:
+            self.spread.append(_spread(job, list(spread.values())))
+        return spread.keys()
 
 
 def _by_place(decision: Decision) -> dict[Place, Dispatch]:
@@ -130,23 +149,43 @@ def _item_write(
 
 
 def _message(job: OwnedJob, dispatch: Dispatch) -> MessageWrite:
-    """The body is a `TaskMessage`."""
     identity = task_id(job.job_id, dispatch.node_id, dispatch.item_index, dispatch.attempt)
     execution = dispatch.execution
-    body = {
-        "task_id": identity,
+    own = {"task_id": identity, "item_index": dispatch.item_index, "params": dispatch.params}
+    body = _common_body(job, dispatch) | own
+    ttl = execution.dispatch_timeout_seconds
+    return MessageWrite(execution.queue, identity, body, job.priority, dispatch.not_before, ttl)
+
+
+def _spread(job: OwnedJob, dispatches: Sequence[Dispatch]) -> Spread:
+    """First attempts at items of one fan-out: they differ in index and parameters alone."""
+    first = dispatches[0]
+    execution = first.execution
+    return Spread(
+        job.job_id,
+        first.node_id,
+        execution.queue,
+        job.priority,
+        execution.dispatch_timeout_seconds,
+        *around_index(job.job_id, first.node_id, first.attempt),
+        body=_common_body(job, first),
+        items=[dispatch.item_index for dispatch in dispatches],
+        params=[dispatch.params for dispatch in dispatches],
+    )
+
+
+def _common_body(job: OwnedJob, dispatch: Dispatch) -> dict[str, Any]:
+    """With what is its own, a `TaskMessage`."""
+    execution = dispatch.execution
+    return {
         "job_id": job.job_id,
         "node_id": dispatch.node_id,
-        "item_index": dispatch.item_index,
         "handler": execution.handler,
-        "params": dispatch.params,
         "timeout_seconds": execution.timeout_seconds,
         "progress_timeout_seconds": execution.progress_timeout_seconds,
         "retry_count": dispatch.retry_count,
         "attempt": dispatch.attempt,
     }
-    ttl = execution.dispatch_timeout_seconds
-    return MessageWrite(execution.queue, identity, body, job.priority, dispatch.not_before, ttl)
 
 
 def job_write(job_id: str, decision: Decision) -> JobWrite:

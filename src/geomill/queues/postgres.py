@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from psycopg.rows import args_row
+
 from geomill.domain.ids import canonical_json
 from geomill.sql import queries
 from geomill.store.pool import Connection
@@ -38,9 +40,9 @@ class Received:
     now: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Delivery:
-    """Leased. `lease_token` proves it."""
+    """Leased. `lease_token` proves it. The fields stand in the order of the columns."""
 
     sequence: int
     queue_name: str
@@ -97,8 +99,8 @@ async def lease(
             "lease_seconds": lease_seconds,
             "relaxed": relaxed,
         }
-        cursor = await conn.execute(queries("queue").lease, parameters)
-        taken = [Delivery(**row) for row in await cursor.fetchall()]
+        cursor = await conn.cursor(row_factory=args_row(Delivery)).execute(queries("queue").lease, parameters)
+        taken = await cursor.fetchall()
         found += taken
         shares = _rest(shares, taken, wanted - len(found))
     return found

@@ -20,7 +20,7 @@ LONGEST_CODE = 64
 LARGEST_OUTPUT = 10_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Ended:
     """How an attempt ended, as JSON-ready values."""
 
@@ -92,7 +92,8 @@ def _succeeded(handler: RegisteredHandler, returned: Any) -> Ended:
     result = returned if isinstance(returned, HandlerResult) else HandlerResult(output=returned)
     if not result.success:
         return failed(result.error_message or "the handler gave no reason", result.error_code, result.retryable)
-    return Ended(success=True, output=_json(_plain(handler, result.output)), metrics=_json(dict(result.metrics)))
+    metrics = _json(dict(result.metrics)) if result.metrics else {}
+    return Ended(success=True, output=_json(_plain(handler, result.output)), metrics=metrics)
 
 
 def _plain(handler: RegisteredHandler, output: Any) -> Any:

@@ -364,7 +364,7 @@ CREATE TABLE dagapp.dag_inbox (
     owner_id varchar(64) DEFAULT '' NOT NULL,
     job_id varchar(64) NOT NULL,
     node_id varchar(64) DEFAULT '' NOT NULL,
-    item_index integer DEFAULT -1 NOT NULL,
+    items integer[] DEFAULT '{-1}' NOT NULL,
     attempt bigint DEFAULT 0 NOT NULL,
     task_id varchar(200) DEFAULT '' NOT NULL,
     report dagapp.report NOT NULL,
@@ -377,6 +377,10 @@ CREATE TABLE dagapp.dag_inbox (
 COMMENT ON TABLE dagapp.dag_inbox IS 'A report that the job''s owner has not taken yet. Hot and tiny: inserted by workers, deleted by the owner.';
 
 COMMENT ON COLUMN dagapp.dag_inbox.owner_id IS 'The job''s owner when the report came; empty when it had none';
+
+COMMENT ON COLUMN dagapp.dag_inbox.items IS 'Positions in the fan-out''s list, or -1 alone';
+
+COMMENT ON COLUMN dagapp.dag_inbox.task_id IS 'Of the result that the owner has to see; empty if there is none';
 
 COMMENT ON COLUMN dagapp.dag_inbox.reason IS 'Of a command';
 

@@ -9,13 +9,14 @@ from datetime import datetime
 from typing import Any
 
 from geomill.domain.decision import Outcome
+from geomill.domain.ids import SINGLE
 from geomill.domain.message import TaskMessage
 from geomill.domain.task import Report
 from geomill.sql import queries
 from geomill.store.pool import Connection
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Settlement:
     """What a worker says of an attempt whose lease it holds. `output` and `metrics` are JSON text."""
 
@@ -33,26 +34,43 @@ class Settlement:
 
 @dataclass(slots=True)
 class Arrival:
-    """A report as its owner finds it."""
+    """A report as its owner finds it: the same of one or more items."""
 
     sequence: int
     job_id: str
     worker_id: str | None
     started_at: datetime | None
     now: datetime
-    outcome: Outcome
+    outcomes: list[Outcome]
 
 
-async def settle(conn: Connection, worker_id: str, ended: Sequence[Settlement]) -> dict[str, str]:
-    """Task id → owner of those whose lease still held. The others are stale and changed nothing."""
-    parameters = {"worker_id": worker_id, "ended": json.dumps([_row(one) for one in ended], ensure_ascii=False)}
+async def settle(conn: Connection, worker_id: str, ended: Sequence[Settlement]) -> dict[int, str]:
+    """Sequence → owner of those whose lease still held. The others are stale and changed nothing."""
+    parameters = {"worker_id": worker_id, "ended": json.dumps(_rows(ended), ensure_ascii=False)}
     cursor = await conn.execute(queries("inbox").settle, parameters)
-    return {row["task_id"]: row["owner_id"] for row in await cursor.fetchall()}
+    return {sequence: row["owner_id"] for row in await cursor.fetchall() for sequence in row["sequences"]}
 
 
-def _row(one: Settlement) -> dict[str, Any]:
+def _rows(ended: Sequence[Settlement]) -> list[dict[str, Any]]:
+    """Completed items of one node that began together are one group. All else stands alone."""
+    groups: dict[tuple[str, str, int, datetime], int] = {}
+    times: dict[datetime, str] = {}
+    rows = []
+    for one in ended:
+        message = one.message
+        number = one.sequence
+        if message.item_index != SINGLE and one.report is Report.COMPLETED:
+            number = groups.setdefault((message.job_id, message.node_id, message.attempt, one.started_at), number)
+        started_at = times.get(one.started_at) or times.setdefault(one.started_at, one.started_at.isoformat())
+        rows.append(_row(one, number, started_at))
+    return rows
+
+
+def _row(one: Settlement, group: int, started_at: str) -> dict[str, Any]:
+    """What is missing is NULL: most attempts have neither an error nor metrics."""
     message = one.message
-    return {
+    row = {
+        "group": group,
         "sequence": one.sequence,
         "lease_token": one.lease_token,
         "task_id": message.task_id,
@@ -62,12 +80,13 @@ def _row(one: Settlement) -> dict[str, Any]:
         "attempt": message.attempt,
         "report": one.report,
         "output": one.output,
-        "error_message": one.error,
-        "error_code": one.error_code,
-        "retryable": one.retryable,
-        "metrics": one.metrics,
-        "started_at": one.started_at.isoformat(),
+        "started_at": started_at,
     }
+    if one.metrics != "{}":
+        row["metrics"] = one.metrics
+    if one.report is Report.FAILED:
+        row |= {"error_message": one.error, "error_code": one.error_code, "retryable": one.retryable}
+    return row
 
 
 async def peek(conn: Connection, owner_id: str, limit: int) -> list[Arrival]:
@@ -76,17 +95,15 @@ async def peek(conn: Connection, owner_id: str, limit: int) -> list[Arrival]:
 
 
 def _arrival(row: dict[str, Any]) -> Arrival:
-    outcome = Outcome(
-        node_id=row["node_id"],
-        attempt=row["attempt"],
-        report=Report(row["report"]),
-        item_index=row["item_index"],
-        output=row["output"],
-        error=row["error_message"] or "",
-        error_code=row["error_code"] or "",
-        retryable=row["retryable"] is not False,
-    )
-    return Arrival(row["sequence"], row["job_id"], row["worker_id"], row["started_at"], row["now"], outcome)
+    report = Report(row["report"])
+    error, error_code = row["error_message"] or "", row["error_code"] or ""
+    retryable = row["retryable"] is not False
+    node_id, attempt, output = row["node_id"], row["attempt"], row["output"]
+    outcomes = [
+        Outcome(node_id, attempt, report, item_index, output, error, error_code, retryable)
+        for item_index in row["items"]
+    ]
+    return Arrival(row["sequence"], row["job_id"], row["worker_id"], row["started_at"], row["now"], outcomes)
 
 
 async def readdress(conn: Connection, owner_id: str, job_ids: Sequence[str]) -> None:

@@ -44,6 +44,34 @@ class MessageWrite:
 
 
 @dataclass(slots=True)
+class Spread:
+    """New items of a fan-out that are sent for the first time, with what they have in common."""
+
+    job_id: str
+    node_id: str
+    queue_name: str
+    priority: int
+    ttl_seconds: float | None
+    before_index: str
+    after_index: str
+    """Around an item's index, these are its task id."""
+    body: Mapping[str, Any]
+    items: list[int] = field(default_factory=list)
+    params: list[Mapping[str, Any]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Completed:
+    """Items that one worker began at one time, and that ended well."""
+
+    job_id: str
+    node_id: str
+    worker_id: str | None
+    started_at: datetime | None
+    items: list[int] = field(default_factory=list)
+
+
+@dataclass(slots=True)
 class JobWrite:
     """What a decision changes on a job's row."""
 
@@ -69,6 +97,8 @@ class Writes:
 
     inserts: list[NodeWrite] = field(default_factory=list)
     updates: list[NodeWrite] = field(default_factory=list)
+    completed: list[Completed] = field(default_factory=list)
+    spread: list[Spread] = field(default_factory=list)
     messages: list[MessageWrite] = field(default_factory=list)
     withdrawals: list[tuple[str, str]] = field(default_factory=list)
     events: list[EventWrite] = field(default_factory=list)
@@ -80,6 +110,8 @@ class Writes:
         return (
             ("inserted", self.inserts),
             ("updated", self.updates),
+            ("completed", self.completed),
+            ("spread", self.spread),
             ("sent", self.messages),
             ("noted", self.events),
             ("decided", self.jobs),
@@ -89,7 +121,8 @@ class Writes:
     @property
     def queues(self) -> set[str]:
         """Those that have something to do at once."""
-        return {message.queue_name for message in self.messages if message.visible_at is None}
+        at_once = {message.queue_name for message in self.messages if message.visible_at is None}
+        return at_once | {spread.queue_name for spread in self.spread}
 
 
 async def commit(
@@ -116,9 +149,14 @@ async def commit(
     return row is not None and bool(row["held"])
 
 
+BUILT_ON = {"spread": ("spread_rows", "spread_messages")}
+"""Parts that write what another part has read."""
+
+
 @cache
 def _statement(parts: tuple[str, ...]) -> LiteralString:
     """A round writes what it has: the other parts of the statement are left out."""
     found = queries("rounds")
-    written = "".join(f", {part} AS ({getattr(found, part)})" for part in parts)
+    names = [name for part in parts for name in (part, *BUILT_ON.get(part, ()))]
+    written = "".join(f", {name} AS ({getattr(found, name)})" for name in names)
     return f"WITH fence AS MATERIALIZED ({found.fence}){written} SELECT held FROM fence"  # noqa: S608  our own files

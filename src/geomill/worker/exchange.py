@@ -85,8 +85,8 @@ class Exchange:
         said: Sequence[Said],
         ended: Sequence[Settlement],
         malformed: Sequence[tuple[Delivery, str]],
-    ) -> dict[str, str]:
-        """Task id → owner. Results alone are one statement, and need no transaction around it."""
+    ) -> dict[int, str]:
+        """Sequence → owner. Results alone are one statement, and need no transaction around it."""
         if not said and not malformed:
             return await inbox.settle(conn, self.worker_id, ended)
         async with conn.transaction():
@@ -100,14 +100,14 @@ class Exchange:
         said: Sequence[Said],
         ended: Sequence[Settlement],
         malformed: Sequence[tuple[Delivery, str]],
-    ) -> dict[str, str]:
+    ) -> dict[int, str]:
         """So that what cannot be stored fails its own task and no other."""
         for note in said:
             try:
                 await self._transact(conn, [note], [], [])
             except UNSTORABLE as error:
                 log.warning("dropped what %s said: %s", note.message.task_id, error)
-        owners: dict[str, str] = {}
+        owners: dict[int, str] = {}
         for one in ended:
             try:
                 owners |= await self._transact(conn, [], [one], [])

@@ -73,7 +73,7 @@ class Keeper:
         owners = await inbox.settle(conn, self._worker_id, [slot.settlement(Report.RUNNING) for slot in late])
         for slot in late:
             slot.told_running = True
-        self._lose(slot for slot in late if slot.message.task_id not in owners)
+        self._lose(slot for slot in late if slot.delivery.sequence not in owners)
         await notify(conn, map(owner_channel, owners.values()))
 
     async def _beat(self, conn: Connection, now: float) -> None:

@@ -3,19 +3,21 @@
 -- name: settle
 -- Attempts that ended or speak up, whose lease still holds: the message goes (unless it only says "running"), the
 -- result is kept and the owner is told. A report without a valid lease changes nothing; it is missing in the answer.
+-- Those of one group say the same of items of one node, and become one report.
 WITH ended AS MATERIALIZED (
-    SELECT *
+    SELECT e.*, coalesce(j.owner_id, '') AS owner_id
     FROM json_to_recordset(%(ended)s::json) AS e (
-        sequence bigint, lease_token bigint, task_id text, job_id text, node_id text, item_index integer,
-        attempt bigint, report dagapp.report, output text, error_message text, error_code text, retryable boolean,
-        metrics text, started_at timestamptz
+        "group" bigint, sequence bigint, lease_token bigint, task_id text, job_id text, node_id text,
+        item_index integer, attempt bigint, report dagapp.report, output text, error_message text, error_code text,
+        retryable boolean, metrics text, started_at timestamptz
     )
+    JOIN dagapp.dag_jobs AS j ON j.job_id = e.job_id
 ), gone AS (
     DELETE FROM dagapp.dag_queue AS q
     USING ended
     WHERE q.sequence = ended.sequence AND q.lease_token = ended.lease_token AND ended.report <> 'running'
     RETURNING q.sequence
-), held AS (
+), held AS MATERIALIZED (
     SELECT ended.*
     FROM ended
     WHERE ended.sequence IN (SELECT sequence FROM gone)
@@ -28,28 +30,39 @@ WITH ended AS MATERIALIZED (
         worker_id, metrics, started_at
     )
     SELECT task_id, job_id, node_id, item_index, attempt, report::text::dagapp.task_status, output::jsonb,
-           error_message, error_code, retryable, %(worker_id)s, metrics::jsonb, started_at
+           error_message, error_code, coalesce(retryable, true), %(worker_id)s, coalesce(metrics, '{}')::jsonb,
+           started_at
     FROM held
     WHERE report IN ('completed', 'failed')
     ON CONFLICT (task_id) DO NOTHING
+), told AS (
+    INSERT INTO dagapp.dag_inbox (owner_id, job_id, node_id, items, attempt, task_id, report, worker_id, started_at)
+    SELECT owner_id, job_id, node_id, array_agg(item_index), attempt,
+           CASE WHEN min(item_index) < 0 OR report = 'failed' THEN min(task_id) ELSE '' END, report, %(worker_id)s,
+           started_at
+    FROM held
+    GROUP BY "group", owner_id, job_id, node_id, attempt, report, started_at
 )
-INSERT INTO dagapp.dag_inbox (owner_id, job_id, node_id, item_index, attempt, task_id, report, worker_id, started_at)
-SELECT coalesce(j.owner_id, ''), held.job_id, held.node_id, held.item_index, held.attempt, held.task_id, held.report,
-       %(worker_id)s, held.started_at
+SELECT owner_id, array_agg(sequence) AS sequences
 FROM held
-JOIN dagapp.dag_jobs AS j ON j.job_id = held.job_id
-RETURNING task_id, owner_id;
+GROUP BY owner_id;
 
 -- name: peek
--- What the owner has not taken yet, in order of arrival. Outputs of fan-out items stay where they are.
-SELECT i.sequence, i.job_id, i.node_id, i.item_index, i.attempt, i.task_id, i.report, i.worker_id, i.started_at,
-       CASE WHEN i.item_index < 0 THEN r.output END AS output,
+-- What the owner has not taken yet, in order of arrival, until it is about `limit` items. Outputs of fan-out items stay
+-- where they are.
+SELECT i.sequence, i.job_id, i.node_id, i.items, i.attempt, i.report, i.worker_id, i.started_at,
+       CASE WHEN i.items[1] < 0 THEN r.output END AS output,
        coalesce(r.error_message, i.reason) AS error_message, r.error_code, r.retryable, now() AS now
-FROM dagapp.dag_inbox AS i
-LEFT JOIN dagapp.dag_task_results AS r ON r.task_id = i.task_id
-WHERE i.owner_id = %(owner_id)s
-ORDER BY i.sequence
-LIMIT %(limit)s;
+FROM (
+    SELECT *, sum(cardinality(items)) OVER (ORDER BY sequence) - cardinality(items) AS earlier
+    FROM dagapp.dag_inbox
+    WHERE owner_id = %(owner_id)s
+    ORDER BY sequence
+    LIMIT %(limit)s
+) AS i
+LEFT JOIN dagapp.dag_task_results AS r ON i.task_id <> '' AND r.task_id = i.task_id
+WHERE i.earlier < %(limit)s
+ORDER BY i.sequence;
 
 -- name: readdress
 -- Reports of jobs that have a new owner.

@@ -56,7 +56,8 @@ WITH chosen AS MATERIALIZED (
     WHERE q.sequence = chosen.sequence
     RETURNING q.sequence, q.queue_name, q.message_id, q.body, q.lease_token, q.delivery_count, q.started_at
 )
-SELECT leased.*, c.phase AS checkpoint_phase, c.data AS checkpoint_data
+SELECT leased.sequence, leased.queue_name, leased.message_id, leased.body, leased.lease_token, leased.delivery_count,
+       leased.started_at, c.phase AS checkpoint_phase, c.data AS checkpoint_data
 FROM leased
 LEFT JOIN dagapp.dag_checkpoints AS c
     ON (leased.delivery_count > 1 OR leased.body -> 'attempt' > '1')
@@ -152,8 +153,8 @@ WITH hopeless AS (
     FROM told
     ON CONFLICT (task_id) DO NOTHING
 )
-INSERT INTO dagapp.dag_inbox (owner_id, job_id, node_id, item_index, attempt, task_id, report, worker_id, started_at)
-SELECT owner_id, job_id, node_id, item_index, attempt, task_id, 'failed', leased_by, started_at
+INSERT INTO dagapp.dag_inbox (owner_id, job_id, node_id, items, attempt, task_id, report, worker_id, started_at)
+SELECT owner_id, job_id, node_id, ARRAY[item_index], attempt, task_id, 'failed', leased_by, started_at
 FROM told
 RETURNING owner_id;
 

@@ -59,6 +59,49 @@ FROM fence, json_to_recordset(%(updated)s::json) AS u (
 )
 WHERE fence.held AND n.job_id = u.job_id AND n.node_id = u.node_id AND n.item_index = u.item_index
 
+-- name: completed
+-- Items that ended well: of their rows nothing else changes, so they come as numbers. OFFSET 0 has them unfolded before
+-- the rows are looked up, each by its whole key.
+UPDATE dagapp.dag_node_states AS n
+SET status = 'completed',
+    error_message = NULL,
+    not_before = NULL,
+    worker_id = u.worker_id,
+    started_at = u.started_at,
+    completed_at = now(),
+    updated_at = now()
+FROM fence, (
+    SELECT c.job_id, c.node_id, item.item_index, c.worker_id, c.started_at
+    FROM json_to_recordset(%(completed)s::json) AS c (
+        job_id text, node_id text, items integer[], worker_id text, started_at timestamptz
+    ), unnest(c.items) AS item (item_index)
+    OFFSET 0
+) AS u
+WHERE fence.held AND n.job_id = u.job_id AND n.node_id = u.node_id AND n.item_index = u.item_index
+
+-- name: spread
+-- New items of a fan-out: each becomes a row and a message by the two parts below.
+SELECT s.job_id, s.node_id, s.queue_name, s.priority, s.ttl_seconds, item.item_index,
+       s.before_index || item.item_index || s.after_index AS task_id, s.body, item.params
+FROM fence, json_to_recordset(%(spread)s::json) AS s (
+    job_id text, node_id text, queue_name text, priority smallint, ttl_seconds float8, before_index text,
+    after_index text, body jsonb, items integer[], params jsonb
+), ROWS FROM (unnest(s.items), jsonb_array_elements(s.params)) AS item (item_index, params)
+WHERE fence.held
+
+-- name: spread_rows
+INSERT INTO dagapp.dag_node_states (job_id, node_id, item_index, status, task_id, attempt, dispatched_at)
+SELECT job_id, node_id, item_index, 'dispatched', task_id, 1, now()
+FROM spread
+
+-- name: spread_messages
+INSERT INTO dagapp.dag_queue (queue_name, message_id, body, priority, expires_at)
+SELECT queue_name, task_id,
+       body || jsonb_build_object('task_id', task_id, 'item_index', item_index, 'params', params),
+       priority, now() + make_interval(secs => ttl_seconds)
+FROM spread
+ON CONFLICT (queue_name, message_id) DO NOTHING
+
 -- name: sent
 INSERT INTO dagapp.dag_queue (queue_name, message_id, body, priority, visible_at, expires_at)
 SELECT m.queue_name, m.message_id, m.body, m.priority, coalesce(m.visible_at, now()),
