@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+from datetime import datetime
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AliasChoices, AwareDatetime, BaseModel, ConfigDict, Field
 
@@ -36,6 +37,12 @@ class JobQueueMessage(BaseModel):
     request_id: Key | None = None
     purpose: JobPurpose = JobPurpose.PROCESS
     message_id: Key = Field(default_factory=new_id)
+
+    @classmethod
+    def received(cls, body: Any, enqueued_at: datetime) -> Self:
+        """As it was sent. Unless the sender says otherwise, it was submitted when it came to the queue."""
+        message = cls.model_validate(body)
+        return message if message.submitted_at else message.model_copy(update={"submitted_at": enqueued_at})
 
 
 class TaskMessage(BaseModel):

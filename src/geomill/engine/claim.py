@@ -92,7 +92,7 @@ class Claimer:
     async def _admit(self, conn: Connection, received: Received) -> _Admitted:
         """What becomes of a submission. One without a job is malformed, a duplicate is found out by `create`."""
         try:
-            message = JobQueueMessage.model_validate(received.body)
+            message = JobQueueMessage.received(received.body, received.enqueued_at)
         except ValidationError as error:
             return _Admitted(received, refusal=("MalformedMessage", str(error.errors()[0]["msg"])))
         try:

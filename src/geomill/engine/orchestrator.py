@@ -1,4 +1,4 @@
-"""The orchestrator process: claim, advance, look after orphans; woken by signals, with a poll behind them.
+"""The orchestrator process: claim, advance, look after orphans; woken by signals, with a look each second behind them.
 
 What it holds in memory follows from the database and is applied only after a commit. When the outcome of a commit is
 not known, as after a lost connection, it reads its jobs again.
@@ -40,7 +40,6 @@ AFTER_SECONDS = 0.005
 @dataclass(frozen=True)
 class OrchestratorOptions:
     job_queue: str = "dag-jobs"
-    poll_seconds: float = 1.0
     claim_batch: int = 25
     scan_seconds: float = 1.0
     reclaim_batch: int = 50
@@ -68,7 +67,11 @@ class Orchestrator:
         self._share = Share()
         self._claimer = Claimer(self.instance_id, options.job_queue, self.catalogue, self._graphs)
         self._reclaimer = Reclaimer(
-            self.instance_id, options.silent_seconds, options.max_deliveries, options.reclaim_batch
+            self.instance_id,
+            options.job_queue,
+            options.silent_seconds,
+            options.max_deliveries,
+            options.reclaim_batch,
         )
         self._scheduler = Scheduler(self.catalogue, options.job_queue)
         self._duties = Duties(self.instance_id)
@@ -108,12 +111,12 @@ class Orchestrator:
             try:
                 async with self.pool.connection() as conn:
                     while True:
-                        heard = await self._signals.wait(self.options.poll_seconds)
+                        heard = await self._signals.wait()
                         await self._react(conn, heard)
             except psycopg.OperationalError as error:
                 log.warning("the database went away, starting again from its state: %s", error)
                 self._unsure = True
-                await asyncio.sleep(self.options.poll_seconds)
+                await asyncio.sleep(self.options.scan_seconds)
                 self._signals.poke(self._inbox_channel)
                 self._signals.poke(self._jobs_channel)
 
@@ -224,8 +227,10 @@ class Orchestrator:
         for job in found.jobs:
             await self._adopt(conn, job)
         self._kicks.overdue.update(found.overdue)
-        if self._kicks:
+        if self._kicks or found.reports:
             self._signals.poke(self._inbox_channel)
+        if found.submissions:
+            self._signals.poke(self._jobs_channel)
         if found.schedules:
             await self._scheduler.run_once(conn)
         if found.callbacks:

@@ -84,12 +84,14 @@ class Outlook:
     strays: bool
     schedules: bool
     callbacks: bool
+    reports: bool
+    submissions: bool
     peers: int
     active: int
 
 
-async def look(conn: Connection, owner_id: str, silent_seconds: float) -> Outlook:
-    parameters = {"owner_id": owner_id, "silent_seconds": silent_seconds}
+async def look(conn: Connection, owner_id: str, job_queue: str, silent_seconds: float) -> Outlook:
+    parameters = {"owner_id": owner_id, "job_queue": job_queue, "silent_seconds": silent_seconds}
     row = await (await conn.execute(queries("instances").look, parameters)).fetchone()
     assert row is not None
     return Outlook(**row)

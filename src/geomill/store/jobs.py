@@ -104,7 +104,7 @@ async def waiting(conn: Connection, queue_name: str, job_id: str) -> JobQueueMes
     if row is None:
         return None
     try:
-        return JobQueueMessage.model_validate(row["body"])
+        return JobQueueMessage.received(row["body"], row["enqueued_at"])
     except ValidationError:
         return None  # malformed: whoever claims it makes a dead letter of it
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime
@@ -37,6 +38,15 @@ async def _make_hot(conn: Connection) -> None:
         await conn.execute(setting)
 
 
+async def _check(conn: Connection) -> None:
+    """A session that the server has ended has something to say. One that is silent is not asked: it costs a round
+    trip at each use, and a session can end right after the answer all the same."""
+    poller = select.poll()
+    poller.register(conn.pgconn.socket, select.POLLIN)
+    if poller.poll(0):
+        await AsyncConnectionPool.check_connection(conn)
+
+
 @asynccontextmanager
 async def open_pool(
     url: str, *, size: int = 4, name: str = "geomill", hot: bool = False, idle: bool = False
@@ -48,7 +58,7 @@ async def open_pool(
         connection_class=EagerConnection if hot else AsyncConnection[DictRow],
         kwargs={**CONNECTION, "application_name": name, "prepare_threshold": 0 if hot else 5},
         configure=_make_hot if hot else None,
-        check=None if hot else AsyncConnectionPool.check_connection,
+        check=None if hot else _check,
         min_size=0 if idle else 1,
         max_size=size,
         open=False,

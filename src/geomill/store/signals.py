@@ -68,7 +68,7 @@ class Signals:
         self._heard.add(channel)
         self._event.set()
 
-    async def wait(self, seconds: float) -> set[str]:
+    async def wait(self, seconds: float | None = None) -> set[str]:
         """The channels that fired; all of them when the time is up, as nobody knows what was missed."""
         try:
             async with asyncio.timeout(seconds):

@@ -51,7 +51,7 @@ async def _run(platform: Platform) -> Job:
 
 async def test_killed_sessions_are_replaced_and_work_goes_on(make_platform: MakePlatform) -> None:
     platform = make_platform(QUICK)
-    platform.orchestrator(poll_seconds=0.2, scan_seconds=0.2)
+    platform.orchestrator(scan_seconds=0.2)
     platform.worker(poll_seconds=0.2)
     assert (await platform.run("quick")).status is JobStatus.COMPLETED
     for _ in range(3):

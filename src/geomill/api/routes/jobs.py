@@ -65,11 +65,10 @@ async def submit_job(
         if first:
             response.status_code = 200
             return JobAccepted.of(first.job_id, first.workflow_id, first.status.value)
+        key = wanted.idempotency_key
         message = JobQueueMessage(
-            **wanted.model_dump(),
-            submitted_by=principal.subject,
-            **({"job_id": id_of_key(wanted.idempotency_key)} if wanted.idempotency_key else {}),
-        ).model_copy(update={"submitted_at": await transaction_time(conn)})
+            **wanted.model_dump(), submitted_by=principal.subject, **({"job_id": id_of_key(key)} if key else {})
+        )
         await submit(conn, gateway.catalogue, gateway.job_queue, message)
     response.headers["Location"] = f"/api/v1/jobs/{message.job_id}"
     return JobAccepted.of(message.job_id, message.workflow_id, models.QUEUED)

@@ -21,7 +21,10 @@ from geomill.store.signals import notify, owner_channel, queue_channel
 
 @dataclass
 class Reclaimed:
-    """The jobs that are ours from now on, those whose deadline has passed, who else is there, and what is due."""
+    """The jobs that are ours from now on, those whose deadline has passed, who else is there, and what is due.
+
+    `reports` and `submissions`: there are some. Usually a notification has said so already.
+    """
 
     jobs: list[Job] = field(default_factory=list)
     overdue: list[str] = field(default_factory=list)
@@ -29,19 +32,27 @@ class Reclaimed:
     active: int = 0
     schedules: bool = False
     callbacks: bool = False
+    reports: bool = False
+    submissions: bool = False
 
 
 @dataclass(frozen=True)
 class Reclaimer:
     owner_id: str
+    job_queue: str
     silent_seconds: float = instances.SILENT_SECONDS
     max_deliveries: int = 10
     batch: int = 50
 
     async def run_once(self, conn: Connection) -> Reclaimed:
-        outlook = await instances.look(conn, self.owner_id, self.silent_seconds)
+        outlook = await instances.look(conn, self.owner_id, self.job_queue, self.silent_seconds)
         found = Reclaimed(
-            peers=outlook.peers, active=outlook.active, schedules=outlook.schedules, callbacks=outlook.callbacks
+            peers=outlook.peers,
+            active=outlook.active,
+            schedules=outlook.schedules,
+            callbacks=outlook.callbacks,
+            reports=outlook.reports,
+            submissions=outlook.submissions,
         )
         if outlook.dead or outlook.orphans or outlook.lapsed:
             found.jobs = await self._take_over(conn)

@@ -45,9 +45,8 @@ SELECT
     EXISTS (SELECT FROM dagapp.dag_jobs AS j
             LEFT JOIN dagapp.dag_instances AS i ON i.instance_id = j.owner_id
             WHERE j.status IN ('pending', 'running') AND i.instance_id IS NULL) AS orphans,
-    EXISTS (SELECT FROM dagapp.dag_queue
-            WHERE (lease_token IS NULL AND expires_at < now())
-               OR (lease_token IS NOT NULL AND leased_until < now())) AS lapsed,
+    EXISTS (SELECT FROM dagapp.dag_queue WHERE lease_token IS NULL AND expires_at < now())
+        OR EXISTS (SELECT FROM dagapp.dag_queue WHERE lease_token IS NOT NULL AND leased_until < now()) AS lapsed,
     EXISTS (SELECT FROM dagapp.dag_jobs
             WHERE owner_id = %(owner_id)s AND deadline_at < now() AND completed_at IS NULL) AS overdue,
     EXISTS (SELECT FROM dagapp.dag_inbox AS i JOIN dagapp.dag_jobs AS j USING (job_id)
@@ -57,6 +56,9 @@ SELECT
     EXISTS (SELECT FROM dagapp.dag_jobs
             WHERE callback_url IS NOT NULL AND completed_at IS NOT NULL AND called_back_run < run_number)
         OR EXISTS (SELECT FROM dagapp.dag_callbacks WHERE status = 'pending' AND due_at <= now()) AS callbacks,
+    EXISTS (SELECT FROM dagapp.dag_inbox WHERE owner_id = %(owner_id)s) AS reports,
+    EXISTS (SELECT FROM dagapp.dag_queue
+            WHERE queue_name = %(job_queue)s AND lease_token IS NULL AND visible_at <= now()) AS submissions,
     (SELECT count(*) FROM dagapp.dag_instances WHERE role = 'orchestrator') AS peers,
     (SELECT count(*) FROM dagapp.dag_jobs WHERE status IN ('pending', 'running')) AS active;
 
