@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import attrgetter
 from typing import Any
 
 from psycopg.rows import args_row
@@ -103,6 +104,7 @@ async def lease(
         taken = await cursor.fetchall()
         found += taken
         shares = _rest(shares, taken, wanted - len(found))
+    found.sort(key=attrgetter("sequence"))
     return found
 
 

@@ -25,6 +25,7 @@ HOT = (
     "SET enable_seqscan = off",
     "SET enable_hashjoin = off",
     "SET enable_mergejoin = off",
+    "SET enable_sort = off",
     "SET jit = off",
     "SET idle_in_transaction_session_timeout = '15s'",
 )

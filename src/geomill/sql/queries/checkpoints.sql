@@ -8,7 +8,7 @@ FROM unnest(
     %(sequences)b::bigint[], %(tokens)b::bigint[], %(job_ids)b::text[], %(node_ids)b::text[],
     %(item_indexes)b::integer[], %(phases)b::text[], %(data)b::text[], %(attempts)b::bigint[]
 ) AS u (sequence, lease_token, job_id, node_id, item_index, phase, data, attempt)
-JOIN dagapp.dag_queue AS q ON q.sequence = u.sequence AND q.lease_token = u.lease_token
+JOIN dagapp.dag_queue AS q ON q.sequence = ANY (ARRAY[u.sequence]) AND coalesce(q.lease_token, 0) = u.lease_token
 ON CONFLICT (job_id, node_id, item_index) DO UPDATE
 SET phase = excluded.phase, data = excluded.data, attempt = excluded.attempt, saved_at = now()
 WHERE c.attempt <= excluded.attempt;

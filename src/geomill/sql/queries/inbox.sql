@@ -11,11 +11,12 @@ WITH ended AS MATERIALIZED (
         item_index integer, attempt bigint, report dagapp.report, output text, error_message text, error_code text,
         retryable boolean, metrics text, started_at timestamptz
     )
-    JOIN dagapp.dag_jobs AS j ON j.job_id = e.job_id
+    JOIN dagapp.dag_jobs AS j ON j.job_id = ANY (ARRAY[e.job_id])
 ), gone AS (
     DELETE FROM dagapp.dag_queue AS q
     USING ended
-    WHERE q.sequence = ended.sequence AND q.lease_token = ended.lease_token AND ended.report <> 'running'
+    WHERE q.sequence = ANY (ARRAY[ended.sequence]) AND coalesce(q.lease_token, 0) = ended.lease_token
+      AND ended.report <> 'running'
     RETURNING q.sequence
 ), held AS MATERIALIZED (
     SELECT ended.*
@@ -60,7 +61,7 @@ FROM (
     ORDER BY sequence
     LIMIT %(limit)s
 ) AS i
-LEFT JOIN dagapp.dag_task_results AS r ON i.task_id <> '' AND r.task_id = i.task_id
+LEFT JOIN dagapp.dag_task_results AS r ON i.task_id <> '' AND r.task_id = ANY (ARRAY[i.task_id])
 WHERE i.earlier < %(limit)s
 ORDER BY i.sequence;
 

@@ -8,7 +8,7 @@ FROM unnest(
     %(job_ids)b::text[], %(node_ids)b::text[], %(item_indexes)b::integer[], %(attempts)b::bigint[],
     %(levels)b::text[], %(messages)b::text[]
 ) WITH ORDINALITY AS l (job_id, node_id, item_index, attempt, level, message, place)
-WHERE EXISTS (SELECT FROM dagapp.dag_jobs AS j WHERE j.job_id = l.job_id)
+WHERE EXISTS (SELECT FROM dagapp.dag_jobs AS j WHERE j.job_id = ANY (ARRAY[l.job_id]))
 ORDER BY l.place;
 
 -- name: of_job

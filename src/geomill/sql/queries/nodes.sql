@@ -26,7 +26,7 @@ WHERE n.job_id = %(job_id)s AND n.item_index = -1;
 -- `fresh` are those that complete in this very transaction.
 SELECT r.output
 FROM dagapp.dag_node_states AS n
-JOIN dagapp.dag_task_results AS r ON r.task_id = n.task_id
+JOIN dagapp.dag_task_results AS r ON r.task_id = ANY (ARRAY[n.task_id])
 WHERE n.job_id = %(job_id)s AND n.node_id = %(node_id)s AND n.item_index >= 0
   AND (n.status = 'completed' OR n.item_index = ANY(%(fresh)b::integer[]))
 ORDER BY n.item_index;

@@ -1,4 +1,11 @@
 -- Messages between the roles. A row waits (lease_token is null) or is leased; it is deleted when it is done with.
+--
+-- The hot statements are planned again whenever the table was vacuumed, which is often, and then it may be empty: where
+-- there are no rows any plan is cheap, and the one that reads them all for each row wanted is as good as another. So the
+-- planner gets no choice. Sessions of the engine neither scan tables nor sort if they can help it (store/pool.py), and a
+-- row that is wanted by its key is asked for by `key = ANY (ARRAY[wanted.key])`: that can only be looked up in the index,
+-- once for each wanted row. `coalesce(lease_token, 0)` beside it does not tell that the partial index of leased rows would
+-- hold the row, too. `tests/integration/store/test_plans.py` holds the plans to it.
 
 -- name: send
 -- Joins the caller's transaction. A message sent twice is stored once.
@@ -24,7 +31,7 @@ WITH chosen AS MATERIALIZED (
 )
 DELETE FROM dagapp.dag_queue AS q
 USING chosen
-WHERE q.sequence = chosen.sequence
+WHERE q.sequence = ANY (ARRAY[chosen.sequence])
 RETURNING q.message_id, q.body, q.priority, q.delivery_count, q.enqueued_at, now() AS now;
 
 -- name: lease
@@ -53,7 +60,7 @@ WITH chosen AS MATERIALIZED (
         progress = NULL,
         progress_message = NULL
     FROM chosen, relaxed
-    WHERE q.sequence = chosen.sequence
+    WHERE q.sequence = ANY (ARRAY[chosen.sequence])
     RETURNING q.sequence, q.queue_name, q.message_id, q.body, q.lease_token, q.delivery_count, q.started_at
 )
 SELECT leased.sequence, leased.queue_name, leased.message_id, leased.body, leased.lease_token, leased.delivery_count,
@@ -61,19 +68,18 @@ SELECT leased.sequence, leased.queue_name, leased.message_id, leased.body, lease
 FROM leased
 LEFT JOIN dagapp.dag_checkpoints AS c
     ON (leased.delivery_count > 1 OR leased.body -> 'attempt' > '1')
-    AND c.job_id = leased.body ->> 'job_id'
+    AND c.job_id = ANY (ARRAY[leased.body ->> 'job_id'])
     AND c.node_id = leased.body ->> 'node_id'
     AND c.item_index = CASE
         WHEN leased.body @@ '$.item_index >= -1 && $.item_index <= 2147483647'
         THEN (leased.body ->> 'item_index')::numeric::integer
-    END
-ORDER BY leased.sequence;
+    END;
 
 -- name: renew
 UPDATE dagapp.dag_queue AS q
 SET leased_until = now() + make_interval(secs => %(lease_seconds)s)
 FROM unnest(%(sequences)b::bigint[], %(tokens)b::bigint[]) AS held (sequence, lease_token)
-WHERE q.sequence = held.sequence AND q.lease_token = held.lease_token
+WHERE q.sequence = ANY (ARRAY[held.sequence]) AND coalesce(q.lease_token, 0) = held.lease_token
 RETURNING q.sequence;
 
 -- name: lost
@@ -81,7 +87,8 @@ RETURNING q.sequence;
 SELECT held.sequence
 FROM unnest(%(sequences)b::bigint[], %(tokens)b::bigint[]) AS held (sequence, lease_token)
 WHERE NOT EXISTS (
-    SELECT FROM dagapp.dag_queue AS q WHERE q.sequence = held.sequence AND q.lease_token = held.lease_token
+    SELECT FROM dagapp.dag_queue AS q
+    WHERE q.sequence = ANY (ARRAY[held.sequence]) AND coalesce(q.lease_token, 0) = held.lease_token
 );
 
 -- name: refuse
@@ -90,7 +97,7 @@ WITH gone AS (
     DELETE FROM dagapp.dag_queue AS q
     USING unnest(%(sequences)b::bigint[], %(tokens)b::bigint[], %(descriptions)b::text[])
         AS r (sequence, lease_token, description)
-    WHERE q.sequence = r.sequence AND q.lease_token = r.lease_token
+    WHERE q.sequence = ANY (ARRAY[r.sequence]) AND coalesce(q.lease_token, 0) = r.lease_token
     RETURNING q.queue_name, q.message_id, q.body, q.priority, r.description, q.delivery_count, q.enqueued_at
 )
 INSERT INTO dagapp.dag_dead_letters
@@ -103,7 +110,7 @@ UPDATE dagapp.dag_queue AS q
 SET progress = r.progress, progress_message = r.message
 FROM unnest(%(sequences)b::bigint[], %(tokens)b::bigint[], %(progress)b::float8[], %(messages)b::text[])
     AS r (sequence, lease_token, progress, message)
-WHERE q.sequence = r.sequence AND q.lease_token = r.lease_token;
+WHERE q.sequence = ANY (ARRAY[r.sequence]) AND coalesce(q.lease_token, 0) = r.lease_token;
 
 -- name: withdraw
 -- Messages of attempts that are no longer wanted, waiting or leased.

@@ -2,7 +2,8 @@
 --
 -- The parts below are joined to `WITH fence AS (…), taken AS (…), … SELECT held FROM fence`: most rounds need few of
 -- them, and a part that has nothing to do costs as much as one that has. Nothing is written unless every job of the
--- round is still ours: the rows are locked first, and all else hangs on it.
+-- round is still ours: the rows are locked first, and all else hangs on it. Why keys are asked for by `ANY (ARRAY[…])`
+-- stands at the top of queue.sql.
 
 -- name: fence
 SELECT count(*) = cardinality(%(job_ids)b::text[]) AS held
@@ -10,15 +11,19 @@ FROM (
     SELECT
     FROM dagapp.dag_jobs AS j
     JOIN unnest(%(job_ids)b::text[], %(epochs)b::bigint[]) AS mine (job_id, epoch)
-        ON mine.job_id = j.job_id AND mine.epoch = j.owner_epoch
+        ON j.job_id = ANY (ARRAY[mine.job_id]) AND mine.epoch = j.owner_epoch
     WHERE j.owner_id = %(owner_id)s
     FOR NO KEY UPDATE OF j
 ) AS locked
 
 -- name: taken
 DELETE FROM dagapp.dag_inbox AS i
-USING fence
-WHERE fence.held AND i.owner_id = %(owner_id)s AND i.sequence = ANY(%(reports)b::bigint[])
+USING fence, (
+    SELECT %(owner_id)s::text AS owner_id, r.sequence
+    FROM unnest(%(reports)b::bigint[]) AS r (sequence)
+    OFFSET 0
+) AS t
+WHERE fence.held AND i.owner_id = ANY (ARRAY[t.owner_id]) AND i.sequence = t.sequence
 
 -- name: inserted
 INSERT INTO dagapp.dag_node_states (
@@ -57,7 +62,7 @@ FROM fence, json_to_recordset(%(updated)s::json) AS u (
     job_id text, node_id text, item_index integer, status dagapp.node_status, task_id text, attempt bigint,
     retry_count integer, output jsonb, error text, not_before timestamptz, worker_id text, started_at timestamptz
 )
-WHERE fence.held AND n.job_id = u.job_id AND n.node_id = u.node_id AND n.item_index = u.item_index
+WHERE fence.held AND n.job_id = ANY (ARRAY[u.job_id]) AND n.node_id = u.node_id AND n.item_index = u.item_index
 
 -- name: completed
 -- Items that ended well: of their rows nothing else changes, so they come as numbers. OFFSET 0 has them unfolded before
@@ -77,7 +82,7 @@ FROM fence, (
     ), unnest(c.items) AS item (item_index)
     OFFSET 0
 ) AS u
-WHERE fence.held AND n.job_id = u.job_id AND n.node_id = u.node_id AND n.item_index = u.item_index
+WHERE fence.held AND n.job_id = ANY (ARRAY[u.job_id]) AND n.node_id = u.node_id AND n.item_index = u.item_index
 
 -- name: spread
 -- New items of a fan-out: each becomes a row and a message by the two parts below.
@@ -115,7 +120,7 @@ ON CONFLICT (queue_name, message_id) DO NOTHING
 -- name: withdrawn
 DELETE FROM dagapp.dag_queue AS q
 USING fence, unnest(%(withdrawn_queues)b::text[], %(withdrawn_ids)b::text[]) AS w (queue_name, message_id)
-WHERE fence.held AND q.queue_name = w.queue_name AND q.message_id = w.message_id
+WHERE fence.held AND q.queue_name = ANY (ARRAY[w.queue_name]) AND q.message_id = w.message_id
 
 -- name: noted
 INSERT INTO dagapp.dag_job_events (job_id, node_id, item_index, event_type, event_status, event_data)
@@ -138,11 +143,11 @@ SET status = u.status,
 FROM fence, json_to_recordset(%(decided)s::json) AS u (
     job_id text, status dagapp.job_status, result jsonb, error text, failed_node text, paused boolean
 )
-WHERE fence.held AND j.job_id = u.job_id
+WHERE fence.held AND j.job_id = ANY (ARRAY[u.job_id])
 
 -- name: summarised
 -- Never together with the verdict: one statement cannot update a row twice.
 UPDATE dagapp.dag_jobs AS j
 SET node_summary = u.summary, updated_at = now()
 FROM fence, json_to_recordset(%(summarised)s::json) AS u (job_id text, summary jsonb)
-WHERE fence.held AND j.job_id = u.job_id
+WHERE fence.held AND j.job_id = ANY (ARRAY[u.job_id])

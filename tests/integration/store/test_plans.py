@@ -1,0 +1,66 @@
+"""The hot statements look rows up by their keys, also if they were planned when the tables were empty.
+
+A vacuum of an empty queue tells the planner that it has no rows, and the plan that is made then serves when it is full.
+"""
+
+from __future__ import annotations
+
+import re
+
+import psycopg
+import pytest
+
+from geomill.sql import queries
+from geomill.store.pool import HOT
+from geomill.store.rounds import _statement
+
+TABLES = ("dag_queue", "dag_inbox", "dag_jobs", "dag_node_states", "dag_task_results", "dag_checkpoints")
+STATEMENTS = {
+    **{f"queue.{name}": getattr(queries("queue"), name) for name in ("lease", "take", "renew", "lost")},
+    "queue.report_progress": queries("queue").report_progress,
+    "inbox.settle": queries("inbox").settle,
+    "inbox.peek": queries("inbox").peek,
+    "nodes.item_outputs": queries("nodes").item_outputs,
+    "checkpoints.save": queries("checkpoints").save,
+    "rounds": _statement(("taken", "inserted", "updated", "completed", "spread", "sent", "noted", "decided")),
+    "rounds.summarised": _statement(("summarised",)),
+    "rounds.withdrawn": _statement(("withdrawn",)),
+}
+KEYS = re.compile(r"Join Filter: .*(sequence|job_id|task_id\)::text =|message_id)")
+
+
+@pytest.fixture
+def emptied(database):
+    with psycopg.connect(database, autocommit=True, prepare_threshold=None) as conn:
+        rows = "SELECT 'q', n, '{}' FROM generate_series(1, 500) AS n"
+        conn.execute(f"INSERT INTO dagapp.dag_queue (queue_name, message_id, body) {rows}")
+        conn.execute("DELETE FROM dagapp.dag_queue")
+        for table in TABLES:
+            conn.execute(f"VACUUM ANALYZE dagapp.{table}")
+        for setting in HOT:
+            conn.execute(setting)
+        yield conn
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_rows_are_looked_up_by_their_keys_although_the_tables_are_empty(emptied, name: str) -> None:
+    plan = explain(emptied, STATEMENTS[name])
+    assert not KEYS.search(plan), plan
+    assert "Seq Scan on dag_" not in plan, plan
+    assert "Sort  " not in plan, plan
+
+
+def explain(conn, statement: str) -> str:
+    """The generic plan."""
+    names: list[str] = []
+
+    def number(match: re.Match[str]) -> str:
+        if match[1] not in names:
+            names.append(match[1])
+        return f"${names.index(match[1]) + 1}"
+
+    text = re.sub(r"%\((\w+)\)[sbt]", number, statement).rstrip().rstrip(";")
+    conn.execute(f"PREPARE hot AS {text}".encode())
+    rows = conn.execute(f"EXPLAIN EXECUTE hot ({', '.join(['NULL'] * len(names))})").fetchall()
+    conn.execute("DEALLOCATE hot")
+    return "\n".join(line for (line,) in rows)
