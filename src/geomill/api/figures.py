@@ -7,19 +7,22 @@ tell it; the figures are read at most once in five seconds, however many scrape.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any
 
 import psycopg
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, generate_latest
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from geomill import __version__
-from geomill.store import metrics
-from geomill.store.metrics import DeadLetters, InstanceHealth, Latency, QueueDepth
+from geomill.domain.tally import BUCKETS as TALLY_BUCKETS
+from geomill.domain.tally import COUNT, SUM, Tally
+from geomill.store import metrics, tallies
+from geomill.store.metrics import DeadLetters, InstanceHealth, QueueDepth
 from geomill.store.pool import Connection, Pool
 
 FRESH_SECONDS = 5.0
@@ -30,11 +33,11 @@ READERS: dict[str, Callable[[Connection], Awaitable[Any]]] = {
     "queues": metrics.queues,
     "active_jobs": metrics.active_jobs,
     "recent_jobs": metrics.recent_jobs,
-    "job_latency": metrics.job_latency,
-    "step_latency": metrics.step_latency,
     "events": metrics.events,
     "dead_letters": metrics.dead_letters,
     "instances": metrics.instances,
+    "tallies": tallies.read,
+    "connections": metrics.connections,
 }
 
 
@@ -120,22 +123,6 @@ def _counts(name: str, text: str, label: str) -> Callable[[dict[str, int]], Iter
     return family
 
 
-def _quantiles(name: str, text: str, found: dict[float, float]) -> Metric:
-    return _gauge(name, text, ("quantile",), [((f"{quantile:g}",), value) for quantile, value in found.items()])
-
-
-def _job_latency(found: dict[float, float]) -> Iterator[Metric]:
-    yield _quantiles("geomill_job_claim_seconds", "From submission to claim, last 5 minutes", found)
-
-
-def _step_latency(found: Latency) -> Iterator[Metric]:
-    yield _quantiles(
-        "geomill_step_wait_seconds", "From dispatch to start of a step, last 5 minutes, sampled", found.wait
-    )
-    yield _quantiles("geomill_step_run_seconds", "From start to end of a step, last 5 minutes, sampled", found.run)
-    yield _gauge("geomill_step_samples", "Steps behind these figures", (), [((), float(found.steps))])
-
-
 def _dead_letters(found: list[DeadLetters]) -> Iterator[Metric]:
     values = [((one.queue_name, one.reason), float(one.letters)) for one in found]
     yield _gauge("geomill_dead_letters", "Messages that nobody could handle", ("queue", "reason"), values)
@@ -150,6 +137,38 @@ def _instances(found: list[InstanceHealth]) -> Iterator[Metric]:
     yield _gauge("geomill_duties_failing", "Maintenance duties that fail now", (), [((), float(failing))])
 
 
+_COUNTERS = {
+    "transitions": "Changes of a node's state",
+    "retries": "Attempts that were made again",
+    "stale_results": "Results that came too late to count",
+    "jobs_reclaimed": "Jobs taken over from processes that died",
+}
+_HISTOGRAMS = {
+    "job_claim_seconds": "From submission to claim of a job",
+    "step_wait_seconds": "From dispatch to start of a step",
+    "step_run_seconds": "From start to end of a step",
+}
+
+
+def _tallies(found: list[Tally]) -> Iterator[Metric]:
+    """Of all processes, since the database was made."""
+    by_name: dict[str, dict[float, float]] = {}
+    for one in found:
+        by_name.setdefault(one.name, {})[one.bucket] = one.value
+    for name, text in _COUNTERS.items():
+        yield CounterMetricFamily(f"geomill_{name}", text, value=by_name.get(name, {}).get(COUNT, 0.0))
+    for name, text in _HISTOGRAMS.items():
+        yield _histogram(f"geomill_{name}", text, by_name.get(name, {}))
+
+
+def _histogram(name: str, text: str, counts: dict[float, float]) -> HistogramMetricFamily:
+    total, buckets = 0.0, []
+    for bound in (*TALLY_BUCKETS, math.inf):
+        total += counts.get(bound, 0.0)
+        buckets.append(("+Inf" if bound == math.inf else f"{bound:g}", total))
+    return HistogramMetricFamily(name, text, buckets=buckets, sum_value=counts.get(SUM, 0.0))
+
+
 _FAMILIES: dict[str, Callable[[Any], Iterator[Metric]]] = {
     "queues": _queues,
     "active_jobs": _counts("geomill_jobs_active", "Unfinished jobs", "status"),
@@ -157,8 +176,8 @@ _FAMILIES: dict[str, Callable[[Any], Iterator[Metric]]] = {
     "events": _counts(
         "geomill_events_recent", "Events of the last 5 minutes, retries and takeovers among them", "type"
     ),
-    "job_latency": _job_latency,
-    "step_latency": _step_latency,
     "dead_letters": _dead_letters,
     "instances": _instances,
+    "tallies": _tallies,
+    "connections": _counts("geomill_database_connections", "Sessions of the database", "application"),
 }

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
-
-import httpx
+from typing import TYPE_CHECKING, Any
 
 from geomill.cli import context, folder
 from geomill.errors import (
@@ -29,8 +27,11 @@ from geomill.errors import (
 )
 from geomill.settings import Settings, is_loopback
 
+if TYPE_CHECKING:
+    import httpx  # at run time where it is used: other commands need not wait for it
+
 START = "start 'geomill up', or set GEOMILL_URL and GEOMILL_KEY"
-TIMEOUT = httpx.Timeout(30.0, connect=5.0)
+TIMEOUT_SECONDS, CONNECT_SECONDS = 30.0, 5.0
 ERRORS: Mapping[int, type[GeomillError]] = {
     401: Unauthenticated,
     403: Forbidden,
@@ -56,6 +57,8 @@ class Client:
         self, method: str, path: str, *, params: Mapping[str, Any] | None = None, body: Mapping[str, Any] | None = None
     ) -> Any:
         """What the gateway answers, or one of our errors."""
+        import httpx
+
         given = {name: value for name, value in (params or {}).items() if value is not None}
         try:
             answer = self._http.request(method, path, params=given, json=body)
@@ -66,6 +69,8 @@ class Client:
         raise error_of(answer)
 
     def _unreachable(self, error: httpx.TransportError) -> UnavailableError:
+        import httpx
+
         where = f"{self._http.base_url}".rstrip("/")
         if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
             return UnavailableError(f"no gateway answers at {where}", remedy=START)
@@ -75,10 +80,13 @@ class Client:
 @contextmanager
 def gateway() -> Iterator[Client]:
     """`with gateway() as client: client.get("/api/v1/jobs", limit=5)`."""
+    import httpx
+
     url, key = find(context.settings())
     headers = {"Authorization": f"Bearer {key}"}
     proxied = not is_loopback(httpx.URL(url).host)  # what is on this machine is called directly
-    with httpx.Client(base_url=url, headers=headers, timeout=TIMEOUT, trust_env=proxied) as http:
+    timeout = httpx.Timeout(TIMEOUT_SECONDS, connect=CONNECT_SECONDS)
+    with httpx.Client(base_url=url, headers=headers, timeout=timeout, trust_env=proxied) as http:
         yield Client(http)
 
 

@@ -18,6 +18,7 @@ from geomill.domain.platform import Platform
 from geomill.domain.request import PlatformRequest
 from geomill.domain.revision import AssetRevision
 from geomill.domain.schedule import Schedule
+from geomill.domain.tally import Tally
 from geomill.domain.task import Checkpoint, InboxEntry, TaskResult
 
 TABLES: tuple[type[Entity], ...] = (
@@ -34,6 +35,7 @@ TABLES: tuple[type[Entity], ...] = (
     Instance,
     Schedule,
     Callback,
+    Tally,
     Platform,
     AssetCollection,
     Asset,

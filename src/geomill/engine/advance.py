@@ -37,6 +37,9 @@ class Round:
     """What a round did."""
 
     reports: int = 0
+    transitions: int = 0
+    retries: int = 0
+    stale: int = 0
     delays: dict[str, float] = field(default_factory=dict)
     """Queues that get something to do later, and in how many seconds first."""
     lost: set[str] = field(default_factory=set)
@@ -91,12 +94,20 @@ async def advance(
         done.lost, decisions = set(mine), []
     if decisions:
         done.delays = _delays(batch, arrivals)
+        _count(done, decisions)
         await notify(conn, map(queue_channel, batch.queues))
     done.lost |= concerned - mine.keys()
     done.unknown = await inbox.forward(conn, owner_id, done.lost)
     _take_over(owned, decisions, done)
     kicks.more |= {job.job_id for job, decision in decisions if decision.more and job.job_id in owned}
     return done
+
+
+def _count(done: Round, decisions: Iterable[tuple[OwnedJob, Decision]]) -> None:
+    for _, decision in decisions:
+        done.transitions += len(decision.steps)
+        done.retries += decision.retries
+        done.stale += len(decision.stale)
 
 
 def _delays(batch: Batch, arrivals: Sequence[Arrival]) -> dict[str, float]:

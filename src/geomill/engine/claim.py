@@ -42,6 +42,8 @@ class Claimed:
     more: set[str] = field(default_factory=set)
     """Those of the jobs that have more to send."""
     taken: int = 0
+    waits: list[float] = field(default_factory=list)
+    """Seconds that each submission lay on the queue."""
 
 
 @dataclass
@@ -87,7 +89,9 @@ class Claimer:
         self._pinned |= pinned
         owned = [one.apply() for one in admitted if one.job and one.job.job_id in created]
         more = {one.job.job_id for one in admitted if one.job and one.decision and one.decision.more}
-        return Claimed([job for job in owned if job is not None], batch.queues, more & created, len(received))
+        return Claimed(
+            [job for job in owned if job is not None], batch.queues, more & created, len(received), _waits(received)
+        )
 
     async def _admit(self, conn: Connection, received: Received) -> _Admitted:
         """What becomes of a submission. One without a job is malformed, a duplicate is found out by `create`."""
@@ -172,6 +176,10 @@ class _Admitted:
             return None
         self.owned.run.apply(self.decision)
         return None if self.decision.status in JOB_MACHINE.terminal else self.owned
+
+
+def _waits(received: list[Received]) -> list[float]:
+    return [(one.now - one.enqueued_at).total_seconds() for one in received]
 
 
 def _owned(run: RunState, message: JobQueueMessage) -> OwnedJob:

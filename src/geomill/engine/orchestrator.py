@@ -27,6 +27,7 @@ from geomill.store import instances, jobs
 from geomill.store.duties import Duties
 from geomill.store.pool import Connection, Pool
 from geomill.store.signals import ORPHANS_CHANNEL, Signals, notify, owner_channel, queue_channel
+from geomill.store.tallies import Tallies
 from geomill.workflows.catalogue import WorkflowCatalogue
 
 log = logging.getLogger(__name__)
@@ -75,6 +76,7 @@ class Orchestrator:
         )
         self._scheduler = Scheduler(self.catalogue, options.job_queue)
         self._duties = Duties(self.instance_id)
+        self._tallies = Tallies()
         self._callbacks = CallbackCaller(self.pool, options.callbacks, self._duties)
         self._jobs_channel = queue_channel(options.job_queue)
         self._inbox_channel = owner_channel(self.instance_id)
@@ -155,6 +157,9 @@ class Orchestrator:
         except psycopg.DatabaseError:
             log.exception("a round was refused, trying its jobs one by one")
             return await self._advance_each(conn)
+        self._tallies.count("transitions", done.transitions)
+        self._tallies.count("retries", done.retries)
+        self._tallies.count("stale_results", done.stale)
         for queue_name, seconds in done.delays.items():
             asyncio.get_running_loop().call_later(seconds + AFTER_SECONDS, self._remind, queue_name)
         if done.unknown:
@@ -190,6 +195,8 @@ class Orchestrator:
         claimed = await self._claimer.claim(conn, batch, patience)
         self._owned.update({job.job_id: job for job in claimed.jobs})
         self._kicks.more |= claimed.more
+        for waited in claimed.waits:
+            self._tallies.observe("job_claim_seconds", waited)
         await notify(conn, map(queue_channel, claimed.queues))
         if patience:
             asyncio.get_running_loop().call_later(patience, self._signals.poke, self._jobs_channel)
@@ -211,6 +218,8 @@ class Orchestrator:
                     await self._look_after_orphans(conn)
                     self._duties.passed("lookout")
                     await self._duties.tell(conn)
+                    if self._tallies.due:
+                        await self._tallies.tell(conn)
             except psycopg.Error as error:
                 self._duties.failed("lookout", error)
                 log.warning("the look-out failed, again in %s s: %s", self.options.scan_seconds, error)
@@ -224,6 +233,7 @@ class Orchestrator:
     async def _look_after_orphans(self, conn: Connection) -> None:
         found = await self._reclaimer.run_once(conn)
         self._share.update(found.peers, found.active)
+        self._tallies.count("jobs_reclaimed", len(found.jobs))
         for job in found.jobs:
             await self._adopt(conn, job)
         self._kicks.overdue.update(found.overdue)

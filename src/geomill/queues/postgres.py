@@ -52,6 +52,7 @@ class Delivery:
     lease_token: int
     delivery_count: int
     started_at: datetime
+    waited: float
     checkpoint_phase: str | None = None
     checkpoint_data: dict[str, Any] | None = None
 

@@ -570,6 +570,17 @@ COMMENT ON COLUMN dagapp.dag_callbacks.payload IS 'What is told, as it was when 
 
 COMMENT ON COLUMN dagapp.dag_callbacks.attempts IS 'Raised when an attempt begins; fences a late one';
 
+CREATE TABLE dagapp.dag_tallies (
+    name varchar(64) NOT NULL,
+    bucket double precision NOT NULL,
+    value double precision DEFAULT 0.0 NOT NULL,
+    CONSTRAINT dag_tallies_pkey PRIMARY KEY (name, bucket)
+) WITH (fillfactor = 50);
+
+COMMENT ON TABLE dagapp.dag_tallies IS 'A count, or one bucket of a histogram. Processes add to it every few seconds.';
+
+COMMENT ON COLUMN dagapp.dag_tallies.bucket IS 'Upper bound in seconds; 0 of a counter, -1 of a histogram''s sum';
+
 CREATE TABLE app.platforms (
     platform_id varchar(50) NOT NULL,
     display_name varchar(100) NOT NULL,

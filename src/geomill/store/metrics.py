@@ -10,9 +10,7 @@ from geomill.sql import queries
 from geomill.store.pool import Connection
 
 WINDOW_SECONDS = 300.0
-QUANTILES = (0.5, 0.95, 0.99)
 SAMPLE = 20_000
-PAGES = 512
 PATIENCE_SECONDS = 2.0
 """Of the server with one of these statements."""
 
@@ -48,15 +46,6 @@ class DeadLetters:
 
 
 @dataclass(frozen=True, slots=True)
-class Latency:
-    """Seconds by quantile; empty when there was nothing to measure."""
-
-    run: dict[float, float]
-    wait: dict[float, float]
-    steps: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class StuckJob:
     job_id: str
     workflow_id: str
@@ -81,20 +70,14 @@ async def recent_jobs(conn: Connection) -> dict[str, int]:
     return {row["status"]: row["jobs"] for row in await _rows(conn, "recent_jobs")}
 
 
-async def job_latency(conn: Connection) -> dict[float, float]:
-    """From submission to claim."""
-    (row,) = await _rows(conn, "job_latency")
-    return _quantiles(row["wait"])
-
-
-async def step_latency(conn: Connection) -> Latency:
-    (row,) = await _rows(conn, "step_latency")
-    return Latency(_quantiles(row["run"]), _quantiles(row["wait"]), row["steps"])
-
-
 async def events(conn: Connection) -> dict[str, int]:
     """How often what happened in the window."""
     return {row["event_type"]: row["events"] for row in await _rows(conn, "events")}
+
+
+async def connections(conn: Connection) -> dict[str, int]:
+    """Sessions of this database, by what they call themselves."""
+    return {row["application"]: row["sessions"] for row in await _rows(conn, "connections")}
 
 
 async def dead_letters(conn: Connection) -> list[DeadLetters]:
@@ -115,15 +98,9 @@ async def clock(conn: Connection) -> datetime:
 async def _rows(conn: Connection, statement: str, **given: Any) -> list[dict[str, Any]]:
     parameters: dict[str, Any] = {
         "window_seconds": WINDOW_SECONDS,
-        "quantiles": list(QUANTILES),
         "sample": SAMPLE,
-        "pages": PAGES,
         **given,
     }
     async with conn.transaction():
         await conn.execute(queries("metrics").limit_time, {"milliseconds": int(PATIENCE_SECONDS * 1000)})
         return await (await conn.execute(getattr(queries("metrics"), statement), parameters)).fetchall()
-
-
-def _quantiles(values: list[float | None] | None) -> dict[float, float]:
-    return {q: value for q, value in zip(QUANTILES, values or (), strict=False) if value is not None}

@@ -20,6 +20,7 @@ from geomill.queues import postgres as queue
 from geomill.store import inbox, instances
 from geomill.store.pool import Connection, Pool
 from geomill.store.signals import notify, owner_channel
+from geomill.store.tallies import Tallies
 from geomill.worker.options import WorkerOptions
 from geomill.worker.slots import Slot
 
@@ -27,11 +28,14 @@ log = logging.getLogger(__name__)
 
 
 class Keeper:
-    def __init__(self, pool: Pool, worker_id: str, options: WorkerOptions, slots: Mapping[int, Slot]) -> None:
+    def __init__(
+        self, pool: Pool, worker_id: str, options: WorkerOptions, slots: Mapping[int, Slot], tallies: Tallies
+    ) -> None:
         self._pool = pool
         self._worker_id = worker_id
         self._options = options
         self._slots = slots
+        self._tallies = tallies
         self._beaten = self._renewed = time.monotonic()
 
     async def run(self) -> None:
@@ -55,6 +59,8 @@ class Keeper:
             duties.append(self._tell_running)
         if now - self._beaten >= self._options.beat_seconds:
             duties.append(self._beat)
+        if self._tallies.due:
+            duties.append(self._tell_tallies)
         if self._slots and now - self._renewed >= self._options.lease_seconds / 3:
             duties.append(self._renew)
         elif self._older(now):
@@ -75,6 +81,9 @@ class Keeper:
             slot.told_running = True
         self._lose(slot for slot in late if slot.delivery.sequence not in owners)
         await notify(conn, map(owner_channel, owners.values()))
+
+    async def _tell_tallies(self, conn: Connection, _now: float) -> None:
+        await self._tallies.tell(conn)
 
     async def _beat(self, conn: Connection, now: float) -> None:
         self._beaten = now

@@ -27,6 +27,7 @@ from geomill.storage import NO_STORAGE, Storage
 from geomill.store import instances
 from geomill.store.pool import Connection, Pool
 from geomill.store.signals import Signals, notify, queue_channel
+from geomill.store.tallies import Tallies
 from geomill.worker.children.pool import ChildPool
 from geomill.worker.drain import drain, end_all
 from geomill.worker.exchange import Exchange
@@ -65,6 +66,7 @@ class Worker:
         self._signals = Signals(self.url, self._queues, self._on_connect)
         self._unsure = False
         self._notebook = Notebook(self._wake)
+        self._tallies = Tallies()
         self._shares = Shares(options.queues, options.weights)
         self._exchange = Exchange(self.instance_id, self._notebook, self._shares, options.lease_seconds)
         self._exchanging = asyncio.Lock()
@@ -76,7 +78,7 @@ class Worker:
             storage=self.storage.recipe,
         )
         self._runner = Runner(self.handlers, self._children, self.storage, self.handler_pool or self.pool)
-        self._keeper = Keeper(self.pool, self.instance_id, options, self._slots)
+        self._keeper = Keeper(self.pool, self.instance_id, options, self._slots, self._tallies)
         self._watch = Watch(self._slots, self._children, self._give_up)
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -192,6 +194,7 @@ class Worker:
             return
         slot = Slot(delivery, message, TaskNotes(self._notebook, delivery, message), time.monotonic())
         self._slots[delivery.sequence] = slot
+        self._tallies.observe("step_wait_seconds", delivery.waited)
         slot.task = asyncio.create_task(self._run_slot(slot), name=message.task_id)
 
     async def _run_slot(self, slot: Slot) -> None:
@@ -211,6 +214,7 @@ class Worker:
         if not slot.closed:
             slot.closed = True
             del self._slots[slot.delivery.sequence]
+            self._tallies.observe("step_run_seconds", time.monotonic() - (slot.begun or slot.leased))
             if settlement := slot.outcome(ended):
                 self._exchange.ended.append(settlement)
             self._poke()

@@ -1,32 +1,66 @@
-"""Looking costs little, however much there is."""
+"""What /metrics shows of all processes together."""
 
 from __future__ import annotations
 
-import json
-from typing import Any
+import asyncio
+from math import inf
 
-from geomill.sql import queries
-from geomill.store import metrics
+import pytest
+
+from geomill.api.figures import Figures
+from geomill.store import tallies
 from geomill.store.pool import Pool
+from geomill.store.tallies import Tallies
+from tests.integration.engine.conftest import MakePlatform
 
 
-async def test_steps_are_sampled_from_the_newest_pages_only(pool: Pool) -> None:
+async def test_processes_add_up(pool: Pool) -> None:
+    async def process(number: int) -> None:
+        mine = Tallies()
+        for _ in range(10):
+            mine.count("retries", 2)
+            mine.observe("step_run_seconds", number)
+            async with pool.connection() as conn:
+                await mine.tell(conn)
+
+    await asyncio.gather(*map(process, (0, 1, 4000)))
     async with pool.connection() as conn:
-        await conn.execute(
-            "INSERT INTO dagapp.dag_jobs (job_id, workflow_id, status, completed_at) VALUES ('j', 'w', 'failed', now())"
-        )
-        await conn.execute(
-            "INSERT INTO dagapp.dag_task_results (task_id, job_id, node_id, attempt, status, output, started_at)"
-            " SELECT 'j:n:' || n, 'j', 'n', n, 'completed', '{}', now() - interval '1 s'"
-            " FROM generate_series(1, 40000) AS n"
-        )
-        await conn.execute("ANALYZE dagapp.dag_task_results")
-        parameters: dict[str, Any] = {"pages": 64, "window_seconds": 300.0, "sample": 20_000, "quantiles": [0.5]}
-        explain: Any = "EXPLAIN (ANALYZE, FORMAT JSON) " + queries("metrics").step_latency
-        row = await (await conn.execute(explain, parameters)).fetchone()
-        assert row is not None
-        text = json.dumps(row)
-        assert "Tid Range Scan" in text
-        found = await metrics.step_latency(conn)
-    assert 1000 < found.steps <= 20_000
-    assert 0.9 < found.run[0.5] < 60
+        found = {(one.name, one.bucket): one.value for one in await tallies.read(conn)}
+    assert found == {
+        ("retries", 0.0): 60.0,
+        ("step_run_seconds", -1.0): 40010.0,
+        ("step_run_seconds", 0.002): 10.0,
+        ("step_run_seconds", 1.0): 10.0,
+        ("step_run_seconds", inf): 10.0,
+    }
+
+
+async def test_what_could_not_be_told_is_told_later(pool: Pool) -> None:
+    mine = Tallies()
+    mine.count("retries", 3)
+    async with pool.connection() as conn:
+        await conn.close()
+        with pytest.raises(Exception, match="closed"):
+            await mine.tell(conn)
+    async with pool.connection() as conn:
+        await mine.tell(conn)
+        assert [one.value for one in await tallies.read(conn)] == [3.0]
+
+
+async def test_roles_tell_what_they_did(
+    make_platform: MakePlatform, pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("geomill.store.tallies.EVERY_SECONDS", 0.0)
+    platform = make_platform()
+    platform.orchestrator(scan_seconds=0.05)
+    platform.worker(check_seconds=0.05)
+    await platform.run("retry_test")
+    wanted = {"geomill_retries_total", "geomill_transitions_total", "geomill_step_run_seconds_count"}
+    async with asyncio.timeout(15):
+        while True:
+            text = (await Figures(pool).text()).decode()
+            values = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+            if all(float(values.get(name, 0)) > 0 for name in wanted):
+                break
+            await asyncio.sleep(0.1)
+    assert float(values['geomill_step_wait_seconds_bucket{le="+Inf"}']) >= 2

@@ -33,39 +33,6 @@ SELECT status::text, count(*) AS jobs
 FROM recent
 GROUP BY status;
 
--- name: job_latency
-SELECT percentile_cont(%(quantiles)s::float8[]) WITHIN GROUP (ORDER BY extract(epoch FROM waited)::float8) AS wait
-FROM (
-    SELECT greatest(created_at - submitted_at, interval '0') AS waited
-    FROM dagapp.dag_jobs
-    WHERE created_at > now() - make_interval(secs => %(window_seconds)s)
-    ORDER BY created_at DESC
-    LIMIT %(sample)s
-) AS recent;
-
--- name: step_latency
--- From the newest pages of a table that only grows: a sample, without an index on time that every result would pay for.
-WITH newest AS MATERIALIZED (
-    SELECT job_id, node_id, item_index, task_id, started_at, reported_at
-    FROM dagapp.dag_task_results
-    WHERE ctid >= (
-        SELECT format('(%%s,0)', greatest(pg_relation_size('dagapp.dag_task_results')
-                                          / current_setting('block_size')::integer - %(pages)s, 0))::tid
-    )
-      AND reported_at > now() - make_interval(secs => %(window_seconds)s)
-      AND started_at IS NOT NULL
-    ORDER BY reported_at DESC
-    LIMIT %(sample)s
-)
-SELECT count(*) AS steps,
-       percentile_cont(%(quantiles)s::float8[]) WITHIN GROUP (
-           ORDER BY greatest(extract(epoch FROM r.reported_at - r.started_at)::float8, 0)) AS run,
-       percentile_cont(%(quantiles)s::float8[]) WITHIN GROUP (
-           ORDER BY greatest(extract(epoch FROM r.started_at - n.dispatched_at)::float8, 0)) AS wait
-FROM newest AS r
-LEFT JOIN dagapp.dag_node_states AS n
-    ON n.job_id = r.job_id AND n.node_id = r.node_id AND n.item_index = r.item_index AND n.task_id = r.task_id;
-
 -- name: events
 -- Of the newest events only, found by their number.
 SELECT event_type::text, count(*) AS events
@@ -105,3 +72,10 @@ LIMIT %(sample)s;
 
 -- name: clock
 SELECT clock_timestamp() AS now;
+
+-- name: connections
+SELECT application_name AS application, count(*) AS sessions
+FROM pg_stat_activity
+WHERE datname = current_database() AND backend_type = 'client backend'
+GROUP BY application_name
+ORDER BY application_name;

@@ -61,10 +61,11 @@ WITH chosen AS MATERIALIZED (
         progress_message = NULL
     FROM chosen, relaxed
     WHERE q.sequence = ANY (ARRAY[chosen.sequence])
-    RETURNING q.sequence, q.queue_name, q.message_id, q.body, q.lease_token, q.delivery_count, q.started_at
+    RETURNING q.sequence, q.queue_name, q.message_id, q.body, q.lease_token, q.delivery_count, q.started_at,
+              extract(epoch FROM now() - greatest(q.enqueued_at, q.visible_at))::float8 AS waited
 )
 SELECT leased.sequence, leased.queue_name, leased.message_id, leased.body, leased.lease_token, leased.delivery_count,
-       leased.started_at, c.phase AS checkpoint_phase, c.data AS checkpoint_data
+       leased.started_at, leased.waited, c.phase AS checkpoint_phase, c.data AS checkpoint_data
 FROM leased
 LEFT JOIN dagapp.dag_checkpoints AS c
     ON (leased.delivery_count > 1 OR leased.body -> 'attempt' > '1')

@@ -1,0 +1,61 @@
+"""What this process has counted, on its way to the database: added there every few seconds, if there is anything."""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_left
+from collections import Counter
+from dataclasses import dataclass
+from math import inf
+
+from geomill.domain.tally import BUCKETS, COUNT, SUM, Tally
+from geomill.sql import queries
+from geomill.store.pool import Connection
+from geomill.store.recordset import recordset
+
+EVERY_SECONDS = 5.0
+_BOUNDS = (*BUCKETS, inf)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    name: str
+    bucket: str
+    value: float
+
+
+class Tallies:
+    """What is lost in a crash is a few seconds of counting."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[str, float]] = Counter()
+        self._told = time.monotonic()
+
+    def count(self, name: str, times: int = 1) -> None:
+        if times:
+            self._counts[name, COUNT] += times
+
+    def observe(self, name: str, seconds: float) -> None:
+        """In the bucket whose bound it does not exceed; they are added up when they are read."""
+        seconds = max(seconds, 0.0)
+        self._counts[name, _BOUNDS[bisect_left(_BOUNDS, seconds)]] += 1
+        self._counts[name, SUM] += seconds  # type: ignore[assignment]  # a sum of seconds is no integer
+
+    @property
+    def due(self) -> bool:
+        return bool(self._counts) and time.monotonic() - self._told >= EVERY_SECONDS
+
+    async def tell(self, conn: Connection) -> None:
+        """In one order everywhere, so that two processes never wait for each other."""
+        taken, self._counts = self._counts, Counter()
+        self._told = time.monotonic()
+        rows = [_Row(name, f"{bucket}", value) for (name, bucket), value in sorted(taken.items())]
+        try:
+            await conn.execute(queries("tallies").add, {"rows": recordset(rows)})
+        except BaseException:
+            self._counts.update(taken)
+            raise
+
+
+async def read(conn: Connection) -> list[Tally]:
+    return [Tally.from_row(row) for row in await (await conn.execute(queries("tallies").all)).fetchall()]
