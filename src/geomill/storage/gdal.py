@@ -18,8 +18,8 @@ REMOTE = {
 
 
 class GdalOptions(dict[str, str]):
-    """For `rasterio.Env(**options)` or `--config`, around the work of one task. `repr` shows no values: some are
-    secrets."""
+    """For `rasterio.Env(**options)` or `--config`, around the work of one task. rasterio takes the keys of S3 only from
+    a session: one whose `get_credential_options` gives these. `repr` shows no values: some are secrets."""
 
     def __repr__(self) -> str:
         return f"GdalOptions({', '.join(sorted(self))})"

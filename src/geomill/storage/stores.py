@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
@@ -58,6 +59,13 @@ class Shelf:
         root = os.path.realpath(self.location.path)
         real = os.path.realpath(os.path.join(root, self.base, path))  # noqa: PTH118  paths are many: strings are faster
         return os.path.commonpath((root, real)) == root
+
+    def remove_empty_folders(self, path: str) -> None:
+        """Only those below `path` and itself: others may be about to be written to."""
+        if isinstance(self.location, Folder):
+            for folder, _, _ in os.walk(self.location.path / self.key(path), topdown=False):
+                with contextlib.suppress(OSError):  # there is something in it, or it is gone
+                    os.rmdir(folder)  # noqa: PTH106  a string already
 
 
 class Stores:
@@ -120,7 +128,7 @@ class Stores:
             match location:
                 case Folder(path):
                     self._make(path)
-                    return LocalStore(path, automatic_cleanup=True)
+                    return LocalStore(path)
                 case AzureAccount(account, prefix):
                     return self._azure(self.azure_connection(account), container, prefix)
                 case S3Bucket(bucket, prefix):
@@ -191,5 +199,6 @@ class Stores:
 def _sweep(staging: Path) -> None:
     if staging.is_dir():
         for file in staging.iterdir():
-            if time.time() - file.stat().st_mtime > STALE_SECONDS:
-                file.unlink(missing_ok=True)
+            with contextlib.suppress(FileNotFoundError):  # it was finished or swept meanwhile
+                if time.time() - file.stat().st_mtime > STALE_SECONDS:
+                    file.unlink()

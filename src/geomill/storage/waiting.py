@@ -215,6 +215,7 @@ class SyncStorage:
         while keys := self._first(shelf, prefix):
             self._delete(shelf, keys, prefix)
             deleted += len(keys)
+        shelf.remove_empty_folders(prefix)
         return deleted
 
     def _delete(self, shelf: Shelf, keys: str | Sequence[str], path: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -122,6 +123,17 @@ def test_deleting_leaves_no_empty_folders(storage: Storage, zone: Path) -> None:
     storage.sync.put_bytes(bronze("a/y"), b"1")
     storage.sync.delete_prefix(Zone.BRONZE, CONTAINER, "a/b")
     assert [path.name for path in (zone / CONTAINER / "a").iterdir()] == ["y"]
+
+
+def test_writing_and_deleting_in_one_folder_do_not_disturb_each_other(storage: Storage) -> None:
+    def work(number: int) -> None:
+        for _ in range(40):
+            storage.sync.put_bytes(bronze(f"a/{number % 2}/{number}"), b"1")
+            storage.sync.delete(bronze(f"a/{number % 2}/{number}"))
+            storage.sync.delete_prefix(Zone.BRONZE, CONTAINER, f"b/{number}")
+
+    with ThreadPoolExecutor(6) as threads:
+        list(threads.map(work, range(6)))
 
 
 def test_a_folder_where_an_object_should_be_is_told(storage: Storage) -> None:
