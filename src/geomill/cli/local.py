@@ -39,7 +39,8 @@ async def local_roles(
     stop = asyncio.Event()
     roles: list[Orchestrator | Worker] = []
     if InstanceRole.ORCHESTRATOR in missing:
-        roles.append(Orchestrator(url, pool, catalogue, OrchestratorOptions(job_queue=queues.job_queue_name)))
+        conducting = OrchestratorOptions(job_queue=queues.job_queue_name)
+        roles.append(Orchestrator(url, pool, catalogue, conducting, storage=storage))
     if InstanceRole.WORKER in missing:
         options = WorkerOptions(queues=queues.task_queues, drain_seconds=2)
         roles.append(Worker(url, pool, registry, options, storage=storage))

@@ -43,7 +43,7 @@ def orchestrator() -> None:
     )
 
     async def work(url: str, pool: Pool, stop: asyncio.Event) -> None:
-        await Orchestrator(url, pool, catalogue, options).run(stop)
+        await Orchestrator(url, pool, catalogue, options, storage=context.storage()).run(stop)
 
     _run("orchestrator", work)
 

@@ -21,6 +21,7 @@ from geomill.domain.evaluator import Evaluation
 from geomill.domain.states import JOB_MACHINE
 from geomill.engine.aggregation import answer_all
 from geomill.engine.batch import Batch
+from geomill.engine.large import LargeOutputs
 from geomill.engine.owned import OwnedJob
 from geomill.store import inbox, rounds
 from geomill.store.inbox import Arrival
@@ -70,7 +71,12 @@ class Kicks:
 
 
 async def advance(
-    conn: Connection, owner_id: str, owned: dict[str, OwnedJob], kicks: Kicks, limit: int = LARGEST_ROUND
+    conn: Connection,
+    owner_id: str,
+    owned: dict[str, OwnedJob],
+    kicks: Kicks,
+    large: LargeOutputs,
+    limit: int = LARGEST_ROUND,
 ) -> Round:
     """Apply what has arrived. Jobs that ended or were lost leave `owned`.
 
@@ -78,7 +84,7 @@ async def advance(
     before it can be changed by nobody but the owner, and whether that is still us is asked by the write.
     """
     done = Round()
-    arrivals = await inbox.peek(conn, owner_id, limit)
+    arrivals = large.ready(await inbox.peek(conn, owner_id, limit))
     kicked = kicks.take()
     if not arrivals and not kicked:
         return done

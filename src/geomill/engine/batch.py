@@ -121,7 +121,7 @@ def _node_write(
         task_id=task_id(job_id, node_id, SINGLE, run.attempt) if run.attempt else None,
         attempt=run.attempt,
         retry_count=run.failures,
-        output=run.output,
+        output=arrival.stored if arrival and arrival.stored else run.output,
         error=run.error or None,
         not_before=dispatch.not_before if dispatch else None,
         worker_id=arrival.worker_id if arrival else None,

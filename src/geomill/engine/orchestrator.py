@@ -15,14 +15,17 @@ import psycopg
 
 from geomill.domain.instance import InstanceRole
 from geomill.domain.job import Job
-from geomill.engine.advance import LARGEST_ROUND, Kicks, advance
+from geomill.engine.advance import Kicks, advance
 from geomill.engine.claim import Claimer
 from geomill.engine.fairness import Share
+from geomill.engine.large import LargeOutputs
 from geomill.engine.maintenance.callbacks import CallbackCaller, CallbackOptions
 from geomill.engine.maintenance.reclaim import Reclaimer
 from geomill.engine.maintenance.schedules import Scheduler
 from geomill.engine.owned import Graphs, OwnedJob, load
+from geomill.errors import UnavailableError
 from geomill.process import run_duties
+from geomill.storage import NO_STORAGE, Storage
 from geomill.store import instances, jobs
 from geomill.store.duties import Duties
 from geomill.store.pool import Connection, Pool
@@ -57,6 +60,8 @@ class Orchestrator:
     catalogue: WorkflowCatalogue
     options: OrchestratorOptions = field(default_factory=OrchestratorOptions)
     instance_id: str = field(default_factory=lambda: instances.new_instance_id(InstanceRole.ORCHESTRATOR))
+    storage: Storage = NO_STORAGE
+    """Where large outputs lie."""
 
     def __post_init__(self) -> None:
         options = self.options
@@ -82,6 +87,7 @@ class Orchestrator:
         self._inbox_channel = owner_channel(self.instance_id)
         channels = (self._jobs_channel, self._inbox_channel, ORPHANS_CHANNEL)
         self._signals = Signals(self.url, channels, self._on_connect)
+        self._large = LargeOutputs(self.storage, lambda: self._signals.poke(self._inbox_channel))
 
     @property
     def owned(self) -> int:
@@ -145,13 +151,23 @@ class Orchestrator:
         self._unsure = False
 
     async def _adopt(self, conn: Connection, job: Job) -> None:
-        self._owned[job.job_id] = await load(conn, job, self._graphs)
+        try:
+            self._owned[job.job_id] = await load(conn, job, self._graphs, self._large)
+        except UnavailableError as error:
+            log.warning("%s waits for the store of its outputs: %s", job.job_id, error, extra={"action": "take_over"})
+            asyncio.get_running_loop().call_later(self.options.scan_seconds, self._doubt)
+            return
         self._kicks.taken.add(job.job_id)
+
+    def _doubt(self) -> None:
+        """What is ours is to be read again."""
+        self._unsure = True
+        self._signals.poke(self._inbox_channel)
 
     async def _advance(self, conn: Connection) -> bool:
         """Whether there may be more."""
         try:
-            done = await advance(conn, self.instance_id, self._owned, self._kicks)
+            done = await advance(conn, self.instance_id, self._owned, self._kicks, self._large)
         except psycopg.OperationalError:
             raise
         except psycopg.DatabaseError:
@@ -177,7 +193,7 @@ class Orchestrator:
         for job_id in list(self._owned):
             alone = {job_id: self._owned[job_id]}
             try:
-                done = await advance(conn, self.instance_id, alone, Kicks(taken={job_id}), LARGEST_ROUND)
+                done = await advance(conn, self.instance_id, alone, Kicks(taken={job_id}), self._large)
             except psycopg.OperationalError:
                 raise
             except psycopg.DatabaseError as error:

@@ -9,6 +9,7 @@ from geomill.domain.graph import Graph, compile_graph
 from geomill.domain.job import Job
 from geomill.domain.run import RunState
 from geomill.domain.workflow import Workflow
+from geomill.engine.large import LargeOutputs
 from geomill.store import definitions, nodes
 from geomill.store.pool import Connection
 
@@ -53,12 +54,12 @@ def _compile(pinned: _Pinned) -> Graph:
     return compile_graph(pinned.workflow)
 
 
-async def load(conn: Connection, job: Job, graphs: Graphs) -> OwnedJob:
-    """Rebuild a job from the database alone."""
+async def load(conn: Connection, job: Job, graphs: Graphs, large: LargeOutputs) -> OwnedJob:
+    """Rebuild a job from what is stored, and nothing else."""
     assert job.definition_hash is not None
     workflow = await definitions.get(conn, job.definition_hash)
     graph = graphs.of(workflow, job.definition_hash)
-    rows = await nodes.of_job(conn, job.job_id)
+    rows = await large.fill(await nodes.of_job(conn, job.job_id))
     paused = job.paused_at is not None
     run = RunState.restore(graph, job.job_id, job.input_params, job.status, rows, paused=paused)
     return OwnedJob(run, job.owner_epoch, job.priority, job.asset_id is not None)

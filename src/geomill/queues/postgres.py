@@ -52,7 +52,7 @@ class Delivery:
     lease_token: int
     delivery_count: int
     started_at: datetime
-    waited: float
+    waited: float = 0.0
     checkpoint_phase: str | None = None
     checkpoint_data: dict[str, Any] | None = None
 

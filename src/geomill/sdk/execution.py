@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from geomill.domain.jsonvalue import NotJson, to_json
+from geomill.domain.large import LARGEST
 from geomill.errors import GeomillError, UnavailableError
 from geomill.sdk.context import HandlerContext
 from geomill.sdk.registration import RegisteredHandler
@@ -17,7 +18,7 @@ from geomill.sdk.result import HandlerError, HandlerResult
 
 LONGEST_ERROR = 2_000
 LONGEST_CODE = 64
-LARGEST_OUTPUT = 10_000_000
+LARGEST_METRICS = 100_000
 
 
 @dataclass(slots=True)
@@ -30,6 +31,8 @@ class Ended:
     error_code: str = ""
     retryable: bool = True
     metrics: dict[str, Any] = field(default_factory=dict)
+    size: int = 0
+    """Characters of JSON that the output takes."""
 
 
 async def execute(
@@ -92,8 +95,10 @@ def _succeeded(handler: RegisteredHandler, returned: Any) -> Ended:
     result = returned if isinstance(returned, HandlerResult) else HandlerResult(output=returned)
     if not result.success:
         return failed(result.error_message or "the handler gave no reason", result.error_code, result.retryable)
-    metrics = _json(dict(result.metrics)) if result.metrics else {}
-    return Ended(success=True, output=_json(_plain(handler, result.output)), metrics=metrics)
+    metrics = dict(result.metrics)
+    _size("metrics", metrics, LARGEST_METRICS)
+    output = _plain(handler, result.output)
+    return Ended(success=True, output=output, metrics=metrics, size=_size("output", output, LARGEST))
 
 
 def _plain(handler: RegisteredHandler, output: Any) -> Any:
@@ -118,15 +123,17 @@ def _plain(handler: RegisteredHandler, output: Any) -> Any:
     )
 
 
-def _json(value: dict[str, Any]) -> dict[str, Any]:
+def _size(what: str, value: Mapping[str, Any], largest: int) -> int:
+    if not value:
+        return 2
     try:
         size = len(to_json(value))
     except NotJson as error:
-        raise HandlerError(f"the output cannot be stored: {error}", retryable=False, code="invalid_output") from error
-    if size > LARGEST_OUTPUT:
-        text = f"the output has {size:,} characters of JSON, at most {LARGEST_OUTPUT:,} are kept: store it as a file"
+        raise HandlerError(f"the {what} cannot be stored: {error}", retryable=False, code="invalid_output") from error
+    if size > largest:
+        text = f"the {what} has {size:,} characters of JSON, at most {largest:,} are kept: store it as a file"
         raise HandlerError(text, retryable=False, code="invalid_output")
-    return value
+    return size
 
 
 def failed(message: str, code: str, retryable: bool) -> Ended:

@@ -42,6 +42,8 @@ class Arrival:
     started_at: datetime | None
     now: datetime
     outcomes: list[Outcome]
+    stored: Any = None
+    """What stands in rows for a large output that was read for the evaluation."""
 
 
 async def settle(conn: Connection, worker_id: str, ended: Sequence[Settlement]) -> dict[int, str]:

@@ -8,10 +8,11 @@ from typing import Any
 from geomill.domain.jsonvalue import NotJson, to_json
 from geomill.domain.message import TaskMessage
 from geomill.sdk.context import HandlerContext, Reporter, SavedCheckpoint
-from geomill.sdk.execution import LARGEST_OUTPUT
 from geomill.sdk.result import HandlerError
 from geomill.storage import Storage
 from geomill.worker.tasklog import TaskLogger
+
+LARGEST_CHECKPOINT = 10_000_000
 
 
 def make_context(
@@ -50,9 +51,9 @@ def checkpoint_text(phase: str, data: Mapping[str, Any]) -> str:
         text = to_json(dict(data))
     except NotJson as error:
         raise HandlerError(f"the checkpoint {phase!r} cannot be stored: {error}", retryable=False) from error
-    if len(text) > LARGEST_OUTPUT:
+    if len(text) > LARGEST_CHECKPOINT:
         raise HandlerError(
-            f"the checkpoint {phase!r} has {len(text):,} characters of JSON, at most {LARGEST_OUTPUT:,} are kept",
+            f"the checkpoint {phase!r} has {len(text):,} characters of JSON, at most {LARGEST_CHECKPOINT:,} are kept",
             retryable=False,
         )
     return text

@@ -28,6 +28,7 @@ from geomill.store import instances
 from geomill.store.pool import Connection, Pool
 from geomill.store.signals import Signals, notify, queue_channel
 from geomill.store.tallies import Tallies
+from geomill.worker.aside import Aside
 from geomill.worker.children.pool import ChildPool
 from geomill.worker.drain import drain, end_all
 from geomill.worker.exchange import Exchange
@@ -78,6 +79,7 @@ class Worker:
             storage=self.storage.recipe,
         )
         self._runner = Runner(self.handlers, self._children, self.storage, self.handler_pool or self.pool)
+        self._aside = Aside(self.storage)
         self._keeper = Keeper(self.pool, self.instance_id, options, self._slots, self._tallies)
         self._watch = Watch(self._slots, self._children, self._give_up)
 
@@ -199,7 +201,7 @@ class Worker:
 
     async def _run_slot(self, slot: Slot) -> None:
         try:
-            ended = await self._runner.run(slot)
+            ended = await self._aside.put(slot.message, await self._runner.run(slot))
         except BaseException:  # cancelled from outside, or a fault of ours: the lease will lapse
             self._slots.pop(slot.delivery.sequence, None)
             raise

@@ -43,7 +43,8 @@ class Platform:
     storage: Storage = NO_STORAGE
 
     def orchestrator(self, **options: Any) -> Orchestrator:
-        return self._start(Orchestrator(self.url, self.pool, self.catalogue, OrchestratorOptions(**options)))
+        chosen = OrchestratorOptions(**options)
+        return self._start(Orchestrator(self.url, self.pool, self.catalogue, chosen, storage=self.storage))
 
     def worker(self, **options: Any) -> Worker:
         options = {"queues": TASK_QUEUES, **options}

@@ -1,0 +1,32 @@
+"""Puts large outputs into the object store, before the result is reported."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from geomill.domain.ids import SINGLE
+from geomill.domain.jsonvalue import to_json
+from geomill.domain.large import LARGE, LargeOutput
+from geomill.domain.message import TaskMessage
+from geomill.domain.objectname import ObjectName, Zone
+from geomill.errors import GeomillError, UnavailableError
+from geomill.sdk.execution import Ended, failed
+from geomill.storage import NO_STORAGE, Storage
+
+
+@dataclass(frozen=True)
+class Aside:
+    storage: Storage
+
+    async def put(self, message: TaskMessage, ended: Ended | None) -> Ended | None:
+        """The result to report. Items of a fan-out keep their outputs: they are gathered inside the database."""
+        if ended is None or ended.size <= LARGE or message.item_index != SINGLE or self.storage is NO_STORAGE:
+            return ended
+        content = to_json(ended.output).encode()
+        large = LargeOutput.of(message.job_id, message.node_id, message.attempt, content)
+        try:
+            await self.storage.put_bytes(ObjectName(Zone.SILVER, large.container, large.path), content)
+        except GeomillError as error:
+            retryable = isinstance(error, UnavailableError)
+            return failed(f"its output could not be stored: {error}", error.code, retryable=retryable)
+        return replace(ended, output=large.output())
