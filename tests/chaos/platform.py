@@ -19,6 +19,7 @@ from geomill.store.connection import connect
 from geomill.store.migrate import migrate
 
 ROOT = Path(__file__).parents[2]
+SKEWED = ROOT / "tests/chaos/skewed"
 GEOMILL = str(Path(sys.executable).with_name("geomill"))
 OPTIONS = {"orchestrator": [], "worker": ["--concurrency", "20"]}
 FAST_TO_NOTICE = {"HEARTBEAT_INTERVAL_SEC": "1", "ORPHAN_THRESHOLD_SEC": "3", "GEOMILL_MAX_DELIVERIES": "1000"}
@@ -62,23 +63,24 @@ class ChaosPlatform:
             await conn.execute("CREATE SCHEMA chaos")
             await conn.execute("CREATE TABLE chaos.effects (effect_key text PRIMARY KEY, runs integer NOT NULL)")
 
-    def _start(self, role: str) -> subprocess.Popen[bytes]:
+    def _start(self, role: str, skew: float = 0.0) -> subprocess.Popen[bytes]:
         environ = {
             **os.environ,
             **self.settings,
             "GEOMILL_DATABASE_URL": self.url,
             "GEOMILL_HANDLERS": "tests.chaos.handlers",
             "GEOMILL_WORKFLOWS": str(ROOT / "tests/chaos/workflows"),
-            "PYTHONPATH": str(ROOT),
+            "PYTHONPATH": os.pathsep.join([*([str(SKEWED)] if skew else []), str(ROOT)]),
+            "CHAOS_CLOCK_SKEW": str(skew),
         }
         command = [GEOMILL, role, *OPTIONS[role]]
         return subprocess.Popen(command, env=environ, cwd=ROOT, stdout=self._log, stderr=self._log)
 
-    def replace(self, role: str, victim: subprocess.Popen[bytes]) -> None:
+    def replace(self, role: str, victim: subprocess.Popen[bytes], skew: float = 0.0) -> None:
         with self._lock:  # the faults and the supervisor may both have seen it die
             found = self.processes[role]
             if victim in found:
-                found[found.index(victim)] = self._start(role)
+                found[found.index(victim)] = self._start(role, skew)
 
     def keep_alive(self) -> None:
         """A supervisor's part: whoever ended by itself is started again."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import random
+import statistics
 import sys
 import time
 from collections import Counter
@@ -34,16 +35,26 @@ class Report:
     extra_runs: int
     reclaimed: int
     stale: int
+    recoveries: dict[str, list[float]] = field(default_factory=dict)
     log: str = ""
     verdicts: dict[str, int] = field(default_factory=dict)
 
     def __str__(self) -> str:
         lines = [f"{self.jobs} jobs in {self.seconds:.0f} s, {sum(self.faults.values())} faults"]
-        lines += [f"  {count:4d}  {name}" for name, count in sorted(self.faults.items())]
+        lines += [f"  {count:4d}  {name}{self._recovery(name)}" for name, count in sorted(self.faults.items())]
         lines += [f"  verdicts: {self.verdicts}, unfinished: {self.unfinished}"]
         lines += [f"  jobs taken over: {self.reclaimed}, handlers run again: {self.extra_runs}, stale: {self.stale}"]
         lines += [f"  VIOLATED: {one}" for one in self.violations] or ["  every invariant holds"]
         return "\n".join(lines)
+
+    def _recovery(self, name: str) -> str:
+        """How long nothing was done after such a fault."""
+        found = sorted(self.recoveries.get(name, []))
+        if not found:
+            return ""
+        ninety = found[min(len(found) * 9 // 10, len(found) - 1)]
+        middle = statistics.median(found)
+        return f": work went on after {middle:.1f} s (median), {ninety:.1f} (90 %), {found[-1]:.1f} (worst)"
 
 
 def run(jobs: int, seed: int, *, patience: float = 120.0, faulty: bool = True) -> Report:
@@ -62,7 +73,7 @@ def run(jobs: int, seed: int, *, patience: float = 120.0, faulty: bool = True) -
                 faults.stop()
         platform.restart_postgres("fast") if faulty else None
         _wait(platform, patience=patience, enough=1.0)
-        return _report(platform, jobs, faults.counts, time.monotonic() - begun)
+        return _report(platform, jobs, faults, time.monotonic() - begun)
 
 
 async def _submit_all(platform: ChaosPlatform, jobs: int, chance: random.Random) -> None:
@@ -108,7 +119,7 @@ def _wait(platform: ChaosPlatform, *, patience: float, enough: float) -> None:
         time.sleep(0.2)
 
 
-def _report(platform: ChaosPlatform, jobs: int, faults: Counter[str], seconds: float) -> Report:
+def _report(platform: ChaosPlatform, jobs: int, faults: Faults, seconds: float) -> Report:
     def number(query: str) -> int:
         return int(str(platform.rows(query)[0][0] or 0))
 
@@ -118,7 +129,8 @@ def _report(platform: ChaosPlatform, jobs: int, faults: Counter[str], seconds: f
     return Report(
         jobs=jobs,
         seconds=seconds,
-        faults=faults,
+        faults=faults.counts,
+        recoveries=faults.recoveries,
         violations=found,
         unfinished=unfinished,
         extra_runs=number("SELECT sum(runs - 1) FROM chaos.effects"),

@@ -34,6 +34,10 @@ async def _always(_job_id: str) -> bool:
     return True
 
 
+async def _nothing(_report: str, _seconds: float) -> list[dict[str, Any]]:
+    return []
+
+
 @dataclass(frozen=True)
 class HandlerContext(Generic[ParamsT]):
     """`params` is an instance of the model that the handler was registered with, or a dict without one."""
@@ -55,6 +59,8 @@ class HandlerContext(Generic[ParamsT]):
     pool: Any = None
     job_ended: Callable[[str], Awaitable[bool]] = _always
     """Whether another job has ended. For async handlers."""
+    asset_report: Callable[[str, float], Awaitable[list[dict[str, Any]]]] = _nothing
+    """What operators ask about assets: `await ctx.asset_report("stuck", 3600)`. For async handlers."""
 
     @property
     def cancelled(self) -> bool:

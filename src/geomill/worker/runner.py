@@ -11,7 +11,7 @@ from geomill.sdk.execution import Ended, execute, failed
 from geomill.sdk.registration import RegisteredHandler
 from geomill.sdk.registry import Registry
 from geomill.storage import Storage
-from geomill.store import jobs
+from geomill.store import jobs, reports
 from geomill.store.pool import Pool
 from geomill.worker.children.pool import ChildPool, not_started
 from geomill.worker.children.process import ChildFailed
@@ -63,6 +63,7 @@ class Runner:
                 storage=self._storage,
                 pool=self._pool,
                 job_ended=self._job_ended,
+                asset_report=self._asset_report,
             )
 
         slot.begin()
@@ -71,6 +72,10 @@ class Runner:
     async def _job_ended(self, job_id: str) -> bool:
         async with self._pool.connection() as conn:
             return await jobs.ended(conn, job_id)
+
+    async def _asset_report(self, report: str, seconds: float) -> list[dict[str, Any]]:
+        async with self._pool.connection() as conn:
+            return await reports.read(conn, reports.Report(report), seconds=seconds)
 
     async def _isolated(self, slot: Slot) -> Ended:
         try:

@@ -162,3 +162,19 @@ async def test_a_job_without_an_asset_costs_nothing_here(office):
     assert job.status.value == "completed"
     assert REFS
     assert await office.rows("SELECT asset_id FROM app.geospatial_assets") == []
+
+
+async def test_a_scheduled_look_finds_what_is_stuck(office):
+    office.engine.orchestrator()
+    office.engine.worker()
+    accepted = await office.submit(processing_options={"pause": 30})
+    await until(office, accepted.asset.asset_id, lambda one: one.processing_status.value == "processing")
+    await asyncio.sleep(0.2)
+    job = await office.engine.run("report_stuck_assets", {"seconds": 1})
+    assert job.result_data["count"] == 0
+    async with office.engine.pool.connection() as conn:
+        await conn.execute("SET geomill.writer = 'orchestrator'")
+        await conn.execute("UPDATE app.geospatial_assets SET processing_started_at = now() - interval '2 hours'")
+        await conn.execute("RESET geomill.writer")
+    job = await office.engine.run("report_stuck_assets")
+    assert [one["asset_id"] for one in job.result_data["assets"]] == [accepted.asset.asset_id]
