@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Self
 
@@ -19,7 +20,7 @@ from pydantic import (
 from geomill.api.models import Given, Progress, Text, Url, storable
 from geomill.domain.asset import Asset, DataType
 from geomill.domain.audit import AuditEntry
-from geomill.domain.job import Job
+from geomill.domain.job import Job, JobPurpose
 from geomill.domain.naming import blob_prefix
 from geomill.domain.platform import DDH, DDH_REFS, Platform, PlatformId, RefName
 from geomill.domain.request import PlatformRequest
@@ -259,6 +260,9 @@ class DecisionMade(BaseModel):
     action_required: str | None = None
     export_job_id: str | None = Field(default=None, description="The export or withdrawal that was started")
     delete_job_id: str | None = None
+    would: dict[str, Any] | None = Field(
+        default=None, description="Of a dry run: what happens outside, which jobs are cancelled, what is deleted"
+    )
     status_url: str
 
     @classmethod
@@ -277,6 +281,7 @@ class DecisionMade(BaseModel):
             action_required="wait for the job export_job_id" if outcome.warnings else None,
             export_job_id=outcome.export_job_id,
             delete_job_id=outcome.delete_job_id,
+            would=outcome.would,
             status_url=f"/api/platform/status/{asset.asset_id}",
         )
 
@@ -350,11 +355,15 @@ def _links(standing: Standing) -> dict[str, str]:
 
 
 def _failure(standing: Standing) -> FailureView | None:
-    if standing.asset.last_error is None:
+    """Of what was asked about: a request, or a job that has none."""
+    job = standing.progress.job if standing.progress else None
+    message = standing.request.last_error if standing.request else job.error_message if job else None
+    if message is None:
         return None
-    node = standing.progress.job.failed_node_id if standing.progress else None
     remedy = "POST /api/platform/retry to try again, or submit mended data with overwrite=true"
-    return FailureView(message=standing.asset.last_error, node=node, remedy=remedy)
+    if job and job.purpose is not JobPurpose.PROCESS:
+        remedy = "POST /api/platform/export/retry to try again"
+    return FailureView(message=message, node=job.failed_node_id if job else None, remedy=remedy)
 
 
 def _export(standing: Standing) -> ExportView:
@@ -441,10 +450,14 @@ class NewPlatform(PlatformChanges):
 
     @model_validator(mode="after")
     def _distinct(self) -> Self:
-        names = [*self.required_refs, *self.optional_refs]
-        if len(names) != len(set(names)):
-            raise ValueError("required_refs and optional_refs name one identifier twice")
+        require_distinct(self.required_refs, self.optional_refs)
         return self
+
+
+def require_distinct(required: Sequence[str], optional: Sequence[str]) -> None:
+    names = [*required, *optional]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(f"required_refs and optional_refs name {', '.join(twice)} twice")
 
 
 class ReportPage(BaseModel):

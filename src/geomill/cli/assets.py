@@ -249,9 +249,8 @@ def _decide(action: str, given: str, body: dict[str, Any], as_json: bool) -> Non
 
 
 def _named(client: Any, given: str) -> dict[str, str]:
-    """A request is itself; a job and an asset mean the asset."""
     found = client.get(f"/api/platform/status/{given}")
-    return {"request_id": given} if found["request_id"] == given else {"asset_id": found["asset_id"]}
+    return {next(name for name in ("asset_id", "request_id", "job_id") if found[name] == given): given}
 
 
 _STATES = (

@@ -57,7 +57,7 @@ EXECUTION_FIELDS = (
     "output_file_hash",
     "external_revision",
     "external_files",
-    "data_deleted_through",
+    "external_run_id",
 )
 """What a job's progress decides. The platform sets them only by opening a revision."""
 
@@ -76,6 +76,7 @@ BUSINESS_FIELDS = (
     "adf_run_id",
     "deleted_at",
     "deleted_by",
+    "data_deleted_through",
     "last_request_id",
     "workflow_id",
     "priority",
@@ -121,7 +122,11 @@ class Asset(Entity):
         Index("idx_assets_blob_stem", ("blob_stem",), unique=True),
         Index("idx_assets_stac_item", ("stac_item_id",), unique=True),
         Index("idx_assets_refs", ("platform_refs jsonb_path_ops",), method="gin"),
-        Index("idx_assets_text", ("(lower(platform_refs::text)) gin_trgm_ops",), method="gin"),
+        Index(
+            "idx_assets_text",
+            ("(lower(jsonb_path_query_array(platform_refs, '$.*')::text)) gin_trgm_ops",),
+            method="gin",
+        ),
         Index("idx_assets_platform", ("platform_id", "created_at DESC", "asset_id DESC")),
         Index("idx_assets_created", ("created_at DESC", "asset_id DESC")),
         Index("idx_assets_collection", ("stac_collection_id",)),
@@ -205,7 +210,7 @@ class Asset(Entity):
     )
     source_file_hash: Annotated[str, Field(max_length=64)] | None = None
     output_file_hash: Annotated[str, Field(max_length=64)] | None = None
-    data_deleted_through: int = Field(default=0, description="The latest revision whose outputs were deleted")
+    data_deleted_through: int = Field(default=0, description="Outputs up to this revision are deleted, or will be")
 
     approval_state: ApprovalState = ApprovalState.PENDING_REVIEW
     reviewer: _User | None = None
@@ -223,6 +228,9 @@ class Asset(Entity):
     )
     external_revision: int | None = Field(default=None, description="The revision that is outside")
     external_files: list[Json] | None = None
+    external_run_id: Annotated[str, Field(max_length=100)] | None = Field(
+        default=None, description="The run that completed last: external_revision is what it left outside"
+    )
 
     workflow_id: Name | None = None
     workflow_version: int | None = None
@@ -271,5 +279,5 @@ class AssetCollection(Entity):
 
     stac_collection_id: Annotated[str, Field(max_length=200)]
     platform_id: PlatformId
-    group_ref: Annotated[str, Field(max_length=210)] = Field(description='As JSON: 1 and "1" are two groups')
+    group_ref: Annotated[str, Field(max_length=410)] = Field(description='As JSON: 1 and "1" are two groups')
     created_at: Now

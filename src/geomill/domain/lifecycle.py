@@ -84,7 +84,7 @@ def approve(
     asset: Asset, clearance: ClearanceState, actor: Actor, now: datetime, expected_revision: int | None = None
 ) -> Reviewed:
     """From pending review; or, of an approved asset, a change of its clearance."""
-    _require_seen(asset, expected_revision)
+    require_seen(asset, expected_revision)
     _require_active(asset)
     if asset.approval_state is _A.REJECTED:
         raise AssetState(
@@ -123,7 +123,7 @@ def approve(
 
 
 def reject(asset: Asset, reason: str, actor: Actor, now: datetime, expected_revision: int | None = None) -> Reviewed:
-    _require_seen(asset, expected_revision)
+    require_seen(asset, expected_revision)
     _require_active(asset)
     if asset.approval_state is not _A.PENDING_REVIEW:
         raise AssetState(
@@ -136,7 +136,7 @@ def reject(asset: Asset, reason: str, actor: Actor, now: datetime, expected_revi
 
 def revoke(asset: Asset, reason: str, actor: Actor, now: datetime, expected_revision: int | None = None) -> Reviewed:
     """The approval was wrong: the asset is taken out of every service, and its approval with it."""
-    _require_seen(asset, expected_revision)
+    require_seen(asset, expected_revision)
     _require_active(asset)
     if asset.approval_state is not _A.APPROVED:
         raise AssetState(
@@ -155,10 +155,14 @@ def revoke(asset: Asset, reason: str, actor: Actor, now: datetime, expected_revi
     return Reviewed(after, Decision.REVOKED, Outside.WITHDRAW if outside(asset) else None)
 
 
-def unpublish(asset: Asset, actor: Actor, now: datetime, expected_revision: int | None = None) -> Reviewed:
-    _require_seen(asset, expected_revision)
+def unpublish(
+    asset: Asset, actor: Actor, now: datetime, expected_revision: int | None = None, *, delete_data: bool = False
+) -> Reviewed:
+    """With `delete_data`, no revision so far can be gone back to, from now on: its files may be gone any moment."""
+    require_seen(asset, expected_revision)
     _require_active(asset)
-    after = asset.evolve(deleted_at=now, deleted_by=actor.name)
+    through = asset.revision if delete_data else asset.data_deleted_through
+    after = asset.evolve(deleted_at=now, deleted_by=actor.name, data_deleted_through=through)
     return Reviewed(after, Decision.UNPUBLISHED, Outside.WITHDRAW if outside(asset) else None)
 
 
@@ -166,7 +170,7 @@ def check_rollback(
     asset: Asset, target: AssetRevision | None, revision: int, expected_revision: int | None = None
 ) -> AssetRevision:
     """The revision whose outputs become those of a new one."""
-    _require_seen(asset, expected_revision)
+    require_seen(asset, expected_revision)
     _require_active(asset)
     if revision == asset.revision:
         raise AssetState(f"revision {revision} of {asset.asset_id} is the current one", remedy="choose an earlier one")
@@ -184,11 +188,31 @@ def check_rollback(
 
 
 def outside(asset: Asset) -> bool:
-    """Whether something is in the external zone, or on its way there."""
-    return asset.external_revision is not None or (asset.adf_run_id is not None and asset.clearance_state is _C.PUBLIC)
+    """Whether something is in the external zone, or may be: a run that has not completed may have left files there."""
+    return asset.external_revision is not None or asset.external_run_id != asset.adf_run_id
 
 
-def _require_seen(asset: Asset, expected_revision: int | None) -> None:
+def check_retried_export(asset: Asset, what: Outside, expected_revision: int | None = None) -> None:
+    """A run that failed is started again only while the asset is still to be where the run brings it."""
+    require_seen(asset, expected_revision)
+    if what is Outside.EXPORT and not asset.public:
+        raise AssetState(
+            f"revision {asset.revision} of {asset.asset_id} is not public: {asset.approval_state.value},"
+            f" {asset.clearance_state.value}" + ("" if asset.active else ", unpublished"),
+            remedy="approve it as public; that exports it",
+        )
+
+
+def check_current(asset: Asset, request_id: str | None, given: str) -> None:
+    """Who decides by the id of a request or its job has looked at that one's data, and at no other."""
+    if request_id is not None and request_id != asset.last_request_id:
+        raise RevisionChanged(
+            f"'{given}' was for an earlier revision: {asset.asset_id} is at revision {asset.revision}",
+            remedy="look at it again, then decide by asset_id",
+        )
+
+
+def require_seen(asset: Asset, expected_revision: int | None) -> None:
     if expected_revision is not None and expected_revision != asset.revision:
         raise RevisionChanged(
             f"{asset.asset_id} is at revision {asset.revision}, not at {expected_revision}",

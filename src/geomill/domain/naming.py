@@ -41,9 +41,13 @@ def request_id(asset: str, unique: str) -> str:
 
 
 def candidates(platform: Platform, refs: Mapping[str, Ref], identity: str) -> Iterator[Names]:
-    """The plain names, then with a short hash, then with the whole identity, which nobody else can have."""
+    """The plain names, then with a short hash, then with the whole identity, which nobody else can have: plain names
+    that could be taken for such ones are not used."""
     parts = [str(value) for value in platform.in_order(refs)]
-    for suffix in ("", identity[:8], identity):
+    plain = _names(parts, "")
+    if "__" not in plain.table_stem and "--" not in plain.blob_stem + plain.stac_item_id:
+        yield plain
+    for suffix in (identity[:8], identity):
         yield _names(parts, suffix)
 
 
@@ -52,7 +56,7 @@ def collection_candidates(platform: Platform, refs: Mapping[str, Ref]) -> Iterat
     group = str(platform.group_of(refs))
     slug = re.sub(r"[^a-z0-9_-]", "", group.lower().replace(" ", "-"))[:LONGEST_ITEM]
     digest = _digest(f"{platform.platform_id}|{group}")
-    if slug:
+    if slug and "--" not in slug:
         yield slug
     yield f"{slug or platform.platform_id}--{digest[:8]}"
     yield f"{slug or platform.platform_id}--{digest}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from geomill.domain.event import EventType
 from geomill.domain.graph import compile_graph
-from geomill.domain.job import Job
+from geomill.domain.job import Job, JobPurpose
 from geomill.domain.message import JobQueueMessage
 from geomill.domain.reopening import reopen
 from geomill.domain.states import JOB_MACHINE, JobStatus
@@ -24,10 +24,14 @@ from geomill.store.signals import ORPHANS_CHANNEL, notify, owner_channel
 
 async def cancel(conn: Connection, job_queue: str, job_id: str, reason: str) -> None:
     """Ends a job that waits, runs or is paused."""
+    if not await cancel_waiting(conn, job_queue, job_id, reason):
+        await _command(conn, job_id, Report.CANCEL, reason)
+
+
+async def cancel_waiting(conn: Connection, job_queue: str, job_id: str, reason: str) -> bool:
+    """Ends a job that nobody has claimed yet. False if somebody has."""
     waiting = await jobs.waiting(conn, job_queue, job_id)
-    if waiting and await _cancel_waiting(conn, job_queue, waiting, reason):
-        return
-    await _command(conn, job_id, Report.CANCEL, reason)
+    return waiting is not None and await _cancel_waiting(conn, job_queue, waiting, reason)
 
 
 async def pause(conn: Connection, job_id: str) -> None:
@@ -46,6 +50,11 @@ async def retry(conn: Connection, job_id: str) -> Job:
         if job.status not in (JobStatus.FAILED, JobStatus.CANCELLED):
             raise ConflictError(
                 f"the job {job_id} is {job.status.value}", remedy="only failed or cancelled jobs are retried"
+            )
+        if job.purpose in (JobPurpose.EXPORT, JobPurpose.WITHDRAW):
+            raise ConflictError(
+                f"the job {job_id} changes what is outside of asset {job.asset_id}: it may be decided otherwise now",
+                remedy=f"run 'geomill assets retry-export {job.asset_id}'",
             )
         if job.definition_hash is None:
             raise ConflictError(f"the job {job_id} never began: {job.error_message}", remedy="submit it again")

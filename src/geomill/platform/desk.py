@@ -42,3 +42,11 @@ class Desk:
                 await control.cancel(conn, self.job_queue, job_id, reason)
             except (ConflictError, NotFoundError) as error:
                 log.info("nothing to cancel: %s", error, extra={"action": "cancel", "job_id": job_id})
+
+    async def call_off(self, conn: Connection, job_id: str, reason: str) -> None:
+        """Of a run that changes what is outside: only if it has not begun. One that has is let end, because what it is
+        just writing would appear after the next one has looked."""
+        try:
+            await control.cancel_waiting(conn, self.job_queue, job_id, reason)
+        except NotFoundError as error:
+            log.info("nothing to call off: %s", error, extra={"action": "call_off", "job_id": job_id})

@@ -17,6 +17,7 @@ from geomill.domain.job import JobPurpose
 from geomill.domain.lifecycle import Actor, Outside
 from geomill.domain.message import JobQueueMessage
 from geomill.engine.submit import enqueue
+from geomill.errors import AssetState
 from geomill.store import assets
 from geomill.store.pool import Connection
 from geomill.workflows.catalogue import WorkflowCatalogue
@@ -49,12 +50,13 @@ class WorkflowExporter:
 
 
 async def delete_data(
-    conn: Connection, catalogue: WorkflowCatalogue, job_queue: str, asset: Asset, actor: Actor
+    conn: Connection, catalogue: WorkflowCatalogue, job_queue: str, asset: Asset, actor: Actor, under_way: list[str]
 ) -> str:
-    """Begin to delete what the revisions so far have made."""
+    """Begin to delete what the revisions so far have made, once the jobs have ended that may still write to it."""
     logged = [one.outputs for one in await assets.revisions(conn, asset.asset_id, limit=MOST_REVISIONS)]
     containers = {file["container"] for outputs in (asset.outputs, *logged) for file in inventory(outputs)}
-    message = _message(asset, actor, DELETE_WORKFLOW, JobPurpose.DELETE, {"containers": sorted(containers)})
+    more: dict[str, object] = {"containers": sorted(containers), "previous_job_ids": _previous(asset) + under_way}
+    message = _message(asset, actor, DELETE_WORKFLOW, JobPurpose.DELETE, more)
     await enqueue(conn, catalogue, job_queue, [message])
     return message.job_id
 
@@ -68,7 +70,7 @@ def _message(
             "asset_id": asset.asset_id,
             "revision": asset.revision,
             "blob_stem": asset.blob_stem,
-            "previous_job_id": asset.adf_run_id or "",
+            "previous_job_ids": _previous(asset),
             **more,
         },
         submitted_by=actor.name[:64],
@@ -78,15 +80,31 @@ def _message(
     )
 
 
+def _previous(asset: Asset) -> list[str]:
+    return [asset.adf_run_id] if asset.adf_run_id else []
+
+
 def inventory(outputs: Mapping[str, Any] | None) -> list[dict[str, Any]]:
-    """The files that a revision is made of, as its job told them."""
-    return list((outputs or {}).get("files") or [])
+    """The files that a revision is made of, as its job told them. What names no place is left out."""
+    files = (outputs or {}).get("files")
+    return [file for file in files if _placed(file)] if isinstance(files, list) else []
+
+
+def _placed(file: Any) -> bool:
+    return isinstance(file, dict) and all(isinstance(file.get(name), str) for name in ("container", "path"))
 
 
 def _files(asset: Asset) -> list[dict[str, Any]]:
     """The inventory of the served revision, with the place of each file outside."""
+    files = inventory(asset.outputs)
+    if len(files) != len((asset.outputs or {}).get("files") or []):
+        raise AssetState(
+            f"the files of revision {asset.revision} of {asset.asset_id} cannot be exported: its workflow"
+            f" '{asset.workflow_id}' does not say of each of them where it lies",
+            remedy="let the workflow's output 'files' be a list of objects with zone, container, path, sha256 and size",
+        )
     prefix = naming.blob_prefix(asset.blob_stem, asset.revision)
-    return [{**_UNSAID, **file, "target": f"{prefix}/{_inside(file['path'])}"} for file in inventory(asset.outputs)]
+    return [{**_UNSAID, **file, "target": f"{prefix}/{_inside(file['path'])}"} for file in files]
 
 
 def _inside(path: str) -> str:

@@ -12,11 +12,11 @@ from geomill.domain.asset import Asset
 from geomill.domain.audit import Decision
 from geomill.domain.job import JobPurpose
 from geomill.domain.lifecycle import Actor, Outside, Reviewed
-from geomill.domain.states import JOB_MACHINE, ClearanceState
+from geomill.domain.states import ClearanceState, JobStatus
 from geomill.errors import AssetState
 from geomill.platform import export
 from geomill.platform.desk import Desk
-from geomill.store import assets, jobs
+from geomill.store import assets, jobs, requests
 from geomill.store.pool import Connection, transaction_time
 
 Decide = Callable[[Asset, datetime], Reviewed]
@@ -40,7 +40,7 @@ async def approve(
     def decide(asset: Asset, now: datetime) -> Reviewed:
         return lifecycle.approve(asset, clearance, actor, now, expected_revision)
 
-    return await _review(conn, desk, given, actor, decide)
+    return await _review(conn, desk, given, actor, decide, current=True)
 
 
 async def reject(
@@ -49,7 +49,7 @@ async def reject(
     def decide(asset: Asset, now: datetime) -> Reviewed:
         return lifecycle.reject(asset, reason, actor, now, expected_revision)
 
-    return await _review(conn, desk, given, actor, decide, reason=reason)
+    return await _review(conn, desk, given, actor, decide, reason=reason, current=True)
 
 
 async def revoke(
@@ -58,7 +58,7 @@ async def revoke(
     def decide(asset: Asset, now: datetime) -> Reviewed:
         return lifecycle.revoke(asset, reason, actor, now, expected_revision)
 
-    return await _review(conn, desk, given, actor, decide, reason=reason)
+    return await _review(conn, desk, given, actor, decide, reason=reason, current=True)
 
 
 async def unpublish(
@@ -73,7 +73,7 @@ async def unpublish(
     dry_run: bool = False,
 ) -> Outcome:
     def decide(asset: Asset, now: datetime) -> Reviewed:
-        return lifecycle.unpublish(asset, actor, now, expected_revision)
+        return lifecycle.unpublish(asset, actor, now, expected_revision, delete_data=delete_data)
 
     return await _review(conn, desk, given, actor, decide, reason=reason, delete_data=delete_data, dry_run=dry_run)
 
@@ -94,7 +94,7 @@ async def rollback(
         before = await _lock(conn, found.asset_id)
         target = await assets.revision(conn, before.asset_id, revision)
         lifecycle.check_rollback(before, target, revision, expected_revision)
-        running = await _open_job(conn, before)
+        running = await requests.supersede(conn, before.asset_id)
         after = await assets.roll_back(conn, before.asset_id, revision)
         text = f"to revision {revision}" + (f": {reason}" if reason else "")
         await assets.note(conn, Decision.ROLLED_BACK, actor, after, before, reason=text)
@@ -102,16 +102,15 @@ async def rollback(
     return Outcome(after, Decision.ROLLED_BACK)
 
 
-async def retry_export(conn: Connection, desk: Desk, given: str, actor: Actor) -> Outcome:
+async def retry_export(
+    conn: Connection, desk: Desk, given: str, actor: Actor, expected_revision: int | None = None
+) -> Outcome:
     """Start the export or withdrawal again that failed."""
     found = await assets.identify(conn, given)
     async with conn.transaction():
         before = await _lock(conn, found.asset_id)
-        job = await jobs.find(conn, before.adf_run_id) if before.adf_run_id else None
-        if job is None or job.status not in JOB_MACHINE.terminal or job.result_data is not None:
-            state = "has none" if before.adf_run_id is None else "has one that waits, runs or has completed"
-            raise AssetState(f"{before.asset_id} needs no new export: it {state}", remedy="approve it as public")
-        what = Outside.EXPORT if job.purpose is JobPurpose.EXPORT else Outside.WITHDRAW
+        what = await _broken(conn, before)
+        lifecycle.check_retried_export(before, what, expected_revision)
         run = await desk.exporter.start(conn, before, what, actor)
         after = await assets.decide(conn, before.evolve(adf_run_id=run))
         await assets.note(conn, Decision.EXPORT_RETRIED, actor, after, before, job_id=run)
@@ -127,28 +126,41 @@ async def _review(
     decide: Decide,
     *,
     reason: str | None = None,
+    current: bool = False,
     delete_data: bool = False,
     dry_run: bool = False,
 ) -> Outcome:
+    """`current`: the id of a request or job must be that of the current revision."""
     found = await assets.identify(conn, given)
     run = deletion = None
-    stopped: list[str] = []
     async with conn.transaction(force_rollback=dry_run):
         before = await _lock(conn, found.asset_id)
+        if current:
+            lifecycle.check_current(before, found.request_id, given)
         reviewed = decide(before, await transaction_time(conn))
-        if reviewed.outside:
-            stopped += await _open_outside(conn, before)
+        stopped = [] if reviewed.asset.active else await assets.open_jobs(conn, before.asset_id)
+        if reviewed.outside and not dry_run:
             run = await desk.exporter.start(conn, before, reviewed.outside, actor)
-        if not reviewed.asset.active:
-            stopped += await _open_job(conn, before)
-        if delete_data:
-            deletion = await export.delete_data(conn, desk.catalogue, desk.job_queue, before, actor)
+        if delete_data and not dry_run:
+            deletion = await export.delete_data(conn, desk.catalogue, desk.job_queue, before, actor, stopped)
         after = await assets.decide(conn, reviewed.asset.evolve(adf_run_id=run or before.adf_run_id))
-        await assets.note(conn, reviewed.decision, actor, after, before, reason=reason, job_id=run)
-    if not dry_run:
-        await desk.announce(conn)
-        await desk.cancel(conn, stopped, f"the asset was {reviewed.decision.value.replace('_', ' ')}")
+        await assets.note(conn, reviewed.decision, actor, after, before, reason=reason, job_id=run or deletion)
+    if dry_run:
+        return Outcome(after, reviewed.decision, reviewed.warnings, would=_would(reviewed, stopped, delete_data))
+    await desk.announce(conn)
+    why = f"the asset was {reviewed.decision.value.replace('_', ' ')}"
+    if run and before.adf_run_id:
+        await desk.call_off(conn, before.adf_run_id, why)
+    await desk.cancel(conn, stopped, why)
     return Outcome(after, reviewed.decision, reviewed.warnings, run, deletion)
+
+
+def _would(reviewed: Reviewed, stopped: list[str], delete_data: bool) -> dict[str, Any]:
+    return {
+        "outside": reviewed.outside.value if reviewed.outside else None,
+        "cancels": stopped,
+        "deletes_revisions": reviewed.asset.revision if delete_data else 0,
+    }
 
 
 async def _lock(conn: Connection, asset_id: str) -> Asset:
@@ -158,17 +170,10 @@ async def _lock(conn: Connection, asset_id: str) -> Asset:
     return asset
 
 
-async def _open_job(conn: Connection, asset: Asset) -> list[str]:
-    """The job of the current revision, unless it has ended."""
-    if asset.last_request_id is None or asset.processing_status.value not in ("pending", "processing"):
-        return []
-    found = await assets.identify(conn, asset.last_request_id)
-    return [found.job_id] if found.job_id else []
-
-
-async def _open_outside(conn: Connection, asset: Asset) -> list[str]:
-    """The export or withdrawal that is under way."""
-    if asset.adf_run_id is None:
-        return []
-    job = await jobs.find(conn, asset.adf_run_id)
-    return [] if job and job.status in JOB_MACHINE.terminal else [asset.adf_run_id]
+async def _broken(conn: Connection, asset: Asset) -> Outside:
+    """What the latest run was to do, if it failed."""
+    job = await jobs.find(conn, asset.adf_run_id) if asset.adf_run_id else None
+    if job is None or job.status not in (JobStatus.FAILED, JobStatus.CANCELLED):
+        state = "has none" if asset.adf_run_id is None else "has one that waits, runs or has completed"
+        raise AssetState(f"{asset.asset_id} needs no new export: it {state}", remedy="approve it as public")
+    return Outside.EXPORT if job.purpose is JobPurpose.EXPORT else Outside.WITHDRAW

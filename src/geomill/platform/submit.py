@@ -14,7 +14,7 @@ from geomill.domain.asset import Asset, DataType, message_priority
 from geomill.domain.audit import Decision
 from geomill.domain.callback import check_callback_url
 from geomill.domain.ids import new_id
-from geomill.domain.lifecycle import Actor, Operation, opening
+from geomill.domain.lifecycle import Actor, Operation, opening, require_seen
 from geomill.domain.message import JobQueueMessage
 from geomill.domain.platform import Platform, Refs
 from geomill.domain.request import PlatformRequest, RequestStatus
@@ -73,13 +73,16 @@ async def submit(conn: Connection, desk: Desk, wanted: Submission, actor: Actor,
     check_callback_url(wanted.callback_url)
     workflow = desk.workflow_for(wanted.data_type, wanted.workflow_id)
     sources = source_names(wanted.container_name, wanted.file_names)
+    asset_id = naming.asset_id(platform.platform_id, wanted.platform_refs)
+    if earlier := await _earlier(conn, wanted, asset_id):  # its source may be gone by now
+        return earlier
     warnings = await preflight(desk.storage, sources, wanted.data_type)
     superseded: list[str] = []
     async with conn.transaction(force_rollback=dry_run):
-        asset_id = naming.asset_id(platform.platform_id, wanted.platform_refs)
+        if wanted.idempotency_key is not None:
+            await assets.serialise(conn, f"{platform.platform_id}|{wanted.idempotency_key}")
         await assets.serialise(conn, asset_id)
-        earlier = await _earlier(conn, wanted, asset_id)
-        if earlier:
+        if earlier := await _earlier(conn, wanted, asset_id):
             return earlier
         before = await assets.lock(conn, asset_id)
         operation = opening(before, wanted.data_type, overwrite=wanted.overwrite)
@@ -101,13 +104,16 @@ async def submit(conn: Connection, desk: Desk, wanted: Submission, actor: Actor,
     return Accepted(request, asset, operation, message, warnings)
 
 
-async def retry(conn: Connection, desk: Desk, given: str, actor: Actor) -> Accepted:
+async def retry(
+    conn: Connection, desk: Desk, given: str, actor: Actor, expected_revision: int | None = None
+) -> Accepted:
     """The same request, with a new job."""
     found = await assets.identify(conn, given)
     async with conn.transaction():
         asset = await assets.lock(conn, found.asset_id)
         if asset is None or found.request_id is None or not asset.active:
             raise AssetState(f"'{given}' has no request that could be retried", remedy="submit it again")
+        require_seen(asset, expected_revision)
         request = await requests.lock(conn, found.request_id)
         if request.request_id != asset.last_request_id or request.status is not RequestStatus.FAILED:
             raise AssetState(

@@ -96,7 +96,9 @@ BEGIN
             outputs = CASE WHEN completed THEN result ELSE a.outputs END,
             warnings = CASE
                 WHEN NOT completed THEN a.warnings
-                WHEN jsonb_typeof(result -> 'warnings') = 'array' THEN result -> 'warnings'
+                WHEN jsonb_typeof(result -> 'warnings') = 'array' THEN to_jsonb(ARRAY(
+                    SELECT coalesce(one #>> '{}', 'null') FROM jsonb_array_elements(result -> 'warnings') AS one
+                ))
                 ELSE '[]'
             END,
             content_hash = CASE WHEN completed THEN left(result ->> 'source_file_hash', 128) ELSE a.content_hash END,
@@ -117,12 +119,9 @@ BEGIN
         UPDATE app.geospatial_assets AS a
         SET external_revision = CASE WHEN NEW.purpose = 'export' THEN NEW.asset_revision END,
             external_files = CASE WHEN NEW.purpose = 'export' THEN coalesce(result -> 'files', '[]') END,
+            external_run_id = NEW.job_id,
             updated_at = now()
         WHERE a.asset_id = NEW.asset_id AND a.adf_run_id = NEW.job_id;
-    ELSIF completed AND NEW.purpose = 'delete' THEN
-        UPDATE app.geospatial_assets AS a
-        SET data_deleted_through = greatest(a.data_deleted_through, NEW.asset_revision), updated_at = now()
-        WHERE a.asset_id = NEW.asset_id;
     END IF;
     RETURN NULL;
 END
@@ -610,7 +609,7 @@ INSERT INTO app.platforms (platform_id, display_name, description, required_refs
 CREATE TABLE app.asset_collections (
     stac_collection_id varchar(200) NOT NULL,
     platform_id varchar(50) NOT NULL,
-    group_ref varchar(210) NOT NULL,
+    group_ref varchar(410) NOT NULL,
     created_at timestamptz DEFAULT now() NOT NULL,
     CONSTRAINT asset_collections_pkey PRIMARY KEY (stac_collection_id)
 );
@@ -657,6 +656,7 @@ CREATE TABLE app.geospatial_assets (
     adf_run_id varchar(100),
     external_revision integer,
     external_files jsonb,
+    external_run_id varchar(100),
     workflow_id varchar(64),
     workflow_version integer,
     current_job_id varchar(64),
@@ -691,7 +691,7 @@ CREATE UNIQUE INDEX idx_assets_stac_item ON app.geospatial_assets USING btree (s
 
 CREATE INDEX idx_assets_refs ON app.geospatial_assets USING gin (platform_refs jsonb_path_ops);
 
-CREATE INDEX idx_assets_text ON app.geospatial_assets USING gin ((lower(platform_refs::text)) gin_trgm_ops);
+CREATE INDEX idx_assets_text ON app.geospatial_assets USING gin ((lower(jsonb_path_query_array(platform_refs, '$.*')::text)) gin_trgm_ops);
 
 CREATE INDEX idx_assets_platform ON app.geospatial_assets USING btree (platform_id, created_at DESC, asset_id DESC);
 
@@ -749,12 +749,12 @@ CREATE OR REPLACE TRIGGER geospatial_assets_clearance_state_transitions
 
 CREATE OR REPLACE TRIGGER geospatial_assets_execution
     BEFORE UPDATE ON app.geospatial_assets
-    FOR EACH ROW WHEN (ROW(OLD.processing_status, OLD.processing_started_at, OLD.processing_completed_at, OLD.estimated_completion_at, OLD.last_error, OLD.node_summary, OLD.current_job_id, OLD.job_count, OLD.workflow_version, OLD.served_revision, OLD.table_name, OLD.blob_path, OLD.outputs, OLD.warnings, OLD.content_hash, OLD.source_file_hash, OLD.output_file_hash, OLD.external_revision, OLD.external_files, OLD.data_deleted_through) IS DISTINCT FROM ROW(NEW.processing_status, NEW.processing_started_at, NEW.processing_completed_at, NEW.estimated_completion_at, NEW.last_error, NEW.node_summary, NEW.current_job_id, NEW.job_count, NEW.workflow_version, NEW.served_revision, NEW.table_name, NEW.blob_path, NEW.outputs, NEW.warnings, NEW.content_hash, NEW.source_file_hash, NEW.output_file_hash, NEW.external_revision, NEW.external_files, NEW.data_deleted_through) AND NEW.revision <> OLD.revision + 1 AND NOT (current_setting('geomill.writer', true) IS NOT DISTINCT FROM 'orchestrator'))
+    FOR EACH ROW WHEN (ROW(OLD.processing_status, OLD.processing_started_at, OLD.processing_completed_at, OLD.estimated_completion_at, OLD.last_error, OLD.node_summary, OLD.current_job_id, OLD.job_count, OLD.workflow_version, OLD.served_revision, OLD.table_name, OLD.blob_path, OLD.outputs, OLD.warnings, OLD.content_hash, OLD.source_file_hash, OLD.output_file_hash, OLD.external_revision, OLD.external_files, OLD.external_run_id) IS DISTINCT FROM ROW(NEW.processing_status, NEW.processing_started_at, NEW.processing_completed_at, NEW.estimated_completion_at, NEW.last_error, NEW.node_summary, NEW.current_job_id, NEW.job_count, NEW.workflow_version, NEW.served_revision, NEW.table_name, NEW.blob_path, NEW.outputs, NEW.warnings, NEW.content_hash, NEW.source_file_hash, NEW.output_file_hash, NEW.external_revision, NEW.external_files, NEW.external_run_id) AND NEW.revision <> OLD.revision + 1 AND NOT (current_setting('geomill.writer', true) IS NOT DISTINCT FROM 'orchestrator'))
     EXECUTE FUNCTION app.refuse_change('execution state follows the job; the platform sets it only by opening a revision');
 
 CREATE OR REPLACE TRIGGER geospatial_assets_business
     BEFORE UPDATE ON app.geospatial_assets
-    FOR EACH ROW WHEN (ROW(OLD.revision, OLD.approval_state, OLD.reviewer, OLD.reviewed_at, OLD.rejection_reason, OLD.clearance_state, OLD.proposed_clearance, OLD.cleared_at, OLD.cleared_by, OLD.made_public_at, OLD.made_public_by, OLD.adf_run_id, OLD.deleted_at, OLD.deleted_by, OLD.last_request_id, OLD.workflow_id, OLD.priority) IS DISTINCT FROM ROW(NEW.revision, NEW.approval_state, NEW.reviewer, NEW.reviewed_at, NEW.rejection_reason, NEW.clearance_state, NEW.proposed_clearance, NEW.cleared_at, NEW.cleared_by, NEW.made_public_at, NEW.made_public_by, NEW.adf_run_id, NEW.deleted_at, NEW.deleted_by, NEW.last_request_id, NEW.workflow_id, NEW.priority) AND current_setting('geomill.writer', true) IS NOT DISTINCT FROM 'orchestrator')
+    FOR EACH ROW WHEN (ROW(OLD.revision, OLD.approval_state, OLD.reviewer, OLD.reviewed_at, OLD.rejection_reason, OLD.clearance_state, OLD.proposed_clearance, OLD.cleared_at, OLD.cleared_by, OLD.made_public_at, OLD.made_public_by, OLD.adf_run_id, OLD.deleted_at, OLD.deleted_by, OLD.data_deleted_through, OLD.last_request_id, OLD.workflow_id, OLD.priority) IS DISTINCT FROM ROW(NEW.revision, NEW.approval_state, NEW.reviewer, NEW.reviewed_at, NEW.rejection_reason, NEW.clearance_state, NEW.proposed_clearance, NEW.cleared_at, NEW.cleared_by, NEW.made_public_at, NEW.made_public_by, NEW.adf_run_id, NEW.deleted_at, NEW.deleted_by, NEW.data_deleted_through, NEW.last_request_id, NEW.workflow_id, NEW.priority) AND current_setting('geomill.writer', true) IS NOT DISTINCT FROM 'orchestrator')
     EXECUTE FUNCTION app.refuse_change('what people decide is not changed by a job');
 
 CREATE OR REPLACE TRIGGER geospatial_assets_identity
@@ -790,13 +790,15 @@ COMMENT ON COLUMN app.geospatial_assets.outputs IS 'The result of the job that m
 
 COMMENT ON COLUMN app.geospatial_assets.content_hash IS 'SHA-256 of the source of the served revision';
 
-COMMENT ON COLUMN app.geospatial_assets.data_deleted_through IS 'The latest revision whose outputs were deleted';
+COMMENT ON COLUMN app.geospatial_assets.data_deleted_through IS 'Outputs up to this revision are deleted, or will be';
 
 COMMENT ON COLUMN app.geospatial_assets.proposed_clearance IS 'The submitter''s; nothing follows';
 
 COMMENT ON COLUMN app.geospatial_assets.adf_run_id IS 'The latest job that changes what is outside: an export or a withdrawal';
 
 COMMENT ON COLUMN app.geospatial_assets.external_revision IS 'The revision that is outside';
+
+COMMENT ON COLUMN app.geospatial_assets.external_run_id IS 'The run that completed last: external_revision is what it left outside';
 
 COMMENT ON COLUMN app.geospatial_assets.current_job_id IS 'The job of the current revision, once it has begun';
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -36,6 +37,7 @@ _DECIDED = (
     "adf_run_id",
     "deleted_at",
     "deleted_by",
+    "data_deleted_through",
 )
 
 
@@ -177,7 +179,9 @@ async def page(
 
 
 def _like(text: str) -> str:
-    escaped = text.lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    """Anywhere in a value, as JSON writes it."""
+    written = json.dumps(text, ensure_ascii=False)[1:-1]
+    escaped = written.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     return f"%{escaped}%"
 
 
@@ -200,6 +204,12 @@ async def requests(conn: Connection, asset_id: str, limit: int = MOST) -> list[P
 async def jobs(conn: Connection, asset_id: str, limit: int = MOST) -> list[Job]:
     cursor = await conn.execute(queries("assets").jobs, {"asset_id": asset_id, "limit": limit})
     return [Job.from_row(row) for row in await cursor.fetchall()]
+
+
+async def open_jobs(conn: Connection, asset_id: str) -> list[str]:
+    """The jobs that may still write data of the asset."""
+    cursor = await conn.execute(queries("assets").open_jobs, {"asset_id": asset_id})
+    return [row["job_id"] for row in await cursor.fetchall()]
 
 
 async def audit(conn: Connection, asset_id: str, limit: int = MOST) -> list[AuditEntry]:
@@ -242,6 +252,7 @@ def _state(asset: Asset | None) -> dict[str, Any]:
         "approval_state": asset.approval_state.value,
         "clearance_state": asset.clearance_state.value,
         "deleted": not asset.active,
+        "data_deleted_through": asset.data_deleted_through,
     }
 
 

@@ -145,7 +145,11 @@ async def quarantine(conn: Connection, owner_id: str, job_id: str, error: str) -
     await conn.execute(queries("jobs").quarantine, {"owner_id": owner_id, "job_id": job_id, "error": error})
 
 
+QUIET_SECONDS = 10.0
+"""A worker checks its leases every half second, and gives a transfer some seconds to be taken back."""
+
+
 async def ended(conn: Connection, job_id: str) -> bool:
-    """Also when nothing is known of it any more."""
-    row = await (await conn.execute(queries("jobs").ended, {"job_id": job_id})).fetchone()
+    """And none of its tasks runs any more. Also when nothing is known of it."""
+    row = await (await conn.execute(queries("jobs").ended, {"job_id": job_id, "quiet": QUIET_SECONDS})).fetchone()
     return row is not None and bool(row["ended"])

@@ -32,6 +32,8 @@ PUBLISH = """
       blob_prefix: {type: string}
       pause: {type: number, default: 0}
       fails: {type: boolean, default: false}
+      files: {type: array, default: []}
+      warnings: {type: array, default: ["a little noisy"]}
     nodes:
       START: {type: start, next: wait}
       wait: {type: task, handler: sleep, params: {duration_seconds: "{{ inputs.pause }}"}, next: choose}
@@ -47,8 +49,8 @@ PUBLISH = """
     outputs:
       blob_path: "{{ inputs.blob_prefix }}/out.tif"
       source_file_hash: "abc123"
-      warnings: ["a little noisy"]
-      files: []
+      warnings: "{{ inputs.warnings }}"
+      files: "{{ inputs.files }}"
 """
 TIFF = b"II*\0" + bytes(range(256))
 REFS = {"dataset_id": "IDN_lulc", "resource_id": "jakarta_2024", "version_id": "v1.0"}

@@ -42,6 +42,14 @@ async def test_a_completed_job_fills_the_asset(office):
     assert request == {"status": "completed", "last_error": None}
 
 
+async def test_warnings_of_any_shape_can_be_read_again(office):
+    """The outputs are a workflow author's; an asset that cannot be read would break every list that it is on."""
+    office.engine.orchestrator()
+    office.engine.worker()
+    asset = await office.published(processing_options={"warnings": ["cloudy", 7, {"band": 3}, None]})
+    assert asset.warnings == ["cloudy", "7", '{"band": 3}', "null"]
+
+
 async def test_a_running_job_tells_how_far_it_is(office, monkeypatch):
     monkeypatch.setattr("geomill.engine.batch.SUMMARY_SECONDS", 0.0)
     office.engine.orchestrator()

@@ -142,6 +142,32 @@ async def test_nobody_approves_what_they_did_not_see(running):
         await running.decide(review.approve, asset.asset_id, OUO, BOB, 1)
 
 
+async def test_an_id_of_an_earlier_revision_approves_nothing(running):
+    """Who looked at the first request has not seen the data of the second."""
+    first = await published(running)
+    await published(running, overwrite=True)
+    for given in (first.last_request_id, first.current_job_id):
+        for decide in (
+            running.decide(review.approve, given, OUO, BOB, None),
+            running.decide(review.reject, given, "no", BOB, None),
+        ):
+            with pytest.raises(RevisionChanged, match="earlier revision"):
+                await decide
+    assert await states(running, first.asset_id) == (2, "pending_review", "uncleared", True)
+
+
+async def test_a_rollback_supersedes_what_runs(running):
+    first = await published(running)
+    second = await running.submit(overwrite=True, processing_options={"pause": 30})
+    await running.engine.until(second.request.job_id, lambda job: job is not None)
+    await running.decide(review.rollback, first.asset_id, 1, BOB)
+    await running.ended(second.request.job_id)
+    statuses = await running.rows("SELECT status FROM app.platform_requests ORDER BY revision")
+    assert [row["status"] for row in statuses] == ["completed", "superseded"]
+    outcome = await running.decide(review.approve, first.last_request_id, OUO, BOB, 3)
+    assert outcome.asset.approval_state.value == "approved", "the old request is the current one again"
+
+
 async def test_of_two_reviewers_at_once_the_second_sees_the_first(running):
     asset = await published(running)
     approve = running.decide(review.approve, asset.asset_id, OUO, BOB, 1)
@@ -166,6 +192,8 @@ async def test_a_dry_run_of_unpublish_changes_nothing(running):
     asset = await published(running)
     outcome = await running.decide(review.unpublish, asset.asset_id, BOB, delete_data=True, dry_run=True)
     assert not outcome.asset.active
+    assert outcome.would == {"outside": None, "cancels": [], "deletes_revisions": 1}
+    assert (outcome.export_job_id, outcome.delete_job_id) == (None, None)
     assert await states(running, asset.asset_id) == (1, "pending_review", "uncleared", True)
     assert await running.rows("SELECT FROM dagapp.dag_queue") == []
 
@@ -191,7 +219,8 @@ async def test_a_rollback_to_what_never_completed_is_refused(running):
         await running.decide(review.rollback, first.asset_id, 1, BOB)
 
 
-async def test_a_failed_export_is_visible_and_is_started_again(running):
+async def test_a_failed_export_is_visible_and_is_started_again(running, monkeypatch):
+    monkeypatch.setattr("geomill.store.jobs.QUIET_SECONDS", 0.0)
     asset = await published(running)
     name = ObjectName(Zone.SILVER, "published", asset.blob_path)
     await running.storage.put_bytes(name, b"somebody else's")

@@ -6,7 +6,9 @@ import asyncio
 
 import pytest
 
+from geomill.domain import naming
 from geomill.domain.lifecycle import Operation
+from geomill.domain.objectname import ObjectName, Zone
 from geomill.errors import AssetExists, ConflictError, InputError, NotFoundError, PlatformInactive
 from geomill.platform.submit import retry
 from geomill.store import platforms
@@ -80,6 +82,43 @@ async def test_many_identities_at_once_do_not_wait_for_each_other(office):
     answers = await asyncio.gather(*(office.submit(platform_refs=one) for one in refs))
     assert len({answer.asset.asset_id for answer in answers}) == 20
     assert {answer.asset.stac_collection_id for answer in answers} == {"idn_lulc"}
+
+
+async def test_a_repeated_order_needs_its_source_no_more(office):
+    first = await office.submit(idempotency_key="k")
+    await office.storage.delete(ObjectName(Zone.BRONZE, "uploads", "a.tif"))
+    again = await office.submit(idempotency_key="k")
+    assert (again.operation, again.request.request_id) == (None, first.request.request_id)
+
+
+async def test_one_key_for_many_identities_at_once_is_one_order(office):
+    refs = [{**REFS, "resource_id": f"r{number}"} for number in range(6)]
+    answers = await asyncio.gather(
+        *(office.submit(platform_refs=one, idempotency_key="k") for one in refs), return_exceptions=True
+    )
+    refused = [answer for answer in answers if isinstance(answer, Exception)]
+    assert len(refused) == 5
+    assert {type(answer) for answer in refused} == {ConflictError}
+    assert (await counts(office))["geospatial_assets"] == 1
+
+
+@pytest.mark.parametrize("value", ['"' * 200, "\\" * 200, "é" * 200, "漢" * 200, "…"])
+async def test_any_identifier_that_is_allowed_can_be_stored(office, value):
+    accepted = await office.submit(platform_refs=dict.fromkeys(REFS, value))
+    assert (await office.asset(accepted.asset.asset_id)).platform_refs == dict.fromkeys(REFS, value)
+
+
+async def test_nobody_can_take_the_names_of_another(office):
+    """The names that an asset falls back to are made of its identity, which anybody can compute."""
+    identity = naming.asset_id("ddh", REFS)
+    plain = {"dataset_id": "IDN_lulc", "resource_id": "jakarta_2024", "version_id": "v10"}
+    await office.submit(platform_refs=plain)
+    for suffix in (identity[:8], identity):
+        for separator in ("--", "__"):
+            await office.submit(platform_refs={**plain, "version_id": f"v10{separator}{suffix}"})
+            await office.submit(platform_refs={**plain, "version_id": f"v1.0{separator}{suffix}"})
+    accepted = await office.submit()
+    assert accepted.asset.asset_id == identity
 
 
 @pytest.mark.parametrize(

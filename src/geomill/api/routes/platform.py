@@ -88,7 +88,7 @@ async def retry_request(
     """The same request, with a new job."""
     async with gateway.connection() as conn:
         await _require_own(conn, principal, wanted.given)
-        accepted = await retry(conn, gateway.desk, wanted.given, actor(request, principal))
+        accepted = await retry(conn, gateway.desk, wanted.given, actor(request, principal), wanted.expected_revision)
     return SubmissionAccepted.of(accepted)
 
 
@@ -175,12 +175,15 @@ async def roll_back_asset(
 async def retry_export(gateway: TheGateway, principal: ThePrincipal, request: Request, wanted: Retry) -> DecisionMade:
     """Or a failed withdrawal."""
     async with gateway.connection() as conn:
-        outcome = await review.retry_export(conn, gateway.desk, wanted.given, actor(request, principal))
+        outcome = await review.retry_export(
+            conn, gateway.desk, wanted.given, actor(request, principal), wanted.expected_revision
+        )
     return DecisionMade.of(outcome)
 
 
 def _require_platform(principal: Principal, platform_id: str) -> None:
-    if bound(principal) not in (None, platform_id):
+    """Who also may read what is others' still submits for its own platform only."""
+    if not principal.has(Role.OPERATOR) and principal.platform_id != platform_id:
         raise Forbidden(
             f"this credential submits for the platform '{principal.platform_id}' only, not for '{platform_id}'"
         )
@@ -193,9 +196,9 @@ def _require_visible(principal: Principal, platform_id: str, given: str) -> None
 
 
 async def _require_own(conn: Connection, principal: Principal, given: str) -> None:
-    if bound(principal):
-        found = await assets.get(conn, (await assets.identify(conn, given)).asset_id)
-        _require_visible(principal, found.platform_id, given)
+    found = await assets.get(conn, (await assets.identify(conn, given)).asset_id)
+    _require_visible(principal, found.platform_id, given)
+    _require_platform(principal, found.platform_id)
 
 
 def bound(principal: Principal) -> str | None:

@@ -6,11 +6,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Response
 
-from geomill.api.asset_models import NewPlatform, PlatformChanges, PlatformPage
+from geomill.api.asset_models import NewPlatform, PlatformChanges, PlatformPage, require_distinct
 from geomill.api.gateway import TheGateway
 from geomill.api.models import Given
 from geomill.api.problems import problem_responses
 from geomill.domain.platform import Platform
+from geomill.errors import InputError, Problem
 from geomill.store import platforms
 
 router = APIRouter(prefix="/api/platforms", tags=["platforms"], responses=problem_responses(503))
@@ -46,4 +47,11 @@ async def create_platform(gateway: TheGateway, wanted: NewPlatform, response: Re
 async def change_platform(gateway: TheGateway, platform_id: PlatformName, wanted: PlatformChanges) -> Platform:
     """Its required identifiers stay as they are."""
     async with gateway.connection() as conn:
+        known = await platforms.get(conn, platform_id)
+        try:
+            require_distinct(known.required_refs, wanted.optional_refs)
+        except ValueError as error:
+            raise InputError(
+                f"the request is wrong: {error}", problems=[Problem("optional_refs", str(error))]
+            ) from None
         return await platforms.update(conn, {"platform_id": platform_id, **wanted.model_dump()})

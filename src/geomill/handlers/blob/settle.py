@@ -8,12 +8,12 @@ from geomill.sdk import HandlerContext, HandlerError, register_handler
 
 
 class SettleParams(BaseModel):
-    previous_job_id: str = ""
+    previous_job_ids: list[str] = []
 
 
 @register_handler("blob.settle", timeout_seconds=30, params=SettleParams)
 async def settle(ctx: HandlerContext[SettleParams]) -> None:
-    """Fails, to be tried again, while the previous job is under way."""
-    previous = ctx.params.previous_job_id
-    if previous and not await ctx.job_ended(previous):
-        raise HandlerError(f"the job {previous} has not ended yet", code="not_yet")
+    """Fails, to be tried again, while one of the previous jobs is under way."""
+    for previous in ctx.params.previous_job_ids:
+        if not await ctx.job_ended(previous):
+            raise HandlerError(f"the job {previous} has not ended yet", code="not_yet")

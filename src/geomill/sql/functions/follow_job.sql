@@ -39,7 +39,9 @@ BEGIN
             outputs = CASE WHEN completed THEN result ELSE a.outputs END,
             warnings = CASE
                 WHEN NOT completed THEN a.warnings
-                WHEN jsonb_typeof(result -> 'warnings') = 'array' THEN result -> 'warnings'
+                WHEN jsonb_typeof(result -> 'warnings') = 'array' THEN to_jsonb(ARRAY(
+                    SELECT coalesce(one #>> '{}', 'null') FROM jsonb_array_elements(result -> 'warnings') AS one
+                ))
                 ELSE '[]'
             END,
             content_hash = CASE WHEN completed THEN left(result ->> 'source_file_hash', 128) ELSE a.content_hash END,
@@ -60,12 +62,9 @@ BEGIN
         UPDATE app.geospatial_assets AS a
         SET external_revision = CASE WHEN NEW.purpose = 'export' THEN NEW.asset_revision END,
             external_files = CASE WHEN NEW.purpose = 'export' THEN coalesce(result -> 'files', '[]') END,
+            external_run_id = NEW.job_id,
             updated_at = now()
         WHERE a.asset_id = NEW.asset_id AND a.adf_run_id = NEW.job_id;
-    ELSIF completed AND NEW.purpose = 'delete' THEN
-        UPDATE app.geospatial_assets AS a
-        SET data_deleted_through = greatest(a.data_deleted_through, NEW.asset_revision), updated_at = now()
-        WHERE a.asset_id = NEW.asset_id;
     END IF;
     RETURN NULL;
 END

@@ -71,9 +71,17 @@ FROM app.geospatial_assets
 WHERE asset_id = %(asset_id)s;
 
 -- name: open_revision
--- The old outputs stay, and are served, until the new ones are there. So does what is outside, until the next approval.
+-- The old outputs stay, and are served, until the new ones are there, unless they were deleted. What is outside stays
+-- until the next approval.
 UPDATE app.geospatial_assets
-SET revision = revision + 1, revision_opened_at = now(), current_job_id = NULL, processing_status = 'pending',
+SET served_revision = CASE WHEN served_revision > data_deleted_through THEN served_revision END,
+    table_name = CASE WHEN served_revision > data_deleted_through THEN table_name END,
+    blob_path = CASE WHEN served_revision > data_deleted_through THEN blob_path END,
+    outputs = CASE WHEN served_revision > data_deleted_through THEN outputs END,
+    content_hash = CASE WHEN served_revision > data_deleted_through THEN content_hash END,
+    source_file_hash = CASE WHEN served_revision > data_deleted_through THEN source_file_hash END,
+    output_file_hash = CASE WHEN served_revision > data_deleted_through THEN output_file_hash END,
+    revision = revision + 1, revision_opened_at = now(), current_job_id = NULL, processing_status = 'pending',
     processing_started_at = NULL, processing_completed_at = NULL, estimated_completion_at = NULL, last_error = NULL,
     node_summary = NULL, approval_state = 'pending_review', clearance_state = 'uncleared', reviewer = NULL,
     reviewed_at = NULL, rejection_reason = NULL, cleared_at = NULL, cleared_by = NULL, made_public_at = NULL,
@@ -102,18 +110,19 @@ UPDATE app.geospatial_assets
 SET approval_state = %(approval_state)s, reviewer = %(reviewer)s, reviewed_at = %(reviewed_at)s,
     rejection_reason = %(rejection_reason)s, clearance_state = %(clearance_state)s, cleared_at = %(cleared_at)s,
     cleared_by = %(cleared_by)s, made_public_at = %(made_public_at)s, made_public_by = %(made_public_by)s,
-    adf_run_id = %(adf_run_id)s, deleted_at = %(deleted_at)s, deleted_by = %(deleted_by)s, updated_at = now()
+    adf_run_id = %(adf_run_id)s, deleted_at = %(deleted_at)s, deleted_by = %(deleted_by)s,
+    data_deleted_through = %(data_deleted_through)s, updated_at = now()
 WHERE asset_id = %(asset_id)s
 RETURNING *;
 
 -- name: page
--- The newest first, from behind the last one of the page before. `text` is a LIKE pattern in lower case.
+-- The newest first, from behind the last one of the page before. `text` is a LIKE pattern.
 SELECT *
 FROM app.geospatial_assets
 WHERE (%(deleted)s::boolean OR deleted_at IS NULL)
   AND (%(platform_id)s::text IS NULL OR platform_id = %(platform_id)s)
   AND (%(refs)s::jsonb IS NULL OR platform_refs @> %(refs)s::jsonb)
-  AND (%(text)s::text IS NULL OR lower(platform_refs::text) LIKE %(text)s)
+  AND (%(text)s::text IS NULL OR lower(jsonb_path_query_array(platform_refs, '$.*')::text) LIKE lower(%(text)s))
   AND (%(data_type)s::app.data_type IS NULL OR data_type = %(data_type)s)
   AND (%(processing_status)s::app.processing_status IS NULL OR processing_status = %(processing_status)s)
   AND (%(approval_state)s::app.approval_state IS NULL OR approval_state = %(approval_state)s)
@@ -128,6 +137,15 @@ SELECT * FROM app.asset_revisions WHERE asset_id = %(asset_id)s ORDER BY revisio
 
 -- name: revision
 SELECT * FROM app.asset_revisions WHERE asset_id = %(asset_id)s AND revision = %(revision)s;
+
+-- name: open_jobs
+-- Those that make its data and have not ended; also of revisions that were superseded.
+SELECT job_id FROM dagapp.dag_jobs
+WHERE asset_id = %(asset_id)s AND purpose = 'process' AND completed_at IS NULL
+UNION
+SELECT job_id FROM app.platform_requests
+WHERE asset_id = %(asset_id)s AND status IN ('accepted', 'processing')
+ORDER BY job_id;
 
 -- name: jobs
 SELECT * FROM dagapp.dag_jobs WHERE asset_id = %(asset_id)s ORDER BY created_at DESC LIMIT %(limit)s;

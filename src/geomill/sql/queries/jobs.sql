@@ -119,7 +119,10 @@ INSERT INTO dagapp.dag_job_events (job_id, event_type, event_status, event_data)
 SELECT job_id, 'job_failed', 'failure', jsonb_build_object('error', %(error)s::text) FROM job;
 
 -- name: ended
+-- Tasks of a job that was broken off learn of it a moment later.
 SELECT coalesce(
-    (SELECT completed_at IS NOT NULL FROM dagapp.dag_jobs WHERE job_id = %(job_id)s),
+    (SELECT completed_at IS NOT NULL
+        AND (status = 'completed' OR definition_hash IS NULL OR completed_at < now() - make_interval(secs => %(quiet)s))
+     FROM dagapp.dag_jobs WHERE job_id = %(job_id)s),
     NOT EXISTS (SELECT FROM dagapp.dag_queue WHERE message_id = %(job_id)s)
 ) AS ended;
