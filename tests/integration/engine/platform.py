@@ -37,6 +37,7 @@ class Platform:
     pool: Pool
     catalogue: WorkflowCatalogue
     registry: Registry = field(default_factory=load_handlers)
+    storage: Storage = NO_STORAGE
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     running: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     crashed: set[str] = field(default_factory=set)

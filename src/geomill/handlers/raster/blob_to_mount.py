@@ -1,0 +1,39 @@
+"""A copy of a source on this machine, for layouts in which a window of a remote file costs too much."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel
+
+from geomill.raster.intermediates import mounted
+from geomill.raster.plan import Source
+from geomill.sdk import HandlerContext, register_handler
+
+
+class BlobToMountParams(BaseModel):
+    source: Source
+
+
+class BlobToMountOutput(BaseModel):
+    path: str
+    """On the machine that ran the task."""
+    size_bytes: int
+    source_file_hash: str
+
+
+@register_handler(
+    "raster.blob_to_mount",
+    queue="container-tasks",
+    timeout_seconds=7200,
+    params=BlobToMountParams,
+    output=BlobToMountOutput,
+)
+def blob_to_mount(ctx: HandlerContext[BlobToMountParams]) -> BlobToMountOutput:
+    """Copies a source to this machine. A copy that broke off is gone on with."""
+    target = mounted(ctx.job_id, ctx.params.source.file_name)
+
+    def progress(done: int, total: int) -> None:
+        ctx.raise_if_cancelled()
+        ctx.progress(done, total, f"{done:,} of {total:,} bytes")
+
+    stored = ctx.storage.sync.get_file(ctx.params.source.name, target, progress=progress)
+    return BlobToMountOutput(path=str(target), size_bytes=stored.size, source_file_hash=stored.sha256)

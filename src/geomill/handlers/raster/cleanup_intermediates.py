@@ -1,0 +1,60 @@
+"""Deletes what jobs needed only on their way. By schedule, so that a job that failed can be looked at before."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+from geomill.raster.intermediates import folder_of, mount
+from geomill.raster.outputs import INTERMEDIATE_CONTAINER
+from geomill.sdk import HandlerContext, Zone, register_handler
+
+
+class CleanupParams(BaseModel):
+    job_id: str | None = None
+    """Of this job alone, whatever its age."""
+    older_than_hours: Annotated[float, Field(ge=0)] = 72.0
+
+
+class CleanupOutput(BaseModel):
+    deleted_objects: int
+    deleted_copies: int
+
+
+@register_handler(
+    "raster.cleanup_intermediates",
+    queue="container-tasks",
+    timeout_seconds=3600,
+    params=CleanupParams,
+    output=CleanupOutput,
+)
+def cleanup_intermediates(ctx: HandlerContext[CleanupParams]) -> CleanupOutput:
+    """Deletes the intermediates of a job, or all that are old."""
+    params, storage = ctx.params, ctx.storage.sync
+    if params.job_id:
+        folder = folder_of(params.job_id)
+        deleted = storage.delete_prefix(Zone.SILVER, INTERMEDIATE_CONTAINER, folder)
+        copies = mount() / folder
+        there = copies.exists()
+        shutil.rmtree(copies, ignore_errors=True)
+        return CleanupOutput(deleted_objects=deleted, deleted_copies=int(there))
+    limit = datetime.now(UTC) - timedelta(hours=params.older_than_hours)
+    old = [info.name for info in storage.list(Zone.SILVER, INTERMEDIATE_CONTAINER) if info.modified <= limit]
+    for number, name in enumerate(old, 1):
+        ctx.raise_if_cancelled()
+        storage.delete(name)
+        ctx.progress(number, len(old), f"{number} of {len(old)} objects")
+    return CleanupOutput(deleted_objects=len(old), deleted_copies=_old_copies(params.older_than_hours))
+
+
+def _old_copies(hours: float) -> int:
+    """On this machine."""
+    limit = time.time() - hours * 3600
+    old = [folder for folder in mount().glob("*") if folder.is_dir() and folder.stat().st_mtime <= limit]
+    for folder in old:
+        shutil.rmtree(folder, ignore_errors=True)
+    return len(old)

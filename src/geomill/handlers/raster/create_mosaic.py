@@ -1,0 +1,78 @@
+"""All tiles of a raster as one: an index of where they lie, and statistics over all of them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pydantic import BaseModel
+
+from geomill.raster.outputs import JSON_TYPE, OUTPUT_CONTAINER, FileEntry
+from geomill.raster.plan import Plan, TilePart, summary
+from geomill.raster.problems import refused
+from geomill.raster.stac import BandSummary
+from geomill.sdk import HandlerContext, ObjectName, Zone, register_handler
+
+
+class TileBatchResult(BaseModel):
+    """What a batch of tiles returned."""
+
+    parts: list[TilePart]
+    empty: list[str] = []
+    statistics: list[dict[str, Any]] = []
+
+
+class CreateMosaicParams(BaseModel):
+    plan: Plan
+    results: list[TileBatchResult]
+    name: str
+    blob_prefix: str
+    output_container: str = OUTPUT_CONTAINER
+
+
+class CreateMosaicOutput(BaseModel):
+    parts: list[TilePart]
+    files: list[FileEntry]
+    blob_path: str
+    output_file_hash: str
+    tile_count: int
+    empty_tiles: int
+    size_bytes: int
+    statistics: list[BandSummary]
+
+
+@register_handler(
+    "raster.create_mosaic",
+    queue="container-tasks",
+    timeout_seconds=1800,
+    params=CreateMosaicParams,
+    output=CreateMosaicOutput,
+)
+def create_mosaic(ctx: HandlerContext[CreateMosaicParams]) -> CreateMosaicOutput:
+    """Writes the MosaicJSON of all tiles, and puts their statistics together."""
+    from geomill.raster.mosaic import mosaic_json
+    from geomill.raster.statistics import BandStatistics, merged_bands
+
+    params = ctx.params
+    parts = sorted(
+        (part for one in params.results for part in one.parts), key=lambda part: (part.window.y, part.window.x)
+    )
+    if not parts:
+        raise refused("empty", "no pixel of the raster is valid")
+    tiles = {part.file.path.removeprefix(params.blob_prefix + "/"): part.window for part in parts}
+    document = mosaic_json(params.plan.grid, tiles, params.plan.tile_size, params.name)
+    statistics = [[BandStatistics.model_validate(band) for band in one.statistics] for one in params.results]
+    target = ObjectName(Zone.SILVER, params.output_container, f"{params.blob_prefix}/mosaic.json")
+    stored = ctx.storage.sync.put_bytes(
+        target, json.dumps(document, separators=(",", ":")).encode(), media_type=JSON_TYPE
+    )
+    return CreateMosaicOutput(
+        parts=parts,
+        files=[FileEntry.of(stored, JSON_TYPE, "mosaic"), *(part.file for part in parts)],
+        blob_path=f"{target.container}/{target.path}",
+        output_file_hash=stored.sha256,
+        tile_count=len(parts),
+        empty_tiles=sum(len(one.empty) for one in params.results),
+        size_bytes=sum(part.file.size for part in parts),
+        statistics=[summary(band) for band in merged_bands([bands for bands in statistics if bands])],
+    )

@@ -1,0 +1,66 @@
+"""Pictures for people, and the outline of what is valid, both from the overviews of what was made."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field
+
+from geomill.raster.outputs import OUTPUT_CONTAINER, FileEntry
+from geomill.raster.plan import Part, Plan
+from geomill.sdk import HandlerContext, ObjectName, Zone, register_handler
+
+
+class CreatePreviewParams(BaseModel):
+    plan: Plan
+    parts: list[Part]
+    blob_prefix: str
+    output_container: str = OUTPUT_CONTAINER
+    preview_pixels: Annotated[int, Field(ge=64, le=4096)] = 1024
+    thumbnail_pixels: Annotated[int, Field(ge=16, le=1024)] = 256
+
+
+class CreatePreviewOutput(BaseModel):
+    files: list[FileEntry]
+    geometry: dict[str, Any]
+    bbox: list[float]
+
+
+@register_handler(
+    "raster.create_preview",
+    queue="container-tasks",
+    timeout_seconds=1800,
+    params=CreatePreviewParams,
+    output=CreatePreviewOutput,
+)
+def create_preview(ctx: HandlerContext[CreatePreviewParams]) -> CreatePreviewOutput:
+    """Draws a preview and a thumbnail, and outlines the valid data."""
+    from rasterio.crs import CRS
+
+    from geomill.raster import preview
+    from geomill.raster.footprint import bbox_of, footprint
+    from geomill.raster.opening import environment, opened
+    from geomill.raster.problems import refused
+
+    params, kind = ctx.params, ctx.params.plan.raster_type
+    if not params.parts:
+        raise refused("empty", "no pixel of the raster is valid: there is nothing to show")
+    parts = [(part.window, lambda part=part: opened(ctx.storage, part.file.name)) for part in params.parts]
+    canvas = preview.Canvas.of(params.plan.grid, parts, params.preview_pixels, kind)
+    image = preview.picture(canvas, kind)
+    with environment(ctx.storage, Zone.SILVER):
+        geometry = footprint(canvas.valid, canvas.affine, CRS.from_user_input(params.plan.grid.crs))
+        pictures = (
+            ("preview.webp", preview.encoded(image, "WEBP"), "image/webp", "overview"),
+            (
+                "thumbnail.png",
+                preview.encoded(preview.smaller(image, params.thumbnail_pixels), "PNG"),
+                "image/png",
+                "thumbnail",
+            ),
+        )
+    files = []
+    for file_name, data, media_type, role in pictures:
+        name = ObjectName(Zone.SILVER, params.output_container, f"{params.blob_prefix}/{file_name}")
+        files.append(FileEntry.of(ctx.storage.sync.put_bytes(name, data, media_type=media_type), media_type, role))
+    return CreatePreviewOutput(files=files, geometry=geometry, bbox=bbox_of(geometry))

@@ -1,0 +1,145 @@
+"""Cuts the output of a large raster into tiles, once and for all steps that follow."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BaseModel, Field
+
+from geomill.raster.facts import RasterFacts
+from geomill.raster.grid import BLOCK, LARGEST_TILE, SMALLEST_TILE, Tile, batches, tile_size
+from geomill.raster.outputs import GEOJSON_TYPE, OUTPUT_CONTAINER, FileEntry
+from geomill.raster.plan import Plan, Source
+from geomill.raster.tiers import Resampling, Tier, check_tier, resampling_for
+from geomill.sdk import HandlerContext, ObjectName, Zone, register_handler
+
+if TYPE_CHECKING:
+    from rasterio.io import DatasetReader
+
+
+class TilingParams(BaseModel):
+    source: Source
+    facts: RasterFacts
+    blob_prefix: str
+    target_crs: str = "EPSG:4326"
+    output_tier: Tier = Tier.ANALYSIS
+    resampling: Resampling = Resampling.AUTO
+    jpeg_quality: Annotated[int, Field(ge=1, le=100)] = 85
+    tile_size: Annotated[int | None, Field(ge=SMALLEST_TILE, le=LARGEST_TILE, multiple_of=BLOCK)] = None
+    overlap: Annotated[int, Field(ge=16, le=4096)] = 512
+    output_container: str = OUTPUT_CONTAINER
+
+
+class TilingOutput(BaseModel):
+    plan: Plan
+    batches: list[list[Tile]]
+    total_tiles: int
+    skipped_tiles: int
+    grid_dimensions: tuple[int, int]
+    tile_size: int
+    overlap: int
+    strategy: str
+    strategy_reason: str
+    files: list[FileEntry]
+    warnings: list[str]
+
+
+@register_handler(
+    "raster.generate_tiling_scheme",
+    queue="container-tasks",
+    timeout_seconds=1800,
+    params=TilingParams,
+    output=TilingOutput,
+)
+def generate_tiling_scheme(ctx: HandlerContext[TilingParams]) -> TilingOutput:
+    """Lays one grid over the output, cuts it into tiles, and says in which way they are made."""
+    import numpy as np
+
+    from geomill.raster.freshness import check_unchanged
+    from geomill.raster.opening import opened
+    from geomill.raster.planning import layout, output_grid
+    from geomill.raster.statistics import histogram_ranges
+
+    params, facts = ctx.params, ctx.params.facts
+    check_tier(params.output_tier, facts.raster_type, facts.dtype)
+    check_unchanged(ctx.storage, params.source)
+    pixel = facts.count * np.dtype(facts.dtype).itemsize
+    with opened(ctx.storage, params.source.name) as dataset:
+        grid, warnings = output_grid(dataset, params.target_crs)
+        way = layout(dataset, remote=ctx.storage.gdal_path(params.source.name).startswith("/vsi"))
+        size = params.tile_size or tile_size(grid, pixel)
+        plan = Plan(
+            grid=grid,
+            raster_type=facts.raster_type,
+            tier=params.output_tier,
+            resampling=resampling_for(facts.raster_type, params.resampling).value,
+            ranges=histogram_ranges(facts),
+            quality=params.jpeg_quality,
+            tile_size=size,
+        )
+        every = list(grid.tiles(size))
+        wanted, features = _features(dataset, plan, every, params.overlap)
+    scheme = {
+        "type": "FeatureCollection",
+        "features": features,
+        "metadata": {
+            "source": params.source.file_name,
+            "source_crs": facts.crs,
+            "grid": grid.model_dump(mode="json"),
+            "tile_size": size,
+            "overlap": params.overlap,
+            "total_tiles": len(wanted),
+        },
+    }
+    return TilingOutput(
+        plan=plan,
+        batches=batches(wanted, pixel),
+        total_tiles=len(wanted),
+        skipped_tiles=len(every) - len(wanted),
+        grid_dimensions=(every[-1].x + 1, every[-1].y + 1),
+        tile_size=size,
+        overlap=params.overlap,
+        strategy=way.strategy.value,
+        strategy_reason=way.reason,
+        files=[_store(ctx, scheme)],
+        warnings=warnings,
+    )
+
+
+def _features(
+    dataset: DatasetReader, plan: Plan, every: list[Tile], overlap: int
+) -> tuple[list[Tile], list[dict[str, Any]]]:
+    """Without the tiles that lie wholly beside the source. Those in which nothing is valid are found when they are
+    made: to know it before, every pixel would have to be read twice."""
+    from geomill.raster.footprint import from_bounds
+    from geomill.raster.mosaic import geographic_bounds
+    from geomill.raster.planning import source_window
+
+    wanted, features = [], []
+    for tile in every:
+        window = source_window(dataset, plan.grid, tile, overlap)
+        if window is None:
+            continue
+        wanted.append(tile)
+        bounds = plan.grid.bounds_of(tile)
+        features.append(
+            {
+                "type": "Feature",
+                "id": tile.tile_id,
+                "geometry": from_bounds(geographic_bounds(plan.grid, bounds)),
+                "properties": {
+                    "tile_id": tile.tile_id,
+                    "window": [tile.column, tile.row, tile.width, tile.height],
+                    "source_window": list(window),
+                    "bounds": list(bounds),
+                },
+            }
+        )
+    return wanted, features
+
+
+def _store(ctx: HandlerContext[TilingParams], scheme: dict[str, Any]) -> FileEntry:
+    name = ObjectName(Zone.SILVER, ctx.params.output_container, f"{ctx.params.blob_prefix}/tiling_scheme.geojson")
+    data = json.dumps(scheme, separators=(",", ":")).encode()
+    return FileEntry.of(ctx.storage.sync.put_bytes(name, data, media_type=GEOJSON_TYPE), GEOJSON_TYPE, "tiling_scheme")

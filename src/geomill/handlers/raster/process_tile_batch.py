@@ -1,0 +1,102 @@
+"""Makes some tiles of a large raster: each is warped into memory and encoded there, in one pass.
+
+A tile appears in the store whole and under its final name, and its bytes depend on nothing but the source and the plan.
+So it does no harm to make one twice; the checkpoint only saves the time.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+
+from geomill.raster.grid import Tile
+from geomill.raster.intermediates import intermediate
+from geomill.raster.outputs import OUTPUT_CONTAINER, FileEntry
+from geomill.raster.plan import Plan, Source, TilePart
+from geomill.sdk import HandlerContext, ObjectName, Zone, register_handler
+
+if TYPE_CHECKING:
+    from geomill.raster.cog import Recipe
+
+MEGABYTE = 1024 * 1024
+
+
+class TileBatchParams(BaseModel):
+    source: Source
+    plan: Plan
+    tiles: list[Tile]
+    blob_prefix: str
+    intermediates: str | None = None
+    """Where cut-outs of the source lie, if it was cut."""
+    output_container: str = OUTPUT_CONTAINER
+
+
+class MadeTile(BaseModel):
+    """`part` is None when nothing in the tile is valid."""
+
+    tile_id: str
+    part: TilePart | None = None
+    statistics: list[dict[str, Any]] = []
+
+
+class TileBatchOutput(BaseModel):
+    parts: list[TilePart]
+    empty: list[str]
+    statistics: list[dict[str, Any]]
+    """Of the batch, by band; none when it is empty."""
+    resumed: int
+    """Tiles that an earlier attempt had made."""
+
+
+@register_handler(
+    "raster.process_tile_batch",
+    queue="container-tasks",
+    timeout_seconds=3600,
+    params=TileBatchParams,
+    output=TileBatchOutput,
+)
+def process_tile_batch(ctx: HandlerContext[TileBatchParams]) -> TileBatchOutput:
+    """Makes a batch of tiles as COGs."""
+    from geomill.raster.freshness import check_unchanged
+    from geomill.raster.statistics import BandStatistics, merged_bands
+
+    params = ctx.params
+    check_unchanged(ctx.storage, params.source)
+    made = [MadeTile.model_validate(one) for one in ctx.checkpoint.data["made"]] if ctx.checkpoint else []
+    resumed, known = len(made), {one.tile_id for one in made}
+    recipe, begun, pixels = params.plan.recipe, time.monotonic(), 0
+    for tile in params.tiles:
+        if tile.tile_id in known:
+            continue
+        ctx.raise_if_cancelled()
+        made.append(_make(ctx, recipe, tile))
+        ctx.save_checkpoint(tile.tile_id, {"made": [one.model_dump(mode="json") for one in made]})
+        pixels += tile.width * tile.height
+        rate = pixels / MEGABYTE / (time.monotonic() - begun)
+        ctx.progress(len(made), len(params.tiles), f"{len(made)} of {len(params.tiles)} tiles, {rate:.1f} megapixels/s")
+    statistics = [[BandStatistics.model_validate(band) for band in one.statistics] for one in made if one.part]
+    return TileBatchOutput(
+        parts=[one.part for one in made if one.part],
+        empty=[one.tile_id for one in made if not one.part],
+        statistics=[band.model_dump(mode="json") for band in merged_bands(statistics)] if statistics else [],
+        resumed=resumed,
+    )
+
+
+def _make(ctx: HandlerContext[TileBatchParams], recipe: Recipe, tile: Tile) -> MadeTile:
+    from geomill.raster import cog
+    from geomill.raster.opening import opened
+
+    params = ctx.params
+    name = intermediate(params.intermediates, tile) if params.intermediates else params.source.name
+    with opened(ctx.storage, name) as dataset:
+        made = cog.tile(dataset, recipe, tile)
+    if made is None:
+        return MadeTile(tile_id=tile.tile_id)
+    target = ObjectName(Zone.SILVER, params.output_container, f"{params.blob_prefix}/tiles/{tile.tile_id}.tif")
+    stored = ctx.storage.sync.put_bytes(target, made.data, media_type=cog.MEDIA_TYPE)
+    part = TilePart(window=tile, file=FileEntry.of(stored, cog.MEDIA_TYPE, "tile"))
+    statistics = [band.model_dump(mode="json") for band in made.statistics]
+    return MadeTile(tile_id=tile.tile_id, part=part, statistics=statistics)

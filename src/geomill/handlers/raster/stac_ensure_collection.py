@@ -1,0 +1,39 @@
+"""The collection of an item, as a document beside its data."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+from geomill.raster.catalogue import ID_PATTERN, put_document
+from geomill.raster.outputs import OUTPUT_CONTAINER, FileEntry
+from geomill.raster.stac import Times, build_collection
+from geomill.sdk import HandlerContext, register_handler
+
+
+class EnsureCollectionParams(BaseModel):
+    stac_collection_id: Annotated[str, Field(pattern=ID_PATTERN)]
+    bbox: Annotated[list[float], Field(min_length=4, max_length=4)]
+    times: Times
+    blob_prefix: str
+    output_container: str = OUTPUT_CONTAINER
+    description: str | None = None
+
+
+class EnsureCollectionOutput(BaseModel):
+    stac_collection_id: str
+    files: list[FileEntry]
+
+
+@register_handler(
+    "raster.stac_ensure_collection", timeout_seconds=120, params=EnsureCollectionParams, output=EnsureCollectionOutput
+)
+async def stac_ensure_collection(ctx: HandlerContext[EnsureCollectionParams]) -> EnsureCollectionOutput:
+    """Writes the STAC collection."""
+    params = ctx.params
+    description = params.description or f"Rasters of {params.stac_collection_id}"
+    document = build_collection(params.stac_collection_id, params.bbox, params.times, description)
+    path = f"{params.blob_prefix}/collection.json"
+    file = await put_document(ctx.storage, params.output_container, path, document, "stac_collection")
+    return EnsureCollectionOutput(stac_collection_id=params.stac_collection_id, files=[file])

@@ -1,0 +1,67 @@
+"""The catalogue entry of a raster."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field
+
+from geomill.raster.catalogue import ID_PATTERN, SOFTWARE, register_item
+from geomill.raster.facts import RasterFacts
+from geomill.raster.outputs import OUTPUT_CONTAINER, FileEntry
+from geomill.raster.plan import Plan, Source
+from geomill.raster.stac import BandSummary, ItemParts, Times
+from geomill.sdk import HandlerContext, register_handler
+
+
+class RegisterItemParams(BaseModel):
+    stac_item_id: Annotated[str, Field(pattern=ID_PATTERN)]
+    stac_collection_id: Annotated[str, Field(pattern=ID_PATTERN)]
+    source: Source
+    facts: RasterFacts
+    times: Times
+    plan: Plan
+    geometry: dict[str, Any]
+    bbox: list[float]
+    statistics: list[BandSummary]
+    files: list[FileEntry]
+    blob_prefix: str
+    output_container: str = OUTPUT_CONTAINER
+
+
+class RegisterItemOutput(BaseModel):
+    stac_item_id: str
+    stac_collection_id: str
+    files: list[FileEntry]
+
+
+@register_handler(
+    "raster.stac_register_item", timeout_seconds=120, params=RegisterItemParams, output=RegisterItemOutput
+)
+async def stac_register_item(ctx: HandlerContext[RegisterItemParams]) -> RegisterItemOutput:
+    """Writes the STAC item."""
+    file = await register_item(ctx.storage, ctx.params.output_container, item_parts(ctx.params))
+    return RegisterItemOutput(
+        stac_item_id=ctx.params.stac_item_id, stac_collection_id=ctx.params.stac_collection_id, files=[file]
+    )
+
+
+def item_parts(params: RegisterItemParams) -> ItemParts:
+    grid, plan = params.plan.grid, params.plan
+    how = "copied" if grid.crs == params.facts.crs else f"warped from {params.facts.crs[:60]} ({plan.resampling})"
+    return ItemParts(
+        item_id=params.stac_item_id,
+        collection_id=params.stac_collection_id,
+        geometry=params.geometry,
+        bbox=params.bbox,
+        times=params.times,
+        facts=params.facts,
+        crs=grid.crs,
+        transform=grid.transform,
+        shape=(grid.height, grid.width),
+        statistics=params.statistics,
+        files=params.files,
+        folder=params.blob_prefix,
+        lineage=f"{params.source.file_name}, {how}, as COG for {plan.tier.value}",
+        software=SOFTWARE,
+    )

@@ -1,0 +1,72 @@
+"""The first look at a raster: may it be opened at all, what is it, and what is odd about it."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel
+
+from geomill.raster.facts import RasterFacts, RasterType
+from geomill.raster.hashing import sha256_of
+from geomill.raster.plan import Source
+from geomill.raster.stac import Times, times
+from geomill.raster.tiers import Tier, check_tier
+from geomill.sdk import HandlerContext, Zone, register_handler
+
+MEGABYTE = 1024 * 1024
+
+
+class ValidateParams(BaseModel):
+    container_name: str
+    file_name: str
+    zone: Zone = Zone.BRONZE
+    output_tier: Tier = Tier.ANALYSIS
+    raster_type: RasterType | None = None
+    datetime: str | None = None
+    start_datetime: str | None = None
+    end_datetime: str | None = None
+    hash_source: bool = True
+
+
+class ValidateOutput(BaseModel):
+    source: Source
+    facts: RasterFacts
+    raster_type: RasterType
+    file_size_bytes: int
+    file_size_mb: float
+    uncompressed_mb: float
+    source_file_hash: str | None
+    times: Times
+    warnings: list[str]
+
+
+@register_handler(
+    "raster.validate", queue="container-tasks", timeout_seconds=1800, params=ValidateParams, output=ValidateOutput
+)
+def validate(ctx: HandlerContext[ValidateParams]) -> ValidateOutput:
+    """Opens a raster with care, and tells what it is."""
+    from geomill.raster.inspection import inspect
+    from geomill.raster.opening import opened
+
+    params = ctx.params
+    source = Source(zone=params.zone, container_name=params.container_name, file_name=params.file_name)
+    info = ctx.storage.sync.stat(source.name)
+    known, undated = times(params.datetime, params.start_datetime, params.end_datetime, None, info.modified.isoformat())
+    with opened(ctx.storage, source.name) as dataset:
+        facts, warnings = inspect(dataset, source.name)
+    if params.raster_type is not None:
+        facts = facts.model_copy(update={"raster_type": params.raster_type})
+    if undated and facts.acquired:
+        known, undated = times(None, None, None, facts.acquired, info.modified.isoformat())
+    check_tier(params.output_tier, facts.raster_type, facts.dtype)
+    ctx.progress(0.3, message=f"{facts.raster_type.value}, {facts.width:,} by {facts.height:,} pixels")
+    digest = sha256_of(ctx.storage, source.name, ctx) if params.hash_source else None
+    return ValidateOutput(
+        source=source.model_copy(update={"etag": info.etag}),
+        facts=facts,
+        raster_type=facts.raster_type,
+        file_size_bytes=info.size,
+        file_size_mb=round(info.size / MEGABYTE, 6),
+        uncompressed_mb=round(facts.uncompressed_bytes / MEGABYTE, 6),
+        source_file_hash=digest,
+        times=known,
+        warnings=[*warnings, *undated],
+    )

@@ -1,0 +1,184 @@
+"""Writes COGs. All that a file shall have is set before it is written: a COG that is opened again to stamp something on
+it is one no more."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import rasterio
+from rasterio.crs import CRS
+from rasterio.enums import ColorInterp
+from rasterio.io import DatasetReader, MemoryFile
+from rasterio.shutil import copy as copy_file
+
+from geomill.raster.facts import RasterType, Validity
+from geomill.raster.grid import Grid, Window
+from geomill.raster.inspection import alpha_band, bits_of, has_palette, nodata_of, validity_of
+from geomill.raster.opening import bytes_per_pixel
+from geomill.raster.problems import refused
+from geomill.raster.statistics import BandStatistics, as_tags, measure, merged_bands
+from geomill.raster.tiers import Tier, creation_options
+from geomill.raster.warping import Pixels, render
+
+MEDIA_TYPE = "image/tiff; application=geotiff; profile=cloud-optimized"
+LARGEST_IN_MEMORY = 160 * 1024 * 1024
+"""Of pixels. Beyond, a file on the scratch disk takes them in between."""
+PIECE = 2048
+"""Of that file, in pixels each way."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How the pixels of a raster become files."""
+
+    grid: Grid
+    kind: RasterType
+    tier: Tier
+    resampling: str
+    ranges: Sequence[tuple[float, float]]
+    quality: int = 85
+
+    @property
+    def jpeg(self) -> bool:
+        return self.tier is Tier.VISUALIZATION
+
+
+@dataclass(frozen=True)
+class Made:
+    """A COG on its way to the store."""
+
+    data: bytes
+    statistics: list[BandStatistics]
+
+
+def tile(dataset: DatasetReader, recipe: Recipe, window: Window) -> Made | None:
+    """A window of the grid as a COG, in one pass and in memory. None when nothing in it is valid."""
+    pixels = render(dataset, recipe.grid, window, recipe.resampling)
+    if pixels.empty:
+        return None
+    statistics = measure(pixels, recipe.ranges)
+    return Made(_encoded(dataset, recipe, window, pixels, statistics), statistics)
+
+
+def _encoded(
+    dataset: DatasetReader, recipe: Recipe, window: Window, pixels: Pixels, statistics: Sequence[BandStatistics]
+) -> bytes:
+    pixels = _for_jpeg(pixels) if recipe.jpeg else pixels
+    options = creation_options(recipe.tier, recipe.kind, dataset.dtypes[0], bits_of(dataset), recipe.quality)
+    with MemoryFile() as memory:
+        with memory.open(driver="COG", **_profile(dataset, recipe, window), **options) as target:
+            describe(dataset, target, statistics)
+            target.write(pixels.data)
+            if pixels.mask is not None:
+                target.write_mask(pixels.mask)
+        data = bytes(memory.read())
+    _check(data)
+    return data
+
+
+def _for_jpeg(pixels: Pixels) -> Pixels:
+    """Neither alpha nor a nodata value survives JPEG: a mask beside the picture does."""
+    valid = pixels.valid
+    mask = None if valid.all() else valid.astype("uint8") * 255
+    data = pixels.data[: pixels.alpha - 1] if pixels.alpha else pixels.data
+    return Pixels(data, Validity.MASK, mask)
+
+
+def _profile(dataset: DatasetReader, recipe: Recipe, window: Window) -> dict[str, Any]:
+    alpha = alpha_band(dataset)
+    return {
+        "width": window.width,
+        "height": window.height,
+        "count": dataset.count - 1 if recipe.jpeg and alpha else dataset.count,
+        "dtype": dataset.dtypes[0],
+        "crs": CRS.from_user_input(recipe.grid.crs),
+        "transform": recipe.grid.affine_of(window),
+        "nodata": nodata_of(dataset) if validity_of(dataset) is Validity.NODATA and not recipe.jpeg else None,
+    }
+
+
+def describe(dataset: DatasetReader, target: Any, statistics: Sequence[BandStatistics]) -> None:
+    """Names, units, scales, colours and tags, as the source has them."""
+    count = target.count
+    target.colorinterp = [_color(color) for color in dataset.colorinterp[:count]]
+    target.scales, target.offsets = dataset.scales[:count], dataset.offsets[:count]
+    target.units = [units or "" for units in dataset.units[:count]]
+    target.update_tags(**dataset.tags())
+    if has_palette(dataset):
+        target.write_colormap(1, dataset.colormap(1))
+    for index in range(1, count + 1):
+        if dataset.descriptions[index - 1]:
+            target.set_band_description(index, dataset.descriptions[index - 1])
+        kept = {key: value for key, value in dataset.tags(index).items() if not key.startswith("STATISTICS_")}
+        known = as_tags(statistics[index - 1]) if index <= len(statistics) else {}
+        target.update_tags(index, **kept, **known)
+
+
+def _color(color: ColorInterp) -> ColorInterp:
+    return ColorInterp.gray if color is ColorInterp.undefined else color
+
+
+def _check(data: bytes) -> None:
+    """That GDAL opens exactly these bytes as a COG."""
+    with MemoryFile(data) as memory, memory.open() as dataset:
+        if dataset.tags(ns="IMAGE_STRUCTURE").get("LAYOUT") != "COG":
+            raise refused("invalid_cog", "the file that was written is not a COG")
+
+
+@contextmanager
+def whole(
+    dataset: DatasetReader, recipe: Recipe, advance: Callable[[float, str], None]
+) -> Iterator[tuple[bytes | Path, list[BandStatistics]]]:
+    """The whole grid as one COG: in memory if it is small, else a file that is gone after the block."""
+    window = recipe.grid.whole
+    if window.width * window.height * bytes_per_pixel(dataset) <= LARGEST_IN_MEMORY:
+        made = tile(dataset, recipe, window)
+        if made is None:
+            raise refused("empty", "no pixel of the raster is valid")
+        yield made.data, made.statistics
+        return
+    with tempfile.TemporaryDirectory(prefix="geomill-") as folder:
+        yield _by_pieces(dataset, recipe, Path(folder), advance)
+
+
+def _by_pieces(
+    dataset: DatasetReader, recipe: Recipe, folder: Path, advance: Callable[[float, str], None]
+) -> tuple[Path, list[BandStatistics]]:
+    """Memory stays that of a piece, however large the raster."""
+    plain, finished = folder / "plain.tif", folder / "cog.tif"
+    options = creation_options(recipe.tier, recipe.kind, dataset.dtypes[0], bits_of(dataset), recipe.quality)
+    bits = {"NBITS": options["NBITS"]} if "NBITS" in options else {}
+    masked = recipe.jpeg or validity_of(dataset) in (Validity.ALL, Validity.MASK)
+    parts: list[list[BandStatistics]] = []
+    profile = _profile(dataset, recipe, recipe.grid.whole)
+    layout = {"tiled": True, "blockxsize": 512, "blockysize": 512, "BIGTIFF": "IF_SAFER", "SPARSE_OK": True, **bits}
+    with rasterio.Env(GDAL_TIFF_INTERNAL_MASK=True):
+        with rasterio.open(plain, "w", driver="GTiff", compress="lzw", **profile, **layout) as target:
+            pieces = list(recipe.grid.tiles(PIECE))
+            for number, piece in enumerate(pieces):
+                advance(0.7 * number / len(pieces), f"piece {number + 1} of {len(pieces)}")
+                parts.append(_piece(dataset, recipe, piece, target, masked=masked))
+            statistics = merged_bands(parts)
+            if not any(band.count for band in statistics):
+                raise refused("empty", "no pixel of the raster is valid")
+            describe(dataset, target, statistics)
+        advance(0.7, "compressing")
+        copy_file(plain, finished, driver="COG", **options)
+    return finished, statistics
+
+
+def _piece(dataset: DatasetReader, recipe: Recipe, piece: Window, target: Any, *, masked: bool) -> list[BandStatistics]:
+    pixels = render(dataset, recipe.grid, piece, recipe.resampling)
+    statistics = measure(pixels, recipe.ranges)
+    pixels = _for_jpeg(pixels) if recipe.jpeg else pixels
+    place = rasterio.windows.Window(piece.column, piece.row, piece.width, piece.height)
+    target.write(pixels.data, window=place)
+    if masked:
+        valid = pixels.valid
+        target.write_mask(valid.astype("uint8") * 255, window=place)
+    return statistics

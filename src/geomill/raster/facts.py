@@ -1,0 +1,78 @@
+"""What is known about a raster before its pixels are worked on. Goes from task to task as JSON."""
+
+from __future__ import annotations
+
+import math
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import BaseModel
+
+
+class RasterType(StrEnum):
+    RGB = "rgb"
+    RGBA = "rgba"
+    NIR = "nir"
+    MULTISPECTRAL = "multispectral"
+    DEM = "dem"
+    CATEGORICAL = "categorical"
+    INDEX = "index"
+    CONTINUOUS = "continuous"
+    SINGLE_BAND = "single_band"
+
+
+class Validity(StrEnum):
+    """How a raster says which of its pixels count."""
+
+    ALL = "all"
+    NODATA = "nodata"
+    ALPHA = "alpha"
+    MASK = "mask"
+
+
+class BandFacts(BaseModel):
+    name: str | None = None
+    units: str | None = None
+    scale: float = 1.0
+    offset: float = 0.0
+    color: str = "undefined"
+    minimum: float | None = None
+    maximum: float | None = None
+    """Of a sample, in stored values. None when nothing in it was valid."""
+
+
+class RasterFacts(BaseModel):
+    driver: str
+    width: int
+    height: int
+    count: int
+    dtype: str
+    bits: int | None = None
+    """Fewer than the type has: 1 for a bit mask."""
+    crs: str
+    """An authority's code or WKT."""
+    transform: tuple[float, float, float, float, float, float]
+    bounds_4326: tuple[float, float, float, float]
+    """West is more than east when it crosses the antimeridian."""
+    nodata: float | Literal["nan", "inf", "-inf"] | None = None
+    validity: Validity = Validity.ALL
+    palette: bool = False
+    block: tuple[int, int]
+    """Width and height."""
+    tiled: bool
+    compression: str | None = None
+    interleave: str | None = None
+    overviews: list[int] = []
+    uncompressed_bytes: int
+    valid_fraction: float = 1.0
+    raster_type: RasterType = RasterType.CONTINUOUS
+    bands: list[BandFacts] = []
+    acquired: str | None = None
+    """When the pixels were taken, if the file says so."""
+
+
+def plain_nodata(value: float | None) -> float | Literal["nan", "inf", "-inf"] | None:
+    """JSON has no NaN."""
+    if value is None or math.isfinite(value):
+        return value
+    return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"

@@ -1,0 +1,104 @@
+"""Where valid data is, as a geometry in longitude and latitude."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import shapely
+from affine import Affine
+from numpy.typing import NDArray
+from rasterio.crs import CRS
+from rasterio.features import shapes
+from rasterio.warp import transform as transform_points
+from shapely.geometry import MultiPolygon, Polygon, box, mapping, shape
+from shapely.geometry.polygon import orient
+
+WGS84 = CRS.from_epsg(4326)
+DIGITS = 7
+Bounds = tuple[float, float, float, float]
+
+
+def footprint(valid: NDArray[np.bool_], affine: Affine, crs: CRS) -> dict[str, Any]:
+    """Of a small picture of what is valid: as fine as its pixels, and not finer."""
+    cells = shapes(valid.astype(np.uint8), mask=valid, transform=affine, connectivity=8)
+    outline = shapely.unary_union([shape(geometry) for geometry, _ in cells])
+    pixel = max(abs(affine.a), abs(affine.e))
+    simple = outline.simplify(pixel, preserve_topology=True)
+    length = max(valid.shape) * pixel / 20
+    parts = [part for polygon in _polygons(simple) for part in _geographic(polygon.segmentize(length), crs)]
+    return as_geometry(parts)
+
+
+def as_geometry(parts: list[Polygon]) -> dict[str, Any]:
+    rounded = [orient(shapely.set_precision(part, 10**-DIGITS)) for part in parts if part.area > 0]
+    flat = [polygon for part in rounded for polygon in _polygons(part)]
+    found: dict[str, Any] = mapping(flat[0] if len(flat) == 1 else MultiPolygon([orient(polygon) for polygon in flat]))
+    return {"type": found["type"], "coordinates": _lists(found["coordinates"])}
+
+
+def from_bounds(bounds: Bounds) -> dict[str, Any]:
+    """West more than east, or east more than 180, means across the antimeridian."""
+    west, south, east, north = bounds
+    return as_geometry(list(_cut(box(west, south, east + 360 if east < west else east, north))))
+
+
+def bbox_of(geometry: dict[str, Any]) -> list[float]:
+    """West is more than east where the geometry lies on both sides of the antimeridian."""
+    west, south, east, north = shape(geometry).bounds
+    parts = list(_polygons(shape(geometry)))
+    eastern = [part.bounds for part in parts if part.bounds[2] >= 180]
+    western = [part.bounds for part in parts if part.bounds[0] <= -180]
+    if eastern and western and len(parts) > 1 and not any(p[0] <= -180 and p[2] >= 180 for p in eastern):
+        west = min(part.bounds[0] for part in parts if part.bounds[0] > 0)
+        east = max(part.bounds[2] for part in parts if part.bounds[2] < 0)
+    return [round(value, DIGITS) for value in (west, south, east, north)]
+
+
+def _geographic(polygon: Polygon, crs: CRS) -> Iterator[Polygon]:
+    """After the transformation only: coordinates of a map are not degrees, and must not be turned as such."""
+    rings = [_ring(polygon.exterior, crs), *(_ring(hole, crs) for hole in polygon.interiors)]
+    yield from _cut(shapely.make_valid(Polygon(rings[0], rings[1:])))
+
+
+def _ring(ring: Any, crs: CRS) -> list[tuple[float, float]]:
+    xs, ys = ring.coords.xy
+    if crs.is_geographic:
+        return list(zip(xs, ys, strict=True))
+    longitudes, latitudes = transform_points(crs, WGS84, list(xs), list(ys))
+    return list(zip(_unrolled(longitudes), latitudes, strict=True))
+
+
+def _unrolled(longitudes: list[float]) -> list[float]:
+    """Neighbours are near each other, so a jump over half the globe is a step over the antimeridian. A polygon that is
+    merely wide has none."""
+    found, turn = longitudes[:1], 0.0
+    for before, after in pairwise(longitudes):
+        if abs(after - before) > 180:
+            turn += 360.0 if after < before else -360.0
+        found.append(after + turn)
+    lowest = min(found)
+    return [x + 360 for x in found] if lowest < -180 else found
+
+
+def _cut(geometry: Any) -> Iterator[Polygon]:
+    """What is beyond 180° comes back on the other side."""
+    inside = geometry.intersection(box(-180, -90, 180, 90))
+    beyond = geometry.intersection(box(180, -90, 540, 90))
+    yield from _polygons(inside)
+    for polygon in _polygons(beyond):
+        yield shapely.transform(polygon, lambda points: points - np.array([360.0, 0.0]))
+
+
+def _polygons(geometry: Any) -> Iterator[Polygon]:
+    for part in getattr(geometry, "geoms", [geometry]):
+        if part.geom_type == "Polygon" and not part.is_empty:
+            yield part
+        elif part.geom_type in ("MultiPolygon", "GeometryCollection"):
+            yield from _polygons(part)
+
+
+def _lists(coordinates: Any) -> Any:
+    return [_lists(part) for part in coordinates] if isinstance(coordinates, tuple | list) else coordinates

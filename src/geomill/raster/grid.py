@@ -1,0 +1,120 @@
+"""The output grid: one lattice of pixels for a whole raster, and tiles as integer windows of it.
+
+Everything is exact because nothing is computed twice. A tile has no extent of its own that somebody could round: it has
+a column, a row, a width and a height, and its georeference follows from the grid's. So tiles abut without a gap or an
+overlap, and a raster that is cut differently still has the same pixels.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from affine import Affine
+from pydantic import BaseModel
+
+BLOCK = 512
+LARGEST_TILE = 8192
+SMALLEST_TILE = 512
+TILE_BYTES = LARGEST_TILE * LARGEST_TILE * 3
+"""Pixels of one tile: those of 8192 by 8192 in RGB. What a process needs is some four times this."""
+ENOUGH_TILES = 32
+"""Below, tiles are made smaller, so that several processes have about the same to do."""
+BATCH_BYTES = 96 * 1024 * 1024
+"""Pixels of one task: some seconds of work."""
+
+
+class Window(BaseModel, frozen=True):
+    """Of pixels, within a grid."""
+
+    column: int
+    row: int
+    width: int
+    height: int
+
+
+class Tile(Window, frozen=True):
+    x: int
+    y: int
+
+    @property
+    def tile_id(self) -> str:
+        return f"tile_x{self.x}_y{self.y}"
+
+
+class Grid(BaseModel, frozen=True):
+    crs: str
+    transform: tuple[float, float, float, float, float, float]
+    width: int
+    height: int
+    scale: tuple[float, float] = (1.0, 1.0)
+    """Pixels of the grid for one of the source, across and down."""
+
+    @property
+    def affine(self) -> Affine:
+        return Affine(*self.transform)
+
+    @property
+    def whole(self) -> Window:
+        return Window(column=0, row=0, width=self.width, height=self.height)
+
+    @property
+    def bounds(self) -> tuple[float, float, float, float]:
+        return self.bounds_of(self.whole)
+
+    def affine_of(self, window: Window) -> Affine:
+        return self.affine @ Affine.translation(window.column, window.row)
+
+    def bounds_of(self, window: Window) -> tuple[float, float, float, float]:
+        """Left, bottom, right, top. Of neighbours the common edge is the same number."""
+        left, top = self.affine @ (window.column, window.row)
+        right, bottom = self.affine @ (window.column + window.width, window.row + window.height)
+        return left, bottom, right, top
+
+    def tiles(self, size: int) -> Iterator[Tile]:
+        """Row by row, from the top left."""
+        for y, row in enumerate(range(0, self.height, size)):
+            for x, column in enumerate(range(0, self.width, size)):
+                width, height = min(size, self.width - column), min(size, self.height - row)
+                yield Tile(x=x, y=y, column=column, row=row, width=width, height=height)
+
+
+def aligned(crs: str, bounds: tuple[float, float, float, float], resolution: float) -> Grid:
+    """The grid that covers the bounds, with its origin at a multiple of the resolution: rasters of one resolution share
+    one lattice, wherever they lie."""
+    left, bottom, right, top = bounds
+    first, last = math.floor(left / resolution + 1e-9), math.ceil(right / resolution - 1e-9)
+    highest, lowest = math.ceil(top / resolution - 1e-9), math.floor(bottom / resolution + 1e-9)
+    return Grid(
+        crs=crs,
+        transform=(resolution, 0.0, first * resolution, 0.0, -resolution, highest * resolution),
+        width=max(last - first, 1),
+        height=max(highest - lowest, 1),
+    )
+
+
+def tile_size(grid: Grid, bytes_per_pixel: int) -> int:
+    """As large as memory allows, in whole blocks, but not so large that there are only a few."""
+    side = math.isqrt(TILE_BYTES // bytes_per_pixel) // BLOCK * BLOCK
+    side = min(max(side, SMALLEST_TILE), LARGEST_TILE)
+    while side > 4 * BLOCK and _tiles(grid, side) < ENOUGH_TILES:
+        side = max(side // 2 // BLOCK * BLOCK, 4 * BLOCK)
+    return side
+
+
+def _tiles(grid: Grid, side: int) -> int:
+    return math.ceil(grid.width / side) * math.ceil(grid.height / side)
+
+
+def batches(tiles: Sequence[Tile], bytes_per_pixel: int) -> list[list[Tile]]:
+    """Neighbours together: they read the same blocks of the source."""
+    made: list[list[Tile]] = []
+    filled = BATCH_BYTES
+    for tile in tiles:
+        size = tile.width * tile.height * bytes_per_pixel
+        if filled + size > BATCH_BYTES:
+            made.append([])
+            filled = 0
+        made[-1].append(tile)
+        filled += size
+    return made

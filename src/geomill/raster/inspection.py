@@ -1,0 +1,291 @@
+"""From an open dataset to its facts: header, georeference, and a sample of the pixels."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rasterio._err import CPLE_BaseError
+from rasterio.crs import CRS
+from rasterio.enums import ColorInterp, MaskFlags
+from rasterio.io import DatasetReader
+from rasterio.warp import transform
+from rasterio.windows import Window
+
+from geomill.raster.detection import detect
+from geomill.raster.facts import BandFacts, RasterFacts, Validity, plain_nodata
+from geomill.raster.opening import bytes_per_pixel, uncompressed_bytes
+from geomill.raster.problems import refused
+from geomill.sdk import ObjectName
+
+WGS84 = CRS.from_epsg(4326)
+READ_WHOLE = 64 * 1024 * 1024
+SAMPLE_SIDE = 512
+PLACES, PLACE_SIDE = 8, 96
+"""Without overviews, so many windows each way, of so many pixels: over the whole, since corners are often empty."""
+_ACQUISITION = (("IMAGERY", "ACQUISITIONDATETIME"), (None, "ACQUISITIONDATETIME"), (None, "ACQUISITION_DATE"))
+
+
+@dataclass(frozen=True)
+class Sample:
+    """`data` has the bands first; `valid` is true where pixels count."""
+
+    data: NDArray[Any]
+    valid: NDArray[np.bool_]
+
+    @property
+    def valid_fraction(self) -> float:
+        return float(self.valid.mean()) if self.valid.size else 0.0
+
+
+def inspect(dataset: DatasetReader, name: ObjectName) -> tuple[RasterFacts, list[str]]:
+    """The facts, and warnings about what is odd but can be worked with. What cannot is refused."""
+    check_georeference(dataset, name)
+    sample = take_sample(dataset)
+    warnings = _warnings(dataset, sample)
+    facts = _header(dataset).model_copy(
+        update={"valid_fraction": round(sample.valid_fraction, 6), "bands": _bands(dataset, sample)}
+    )
+    kind = detect(facts, _distinct(sample), _hints(dataset, name))
+    return facts.model_copy(update={"raster_type": kind}), warnings
+
+
+def check_georeference(dataset: DatasetReader, name: ObjectName) -> None:
+    if not all(map(math.isfinite, dataset.transform[:6])):
+        raise refused("bad_transform", f"the georeference of '{name}' is not made of finite numbers")
+    if dataset.crs is None:
+        if dataset.gcps[0]:
+            raise refused(
+                "only_control_points", f"'{name}' is placed by control points only: warp it with gdalwarp first"
+            )
+        raise refused("no_crs", f"'{name}' does not say its coordinate system: assign it with gdal_edit.py -a_srs")
+    if dataset.transform.is_identity:
+        raise refused("no_georeference", f"'{name}' does not say where its pixels lie")
+    if abs(dataset.transform.determinant) < 1e-30:
+        raise refused("bad_transform", f"the pixels of '{name}' have no area")
+    if not all(map(math.isfinite, _centre(dataset))):
+        raise refused("crs_unusable", f"the coordinates of '{name}' cannot be turned into longitude and latitude")
+
+
+def transform_points(source: CRS, target: CRS, xs: list[float], ys: list[float]) -> tuple[list[float], list[float]]:
+    """What has no place in the target is infinitely far away."""
+    try:
+        found = transform(source, target, xs, ys)
+    except CPLE_BaseError:
+        if len(xs) == 1:
+            return [math.inf], [math.inf]
+        single = [transform_points(source, target, [x], [y]) for x, y in zip(xs, ys, strict=True)]
+        return [x[0] for x, _ in single], [y[0] for _, y in single]
+    return found[0], found[1]
+
+
+def _centre(dataset: DatasetReader) -> tuple[float, float]:
+    x, y = dataset.transform @ (dataset.width / 2, dataset.height / 2)
+    longitudes, latitudes = transform_points(dataset.crs, WGS84, [x], [y])
+    return longitudes[0], latitudes[0]
+
+
+def short_crs(crs: CRS) -> str:
+    """A code only if it is surely meant."""
+    authority = crs.to_authority(confidence_threshold=100)
+    return ":".join(authority) if authority else str(crs.to_wkt())
+
+
+def alpha_band(dataset: DatasetReader) -> int | None:
+    colors = dataset.colorinterp
+    return colors.index(ColorInterp.alpha) + 1 if ColorInterp.alpha in colors else None
+
+
+def nodata_of(dataset: DatasetReader) -> float | None:
+    """The value that marks nothing, if the type can hold it. Without one, NaN marks nothing in floats."""
+    floats, value = dataset.dtypes[0].startswith("float"), dataset.nodata
+    if value is None:
+        masked = alpha_band(dataset) or MaskFlags.per_dataset in dataset.mask_flag_enums[0]
+        return math.nan if floats and not masked else None
+    if floats:
+        return float(np.clip(value, np.finfo(dataset.dtypes[0]).min, np.finfo(dataset.dtypes[0]).max))
+    limits = np.iinfo(dataset.dtypes[0])
+    return float(value) if limits.min <= value <= limits.max else None
+
+
+def validity_of(dataset: DatasetReader) -> Validity:
+    if alpha_band(dataset):
+        return Validity.ALPHA
+    if nodata_of(dataset) is not None:
+        return Validity.NODATA
+    return Validity.MASK if MaskFlags.per_dataset in dataset.mask_flag_enums[0] else Validity.ALL
+
+
+def bits_of(dataset: DatasetReader) -> int | None:
+    bits = dataset.tags(1, ns="IMAGE_STRUCTURE").get("NBITS")
+    return int(bits) if bits and int(bits) < 8 else None
+
+
+def has_palette(dataset: DatasetReader) -> bool:
+    return bool(dataset.count == 1 and dataset.colorinterp[0] is ColorInterp.palette)
+
+
+def _header(dataset: DatasetReader) -> RasterFacts:
+    height, width = dataset.block_shapes[0]
+    return RasterFacts(
+        driver=dataset.driver,
+        width=dataset.width,
+        height=dataset.height,
+        count=dataset.count,
+        dtype=dataset.dtypes[0],
+        bits=bits_of(dataset),
+        crs=short_crs(dataset.crs),
+        transform=tuple(dataset.transform[:6]),
+        bounds_4326=bounds_4326(dataset),
+        nodata=plain_nodata(nodata_of(dataset)),
+        validity=validity_of(dataset),
+        palette=has_palette(dataset),
+        block=(width, height),
+        tiled=width < dataset.width or dataset.driver != "GTiff" or bool(dataset.profile.get("tiled")),
+        compression=dataset.compression.value if dataset.compression else None,
+        interleave=dataset.profile.get("interleave"),
+        overviews=dataset.overviews(1),
+        uncompressed_bytes=uncompressed_bytes(dataset),
+        acquired=_acquired(dataset),
+    )
+
+
+def _bands(dataset: DatasetReader, sample: Sample) -> list[BandFacts]:
+    return [
+        BandFacts(
+            name=dataset.descriptions[index],
+            units=dataset.units[index] or None,
+            scale=dataset.scales[index],
+            offset=dataset.offsets[index],
+            color=dataset.colorinterp[index].name,
+            minimum=_extreme(sample, index, np.min),
+            maximum=_extreme(sample, index, np.max),
+        )
+        for index in range(dataset.count)
+    ]
+
+
+def _extreme(sample: Sample, index: int, which: Any) -> float | None:
+    values = sample.data[index][sample.valid]
+    values = values[np.isfinite(values)]
+    return float(which(values)) if values.size else None
+
+
+def _distinct(sample: Sample) -> int:
+    values = sample.data[0][sample.valid]
+    return len(np.unique(values)) if values.size else 0
+
+
+def _hints(dataset: DatasetReader, name: ObjectName) -> list[str]:
+    words = [name.name.replace("_", " "), *(text for text in dataset.descriptions if text)]
+    return [*words, *(text for key, text in dataset.tags().items() if key.endswith(("DESCRIPTION", "TITLE")))]
+
+
+def _acquired(dataset: DatasetReader) -> str | None:
+    for domain, key in _ACQUISITION:
+        if found := dataset.tags(ns=domain).get(key):
+            return str(found)
+    return None
+
+
+def take_sample(dataset: DatasetReader) -> Sample:
+    if dataset.overviews(1) or uncompressed_bytes(dataset) <= READ_WHOLE:
+        return _decimated(dataset)
+    return _scattered(dataset)
+
+
+def _decimated(dataset: DatasetReader) -> Sample:
+    factor = max(1.0, max(dataset.width, dataset.height) / SAMPLE_SIDE)
+    shape = max(1, round(dataset.height / factor)), max(1, round(dataset.width / factor))
+    data = dataset.read(out_shape=(dataset.count, *shape))
+    return Sample(data, _valid(dataset, data, dataset.dataset_mask(out_shape=shape)))
+
+
+def _scattered(dataset: DatasetReader) -> Sample:
+    """Windows in rows and columns over the whole, for a file in which a look at everything means to read everything."""
+    side = max(16, min(PLACE_SIDE, math.isqrt(READ_WHOLE // bytes_per_pixel(dataset)) // PLACES))
+    rows = []
+    for row in _places(dataset.height, side):
+        windows = [Window(column, row, side, side) for column in _places(dataset.width, side)]
+        parts = [(dataset.read(window=window), dataset.dataset_mask(window=window)) for window in windows]
+        rows.append((np.concatenate([p[0] for p in parts], axis=2), np.concatenate([p[1] for p in parts], axis=1)))
+    data = np.concatenate([row[0] for row in rows], axis=1)
+    return Sample(data, _valid(dataset, data, np.concatenate([row[1] for row in rows], axis=0)))
+
+
+def _places(length: int, side: int) -> list[int]:
+    last = max(length - side, 0)
+    return sorted({round(last * number / (PLACES - 1)) for number in range(PLACES)})
+
+
+def _valid(dataset: DatasetReader, data: NDArray[Any], mask: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    valid: NDArray[np.bool_] = mask > 0
+    if dataset.dtypes[0].startswith("float"):
+        valid &= np.isfinite(data).any(axis=0)
+    return valid
+
+
+def _warnings(dataset: DatasetReader, sample: Sample) -> list[str]:
+    found = []
+    if not sample.valid.any():
+        found.append("no valid pixel was found in a sample of the whole raster")
+    if dataset.transform.e > 0:
+        found.append("the raster is stored south-up; the output is north-up")
+    if dataset.transform.b or dataset.transform.d:
+        found.append("the raster is rotated; the output is north-up")
+    return found
+
+
+def perimeter(dataset: DatasetReader, steps: int = 40) -> tuple[list[float], list[float]]:
+    """Points around the raster, in its own coordinates, closed."""
+    along = [number / steps for number in range(steps)]
+    unit = [
+        *((a, 0.0) for a in along),
+        *((1.0, a) for a in along),
+        *((1.0 - a, 1.0) for a in along),
+        *((0.0, 1.0 - a) for a in along),
+        (0.0, 0.0),
+    ]
+    points = [dataset.transform @ (u * dataset.width, v * dataset.height) for u, v in unit]
+    return [x for x, _ in points], [y for _, y in points]
+
+
+def geographic_perimeter(dataset: DatasetReader) -> tuple[list[float], list[float]]:
+    longitudes, latitudes = transform_points(dataset.crs, WGS84, *perimeter(dataset))
+    usable = [(x, y) for x, y in zip(longitudes, latitudes, strict=True) if math.isfinite(x) and math.isfinite(y)]
+    if not usable:
+        raise refused("crs_unusable", "no edge of the raster can be turned into longitude and latitude")
+    return [x for x, _ in usable], [y for _, y in usable]
+
+
+def crosses_antimeridian(longitudes: list[float]) -> bool:
+    """Neighbours on the perimeter are near each other: a jump over half the globe is the antimeridian."""
+    return any(abs(a - b) > 180 for a, b in pairwise(longitudes))
+
+
+def contains_pole(dataset: DatasetReader) -> bool:
+    if dataset.crs.is_geographic:
+        return False
+    for latitude in (90.0, -90.0):
+        xs, ys = transform_points(WGS84, dataset.crs, [0.0], [latitude])
+        if math.isfinite(xs[0]) and math.isfinite(ys[0]):
+            column, row = ~dataset.transform @ (xs[0], ys[0])
+            back = transform_points(dataset.crs, WGS84, xs, ys)[1][0]
+            if 0 < column < dataset.width and 0 < row < dataset.height and abs(back - latitude) < 0.1:
+                return True
+    return False
+
+
+def bounds_4326(dataset: DatasetReader) -> tuple[float, float, float, float]:
+    longitudes, latitudes = geographic_perimeter(dataset)
+    if contains_pole(dataset):
+        north = max(latitudes) > 0
+        return (-180.0, min(latitudes) if north else -90.0, 180.0, 90.0 if north else max(latitudes))
+    west, east = min(longitudes), max(longitudes)
+    if crosses_antimeridian(longitudes):
+        west, east = min(x for x in longitudes if x > 0), max(x for x in longitudes if x < 0)
+    return (west, min(latitudes), east, max(latitudes))

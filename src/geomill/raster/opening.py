@@ -1,0 +1,163 @@
+"""Opens rasters that came from outside.
+
+A file says what it is by its content, not by its name, and some formats are programs that read other files. So only the
+drivers of plain formats may look at it, and nothing beside it is read. What its header claims is checked before
+anything is allocated by it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import rasterio
+from rasterio._err import CPLE_BaseError
+from rasterio.errors import NotGeoreferencedWarning, RasterioError
+from rasterio.io import DatasetReader
+from rasterio.session import Session
+
+from geomill.raster.problems import refused
+from geomill.sdk import HandlerError, ObjectName, Storage, Zone
+
+FORMATS = {
+    b"II*\x00": "GTiff",
+    b"MM\x00*": "GTiff",
+    b"II+\x00": "GTiff",
+    b"MM\x00+": "GTiff",
+    b"\x00\x00\x00\x0cjP": "JP2OpenJPEG",
+    b"\xff\x4f\xff\x51": "JP2OpenJPEG",
+}
+"""By the first bytes of a file, the one driver that may look at it."""
+CACHE_BYTES = 128 * 1024 * 1024
+"""A number of bytes: GDAL takes small numbers for megabytes, rasterio does not."""
+MEGABYTE, GIGABYTE = 1024**2, 1024**3
+LONGEST_SIDE = 2_000_000
+MOST_BANDS = 500
+LARGEST_BLOCK = 512 * MEGABYTE
+LARGEST = 1024 * GIGABYTE
+LARGEST_BOMB = 50 * GIGABYTE
+BOMB_RATIO = 1_000
+TYPES = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "float32", "float64")
+
+
+class _StoreSession(Session):  # type: ignore[misc]  # rasterio has no types
+    """Our credentials for the time of one task, and none that happen to be in the environment."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self._options = dict(options)
+
+    @property
+    def credentials(self) -> dict[str, str]:
+        return self._options
+
+    @classmethod
+    def hascreds(cls, config: Mapping[str, str]) -> bool:  # noqa: ARG003  rasterio's signature
+        return False
+
+    def get_credential_options(self) -> dict[str, str]:
+        return self._options
+
+
+@contextmanager
+def environment(storage: Storage, zone: Zone) -> Iterator[None]:
+    """GDAL for one task: a bounded cache, no threads of its own, no files beside the one that is named."""
+    session = _StoreSession(storage.gdal_options(zone))
+    settings: dict[str, Any] = {
+        "GDAL_CACHEMAX": CACHE_BYTES,
+        "GDAL_NUM_THREADS": "1",
+        "GDAL_DISABLE_READDIR_ON_OPEN": "EMPTY_DIR",
+        "GDAL_PAM_ENABLED": "NO",
+        "VSI_CACHE": "TRUE",
+        "GDAL_INGESTED_BYTES_AT_OPEN": "65536",
+    }
+    with rasterio.Env(session=session, **settings):
+        yield
+
+
+@contextmanager
+def opened(storage: Storage, name: ObjectName) -> Iterator[DatasetReader]:
+    """The dataset, its header checked. Trouble with it inside of the block becomes an error that says what to do."""
+    with _opened(storage, name, storage.gdal_path(name)) as dataset:
+        yield dataset
+
+
+@contextmanager
+def opened_copy(storage: Storage, name: ObjectName, copy: Path) -> Iterator[DatasetReader]:
+    """The same for a copy of it on this machine."""
+    with _opened(storage, name, str(copy)) as dataset:
+        yield dataset
+
+
+@contextmanager
+def _opened(storage: Storage, name: ObjectName, path: str) -> Iterator[DatasetReader]:
+    size, driver = storage.sync.stat(name).size, _driver(storage, name)
+    with environment(storage, name.zone), warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotGeoreferencedWarning)  # told by us, as a refusal
+        try:
+            with rasterio.open(path, driver=driver) as dataset:
+                check_header(dataset, size, name)
+                yield dataset
+        except (RasterioError, CPLE_BaseError) as error:
+            raise _failure(error, name, remote=path.startswith("/vsi")) from error
+
+
+def _driver(storage: Storage, name: ObjectName) -> str:
+    start = storage.sync.read(name, 0, 8)
+    for magic, driver in FORMATS.items():
+        if start.startswith(magic):
+            return driver
+    raise refused("unsupported_format", f"'{name}' is no GeoTIFF and no JPEG 2000, whatever its name says")
+
+
+def check_header(dataset: DatasetReader, file_bytes: int, name: ObjectName) -> None:
+    """Arithmetic only: no pixel is read."""
+    if max(dataset.width, dataset.height) > LONGEST_SIDE or dataset.count > MOST_BANDS:
+        raise refused(
+            "too_large",
+            f"'{name}' claims {dataset.width:,} by {dataset.height:,} pixels in {dataset.count:,} bands; "
+            f"at most {LONGEST_SIDE:,} by {LONGEST_SIDE:,} in {MOST_BANDS:,} are taken",
+        )
+    if dataset.dtypes[0] not in TYPES or len(set(dataset.dtypes)) > 1:
+        raise refused(
+            "unsupported_type",
+            f"'{name}' has values of the type {', '.join(sorted(set(dataset.dtypes)))}; "
+            f"convert it to one of {', '.join(TYPES)}",
+        )
+    claimed = uncompressed_bytes(dataset)
+    if claimed > LARGEST or (claimed > LARGEST_BOMB and claimed > BOMB_RATIO * file_bytes):
+        raise refused(
+            "too_large",
+            f"'{name}' has {file_bytes:,} bytes and claims to be {claimed:,} unpacked; it is not opened. "
+            "If it is honest, cut it into parts",
+        )
+    if (largest := _block_bytes(dataset)) > LARGEST_BLOCK:
+        raise refused(
+            "block_too_large",
+            f"one block of '{name}' has {largest:,} bytes unpacked, more than {LARGEST_BLOCK:,}: "
+            "write it with tiles, such as with gdal_translate -co TILED=YES",
+        )
+
+
+def uncompressed_bytes(dataset: DatasetReader) -> int:
+    return int(dataset.width * dataset.height * bytes_per_pixel(dataset))
+
+
+def bytes_per_pixel(dataset: DatasetReader) -> int:
+    return sum(np.dtype(dtype).itemsize for dtype in dataset.dtypes)
+
+
+def _block_bytes(dataset: DatasetReader) -> int:
+    height, width = dataset.block_shapes[0]
+    pixel = bytes_per_pixel(dataset)
+    return int(height * width * (pixel if dataset.profile.get("interleave") == "pixel" else pixel // dataset.count))
+
+
+def _failure(error: Exception, name: ObjectName, *, remote: bool) -> HandlerError:
+    text = str(error.__cause__ or error)
+    if remote:  # a store that breaks off looks like a broken file
+        return HandlerError(f"'{name}' could not be read: {text}", code="unreadable")
+    return refused("unreadable", f"'{name}' is damaged or incomplete: {text}")

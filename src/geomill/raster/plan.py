@@ -1,0 +1,80 @@
+"""What the tiling decides once and every tile obeys; and what each tile answers. JSON between tasks."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+
+from geomill.raster.facts import RasterType
+from geomill.raster.grid import Grid, Tile, Window
+from geomill.raster.outputs import FileEntry
+from geomill.raster.stac import BandSummary
+from geomill.raster.tiers import Tier
+from geomill.sdk import ObjectName, Zone
+
+if TYPE_CHECKING:
+    from geomill.raster.cog import Recipe
+    from geomill.raster.statistics import BandStatistics
+
+
+class Source(BaseModel):
+    """A raster in the store, as it was when it was validated."""
+
+    zone: Zone = Zone.BRONZE
+    container_name: str
+    file_name: str
+    etag: str | None = None
+
+    @property
+    def name(self) -> ObjectName:
+        return ObjectName(self.zone, self.container_name, self.file_name)
+
+
+class Plan(BaseModel):
+    grid: Grid
+    raster_type: RasterType
+    tier: Tier
+    resampling: str
+    ranges: list[tuple[float, float]]
+    quality: int = 85
+    tile_size: int = 0
+
+    @property
+    def recipe(self) -> Recipe:
+        from geomill.raster.cog import Recipe
+
+        return Recipe(self.grid, self.raster_type, self.tier, self.resampling, self.ranges, self.quality)
+
+
+class Part(BaseModel):
+    """A COG, and the window of the grid that it is."""
+
+    window: Window
+    file: FileEntry
+
+
+class TilePart(Part):
+    window: Tile
+
+
+def summary(band: BandStatistics) -> BandSummary:
+    histogram: dict[str, Any] | None = None
+    if band.histogram:
+        buckets = [round(count) for count in band.histogram]
+        histogram = {"count": len(buckets), "min": band.low, "max": band.high, "buckets": buckets}
+    return BandSummary(
+        minimum=band.minimum,
+        maximum=band.maximum,
+        mean=band.mean,
+        stddev=band.deviation,
+        valid_percent=round(band.valid_percent, 4),
+        histogram=histogram,
+    )
+
+
+def stem(file_name: str) -> str:
+    """Of a file that is made from this one."""
+    base = file_name.rpartition("/")[2].rpartition(".")[0] or file_name.rpartition("/")[2]
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", base).strip("-")[:100] or "raster"

@@ -1,0 +1,209 @@
+"""Items and collections of the catalogue, as plain JSON. Building them is one thing, registering them another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic import BaseModel
+
+from geomill.raster.facts import RasterFacts
+from geomill.raster.outputs import FileEntry
+from geomill.raster.problems import refused
+
+VERSION = "1.1.0"
+_SCHEMAS = "https://stac-extensions.github.io"
+PROJECTION = f"{_SCHEMAS}/projection/v2.0.0/schema.json"
+RASTER = f"{_SCHEMAS}/raster/v2.0.0/schema.json"
+FILE = f"{_SCHEMAS}/file/v2.1.0/schema.json"
+PROCESSING = f"{_SCHEMAS}/processing/v1.2.0/schema.json"
+ROLES = {"data": ["data"], "mosaic": ["mosaic", "data"], "thumbnail": ["thumbnail"], "overview": ["overview"]}
+TITLES = {
+    "data": "Cloud-optimized GeoTIFF",
+    "mosaic": "MosaicJSON of all tiles",
+    "tiling_scheme": "Tiling scheme",
+    "thumbnail": "Thumbnail",
+    "overview": "Preview",
+}
+
+
+class Times(BaseModel):
+    """What is known of when the data was taken."""
+
+    datetime: str | None = None
+    start_datetime: str | None = None
+    end_datetime: str | None = None
+    known_from: str = "received"
+    """`input`, `file`, or `received`: then it is only known that it is not younger than that."""
+
+
+def times(
+    given: str | None, start: str | None, end: str | None, acquired: str | None, received: str
+) -> tuple[Times, list[str]]:
+    """Never an invented date: what was said, what the file says, or when it came to us, and which of these."""
+    if given:
+        return Times(datetime=_said(given), known_from="input"), []
+    if start or end:
+        if not (start and end):
+            raise refused("bad_datetime", "start_datetime and end_datetime are given together or not at all")
+        return Times(start_datetime=_said(start), end_datetime=_said(end), known_from="input"), []
+    if acquired and (found := _parsed(acquired)):
+        return Times(datetime=found, known_from="file"), []
+    received = _rfc3339(received)
+    warning = "the date of acquisition is unknown: the catalogue has the time at which the file was received"
+    return Times(start_datetime=received, end_datetime=received), [warning]
+
+
+def _said(text: str) -> str:
+    if found := _parsed(text):
+        return found
+    raise refused("bad_datetime", f"{text[:60]!r} is no date: write it as 2024-04-17 or 2024-04-17T10:30:00Z")
+
+
+def _parsed(text: str) -> str | None:
+    try:
+        return _rfc3339(text)
+    except ValueError:
+        return None
+
+
+def _rfc3339(text: str) -> str:
+    value = datetime.fromisoformat(text.strip())
+    value = value if value.tzinfo else value.replace(tzinfo=UTC)
+    return value.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+class BandSummary(BaseModel):
+    """Statistics as the catalogue shows them."""
+
+    minimum: float | None
+    maximum: float | None
+    mean: float
+    stddev: float
+    valid_percent: float
+    histogram: dict[str, Any] | None = None
+
+
+class ItemParts(BaseModel):
+    """All that an item is made of."""
+
+    item_id: str
+    collection_id: str
+    geometry: dict[str, Any]
+    bbox: list[float]
+    times: Times
+    facts: RasterFacts
+    crs: str
+    transform: tuple[float, float, float, float, float, float]
+    shape: tuple[int, int]
+    statistics: list[BandSummary]
+    files: list[FileEntry]
+    folder: str
+    """Of the item's own file: the other files are named from there."""
+    lineage: str
+    software: str
+
+
+def build_item(parts: ItemParts) -> dict[str, Any]:
+    return {
+        "type": "Feature",
+        "stac_version": VERSION,
+        "stac_extensions": [PROJECTION, RASTER, FILE, PROCESSING],
+        "id": parts.item_id,
+        "collection": parts.collection_id,
+        "geometry": parts.geometry,
+        "bbox": parts.bbox,
+        "properties": {**_times(parts.times), **_projection(parts), **_processing(parts)},
+        "links": [],
+        "assets": _assets(parts),
+    }
+
+
+def _times(known: Times) -> dict[str, Any]:
+    properties: dict[str, Any] = {"datetime": known.datetime, "geomill:datetime_from": known.known_from}
+    if known.datetime is None:
+        properties |= {"start_datetime": known.start_datetime, "end_datetime": known.end_datetime}
+    return properties
+
+
+def _projection(parts: ItemParts) -> dict[str, Any]:
+    known = parts.crs.partition(":")[0] in ("EPSG", "ESRI", "IAU_2015", "OGC")
+    place: dict[str, Any] = {"proj:code": parts.crs} if known else {"proj:code": None, "proj:wkt2": parts.crs}
+    step = [*parts.transform, 0, 0, 1]
+    return {**place, "proj:shape": list(parts.shape), "proj:transform": step}
+
+
+def _processing(parts: ItemParts) -> dict[str, Any]:
+    name, _, version = parts.software.partition(" ")
+    return {"processing:lineage": parts.lineage, "processing:software": {name: version}}
+
+
+def _assets(parts: ItemParts) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    for file in parts.files:
+        key = file.role if file.role != "tile" else file.path.rpartition("/")[2].partition(".")[0]
+        made[key] = _asset(file, parts)
+    return made
+
+
+def _asset(file: FileEntry, parts: ItemParts) -> dict[str, Any]:
+    asset: dict[str, Any] = {
+        "href": "./" + file.path.removeprefix(parts.folder + "/"),
+        "type": file.media_type,
+        "roles": ROLES.get(file.role, ["data"] if file.role == "tile" else ["metadata"]),
+        "file:size": file.size,
+        "file:checksum": "1220" + file.sha256,
+    }
+    if title := TITLES.get(file.role):
+        asset["title"] = title
+    if file.role in ("data", "mosaic"):
+        asset["bands"] = bands(parts.facts, parts.statistics)
+        asset["data_type"] = parts.facts.dtype
+        if parts.facts.nodata is not None:
+            asset["nodata"] = parts.facts.nodata
+    return asset
+
+
+def bands(facts: RasterFacts, statistics: Sequence[BandSummary]) -> list[dict[str, Any]]:
+    made = []
+    for index, band in enumerate(facts.bands):
+        entry: dict[str, Any] = {"name": band.name or f"band_{index + 1}", "raster:sampling": "area"}
+        if band.units:
+            entry["unit"] = band.units
+        if (band.scale, band.offset) != (1.0, 0.0):
+            entry |= {"raster:scale": band.scale, "raster:offset": band.offset}
+        if index < len(statistics) and statistics[index].minimum is not None:
+            entry |= _statistics(statistics[index])
+        made.append(entry)
+    return made
+
+
+def _statistics(found: BandSummary) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "statistics": {
+            "minimum": found.minimum,
+            "maximum": found.maximum,
+            "mean": found.mean,
+            "stddev": found.stddev,
+            "valid_percent": found.valid_percent,
+        }
+    }
+    if found.histogram:
+        entry["raster:histogram"] = found.histogram
+    return entry
+
+
+def build_collection(collection_id: str, bbox: Sequence[float], known: Times, description: str) -> dict[str, Any]:
+    """As far as one item tells. Whoever registers it widens the extents of what is there already."""
+    west, south, east, north = bbox
+    start, end = known.datetime or known.start_datetime, known.datetime or known.end_datetime
+    return {
+        "type": "Collection",
+        "stac_version": VERSION,
+        "id": collection_id,
+        "description": description,
+        "license": "other",
+        "extent": {"spatial": {"bbox": [[west, south, east, north]]}, "temporal": {"interval": [[start, end]]}},
+        "links": [],
+    }

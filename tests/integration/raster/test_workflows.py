@@ -1,0 +1,109 @@
+"""Both workflows from submission to completion, with a real orchestrator, worker and child processes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import rasterio
+from cogeo_mosaic.mosaic import MosaicJSON
+from rasterio.merge import merge
+
+from geomill.domain.states import JobStatus
+from geomill.sdk import ObjectName, Storage, Zone
+from tests.integration.engine.platform import Platform
+from tests.integration.raster import sources
+from tests.integration.raster.checks import check_cog, check_stac, read, sizes
+from tests.integration.raster.sources import Made
+
+INPUTS = {"container_name": sources.CONTAINER, "file_name": "a.tif"}
+
+
+def names(files: list[dict[str, Any]], role: str) -> list[ObjectName]:
+    return [ObjectName(Zone(f["zone"]), f["container"], f["path"]) for f in files if f["role"] == role]
+
+
+def check_inventory(storage: Storage, files: list[dict[str, Any]], prefix: str) -> None:
+    """What is told is there, and what is there is told."""
+    assert {f["path"]: f["size"] for f in files} == sizes(storage, "cogs", prefix)
+
+
+async def test_a_small_raster(platform: Platform, storage: Storage) -> None:
+    sources.put(storage, sources.dem())
+    platform.worker(concurrency=2)
+    job = await platform.run("raster_processing", {**INPUTS, "blob_prefix": "d/r/r1", "stac_item_id": "d-r"})
+    assert job.status is JobStatus.COMPLETED, job.error_message
+    result = job.result_data or {}
+    assert result["raster_type"] == "dem"
+    assert result["route"] == "cog_light"
+    assert result["blob_path"] == "cogs/d/r/r1/a.tif"
+    assert len(result["source_file_hash"]) == 64
+    check_inventory(storage, result["files"], "d/r/r1")
+    check_cog(storage, names(result["files"], "data")[0])
+    item = check_stac(storage, names(result["files"], "stac_item")[0])
+    check_stac(storage, names(result["files"], "stac_collection")[0])
+    assert item["id"] == "d-r"
+    assert item["properties"]["proj:code"] == "EPSG:3857"
+    assert {"data", "thumbnail", "overview"} <= item["assets"].keys()
+
+
+async def test_a_large_raster(platform: Platform, storage: Storage) -> None:
+    sources.put(storage, sources.rgb(1200))
+    platform.worker(concurrency=2)
+    job = await platform.run("process_large_raster", {**INPUTS, "tile_size": 512, "datetime": "2024-04-17"})
+    assert job.status is JobStatus.COMPLETED, job.error_message
+    result = job.result_data or {}
+    prefix = f"jobs/{job.job_id}"
+    assert result["strategy"] == "one_pass"
+    assert result["tile_count"] == len(names(result["files"], "tile")) == 6
+    check_inventory(storage, result["files"], prefix)
+    for name in names(result["files"], "tile"):
+        check_cog(storage, name)
+    mosaic = MosaicJSON.model_validate_json(read(storage, names(result["files"], "mosaic")[0]))
+    assert {path for paths in mosaic.tiles.values() for path in paths} == {
+        name.path.removeprefix(prefix + "/") for name in names(result["files"], "tile")
+    }
+    item = check_stac(storage, names(result["files"], "stac_item")[0])
+    assert item["properties"]["datetime"] == "2024-04-17T00:00:00Z"
+    scheme = json.loads(read(storage, names(result["files"], "tiling_scheme")[0]))
+    assert len(scheme["features"]) == result["tile_count"] + result["empty_tiles"]
+    _check_statistics(storage, result)
+
+
+def _check_statistics(storage: Storage, result: dict[str, Any]) -> None:
+    """Against all pixels of all tiles."""
+    opened = [rasterio.open(storage.gdal_path(name)) for name in names(result["files"], "tile")]
+    data, _ = merge(opened, masked=True)
+    for dataset in opened:
+        dataset.close()
+    for index, band in enumerate(result["statistics"]):
+        assert band["minimum"] == data[index].min()
+        assert band["maximum"] == data[index].max()
+        np.testing.assert_allclose([band["mean"], band["stddev"]], [data[index].mean(), data[index].std()], rtol=1e-6)
+        assert sum(band["histogram"]["buckets"]) == data[index].count()
+
+
+async def test_a_raster_that_must_be_cut_first_has_the_same_pixels(platform: Platform, storage: Storage) -> None:
+    made = Made(sources.noise((3, 1700, 1700), rough=0.05))
+    sources.put(storage, made)
+    made.options = {"compress": "deflate", "blockysize": 1700}
+    sources.put(storage, made, "strip.tif")
+    platform.worker(concurrency=2)
+    tiled = await platform.run("process_large_raster", {**INPUTS, "tile_size": 1024})
+    striped = await platform.run("process_large_raster", {**INPUTS, "tile_size": 1024, "file_name": "strip.tif"})
+    assert striped.status is JobStatus.COMPLETED, striped.error_message
+    assert (striped.result_data or {})["strategy"] == "two_pass"
+    for one, other in zip(
+        names((tiled.result_data or {})["files"], "tile"),
+        names((striped.result_data or {})["files"], "tile"),
+        strict=True,
+    ):
+        with rasterio.open(storage.gdal_path(one)) as a, rasterio.open(storage.gdal_path(other)) as b:
+            difference = np.abs(a.read().astype(int) - b.read())
+            assert difference.max() <= 1
+            assert (difference > 0).mean() < 0.001
+            assert a.transform == b.transform
+    left = await platform.run("cleanup_intermediates", {"older_than_hours": 0})
+    assert (left.result_data or {})["cleanup"]["deleted_objects"] == (striped.result_data or {})["tile_count"]
+    assert sizes(storage, "intermediates") == {}
