@@ -41,7 +41,6 @@ class Platform:
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     running: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     crashed: set[str] = field(default_factory=set)
-    storage: Storage = NO_STORAGE
 
     def orchestrator(self, **options: Any) -> Orchestrator:
         chosen = OrchestratorOptions(**options)
