@@ -15,6 +15,7 @@ from geomill.cli import (
     context,
     control,
     db,
+    demo,
     doctor,
     gateway,
     jobs,
@@ -49,6 +50,7 @@ app.command()(roles.orchestrator)
 app.command()(roles.worker)
 app.command()(gateway.gateway)
 app.command()(up.up)
+app.command()(demo.demo)
 app.command()(doctor.doctor)
 for _command in (control.watch_job, control.cancel, control.pause, control.resume, control.retry):
     jobs.app.command(_command.__name__.removesuffix("_job"))(_command)
