@@ -8,14 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import SecretStr
 
 from geomill.domain.location import Folder, parse_location
 from geomill.domain.objectname import Zone
-from geomill.settings import StorageSettings
 from geomill.storage.connection_string import read_connection
+
+if TYPE_CHECKING:  # a child process has no settings, and need not load them
+    from geomill.settings import StorageSettings
 
 
 @dataclass(frozen=True)
