@@ -214,7 +214,7 @@ def _from_validation(error: Mapping[str, Any], known: Sequence[str]) -> FieldPro
     message, hint = str(error["msg"]).removeprefix("Value error, "), ""
     if error["type"] == "extra_forbidden":
         message, hint = "there is no such field", nearest(str(error["loc"][-1]), known)
-    elif error["loc"] == ("body",):
+    elif error["loc"] == ("body",) and error["type"] != "value_error":
         message, hint = "the body must be a JSON object", BODY_HINT
     return FieldProblem(field=_printable(place), message=_printable(message), hint=_printable(hint))
 

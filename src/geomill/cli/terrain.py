@@ -36,7 +36,7 @@ def make_raster(path: Path, pixels: int, seed: int, progress: Callable[[int, int
     }  # fmt: skip
     part = path.with_suffix(".part")
     with rasterio.open(part, "w", **profile) as target:
-        target.update_tags(TIFFTAG_DATETIME="2026:06:21 10:30:00")
+        target.update_tags(ACQUISITIONDATETIME="2026-06-21T10:30:00Z")
         for row in range(0, pixels, 512):
             rows = min(512, pixels - row)
             target.write(_strip(random, height, row, rows, pixels), window=Window(0, row, pixels, rows))

@@ -95,8 +95,8 @@ async def submit(conn: Connection, desk: Desk, wanted: Submission, actor: Actor,
         message = _message(wanted, workflow, asset, actor).model_copy(
             update={"submitted_at": await transaction_time(conn)}
         )
+        await enqueue(conn, desk.catalogue, desk.job_queue, [message])  # checks the options
         request = await requests.create(conn, _request(wanted, workflow, asset, message, actor))
-        await enqueue(conn, desk.catalogue, desk.job_queue, [message])
         await assets.note(conn, _DECISIONS[operation], actor, asset, before, job_id=message.job_id)
     if not dry_run:
         await desk.announce(conn)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,11 +13,13 @@ from geomill.api import create_app
 from geomill.domain.api_key import Secret
 from geomill.domain.principal import Role
 from geomill.settings import AccessSettings, QueueSettings
+from geomill.storage import Recipe, Storage
 from geomill.store import keys
 from geomill.store.pool import open_pool
+from geomill.workflows.catalogue import WorkflowCatalogue
 from tests.integration.api.issuer import Issuer
 from tests.integration.engine.conftest import make_platform as make_platform
-from tests.integration.engine.platform import Platform
+from tests.integration.engine.platform import Platform, catalogue_of
 
 BASE = "http://127.0.0.1:8000"
 SLOW = """
@@ -96,3 +99,29 @@ async def eventually(look: Callable[[], Awaitable[bool]]) -> None:
 
 async def ready(client: AsyncClient) -> bool:
     return (await client.get("/health/ready")).status_code == 200
+
+
+@pytest.fixture
+async def make_counter(make_platform: Callable[..., Platform], database: str, tmp_path: Path) -> AsyncIterator[Any]:
+    """`await make_counter(busy=True)`: a front desk with a store, and an engine that works or does not."""
+    from tests.integration.api.desk import FAILING, TIFF, Counter
+
+    async with AsyncExitStack() as stack:
+
+        async def make(*, busy: bool = False, **options: Any) -> Counter:
+            engine = make_platform()
+            engine.catalogue = WorkflowCatalogue(
+                [*engine.catalogue.all(), *catalogue_of(engine.registry, FAILING).all()]
+            )
+            engine.storage = Storage(Recipe.in_folder(tmp_path))
+            await engine.storage.prepare()
+            if busy:
+                engine.orchestrator()
+                engine.worker()
+            client = await stack.enter_async_context(client_of(database, engine, storage=engine.storage, **options))
+            client.headers.update(bearing(await make_key(database, Role.ADMIN, name="root")))
+            counter = Counter(client, engine.storage, engine, database)
+            await counter.put("a.tif", TIFF)
+            return counter
+
+        yield make

@@ -35,7 +35,7 @@ async def outside(office) -> list[str]:
 async def broken_export(office):
     """A public asset whose export has failed."""
     asset = await published(office)
-    await office.storage.put_bytes(ObjectName(Zone.SILVER, "published", asset.blob_path), b"somebody else's")
+    await office.storage.put_bytes(ObjectName.parse(f"silver/{asset.blob_path}"), b"somebody else's")
     outcome = await office.decide(review.approve, asset.asset_id, PUBLIC, BOB, None)
     assert (await office.ended(outcome.export_job_id)).status.value == "failed"
     return await office.asset(asset.asset_id)

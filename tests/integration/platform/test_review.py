@@ -38,7 +38,10 @@ async def states(office, asset_id) -> tuple[int, str, str, bool]:
 async def test_a_whole_life(running):
     office = running
     asset = await published(office)
-    assert (asset.processing_status.value, asset.blob_path) == ("completed", "idnlulc/jakarta2024/v10/_r1/a.tif")
+    assert (asset.processing_status.value, asset.blob_path) == (
+        "completed",
+        "published/idnlulc/jakarta2024/v10/_r1/a.tif",
+    )
 
     await office.decide(review.approve, asset.asset_id, OUO, BOB, 1)
     assert await states(office, asset.asset_id) == (1, "approved", "ouo", True)
@@ -222,7 +225,7 @@ async def test_a_rollback_to_what_never_completed_is_refused(running):
 async def test_a_failed_export_is_visible_and_is_started_again(running, monkeypatch):
     monkeypatch.setattr("geomill.store.jobs.QUIET_SECONDS", 0.0)
     asset = await published(running)
-    name = ObjectName(Zone.SILVER, "published", asset.blob_path)
+    name = ObjectName.parse(f"silver/{asset.blob_path}")
     await running.storage.put_bytes(name, b"somebody else's")
     outcome = await running.decide(review.approve, asset.asset_id, PUBLIC, BOB, None)
     job = await running.ended(outcome.export_job_id)

@@ -43,4 +43,6 @@ async def publish_file(ctx: HandlerContext[PublishFileParams]) -> PublishFileOut
     file = OutputFile(
         zone=Zone.SILVER, container=PUBLISHED, path=path, sha256=after, size=stored.size, media_type=media_type
     )
-    return PublishFileOutput(blob_path=path, source_file_hash=before, output_file_hash=after, files=[file])
+    return PublishFileOutput(
+        blob_path=f"{PUBLISHED}/{path}", source_file_hash=before, output_file_hash=after, files=[file]
+    )

@@ -24,6 +24,8 @@ SELECT asset_id, request_id, job_id FROM (
     UNION ALL
     SELECT 4, j.asset_id, j.request_id, j.job_id
     FROM dagapp.dag_jobs AS j WHERE j.job_id = %(id)s AND j.asset_id IS NOT NULL
+    UNION ALL
+    SELECT 5, a.asset_id, NULL, a.adf_run_id FROM app.geospatial_assets AS a WHERE a.adf_run_id = %(id)s
 ) AS found
 ORDER BY place
 LIMIT 1;

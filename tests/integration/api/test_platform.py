@@ -1,0 +1,340 @@
+"""The front desk over HTTP: submit, ask, decide, as partners and reviewers call it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from geomill.domain.principal import Role
+from tests.integration.api.desk import REFS, TIFF, order, problem
+
+TABLES = ("app.geospatial_assets", "app.platform_requests", "app.asset_audit", "dagapp.dag_queue")
+
+
+async def rows(counter: Any) -> int:
+    counts = [(await counter.engine.rows(f"SELECT count(*) FROM {table}"))[0]["count"] for table in TABLES]
+    return sum(counts)
+
+
+@pytest.fixture
+async def idle_counter(make_counter: Any) -> Any:
+    return await make_counter()
+
+
+@pytest.fixture
+async def counter(make_counter: Any) -> Any:
+    return await make_counter(busy=True)
+
+
+async def test_an_order_is_taken_at_once(idle_counter: Any) -> None:
+    answer = await idle_counter.post("submit", order(clearance_level="public", priority=1, correlation_id="c"))
+    assert answer.status_code == 202
+    found = answer.json()
+    assert answer.headers["location"] == found["monitor_url"] == f"/api/platform/status/{found['request_id']}"
+    assert (found["operation"], found["revision"], found["status"]) == ("created", 1, "accepted")
+    status = await idle_counter.status(found["request_id"])
+    assert (status["status"], status["processing_status"], status["progress"]["fraction"]) == ("queued", "pending", 0.0)
+    assert (status["asset"]["proposed_clearance"], status["clearance_state"]) == ("public", "uncleared")
+
+
+async def test_the_three_fields_of_ddh_are_its_refs(idle_counter: Any) -> None:
+    first = await idle_counter.post("submit", {**order(platform_id=None, platform_refs=None), **REFS})
+    second = await idle_counter.post("submit", order())
+    assert problem(second, 409, "asset_exists")["detail"].count(first.json()["asset_id"]) == 1
+
+
+async def test_a_dry_run_tells_the_names_and_keeps_nothing(idle_counter: Any) -> None:
+    answer = await idle_counter.post("submit", order(), dry_run="true")
+    assert answer.status_code == 200
+    would = answer.json()["would"]
+    assert would["blob_prefix"] == "idnlulc/jakarta2024/v10/_r1"
+    assert would["input_params"]["file_name"] == "a.tif"
+    assert await rows(idle_counter) == 0
+
+
+async def test_a_known_key_gives_the_same_request(idle_counter: Any) -> None:
+    first = await idle_counter.submit(idempotency_key="k")
+    again = await idle_counter.post("submit", order(idempotency_key="k"))
+    assert (again.status_code, again.json()["operation"]) == (200, "repeated")
+    assert again.json()["request_id"] == first["request_id"]
+    other = await idle_counter.post("submit", order(idempotency_key="k", platform_refs={**REFS, "version_id": "v2"}))
+    problem(other, 409, "conflict")
+
+
+BAD: list[tuple[dict[str, Any], int, str, str]] = [
+    ({"platform_id": "ddhh"}, 404, "not_found", "ddh"),
+    ({"platform_id": "DDH"}, 422, "invalid_input", "platform_id"),
+    ({"platform_refs": {"dataset_id": "x", "version_id": "1"}}, 422, "invalid_input", "platform_refs.resource_id"),
+    ({"platform_refs": {**REFS, "colour": "red"}}, 422, "invalid_input", "platform_refs.colour"),
+    ({"platform_refs": {**REFS, "dataset_id": ""}}, 422, "invalid_input", "must not be empty"),
+    ({"platform_refs": {**REFS, "dataset_id": "a\nb"}}, 422, "invalid_input", "control characters"),
+    ({"platform_refs": {**REFS, "dataset_id": "a\x00b"}}, 422, "invalid_input", "control characters"),
+    ({"platform_refs": {**REFS, "dataset_id": "x" * 201}}, 422, "invalid_input", "at most 200"),
+    ({"platform_refs": {**REFS, "dataset_id": 1.5}}, 422, "invalid_input", "platform_refs.dataset_id"),
+    ({"platform_refs": {**REFS, "dataset_id": True}}, 422, "invalid_input", "platform_refs.dataset_id"),
+    ({"platform_refs": {**REFS, "dataset_id": 2**60}}, 422, "invalid_input", "send it as a string"),
+    ({"platform_refs": []}, 422, "invalid_input", "platform_refs"),
+    ({"platform_refs": None}, 422, "invalid_input", "platform_refs is missing"),
+    ({"dataset_id": "x"}, 422, "invalid_input", "not both"),
+    ({"platform_id": "arcgis"}, 422, "invalid_input", "platform_refs.item_id"),
+    ({"data_type": "raaster"}, 422, "invalid_input", "data_type"),
+    ({"data_type": None}, 422, "invalid_input", "data_type"),
+    ({"data_type": "vector"}, 422, "unusable_source", "data_type=raster"),
+    ({"file_name": "b.tif"}, 422, "unusable_source", "upload it to bronze first"),
+    ({"file_name": []}, 422, "invalid_input", "file_name"),
+    ({"file_name": ["a.tif", "a.tif"]}, 422, "invalid_inputs", "one by one"),
+    ({"file_name": "../../etc/passwd"}, 422, "invalid_name", "file_name"),
+    ({"file_name": "/etc/passwd"}, 422, "invalid_name", "file_name"),
+    ({"file_name": "a\x07.tif"}, 422, "invalid_name", "file_name"),
+    ({"file_name": "a\x00.tif"}, 422, "invalid_input", "NUL"),
+    ({"container_name": ".."}, 422, "invalid_name", "container_name"),
+    ({"container_name": "https://evil.example"}, 422, "invalid_name", "container_name"),
+    ({"workflow_id": "publish_fil"}, 404, "not_found", "publish_file"),
+    ({"processing_options": {"blob_prefx": "x"}}, 422, "invalid_inputs", "blob_prefx"),
+    ({"processing_options": {"blob_prefix": "x"}}, 422, "invalid_inputs", "given by the platform"),
+    ({"processing_options": {"a\x00b": 1}}, 422, "invalid_inputs", ""),
+    ({"processing_options": "fast"}, 422, "invalid_input", "processing_options"),
+    ({"overwrite": "yes"}, 422, "invalid_input", "overwrite"),
+    ({"priority": 0}, 422, "invalid_input", "priority"),
+    ({"priority": "1"}, 422, "invalid_input", "priority"),
+    ({"clearance_level": "secret"}, 422, "invalid_input", "clearance_level"),
+    ({"callback_url": "ftp://x"}, 422, "invalid_input", "callback_url"),
+    ({"reviewer": "me"}, 422, "invalid_input", "there is no such field"),
+]
+
+
+async def test_a_wrong_order_is_told_and_leaves_nothing(idle_counter: Any) -> None:
+    for changes, status, code, says in BAD:
+        answer = await idle_counter.post("submit", order(**changes))
+        problem(answer, status, code)
+        assert says in answer.text, changes
+    assert await rows(idle_counter) == 0
+
+
+BODIES = [
+    (b"{" * 10_000_000, 413, "too_large"),
+    (b'{"data_type": "\xff\xfe"}', 400, "malformed_request"),
+    (b"not json", 400, "malformed_request"),
+    (b'{"a":' * 5000 + b"1" + b"}" * 5000, 422, "invalid_input"),
+    (b"[]", 422, "invalid_input"),
+    (b"", 422, "invalid_input"),
+    (b'{"platform_refs": {"\\ud800": 1}, "data_type": "raster"}', 422, "invalid_input"),
+    (b'{"processing_options": {"x": NaN}, "data_type": "raster"}', 422, "invalid_input"),
+]
+
+
+@pytest.mark.parametrize("action", ["submit", "approve", "rollback"])
+async def test_a_body_that_is_none(idle_counter: Any, action: str) -> None:
+    headers = {"Content-Type": "application/json"}
+    for content, status, code in BODIES:
+        answer = await idle_counter.client.post(f"/api/platform/{action}", content=content, headers=headers)
+        problem(answer, status, code)
+
+
+async def test_an_inactive_platform_takes_nothing(idle_counter: Any) -> None:
+    body = {"display_name": "D", "is_active": False}
+    assert (await idle_counter.client.put("/api/platforms/ddh", json=body)).status_code == 200
+    found = problem(await idle_counter.post("submit", order()), 409, "platform_inactive")
+    assert "administrator" in found["detail"]
+    assert [one["platform_id"] for one in (await idle_counter.get("/api/platforms")).json()["platforms"]] == ["arcgis"]
+
+
+async def test_a_whole_life_over_http(counter: Any) -> None:
+    found = await counter.published()
+    asset_id = found["asset_id"]
+    assert (found["status"], found["progress"]["fraction"]) == ("completed", 1.0)
+    assert found["outputs"]["blob_path"] == found["asset"]["blob_path"] == "published/idnlulc/jakarta2024/v10/_r1/a.tif"
+    assert set(found["links"]) == {"asset", "job", "events", "stream"}
+    for link in ("asset", "job", "events"):
+        assert (await counter.get(found["links"][link])).status_code == 200
+
+    made = await counter.decide("approve", job_id=found["job_id"], clearance_level="ouo", expected_revision=1)
+    assert (made["decision"], made["clearance_state"], made["export_job_id"]) == ("approved", "ouo", None)
+    made = await counter.decide("approve", request_id=found["request_id"], access_level="public")
+    assert (made["decision"], made["reviewer"]) == ("clearance_changed", "key:root")
+    assert (await counter.ended(made["export_job_id"]))["status"] == "completed"
+    export = (await counter.status(asset_id))["export"]
+    assert (export["status"], export["external_revision"], len(export["files"])) == ("completed", 1, 1)
+
+    made = await counter.decide("approve", asset_id=asset_id, clearance_level="ouo")
+    assert "withdrawn" in made["warning"]
+    assert made["action_required"]
+    assert (await counter.ended(made["export_job_id"]))["status"] == "completed"
+
+    await counter.put("a.tif", TIFF + b"2")
+    second = await counter.published(overwrite=True)
+    assert (second["revision"], second["approval_state"]) == (2, "pending_review")
+    assert (await counter.decide("reject", asset_id=asset_id, reason=" holes "))["approval_state"] == "rejected"
+    made = await counter.decide("rollback", asset_id=asset_id, revision=1, reason="clouds", expected_revision=2)
+    assert (made["revision"], made["approval_state"]) == (3, "pending_review")
+    await counter.decide("approve", asset_id=asset_id, clearance_level="ouo")
+    would = await counter.decide("unpublish", asset_id=asset_id, dry_run=True, delete_data=True)
+    assert (would["dry_run"], would["deleted"], would["would"]["deletes_revisions"]) == (True, True, 3)
+    made = await counter.decide("revoke", asset_id=asset_id, reason="wrong data")
+    assert (made["deleted"], made["approval_state"]) == (True, "rejected")
+    again = await counter.submit()
+    assert (again["operation"], again["revision"]) == ("reactivated", 4)
+
+    details = (await counter.get(f"/api/assets/{asset_id}")).json()
+    assert [one["revision"] for one in details["revisions"]] == [3, 2, 1]
+    assert [one["decision"] for one in reversed(details["audit"])] == [
+        "submitted",
+        "approved",
+        "clearance_changed",
+        "clearance_changed",
+        "overwritten",
+        "rejected",
+        "rolled_back",
+        "approved",
+        "revoked",
+        "reactivated",
+    ]
+    assert {one["actor"] for one in details["audit"]} == {"key:root"}
+    assert details["audit"][0]["client_address"] == "127.0.0.1"
+    assert [one["revision"] for one in details["requests"]] == [4, 2, 1]
+    assert {one["purpose"] for one in details["jobs"]} >= {"process", "export", "withdraw"}
+
+
+async def test_the_status_of_a_failure_says_what_to_do(counter: Any) -> None:
+    accepted = await counter.submit(workflow_id="failing", file_name="a.tif")
+    found = await counter.ended(accepted["request_id"])
+    assert (found["status"], found["processing_status"]) == ("failed", "failed")
+    assert found["error"]["message"]
+    assert found["error"]["node"]
+    assert "/api/platform/retry" in found["error"]["remedy"]
+    refused = await counter.post("approve", {"asset_id": found["asset_id"], "clearance_level": "ouo"})
+    assert "nothing to approve" in problem(refused, 409, "asset_state")["detail"]
+    problem(
+        await counter.post("retry", {"asset_id": found["asset_id"], "expected_revision": 2}), 409, "revision_changed"
+    )
+    again = await counter.post("retry", {"job_id": found["job_id"]})
+    assert again.status_code == 202
+    assert again.json()["request_id"] == found["request_id"]
+    assert again.json()["job_id"] != found["job_id"]
+    assert (await counter.ended(found["request_id"]))["retry_count"] == 1
+    newer = await counter.published(overwrite=True)
+    assert newer["error"] is None
+    old = await counter.status(found["request_id"])
+    assert (old["status"], old["error"]["message"]) == ("failed", found["error"]["message"])
+
+
+async def test_each_of_the_three_ids_in_each_phase(idle_counter: Any) -> None:
+    counter = idle_counter
+    accepted = await counter.submit()
+
+    async def phase() -> set[tuple[str, str, str]]:
+        looks = [await counter.status(accepted[name]) for name in ("request_id", "job_id", "asset_id")]
+        return {(look["status"], look["request_id"], look["job_id"]) for look in looks}
+
+    ids = accepted["request_id"], accepted["job_id"]
+    assert await phase() == {("queued", *ids)}
+    counter.engine.orchestrator()
+    await counter.engine.until(accepted["job_id"], lambda job: job is not None and job.status.value == "running")
+    assert await phase() == {("running", *ids)}
+    counter.engine.worker()
+    await counter.ended(accepted["job_id"])
+    assert await phase() == {("completed", *ids)}
+    newer = await counter.submit(overwrite=True)
+    assert (await counter.status(accepted["request_id"]))["status"] == "completed"
+    assert (await counter.status(accepted["asset_id"]))["request_id"] == newer["request_id"]
+
+
+async def test_a_superseded_request_says_so(idle_counter: Any) -> None:
+    first = await idle_counter.submit()
+    await idle_counter.submit(overwrite=True)
+    for name in ("request_id", "job_id"):
+        assert (await idle_counter.status(first[name]))["status"] == "superseded"
+
+
+WRONG: list[tuple[str, dict[str, Any], str]] = [
+    ("approve", {"asset_id": "a"}, "clearance_level"),
+    ("approve", {"asset_id": "a", "clearance_level": "uncleared"}, "ouo or public"),
+    ("approve", {"clearance_level": "ouo"}, "exactly one"),
+    ("approve", {"asset_id": "a", "job_id": "b", "clearance_level": "ouo"}, "exactly one"),
+    ("approve", {"asset_id": "a", "clearance_level": "ouo", "reviewer": "me"}, "there is no such field"),
+    ("approve", {"asset_id": "a", "clearance_level": "ouo", "expected_revision": 0}, "expected_revision"),
+    ("approve", {"asset_id": "a", "clearance_level": "ouo", "expected_revision": "1"}, "expected_revision"),
+    ("reject", {"asset_id": "a"}, "reason"),
+    ("reject", {"asset_id": "a", "reason": "  "}, "reason"),
+    ("reject", {"asset_id": "a", "reason": "\x00"}, "NUL"),
+    ("revoke", {"asset_id": "a"}, "reason"),
+    ("unpublish", {"asset_id": "a", "delete_data": "yes"}, "delete_data"),
+    ("rollback", {"asset_id": "a"}, "revision"),
+    ("rollback", {"asset_id": "a", "revision": 2**31}, "revision"),
+    ("retry", {}, "exactly one"),
+    ("export/retry", {"asset_id": "\x00"}, "NUL"),
+]
+
+
+async def test_a_wrong_decision(idle_counter: Any) -> None:
+    for action, body, says in WRONG:
+        answer = await idle_counter.post(action, body)
+        problem(answer, 422, "invalid_input")
+        assert says in answer.text, (action, body)
+
+
+DECISIONS: list[tuple[str, dict[str, Any]]] = [
+    ("approve", {"clearance_level": "ouo"}),
+    ("reject", {"reason": "x"}),
+    ("revoke", {"reason": "x"}),
+    ("unpublish", {}),
+    ("rollback", {"revision": 1}),
+    ("retry", {}),
+    ("export/retry", {}),
+]
+
+
+@pytest.mark.parametrize(("action", "body"), DECISIONS)
+async def test_a_decision_about_nothing_or_too_early(idle_counter: Any, action: str, body: dict[str, Any]) -> None:
+    found = problem(await idle_counter.post(action, {"asset_id": "nobody", **body}), 404, "not_found")
+    assert "nobody" in found["detail"]
+    accepted = await idle_counter.submit()
+    if action not in ("reject", "unpublish"):
+        refused = await idle_counter.post(action, {"request_id": accepted["request_id"], **body})
+        problem(refused, 409, "asset_state")
+    if action != "retry":
+        late = await idle_counter.post(action, {"asset_id": accepted["asset_id"], **body, "expected_revision": 9})
+        assert late.status_code == 409
+
+
+async def test_a_status_of_nothing(idle_counter: Any) -> None:
+    for identifier in ("nobody", "%00", "a" * 65, "%ff%fe", "..%2f..%2fetc"):
+        answer = await idle_counter.get(f"/api/platform/status/{identifier}")
+        assert answer.status_code in (404, 422), answer.text
+        assert answer.headers["content-type"] == "application/problem+json"
+
+
+async def test_another_platforms_submitter_sees_and_touches_nothing(counter: Any) -> None:
+    found = await counter.published(workflow_id="failing")
+    own = await counter.key(Role.SUBMITTER, platform_id="ddh")
+    other = await counter.key(Role.SUBMITTER, platform_id="arcgis")
+    ids = [found[name] for name in ("asset_id", "request_id", "job_id")]
+    for identifier in ids:
+        path = f"/api/platform/status/{identifier}"
+        assert (await counter.get(path, by=own)).status_code == 200
+        unseen = problem(await counter.get(path, by=other), 404, "not_found")
+        nobody = problem(await counter.get("/api/platform/status/nobody", by=other), 404, "not_found")
+        assert unseen["detail"].replace(identifier, "nobody") == nobody["detail"], "not even that it exists"
+    for name in ("asset_id", "request_id", "job_id"):
+        problem(await counter.post("retry", {name: found[name]}, by=other), 404, "not_found")
+    problem(await counter.get(f"/api/assets/{found['asset_id']}", by=other), 404, "not_found")
+    for query in ({}, {"platform_id": "ddh"}, {"text": "lulc"}, {"deleted": "true"}):
+        assert (await counter.get("/api/assets", by=other, **query)).json()["assets"] == []
+    assert len((await counter.get("/api/assets", by=own)).json()["assets"]) == 1
+    problem(await counter.post("submit", order(overwrite=True), by=other), 403, "forbidden")
+    assert (await counter.post("retry", {"asset_id": found["asset_id"]}, by=own)).status_code == 202
+    for action, body in DECISIONS:
+        if action != "retry":
+            problem(await counter.post(action, {"asset_id": found["asset_id"], **body}, by=own), 403, "forbidden")
+    problem(await counter.get("/api/assets/reports/failed", by=own), 403, "forbidden")
+
+
+async def test_who_may_also_read_still_submits_for_its_own_platform_only(idle_counter: Any) -> None:
+    both = await idle_counter.key(Role.SUBMITTER, Role.READER, platform_id="arcgis")
+    problem(await idle_counter.post("submit", order(), by=both), 403, "forbidden")
+    accepted = await idle_counter.submit()
+    assert (await idle_counter.get(f"/api/platform/status/{accepted['asset_id']}", by=both)).status_code == 200
+    problem(await idle_counter.post("retry", {"asset_id": accepted["asset_id"]}, by=both), 403, "forbidden")
+    body = order(platform_id="arcgis", platform_refs={"item_id": "x", "layer_index": 0})
+    assert (await idle_counter.post("submit", body, by=both)).status_code == 202
