@@ -7,7 +7,7 @@ whole app, then makes sure that the route which runs is the one that was asked a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -162,8 +162,11 @@ ThePrincipal = Annotated[Principal, Depends(_principal)]
 """The caller, on routes that ask for a credential."""
 
 
-def describe(document: dict[str, Any], rules: Mapping[str, Who], refusals: Mapping[int | str, Any]) -> None:
-    """Writes the rules into an OpenAPI document: the ways to show a credential, and what each route asks for."""
+def describe(
+    document: dict[str, Any], rules: Mapping[str, Who], refusals: Callable[..., Mapping[int | str, Any]]
+) -> None:
+    """Writes the rules into an OpenAPI document: the ways to show a credential, what each route asks for, and what is
+    answered before a route is reached."""
     document["components"]["securitySchemes"] = {
         "bearer": {"type": "http", "scheme": "bearer", "description": "An API key, or a token of the OIDC issuer"},
         "key": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "An API key"},
@@ -174,4 +177,11 @@ def describe(document: dict[str, Any], rules: Mapping[str, Who], refusals: Mappi
             operation["security"] = [] if who.roles is None else [{"bearer": []}, {"key": []}]
             if who.roles is not None:
                 operation["x-roles"] = sorted({*who.roles, Role.ADMIN}) if who.roles else sorted(Role)
-                operation["responses"].update({str(status): told for status, told in refusals.items()})
+            statuses = _refused_with(who, has_body="requestBody" in operation)
+            operation["responses"].update({str(status): told for status, told in refusals(*statuses).items()})
+
+
+def _refused_with(who: Who, *, has_body: bool) -> list[int]:
+    body = [400, 413] if has_body else []
+    credential = [401, 403] if who.roles is not None else []
+    return body + credential + ([429] if who.limited else [])

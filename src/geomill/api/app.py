@@ -56,7 +56,7 @@ class _Application(FastAPI):
     def openapi(self) -> dict[str, Any]:
         described = super().openapi()
         described["components"]["schemas"].update(problems.component_schemas())
-        describe(described, RULES, problems.problem_responses(401, 403))
+        describe(described, RULES, problems.problem_responses)
         return described
 
 

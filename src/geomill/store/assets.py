@@ -165,8 +165,14 @@ async def decide(conn: Connection, asset: Asset) -> Asset:
 async def page(
     conn: Connection, chosen: AssetFilter, *, limit: int, before: tuple[datetime, str] | None = None
 ) -> list[Asset]:
+    parameters = page_parameters(chosen, limit=limit, before=before)
+    cursor = await conn.execute(queries("assets").page, parameters, prepare=False)  # planned for what is asked
+    return [Asset.from_row(row) for row in await cursor.fetchall()]
+
+
+def page_parameters(chosen: AssetFilter, *, limit: int, before: tuple[datetime, str] | None = None) -> dict[str, Any]:
     moment, last = before or (None, None)
-    parameters = {
+    return {
         **asdict(chosen),
         "refs": None if chosen.refs is None else to_json(chosen.refs),
         "text": None if chosen.text is None else _like(chosen.text),
@@ -174,8 +180,6 @@ async def page(
         "before_id": last,
         "limit": limit,
     }
-    cursor = await conn.execute(queries("assets").page, parameters, prepare=False)  # planned for what is asked
-    return [Asset.from_row(row) for row in await cursor.fetchall()]
 
 
 def _like(text: str) -> str:

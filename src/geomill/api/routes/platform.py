@@ -48,7 +48,7 @@ def actor(request: Request, principal: Principal) -> Actor:
     "/submit",
     status_code=202,
     summary="Submit data to be published",
-    responses=problem_responses(400, 404, 409, 413),
+    responses=problem_responses(404, 409),
 )
 async def submit_data(
     gateway: TheGateway,

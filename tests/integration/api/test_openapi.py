@@ -1,0 +1,152 @@
+"""The OpenAPI document is true: whatever schemathesis makes of it, the answers are among those that it promises."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import schemathesis
+import uvicorn
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis.errors import Unsatisfiable
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.core.failures import FailureGroup
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from geomill.api import create_app
+from geomill.domain.message import TASK_QUEUES
+from geomill.domain.objectname import ObjectName, Zone
+from geomill.domain.principal import Role
+from geomill.sdk.registry import load_handlers
+from geomill.settings import AccessSettings, QueueSettings
+from geomill.storage import Recipe, Storage
+from geomill.workflows.catalogue import WorkflowCatalogue
+from tests.integration.api.conftest import bearing, make_key
+from tests.integration.api.desk import TIFF, order
+
+CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
+SEED = 20_26
+ENDLESS = {"/api/v1/jobs/{job_id}/stream"}
+MAY_BE_UNWELL = {"/health/ready"}
+"""A 503 of these is their answer."""
+
+
+@dataclass(frozen=True)
+class Served:
+    """A gateway in a thread of its own, on a real socket, with an asset in its database."""
+
+    url: str
+    document: dict[str, Any]
+    headers: dict[str, str]
+    known: dict[str, str]
+    """Parameters of paths that lead somewhere."""
+
+
+@pytest.fixture
+def served(database: str, tmp_path: Path) -> Iterator[Served]:
+    storage = Storage(Recipe.in_folder(tmp_path))
+    storage.sync.prepare()
+    storage.sync.put_bytes(ObjectName(Zone.BRONZE, "uploads", "a.tif"), TIFF)
+    catalogue = WorkflowCatalogue.load([], handlers=load_handlers().info, queues=TASK_QUEUES)
+    app = create_app(database, catalogue, QueueSettings(), AccessSettings(), storage=storage)
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="critical"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        assert thread.is_alive()
+        time.sleep(0.02)
+    try:
+        url = f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+        headers = bearing(asyncio.run(make_key(database, Role.ADMIN)))
+        accepted = httpx.post(f"{url}/api/platform/submit", json=order(), headers=headers).raise_for_status().json()
+        known = {
+            "identifier": accepted["request_id"],
+            "asset_id": accepted["asset_id"],
+            "job_id": accepted["job_id"],
+            "platform_id": "ddh",
+            "workflow_id": "publish_file",
+        }
+        yield Served(url, httpx.get(f"{url}/openapi.json").json(), headers, known)
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def operations(served: Served) -> Iterator[Any]:
+    for result in schemathesis.openapi.from_dict(served.document).get_all_operations():
+        operation = result.ok()
+        if operation.path not in ENDLESS:
+            yield operation
+
+
+def for_each_case(strategy: Any, examples: int, check: Callable[[Any], None]) -> list[str]:
+    """What schemathesis found."""
+
+    @seed(SEED)
+    @settings(
+        max_examples=examples,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(case=strategy)
+    def run(case: Any) -> None:
+        check(case)
+
+    try:
+        run()
+    except FailureGroup as found:
+        return [str(found)]
+    except Unsatisfiable:  # nothing can be wrong about a route that takes nothing
+        return []
+    return []
+
+
+def checks(case: Any) -> list[Any]:
+    return [one for one in CHECKS if one is not not_a_server_error or case.operation.path not in MAY_BE_UNWELL]
+
+
+def places(operation: Any, known: dict[str, str]) -> dict[str, str] | None:
+    names = [parameter.name for parameter in operation.path_parameters]
+    return {name: known[name] for name in names} if names and all(name in known for name in names) else None
+
+
+@pytest.mark.parametrize("mode", list(GenerationMode))
+def test_an_administrator_gets_what_is_promised(served: Served, mode: GenerationMode) -> None:
+    cases = 0
+
+    def check(case: Any) -> None:
+        nonlocal cases
+        cases += 1
+        case.call_and_validate(base_url=served.url, headers=served.headers, checks=checks(case))
+
+    wrong = []
+    for operation in operations(served):
+        wrong += for_each_case(operation.as_strategy(generation_mode=mode), 3, check)
+        if mode is GenerationMode.POSITIVE and (found := places(operation, served.known)):
+            wrong += for_each_case(operation.as_strategy(generation_mode=mode, path_parameters=found), 3, check)
+    assert "\n".join(wrong) == ""
+    assert cases > 60
+
+
+def test_a_stranger_gets_nothing(served: Served) -> None:
+    def check(case: Any) -> None:
+        answer = case.call(base_url=served.url)
+        case.validate_response(answer, checks=checks(case))
+        assert answer.status_code == 401 or not case.operation.definition.raw["security"]
+
+    wrong = [one for operation in operations(served) for one in for_each_case(operation.as_strategy(), 1, check)]
+    assert "\n".join(wrong) == ""
