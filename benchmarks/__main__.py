@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks.figures import Figure, as_json
 from benchmarks.server import server
 
-ALL = ("evaluator", "templates", "schema", "engine", "platform")
+ALL = ("evaluator", "templates", "schema", "engine", "platform", "raster")
 
 
 def main(arguments: list[str]) -> None:

@@ -76,9 +76,8 @@ def _encoded(
             target.write(pixels.data)
             if pixels.mask is not None:
                 target.write_mask(pixels.mask)
-        data = bytes(memory.read())
-    _check(data)
-    return data
+        _check(memory)
+        return bytes(memory.read())
 
 
 def _for_jpeg(pixels: Pixels) -> Pixels:
@@ -123,9 +122,9 @@ def _color(color: ColorInterp) -> ColorInterp:
     return ColorInterp.gray if color is ColorInterp.undefined else color
 
 
-def _check(data: bytes) -> None:
+def _check(memory: MemoryFile) -> None:
     """That GDAL opens exactly these bytes as a COG."""
-    with MemoryFile(data) as memory, memory.open() as dataset:
+    with memory.open() as dataset:
         if dataset.tags(ns="IMAGE_STRUCTURE").get("LAYOUT") != "COG":
             raise refused("invalid_cog", "the file that was written is not a COG")
 

@@ -47,7 +47,7 @@ class Platform:
         return self._start(Orchestrator(self.url, self.pool, self.catalogue, chosen, storage=self.storage))
 
     def worker(self, **options: Any) -> Worker:
-        options = {"queues": TASK_QUEUES, **options}
+        options = {"queues": TASK_QUEUES, "processes": 0, **options}  # no child before a task wants one
         return self._start(Worker(self.url, self.pool, self.registry, WorkerOptions(**options), storage=self.storage))
 
     def _start(self, role: Any) -> Any:

@@ -1,0 +1,197 @@
+"""Rasters: `process_large_raster` beside bare programs that make the same tiles, in one run; memory; a small raster.
+
+`BENCH_RASTER_MB` sets the megabytes of pixels of the large one, 300 when absent. Say 2048 for the figure that counts.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import statistics
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import rasterio
+from affine import Affine
+from rasterio.windows import Window
+
+from benchmarks import bare_raster
+from benchmarks.figures import Figure
+from benchmarks.roles import Client, Roles, running
+from benchmarks.server import database
+from geomill.raster.grid import tile_size
+from geomill.raster.planning import output_grid
+
+MEGABYTES = int(os.environ.get("BENCH_RASTER_MB", "300"))
+ROUNDS = 2
+SMALL_MEGABYTES = 25
+UTM = Affine(10.0, 0.0, 500_000.0, 0.0, -10.0, 5_000_000.0)
+
+
+def make(path: Path, megabytes: int) -> None:
+    """RGB, 8 bits, tiled; waves with some noise, the same each time."""
+    side = int((megabytes * 1024 * 1024 / 3) ** 0.5) // 16 * 16
+    rng = np.random.default_rng(7)
+    grain = rng.integers(0, 12, (3, 512, side + 512), dtype="uint8")
+    profile = {"driver": "GTiff", "width": side, "height": side, "count": 3, "dtype": "uint8", "crs": "EPSG:32633"}
+    layout = {"transform": UTM, "tiled": True, "blockxsize": 512, "blockysize": 512, "BIGTIFF": "IF_SAFER"}
+    columns = np.arange(side)
+    with rasterio.open(path, "w", **profile, **layout) as target:
+        for row in range(0, side, 512):
+            height = min(512, side - row)
+            rows = np.arange(row, row + height)[:, None]
+            waves = [np.sin(columns / (90 + 20 * b)) * np.cos(rows / (70 + 30 * b)) * 100 + 115 for b in range(3)]
+            shift = (row * 7) % 512
+            data = np.stack(waves).astype("uint8") + grain[:, :height, shift : shift + side]
+            target.write(data, window=Window(0, row, side, height))
+
+
+def timed(work: Callable[[], Any]) -> tuple[float, float, Any]:
+    """Seconds, seconds of CPU, and what came out. With busy neighbours the CPU is what can be compared."""
+    begun, used = time.monotonic(), _used()
+    result = work()
+    return time.monotonic() - begun, _used() - used, result
+
+
+def _used() -> float:
+    found = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in found)
+
+
+def _used_by(roles: Roles) -> float:
+    """Of all roles and the processes below them that are still there."""
+    pids = [process.pid for process in roles.everyone()]
+    everyone = [*pids, *(child for pid in pids for child in _children(pid))]
+    ticks = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13] for pid in everyone]
+    return sum(int(tick) for pair in ticks for tick in pair) / os.sysconf("SC_CLK_TCK")
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+@contextmanager
+def clean(folder: Path) -> Iterator[str]:
+    folder.mkdir()
+    try:
+        yield str(folder)
+    finally:
+        shutil.rmtree(folder)
+
+
+class Peaks(threading.Thread):
+    """The largest memory of each process below one, as the kernel has noted it."""
+
+    def __init__(self, pid: int) -> None:
+        super().__init__(daemon=True)
+        self.pid, self.peaks, self._stop_it = pid, {0: 0.0}, threading.Event()
+
+    def run(self) -> None:
+        while not self._stop_it.wait(0.1):
+            for child in _children(self.pid):
+                self.peaks[child] = max(self.peaks.get(child, 0.0), _high_water(child))
+
+    def stop(self) -> float:
+        self._stop_it.set()
+        self.join()
+        return max(self.peaks.values())
+
+
+def _high_water(pid: int) -> float:
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return 0.0
+    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM")), 0.0)
+
+
+def run() -> Iterator[Figure]:
+    with tempfile.TemporaryDirectory(prefix="geomill-bench-", dir="/var/tmp") as name, database() as url:
+        folder = Path(name)
+        uploads = folder / "bronze" / "uploads"
+        uploads.mkdir(parents=True)
+        (folder / "silver").mkdir()
+        make(uploads / "large.tif", MEGABYTES)
+        make(uploads / "small.tif", SMALL_MEGABYTES)
+        os.environ |= {"GEOMILL_BRONZE": str(folder / "bronze"), "GEOMILL_SILVER": str(folder / "silver")}
+        with running(url, lambda client, roles: _measure(client, roles, folder), workers=1, concurrency=2) as figures:
+            yield from figures
+
+
+async def _measure(client: Client, roles: Roles, folder: Path) -> list[Figure]:
+    large, small = folder / "bronze/uploads/large.tif", folder / "bronze/uploads/small.tif"
+    with rasterio.open(large) as dataset:
+        grid, _ = output_grid(dataset, "EPSG:4326")
+    size = tile_size(grid, 3)
+    inputs = {"container_name": "uploads", "datetime": "2024-01-01"}
+    await client.run("process_large_raster", {**inputs, "file_name": "small.tif"})  # loads what has to be loaded
+
+    def bare(program: Callable[[bare_raster.Work], Any]) -> tuple[float, float, Any]:
+        with clean(folder / "bare") as target:
+            work = bare_raster.Work(str(large), target, grid.crs, grid.transform, grid.width, grid.height, size)
+            return timed(lambda: program(work))
+
+    peaks = Peaks(roles.processes["worker"][0].pid)
+    peaks.start()
+    ours, best, our_cpu, best_cpu = [], [], 0.0, 0.0
+    for _ in range(ROUNDS):
+        seconds, cpu, _nothing = bare(bare_raster.one_pass)
+        best.append(seconds)
+        best_cpu += cpu / ROUNDS
+        used = _used_by(roles)
+        ours.append(await client.run("process_large_raster", {**inputs, "file_name": "large.tif"}))
+        our_cpu += (_used_by(roles) - used) / ROUNDS
+        shutil.rmtree(folder / "silver" / "cogs")
+    peak = peaks.stop()
+    two, two_cpu, _nothing = bare(bare_raster.two_passes)
+    one, one_cpu, which = bare(bare_raster.whole)
+    mine, theirs = statistics.median(ours), statistics.median(best)
+    figures = [
+        Figure(
+            f"process_large_raster, {MEGABYTES} MB of pixels",
+            MEGABYTES / mine,
+            "MB/s",
+            f"tiles of {size}, {our_cpu:.1f} s of CPU",
+        ),
+        Figure(
+            "  bare program of the same design",
+            MEGABYTES / theirs,
+            "MB/s",
+            f"we reach {theirs / mine:.2f} of it, {best_cpu / our_cpu:.2f} by CPU",
+        ),
+        Figure(
+            "  the specification's two passes",
+            MEGABYTES / two,
+            "MB/s",
+            f"we are {two / mine:.2f} times as fast, {two_cpu / our_cpu:.2f} by CPU",
+        ),
+        Figure(
+            f"  {which}, whole file",
+            MEGABYTES / one,
+            "MB/s",
+            f"we are {one / mine:.2f} times as fast, {one_cpu / our_cpu:.2f} by CPU",
+        ),
+        Figure("  peak memory of a handler process", peak, "MB"),
+    ]
+    return [*figures, *await _small(client, small, folder, inputs)]
+
+
+async def _small(client: Client, small: Path, folder: Path, inputs: dict[str, Any]) -> list[Figure]:
+    ours, bare = [], []
+    for _ in range(3):
+        with clean(folder / "bare") as target:
+            bare.append(timed(lambda target=target: bare_raster.single(str(small), target, "EPSG:3857"))[0])
+        ours.append(await client.run("raster_processing", {**inputs, "file_name": "small.tif"}))
+    mine, theirs = statistics.median(ours), statistics.median(bare)
+    note = f"bare COG {theirs:.2f} s; 2 times and 0.5 s are {2 * theirs + 0.5:.2f} s"
+    return [Figure(f"raster_processing, {SMALL_MEGABYTES} MB", mine, "s", note)]
