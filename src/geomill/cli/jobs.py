@@ -15,14 +15,17 @@ from geomill.cli import context
 from geomill.cli.inputs import inputs_from_file, inputs_from_options
 from geomill.cli.local import local_roles, missing_roles
 from geomill.cli.watching import watch
+from geomill.domain.ids import SINGLE
 from geomill.domain.inputs import validate_inputs
 from geomill.domain.job import Job
+from geomill.domain.log import TaskLog
 from geomill.domain.message import JobQueueMessage
 from geomill.domain.states import JobStatus
 from geomill.engine.submit import submit as submit_job
 from geomill.settings import Settings
 from geomill.store import events as event_store
 from geomill.store import jobs as job_store
+from geomill.store import logs as log_store
 from geomill.store import progress as progress_store
 from geomill.store.pool import open_pool
 
@@ -39,6 +42,7 @@ def submit(
     priority: Annotated[int, typer.Option(min=0, max=10, help="Higher is sooner.")] = 0,
     idempotency_key: Annotated[str | None, typer.Option(help="Submitting it again gives the same job.")] = None,
     correlation_id: Annotated[str | None, typer.Option(help="An id of yours, to find the job by.")] = None,
+    callback_url: Annotated[str | None, typer.Option(help="Told when the job has ended.")] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Show progress and the result.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -52,6 +56,7 @@ def submit(
         priority=priority,
         idempotency_key=idempotency_key,
         correlation_id=correlation_id,
+        callback_url=callback_url,
     )
     validate_inputs(workflow, message.input_params)  # before a database is started or made
     settings = context.settings()
@@ -111,6 +116,30 @@ def show(
     with context.ready_database() as url:
         found = asyncio.run(work(url))
     typer.echo(json.dumps(found, indent=2) if as_json else _readable(found))
+
+
+@app.command()
+def logs(
+    job_id: Annotated[str, typer.Argument(metavar="JOB")],
+    node_id: Annotated[str | None, typer.Option("--node", help="Only of this node.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most so many lines.")] = 1000,
+    as_json: Json = False,
+) -> None:
+    """What the handlers of a job said."""
+
+    async def work(url: str) -> list[TaskLog]:
+        async with open_pool(url, size=1) as pool, pool.connection() as conn:
+            await job_store.get(conn, job_id)
+            return await log_store.of_job(conn, job_id, node_id=node_id, limit=limit)
+
+    with context.ready_database() as url:
+        found = asyncio.run(work(url))
+    if as_json:
+        typer.echo(json.dumps([line.model_dump(mode="json") for line in found], indent=2))
+        return
+    for line in found:
+        place = line.node_id if line.item_index == SINGLE else f"{line.node_id}[{line.item_index}]"
+        typer.echo(f"{line.created_at:%H:%M:%S}  {line.level:<7}  {place}  {line.message}")
 
 
 async def _describe(conn: Any, settings: Settings, job_id: str, *, with_events: bool) -> dict[str, Any]:
