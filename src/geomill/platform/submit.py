@@ -92,12 +92,11 @@ async def submit(conn: Connection, desk: Desk, wanted: Submission, actor: Actor,
         else:
             asset = await assets.open_revision(conn, asset_id, order)
             superseded = await requests.supersede(conn, asset_id)
-        message = _message(wanted, workflow, asset, actor).model_copy(
-            update={"submitted_at": await transaction_time(conn)}
-        )
-        await enqueue(conn, desk.catalogue, desk.job_queue, [message])  # checks the options
-        request = await requests.create(conn, _request(wanted, workflow, asset, message, actor))
-        await assets.note(conn, _DECISIONS[operation], actor, asset, before, job_id=message.job_id)
+        message = _message(wanted, workflow, asset, actor).model_copy(update={"submitted_at": asset.updated_at})
+        async with conn.pipeline():
+            await enqueue(conn, desk.catalogue, desk.job_queue, [message])  # checks the options
+            await assets.note(conn, _DECISIONS[operation], actor, asset, before, job_id=message.job_id)
+            request = await requests.create(conn, _request(wanted, workflow, asset, message, actor))
     if not dry_run:
         await desk.announce(conn)
         await desk.cancel(conn, superseded, SUPERSEDED)

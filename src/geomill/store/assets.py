@@ -119,8 +119,12 @@ async def collection(conn: Connection, platform_id: str, group: Any, candidates:
     if found := await _collection(conn, parameters):
         return found
     for candidate in candidates:
-        await conn.execute(queries("assets").create_collection, {**parameters, "stac_collection_id": candidate})
-        if found := await _collection(conn, parameters):  # ours, or that of whoever was faster
+        cursor = await conn.execute(
+            queries("assets").create_collection, {**parameters, "stac_collection_id": candidate}
+        )
+        if await cursor.fetchone():
+            return candidate
+        if found := await _collection(conn, parameters):  # of whoever was faster
             return found
     raise AssertionError("the last candidate is nobody else's")
 
