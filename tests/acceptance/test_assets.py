@@ -62,7 +62,7 @@ class Town:
 def town(data: Path, geomill: Geomill) -> Iterator[Town]:
     port = free_port()
     with running(data, port) as process, client_of(port) as client:
-        eventually(lambda: is_ready(client), "ready")
+        eventually(lambda: is_ready(client), "ready", patience=120)
         yield Town(process, data, geomill)
 
 
