@@ -73,6 +73,9 @@ def environment(storage: Storage, zone: Zone) -> Iterator[None]:
         "GDAL_PAM_ENABLED": "NO",
         "VSI_CACHE": "TRUE",
         "GDAL_INGESTED_BYTES_AT_OPEN": "65536",
+        # Otherwise GDAL remembers parts of remote files by name for as long as the process lives, and a file that was
+        # replaced would be read half from memory.
+        "CPL_VSIL_CURL_NON_CACHED": "/vsiaz/:/vsis3/",
     }
     with rasterio.Env(session=session, **settings):
         yield

@@ -20,7 +20,7 @@ BINS = 128
 
 
 class BandStatistics(BaseModel):
-    """`count` is the weight of what was seen: each seen pixel stands for `STEP` squared where only some were."""
+    """`count` is the weight of what was seen: where only some pixels were, each stands for several."""
 
     count: float = 0.0
     total: float = 0.0
@@ -62,7 +62,7 @@ def measure(pixels: Pixels, ranges: Sequence[tuple[float, float]]) -> list[BandS
     step = 1 if height * width <= LARGEST_EXACT else STEP
     thin = _thinned(pixels, step)
     colors = [index for index in range(bands) if index + 1 != pixels.alpha]
-    return [_band(thin, index, ranges[index], float(step * step), height * width) for index in colors]
+    return [_band(thin, index, ranges[index], height * width) for index in colors]
 
 
 def _thinned(pixels: Pixels, step: int) -> Pixels:
@@ -70,8 +70,10 @@ def _thinned(pixels: Pixels, step: int) -> Pixels:
     return Pixels(pixels.data[:, ::step, ::step], pixels.validity, mask, pixels.nodata, pixels.alpha)
 
 
-def _band(pixels: Pixels, index: int, span: tuple[float, float], weight: float, total: int) -> BandStatistics:
+def _band(pixels: Pixels, index: int, span: tuple[float, float], total: int) -> BandStatistics:
+    """`total` pixels are in the piece from which these were taken."""
     values: NDArray[Any] = pixels.data[index]
+    each = total / values.size
     if pixels.validity is not Validity.ALL or pixels.mask is not None:
         values = values[pixels.valid_in(index)]
     if values.dtype.kind == "f":
@@ -79,20 +81,20 @@ def _band(pixels: Pixels, index: int, span: tuple[float, float], weight: float, 
     low, high = span
     bins = 256 if values.dtype == np.uint8 else BINS
     if not values.size:
-        return BandStatistics(total=total, low=low, high=high, histogram=[0.0] * bins, approximate=weight > 1)
+        return BandStatistics(total=total, low=low, high=high, histogram=[0.0] * bins, approximate=each > 1)
     counts = _counts(values, low, high, bins)
     mean = float(values.mean(dtype=np.float64))
     return BandStatistics(
-        count=values.size * (total / pixels.data[index].size),
+        count=values.size * each,
         total=total,
         minimum=float(values.min()),
         maximum=float(values.max()),
         mean=mean,
-        deviations=float(values.var(dtype=np.float64)) * values.size * (total / pixels.data[index].size),
+        deviations=float(values.var(dtype=np.float64)) * values.size * each,
         low=low,
         high=high,
-        histogram=[float(count) * weight for count in counts],
-        approximate=weight > 1,
+        histogram=[float(count) * each for count in counts],
+        approximate=each > 1,
     )
 
 

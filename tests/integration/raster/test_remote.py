@@ -1,0 +1,98 @@
+"""The same steps with sources and outputs in Azure Blob and S3: real servers, over real sockets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from uuid import uuid4
+
+import numpy as np
+import pytest
+import rasterio
+from rasterio.io import MemoryFile
+
+from geomill.handlers.raster.blob_to_mount import blob_to_mount
+from geomill.handlers.raster.create_preview import create_preview
+from geomill.handlers.raster.extract_tiles import extract_tiles
+from geomill.handlers.raster.process_tile_batch import process_tile_batch
+from geomill.handlers.raster.validate import validate
+from geomill.raster.intermediates import mounted
+from geomill.sdk import ObjectName, Storage, Zone
+from geomill.sdk.testing import run_handler
+from tests.integration.raster import sources
+from tests.integration.raster.steps import cog, ok, tiling, validated
+from tests.integration.storage.conftest import azure_recipe, s3_recipe
+from tests.integration.storage.servers import azurite, make_bucket, make_container, moto
+
+SOURCE = ObjectName(Zone.BRONZE, sources.CONTAINER, "a.tif")
+
+
+@pytest.fixture(scope="module", params=["azure", "s3"])
+def remote(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Storage]:
+    folder, prefix = tmp_path_factory.mktemp("server"), f"{uuid4().hex[:8]}/"
+    if request.param == "s3":
+        with moto(folder) as endpoint:
+            make_bucket(endpoint, "geo-data")
+            yield Storage(s3_recipe(endpoint, prefix))
+        return
+    with azurite(folder) as endpoint:
+        for container in (sources.CONTAINER, "cogs", "intermediates"):
+            make_container(endpoint, container)
+        yield Storage(azure_recipe(endpoint, prefix))
+
+
+def test_a_tiled_source_is_read_where_it_lies(remote: Storage) -> None:
+    made = sources.rgb(300)
+    remote.sync.put_bytes(SOURCE, made.encode())
+    seen = ok(run_handler(validate, {"container_name": sources.CONTAINER, "file_name": "a.tif"}, storage=remote))
+    assert len(seen["source_file_hash"]) == 64
+    made_cog = cog(remote, target_crs="source")
+    with (
+        MemoryFile(remote.sync.read(ObjectName.parse("silver/" + made_cog["blob_path"]))) as memory,
+        memory.open() as found,
+    ):
+        np.testing.assert_array_equal(found.read(), made.data)
+    params = {"plan": made_cog["plan"], "parts": made_cog["parts"], "blob_prefix": "one"}
+    assert len(ok(run_handler(create_preview, params, storage=remote))["files"]) == 2
+
+
+def test_a_striped_source_is_copied_and_cut_first(remote: Storage) -> None:
+    made = sources.dem(700, options={"compress": "deflate"})
+    remote.sync.put_bytes(SOURCE, made.encode())
+    seen, scheme = tiling(remote, "cut", target_crs="source")
+    assert scheme["strategy"] == "two_pass"
+    assert "remote" in scheme["strategy_reason"]
+    params = {"source": seen["source"], "plan": scheme["plan"], "batches": scheme["batches"]}
+    pieces = ok(run_handler(extract_tiles, params, storage=remote))
+    assert not mounted("test-job", "a.tif").exists()
+    parts = []
+    for batch in scheme["batches"]:
+        params = {"source": seen["source"], "plan": scheme["plan"], "tiles": batch, "blob_prefix": "cut"}
+        params["intermediates"] = pieces["intermediates"]
+        parts += ok(run_handler(process_tile_batch, params, storage=remote))["parts"]
+    assert len(parts) == 4
+    found = np.zeros_like(made.data)
+    for part in parts:
+        window = part["window"]
+        name = ObjectName(Zone.SILVER, part["file"]["container"], part["file"]["path"])
+        place = (
+            slice(window["row"], window["row"] + window["height"]),
+            slice(window["column"], window["column"] + window["width"]),
+        )
+        with MemoryFile(remote.sync.read(name)) as memory, memory.open() as tile:
+            found[:, *place] = tile.read()
+    np.testing.assert_array_equal(found, made.data)
+
+
+def test_a_source_can_be_copied_to_this_machine(remote: Storage) -> None:
+    made = sources.dem(300)
+    remote.sync.put_bytes(SOURCE, made.encode())
+    output = ok(run_handler(blob_to_mount, {"source": validated(remote)["source"]}, storage=remote))
+    with rasterio.open(output["path"]) as copy:
+        np.testing.assert_array_equal(copy.read(), made.data)
+
+
+def test_a_source_that_was_replaced_is_not_read_from_memory(remote: Storage) -> None:
+    """GDAL remembers remote files by name, and a process runs many tasks."""
+    for side in (200, 260):
+        remote.sync.put_bytes(SOURCE, sources.dem(side).encode())
+        assert validated(remote)["facts"]["width"] == side
