@@ -51,6 +51,8 @@ class Pixels:
         if self.alpha:
             found: NDArray[np.bool_] = self.data[self.alpha - 1] > 0
             return found
+        if self.validity is not Validity.NODATA:
+            return np.ones(self.data.shape[1:], bool)
         return self.valid_in(slice(None)).any(axis=0)
 
     def valid_in(self, band: Any) -> NDArray[np.bool_]:
@@ -65,6 +67,8 @@ class Pixels:
 
     @property
     def empty(self) -> bool:
+        if self.validity is Validity.NODATA:
+            return not any(self.valid_in(band).any() for band in range(len(self.data)))
         return not self.valid.any()
 
 

@@ -10,8 +10,14 @@ import rasterio
 from cogeo_mosaic.mosaic import MosaicJSON
 from rasterio.merge import merge
 
+from geomill.domain.asset import DataType
+from geomill.domain.lifecycle import Actor
 from geomill.domain.states import JobStatus
+from geomill.platform.desk import Desk
+from geomill.platform.export import WorkflowExporter
+from geomill.platform.submit import Submission, submit
 from geomill.sdk import ObjectName, Storage, Zone
+from geomill.store import assets
 from tests.integration.engine.platform import Platform
 from tests.integration.raster import sources
 from tests.integration.raster.checks import check_cog, check_stac, read, sizes
@@ -107,3 +113,26 @@ async def test_a_raster_that_must_be_cut_first_has_the_same_pixels(platform: Pla
     left = await platform.run("cleanup_intermediates", {"older_than_hours": 0})
     assert (left.result_data or {})["cleanup"]["deleted_objects"] == (striped.result_data or {})["tile_count"]
     assert sizes(storage, "intermediates") == {}
+
+
+async def test_an_asset_takes_what_the_job_has_made(platform: Platform, storage: Storage) -> None:
+    sources.put(storage, sources.rgb(200))
+    platform.worker(concurrency=2)
+    exporter = WorkflowExporter(platform.catalogue, "dag-jobs")
+    desk = Desk(platform.catalogue, "dag-jobs", exporter, {DataType.RASTER: "raster_processing"})
+    refs = {"dataset_id": "floods", "resource_id": "jakarta", "version_id": "v1"}
+    order = Submission("ddh", refs, DataType.RASTER, sources.CONTAINER, ["a.tif"])
+    async with platform.pool.connection() as conn:
+        accepted = await submit(conn, desk, order, Actor("ada"))
+    assert accepted.message is not None
+    job = await platform.ended(accepted.message.job_id)
+    assert job.status is JobStatus.COMPLETED, job.error_message
+    async with platform.pool.connection() as conn:
+        asset = await assets.get(conn, accepted.asset.asset_id)
+    assert asset.blob_path == "cogs/floods/jakarta/v1/r1/a.tif"
+    assert asset.warnings  # the date is unknown
+    assert asset.source_file_hash
+    assert asset.outputs is not None
+    check_inventory(storage, asset.outputs["files"], "floods/jakarta/v1/r1")
+    item = check_stac(storage, names(asset.outputs["files"], "stac_item")[0])
+    assert (item["id"], item["collection"]) == (asset.stac_item_id, asset.stac_collection_id)
