@@ -53,7 +53,8 @@ class Pixels:
             return found
         if self.validity is not Validity.NODATA:
             return np.ones(self.data.shape[1:], bool)
-        return self.valid_in(slice(None)).any(axis=0)
+        anywhere: NDArray[np.bool_] = np.any(self.valid_in(slice(None)), axis=0)
+        return anywhere
 
     def valid_in(self, band: Any) -> NDArray[np.bool_]:
         """For one band (from 0), or for a slice of them."""
