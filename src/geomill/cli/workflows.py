@@ -37,7 +37,7 @@ def list_workflows(as_json: Json = False) -> None:
     if as_json:
         _print_json([_summary(workflow) for workflow in workflows])
         return
-    rows = [(w.workflow_id, str(w.version), ", ".join(w.inputs), w.name) for w in workflows]
+    rows = [(w.workflow_id, str(w.version), _few(list(w.inputs)), w.name) for w in workflows]
     _print_table(("WORKFLOW", "VERSION", "INPUTS", "NAME"), rows)
 
 
@@ -137,6 +137,11 @@ def _print_workflow(workflow: Workflow) -> None:
         typer.echo("")
     nodes = [(name, node.type, _work(node), _next(node)) for name, node in workflow.nodes.items()]
     _print_table(("NODE", "TYPE", "HANDLER", "NEXT"), nodes)
+
+
+def _few(names: list[str]) -> str:
+    """A table has to fit on a screen."""
+    return ", ".join(names) if len(names) <= 3 else f"{names[0]} and {len(names) - 1} more"
 
 
 def _given(definition: InputDefinition) -> str:
