@@ -85,9 +85,11 @@ async def lease(
     leased_by: str,
     lease_seconds: float = LEASE_SECONDS,
     *,
+    limits: Mapping[str, int] | None = None,
     relaxed: bool = False,
 ) -> list[Delivery]:
-    """As many messages as the shares of the queues add up to. What one queue has not, the others give.
+    """As many messages as the shares of the queues add up to. What one queue has not, the others give, up to their
+    limits.
 
     `relaxed`: the transaction does not wait for the disk. Only for one that does nothing else.
     """
@@ -105,6 +107,8 @@ async def lease(
         taken = await cursor.fetchall()
         found += taken
         shares = _rest(shares, taken, wanted - len(found))
+        room = {name: limit - sum(one.queue_name == name for one in found) for name, limit in (limits or {}).items()}
+        shares = {name: least for name, share in shares.items() if (least := min(share, room.get(name, share))) > 0}
     found.sort(key=attrgetter("sequence"))
     return found
 

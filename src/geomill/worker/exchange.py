@@ -26,7 +26,7 @@ from geomill.store.logs import LogWrite
 from geomill.store.pool import Connection
 from geomill.store.signals import notify, owner_channel
 from geomill.worker.notes import Notebook, Said
-from geomill.worker.shares import Shares
+from geomill.worker.shares import NO_LIMITS, Shares
 
 log = logging.getLogger(__name__)
 
@@ -48,15 +48,15 @@ class Exchange:
     ended: list[Settlement] = field(default_factory=list)
     malformed: list[tuple[Delivery, str]] = field(default_factory=list)
 
-    async def once(self, conn: Connection, free: int) -> list[Delivery]:
-        """Write what there is and lease up to `free` tasks."""
+    async def once(self, conn: Connection, free: int, limits: Mapping[str, int] = NO_LIMITS) -> list[Delivery]:
+        """Write what there is and lease up to `free` tasks, of some queues no more than their limit."""
         ended, malformed, said = self.ended[:], self.malformed[:], self.notebook.take()
         if ended or malformed or said:
             await self._report(conn, said, ended, malformed)
-        return await self._lease(conn, self.shares.of(free)) if free > 0 else []
+        return await self._lease(conn, self.shares.of(free, limits), limits) if free > 0 else []
 
-    async def _lease(self, conn: Connection, shares: Mapping[str, int]) -> list[Delivery]:
-        found = await queue.lease(conn, shares, self.worker_id, self.lease_seconds, relaxed=True)
+    async def _lease(self, conn: Connection, shares: Mapping[str, int], limits: Mapping[str, int]) -> list[Delivery]:
+        found = await queue.lease(conn, shares, self.worker_id, self.lease_seconds, limits=limits, relaxed=True)
         self.shares.gave(shares, (delivery.queue_name for delivery in found))
         return found
 

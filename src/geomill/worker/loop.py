@@ -17,7 +17,7 @@ import psycopg
 from pydantic import ValidationError
 
 from geomill.domain.instance import InstanceRole
-from geomill.domain.message import TaskMessage
+from geomill.domain.message import HEAVY_QUEUE, TaskMessage
 from geomill.process import run_duties
 from geomill.queues import postgres as queue
 from geomill.queues.postgres import Delivery
@@ -129,10 +129,15 @@ class Worker:
             if self._unsure:
                 await self._disown(conn)
             free = self._free_slots()
-            deliveries = await self._exchange.once(conn, free)
+            deliveries = await self._exchange.once(conn, free, self._limits())
             for delivery in deliveries:
                 self._start(delivery)
         return bool(self._exchange.ended or self._exchange.malformed) or 0 < free == len(deliveries)
+
+    def _limits(self) -> dict[str, int]:
+        """Heavy tasks are for processes, and more processes than CPUs only take memory. The others leave them alone."""
+        held = sum(slot.delivery.queue_name == HEAVY_QUEUE for slot in self._slots.values())
+        return {HEAVY_QUEUE: max(self.options.processes, 1) - held}
 
     async def _disown(self, conn: Connection) -> None:
         """Nobody knows whether the last lease took place: what the database says we hold, and we do not, goes back."""

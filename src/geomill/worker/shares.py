@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+
+NO_LIMITS: Mapping[str, int] = MappingProxyType({})
 
 
 class Shares:
@@ -29,9 +32,10 @@ class Shares:
         """These may have something again; all of them when nobody knows."""
         self._hopeful.update(self._weights if queues is None else queues)
 
-    def of(self, free: int) -> dict[str, int]:
-        """Queue → slots, the first queue to be served first. They add up to `free`, unless all queues are empty."""
-        weights = {name: weight for name, weight in self._weights.items() if name in self._hopeful}
+    def of(self, free: int, limits: Mapping[str, int] = NO_LIMITS) -> dict[str, int]:
+        """Queue → slots, the first queue to be served first. They add up to `free`, unless all are empty or limited."""
+        able = self._hopeful - {name for name, limit in limits.items() if limit < 1}
+        weights = {name: weight for name, weight in self._weights.items() if name in able}
         if not weights:
             return {}
         total = sum(weights.values())
@@ -43,7 +47,7 @@ class Shares:
             chosen = max(weights, key=self._credit.__getitem__)
             self._credit[chosen] -= total
             shares[chosen] += 1
-        return shares
+        return {name: min(share, limits.get(name, share)) for name, share in shares.items()}
 
     def gave(self, shares: Mapping[str, int], queues: Iterable[str]) -> None:
         """What came of it: the queue of each message."""

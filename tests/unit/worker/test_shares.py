@@ -65,3 +65,10 @@ def test_a_queue_that_gave_too_little_is_asked_again_once_it_has_called() -> Non
     assert shares.of(4) == {"c": 4}
     shares.called()
     assert set(shares.of(3)) == {"a", "b", "c"}
+
+
+def test_a_limited_queue_gets_no_more_and_the_others_what_is_left_to_them() -> None:
+    shares = Shares(["heavy", "light"], {})
+    assert shares.of(16, {"heavy": 2}) == {"heavy": 2, "light": 8}
+    assert shares.of(16, {"heavy": 0}) == {"light": 16}
+    assert Shares(["heavy"], {}).of(16, {"heavy": 0}) == {}

@@ -1,0 +1,45 @@
+"""Of heavy tasks a worker has as many at once as it has processes; light ones do not wait for them."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tests.integration.engine.platform import Platform, catalogue_of
+
+WORKFLOW = """
+    workflow_id: heavy
+    name: Heavy
+    nodes:
+      START: {type: start, next: each}
+      each:
+        type: fan_out
+        source: "{{ [1, 2, 3, 4, 5, 6, 7] }}"
+        task: {handler: sleep, queue: container-tasks, params: {duration_seconds: 0.3}}
+        next: END
+      END: {type: end}
+"""
+LIGHT = """
+    workflow_id: light
+    name: Light
+    nodes:
+      START: {type: start, next: it}
+      it: {type: task, handler: echo, params: {x: 1}, next: END}
+      END: {type: end}
+"""
+
+
+async def test_heavy_tasks_are_limited_and_light_ones_pass(database, pool) -> None:
+    platform = Platform(database, pool, None)
+    platform.catalogue = catalogue_of(platform.registry, WORKFLOW, LIGHT)
+    platform.orchestrator()
+    platform.worker(processes=2, concurrency=16)
+    most = 0
+    leased = "SELECT count(*) FROM dagapp.dag_queue WHERE queue_name = 'container-tasks' AND lease_token IS NOT NULL"
+    job_id = await platform.submit("heavy")
+    light = await platform.run("light")
+    assert light.status.value == "completed"
+    while (await platform.until(job_id, lambda job: job is not None)).status.value == "running":
+        most = max(most, (await platform.rows(leased))[0]["count"])
+        await asyncio.sleep(0.01)
+    assert most == 2
+    await platform.shutdown()
