@@ -25,7 +25,6 @@ from benchmarks.server import database
 from geomill.domain.api_key import Secret
 from geomill.domain.objectname import ObjectName, Zone
 from geomill.domain.principal import Role
-from geomill.sql import queries
 from geomill.storage import Recipe, Storage
 from geomill.store import assets, keys
 from geomill.store.assets import AssetFilter
@@ -193,7 +192,7 @@ async def _p50(look: Callable[[], Awaitable[Any]]) -> float:
 
 
 async def require_index(conn: Connection, chosen: AssetFilter) -> None:
-    explain = "EXPLAIN (FORMAT JSON) " + queries("assets").page
+    explain = "EXPLAIN (FORMAT JSON) " + assets.page_statement(chosen)
     cursor = await conn.execute(explain, assets.page_parameters(chosen, limit=51), prepare=False)
     row = await cursor.fetchone()
     assert row is not None

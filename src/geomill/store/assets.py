@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, LiteralString
 
 from geomill.domain.asset import Asset, DataType
 from geomill.domain.audit import AuditEntry, Decision
@@ -170,8 +170,14 @@ async def page(
     conn: Connection, chosen: AssetFilter, *, limit: int, before: tuple[datetime, str] | None = None
 ) -> list[Asset]:
     parameters = page_parameters(chosen, limit=limit, before=before)
-    cursor = await conn.execute(queries("assets").page, parameters, prepare=False)  # planned for what is asked
+    cursor = await conn.execute(page_statement(chosen), parameters, prepare=False)  # planned for what is asked
     return [Asset.from_row(row) for row in await cursor.fetchall()]
+
+
+def page_statement(chosen: AssetFilter) -> LiteralString:
+    found = queries("assets")
+    source = found.any_asset if chosen.refs is None and chosen.text is None else found.identified_assets
+    return f"WITH found AS NOT MATERIALIZED ({source}) {found.page}"
 
 
 def page_parameters(chosen: AssetFilter, *, limit: int, before: tuple[datetime, str] | None = None) -> dict[str, Any]:

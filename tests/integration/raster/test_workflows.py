@@ -119,7 +119,7 @@ async def test_an_asset_takes_what_the_job_has_made(platform: Platform, storage:
     sources.put(storage, sources.rgb(200))
     platform.worker(concurrency=2)
     exporter = WorkflowExporter(platform.catalogue, "dag-jobs")
-    desk = Desk(platform.catalogue, "dag-jobs", exporter, {DataType.RASTER: "raster_processing"})
+    desk = Desk(platform.catalogue, "dag-jobs", exporter, {DataType.RASTER: "raster_processing"}, platform.storage)
     refs = {"dataset_id": "floods", "resource_id": "jakarta", "version_id": "v1"}
     order = Submission("ddh", refs, DataType.RASTER, sources.CONTAINER, ["a.tif"])
     async with platform.pool.connection() as conn:
@@ -129,7 +129,7 @@ async def test_an_asset_takes_what_the_job_has_made(platform: Platform, storage:
     assert job.status is JobStatus.COMPLETED, job.error_message
     async with platform.pool.connection() as conn:
         asset = await assets.get(conn, accepted.asset.asset_id)
-    assert asset.blob_path == "cogs/floods/jakarta/v1/r1/a.tif"
+    assert asset.blob_path == "cogs/floods/jakarta/v1/_r1/a.tif"
     assert asset.warnings  # the date is unknown
     assert asset.source_file_hash
     assert asset.outputs is not None
