@@ -133,6 +133,6 @@ async def test_an_asset_takes_what_the_job_has_made(platform: Platform, storage:
     assert asset.warnings  # the date is unknown
     assert asset.source_file_hash
     assert asset.outputs is not None
-    check_inventory(storage, asset.outputs["files"], "floods/jakarta/v1/r1")
+    check_inventory(storage, asset.outputs["files"], "floods/jakarta/v1/_r1")
     item = check_stac(storage, names(asset.outputs["files"], "stac_item")[0])
     assert (item["id"], item["collection"]) == (asset.stac_item_id, asset.stac_collection_id)
