@@ -69,7 +69,7 @@ async def throughput(client: Client, roles: Roles) -> dict[str, Any]:
 async def _costs(client: Client) -> dict[str, float]:
     async with client.pool.connection() as conn:
         await conn.execute("SELECT pg_stat_clear_snapshot()")
-    await asyncio.sleep(1.5)  # the statistics of other sessions arrive late
+    await asyncio.sleep(12)  # a session that has nothing to do hands in its statistics after ten seconds
     commits = "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()"
     return {
         "wal": await client.number("SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')"),
