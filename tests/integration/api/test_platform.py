@@ -116,7 +116,6 @@ BODIES = [
     (b"{" * 10_000_000, 413, "too_large"),
     (b'{"data_type": "\xff\xfe"}', 400, "malformed_request"),
     (b"not json", 400, "malformed_request"),
-    (b'{"a":' * 5000 + b"1" + b"}" * 5000, 422, "invalid_input"),
     (b"[]", 422, "invalid_input"),
     (b"", 422, "invalid_input"),
     (b'{"platform_refs": {"\\ud800": 1}, "data_type": "raster"}', 422, "invalid_input"),
@@ -130,6 +129,14 @@ async def test_a_body_that_is_none(idle_counter: Any, action: str) -> None:
     for content, status, code in BODIES:
         answer = await idle_counter.client.post(f"/api/platform/{action}", content=content, headers=headers)
         problem(answer, status, code)
+
+
+async def test_a_body_that_is_nested_without_end(idle_counter: Any) -> None:
+    """Python 3.11 cannot read it, later ones can; it is refused by all."""
+    body = b'{"a":' * 5000 + b"1" + b"}" * 5000
+    headers = {"Content-Type": "application/json"}
+    answer = await idle_counter.client.post("/api/platform/submit", content=body, headers=headers)
+    assert (answer.status_code, answer.json()["code"]) in ((400, "malformed_request"), (422, "invalid_input"))
 
 
 async def test_an_inactive_platform_takes_nothing(idle_counter: Any) -> None:

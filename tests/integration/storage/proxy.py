@@ -29,15 +29,18 @@ class Proxy:
     faults: list[Fault] = field(default_factory=list)
     seen: list[str] = field(default_factory=list)
     hit: int = 0
+    open: set[asyncio.StreamWriter] = field(default_factory=set)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One request on each connection."""
+        self.open.add(writer)
         with suppress(asyncio.IncompleteReadError, ConnectionError):
             head = await reader.readuntil(b"\r\n\r\n")
             line = head.partition(b"\r\n")[0].decode()
             self.seen.append(line)
             await self._answer(reader, writer, head, self._fault(line))
         writer.transport.abort() if writer.transport.get_write_buffer_size() else writer.close()
+        self.open.discard(writer)
 
     def _fault(self, line: str) -> Kind | None:
         for fault in self.faults:
@@ -71,10 +74,18 @@ class Proxy:
     async def _forward(self, head: bytes, body: bytes) -> bytes:
         place = urlsplit(self.upstream)
         reader, writer = await asyncio.open_connection(place.hostname, place.port)
+        self.open.add(writer)
         writer.write(_closing(head) + body)
         answer = await reader.read()
         writer.close()
+        self.open.discard(writer)
         return _closing(answer)
+
+    async def close(self) -> None:
+        """Whoever is still talking is cut off, so that nothing is left for the garbage collector to complain of."""
+        for writer in self.open:
+            writer.transport.abort()
+        await asyncio.sleep(0.05)
 
 
 def _closing(message: bytes) -> bytes:
@@ -93,3 +104,4 @@ async def proxied(upstream: str) -> AsyncIterator[Proxy]:
         yield proxy
     finally:
         server.close()
+        await proxy.close()

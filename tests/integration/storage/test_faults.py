@@ -26,6 +26,10 @@ CONTENT = random.Random(2).randbytes(PART + 1_000_000)
 KINDS: list[Kind] = ["busy", "refuse", "cut request", "cut answer", "hang"]
 
 
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+"""Connections are cut on purpose, and a loop that ends just then complains of the rest."""
+
+
 @dataclass
 class Behind:
     """A store behind a proxy: the way through it, with little patience, and the way around it."""
