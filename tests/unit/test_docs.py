@@ -18,7 +18,19 @@ from typer.main import get_command
 import geomill
 from geomill.cli.main import app
 from geomill.domain.message import TASK_QUEUES
-from geomill.domain.states import JOB_MACHINE, NODE_MACHINE, JobStatus, Machine, NodeStatus
+from geomill.domain.states import (
+    APPROVAL_MACHINE,
+    CLEARANCE_MACHINE,
+    JOB_MACHINE,
+    NODE_MACHINE,
+    PROCESSING_MACHINE,
+    ApprovalState,
+    ClearanceState,
+    JobStatus,
+    Machine,
+    NodeStatus,
+    ProcessingStatus,
+)
 from geomill.errors import GeomillError
 from geomill.sdk.registry import load_handlers
 from geomill.settings import variables
@@ -139,8 +151,14 @@ def diagram(machine: Machine[Any], states: type[StrEnum]) -> str:
 
 @pytest.mark.parametrize(
     ("place", "machine", "states"),
-    [(0, JOB_MACHINE, JobStatus), (1, NODE_MACHINE, NodeStatus)],
-    ids=["job", "node"],
+    [
+        (0, JOB_MACHINE, JobStatus),
+        (1, NODE_MACHINE, NodeStatus),
+        (2, PROCESSING_MACHINE, ProcessingStatus),
+        (3, APPROVAL_MACHINE, ApprovalState),
+        (4, CLEARANCE_MACHINE, ClearanceState),
+    ],
+    ids=["job", "node", "processing", "approval", "clearance"],
 )
 def test_the_figures_are_the_machines(place: int, machine: Machine[Any], states: type[StrEnum]) -> None:
     drawn = blocks(DOCS / "reference" / "state-machines.md", "mermaid")

@@ -61,14 +61,12 @@ EXECUTION_FIELDS = (
 )
 """What a job's progress decides. The platform sets them only by opening a revision."""
 
-BUSINESS_FIELDS = (
-    "revision",
+DECIDED_FIELDS = (
     "approval_state",
     "reviewer",
     "reviewed_at",
     "rejection_reason",
     "clearance_state",
-    "proposed_clearance",
     "cleared_at",
     "cleared_by",
     "made_public_at",
@@ -77,10 +75,13 @@ BUSINESS_FIELDS = (
     "deleted_at",
     "deleted_by",
     "data_deleted_through",
-    "last_request_id",
-    "workflow_id",
-    "priority",
 )
+"""What reviewers decide."""
+
+ORDERED_FIELDS = ("revision", "proposed_clearance", "last_request_id", "workflow_id", "priority")
+"""What a submission sets."""
+
+BUSINESS_FIELDS = (*ORDERED_FIELDS, *DECIDED_FIELDS)
 """What people decide."""
 
 IDENTITY_FIELDS = (

@@ -15,30 +15,30 @@ class Kind:
 
 
 _RASTER, _VECTOR, _BOTH = ("raster",), ("vector",), ("raster", "vector")
-_MAGIC: tuple[tuple[int, bytes, Kind], ...] = (
-    (0, b"II*\0", Kind("a TIFF", _RASTER)),
-    (0, b"MM\0*", Kind("a TIFF", _RASTER)),
-    (0, b"II+\0", Kind("a BigTIFF", _RASTER)),
-    (0, b"MM\0+", Kind("a BigTIFF", _RASTER)),
-    (0, b"\0\0\0\x0cjP  \r\n\x87\n", Kind("a JPEG 2000", _RASTER)),
-    (0, b"\x89PNG\r\n\x1a\n", Kind("a PNG", _RASTER)),
-    (0, b"\xff\xd8\xff", Kind("a JPEG", _RASTER)),
-    (0, b"fgb\x03", Kind("a FlatGeobuf", _VECTOR)),
-    (0, b"PAR1", Kind("a Parquet file", _VECTOR)),
-    (0, b"\x00\x00\x27\x0a", Kind("a shapefile", _VECTOR)),
-    (0, b"SQLite format 3\0", Kind("an SQLite file or GeoPackage", _BOTH)),
-    (0, b"PK\x03\x04", Kind("a ZIP file", _BOTH)),
-    (0, b"\x89HDF\r\n\x1a\n", Kind("an HDF5 file", _RASTER)),
-    (0, b"CDF", Kind("a NetCDF file", _RASTER)),
-    (0, b"%PDF-", Kind("a PDF", ())),
-    (0, b"MZ", Kind("a Windows program", ())),
-    (0, b"\x7fELF", Kind("a program", ())),
+_MAGIC: tuple[tuple[bytes, Kind], ...] = (
+    (b"II*\0", Kind("a TIFF", _RASTER)),
+    (b"MM\0*", Kind("a TIFF", _RASTER)),
+    (b"II+\0", Kind("a BigTIFF", _RASTER)),
+    (b"MM\0+", Kind("a BigTIFF", _RASTER)),
+    (b"\0\0\0\x0cjP  \r\n\x87\n", Kind("a JPEG 2000", _RASTER)),
+    (b"\x89PNG\r\n\x1a\n", Kind("a PNG", _RASTER)),
+    (b"\xff\xd8\xff", Kind("a JPEG", _RASTER)),
+    (b"fgb\x03", Kind("a FlatGeobuf", _VECTOR)),
+    (b"PAR1", Kind("a Parquet file", _VECTOR)),
+    (b"\x00\x00\x27\x0a", Kind("a shapefile", _VECTOR)),
+    (b"SQLite format 3\0", Kind("an SQLite file or GeoPackage", _BOTH)),
+    (b"PK\x03\x04", Kind("a ZIP file", _BOTH)),
+    (b"\x89HDF\r\n\x1a\n", Kind("an HDF5 file", _RASTER)),
+    (b"CDF", Kind("a NetCDF file", _RASTER)),
+    (b"%PDF-", Kind("a PDF", ())),
+    (b"MZ", Kind("a Windows program", ())),
+    (b"\x7fELF", Kind("a program", ())),
 )
 
 
 def kind_of(header: bytes) -> Kind | None:
-    for start, magic, kind in _MAGIC:
-        if header[start : start + len(magic)] == magic:
+    for magic, kind in _MAGIC:
+        if header.startswith(magic):
             return kind
     text = header.lstrip(b"\xef\xbb\xbf \t\r\n")
     if text.startswith(b"{"):

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, LiteralString
 
-from geomill.domain.asset import Asset, DataType
+from geomill.domain.asset import DECIDED_FIELDS, Asset, DataType
 from geomill.domain.audit import AuditEntry, Decision
 from geomill.domain.ids import canonical_json
 from geomill.domain.job import Job
@@ -24,21 +24,6 @@ from geomill.sql import queries
 from geomill.store.pool import Connection
 
 MOST = 100
-_DECIDED = (
-    "approval_state",
-    "reviewer",
-    "reviewed_at",
-    "rejection_reason",
-    "clearance_state",
-    "cleared_at",
-    "cleared_by",
-    "made_public_at",
-    "made_public_by",
-    "adf_run_id",
-    "deleted_at",
-    "deleted_by",
-    "data_deleted_through",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +145,7 @@ async def roll_back(conn: Connection, asset_id: str, revision: int) -> Asset:
 
 async def decide(conn: Connection, asset: Asset) -> Asset:
     """Store what people decided; the asset's other fields are not looked at."""
-    parameters = {name: getattr(asset, name) for name in _DECIDED}
+    parameters = {name: getattr(asset, name) for name in DECIDED_FIELDS}
     decided = await _one(conn, "decide", {"asset_id": asset.asset_id, **parameters})
     assert decided is not None
     return decided

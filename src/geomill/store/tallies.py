@@ -52,7 +52,7 @@ class Tallies:
         rows = [_Row(name, f"{bucket}", value) for (name, bucket), value in sorted(taken.items())]
         try:
             await conn.execute(queries("tallies").add, {"rows": recordset(rows)})
-        except BaseException:
+        except BaseException:  # also a cancellation: what was not told is told next time
             self._counts.update(taken)
             raise
 
