@@ -14,6 +14,8 @@ from affine import Affine
 from pydantic import BaseModel
 
 BLOCK = 512
+CELL = 1024
+"""Pixels that are warped at once, each way."""
 LARGEST_TILE = 8192
 SMALLEST_TILE = 512
 TILE_BYTES = LARGEST_TILE * LARGEST_TILE * 3
@@ -31,6 +33,14 @@ class Window(BaseModel, frozen=True):
     row: int
     width: int
     height: int
+
+    @property
+    def end_column(self) -> int:
+        return self.column + self.width
+
+    @property
+    def end_row(self) -> int:
+        return self.row + self.height
 
 
 class Tile(Window, frozen=True):
@@ -68,7 +78,7 @@ class Grid(BaseModel, frozen=True):
     def bounds_of(self, window: Window) -> tuple[float, float, float, float]:
         """Left, bottom, right, top. Of neighbours the common edge is the same number."""
         left, top = self.affine @ (window.column, window.row)
-        right, bottom = self.affine @ (window.column + window.width, window.row + window.height)
+        right, bottom = self.affine @ (window.end_column, window.end_row)
         return left, bottom, right, top
 
     def tiles(self, size: int) -> Iterator[Tile]:
@@ -77,6 +87,13 @@ class Grid(BaseModel, frozen=True):
             for x, column in enumerate(range(0, self.width, size)):
                 width, height = min(size, self.width - column), min(size, self.height - row)
                 yield Tile(x=x, y=y, column=column, row=row, width=width, height=height)
+
+    def cells(self, window: Window, size: int) -> Iterator[Window]:
+        """Those tiles of the given size of which the window has a part. The same, whatever the window."""
+        for row in range(window.row // size * size, window.end_row, size):
+            for column in range(window.column // size * size, window.end_column, size):
+                width, height = min(size, self.width - column), min(size, self.height - row)
+                yield Window(column=column, row=row, width=width, height=height)
 
 
 def aligned(crs: str, bounds: tuple[float, float, float, float], resolution: float) -> Grid:
@@ -94,11 +111,11 @@ def aligned(crs: str, bounds: tuple[float, float, float, float], resolution: flo
 
 
 def tile_size(grid: Grid, bytes_per_pixel: int) -> int:
-    """As large as memory allows, in whole blocks, but not so large that there are only a few."""
-    side = math.isqrt(TILE_BYTES // bytes_per_pixel) // BLOCK * BLOCK
+    """As large as memory allows, in whole cells, but not so large that there are only a few."""
+    side = math.isqrt(TILE_BYTES // bytes_per_pixel) // CELL * CELL
     side = min(max(side, SMALLEST_TILE), LARGEST_TILE)
-    while side > 4 * BLOCK and _tiles(grid, side) < ENOUGH_TILES:
-        side = max(side // 2 // BLOCK * BLOCK, 4 * BLOCK)
+    while side > 2 * CELL and _tiles(grid, side) < ENOUGH_TILES:
+        side = max(side // 2 // CELL * CELL, 2 * CELL)
     return side
 
 

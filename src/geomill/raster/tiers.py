@@ -14,6 +14,11 @@ class Tier(StrEnum):
     ANALYSIS = "analysis"
     ARCHIVE = "archive"
 
+    @property
+    def cool(self) -> bool:
+        """Whether the files go to the store's class for what is seldom read."""
+        return self is Tier.ARCHIVE
+
 
 class Resampling(StrEnum):
     AUTO = "auto"

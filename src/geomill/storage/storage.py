@@ -66,16 +66,32 @@ class Storage:
         return await self._transfer(partial(self.sync.get_file, name, target, sha256=sha256), progress)
 
     async def put_bytes(
-        self, name: ObjectName, data: bytes, *, if_absent: bool = False, media_type: str | None = None
+        self,
+        name: ObjectName,
+        data: bytes,
+        *,
+        if_absent: bool = False,
+        media_type: str | None = None,
+        cool: bool = False,
     ) -> Stored:
-        """With `if_absent`, `ConflictError` when it is there already; of several at once, one succeeds."""
-        return await self._run(partial(self.sync.put_bytes, name, data, if_absent=if_absent, media_type=media_type))
+        """With `if_absent`, `ConflictError` when it is there already; of several at once, one succeeds. `cool`: seldom
+        read, in the store's cheaper class."""
+        return await self._run(
+            partial(self.sync.put_bytes, name, data, if_absent=if_absent, media_type=media_type, cool=cool)
+        )
 
     async def put_file(
-        self, name: ObjectName, source: Path, *, progress: Progress | None = None, media_type: str | None = None
+        self,
+        name: ObjectName,
+        source: Path,
+        *,
+        progress: Progress | None = None,
+        media_type: str | None = None,
+        cool: bool = False,
     ) -> Stored:
         """Upload, in parts if it is large. What breaks off, or is cancelled, leaves nothing that can be seen."""
-        return await self._transfer(partial(self.sync.put_file, name, source, media_type=media_type), progress)
+        put = partial(self.sync.put_file, name, source, media_type=media_type, cool=cool)
+        return await self._transfer(put, progress)
 
     async def copy(self, source: ObjectName, target: ObjectName, *, progress: Progress | None = None) -> ObjectInfo:
         """Inside of the store where it can, through this machine where it cannot."""

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import obstore
 
+from geomill.domain.location import AzureAccount
 from geomill.storage.stores import Shelf
 from geomill.storage.transfer import PARTS_AT_ONCE, part_size
 
@@ -19,26 +21,34 @@ if TYPE_CHECKING:
     from obstore import Attributes
 
 
-def put_whole(shelf: Shelf, key: str, data: bytes, *, if_absent: bool, media_type: str | None) -> None:
+@dataclass(frozen=True, slots=True)
+class Label:
+    """What a store is told beside the bytes. `cool`: kept for long and seldom read; cheap to keep, dear to read."""
+
+    media_type: str | None = None
+    cool: bool = False
+
+
+def put_whole(shelf: Shelf, key: str, data: bytes, *, if_absent: bool, label: Label) -> None:
     with _placed(shelf, key, overwrite=not if_absent) as place:
         obstore.put(
             shelf.store,
             place,
             data,
             mode="create" if if_absent and not shelf.local else "overwrite",
-            attributes=_attributes(shelf, media_type),
+            attributes=_attributes(shelf, label),
             use_multipart=False,
         )
 
 
-def put_parts(shelf: Shelf, key: str, parts: Iterator[bytes], size: int, *, media_type: str | None) -> None:
+def put_parts(shelf: Shelf, key: str, parts: Iterator[bytes], size: int, *, label: Label) -> None:
     """When `parts` raises, what was sent is taken back."""
     with _placed(shelf, key) as place:
         obstore.put(
             shelf.store,
             place,
             parts,
-            attributes=_attributes(shelf, media_type),
+            attributes=_attributes(shelf, label),
             chunk_size=part_size(size),
             max_concurrency=PARTS_AT_ONCE,
         )
@@ -65,5 +75,11 @@ def _placed(shelf: Shelf, key: str, *, overwrite: bool = True) -> Iterator[str]:
         raise
 
 
-def _attributes(shelf: Shelf, media_type: str | None) -> Attributes | None:
-    return {"Content-Type": media_type} if media_type and not shelf.local else None
+def _attributes(shelf: Shelf, label: Label) -> Attributes | None:
+    """A folder keeps none, and is as warm as its disk."""
+    found: Attributes = {}
+    if label.media_type:
+        found["Content-Type"] = label.media_type
+    if label.cool:
+        found["Storage-Class"] = "Cool" if isinstance(shelf.location, AzureAccount) else "STANDARD_IA"
+    return found if found and not shelf.local else None

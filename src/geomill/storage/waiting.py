@@ -31,7 +31,7 @@ from geomill.storage.problems import persistently, translated
 from geomill.storage.recipe import Recipe
 from geomill.storage.stores import Shelf, Stores
 from geomill.storage.transfer import PART, Meter, from_file, hash_file, in_order, part_size
-from geomill.storage.uploading import copy_inside, put_parts, put_whole
+from geomill.storage.uploading import Label, copy_inside, put_parts, put_whole
 
 if TYPE_CHECKING:
     from obstore import GetOptions, ObjectMeta
@@ -147,36 +147,48 @@ class SyncStorage:
     # Writing
 
     def put_bytes(
-        self, name: ObjectName, data: bytes, *, if_absent: bool = False, media_type: str | None = None
+        self,
+        name: ObjectName,
+        data: bytes,
+        *,
+        if_absent: bool = False,
+        media_type: str | None = None,
+        cool: bool = False,
     ) -> Stored:
         """With `if_absent`, `ConflictError` when it is there already; of several at once, one succeeds."""
         shelf, key = self._place(name)
 
         def put() -> None:
-            put_whole(shelf, key, data, if_absent=if_absent, media_type=media_type)
+            put_whole(shelf, key, data, if_absent=if_absent, label=Label(media_type, cool))
 
         self._ask(shelf, name.path, put, writing=True, once=if_absent)
         return Stored(name, len(data), hashlib.sha256(data).hexdigest())
 
     def put_file(
-        self, name: ObjectName, source: Path, *, progress: Progress | None = None, media_type: str | None = None
+        self,
+        name: ObjectName,
+        source: Path,
+        *,
+        progress: Progress | None = None,
+        media_type: str | None = None,
+        cool: bool = False,
     ) -> Stored:
         """Upload, in parts if it is large. What breaks off leaves nothing that can be seen."""
         with _open_source(source) as file:
             size = os.fstat(file.fileno()).st_size
             meter = Meter(size, progress)
-            self._put(name, lambda: from_file(file, part_size(size), meter), size, media_type)
+            self._put(name, lambda: from_file(file, part_size(size), meter), size, Label(media_type, cool))
         return Stored(name, meter.done, meter.sha256)
 
-    def _put(self, name: ObjectName, parts: Callable[[], Iterator[bytes]], size: int, media_type: str | None) -> None:
+    def _put(self, name: ObjectName, parts: Callable[[], Iterator[bytes]], size: int, label: Label) -> None:
         """`parts` begins anew each time."""
         if size <= PART:
-            self.put_bytes(name, b"".join(parts()), media_type=media_type)
+            self.put_bytes(name, b"".join(parts()), media_type=label.media_type, cool=label.cool)
             return
         shelf, key = self._place(name)
 
         def put() -> None:
-            put_parts(shelf, key, parts(), size, media_type=media_type)
+            put_parts(shelf, key, parts(), size, label=label)
 
         self._ask(shelf, name.path, put, writing=True)
 
@@ -188,7 +200,7 @@ class SyncStorage:
             self._ask(here, source.path, lambda: copy_inside(here, key, new_key))
         else:
             meter = Meter(info.size, progress)
-            self._put(target, lambda: self._metered(info, meter), info.size, None)
+            self._put(target, lambda: self._metered(info, meter), info.size, Label())
         return self.stat(target)
 
     def _metered(self, info: ObjectInfo, meter: Meter) -> Iterator[bytes]:

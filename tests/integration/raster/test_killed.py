@@ -32,18 +32,18 @@ def written(storage: Storage, prefix: str) -> dict[str, int]:
 
 
 async def test_a_killed_process_costs_no_finished_tile(platform: Platform, storage: Storage) -> None:
-    sources.put(storage, Made(sources.noise((1, 3_500, 3_500), rough=0.05)))
+    sources.put(storage, Made(sources.noise((1, 7_168, 7_680), rough=0.05)))
     worker = platform.worker(concurrency=1)
     job_id = await platform.submit("process_large_raster", {**INPUTS, "blob_prefix": "killed"})
     async with asyncio.timeout(60):
-        while len(early := written(storage, "killed")) < 12:  # noqa: ASYNC110  the files are another process's
+        while len(early := written(storage, "killed")) < 60:  # noqa: ASYNC110  the files are another process's
             await asyncio.sleep(0.01)
     for pid in worker._children.pids:
         os.killpg(pid, signal.SIGKILL)
     job = await platform.ended(job_id)
     assert job.status is JobStatus.COMPLETED, job.error_message
     late = written(storage, "killed")
-    assert len(late) == 49
+    assert len(late) == 210
     assert sum(late[name] != when for name, when in early.items()) <= 1  # the one whose checkpoint was on its way
     tiles(storage, "whole", target_crs="source")
     assert digests(storage, "killed") == digests(storage, "whole")

@@ -99,7 +99,7 @@ def compare(storage: Storage, name: ObjectName, **options: Any) -> None:
     assert both.mean() > 0.2
     difference = np.abs(expected.astype(float) - found)[:, both]
     if plan["resampling"] == "nearest":
-        assert (difference > 0).mean() < 2e-4  # pixels whose centre lies on an edge of the source, to 0.01
+        assert difference.max() == 0
     elif found.dtype.kind == "f":
         spread = float(np.ptp(found[:, both]))
         assert difference.max() < 0.01 * spread
@@ -140,9 +140,7 @@ def test_two_ways_of_cutting_give_the_same_pixels(storage: Storage) -> None:
     _, large = tiles(storage, "large", 2048)
     one, _ = pasted(storage, plan, small)
     other, _ = pasted(storage, plan, large)
-    difference = np.abs(one.astype(int) - other)
-    assert difference.max() <= 1
-    assert (difference > 0).mean() <= 0.0002
+    assert (one == other).all()
 
 
 def test_nodata_does_not_bleed(storage: Storage) -> None:
@@ -235,10 +233,8 @@ def test_a_raster_too_large_for_memory_gives_the_same_file(storage: Storage, mon
         rasterio.open(storage.gdal_path(_name(in_memory))) as one,
         rasterio.open(storage.gdal_path(_name(by_pieces))) as two,
     ):
-        both = (one.dataset_mask() > 0) & (two.dataset_mask() > 0)
-        difference = np.abs(one.read().astype(int) - two.read())[:, both]
-        assert difference.max() <= 1
-        assert ((one.dataset_mask() > 0) == (two.dataset_mask() > 0)).mean() > 0.9998
+        assert (one.dataset_mask() == two.dataset_mask()).all()
+        assert (one.read() == two.read()).all()
         assert one.profile == two.profile
 
 

@@ -8,8 +8,12 @@ import random
 from collections.abc import AsyncIterator, Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
+import httpx
+import obstore
 import pytest
+from obstore.store import AzureStore, LocalStore
 
 from geomill.domain.objectname import ObjectName, Zone
 from geomill.errors import ConflictError, InputError, InvalidName, NotFoundError
@@ -310,3 +314,26 @@ async def test_cancelling_an_upload_leaves_nothing(storage: Storage, large: Path
         await upload
     assert not await storage.exists(silver("x"))
     assert await listed(storage, Zone.SILVER) == {}
+
+
+def test_what_is_cool_goes_to_the_cheaper_class(storage: Storage, large: Path) -> None:
+    """A folder has no classes, and takes it all the same."""
+    waiting = storage.sync
+    small, big, warm = silver("cool.bin"), silver("cool-large.bin"), silver("warm.bin")
+    waiting.put_bytes(small, b"x", media_type="text/plain", cool=True)
+    waiting.put_file(big, large, cool=True)
+    waiting.put_bytes(warm, b"x", media_type="text/plain")
+    shelf = waiting._place(small)[0]
+    classes = [_class(shelf.store, waiting._place(one)[1]) for one in (small, big, warm)]
+    cool = {"AzureAccount": "Cool", "S3Bucket": "STANDARD_IA"}.get(type(shelf.location).__name__)
+    assert classes[:2] == [cool, cool]
+    assert classes[2] in (None, "Hot")
+
+
+def _class(store: Any, key: str) -> str | None:
+    """As the server says it: obstore does not tell."""
+    if isinstance(store, LocalStore):
+        return None
+    url = obstore.sign(store, "GET", key, timedelta(minutes=5))
+    headers = httpx.request("HEAD" if isinstance(store, AzureStore) else "GET", url).headers
+    return headers.get("x-ms-access-tier") or headers.get("x-amz-storage-class")

@@ -73,9 +73,9 @@ def create_cog(ctx: HandlerContext[CreateCogParams]) -> CreateCogOutput:
         with cog.whole(dataset, plan.recipe, advance) as (made, statistics):
             advance(0.9, "storing")
             if isinstance(made, bytes):
-                stored = ctx.storage.sync.put_bytes(target, made, media_type=cog.MEDIA_TYPE)
+                stored = ctx.storage.sync.put_bytes(target, made, media_type=cog.MEDIA_TYPE, cool=plan.tier.cool)
             else:
-                stored = ctx.storage.sync.put_file(target, made, media_type=cog.MEDIA_TYPE)
+                stored = ctx.storage.sync.put_file(target, made, media_type=cog.MEDIA_TYPE, cool=plan.tier.cool)
     file = FileEntry.of(stored, cog.MEDIA_TYPE, "data")
     return CreateCogOutput(
         plan=plan,

@@ -96,7 +96,7 @@ def _make(ctx: HandlerContext[TileBatchParams], recipe: Recipe, tile: Tile) -> M
     if made is None:
         return MadeTile(tile_id=tile.tile_id)
     target = ObjectName(Zone.SILVER, params.output_container, f"{params.blob_prefix}/tiles/{tile.tile_id}.tif")
-    stored = ctx.storage.sync.put_bytes(target, made.data, media_type=cog.MEDIA_TYPE)
+    stored = ctx.storage.sync.put_bytes(target, made.data, media_type=cog.MEDIA_TYPE, cool=params.plan.tier.cool)
     part = TilePart(window=tile, file=FileEntry.of(stored, cog.MEDIA_TYPE, "tile"))
     statistics = [band.model_dump(mode="json") for band in made.statistics]
     return MadeTile(tile_id=tile.tile_id, part=part, statistics=statistics)
