@@ -38,7 +38,6 @@ log = logging.getLogger(__name__)
 @dataclass(frozen=True)
 class Claimed:
     jobs: list[OwnedJob] = field(default_factory=list)
-    queues: set[str] = field(default_factory=set)
     more: set[str] = field(default_factory=set)
     """Those of the jobs that have more to send."""
     taken: int = 0
@@ -85,13 +84,11 @@ class Claimer:
             batch = Batch()
             for one in admitted:
                 await self._enter(conn, one, created, batch)
-            await rounds.commit(conn, self.owner_id, {}, batch)
+            await rounds.write_new(conn, self.owner_id, batch)
         self._pinned |= pinned
         owned = [one.apply() for one in admitted if one.job and one.job.job_id in created]
         more = {one.job.job_id for one in admitted if one.job and one.decision and one.decision.more}
-        return Claimed(
-            [job for job in owned if job is not None], batch.queues, more & created, len(received), _waits(received)
-        )
+        return Claimed([job for job in owned if job is not None], more & created, len(received), _waits(received))
 
     async def _admit(self, conn: Connection, received: Received) -> _Admitted:
         """What becomes of a submission. One without a job is malformed, a duplicate is found out by `create`."""

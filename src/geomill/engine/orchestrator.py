@@ -213,7 +213,6 @@ class Orchestrator:
         self._kicks.more |= claimed.more
         for waited in claimed.waits:
             self._tallies.observe("job_claim_seconds", waited)
-        await notify(conn, map(queue_channel, claimed.queues))
         if patience:
             asyncio.get_running_loop().call_later(patience, self._signals.poke, self._jobs_channel)
             return False

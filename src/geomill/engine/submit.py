@@ -11,7 +11,7 @@ from geomill.domain.message import JobQueueMessage
 from geomill.queues import postgres as queue
 from geomill.queues.postgres import Outgoing
 from geomill.store.pool import Connection
-from geomill.store.signals import notify, queue_channel
+from geomill.store.signals import queue_channel
 from geomill.workflows.catalogue import WorkflowCatalogue
 
 
@@ -27,14 +27,17 @@ async def submit_all(
     conn: Connection, catalogue: WorkflowCatalogue, queue_name: str, messages: Sequence[JobQueueMessage]
 ) -> None:
     """All of them, or none."""
-    await enqueue(conn, catalogue, queue_name, messages)
-    await notify(conn, [queue_channel(queue_name)])
+    await enqueue(conn, catalogue, queue_name, messages, called=[queue_channel(queue_name)])
 
 
 async def enqueue(
-    conn: Connection, catalogue: WorkflowCatalogue, queue_name: str, messages: Sequence[JobQueueMessage]
+    conn: Connection,
+    catalogue: WorkflowCatalogue,
+    queue_name: str,
+    messages: Sequence[JobQueueMessage],
+    called: Sequence[str] = (),
 ) -> None:
-    """Without waking anybody: for a transaction that does more. Whoever commits it notifies afterwards."""
+    """Without `called` nobody is woken: for a transaction that does more. Whoever commits it notifies afterwards."""
     for message in messages:
         validate_inputs(catalogue.get(message.workflow_id), message.input_params)
         check_callback_url(message.callback_url)
@@ -42,4 +45,4 @@ async def enqueue(
         Outgoing(queue_name, message.job_id, to_json(message.model_dump(mode="json")), message.priority)
         for message in messages
     ]
-    await queue.send(conn, outgoing)  # one statement: a transaction of its own, or part of the caller's
+    await queue.send(conn, outgoing, called)  # one statement: a transaction of its own, or part of the caller's

@@ -13,6 +13,7 @@ from geomill.sql import queries
 from geomill.store.events import EventWrite
 from geomill.store.pool import Connection
 from geomill.store.recordset import recordset
+from geomill.store.signals import queue_channel
 
 
 @dataclass(slots=True)
@@ -118,6 +119,14 @@ class Writes:
             ("summarised", self.summaries),
         )
 
+    def parts(self) -> dict[str, dict[str, Any]]:
+        """The parts of the statement that have something to do, with their parameters."""
+        found: dict[str, dict[str, Any]] = {name: {name: recordset(rows)} for name, rows in self.recordsets() if rows}
+        if self.withdrawals:
+            queues, ids = zip(*self.withdrawals, strict=True)
+            found["withdrawn"] = {"withdrawn_queues": list(queues), "withdrawn_ids": list(ids)}
+        return found
+
     @property
     def queues(self) -> set[str]:
         """Those that have something to do at once."""
@@ -132,20 +141,25 @@ async def commit(
 
     `reports` are the inbox entries that the round answers.
     """
-    parameters: dict[str, Any] = {"owner_id": owner_id, "job_ids": list(epochs), "epochs": list(epochs.values())}
-    parts: dict[str, dict[str, Any]] = {}
+    parts = writes.parts()
     if reports:
         parts["taken"] = {"reports": list(reports)}
-    for part, rows in writes.recordsets():
-        if rows:
-            parts[part] = {part: recordset(rows)}
-    if writes.withdrawals:
-        queues, ids = zip(*writes.withdrawals, strict=True)
-        parts["withdrawn"] = {"withdrawn_queues": list(queues), "withdrawn_ids": list(ids)}
+    return await _execute(conn, owner_id, epochs, parts)
+
+
+async def write_new(conn: Connection, owner_id: str, writes: Writes) -> None:
+    """Of jobs that this transaction has made. Those who wait for their tasks hear of it with its commit."""
+    channels = [queue_channel(name) for name in sorted(writes.queues)]
+    await _execute(conn, owner_id, {}, {**writes.parts(), "called": {"channels": channels}})
+
+
+async def _execute(
+    conn: Connection, owner_id: str, epochs: Mapping[str, int], parts: Mapping[str, Mapping[str, Any]]
+) -> bool:
+    parameters: dict[str, Any] = {"owner_id": owner_id, "job_ids": list(epochs), "epochs": list(epochs.values())}
     for needed in parts.values():
         parameters |= needed
-    cursor = await conn.execute(_statement(tuple(parts)), parameters)
-    row = await cursor.fetchone()
+    row = await (await conn.execute(_statement(tuple(parts)), parameters)).fetchone()
     return row is not None and bool(row["held"])
 
 
@@ -159,4 +173,5 @@ def _statement(parts: tuple[str, ...]) -> LiteralString:
     found = queries("rounds")
     names = [name for part in parts for name in (part, *BUILT_ON.get(part, ()))]
     written = "".join(f", {name} AS ({getattr(found, name)})" for name in names)
-    return f"WITH fence AS MATERIALIZED ({found.fence}){written} SELECT held FROM fence"  # noqa: S608  our own files
+    seen = "fence, called" if "called" in names else "fence"
+    return f"WITH fence AS MATERIALIZED ({found.fence}){written} SELECT held FROM {seen}"  # noqa: S608  our own files

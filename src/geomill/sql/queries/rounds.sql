@@ -151,3 +151,7 @@ UPDATE dagapp.dag_jobs AS j
 SET node_summary = u.summary, updated_at = now()
 FROM fence, json_to_recordset(%(summarised)s::json) AS u (job_id text, summary jsonb)
 WHERE fence.held AND j.job_id = ANY (ARRAY[u.job_id])
+
+-- name: called
+-- Only with new jobs: NOTIFY makes commits wait for each other, and rounds are many. It must be read to be carried out.
+SELECT count(pg_notify(channel, '')) AS called FROM unnest(%(channels)b::text[]) AS channel
