@@ -122,5 +122,7 @@ def _bar(node: NodeProgress) -> ProgressBar | str:
 
 def _detail(node: NodeProgress) -> str:
     if node.items_total:
-        return f"{node.items_completed} of {node.items_total} items, {node.items_failed} failed"
+        failed = f", {node.items_failed} failed" if node.items_failed else ""
+        said = f"; {node.message}" if node.message and not node.terminal else ""
+        return f"{node.items_completed} of {node.items_total} items{failed}{said}"
     return node.error or node.message

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from operator import itemgetter
 from typing import Any
 
+from geomill.domain.ids import around_index
 from geomill.domain.job import Job
 from geomill.domain.states import NODE_MACHINE, JobStatus, NodeStatus
 from geomill.sql import queries
@@ -66,7 +68,10 @@ async def find(conn: Connection, job_id: str) -> JobProgress | None:
         return None
     running = await _running(conn, job_id)
     cursor = await conn.execute(queries("nodes").summary, {"job_id": job_id})
-    return JobProgress(job, tuple(_node(row, running.get(row["task_id"])) for row in await cursor.fetchall()))
+    rows = await cursor.fetchall()
+    return JobProgress(
+        job, tuple(_fan_out(row, running) if row["items_total"] else _single(row, running) for row in rows)
+    )
 
 
 async def _running(conn: Connection, job_id: str) -> dict[str, dict[str, Any]]:
@@ -74,13 +79,32 @@ async def _running(conn: Connection, job_id: str) -> dict[str, dict[str, Any]]:
     return {row["task_id"]: row for row in await cursor.fetchall()}
 
 
-def _node(row: dict[str, Any], running: dict[str, Any] | None) -> NodeProgress:
+def _single(row: dict[str, Any], running: dict[str, dict[str, Any]]) -> NodeProgress:
     """A leased task is running, whether or not its owner has heard of it yet."""
+    task = running.get(row["task_id"], {})
     status = NodeStatus(row["status"])
-    if running and status is NodeStatus.DISPATCHED:
+    if task and status is NodeStatus.DISPATCHED:
         status = NodeStatus.RUNNING
-    ended = row["items_completed"] + row["items_failed"]
-    fraction = ended / row["items_total"] if row["items_total"] else (running or {}).get("progress")
+    started_at = row["started_at"] or task.get("started_at")
+    return _node(row, status, started_at, task.get("progress"), task.get("progress_message") or "")
+
+
+def _fan_out(row: dict[str, Any], running: dict[str, dict[str, Any]]) -> NodeProgress:
+    """Items under way count by their own progress. Of what they say, the latest is shown."""
+    before, _ = around_index(row["job_id"], row["node_id"], 1)
+    items = [task for task_id, task in running.items() if task_id.startswith(before)]
+    items.sort(key=itemgetter("started_at"))
+    ended = row["items_completed"] + row["items_failed"] + sum(task["progress"] or 0.0 for task in items)
+    said = [
+        task["progress_message"] for task in sorted(items, key=itemgetter("started_at")) if task["progress_message"]
+    ]
+    fraction = min(ended / row["items_total"], 1.0)
+    return _node(row, NodeStatus(row["status"]), row["started_at"], fraction, said[-1] if said else "")
+
+
+def _node(
+    row: dict[str, Any], status: NodeStatus, started_at: datetime | None, fraction: float | None, message: str
+) -> NodeProgress:
     return NodeProgress(
         node_id=row["node_id"],
         status=status,
@@ -88,11 +112,11 @@ def _node(row: dict[str, Any], running: dict[str, Any] | None) -> NodeProgress:
         retry_count=row["retry_count"],
         error=row["error_message"],
         output=row["output"],
-        started_at=row["started_at"] or (running or {}).get("started_at"),
+        started_at=started_at,
         completed_at=row["completed_at"],
         items_total=row["items_total"],
         items_completed=row["items_completed"],
         items_failed=row["items_failed"],
         fraction=fraction,
-        message=(running or {}).get("progress_message") or "",
+        message=message,
     )

@@ -1,8 +1,9 @@
 """Wake-ups between processes (LISTEN/NOTIFY). A lost one costs a poll interval, never a result.
 
 Notifications of rounds are sent after the commit, outside of the hot transaction: NOTIFY inside it takes a lock that is
-global to the server. Submissions and claims are few, and send theirs with the commit, which is a round trip sooner. The listening session also holds the process's liveness lock: when the session ends, the process counts
-as dead, and it comes back under a new registration.
+global to the server. Submissions and claims are few, and send theirs with the commit, which is a round trip sooner.
+The listening session also holds the process's liveness lock: when the session ends, the process counts as dead, and it
+comes back under a new registration.
 """
 
 from __future__ import annotations

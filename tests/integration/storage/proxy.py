@@ -18,7 +18,7 @@ BUSY = b"HTTP/1.1 503 Slow Down\r\nContent-Length: 0\r\nConnection: close\r\n\r\
 class Fault:
     kind: Kind
     requests: str = ""
-    """A pattern of the request lines that it concerns."""
+    """A pattern of the requests that it concerns: their first line and their headers."""
     times: int = 1
 
 
@@ -38,13 +38,13 @@ class Proxy:
             head = await reader.readuntil(b"\r\n\r\n")
             line = head.partition(b"\r\n")[0].decode()
             self.seen.append(line)
-            await self._answer(reader, writer, head, self._fault(line))
+            await self._answer(reader, writer, head, self._fault(head.decode()))
         writer.transport.abort() if writer.transport.get_write_buffer_size() else writer.close()
         self.open.discard(writer)
 
-    def _fault(self, line: str) -> Kind | None:
+    def _fault(self, head: str) -> Kind | None:
         for fault in self.faults:
-            if fault.times > 0 and re.search(fault.requests, line):
+            if fault.times > 0 and re.search(fault.requests, head):
                 fault.times -= 1
                 self.hit += 1
                 return fault.kind

@@ -28,5 +28,6 @@ async def sleep(ctx: HandlerContext[SleepParams]) -> SleepOutput:
     while (left := begun + duration - time.monotonic()) > 0:
         ctx.raise_if_cancelled()
         await asyncio.sleep(min(TICK_SECONDS, left))
-        ctx.progress(time.monotonic() - begun, duration)
+        slept = time.monotonic() - begun
+        ctx.progress(slept, duration, f"{slept:.1f} of {duration:g} s")
     return SleepOutput(slept_for=duration)

@@ -38,6 +38,7 @@ class MadeTile(BaseModel):
 
     tile_id: str
     part: TilePart | None = None
+    pixel_bytes: int = 0
     statistics: list[dict[str, Any]] = []
 
 
@@ -66,16 +67,15 @@ def process_tile_batch(ctx: HandlerContext[TileBatchParams]) -> TileBatchOutput:
     check_unchanged(ctx.storage, params.source)
     made = [MadeTile.model_validate(one) for one in ctx.checkpoint.data["made"]] if ctx.checkpoint else []
     resumed, known = len(made), {one.tile_id for one in made}
-    recipe, begun, pixels = params.plan.recipe, time.monotonic(), 0
+    recipe, begun = params.plan.recipe, time.monotonic()
     for tile in params.tiles:
         if tile.tile_id in known:
             continue
         ctx.raise_if_cancelled()
         made.append(_make(ctx, recipe, tile))
         ctx.save_checkpoint(tile.tile_id, {"made": [one.model_dump(mode="json") for one in made]})
-        pixels += tile.width * tile.height
-        rate = pixels / MEGABYTE / (time.monotonic() - begun)
-        ctx.progress(len(made), len(params.tiles), f"{len(made)} of {len(params.tiles)} tiles, {rate:.1f} megapixels/s")
+        rate = sum(one.pixel_bytes for one in made[resumed:]) / MEGABYTE / (time.monotonic() - begun)
+        ctx.progress(len(made), len(params.tiles), f"{len(made)} of {len(params.tiles)} tiles, {rate:.1f} MB/s")
     statistics = [[BandStatistics.model_validate(band) for band in one.statistics] for one in made if one.part]
     return TileBatchOutput(
         parts=[one.part for one in made if one.part],
@@ -87,16 +87,16 @@ def process_tile_batch(ctx: HandlerContext[TileBatchParams]) -> TileBatchOutput:
 
 def _make(ctx: HandlerContext[TileBatchParams], recipe: Recipe, tile: Tile) -> MadeTile:
     from geomill.raster import cog
-    from geomill.raster.opening import opened
+    from geomill.raster.opening import bytes_per_pixel, opened
 
     params = ctx.params
     name = intermediate(params.intermediates, tile) if params.intermediates else params.source.name
     with opened(ctx.storage, name) as dataset:
-        made = cog.tile(dataset, recipe, tile)
+        made, size = cog.tile(dataset, recipe, tile), tile.width * tile.height * bytes_per_pixel(dataset)
     if made is None:
-        return MadeTile(tile_id=tile.tile_id)
+        return MadeTile(tile_id=tile.tile_id, pixel_bytes=size)
     target = ObjectName(Zone.SILVER, params.output_container, f"{params.blob_prefix}/tiles/{tile.tile_id}.tif")
     stored = ctx.storage.sync.put_bytes(target, made.data, media_type=cog.MEDIA_TYPE, cool=params.plan.tier.cool)
     part = TilePart(window=tile, file=FileEntry.of(stored, cog.MEDIA_TYPE, "tile"))
     statistics = [band.model_dump(mode="json") for band in made.statistics]
-    return MadeTile(tile_id=tile.tile_id, part=part, statistics=statistics)
+    return MadeTile(tile_id=tile.tile_id, part=part, pixel_bytes=size, statistics=statistics)
