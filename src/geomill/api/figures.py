@@ -19,9 +19,10 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from geomill import __version__
+from geomill.domain.circuit import Circuit
 from geomill.domain.tally import BUCKETS as TALLY_BUCKETS
 from geomill.domain.tally import COUNT, SUM, Tally
-from geomill.store import metrics, tallies
+from geomill.store import circuits, metrics, tallies
 from geomill.store.metrics import DeadLetters, InstanceHealth, QueueDepth
 from geomill.store.pool import Connection, Pool
 
@@ -37,6 +38,7 @@ READERS: dict[str, Callable[[Connection], Awaitable[Any]]] = {
     "dead_letters": metrics.dead_letters,
     "instances": metrics.instances,
     "tallies": tallies.read,
+    "circuits": circuits.read,
     "connections": metrics.connections,
 }
 
@@ -169,6 +171,14 @@ def _histogram(name: str, text: str, counts: dict[float, float]) -> HistogramMet
     return HistogramMetricFamily(name, text, buckets=buckets, sum_value=counts.get(SUM, 0.0))
 
 
+def _circuits(found: list[Circuit]) -> Iterator[Metric]:
+    """Of handlers that have failed."""
+    opened = [((one.handler,), float(one.opened_at is not None)) for one in found]
+    yield _gauge("geomill_circuit_open", "Whether tasks of a handler are held back", ("handler",), opened)
+    failures = [((one.handler,), float(one.failures)) for one in found]
+    yield _gauge("geomill_circuit_failures", "Failures of a handler in a row", ("handler",), failures)
+
+
 _FAMILIES: dict[str, Callable[[Any], Iterator[Metric]]] = {
     "queues": _queues,
     "active_jobs": _counts("geomill_jobs_active", "Unfinished jobs", "status"),
@@ -179,5 +189,6 @@ _FAMILIES: dict[str, Callable[[Any], Iterator[Metric]]] = {
     "dead_letters": _dead_letters,
     "instances": _instances,
     "tallies": _tallies,
+    "circuits": _circuits,
     "connections": _counts("geomill_database_connections", "Sessions of the database", "application"),
 }

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Literal
 
-Aggregation = Literal["collect", "concat", "sum", "first", "last", "count"]
+Aggregation = Literal["collect", "outcomes", "concat", "sum", "first", "last", "count"]
 
 
 def aggregate(kind: Aggregation, outputs: Iterable[Any]) -> dict[str, Any]:
     """The fan_in node's output.
 
     collect  {"results": [output, …], "count"}        in the order of the items
+    outcomes {"results": [outcome, …], "count", "failed"}   of all items, also of those that failed: index, status,
+             output and error of each
     concat   {"results": [element, …], "count"}       lists inside the outputs, one after the other
     sum      {"total": number, "count"}               of every number in the outputs
     first    {"result": output or null, "count"}
@@ -22,6 +24,9 @@ def aggregate(kind: Aggregation, outputs: Iterable[Any]) -> dict[str, Any]:
     match kind:
         case "collect":
             return {"results": values, "count": len(values)}
+        case "outcomes":
+            failed = sum(value["status"] == "failed" for value in values)
+            return {"results": values, "count": len(values), "failed": failed}
         case "concat":
             elements = [element for value in values for part in _parts(value) for element in _elements(part)]
             return {"results": elements, "count": len(elements)}

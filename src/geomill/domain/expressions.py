@@ -61,6 +61,15 @@ def compile_value(value: Any) -> Compiled:
     return _constant(value)
 
 
+def is_one_expression(text: str) -> bool:
+    """Whether the text is nothing but one `{{ expression }}`, so that the type of its value is kept."""
+    try:
+        tree = environment().parse(text.strip())
+    except TemplateSyntaxError:
+        return True  # told where templates are read
+    return _single_expression(tree) is not None
+
+
 def _constant(value: Any) -> Compiled:
     return Compiled(lambda _: value)
 

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
+from geomill.domain.circuit import CircuitBreaker
 from geomill.domain.conditions import Condition, parse_condition
-from geomill.domain.expressions import Compiled, compile_value
+from geomill.domain.expressions import Compiled, Scope, compile_value
 from geomill.domain.message import LIGHT_QUEUE
 from geomill.domain.retry import RetryPolicy
 from geomill.domain.workflow import (
@@ -23,6 +25,7 @@ from geomill.domain.workflow import (
     TaskTemplate,
     Workflow,
 )
+from geomill.errors import ExpressionError
 
 
 def targets(node: Node) -> tuple[str, ...]:
@@ -57,6 +60,8 @@ class Execution:
     dispatch_timeout_seconds: float | None
     progress_timeout_seconds: float | None
     retry: RetryPolicy
+    circuit_breaker: CircuitBreaker | None = None
+    outputs_aside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +120,8 @@ def _compile(node_id: str, node: Node, dependencies: tuple[str, ...]) -> GraphNo
         case TaskNode():
             execution = _execution(node)
         case FanOutNode():
-            execution, value = _execution(node.task), compile_value(node.source)
+            execution = _execution(node.task, outputs_aside=node.outputs_aside)
+            value = compile_value(node.source)
         case ConditionalNode():
             value = compile_value(node.condition_field)
             branches = tuple(
@@ -127,13 +133,30 @@ def _compile(node_id: str, node: Node, dependencies: tuple[str, ...]) -> GraphNo
     return GraphNode(node_id, node, dependencies, targets(node), execution, value, branches)
 
 
-def _execution(node: TaskTemplate) -> Execution:
+def _execution(node: TaskTemplate, *, outputs_aside: bool = False) -> Execution:
     return Execution(
         handler=node.handler,
         queue=node.queue or LIGHT_QUEUE,
-        params=compile_value(node.params),
+        params=_params(node.params),
         timeout_seconds=node.timeout_seconds or DEFAULT_TIMEOUT_SECONDS,
         dispatch_timeout_seconds=node.dispatch_timeout_seconds,
         progress_timeout_seconds=node.progress_timeout_seconds,
         retry=node.retry,
+        circuit_breaker=node.circuit_breaker,
+        outputs_aside=outputs_aside,
     )
+
+
+def _params(value: dict[str, Any] | str) -> Compiled:
+    """A template for all of them has to give a mapping: what it gives is known only when it is rendered."""
+    compiled = compile_value(value)
+    if not isinstance(value, str):
+        return compiled
+
+    def mapping(scope: Scope) -> Any:
+        params = compiled.render(scope)
+        if not isinstance(params, dict):
+            raise ExpressionError(f"the params {value!r} must give a mapping, but it is {str(params)[:80]!r}")
+        return params
+
+    return Compiled(mapping, compiled.references)

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AliasChoices, AwareDatetime, BaseModel, ConfigDict, Field
 
+from geomill.domain.circuit import CircuitBreaker
 from geomill.domain.entity import HOT, BigInt, Check, Entity, Identity, Index, Json, Key, Name, Now, SmallInt, Subject
 from geomill.domain.ids import SINGLE, new_id
 from geomill.domain.job import JobPurpose
@@ -60,6 +61,8 @@ class TaskMessage(BaseModel):
     progress_timeout_seconds: Annotated[float, Field(gt=0)] | None = None
     retry_count: int = 0
     attempt: int
+    circuit_breaker: CircuitBreaker | None = None
+    outputs_aside: bool = False
 
 
 class QueueMessage(Entity):

@@ -6,6 +6,7 @@ from geomill.domain.api_key import ApiKey
 from geomill.domain.asset import Asset, AssetCollection
 from geomill.domain.audit import AuditEntry
 from geomill.domain.callback import Callback
+from geomill.domain.circuit import Circuit
 from geomill.domain.definition import Definition
 from geomill.domain.entity import Entity
 from geomill.domain.event import JobEvent
@@ -18,6 +19,7 @@ from geomill.domain.platform import Platform
 from geomill.domain.request import PlatformRequest
 from geomill.domain.revision import AssetRevision
 from geomill.domain.schedule import Schedule
+from geomill.domain.stage_job import StageRun
 from geomill.domain.tally import Tally
 from geomill.domain.task import Checkpoint, InboxEntry, TaskResult
 
@@ -36,6 +38,8 @@ TABLES: tuple[type[Entity], ...] = (
     Schedule,
     Callback,
     Tally,
+    Circuit,
+    StageRun,
     Platform,
     AssetCollection,
     Asset,

@@ -18,6 +18,7 @@ from pydantic import (
     model_validator,
 )
 
+from geomill.domain.circuit import CircuitBreaker
 from geomill.domain.jsonvalue import to_json
 from geomill.domain.retry import RetryPolicy
 
@@ -27,7 +28,20 @@ WORKFLOW_ID = r"^[A-Za-z][A-Za-z0-9_.-]*$"
 NodeId = Annotated[str, StringConstraints(pattern=NODE_ID, max_length=64)]
 Seconds = Annotated[float, Field(gt=0, le=604_800)]
 Queue = Annotated[str, StringConstraints(min_length=1, max_length=64)]
-Params = Annotated[dict[str, Any], Field(description="Values and {{ templates }} handed to the handler")]
+
+
+def _not_other(value: Any) -> Any:
+    """One error instead of one for each kind: a union of Pydantic's would tell both."""
+    if isinstance(value, dict | str):
+        return value
+    raise ValueError("must be a mapping, or one template that gives a mapping")
+
+
+Params = Annotated[
+    dict[str, Any] | str,
+    BeforeValidator(_not_other, json_schema_input_type=dict[str, Any] | str),
+    Field(description="Values and {{ templates }} handed to the handler, or one template that gives all of them"),
+]
 
 DEFAULT_TIMEOUT_SECONDS = 3600.0
 
@@ -97,6 +111,9 @@ class TaskTemplate(_Model):
         Seconds | None, Field(description="A handler that reports no progress for so long is taken to hang")
     ] = None
     retry: RetryPolicy = RetryPolicy()
+    circuit_breaker: Annotated[
+        CircuitBreaker | None, Field(description="Whether repeated failures of the handler hold its tasks back")
+    ] = None
 
 
 class TaskNode(_Node, TaskTemplate):
@@ -134,6 +151,9 @@ class FanOutNode(_Node):
     batch_size: Annotated[
         int | None, Field(ge=1, description="Hand each task a list of up to this many items as {{ item }}")
     ] = None
+    outputs_aside: Annotated[
+        bool, Field(description="Put outputs of items beyond a megabyte into the object store; a fan_in gets the place")
+    ] = False
     on_failure: OnFailure = "fail"
     next: Next
 
@@ -142,7 +162,7 @@ class FanInNode(_Node):
     """Waits for all that lead to it and aggregates their outputs."""
 
     type: Literal["fan_in"]
-    aggregation: Literal["collect", "concat", "sum", "first", "last", "count"] = "collect"
+    aggregation: Literal["collect", "outcomes", "concat", "sum", "first", "last", "count"] = "collect"
     next: Next
 
 

@@ -25,9 +25,10 @@ async def answer_all(conn: Connection, run: RunState, evaluation: Evaluation) ->
 async def _answer(conn: Connection, run: RunState, evaluation: Evaluation, wanted: Aggregate) -> Outcome:
     definition = run.graph.nodes[wanted.node_id].definition
     assert isinstance(definition, FanInNode)
+    gather = _outcomes if definition.aggregation == "outcomes" else _outputs
     values: list[Any] = []
     for source in wanted.sources:
-        values += await _outputs(conn, run, evaluation, source)
+        values += await gather(conn, run, evaluation, source)
     output = aggregate(definition.aggregation, values)
     return Outcome(wanted.node_id, wanted.attempt, Report.COMPLETED, output=output)
 
@@ -40,3 +41,18 @@ async def _outputs(conn: Connection, run: RunState, evaluation: Evaluation, sour
     ended = change.changed.items() if change else ()
     fresh = [index for index, item in ended if item.status is NodeStatus.COMPLETED]
     return await nodes.item_outputs(conn, run.job_id, source, fresh)
+
+
+async def _outcomes(conn: Connection, run: RunState, evaluation: Evaluation, source: str) -> list[Any]:
+    """Of every item, in their order. Those that ended in this very round stand in the decision alone."""
+    if not isinstance(run.graph.nodes[source].definition, FanOutNode):
+        (output,) = await _outputs(conn, run, evaluation, source)
+        return [{"index": None, "status": NodeStatus.COMPLETED.value, "output": output, "error": None}]
+    change = evaluation.decision().fan_outs.get(source)
+    ended = dict(change.changed) if change else {}
+    fresh = [index for index, item in ended.items() if item.status is NodeStatus.COMPLETED]
+    found = await nodes.item_outcomes(conn, run.job_id, source, fresh)
+    for index, item in ended.items():
+        if item.status is NodeStatus.FAILED:
+            found[index] = {"index": index, "status": item.status.value, "output": None, "error": item.error}
+    return [found[index] for index in sorted(found)]

@@ -8,6 +8,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from geomill.domain.decision import Cancel, Decision, Dispatch, FanOutChange
+from geomill.domain.graph import Execution
 from geomill.domain.ids import SINGLE, around_index, task_id
 from geomill.domain.run import ItemRun, NodeRun
 from geomill.domain.states import JOB_MACHINE, NodeStatus
@@ -185,7 +186,18 @@ def _common_body(job: OwnedJob, dispatch: Dispatch) -> dict[str, Any]:
         "progress_timeout_seconds": execution.progress_timeout_seconds,
         "retry_count": dispatch.retry_count,
         "attempt": dispatch.attempt,
+        **_wishes(execution),
     }
+
+
+def _wishes(execution: Execution) -> dict[str, Any]:
+    """What few tasks want is in no other's message."""
+    wishes: dict[str, Any] = {}
+    if execution.circuit_breaker:
+        wishes["circuit_breaker"] = execution.circuit_breaker.model_dump()
+    if execution.outputs_aside:
+        wishes["outputs_aside"] = True
+    return wishes
 
 
 def job_write(job_id: str, decision: Decision) -> JobWrite:

@@ -147,6 +147,11 @@ async def refuse(conn: Connection, refused: Sequence[tuple[Delivery, str]]) -> N
         await conn.execute(queries("queue").refuse, parameters)
 
 
+async def defer(conn: Connection, held: Sequence[Delivery], delay_seconds: float) -> None:
+    """Put leased messages back for a while. Their checkpoints stay; that they were delivered is forgotten."""
+    await conn.execute(queries("queue").defer, {**_leases(held), "delay_seconds": delay_seconds})
+
+
 def _leases(held: Sequence[Delivery]) -> dict[str, list[int]]:
     return {
         "sequences": [delivery.sequence for delivery in held],

@@ -580,6 +580,49 @@ COMMENT ON TABLE dagapp.dag_tallies IS 'A count, or one bucket of a histogram. P
 
 COMMENT ON COLUMN dagapp.dag_tallies.bucket IS 'Upper bound in seconds; 0 of a counter, -1 of a histogram''s sum';
 
+CREATE TABLE dagapp.dag_circuits (
+    handler varchar(64) NOT NULL,
+    failures integer DEFAULT 0 NOT NULL,
+    error_code varchar(64) DEFAULT '' NOT NULL,
+    error_message text DEFAULT '' NOT NULL,
+    opened_at timestamptz,
+    probe_at timestamptz,
+    updated_at timestamptz DEFAULT now() NOT NULL,
+    CONSTRAINT dag_circuits_pkey PRIMARY KEY (handler),
+    CONSTRAINT dag_circuits_open CHECK ((opened_at IS NULL) = (probe_at IS NULL))
+) WITH (fillfactor = 50);
+
+COMMENT ON TABLE dagapp.dag_circuits IS 'Failures in a row of a handler, over all workers. Without a row there were none.';
+
+COMMENT ON COLUMN dagapp.dag_circuits.failures IS 'In a row, with the same code';
+
+COMMENT ON COLUMN dagapp.dag_circuits.opened_at IS 'Null while the circuit is closed';
+
+COMMENT ON COLUMN dagapp.dag_circuits.probe_at IS 'When the next task may be let through';
+
+CREATE TABLE dagapp.dag_stage_jobs (
+    job_id varchar(64) NOT NULL,
+    attempt integer DEFAULT 1 NOT NULL,
+    run_id varchar(64) NOT NULL,
+    job_type varchar(64) NOT NULL,
+    parameters jsonb DEFAULT '{}'::jsonb NOT NULL,
+    submitted_by varchar(200),
+    submitted_at timestamptz DEFAULT now() NOT NULL,
+    CONSTRAINT dag_stage_jobs_pkey PRIMARY KEY (job_id, attempt)
+);
+
+CREATE UNIQUE INDEX idx_dag_stage_jobs_run ON dagapp.dag_stage_jobs USING btree (run_id);
+
+CREATE INDEX idx_dag_stage_jobs_submitted ON dagapp.dag_stage_jobs USING btree (submitted_at DESC, job_id);
+
+COMMENT ON TABLE dagapp.dag_stage_jobs IS 'One attempt at a stage job.';
+
+COMMENT ON COLUMN dagapp.dag_stage_jobs.job_id IS 'SHA-256 of job type and parameters';
+
+COMMENT ON COLUMN dagapp.dag_stage_jobs.run_id IS 'The engine''s job';
+
+COMMENT ON COLUMN dagapp.dag_stage_jobs.parameters IS 'Validated, defaults applied';
+
 CREATE TABLE app.platforms (
     platform_id varchar(50) NOT NULL,
     display_name varchar(100) NOT NULL,

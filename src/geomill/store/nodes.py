@@ -24,6 +24,13 @@ async def item_outputs(conn: Connection, job_id: str, node_id: str, fresh: Seque
     return [row["output"] for row in await cursor.fetchall()]
 
 
+async def item_outcomes(conn: Connection, job_id: str, node_id: str, fresh: Sequence[int]) -> dict[int, dict[str, Any]]:
+    """By item: how it ended, with what output or error. `fresh` are as above."""
+    parameters = {"job_id": job_id, "node_id": node_id, "fresh": list(fresh)}
+    cursor = await conn.execute(queries("nodes").item_outcomes, parameters)
+    return {row["index"]: row for row in await cursor.fetchall()}
+
+
 async def reopen(conn: Connection, job_id: str, again: Sequence[Reopened]) -> None:
     await conn.execute(
         queries("nodes").reopen,

@@ -19,11 +19,15 @@ class Aside:
     storage: Storage
 
     async def put(self, message: TaskMessage, ended: Ended | None) -> Ended | None:
-        """The result to report. Items of a fan-out keep their outputs: they are gathered inside the database."""
-        if ended is None or ended.size <= LARGE or message.item_index != SINGLE or self.storage is NO_STORAGE:
+        """The result to report. Items of a fan-out keep their outputs, because they are gathered inside the database,
+        unless their workflow wants it otherwise."""
+        if ended is None or ended.size <= LARGE or self.storage is NO_STORAGE:
+            return ended
+        if message.item_index != SINGLE and not message.outputs_aside:
             return ended
         content = to_json(ended.output).encode()
-        large = LargeOutput.of(message.job_id, message.node_id, message.attempt, content)
+        item = "" if message.item_index == SINGLE else f".{message.item_index}"  # no node has a dot in its name
+        large = LargeOutput.of(message.job_id, f"{message.node_id}{item}", message.attempt, content)
         try:
             await self.storage.put_bytes(ObjectName(Zone.SILVER, large.container, large.path), content)
         except GeomillError as error:

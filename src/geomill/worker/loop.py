@@ -29,6 +29,7 @@ from geomill.store.pool import Connection, Pool
 from geomill.store.signals import Signals, notify, queue_channel
 from geomill.store.tallies import Tallies
 from geomill.worker.aside import Aside
+from geomill.worker.breakers import Breakers
 from geomill.worker.children.pool import ChildPool
 from geomill.worker.drain import drain, end_all
 from geomill.worker.exchange import Exchange
@@ -80,6 +81,7 @@ class Worker:
         )
         self._runner = Runner(self.handlers, self._children, self.storage, self.handler_pool or self.pool)
         self._aside = Aside(self.storage)
+        self._breakers = Breakers()
         self._keeper = Keeper(self.pool, self.instance_id, options, self._slots, self._tallies)
         self._watch = Watch(self._slots, self._children, self._give_up)
 
@@ -129,8 +131,9 @@ class Worker:
             if self._unsure:
                 await self._disown(conn)
             free = self._free_slots()
+            await self._breakers.tell(conn)
             deliveries = await self._exchange.once(conn, free, self._limits())
-            for delivery in deliveries:
+            for delivery in await self._breakers.admit(conn, deliveries):
                 self._start(delivery)
         return bool(self._exchange.ended or self._exchange.malformed) or 0 < free == len(deliveries)
 
@@ -222,6 +225,7 @@ class Worker:
             slot.closed = True
             del self._slots[slot.delivery.sequence]
             self._tallies.observe("step_run_seconds", time.monotonic() - (slot.begun or slot.leased))
+            self._breakers.note(slot.message, ended)
             if settlement := slot.outcome(ended):
                 self._exchange.ended.append(settlement)
             self._poke()

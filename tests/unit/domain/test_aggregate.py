@@ -35,6 +35,7 @@ def test_each_kind(kind: Any, expected: dict[str, Any]) -> None:
         ("first", {"result": None, "count": 0}),
         ("last", {"result": None, "count": 0}),
         ("count", {"count": 0}),
+        ("outcomes", {"results": [], "count": 0, "failed": 0}),
     ],
 )
 def test_each_kind_of_nothing(kind: Any, expected: dict[str, Any]) -> None:
@@ -52,3 +53,9 @@ def test_sum_takes_numbers_only() -> None:
 
 def test_collect_keeps_the_order_and_what_it_is_given() -> None:
     assert aggregate("collect", [3, None, "a", 1])["results"] == [3, None, "a", 1]
+
+
+def test_outcomes_count_those_that_failed() -> None:
+    good = {"index": 0, "status": "completed", "output": {"n": 1}, "error": None}
+    bad = {"index": 1, "status": "failed", "output": None, "error": "no luck"}
+    assert aggregate("outcomes", [good, bad]) == {"results": [good, bad], "count": 2, "failed": 1}

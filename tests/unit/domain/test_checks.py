@@ -480,3 +480,37 @@ def test_a_long_chain_with_a_cycle_is_checked_too() -> None:
 def test_too_many_nodes() -> None:
     (problem,) = problems(text("\n".join(f"n{i}: {{type: end}}" for i in range(20_001))))
     assert "more than 20000" in problem.message
+
+
+WHOLE = """
+START: {{type: start, next: each}}
+each:
+  type: fan_out
+  source: [1]
+  task:
+    handler: strict
+    params: {params} # <-
+  next: END
+END: {{type: end}}
+"""
+
+
+def test_params_may_be_one_template() -> None:
+    load(text(WHOLE.format(params='"{{ item }}"')))
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ('"text"', "cannot give params"),
+        ('"{{ item }} and more"', "cannot give params"),
+        ('"{{ itm }}"', "begins with the unknown 'itm'"),
+        ("[1]", "must be a mapping, or one template"),
+        ("7", "must be a mapping, or one template"),
+    ],
+)
+def test_params_that_cannot_be(params: str, words: str) -> None:
+    source = text(WHOLE.format(params=params))
+    (problem,) = problems(source)
+    assert words in problem.message
+    assert problem.line == marked_line(source)

@@ -273,3 +273,16 @@ def test_one_decision_sends_a_slice_and_says_that_there_is_more() -> None:
         slices.append(job.take(evaluation.decision()))
     assert [items(decision) for decision in slices] == [[4, 5], [6, 7], []]
     assert [decision.more for decision in slices] == [True, True, False]
+
+
+def test_the_params_of_a_task_may_be_the_whole_item() -> None:
+    node = {"type": "fan_out", "source": [{"a": 1}, {"b": 2}], "task": {"handler": "h", "params": "{{ item }}"}}
+    driver = Driver({"each": {**node, "next": "END"}})
+    assert [driver.params("each", item) for item in (0, 1)] == [{"a": 1}, {"b": 2}]
+
+
+def test_params_that_are_no_mapping_fail_their_item() -> None:
+    node = {"type": "fan_out", "source": [{"a": 1}, 7], "task": {"handler": "h", "params": "{{ item }}"}}
+    driver = Driver({"each": {**node, "next": "END"}})
+    assert driver.run.status.value == "failed"
+    assert "must give a mapping, but it is '7'" in driver.last.error

@@ -17,6 +17,7 @@ Fields = Mapping[str, Any]
 _COUNT: Fields = {"count": int}
 _FAN_IN: Mapping[str, Fields] = {
     "collect": {"results": list[Any], **_COUNT},
+    "outcomes": {"results": list[Any], "failed": int, **_COUNT},
     "concat": {"results": list[Any], **_COUNT},
     "sum": {"total": float, **_COUNT},
     "first": {"result": Any, **_COUNT},

@@ -10,6 +10,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from geomill.domain.checks.templates import has_template
+from geomill.domain.expressions import is_one_expression
 from geomill.domain.finding import Finding, Path, shown
 from geomill.domain.handler import HandlerInfo, Handlers
 from geomill.domain.workflow import FanOutNode, TaskNode, TaskTemplate, Workflow
@@ -23,7 +24,9 @@ def check_handlers(workflow: Workflow, handlers: Handlers, queues: Collection[st
             hint = nearest(task.handler, handlers)
             yield Finding((*path, "handler"), f"there is no handler '{task.handler}'", hint)
         yield from _queue(path, task, handler, queues)
-        if handler and handler.params:
+        if isinstance(task.params, str):
+            yield from _whole((*path, "params"), task.params)
+        elif handler and handler.params:
             yield from _params((*path, "params"), task.params, handler.name, handler.params)
 
 
@@ -43,6 +46,13 @@ def _queue(path: Path, task: TaskTemplate, handler: HandlerInfo | None, queues: 
     elif handler and handler.queue not in queues:
         message = f"the queue '{handler.queue}' of the handler '{handler.name}' is not known"
         yield Finding((*path, "handler"), message, "add it to the settings, or name another queue")
+
+
+def _whole(path: Path, template: str) -> Iterator[Finding]:
+    """Whether its fields fit is known only when it is rendered: then the handler looks."""
+    if not is_one_expression(template):
+        hint = "write a mapping, or a single expression such as '{{ item }}'"
+        yield Finding(path, f"{shown(template)} cannot give params", hint)
 
 
 def _params(path: Path, params: Mapping[str, Any], handler: str, model: type[BaseModel]) -> Iterator[Finding]:

@@ -21,6 +21,8 @@ INSERT INTO dagapp.dag_callbacks (job_id, run_number, url, payload)
 SELECT job_id, run_number, callback_url,
        jsonb_build_object('job_id', job_id, 'status', status, 'workflow_id', workflow_id,
                           'correlation_id', correlation_id, 'completed_at', completed_at, 'error', error_message)
+       || coalesce((SELECT jsonb_build_object('stage_job_id', s.job_id, 'job_type', s.job_type, 'attempt', s.attempt)
+                    FROM dagapp.dag_stage_jobs AS s WHERE s.run_id = noted.job_id), '{}')
 FROM noted
 ON CONFLICT (job_id, run_number) DO NOTHING;
 

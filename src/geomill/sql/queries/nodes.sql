@@ -31,6 +31,17 @@ WHERE n.job_id = %(job_id)s AND n.node_id = %(node_id)s AND n.item_index >= 0
   AND (n.status = 'completed' OR n.item_index = ANY(%(fresh)b::integer[]))
 ORDER BY n.item_index;
 
+-- name: item_outcomes
+-- How a fan-out's items ended. As above, and those that failed with their error.
+SELECT n.item_index AS index,
+       CASE WHEN n.status = 'failed' THEN 'failed' ELSE 'completed' END AS status,
+       CASE WHEN n.status <> 'failed' THEN r.output END AS output,
+       n.error_message AS error
+FROM dagapp.dag_node_states AS n
+LEFT JOIN dagapp.dag_task_results AS r ON n.status <> 'failed' AND r.task_id = ANY (ARRAY[n.task_id])
+WHERE n.job_id = %(job_id)s AND n.node_id = %(node_id)s AND n.item_index >= 0
+  AND (n.status IN ('completed', 'failed') OR n.item_index = ANY(%(fresh)b::integer[]));
+
 -- name: reopen
 UPDATE dagapp.dag_node_states AS n
 SET status = u.status, attempt = u.attempt, retry_count = 0, output = NULL, error_message = NULL, not_before = NULL,

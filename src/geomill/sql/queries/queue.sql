@@ -109,6 +109,19 @@ INSERT INTO dagapp.dag_dead_letters
 SELECT queue_name, message_id, body, priority, 'MalformedMessage', description, delivery_count, enqueued_at
 FROM gone;
 
+-- name: defer
+-- Leased messages that nobody may work on yet wait again, as if they had never been delivered: a new row, so that
+-- their number of deliveries says nothing about the workers that only looked at them.
+WITH gone AS (
+    DELETE FROM dagapp.dag_queue AS q
+    USING unnest(%(sequences)b::bigint[], %(tokens)b::bigint[]) AS held (sequence, lease_token)
+    WHERE q.sequence = ANY (ARRAY[held.sequence]) AND coalesce(q.lease_token, 0) = held.lease_token
+    RETURNING q.queue_name, q.message_id, q.body, q.priority, q.expires_at, q.enqueued_at
+)
+INSERT INTO dagapp.dag_queue (queue_name, message_id, body, priority, visible_at, expires_at, enqueued_at)
+SELECT queue_name, message_id, body, priority, now() + make_interval(secs => %(delay_seconds)s), expires_at, enqueued_at
+FROM gone;
+
 -- name: report_progress
 UPDATE dagapp.dag_queue AS q
 SET progress = r.progress, progress_message = r.message

@@ -1,0 +1,36 @@
+-- Circuit breakers of handlers: one row for each that has failed, shared by all workers.
+
+-- name: read
+SELECT * FROM dagapp.dag_circuits ORDER BY handler;
+
+-- name: failed
+-- So many more failures in a row. Of another kind than before, they begin a new row. What is open stays open.
+INSERT INTO dagapp.dag_circuits AS c (handler, failures, error_code, error_message, opened_at, probe_at)
+SELECT %(handler)s, %(failures)s, %(error_code)s, %(error_message)s,
+       CASE WHEN %(failures)s >= %(threshold)s THEN now() END,
+       CASE WHEN %(failures)s >= %(threshold)s THEN now() + make_interval(secs => %(open_seconds)s) END
+ON CONFLICT (handler) DO UPDATE
+SET failures = EXCLUDED.failures + CASE WHEN c.error_code = EXCLUDED.error_code THEN c.failures ELSE 0 END,
+    error_code = EXCLUDED.error_code,
+    error_message = EXCLUDED.error_message,
+    opened_at = coalesce(c.opened_at, CASE
+        WHEN EXCLUDED.failures + CASE WHEN c.error_code = EXCLUDED.error_code THEN c.failures ELSE 0 END
+             >= %(threshold)s
+        THEN now() END),
+    probe_at = coalesce(c.probe_at, CASE
+        WHEN EXCLUDED.failures + CASE WHEN c.error_code = EXCLUDED.error_code THEN c.failures ELSE 0 END
+             >= %(threshold)s
+        THEN now() + make_interval(secs => %(open_seconds)s) END),
+    updated_at = now();
+
+-- name: succeeded
+UPDATE dagapp.dag_circuits
+SET failures = 0, opened_at = NULL, probe_at = NULL, updated_at = now()
+WHERE handler = %(handler)s AND failures > 0;
+
+-- name: probe
+-- Whoever gets an answer lets one task through; the next may follow after another while.
+UPDATE dagapp.dag_circuits
+SET probe_at = now() + make_interval(secs => %(open_seconds)s), updated_at = now()
+WHERE handler = %(handler)s AND probe_at <= now()
+RETURNING handler;

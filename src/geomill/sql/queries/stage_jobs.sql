@@ -1,0 +1,58 @@
+-- Stage jobs: names for attempts at the same request. What becomes of an attempt stands in dag_jobs.
+
+-- name: serialise
+-- One submission of a request at a time, until the transaction ends.
+SELECT pg_advisory_xact_lock(hashtextextended('stage job ' || %(job_id)s, 0));
+
+-- name: attempts
+-- The latest first. One statement, so that an attempt on its way from the queue to its row is seen in one of them.
+SELECT s.*, j.status, j.error_message, j.started_at, j.completed_at, j.paused_at,
+       EXISTS (
+           SELECT FROM dagapp.dag_queue AS q WHERE q.queue_name = %(queue_name)s AND q.message_id = s.run_id
+       ) AS waiting
+FROM dagapp.dag_stage_jobs AS s
+LEFT JOIN dagapp.dag_jobs AS j ON j.job_id = s.run_id
+WHERE s.job_id = %(job_id)s
+ORDER BY s.attempt DESC
+LIMIT %(limit)s;
+
+-- name: add
+INSERT INTO dagapp.dag_stage_jobs (job_id, attempt, run_id, job_type, parameters, submitted_by)
+VALUES (%(job_id)s, %(attempt)s, %(run_id)s, %(job_type)s, %(parameters)s::jsonb, %(submitted_by)s)
+RETURNING *;
+
+-- name: latest_run
+SELECT run_id FROM dagapp.dag_stage_jobs WHERE job_id = %(job_id)s ORDER BY attempt DESC LIMIT 1;
+
+-- name: page
+-- The latest attempt of each, the newest first, from behind the last one of the page before.
+SELECT s.*, j.status, j.error_message, j.started_at, j.completed_at, j.paused_at,
+       EXISTS (
+           SELECT FROM dagapp.dag_queue AS q WHERE q.queue_name = %(queue_name)s AND q.message_id = s.run_id
+       ) AS waiting
+FROM dagapp.dag_stage_jobs AS s
+LEFT JOIN dagapp.dag_jobs AS j ON j.job_id = s.run_id
+WHERE NOT EXISTS (
+          SELECT FROM dagapp.dag_stage_jobs AS later WHERE later.job_id = s.job_id AND later.attempt > s.attempt)
+  AND (%(job_type)s::text IS NULL OR s.job_type = %(job_type)s)
+  AND (%(statuses)s::text[] IS NULL OR coalesce(j.status::text, 'queued') = ANY(%(statuses)s::text[]))
+  AND (%(before)s::timestamptz IS NULL
+       OR (s.submitted_at, s.job_id) < (%(before)s::timestamptz, %(before_id)s::text))
+ORDER BY s.submitted_at DESC, s.job_id DESC
+LIMIT %(limit)s;
+
+-- name: expanded
+-- How many tasks each stage has: a fan-out's items become rows only as they are sent.
+SELECT DISTINCT ON (node_id) node_id, split_part(event_data ->> 'detail', ' ', 1)::integer AS items
+FROM dagapp.dag_job_events
+WHERE job_id = %(run_id)s AND event_type = 'fan_out_expanded'
+ORDER BY node_id, event_id DESC;
+
+-- name: tasks
+-- Tasks of a stage that have begun, in their order.
+SELECT n.item_index, n.status, n.attempt, n.retry_count, n.error_message, n.started_at, n.completed_at, r.output
+FROM dagapp.dag_node_states AS n
+LEFT JOIN dagapp.dag_task_results AS r ON n.status = 'completed' AND r.task_id = n.task_id
+WHERE n.job_id = %(run_id)s AND n.node_id = %(node_id)s AND n.item_index > %(after)s
+ORDER BY n.item_index
+LIMIT %(limit)s;

@@ -1,0 +1,35 @@
+"""Circuit breakers in the database."""
+
+from __future__ import annotations
+
+from geomill.domain.circuit import Circuit, CircuitBreaker
+from geomill.sql import queries
+from geomill.store.pool import Connection
+
+
+async def read(conn: Connection) -> list[Circuit]:
+    return [Circuit.from_row(row) for row in await (await conn.execute(queries("circuits").read)).fetchall()]
+
+
+async def failed(
+    conn: Connection, handler: str, policy: CircuitBreaker, failures: int, error_code: str, error_message: str
+) -> None:
+    parameters = {
+        "handler": handler,
+        "failures": failures,
+        "error_code": error_code,
+        "error_message": error_message,
+        "threshold": policy.failures,
+        "open_seconds": policy.open_seconds,
+    }
+    await conn.execute(queries("circuits").failed, parameters)
+
+
+async def succeeded(conn: Connection, handler: str) -> None:
+    await conn.execute(queries("circuits").succeeded, {"handler": handler})
+
+
+async def probe(conn: Connection, handler: str, policy: CircuitBreaker) -> bool:
+    """Whether one task may be let through, and it is the caller's to do so."""
+    parameters = {"handler": handler, "open_seconds": policy.open_seconds}
+    return await (await conn.execute(queries("circuits").probe, parameters)).fetchone() is not None

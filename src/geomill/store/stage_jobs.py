@@ -1,0 +1,138 @@
+"""Stage jobs in the database: which attempts there were, and how each of them stands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from geomill.domain.jsonvalue import to_json
+from geomill.domain.stage_job import STATUSES, StageRun, StageStatus
+from geomill.domain.states import JobStatus
+from geomill.errors import NotFoundError
+from geomill.sql import queries
+from geomill.store.pool import Connection
+
+MOST_ATTEMPTS = 100
+LOST = "its submission was given up; 'geomill queues dead-letters' says why"
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """An attempt, with what its job says."""
+
+    run: StageRun
+    job_status: JobStatus | None
+    waiting: bool
+    error: str | None = None
+    started_at: datetime | None = None
+    completed_at: datetime | None = None
+    paused_at: datetime | None = None
+
+    @classmethod
+    def of(cls, row: dict[str, Any]) -> Attempt:
+        status = JobStatus(row["status"]) if row["status"] else None
+        lost = status is None and not row["waiting"]
+        return cls(
+            run=StageRun.from_row(row),
+            job_status=status,
+            waiting=row["waiting"],
+            error=LOST if lost else row["error_message"],
+            started_at=row["started_at"],
+            completed_at=row["completed_at"],
+            paused_at=row["paused_at"],
+        )
+
+    @property
+    def status(self) -> StageStatus:
+        if self.job_status is None:
+            return StageStatus.QUEUED if self.waiting else StageStatus.FAILED
+        return STATUSES[self.job_status]
+
+
+async def serialise(conn: Connection, job_id: str) -> None:
+    await conn.execute(queries("stage_jobs").serialise, {"job_id": job_id})
+
+
+async def attempts(conn: Connection, queue_name: str, job_id: str, limit: int = MOST_ATTEMPTS) -> list[Attempt]:
+    """The latest first."""
+    parameters = {"queue_name": queue_name, "job_id": job_id, "limit": limit}
+    cursor = await conn.execute(queries("stage_jobs").attempts, parameters)
+    return [Attempt.of(row) for row in await cursor.fetchall()]
+
+
+async def get(conn: Connection, queue_name: str, job_id: str) -> list[Attempt]:
+    found = await attempts(conn, queue_name, job_id)
+    if not found:
+        raise NotFoundError(f"there is no stage job '{job_id}'", remedy="GET /api/jobs lists those there are")
+    return found
+
+
+async def add(
+    conn: Connection,
+    *,
+    job_id: str,
+    attempt: int,
+    run_id: str,
+    job_type: str,
+    parameters: dict[str, Any],
+    submitted_by: str | None,
+) -> StageRun:
+    given = {
+        "job_id": job_id,
+        "attempt": attempt,
+        "run_id": run_id,
+        "job_type": job_type,
+        "parameters": to_json(parameters),
+        "submitted_by": submitted_by,
+    }
+    row = await (await conn.execute(queries("stage_jobs").add, given)).fetchone()
+    assert row is not None
+    return StageRun.from_row(row)
+
+
+async def latest_run(conn: Connection, job_id: str) -> str | None:
+    row = await (await conn.execute(queries("stage_jobs").latest_run, {"job_id": job_id})).fetchone()
+    return row["run_id"] if row else None
+
+
+async def page(
+    conn: Connection,
+    queue_name: str,
+    *,
+    job_type: str | None = None,
+    status: StageStatus | None = None,
+    limit: int,
+    before: tuple[datetime, str] | None = None,
+) -> list[Attempt]:
+    """The latest attempt of each job, the newest first."""
+    moment, job_id = before or (None, None)
+    parameters = {
+        "queue_name": queue_name,
+        "job_type": job_type,
+        "statuses": _rows_of(status),
+        "limit": limit,
+        "before": moment,
+        "before_id": job_id,
+    }
+    cursor = await conn.execute(queries("stage_jobs").page, parameters)
+    return [Attempt.of(row) for row in await cursor.fetchall()]
+
+
+def _rows_of(status: StageStatus | None) -> Sequence[str] | None:
+    if status is None:
+        return None
+    found = [state.value for state, word in STATUSES.items() if word is status]
+    return [*found, "queued"] if status is StageStatus.QUEUED else found
+
+
+async def expanded(conn: Connection, run_id: str) -> dict[str, int]:
+    """How many items the fan-outs of a run have, by node."""
+    cursor = await conn.execute(queries("stage_jobs").expanded, {"run_id": run_id})
+    return {row["node_id"]: row["items"] for row in await cursor.fetchall()}
+
+
+async def tasks(conn: Connection, run_id: str, node_id: str, *, after: int, limit: int) -> list[dict[str, Any]]:
+    parameters = {"run_id": run_id, "node_id": node_id, "after": after, "limit": limit}
+    return await (await conn.execute(queries("stage_jobs").tasks, parameters)).fetchall()
