@@ -85,6 +85,11 @@ RULES: Mapping[str, Who] = {
     "POST /api/v1/jobs/{job_id}/pause": only(OPERATOR),
     "POST /api/v1/jobs/{job_id}/resume": only(OPERATOR),
     "POST /api/v1/jobs/{job_id}/retry": only(OPERATOR),
+    "POST /api/jobs/submit/{job_type}": only(OPERATOR, limited=True),
+    "GET /api/jobs": only(READER, REVIEWER, OPERATOR),
+    "GET /api/jobs/types": ANY_CREDENTIAL,
+    "GET /api/jobs/status/{job_id}": only(READER, REVIEWER, OPERATOR),
+    "GET /api/jobs/status/{job_id}/tasks": only(READER, REVIEWER, OPERATOR),
     "GET /api/v1/bootstrap/ddl": only(OPERATOR),
     "POST /api/v1/bootstrap/migrate": only(ADMIN),
 }

@@ -20,13 +20,14 @@ from geomill.api.limits import BodyLimit, BrowserGuard
 from geomill.api.measuring import Measuring
 from geomill.api.rates import Buckets
 from geomill.api.readiness import Readiness
-from geomill.api.routes import assets, bootstrap, docs, health, jobs, platform, platforms, workflows
+from geomill.api.routes import assets, bootstrap, docs, health, jobs, platform, platforms, stage_jobs, workflows
 from geomill.api.streams import Streams
 from geomill.api.tokens import Tokens
 from geomill.domain.asset import DataType
 from geomill.platform.desk import Desk
 from geomill.platform.export import WorkflowExporter
 from geomill.settings import AccessSettings, PlatformSettings, QueueSettings
+from geomill.stages.registry import StageJobs
 from geomill.storage import NO_STORAGE, Storage
 from geomill.store.pool import open_pool
 from geomill.workflows.catalogue import WorkflowCatalogue
@@ -45,6 +46,7 @@ _TAGS = [
     {"name": "platforms", "description": "Partner applications and their identifiers."},
     {"name": "assets", "description": "What is published, and all that happened to it."},
     {"name": "jobs", "description": "Submit jobs and see what becomes of them."},
+    {"name": "stage jobs", "description": "Jobs in stages: submit them, see how they stand."},
     {"name": "control", "description": "Cancel, pause, resume and retry jobs."},
     {"name": "workflows", "description": "What can be run."},
     {"name": "bootstrap", "description": "The database schema."},
@@ -68,6 +70,7 @@ def create_app(
     defaults: PlatformSettings | None = None,
     *,
     storage: Storage = NO_STORAGE,
+    job_types: StageJobs | None = None,
     hosts: Collection[str] = LOOPBACK_NAMES,
     pool_size: int = 8,
 ) -> FastAPI:
@@ -86,6 +89,7 @@ def create_app(
                 readiness=Readiness(pool),
                 desk=_desk(catalogue, queues.job_queue_name, storage, defaults or PlatformSettings()),
                 authenticator=authenticator,
+                stage_jobs=job_types or StageJobs(),
             )
             async with authenticator.noting():
                 yield
@@ -101,7 +105,7 @@ def create_app(
         dependencies=[Depends(confirmed)],
         responses=problems.problem_responses(422),
     )
-    for noun in (platform, platforms, assets, jobs, workflows, bootstrap, health, docs):
+    for noun in (platform, platforms, assets, jobs, stage_jobs, workflows, bootstrap, health, docs):
         app.include_router(noun.router)
     require_complete(app, RULES)
     problems.install(app)

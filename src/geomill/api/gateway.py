@@ -14,6 +14,7 @@ from geomill.api.figures import Figures
 from geomill.api.readiness import Readiness
 from geomill.api.streams import Streams
 from geomill.platform.desk import Desk
+from geomill.stages.registry import StageJobs
 from geomill.store.pool import Connection, Pool
 from geomill.workflows.catalogue import WorkflowCatalogue
 
@@ -31,6 +32,7 @@ class Gateway:
     readiness: Readiness
     authenticator: Authenticator
     desk: Desk
+    stage_jobs: StageJobs
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:

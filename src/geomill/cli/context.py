@@ -14,6 +14,7 @@ from geomill.embedded import Cluster
 from geomill.errors import ConflictError
 from geomill.sdk.registry import Registry, load_handlers
 from geomill.settings import Settings
+from geomill.stages.registry import StageJobs, load_stage_jobs
 from geomill.storage import Recipe, Storage
 from geomill.store.connection import connect
 from geomill.store.fitness import check_fitness
@@ -106,6 +107,13 @@ def handlers() -> Registry:
     return load_handlers(settings().workflow.handlers)
 
 
-def catalogue(registry: Registry) -> WorkflowCatalogue:
+def stage_jobs() -> StageJobs:
+    return load_stage_jobs(settings().workflow.handlers)
+
+
+def catalogue(registry: Registry, job_types: StageJobs | None = None) -> WorkflowCatalogue:
+    """The workflows of files, and those that stage jobs compile to."""
     found = settings()
-    return WorkflowCatalogue.load(found.workflow.workflows, handlers=registry.info, queues=found.queue.task_queues)
+    handlers, queues = registry.info, found.queue.task_queues
+    files = WorkflowCatalogue.load(found.workflow.workflows, handlers=handlers, queues=queues)
+    return (job_types or stage_jobs()).join(files, handlers=handlers, queues=queues)

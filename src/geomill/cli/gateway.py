@@ -30,7 +30,8 @@ def gateway(host: Host = None, port: Port = None) -> None:
     settings = context.settings()
     address = host or settings.gateway.gateway_host
     context.role_logging()
-    catalogue = context.catalogue(context.handlers())
+    registry, job_types = context.handlers(), context.stage_jobs()
+    catalogue = context.catalogue(registry, job_types)
     number = settings.gateway.gateway_port if port is None else port
     with listen(address, number) as listener, context.ready_database() as url:
         hosts = (*LOOPBACK_NAMES, address.lower()) if is_loopback(address) else ()
@@ -47,6 +48,7 @@ def gateway(host: Host = None, port: Port = None) -> None:
             settings.access,
             settings.platform,
             storage=context.storage(),
+            job_types=job_types,
             hosts=hosts,
         )
         uvloop.run(serve(app, listener))

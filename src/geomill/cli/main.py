@@ -24,6 +24,7 @@ from geomill.cli import (
     queues,
     roles,
     schedules,
+    stages,
     storage,
     up,
     workflows,
@@ -42,6 +43,7 @@ app.add_typer(platforms.app, name="platforms")
 app.add_typer(db.app, name="db")
 app.add_typer(workflows.app, name="workflows")
 app.add_typer(jobs.app, name="jobs")
+app.add_typer(stages.app, name="stages")
 app.add_typer(queues.app, name="queues")
 app.add_typer(schedules.app, name="schedules")
 app.add_typer(keys.app, name="keys")

@@ -15,6 +15,7 @@ from rich.table import Table
 
 from geomill.domain.graph import targets
 from geomill.domain.handler import Handlers
+from geomill.domain.stage_job import workflow_id as compiled_id
 from geomill.domain.workflow import ConditionalNode, FanOutNode, InputDefinition, Node, TaskNode, Workflow
 from geomill.errors import NotFoundError, Problem, WorkflowError
 from geomill.workflows.catalogue import WorkflowCatalogue, workflow_files
@@ -43,18 +44,21 @@ def list_workflows(as_json: Json = False) -> None:
 
 @app.command()
 def show(
-    workflow_id: Annotated[str, typer.Argument(metavar="ID", help="The workflow's id.")],
+    workflow_id: Annotated[str, typer.Argument(metavar="ID", help="The workflow's id, or a job type of stages.")],
     mermaid: Annotated[bool, typer.Option("--mermaid", help="Print a Mermaid flowchart.")] = False,
     as_json: Json = False,
 ) -> None:
     """Show a workflow's inputs, its nodes and what follows each."""
-    workflow = _catalogue().get(workflow_id)
+    catalogue = _catalogue()
+    workflow = _find(catalogue, workflow_id)
     if mermaid:
         typer.echo(to_mermaid(workflow), nl=False)
     elif as_json:
         _print_json(workflow.body())
     else:
         _print_workflow(workflow)
+        if (compiled := compiled_id(workflow.workflow_id)) in catalogue:
+            typer.echo(f"\nThere is also a stage job of this name: geomill workflows show {compiled}")
 
 
 @app.command()
@@ -79,6 +83,14 @@ def validate(
 def schema() -> None:
     """Print the JSON Schema of workflow files, for editors."""
     _print_json(json_schema())
+
+
+def _find(catalogue: WorkflowCatalogue, name: str) -> Workflow:
+    """By its id, or the graph that a stage job of that type compiles to."""
+    compiled = compiled_id(name)
+    if name not in catalogue and compiled in catalogue:
+        return catalogue.get(compiled)
+    return catalogue.get(name)
 
 
 def _known() -> tuple[Handlers, tuple[str, ...]]:

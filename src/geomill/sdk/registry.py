@@ -1,4 +1,4 @@
-"""Finds handlers: by entry points (`geomill.handlers`) and in the modules that `GEOMILL_HANDLERS` names."""
+"""Finds handlers: by entry points and in the modules that `GEOMILL_HANDLERS` names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from geomill.domain.handler import HandlerInfo
 from geomill.errors import NotFoundError, SettingsError, nearest
 from geomill.sdk.registration import MARK, RegisteredHandler
 
-GROUP = "geomill.handlers"
+GROUPS = ("geomill.handlers", "geomill.stage_jobs")
+"""Of entry points. The code of a stage job is run by a handler, and found like one."""
 
 
 class Registry(Mapping[str, RegisteredHandler]):
@@ -40,8 +41,13 @@ class Registry(Mapping[str, RegisteredHandler]):
 
 def load_handlers(modules: Sequence[str] = ()) -> Registry:
     """Import what the entry points and `modules` name, packages with all that is in them."""
-    names = [entry.value.partition(":")[0] for entry in entry_points(group=GROUP)]
-    return _registry(module for name in dict.fromkeys([*names, *modules]) for module in _modules(name))
+    return _registry(find_modules(modules))
+
+
+def find_modules(modules: Sequence[str] = ()) -> Iterator[ModuleType]:
+    """Everything in which handlers and stage jobs may be."""
+    names = [entry.value.partition(":")[0] for group in GROUPS for entry in entry_points(group=group)]
+    return (module for name in dict.fromkeys([*names, *modules]) for module in _modules(name))
 
 
 def handlers_in(modules: Iterable[str]) -> Registry:

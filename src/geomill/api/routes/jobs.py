@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
@@ -23,13 +24,26 @@ from geomill.engine.submit import submit
 from geomill.errors import ConflictError
 from geomill.store import events as event_store
 from geomill.store import jobs as job_store
+from geomill.store import stage_jobs
 from geomill.store.pool import Connection, transaction_time
 
 router = APIRouter(prefix="/api/v1/jobs", responses=problem_responses(503))
 
 LARGEST_ID = 2**63 - 1
-JobId = Annotated[str, Path(max_length=64, pattern=r"^[^\x00]+$")]
+STAGE_JOB = re.compile(r"[0-9a-f]{64}")
+GivenId = Annotated[str, Path(alias="job_id", max_length=64, pattern=r"^[^\x00]+$")]
 EventId = Annotated[int, Field(ge=0, le=LARGEST_ID)]
+
+
+async def _job_id(gateway: TheGateway, given: GivenId) -> str:
+    """A job's own id, or that of a stage job, which means its latest attempt."""
+    if not STAGE_JOB.fullmatch(given):
+        return given
+    async with gateway.connection() as conn:
+        return await stage_jobs.latest_run(conn, given) or given
+
+
+JobId = Annotated[str, Depends(_job_id)]
 
 
 class Wanted(Given):

@@ -1,0 +1,172 @@
+"""Stage jobs over HTTP, in the words of the stage model."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Path, Query, Response
+from pydantic import Field
+
+from geomill.api import cursors
+from geomill.api.access import ThePrincipal
+from geomill.api.gateway import Gateway, TheGateway
+from geomill.api.models import Given, Text
+from geomill.api.problems import problem_responses
+from geomill.api.stage_models import (
+    JobType,
+    OpenCircuit,
+    StageAccepted,
+    StageJobDetails,
+    StageJobPage,
+    StageJobSummary,
+    StageOptions,
+    StageTaskPage,
+    StageTaskView,
+)
+from geomill.domain.circuit import CircuitState
+from geomill.domain.large import large_output
+from geomill.domain.objectname import ObjectName, Zone
+from geomill.domain.stage_job import StageStatus, workflow_id
+from geomill.errors import NotFoundError
+from geomill.stages import compiler, status
+from geomill.stages.submission import Order, submit
+from geomill.store import circuits, progress, stage_jobs
+from geomill.store.pool import Connection
+
+router = APIRouter(prefix="/api/jobs", tags=["stage jobs"], responses=problem_responses(503))
+
+Name = Annotated[str, Path(max_length=64, pattern=r"^[^\x00]+$")]
+MOST_STAGES = 100
+
+
+class Wanted(Given):
+    """Of the list of stage jobs."""
+
+    job_type: Text | None = None
+    status: StageStatus | None = None
+    limit: Annotated[int, Field(ge=1, le=1000)] = 50
+    cursor: Annotated[str, Field(max_length=300)] | None = Field(default=None, description="`next_cursor` of a page")
+
+
+class WantedTasks(Given):
+    stage: Annotated[int, Field(ge=1, le=MOST_STAGES)] = 1
+    after: Annotated[int, Field(ge=-1, le=2**31 - 1)] = Field(default=-1, description="`next_after` of a page")
+    limit: Annotated[int, Field(ge=1, le=1000)] = 200
+
+
+@router.post(
+    "/submit/{job_type}",
+    status_code=202,
+    summary="Submit a stage job",
+    responses={200: {"model": StageAccepted, "description": "It is there already"}, **problem_responses(400, 404, 413)},
+)
+async def submit_stage_job(
+    gateway: TheGateway,
+    principal: ThePrincipal,
+    job_type: Name,
+    options: Annotated[StageOptions, Query()],
+    response: Response,
+    parameters: Annotated[dict[str, Any] | None, Body()] = None,
+) -> StageAccepted:
+    """The body is the parameters. The same request is the same job: one that runs or has completed is answered with
+    200. After a failure or a cancellation it begins again, as a new attempt with the same id."""
+    order = Order(job_type, parameters or {}, submitted_by=principal.subject, **options.model_dump())
+    async with gateway.connection() as conn:
+        found = await submit(conn, gateway.stage_jobs, gateway.catalogue, gateway.job_queue, order)
+    response.status_code = 202 if found.is_new else 200
+    response.headers["Location"] = f"/api/jobs/status/{found.run.job_id}"
+    return StageAccepted.of(found, gateway.job_queue)
+
+
+@router.get("/types", summary="The job types that can be submitted")
+async def list_job_types(gateway: TheGateway) -> list[JobType]:
+    """With the JSON Schema of their parameters, and circuits that are open."""
+    async with gateway.connection() as conn:
+        known = await circuits.read(conn)
+    opened = {
+        one.handler: OpenCircuit.model_validate(one, from_attributes=True)
+        for one in known
+        if one.state is CircuitState.OPEN
+    }
+    return [JobType.of(job, opened) for job in gateway.stage_jobs.values()]
+
+
+@router.get("", summary="List stage jobs, the newest first")
+async def list_stage_jobs(gateway: TheGateway, wanted: Annotated[Wanted, Query()]) -> StageJobPage:
+    """Each with its latest attempt."""
+    before = cursors.decode(wanted.cursor) if wanted.cursor else None
+    async with gateway.connection() as conn:
+        found = await stage_jobs.page(
+            conn,
+            gateway.job_queue,
+            job_type=wanted.job_type,
+            status=wanted.status,
+            limit=wanted.limit + 1,
+            before=before,
+        )
+    page, more = found[: wanted.limit], len(found) > wanted.limit
+    return StageJobPage(
+        jobs=[StageJobSummary.of(one) for one in page],
+        next_cursor=cursors.encode(page[-1].run.submitted_at, page[-1].run.job_id) if more else None,
+    )
+
+
+@router.get("/status/{job_id}", summary="How a stage job stands", responses=problem_responses(404))
+async def get_stage_job(gateway: TheGateway, job_id: Name) -> StageJobDetails:
+    """Stage by stage, with the attempts before."""
+    async with gateway.connection() as conn:
+        (latest, *_) = await stage_jobs.get(conn, gateway.job_queue, job_id)
+        name = workflow_id(latest.run.job_type)
+        planned = gateway.catalogue.get(name) if name in gateway.catalogue else None
+        return StageJobDetails.of_view(await status.view(conn, gateway.job_queue, job_id, planned))
+
+
+@router.get("/status/{job_id}/tasks", summary="Tasks of a stage", responses=problem_responses(404))
+async def get_stage_tasks(gateway: TheGateway, job_id: Name, wanted: Annotated[WantedTasks, Query()]) -> StageTaskPage:
+    """Of the latest attempt: those that have begun, in their order."""
+    async with gateway.connection() as conn:
+        (latest, *_) = await stage_jobs.get(conn, gateway.job_queue, job_id)
+        plan = await _plan(conn, latest.run.run_id, wanted.stage)
+        indexes = await _indexes(gateway, plan)
+        found = await status.tasks(conn, latest, wanted.stage, indexes, after=wanted.after, limit=wanted.limit + 1)
+    page, more = found[: wanted.limit], len(found) > wanted.limit
+    return StageTaskPage(
+        tasks=[
+            StageTaskView(
+                task_id=one.task_id,
+                task_index=one.task_index,
+                stage=wanted.stage,
+                status=one.status,
+                attempt=one.attempt,
+                retry_count=one.retry_count,
+                error_details=one.error,
+                started_at=one.started_at,
+                completed_at=one.completed_at,
+                result_data=one.result,
+                large_metadata_path=one.large_metadata_path,
+            )
+            for one in page
+        ],
+        next_after=page[-1].position if more else None,
+    )
+
+
+async def _plan(conn: Connection, run_id: str, stage: int) -> Any:
+    """What the plan of a stage gave; nothing while there is none."""
+    found = await progress.find(conn, run_id)
+    nodes = {node.node_id: node for node in found.nodes} if found else {}
+    if found and found.job.definition_hash and compiler.plan(stage) not in nodes:
+        raise NotFoundError(f"there is no stage {stage}", remedy="GET /api/jobs/status/{job_id} lists the stages")
+    plan = nodes.get(compiler.plan(stage))
+    return plan.output if plan else None
+
+
+async def _indexes(gateway: Gateway, plan: Any) -> list[str] | None:
+    """The plan of many tasks lies in the object store."""
+    if plan is None:
+        return None
+    if large := large_output(plan):
+        plan = json.loads(await gateway.desk.storage.read(ObjectName(Zone.SILVER, large.container, large.path)))
+    found: list[str] | None = plan["indexes"]
+    return found

@@ -1,0 +1,241 @@
+"""What goes in and out of the stage jobs API."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, Field
+
+from geomill.api.models import Given, Text, Url
+from geomill.domain.stage_job import StageStatus
+from geomill.domain.states import JobStatus
+from geomill.stages.registration import StageJob
+from geomill.stages.status import StageJobView, StageView
+from geomill.stages.submission import Submitted
+from geomill.store.stage_jobs import Attempt
+
+
+class StageOptions(Given):
+    """Beside the parameters, which are the body."""
+
+    priority: Annotated[int, Field(ge=0, le=10, description="Higher is sooner")] = 0
+    correlation_id: Text | None = Field(default=None, description="An id of yours, to find the attempt by")
+    callback_url: Url | None = Field(default=None, description="Told when the attempt has ended")
+
+
+class StageAccepted(BaseModel):
+    job_id: str = Field(description="SHA-256 of job type and parameters")
+    job_type: str
+    status: StageStatus
+    queue: str
+    message_id: str = Field(description="Of the submission, and the id of the attempt among the jobs")
+    attempt: int
+    status_url: str
+    created_at: datetime
+
+    @classmethod
+    def of(cls, found: Submitted, queue: str) -> Self:
+        run = found.run
+        return cls(
+            job_id=run.job_id,
+            job_type=run.job_type,
+            status=found.status,
+            queue=queue,
+            message_id=run.run_id,
+            attempt=run.attempt,
+            status_url=f"/api/jobs/status/{run.job_id}",
+            created_at=run.submitted_at,
+        )
+
+
+class AttemptSummary(BaseModel):
+    attempt: int
+    run_id: str = Field(description="The job of the engine: /api/v1/jobs has its nodes and events")
+    status: StageStatus
+    cancelled: bool = False
+    error_details: str | None = None
+    submitted_at: datetime
+    started_at: datetime | None = None
+    completed_at: datetime | None = None
+
+    @classmethod
+    def of(cls, found: Attempt) -> Self:
+        return cls(
+            attempt=found.run.attempt,
+            run_id=found.run.run_id,
+            status=found.status,
+            cancelled=found.job_status is JobStatus.CANCELLED,
+            error_details=found.error,
+            submitted_at=found.run.submitted_at,
+            started_at=found.started_at,
+            completed_at=found.completed_at,
+        )
+
+
+class OpenCircuit(BaseModel):
+    """Why tasks are held back."""
+
+    failures: int
+    error_code: str
+    error_message: str
+    opened_at: datetime | None
+    probe_at: datetime | None = Field(description="When the next task is let through")
+
+
+class TaskCounts(BaseModel):
+    total: int
+    completed: int
+    failed: int
+
+
+class StageSummary(BaseModel):
+    stage: int
+    name: str
+    task_type: str
+    status: StageStatus
+    tasks: TaskCounts
+    open_circuit: OpenCircuit | None = None
+
+    @classmethod
+    def of(cls, found: StageView) -> Self:
+        circuit = found.circuit
+        return cls(
+            stage=found.stage,
+            name=found.name,
+            task_type=found.task_type,
+            status=found.status,
+            tasks=TaskCounts(total=found.total, completed=found.completed, failed=found.failed),
+            open_circuit=OpenCircuit.model_validate(circuit, from_attributes=True) if circuit else None,
+        )
+
+
+class StageJobSummary(BaseModel):
+    job_id: str
+    job_type: str
+    status: StageStatus
+    cancelled: bool = False
+    paused: bool = False
+    attempt: int
+    run_id: str
+    parameters: dict[str, Any]
+    error_details: str | None = None
+    submitted_by: str | None = None
+    created_at: datetime
+    updated_at: datetime | None = Field(default=None, description="When it began or ended, whichever was last")
+
+    @classmethod
+    def of(cls, found: Attempt, **more: Any) -> Self:
+        run = found.run
+        return cls(
+            job_id=run.job_id,
+            job_type=run.job_type,
+            status=found.status,
+            cancelled=found.job_status is JobStatus.CANCELLED,
+            paused=found.paused_at is not None and found.status is StageStatus.PROCESSING,
+            attempt=run.attempt,
+            run_id=run.run_id,
+            parameters=run.parameters,
+            error_details=found.error,
+            submitted_by=run.submitted_by,
+            created_at=run.submitted_at,
+            updated_at=found.completed_at or found.started_at,
+            **more,
+        )
+
+
+class StageJobDetails(StageJobSummary):
+    stage: int = Field(description="The one under way, from 1")
+    total_stages: int
+    stage_results: dict[str, Any] = Field(description="Of the stages that are completed, as `stage_1` and so on")
+    result_data: dict[str, Any] | None = Field(description="Of all stages, once the job is completed")
+    stages: list[StageSummary]
+    progress: float = Field(description="From 0 to 1")
+    duration_seconds: float | None
+    attempts: list[AttemptSummary] = Field(description="The latest first")
+
+    @classmethod
+    def of_view(cls, found: StageJobView) -> Self:
+        return cls.of(
+            found.latest,
+            stage=found.stage,
+            total_stages=len(found.stages),
+            stage_results=found.stage_results,
+            result_data=found.result,
+            stages=[StageSummary.of(one) for one in found.stages],
+            progress=1.0 if found.latest.status is StageStatus.COMPLETED else round(found.fraction, 4),
+            duration_seconds=found.duration_seconds,
+            attempts=[AttemptSummary.of(one) for one in found.attempts],
+        )
+
+
+class StageJobPage(BaseModel):
+    jobs: list[StageJobSummary]
+    next_cursor: str | None = Field(default=None, description="Give it as `cursor` for the next page; null at the end")
+
+
+class StageTaskView(BaseModel):
+    task_id: str
+    task_index: str
+    stage: int
+    status: str
+    attempt: int
+    retry_count: int
+    error_details: str | None
+    started_at: datetime | None
+    completed_at: datetime | None
+    result_data: Any
+    large_metadata_path: str | None
+
+
+class StageTaskPage(BaseModel):
+    tasks: list[StageTaskView]
+    next_after: int | None = Field(
+        default=None, description="Give it as `after` for those that follow; null at the end"
+    )
+
+
+class StageType(BaseModel):
+    """One stage, as it is declared."""
+
+    stage: int
+    name: str
+    task_type: str
+    max_parallel_tasks: int | None
+    timeout_minutes: float
+    allow_partial: bool | str
+    open_circuit: OpenCircuit | None = None
+
+
+class JobType(BaseModel):
+    job_type: str
+    description: str
+    total_stages: int
+    stages: list[StageType]
+    workflow_id: str = Field(description="Of the graph that it compiles to, among the workflows")
+    parameters_schema: dict[str, Any] = Field(description="JSON Schema of the parameters")
+    submit_url: str
+
+    @classmethod
+    def of(cls, job: StageJob, circuits: dict[str, OpenCircuit]) -> Self:
+        stages = [
+            StageType(
+                stage=one.stage_number,
+                name=one.stage_name,
+                task_type=one.task_type,
+                max_parallel_tasks=job.parallel(one.stage_number),
+                timeout_minutes=one.timeout_minutes,
+                allow_partial=one.allow_partial,
+                open_circuit=circuits.get(one.task_type) if one.circuit_breaker else None,
+            )
+            for one in job.definition.stages
+        ]
+        return cls(
+            job_type=job.job_type,
+            description=job.description,
+            total_stages=len(stages),
+            stages=stages,
+            workflow_id=job.workflow_id,
+            parameters_schema=job.controller.parameters_schema(),
+            submit_url=f"/api/jobs/submit/{job.job_type}",
+        )

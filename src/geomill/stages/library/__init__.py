@@ -1,0 +1,1 @@
+"""Stage jobs that geomill carries."""

@@ -1,0 +1,81 @@
+"""From what a controller returns to the tasks of a stage: each with a unique index, and what was handed to it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import BaseModel
+
+from geomill.domain.finding import shown
+from geomill.domain.jsonvalue import NotJson, to_json
+from geomill.sdk import HandlerError
+from geomill.stages.controller import StageTask, TaskResult
+from geomill.stages.definitions import StageDefinition
+
+INDEX = re.compile(r"[^\s\x00-\x1f]{1,100}")
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    index: str
+    parameters: dict[str, Any]
+
+
+def planned(stage: StageDefinition, made: Sequence[Any], previous: Sequence[TaskResult]) -> list[Planned]:
+    """Raises `HandlerError` for what cannot be a task."""
+    tasks = [_task(stage, place, task) for place, task in enumerate(made)]
+    if stage.single and len(tasks) != 1:
+        raise _wrong(stage, f"it has exactly one task, but {len(tasks)} were made")
+    twice = [index for index, count in Counter(task.index for task in tasks).items() if count > 1]
+    if twice:
+        raise _wrong(stage, f"two tasks have the index {shown(twice[0])}")
+    return _handed_over(stage, tasks, previous)
+
+
+def _task(stage: StageDefinition, place: int, task: Any) -> Planned:
+    index = str(place)
+    if isinstance(task, StageTask):
+        index, task = index if task.index is None else str(task.index), task.parameters
+    if isinstance(task, BaseModel):
+        task = task.model_dump(mode="json")
+    if not isinstance(task, Mapping):
+        raise _wrong(stage, f"task {place} is no mapping of parameters but {shown(task)}")
+    if not INDEX.fullmatch(index):
+        raise _wrong(stage, f"{shown(index)} cannot be the index of a task", "use up to 100 characters without spaces")
+    parameters = dict(task)
+    try:
+        to_json(parameters)
+    except NotJson as error:
+        raise _wrong(stage, f"the parameters of task {shown(index)} cannot be stored: {error}") from error
+    return Planned(index, parameters)
+
+
+def _handed_over(stage: StageDefinition, tasks: list[Planned], previous: Sequence[TaskResult]) -> list[Planned]:
+    """Task i gets what task i of the stage before gave as `next_stage_params`. Either all of them do, or none."""
+    given = {result.task_index: params for result in previous if (params := result.next_stage_params) is not None}
+    if not given:
+        return tasks
+    before = stage.stage_number - 1
+    wanted = [task.index for task in tasks]
+    if lacking := [index for index in wanted if index not in given]:
+        raise _wrong(
+            stage, f"{_tasks(lacking)} would get next_stage_params, but stage {before} gave none to that index"
+        )
+    if left := [index for index in given if index not in set(wanted)]:
+        raise _wrong(stage, f"stage {before} gave next_stage_params to {_tasks(left)}, which stage {before + 1} lacks")
+    return [replace(task, parameters={**given[task.index], **task.parameters}) for task in tasks]
+
+
+def _tasks(indexes: Iterable[str]) -> str:
+    names = [f"'{index}'" for index in indexes]
+    shown_names = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    return f"task {shown_names}" if len(names) == 1 else f"the tasks {shown_names}"
+
+
+def _wrong(stage: StageDefinition, message: str, remedy: str = "") -> HandlerError:
+    text = f"stage {stage.stage_number} ({stage.stage_name}): {message}" + (f"; {remedy}" if remedy else "")
+    return HandlerError(text, retryable=False, code="invalid_stage")

@@ -1,0 +1,56 @@
+"""Finds stage jobs: where handlers are found, by entry points (`geomill.stage_jobs`) and in `GEOMILL_HANDLERS`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+from geomill.domain.handler import Handlers
+from geomill.errors import NotFoundError, SettingsError, nearest
+from geomill.sdk.registry import find_modules
+from geomill.stages.compiler import compile_job
+from geomill.stages.registration import STAGE_MARK, StageJob
+from geomill.workflows.catalogue import WorkflowCatalogue
+
+
+class StageJobs(Mapping[str, StageJob]):
+    """Every job type by name. Immutable."""
+
+    def __init__(self, jobs: Iterable[StageJob] = ()) -> None:
+        self._jobs = MappingProxyType({job.job_type: job for job in sorted(jobs, key=lambda job: job.job_type)})
+
+    def __getitem__(self, job_type: str) -> StageJob:
+        try:
+            return self._jobs[job_type]
+        except KeyError:
+            raise NotFoundError(f"there is no job type '{job_type}'", remedy=nearest(job_type, self._jobs)) from None
+
+    def __contains__(self, job_type: object) -> bool:
+        return job_type in self._jobs
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._jobs)
+
+    def __len__(self) -> int:
+        return len(self._jobs)
+
+    def join(self, catalogue: WorkflowCatalogue, *, handlers: Handlers, queues: Collection[str]) -> WorkflowCatalogue:
+        """The workflows, and those that the stage jobs compile to."""
+        compiled = [compile_job(job, handlers=handlers, queues=queues) for job in self.values()]
+        return WorkflowCatalogue([*catalogue.all(), *compiled])
+
+
+def load_stage_jobs(modules: Sequence[str] = ()) -> StageJobs:
+    """Import what the entry points and `modules` name, packages with all that is in them."""
+    found: dict[str, StageJob] = {}
+    for module in find_modules(modules):
+        for value in vars(module).values():
+            job = getattr(value, STAGE_MARK, None)
+            if isinstance(job, StageJob) and found.setdefault(job.job_type, job) is not job:
+                places = " and ".join(_place(one) for one in (found[job.job_type], job))
+                raise SettingsError(f"two stage jobs are called '{job.job_type}': {places}; rename one of them")
+    return StageJobs(found.values())
+
+
+def _place(job: StageJob) -> str:
+    return f"{job.controller.__module__}.{job.controller.__qualname__}"

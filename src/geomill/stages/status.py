@@ -1,0 +1,198 @@
+"""How a stage job stands, in the words of the stage model, read from the rows of the engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from geomill.domain.circuit import Circuit, CircuitState
+from geomill.domain.large import large_output
+from geomill.domain.objectname import ObjectName, Zone
+from geomill.domain.stage_job import StageStatus, stage_task_id
+from geomill.domain.states import JobStatus, NodeStatus
+from geomill.domain.workflow import FanOutNode, Workflow
+from geomill.stages import compiler
+from geomill.store import circuits, definitions, progress, stage_jobs
+from geomill.store.pool import Connection, transaction_time
+from geomill.store.progress import JobProgress, NodeProgress
+from geomill.store.stage_jobs import Attempt
+
+
+@dataclass(frozen=True, slots=True)
+class StageView:
+    """One stage of an attempt."""
+
+    stage: int
+    name: str
+    task_type: str
+    status: StageStatus
+    total: int = 0
+    completed: int = 0
+    failed: int = 0
+    result: dict[str, Any] | None = None
+    circuit: Circuit | None = None
+    """Of the task type, while it holds tasks back."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageJobView:
+    attempts: list[Attempt]
+    """The latest first; the rest is about it."""
+    stages: list[StageView] = field(default_factory=list)
+    result: dict[str, Any] | None = None
+    now: datetime | None = None
+
+    @property
+    def latest(self) -> Attempt:
+        return self.attempts[0]
+
+    @property
+    def stage(self) -> int:
+        """The one under way: the first that is not completed, or the last."""
+        open_stages = [one.stage for one in self.stages if one.status is not StageStatus.COMPLETED]
+        return open_stages[0] if open_stages else max(len(self.stages), 1)
+
+    @property
+    def fraction(self) -> float:
+        if not self.stages:
+            return 0.0
+        return sum(_share(one) for one in self.stages) / len(self.stages)
+
+    @property
+    def duration_seconds(self) -> float | None:
+        """From the submission to the end, or until now."""
+        end = self.latest.completed_at or self.now
+        return (end - self.latest.run.submitted_at).total_seconds() if end else None
+
+    @property
+    def stage_results(self) -> dict[str, Any]:
+        return {f"stage_{one.stage}": one.result for one in self.stages if one.result is not None}
+
+
+async def view(conn: Connection, queue_name: str, job_id: str, planned: Workflow | None) -> StageJobView:
+    """`planned` is the workflow of today: of a job that has not begun nothing else is known."""
+    attempts = await stage_jobs.get(conn, queue_name, job_id)
+    run_id = attempts[0].run.run_id
+    found = await progress.find(conn, run_id)
+    definition_hash = found.job.definition_hash if found else None
+    workflow = await definitions.get(conn, definition_hash) if definition_hash else planned
+    open_circuits = {one.handler: one for one in await circuits.read(conn) if one.state is CircuitState.OPEN}
+    expanded = await stage_jobs.expanded(conn, run_id)
+    return StageJobView(
+        attempts,
+        _stages(workflow, found, expanded, open_circuits) if workflow else [],
+        found.job.result_data if found else None,
+        await transaction_time(conn),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TaskView:
+    task_id: str
+    task_index: str
+    status: str
+    attempt: int
+    retry_count: int
+    error: str | None
+    started_at: datetime | None
+    completed_at: datetime | None
+    result: Any
+    large_metadata_path: str | None
+    position: int
+
+
+async def tasks(
+    conn: Connection, attempt: Attempt, stage: int, indexes: list[str] | None, *, after: int, limit: int
+) -> list[TaskView]:
+    """Tasks of a stage that have begun. `indexes` are those that the plan gave; None when they are positions."""
+    rows = await stage_jobs.tasks(conn, attempt.run.run_id, compiler.tasks(stage), after=after, limit=limit)
+    return [_task(attempt, stage, row, indexes) for row in rows]
+
+
+def _task(attempt: Attempt, stage: int, row: dict[str, Any], indexes: list[str] | None) -> TaskView:
+    index = indexes[row["item_index"]] if indexes else str(row["item_index"])
+    large = large_output(row["output"])
+    return TaskView(
+        task_id=stage_task_id(attempt.run.job_id, stage, index),
+        task_index=index,
+        status=_task_status(NodeStatus(row["status"])),
+        attempt=row["attempt"],
+        retry_count=row["retry_count"],
+        error=row["error_message"],
+        started_at=row["started_at"],
+        completed_at=row["completed_at"],
+        result=None if large else row["output"],
+        large_metadata_path=str(ObjectName(Zone.SILVER, large.container, large.path)) if large else None,
+        position=row["item_index"],
+    )
+
+
+def _task_status(status: NodeStatus) -> str:
+    match status:
+        case NodeStatus.COMPLETED:
+            return StageStatus.COMPLETED
+        case NodeStatus.RUNNING:
+            return StageStatus.PROCESSING
+        case NodeStatus.FAILED | NodeStatus.CANCELLED | NodeStatus.SKIPPED:
+            return StageStatus.FAILED
+        case _:
+            return StageStatus.QUEUED
+
+
+def _stages(
+    workflow: Workflow, found: JobProgress | None, expanded: dict[str, int], open_circuits: dict[str, Circuit]
+) -> list[StageView]:
+    nodes = {node.node_id: node for node in found.nodes} if found else {}
+    ended = found is not None and found.job.status in (JobStatus.FAILED, JobStatus.CANCELLED)
+    made = []
+    for number, node in enumerate((one for one in workflow.nodes.values() if isinstance(one, FanOutNode)), 1):
+        task_type = node.task.handler
+        fan_out = nodes.get(compiler.tasks(number))
+        total, completed, failed = _counts(fan_out, expanded.get(compiler.tasks(number)))
+        made.append(
+            StageView(
+                stage=number,
+                name=node.description or f"stage {number}",
+                task_type=task_type,
+                status=_status(nodes, number, ended=ended),
+                total=total,
+                completed=completed,
+                failed=failed,
+                result=_result(nodes.get(compiler.aggregate(number))),
+                circuit=open_circuits.get(task_type) if node.task.circuit_breaker else None,
+            )
+        )
+    return made
+
+
+def _counts(fan_out: NodeProgress | None, expanded: int | None) -> tuple[int, int, int]:
+    if fan_out is None:
+        return 0, 0, 0
+    if fan_out.status is NodeStatus.COMPLETED:
+        output = fan_out.output
+        return output["total"], output["completed"], output["failed"]
+    return expanded or fan_out.items_total, fan_out.items_completed, fan_out.items_failed
+
+
+def _status(nodes: dict[str, NodeProgress], number: int, *, ended: bool) -> StageStatus:
+    names = (compiler.plan(number), compiler.tasks(number), compiler.results(number), compiler.aggregate(number))
+    statuses = [nodes[name].status for name in names if name in nodes]
+    if not statuses or statuses[0] in (NodeStatus.PENDING, NodeStatus.SKIPPED):
+        return StageStatus.QUEUED
+    if statuses[-1] is NodeStatus.COMPLETED:
+        return StageStatus.COMPLETED
+    return StageStatus.FAILED if ended else StageStatus.PROCESSING
+
+
+def _result(aggregate: NodeProgress | None) -> dict[str, Any] | None:
+    if aggregate is None or aggregate.status is not NodeStatus.COMPLETED:
+        return None
+    found: dict[str, Any] = aggregate.output["result"]
+    return found
+
+
+def _share(one: StageView) -> float:
+    if one.status is StageStatus.COMPLETED:
+        return 1.0
+    return 0.95 * (one.completed + one.failed) / one.total if one.total else 0.0

@@ -1,0 +1,75 @@
+"""Hands stage jobs in. The same request is the same job: while it runs, and once it has completed.
+
+After a failure or a cancellation it starts again from its first stage, with the code of today, as a new attempt under
+the same id; the attempts before stay as they were. Whoever wants to go on where it failed retries the attempt instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from geomill.domain.ids import new_id
+from geomill.domain.message import JobQueueMessage
+from geomill.domain.stage_job import StageRun, StageStatus
+from geomill.engine.submit import enqueue
+from geomill.stages.registry import StageJobs
+from geomill.store import stage_jobs
+from geomill.store.pool import Connection
+from geomill.store.signals import notify, queue_channel
+from geomill.workflows.catalogue import WorkflowCatalogue
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a submitter may say beside the parameters."""
+
+    job_type: str
+    parameters: Any = field(default_factory=dict)
+    submitted_by: str | None = None
+    priority: int = 0
+    correlation_id: str | None = None
+    callback_url: str | None = None
+
+
+@dataclass(frozen=True)
+class Submitted:
+    run: StageRun
+    status: StageStatus
+    is_new: bool
+
+
+async def submit(
+    conn: Connection, jobs: StageJobs, catalogue: WorkflowCatalogue, queue_name: str, order: Order
+) -> Submitted:
+    """Raises `NotFoundError` or `InputError` before anything is written. Name and message are one transaction."""
+    job = jobs[order.job_type]
+    parameters = job.validate(order.parameters)
+    job_id = job.job_id(parameters)
+    async with conn.transaction():
+        await stage_jobs.serialise(conn, job_id)
+        earlier = await stage_jobs.attempts(conn, queue_name, job_id, limit=1)
+        if earlier and earlier[0].status is not StageStatus.FAILED:
+            return Submitted(earlier[0].run, earlier[0].status, is_new=False)
+        attempt = earlier[0].run.attempt + 1 if earlier else 1
+        message = JobQueueMessage(
+            job_id=new_id(),
+            workflow_id=job.workflow_id,
+            input_params={"job_id": job_id, "attempt": attempt, "parameters": parameters},
+            submitted_by=order.submitted_by,
+            priority=order.priority,
+            correlation_id=order.correlation_id,
+            callback_url=order.callback_url,
+        )
+        await enqueue(conn, catalogue, queue_name, [message])
+        run = await stage_jobs.add(
+            conn,
+            job_id=job_id,
+            attempt=attempt,
+            run_id=message.job_id,
+            job_type=job.job_type,
+            parameters=parameters,
+            submitted_by=order.submitted_by,
+        )
+    await notify(conn, [queue_channel(queue_name)])
+    return Submitted(run, StageStatus.QUEUED, is_new=True)

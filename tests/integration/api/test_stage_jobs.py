@@ -1,0 +1,159 @@
+"""Stage jobs over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from typing import Any
+
+import pytest
+from httpx import AsyncClient
+
+from geomill.engine.maintenance.callbacks import CallbackOptions
+from tests.integration.api.conftest import eventually
+from tests.integration.maintenance.receiver import LOOPBACK, Receiver
+from tests.integration.maintenance.receiver import receiver as receiver
+from tests.integration.stages.conftest import StagePlatform
+from tests.integration.stages.conftest import make_stages as make_stages
+
+
+@pytest.fixture
+async def platform(make_stages: Any) -> StagePlatform:
+    found: StagePlatform = make_stages()
+    return found
+
+
+@pytest.fixture
+async def client(platform: StagePlatform, make_client: Any) -> AsyncClient:
+    found: AsyncClient = await make_client(platform, job_types=platform.job_types, storage=platform.storage)
+    return found
+
+
+def start(platform: StagePlatform) -> None:
+    platform.orchestrator()
+    platform.worker()
+
+
+async def status(client: AsyncClient, job_id: str) -> dict[str, Any]:
+    answer = await client.get(f"/api/jobs/status/{job_id}")
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+async def ended(client: AsyncClient, job_id: str) -> dict[str, Any]:
+    async def has_ended() -> bool:
+        return (await status(client, job_id))["status"] in ("COMPLETED", "FAILED")
+
+    await eventually(has_ended)
+    return await status(client, job_id)
+
+
+async def test_from_submission_to_result(client: AsyncClient, platform: StagePlatform) -> None:
+    answer = await client.post("/api/jobs/submit/counting", json={"widths": [2, 1, 1]})
+    assert answer.status_code == 202
+    accepted = answer.json()
+    text = 'counting{"fail_index":0,"fail_stage":0,"note":"","raise_in":"","seconds":0.0,"widths":[2,1,1]}'
+    assert accepted["job_id"] == hashlib.sha256(text.encode()).hexdigest()
+    assert (accepted["status"], accepted["queue"], accepted["attempt"]) == ("QUEUED", "dag-jobs", 1)
+    assert answer.headers["location"] == accepted["status_url"] == f"/api/jobs/status/{accepted['job_id']}"
+    waiting = await status(client, accepted["job_id"])
+    assert (waiting["status"], waiting["stage"], waiting["total_stages"]) == ("QUEUED", 1, 3)
+    assert (waiting["stage_results"], waiting["result_data"], waiting["progress"]) == ({}, None, 0.0)
+    start(platform)
+    done = await ended(client, accepted["job_id"])
+    assert done["status"] == "COMPLETED", done
+    assert (done["stage"], done["total_stages"], done["progress"]) == (3, 3, 1.0)
+    assert [one["tasks"] for one in done["stages"]] == [
+        {"total": count, "completed": count, "failed": 0} for count in (2, 1, 1)
+    ]
+    assert done["result_data"]["stage_3"] == {"sum": 4, "tasks": 1, "failed": []}
+    assert done["result_data"] == done["stage_results"]
+    assert done["parameters"]["widths"] == [2, 1, 1]
+    assert 0 < done["duration_seconds"] < 60
+    again = await client.post("/api/jobs/submit/counting", json={"widths": [2, 1, 1], "note": ""})
+    assert (again.status_code, again.json()["status"]) == (200, "COMPLETED")
+    assert again.json()["message_id"] == accepted["message_id"]
+
+
+async def test_tasks_have_their_names_results_and_errors(client: AsyncClient, platform: StagePlatform) -> None:
+    start(platform)
+    job_id = (await client.post("/api/jobs/submit/plain", json={"blob_name": "a.tif", "tiles": 3})).json()["job_id"]
+    await ended(client, job_id)
+    first = (await client.get(f"/api/jobs/status/{job_id}/tasks")).json()["tasks"]
+    assert [one["task_id"] for one in first] == [f"{job_id[:8]}-s1-list-tiles"]
+    page = (await client.get(f"/api/jobs/status/{job_id}/tasks", params={"stage": 2, "limit": 2})).json()
+    assert [one["task_id"] for one in page["tasks"]] == [f"{job_id[:8]}-s2-tile_{number}" for number in (0, 1)]
+    assert page["tasks"][0]["result_data"] == {"value": "tile_0"}
+    assert page["tasks"][0]["status"] == "COMPLETED"
+    rest = {"stage": 2, "limit": 2, "after": page["next_after"]}
+    last = (await client.get(f"/api/jobs/status/{job_id}/tasks", params=rest)).json()
+    assert ([one["task_index"] for one in last["tasks"]], last["next_after"]) == (["tile_2"], None)
+    assert (await client.get(f"/api/jobs/status/{job_id}/tasks", params={"stage": 9})).status_code == 404
+    failing = {"widths": [1, 1, 1], "fail_stage": 2}
+    job_id = (await client.post("/api/jobs/submit/counting", json=failing)).json()["job_id"]
+    done = await ended(client, job_id)
+    assert (done["status"], done["stage"]) == ("FAILED", 2)
+    (task,) = (await client.get(f"/api/jobs/status/{job_id}/tasks", params={"stage": 2})).json()["tasks"]
+    assert (task["status"], task["error_details"]) == ("FAILED", "this one fails")
+
+
+async def test_what_is_wrong_is_told_field_by_field(client: AsyncClient) -> None:
+    answer = await client.post("/api/jobs/submit/counting", json={"widths": "many", "not": 1})
+    problem = answer.json()
+    assert (answer.status_code, problem["code"]) == (422, "invalid_inputs")
+    assert {one["field"] for one in problem["errors"]} == {"widths", "not"}
+    assert "did you mean 'note'?" in str(problem["errors"])
+    unknown = await client.post("/api/jobs/submit/countin", json={})
+    assert (unknown.status_code, unknown.json()["code"]) == (404, "not_found")
+    assert (await client.post("/api/jobs/submit/counting", json=[1])).status_code == 422
+    refused = await client.post("/api/jobs/submit/counting?callback_url=ftp://x", json={})
+    assert refused.status_code == 422
+    assert (await client.get("/api/jobs/status/nothing")).status_code == 404
+    assert (await client.get("/api/jobs")).json() == {"jobs": [], "next_cursor": None}
+
+
+async def test_the_list_and_the_types(client: AsyncClient) -> None:
+    ids = [
+        (await client.post("/api/jobs/submit/counting", json={"note": str(number)})).json()["job_id"]
+        for number in range(3)
+    ]
+    await client.post("/api/jobs/submit/wide")
+    page = (await client.get("/api/jobs", params={"job_type": "counting", "limit": 2})).json()
+    assert [one["job_id"] for one in page["jobs"]] == [ids[2], ids[1]]
+    rest = (await client.get("/api/jobs", params={"job_type": "counting", "cursor": page["next_cursor"]})).json()
+    assert ([one["job_id"] for one in rest["jobs"]], rest["next_cursor"]) == ([ids[0]], None)
+    assert len((await client.get("/api/jobs", params={"status": "QUEUED"})).json()["jobs"]) == 4
+    assert (await client.get("/api/jobs", params={"status": "COMPLETED"})).json()["jobs"] == []
+    types = {one["job_type"]: one for one in (await client.get("/api/jobs/types")).json()}
+    assert {"counting", "plain", "hello_world"} <= types.keys()
+    assert types["counting"]["parameters_schema"]["properties"]["seconds"]["type"] == "number"
+    assert types["counting"]["total_stages"] == 3
+    assert types["tolerant"]["stages"][0]["max_parallel_tasks"] == 2
+    graph = await client.get(f"/api/v1/workflows/{types['counting']['workflow_id']}")
+    assert "stage2_plan" in graph.json()["mermaid"]
+
+
+async def test_cancelled_by_its_id_and_submitted_again(client: AsyncClient) -> None:
+    job_id = (await client.post("/api/jobs/submit/counting")).json()["job_id"]
+    assert (await client.post(f"/api/v1/jobs/{job_id}/cancel", json={"reason": "enough"})).status_code == 202
+    found = await status(client, job_id)
+    assert (found["status"], found["cancelled"], found["error_details"]) == ("FAILED", True, "enough")
+    again = await client.post("/api/jobs/submit/counting")
+    assert (again.status_code, again.json()["attempt"]) == (202, 2)
+    found = await status(client, job_id)
+    assert [(one["attempt"], one["status"]) for one in found["attempts"]] == [(2, "QUEUED"), (1, "FAILED")]
+    assert (await client.get(f"/api/v1/jobs/{job_id}")).json()["job_id"] == found["run_id"]
+
+
+async def test_the_end_of_an_attempt_is_told(client: AsyncClient, platform: StagePlatform, receiver: Receiver) -> None:
+    platform.orchestrator(callbacks=CallbackOptions(allowed=LOOPBACK))
+    platform.worker()
+    options = {"callback_url": receiver.url, "correlation_id": "order-7"}
+    job_id = (await client.post("/api/jobs/submit/wide", params=options, json={"widths": [1, 1]})).json()["job_id"]
+    async with asyncio.timeout(10):
+        await receiver.arrived.wait()
+    body = json.loads(receiver.requests[0].body)
+    assert (body["stage_job_id"], body["job_type"], body["attempt"]) == (job_id, "wide", 1)
+    assert (body["status"], body["correlation_id"]) == ("completed", "order-7")

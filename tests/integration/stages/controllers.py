@@ -1,0 +1,208 @@
+"""Stage jobs for the tests. Handlers tell by their parameters what they are to do."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from geomill.sdk import HandlerContext, HandlerError, register_handler
+from geomill.stages import (
+    CircuitBreaker,
+    JobExecutionContext,
+    RetryPolicy,
+    StageController,
+    StageDefinition,
+    StageTask,
+    TaskResult,
+    WorkflowDefinition,
+    plain_stage_job,
+    stage_job,
+)
+
+ONCE = RetryPolicy(max_attempts=1)
+
+
+@register_handler("test.work")
+async def work(ctx: HandlerContext[dict[str, Any]]) -> dict[str, Any]:
+    """Sleeps, fails, hands over or returns much, as it is told."""
+    params = ctx.params
+    await asyncio.sleep(params.get("seconds", 0))
+    if params.get("fail"):
+        raise HandlerError(str(params["fail"]), retryable=params.get("retryable", False), code="told_to")
+    output = {key: params[key] for key in ("value", "next_stage_params") if key in params}
+    return {**output, "text": "x" * params.get("characters", 0)} if "characters" in params else output
+
+
+DOWN: set[str] = set()
+"""Services that do not answer."""
+
+
+@register_handler("test.call")
+async def call(ctx: HandlerContext[dict[str, Any]]) -> dict[str, Any]:
+    """Calls a service that may be down."""
+    if ctx.params["service"] in DOWN:
+        raise HandlerError("the service does not answer", code="down")
+    return {"answered": True}
+
+
+def stages(job_type: str, count: int, **more: Any) -> WorkflowDefinition:
+    return WorkflowDefinition(
+        job_type=job_type,
+        stages=[
+            StageDefinition(
+                stage_number=number, stage_name=f"stage {number}", task_type="test.work", **{"retry": ONCE, **more}
+            )
+            for number in range(1, count + 1)
+        ],
+    )
+
+
+class Widths(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    widths: list[int] = [2, 3, 1]
+    seconds: float = 0.0
+    fail_stage: int = 0
+    fail_index: int = 0
+    raise_in: str = ""
+    note: str = ""
+
+
+class Counting(StageController):
+    """As many tasks as the parameters say; each adds one to the sum of the stage before."""
+
+    Parameters = Widths
+
+    def create_stage_tasks(self, stage: int, context: JobExecutionContext) -> Sequence[Mapping[str, Any]]:
+        given = context.parameters
+        if given.raise_in == f"plan {stage}":
+            raise ValueError("told to")
+        before = context.stage_results[stage - 1]["sum"] if stage > 1 else 0
+        tasks: list[dict[str, Any]] = [
+            {"value": before + 1, "seconds": given.seconds} for _ in range(given.widths[stage - 1])
+        ]
+        if given.fail_stage == stage:
+            tasks[given.fail_index]["fail"] = "this one fails"
+        return tasks
+
+    def aggregate_stage_results(self, stage: int, results: Sequence[TaskResult]) -> Mapping[str, Any]:
+        values = [result.result_data["value"] for result in results if result.success]
+        return {"sum": sum(values), "tasks": len(results), "failed": [r.task_index for r in results if not r.success]}
+
+
+@stage_job("counting", workflow=stages("counting", 3), isolated=False)
+class CountingJob(Counting):
+    """Three stages."""
+
+
+@stage_job("wide", workflow=stages("wide", 2), isolated=False)
+class WideJob(Counting):
+    """Two stages."""
+
+
+@stage_job("partial", workflow=stages("partial", 2, allow_partial=True), isolated=False)
+class PartialJob(Counting):
+    """Tasks may fail."""
+
+
+@stage_job("tolerant", workflow=stages("tolerant", 1, allow_partial="1"), max_parallel_tasks=2, isolated=False)
+class TolerantJob(Counting):
+    """One task may fail, and two run at once."""
+
+
+class Handing(BaseModel):
+    givers: list[str] = ["a", "b"]
+    takers: list[str] = ["b", "a"]
+
+
+@stage_job("handing", workflow=stages("handing", 2), isolated=False)
+class HandingJob(StageController):
+    """Each task of the first stage hands its own name to its counterpart."""
+
+    Parameters = Handing
+
+    def create_stage_tasks(self, stage: int, context: JobExecutionContext) -> Sequence[StageTask]:
+        if stage == 1:
+            return [
+                StageTask({"next_stage_params": {"value": f"from {name}"}}, name) for name in context.parameters.givers
+            ]
+        return [StageTask({}, name) for name in context.parameters.takers]
+
+    def aggregate_stage_results(self, stage: int, results: Sequence[TaskResult]) -> Mapping[str, Any]:
+        return {result.task_index: result.result_data.get("value") for result in results}
+
+
+@stage_job("large", workflow=stages("large", 2), isolated=False)
+class LargeJob(StageController):
+    """Results of more than a megabyte: of a task, and of a stage."""
+
+    def create_stage_tasks(self, stage: int, context: JobExecutionContext) -> Sequence[Mapping[str, Any]]:
+        if stage == 1:
+            return [{"characters": 1_200_000}, {"value": 1}]
+        paths = [result.large_metadata_path for result in context.previous_results]
+        lengths = [len(result.load().get("text", "")) for result in context.previous_results]
+        return [{"value": {"paths": paths, "lengths": lengths, "whole": len(context.stage_results[1]["all"])}}]
+
+    def aggregate_stage_results(self, stage: int, results: Sequence[TaskResult]) -> Mapping[str, Any]:
+        if stage == 1:
+            return {"all": "".join(result.load().get("text", "") for result in results)}
+        return {"value": results[0].result_data["value"]}
+
+
+CALLS = WorkflowDefinition(
+    job_type="calling",
+    stages=[
+        StageDefinition(
+            stage_number=1,
+            stage_name="call",
+            task_type="test.call",
+            retry=RetryPolicy(max_attempts=30, backoff="fixed", initial_delay_seconds=0.05),
+            circuit_breaker=CircuitBreaker(failures=5, open_seconds=0.5),
+        )
+    ],
+)
+
+
+@stage_job("calling", workflow=CALLS, isolated=False)
+class CallingJob(StageController):
+    """Tasks that call a service."""
+
+    def create_stage_tasks(self, stage: int, context: JobExecutionContext) -> Sequence[Mapping[str, Any]]:
+        return [{"service": context.parameters["service"]} for _ in range(context.parameters.get("tasks", 1))]
+
+
+@plain_stage_job("plain", isolated=False)
+class PlainJob:
+    """Stages as dicts and static methods."""
+
+    stages = (
+        {"number": 1, "name": "first", "task_type": "test.work", "parallelism": "single"},
+        {"number": 2, "name": "second", "task_type": "test.work", "parallelism": "fan_out"},
+    )
+
+    @staticmethod
+    def validate_job_parameters(params: dict[str, Any]) -> dict[str, Any]:
+        if not params["blob_name"]:
+            raise ValueError("blob_name must not be empty")
+        return {"blob_name": params["blob_name"], "tiles": params.get("tiles", 2)}
+
+    @staticmethod
+    def create_tasks_for_stage(
+        stage: int, job_params: dict[str, Any], job_id: str, previous_results: list[dict[str, Any]] | None = None
+    ) -> list[dict[str, Any]]:
+        if stage == 1:
+            return [
+                {
+                    "task_id": f"{job_id[:8]}-s1-list-tiles",
+                    "task_type": "test.work",
+                    "parameters": {"value": [f"tile_{number}" for number in range(job_params["tiles"])]},
+                }
+            ]
+        assert previous_results is not None
+        return [
+            {"task_id": f"{job_id[:8]}-s2-{tile}", "task_type": "test.work", "parameters": {"value": tile}}
+            for tile in previous_results[0]["result"]["value"]
+        ]
