@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -149,7 +150,7 @@ def _assets(parts: ItemParts) -> dict[str, Any]:
 
 def _asset(file: FileEntry, parts: ItemParts) -> dict[str, Any]:
     asset: dict[str, Any] = {
-        "href": "./" + file.path.removeprefix(parts.folder + "/"),
+        "href": _href(file.path, parts.folder),
         "type": file.media_type,
         "roles": ROLES.get(file.role, ["data"] if file.role == "tile" else ["metadata"]),
         "file:size": file.size,
@@ -163,6 +164,11 @@ def _asset(file: FileEntry, parts: ItemParts) -> dict[str, Any]:
         if parts.facts.nodata is not None:
             asset["nodata"] = parts.facts.nodata
     return asset
+
+
+def _href(path: str, folder: str) -> str:
+    relative = posixpath.relpath(path, folder)
+    return relative if relative.startswith("../") else f"./{relative}"
 
 
 def bands(facts: RasterFacts, statistics: Sequence[BandSummary]) -> list[dict[str, Any]]:

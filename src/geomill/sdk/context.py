@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 from geomill.domain.ids import SINGLE
 from geomill.sdk.result import HandlerError
 from geomill.storage import NO_STORAGE, Storage
 
 ParamsT = TypeVar("ParamsT")
+OtherT = TypeVar("OtherT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,10 @@ class HandlerContext(Generic[ParamsT]):
     """Whether another job has ended. For async handlers."""
     asset_report: Callable[[str, float], Awaitable[list[dict[str, Any]]]] = _nothing
     """What operators ask about assets: `await ctx.asset_report("stuck", 3600)`. For async handlers."""
+
+    def with_params(self, params: OtherT) -> HandlerContext[OtherT]:
+        """The same task with other parameters: for a handler that is made of others."""
+        return cast("HandlerContext[OtherT]", replace(self, params=params))  # type: ignore[arg-type]  # the type changes
 
     @property
     def cancelled(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import posixpath
 from typing import Any
 
 from pydantic import BaseModel
@@ -28,6 +29,8 @@ class CreateMosaicParams(BaseModel):
     name: str
     blob_prefix: str
     output_container: str = OUTPUT_CONTAINER
+    mosaic_path: str | None = None
+    """Of the MosaicJSON; below `blob_prefix` when absent."""
 
 
 class CreateMosaicOutput(BaseModel):
@@ -59,10 +62,11 @@ def create_mosaic(ctx: HandlerContext[CreateMosaicParams]) -> CreateMosaicOutput
     )
     if not parts:
         raise refused("empty", "no pixel of the raster is valid")
-    tiles = {part.file.path.removeprefix(params.blob_prefix + "/"): part.window for part in parts}
+    path = params.mosaic_path or f"{params.blob_prefix}/mosaic.json"
+    tiles = {posixpath.relpath(part.file.path, posixpath.dirname(path)): part.window for part in parts}
     document = mosaic_json(params.plan.grid, tiles, params.plan.tile_size, params.name)
     statistics = [[BandStatistics.model_validate(band) for band in one.statistics] for one in params.results]
-    target = ObjectName(Zone.SILVER, params.output_container, f"{params.blob_prefix}/mosaic.json")
+    target = ObjectName(Zone.SILVER, params.output_container, path)
     stored = ctx.storage.sync.put_bytes(
         target, json.dumps(document, separators=(",", ":")).encode(), media_type=JSON_TYPE
     )

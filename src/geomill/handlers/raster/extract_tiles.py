@@ -25,6 +25,8 @@ class ExtractTilesParams(BaseModel):
     plan: Plan
     batches: list[list[Tile]]
     overlap: Annotated[int, Field(ge=16, le=4096)] = 512
+    folder: str | None = None
+    """Of the pieces, among the intermediates; the job's own when absent."""
 
 
 class ExtractTilesOutput(BaseModel):
@@ -48,7 +50,7 @@ def extract_tiles(ctx: HandlerContext[ExtractTilesParams]) -> ExtractTilesOutput
 
     params = ctx.params
     check_unchanged(ctx.storage, params.source)
-    prefix = f"{folder_of(ctx.job_id)}/tiles"
+    prefix = params.folder or f"{folder_of(ctx.job_id)}/tiles"
     tiles = [tile for batch in params.batches for tile in batch]
     done = int(ctx.checkpoint.data["done"]) if ctx.checkpoint else 0
     with _source(ctx) as dataset:

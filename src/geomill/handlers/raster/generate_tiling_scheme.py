@@ -29,6 +29,8 @@ class TilingParams(BaseModel):
     tile_size: Annotated[int | None, Field(ge=SMALLEST_TILE, le=LARGEST_TILE, multiple_of=BLOCK)] = None
     overlap: Annotated[int, Field(ge=16, le=4096)] = 512
     output_container: str = OUTPUT_CONTAINER
+    scheme_path: str | None = None
+    """Of the scheme itself; below `blob_prefix` when absent."""
 
 
 class TilingOutput(BaseModel):
@@ -140,6 +142,7 @@ def _features(
 
 
 def _store(ctx: HandlerContext[TilingParams], scheme: dict[str, Any]) -> FileEntry:
-    name = ObjectName(Zone.SILVER, ctx.params.output_container, f"{ctx.params.blob_prefix}/tiling_scheme.geojson")
+    path = ctx.params.scheme_path or f"{ctx.params.blob_prefix}/tiling_scheme.geojson"
+    name = ObjectName(Zone.SILVER, ctx.params.output_container, path)
     data = json.dumps(scheme, separators=(",", ":")).encode()
     return FileEntry.of(ctx.storage.sync.put_bytes(name, data, media_type=GEOJSON_TYPE), GEOJSON_TYPE, "tiling_scheme")

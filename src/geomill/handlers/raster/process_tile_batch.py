@@ -31,6 +31,13 @@ class TileBatchParams(BaseModel):
     intermediates: str | None = None
     """Where cut-outs of the source lie, if it was cut."""
     output_container: str = OUTPUT_CONTAINER
+    tile_path: str | None = None
+    """Of each tile, with {x} and {y} in it; below `blob_prefix` when absent."""
+
+    def path_of(self, tile: Tile) -> str:
+        if self.tile_path is None:
+            return f"{self.blob_prefix}/tiles/{tile.tile_id}.tif"
+        return self.tile_path.replace("{x}", str(tile.x)).replace("{y}", str(tile.y))
 
 
 class MadeTile(BaseModel):
@@ -95,7 +102,7 @@ def _make(ctx: HandlerContext[TileBatchParams], recipe: Recipe, tile: Tile) -> M
         made, size = cog.tile(dataset, recipe, tile), tile.width * tile.height * bytes_per_pixel(dataset)
     if made is None:
         return MadeTile(tile_id=tile.tile_id, pixel_bytes=size)
-    target = ObjectName(Zone.SILVER, params.output_container, f"{params.blob_prefix}/tiles/{tile.tile_id}.tif")
+    target = ObjectName(Zone.SILVER, params.output_container, params.path_of(tile))
     stored = ctx.storage.sync.put_bytes(target, made.data, media_type=cog.MEDIA_TYPE, cool=params.plan.tier.cool)
     part = TilePart(window=tile, file=FileEntry.of(stored, cog.MEDIA_TYPE, "tile"))
     statistics = [band.model_dump(mode="json") for band in made.statistics]

@@ -1,0 +1,96 @@
+"""The last stage of a large raster: mosaic, preview and STAC item of its tiles. Steps of the workflow in one task."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+
+from pydantic import BaseModel
+
+from geomill.handlers.raster.create_mosaic import CreateMosaicOutput, CreateMosaicParams, TileBatchResult, create_mosaic
+from geomill.handlers.raster.create_preview import CreatePreviewOutput, CreatePreviewParams, create_preview
+from geomill.handlers.raster.stac_register_item import RegisterItemParams, item_parts
+from geomill.raster.facts import RasterFacts
+from geomill.raster.outputs import GEOJSON_TYPE, OUTPUT_CONTAINER, FileEntry
+from geomill.raster.plan import Plan, Source
+from geomill.raster.stac import Times, build_item
+from geomill.sdk import HandlerContext, ObjectName, Zone, register_handler
+
+
+class StageMosaicParams(BaseModel):
+    plan: Plan
+    results: list[TileBatchResult]
+    source: Source
+    facts: RasterFacts
+    times: Times
+    name: str
+    stac_collection_id: str
+    mosaic_path: str
+    preview_folder: str
+    item_path: str
+    files: list[FileEntry] = []
+    """That other stages have made."""
+    output_container: str = OUTPUT_CONTAINER
+
+
+class StageMosaicOutput(BaseModel):
+    mosaic: CreateMosaicOutput
+    preview: CreatePreviewOutput
+    item: FileEntry
+
+
+@register_handler(
+    "raster.stage_mosaic",
+    queue="container-tasks",
+    timeout_seconds=7200,
+    params=StageMosaicParams,
+    output=StageMosaicOutput,
+)
+def stage_mosaic(ctx: HandlerContext[StageMosaicParams]) -> StageMosaicOutput:
+    """Makes the MosaicJSON, pictures and STAC item of a large raster."""
+    params = ctx.params
+    mosaic = create_mosaic(ctx.with_params(_mosaic(params)))
+    pictures = CreatePreviewParams.model_validate(
+        {
+            "plan": params.plan,
+            "parts": [part.model_dump() for part in mosaic.parts],
+            "blob_prefix": params.preview_folder,
+            "output_container": params.output_container,
+        }
+    )
+    preview = create_preview(ctx.with_params(pictures))
+    return StageMosaicOutput(mosaic=mosaic, preview=preview, item=_item(ctx, mosaic, preview))
+
+
+def _mosaic(params: StageMosaicParams) -> CreateMosaicParams:
+    return CreateMosaicParams(
+        plan=params.plan,
+        results=params.results,
+        name=params.name,
+        blob_prefix=posixpath.dirname(params.mosaic_path),
+        output_container=params.output_container,
+        mosaic_path=params.mosaic_path,
+    )
+
+
+def _item(
+    ctx: HandlerContext[StageMosaicParams], mosaic: CreateMosaicOutput, preview: CreatePreviewOutput
+) -> FileEntry:
+    params = ctx.params
+    wanted = RegisterItemParams(
+        stac_item_id=params.name,
+        stac_collection_id=params.stac_collection_id,
+        source=params.source,
+        facts=params.facts,
+        times=params.times,
+        plan=params.plan,
+        geometry=preview.geometry,
+        bbox=preview.bbox,
+        statistics=mosaic.statistics,
+        files=[*mosaic.files, *params.files, *preview.files],
+        blob_prefix=posixpath.dirname(params.item_path),
+        output_container=params.output_container,
+    )
+    data = json.dumps(build_item(item_parts(wanted)), separators=(",", ":"), allow_nan=False).encode()
+    name = ObjectName(Zone.SILVER, params.output_container, params.item_path)
+    return FileEntry.of(ctx.storage.sync.put_bytes(name, data, media_type=GEOJSON_TYPE), GEOJSON_TYPE, "stac_item")

@@ -1,0 +1,278 @@
+"""A large raster in four stages: tiling scheme, cut where it must be, one COG for each tile, mosaic and STAC item.
+
+It shares its steps with the workflow of the same name; what differs is where things lie:
+
+    tiling_schemes/{stem}_scheme.json                     the grid
+    {job8}/tiles/…                                        pieces of the source, if it had to be cut; intermediates
+    cogs/{stem}/{stem}_tile_{x}_{y}_cog.tif               the tiles
+    mosaics/{job8}_mosaic.json, mosaics/{job8}/…          the mosaic, preview and thumbnail
+    stac/{job8}_item.json                                 the STAC item
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from geomill.stages import JobExecutionContext, StageController, StageDefinition, StageTask, TaskResult, stage_job
+from geomill.stages import WorkflowDefinition as Stages
+
+MEGABYTE = 1024 * 1024
+
+
+class LargeRasterParameters(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    blob_name: Annotated[str, Field(min_length=1, max_length=900, description="Path of the source in its container")]
+    container_name: Annotated[str, Field(min_length=1, description="Container of the source, in the bronze zone")] = (
+        "uploads"
+    )
+    tile_size: Annotated[int, Field(ge=512, le=8192, multiple_of=512)] | None = Field(
+        default=None, description="Pixels of a tile each way; chosen by bands and depth when absent"
+    )
+    overlap: Annotated[int, Field(ge=16, le=4096, description="Margin around pieces of a source that is cut")] = 512
+    raster_type: Literal[
+        "auto", "rgb", "rgba", "nir", "multispectral", "dem", "categorical", "index", "continuous", "single_band"
+    ] = "auto"
+    output_tier: Literal["visualization", "analysis", "archive"] = "analysis"
+    jpeg_quality: Annotated[int, Field(ge=1, le=100, description="For the tier visualization")] = 85
+    band_names: list[str] | None = Field(default=None, description="For the STAC item; the file's own when absent")
+    overview_level: Annotated[int, Field(ge=0, le=10)] = Field(
+        default=2, description="Understood, and not needed: statistics count every pixel while the tiles are made"
+    )
+    target_crs: str = "EPSG:4326"
+    resampling: Literal["auto", "nearest", "bilinear", "cubic"] = "auto"
+    datetime: str | None = Field(default=None, description="When the data was taken")
+    extract: Literal["auto", "always"] = Field(
+        default="auto", description="Whether the source is cut first; auto: only if its windows cannot be read"
+    )
+    output_container: str = Field(default="cogs", description="In the silver zone")
+    output_folder: Annotated[str, Field(pattern=r"^([^/\\]+(/[^/\\]+)*)?$", max_length=400)] = Field(
+        default="", description="Above all outputs. Jobs of one source with other parameters overwrite its tiles"
+    )
+
+
+class LargeRasterWorkflow(Stages):
+    job_type: str = "process_large_raster"
+    description: str = "A raster of gigabytes into a mosaic of COGs, in four stages"
+    stages: list[StageDefinition] = [  # noqa: RUF012  Pydantic copies it
+        StageDefinition(
+            stage_number=1,
+            stage_name="generate_tiling_scheme",
+            task_type="raster.stage_tiling_scheme",
+            single=True,
+            timeout_minutes=120,
+        ),
+        StageDefinition(
+            stage_number=2, stage_name="extract_tiles", task_type="raster.extract_tiles", timeout_minutes=240
+        ),
+        StageDefinition(
+            stage_number=3, stage_name="create_cogs", task_type="raster.process_tile_batch", timeout_minutes=60
+        ),
+        StageDefinition(
+            stage_number=4,
+            stage_name="create_mosaic_and_stac",
+            task_type="raster.stage_mosaic",
+            single=True,
+            timeout_minutes=120,
+        ),
+    ]
+
+
+class Places:
+    """Where the outputs of a job lie."""
+
+    def __init__(self, given: LargeRasterParameters, job_id: str) -> None:
+        self._folder = f"{given.output_folder}/" if given.output_folder else ""
+        self._stem = given.blob_name.rpartition("/")[2].rpartition(".")[0] or given.blob_name.rpartition("/")[2]
+        self._job_id = job_id
+
+    @property
+    def name(self) -> str:
+        return f"{self._job_id[:8]}_mosaic"
+
+    @property
+    def scheme(self) -> str:
+        return f"{self._folder}tiling_schemes/{self._stem}_scheme.json"
+
+    @property
+    def pieces(self) -> str:
+        """Two jobs whose ids begin alike have pieces of their own."""
+        return f"{self._job_id[:8]}/tiles/{self._job_id[8:]}"
+
+    @property
+    def tile(self) -> str:
+        return f"{self._folder}cogs/{self._stem}/{self._stem}_tile_{{x}}_{{y}}_cog.tif"
+
+    @property
+    def mosaic(self) -> str:
+        return f"{self._folder}mosaics/{self.name}.json"
+
+    @property
+    def pictures(self) -> str:
+        return f"{self._folder}mosaics/{self._job_id[:8]}"
+
+    @property
+    def item(self) -> str:
+        return f"{self._folder}stac/{self._job_id[:8]}_item.json"
+
+
+@stage_job("process_large_raster", workflow=LargeRasterWorkflow)
+class LargeRasterController(StageController):
+    Parameters = LargeRasterParameters
+
+    def create_stage_tasks(self, stage: int, context: JobExecutionContext) -> Sequence[StageTask]:
+        given: LargeRasterParameters = context.parameters
+        places = Places(given, context.job_id)
+        match stage:
+            case 1:
+                return [_scheme(given, places)]
+            case 2:
+                return _pieces(given, places, context.previous_results[0].load())
+            case 3:
+                return list(_tiles(given, places, context))
+            case _:
+                return [_mosaic(given, places, context)]
+
+    def aggregate_stage_results(self, stage: int, results: Sequence[TaskResult]) -> Mapping[str, Any]:
+        match stage:
+            case 1:
+                return _scheme_result(results[0].load())
+            case 2:
+                return {"tiles_extracted": sum(result.load()["total_tiles"] for result in results)}
+            case 3:
+                return _tiles_result([result.load() for result in results])
+            case _:
+                return _mosaic_result(results[0].load())
+
+
+def _scheme(given: LargeRasterParameters, places: Places) -> StageTask:
+    parameters = {
+        "validation": {
+            "container_name": given.container_name,
+            "file_name": given.blob_name,
+            "output_tier": given.output_tier,
+            "raster_type": None if given.raster_type == "auto" else given.raster_type,
+            "datetime": given.datetime,
+        },
+        "tiling": {
+            "blob_prefix": "",
+            "scheme_path": places.scheme,
+            "target_crs": given.target_crs,
+            "output_tier": given.output_tier,
+            "resampling": given.resampling,
+            "jpeg_quality": given.jpeg_quality,
+            "tile_size": given.tile_size,
+            "overlap": given.overlap,
+            "output_container": given.output_container,
+        },
+        "band_names": given.band_names,
+    }
+    return StageTask(parameters, "generate-tiling-scheme")
+
+
+def _pieces(given: LargeRasterParameters, places: Places, scheme: dict[str, Any]) -> list[StageTask]:
+    """Windows of most sources can be read directly: then there is nothing to do here."""
+    if given.extract == "auto" and scheme["tiling"]["strategy"] != "two_pass":
+        return []
+    parameters = {
+        "source": scheme["validation"]["source"],
+        "plan": scheme["tiling"]["plan"],
+        "batches": scheme["tiling"]["batches"],
+        "overlap": given.overlap,
+        "folder": places.pieces,
+    }
+    return [StageTask(parameters, "extract-tiles")]
+
+
+def _tiles(given: LargeRasterParameters, places: Places, context: JobExecutionContext) -> list[StageTask]:
+    kept = context.stage_results[1]["plan"]
+    shared = {
+        "source": kept["source"],
+        "plan": kept["plan"],
+        "blob_prefix": "",
+        "tile_path": places.tile,
+        "intermediates": places.pieces if context.stage_results[2]["tiles_extracted"] else None,
+        "output_container": given.output_container,
+    }
+    return [StageTask({**shared, "tiles": [tile]}, f"cog-{tile['x']}_{tile['y']}") for tile in kept["tiles"]]
+
+
+def _mosaic(given: LargeRasterParameters, places: Places, context: JobExecutionContext) -> StageTask:
+    kept = context.stage_results[1]["plan"]
+    parameters = {
+        "plan": kept["plan"],
+        "results": [result.load() for result in context.previous_results],
+        "source": kept["source"],
+        "facts": kept["facts"],
+        "times": kept["times"],
+        "name": places.name,
+        "stac_collection_id": "jobs",
+        "mosaic_path": places.mosaic,
+        "preview_folder": places.pictures,
+        "item_path": places.item,
+        "files": kept["files"],
+        "output_container": given.output_container,
+    }
+    return StageTask(parameters, "create-mosaicjson")
+
+
+def _scheme_result(scheme: dict[str, Any]) -> dict[str, Any]:
+    seen, tiling = scheme["validation"], scheme["tiling"]
+    facts, file = seen["facts"], tiling["files"][0]
+    return {
+        "tiling_scheme_blob": file["path"],
+        "tiling_scheme_container": file["container"],
+        "total_tiles": tiling["total_tiles"],
+        "skipped_tiles": tiling["skipped_tiles"],
+        "grid_dimensions": tiling["grid_dimensions"],
+        "tile_size": tiling["tile_size"],
+        "overlap": tiling["overlap"],
+        "source_crs": facts["crs"],
+        "target_crs": tiling["plan"]["grid"]["crs"],
+        "raster_metadata": {
+            "band_count": facts["count"],
+            "data_type": facts["dtype"],
+            "detected_type": seen["raster_type"],
+        },
+        "strategy": tiling["strategy"],
+        "strategy_reason": tiling["strategy_reason"],
+        "source_file_hash": seen["source_file_hash"],
+        "warnings": [*seen["warnings"], *tiling["warnings"]],
+        "plan": {
+            "source": seen["source"],
+            "facts": facts,
+            "times": seen["times"],
+            "plan": tiling["plan"],
+            "tiles": [tile for batch in tiling["batches"] for tile in batch],
+            "files": tiling["files"],
+        },
+    }
+
+
+def _tiles_result(made: list[dict[str, Any]]) -> dict[str, Any]:
+    sizes = [part["file"]["size"] for one in made for part in one["parts"]]
+    total = sum(sizes) / MEGABYTE
+    return {
+        "cogs_created": len(sizes),
+        "empty_tiles": sum(len(one["empty"]) for one in made),
+        "total_size_mb": round(total, 3),
+        "average_cog_size_mb": round(total / len(sizes), 3) if sizes else 0.0,
+    }
+
+
+def _mosaic_result(made: dict[str, Any]) -> dict[str, Any]:
+    mosaic, preview, item = made["mosaic"], made["preview"], made["item"]
+    return {
+        "mosaic_blob": mosaic["files"][0]["path"],
+        "stac_blob": item["path"],
+        "total_cogs": mosaic["tile_count"],
+        "empty_tiles": mosaic["empty_tiles"],
+        "blob_path": mosaic["blob_path"],
+        "output_file_hash": mosaic["output_file_hash"],
+        "bbox": preview["bbox"],
+        "statistics": mosaic["statistics"],
+        "files": [*mosaic["files"], *preview["files"], item],
+    }
