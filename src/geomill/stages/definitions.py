@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
@@ -11,7 +12,6 @@ from geomill.domain.retry import RetryPolicy
 from geomill.domain.stage_job import JOB_TYPE, LONGEST_JOB_TYPE
 from geomill.domain.workflow import Queue
 
-JobType = Annotated[str, StringConstraints(pattern=JOB_TYPE, max_length=LONGEST_JOB_TYPE)]
 MOST_STAGES = 100
 
 
@@ -48,14 +48,29 @@ class WorkflowDefinition(BaseModel):
 
     model_config = ConfigDict(extra="forbid", validate_default=True)
 
-    job_type: JobType
+    job_type: str
     description: str = ""
     total_stages: int = Field(default=0, description="Counted when absent")
-    stages: Annotated[list[StageDefinition], Field(min_length=1, max_length=MOST_STAGES)]
+    stages: list[StageDefinition]
     retries: dict[str, RetryPolicy] = Field(default_factory=dict, description="By task type")
 
     @model_validator(mode="after")
-    def _in_order(self) -> Self:
+    def _sound(self) -> Self:
+        """Also of a subclass, which writes its fields anew, with types of its own."""
+        if not re.fullmatch(JOB_TYPE, self.job_type) or len(self.job_type) > LONGEST_JOB_TYPE:
+            raise ValueError(
+                f"the job_type {self.job_type!r} is not of letters, digits, '_' and '-', beginning with a letter, "
+                f"at most {LONGEST_JOB_TYPE} of them"
+            )
+        if not 1 <= len(self.stages) <= MOST_STAGES:
+            raise ValueError(f"a job has 1 to {MOST_STAGES} stages, not {len(self.stages)}")
+        self._check_order()
+        if self.total_stages not in (0, len(self.stages)):
+            raise ValueError(f"total_stages is {self.total_stages}, but there are {len(self.stages)} stages")
+        self.total_stages = len(self.stages)
+        return self
+
+    def _check_order(self) -> None:
         for number, stage in enumerate(self.stages, 1):
             if stage.stage_number != number:
                 raise ValueError(f"the stage '{stage.stage_name}' has the number {stage.stage_number}, not {number}")
@@ -64,13 +79,9 @@ class WorkflowDefinition(BaseModel):
                     f"stage {number} depends on stage {stage.depends_on_stage}: stages run one after the other; "
                     "write a workflow if steps depend on each other in another way"
                 )
-        if self.total_stages not in (0, len(self.stages)):
-            raise ValueError(f"total_stages is {self.total_stages}, but there are {len(self.stages)} stages")
         names = [stage.stage_name for stage in self.stages]
         if len(set(names)) < len(names):
             raise ValueError("two stages have the same name")
-        self.total_stages = len(self.stages)
-        return self
 
     def stage(self, number: int) -> StageDefinition:
         return self.stages[number - 1]

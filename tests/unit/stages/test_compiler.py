@@ -1,0 +1,186 @@
+"""A stage job is its hand-written graph: the same definition, and the same results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from geomill.domain.decision import Outcome
+from geomill.domain.graph import compile_graph
+from geomill.domain.message import TASK_QUEUES
+from geomill.domain.run import RunState
+from geomill.domain.states import JobStatus
+from geomill.domain.task import Report
+from geomill.domain.workflow import FanOutNode
+from geomill.errors import WorkflowError
+from geomill.sdk.registry import load_handlers
+from geomill.stages import StageTask
+from geomill.stages.compiler import compile_job, graph_of
+from geomill.stages.registration import MARK, StageJob, set_marks
+from geomill.workflows.loader import load_text
+from tests.unit.domain.simulation import NOW
+from tests.unit.stages.jobs import controller, job_of
+
+INFO = load_handlers().info
+STEP = "{{ inputs.job_id or job.job_id }}"
+
+
+def handlers(job: StageJob) -> dict[str, Any]:
+    class Target: ...
+
+    set_marks(Target, job, __name__, isolated=False)
+    return {**INFO, job.workflow_id: getattr(Target, MARK).info}
+
+
+STAGES = st.lists(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "max_parallel_tasks": st.integers(1, 500),
+            "timeout_minutes": st.integers(1, 600),
+            "allow_partial": st.sampled_from([True, False, "5%", "3"]),
+            "task_type": st.sampled_from(["echo", "sleep", "hello_world"]),
+            "queue": st.sampled_from(TASK_QUEUES),
+            "single": st.booleans(),
+            "circuit_breaker": st.sampled_from([None, {"failures": 3, "open_seconds": 9.0}]),
+            "retry": st.builds(lambda count: {"max_attempts": count}, st.integers(1, 9)),
+        },
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+def by_hand(stages: list[dict[str, Any]], limit: int | None) -> str:
+    """The graph, as somebody would write it in YAML."""
+    lines = ["workflow_id: stages.tried", f"name: tried, in {len(stages)} stage{'s' if len(stages) > 1 else ''}"]
+    lines += [
+        "inputs:",
+        "  job_id: {type: string, required: false, description: \"The stage job's id; the job's own when absent\"}",
+        "  attempt: {type: integer, default: 1, minimum: 1, description: Which attempt at the stage job it is}",
+        "  parameters: {type: object, default: {}, description: As the job type declares them}",
+        "nodes:",
+        "  START: {type: start, next: stage1_plan}",
+    ]
+    for number, stage in enumerate(stages, 1):
+        lines += [*_step("plan", number, number - 1, f"stage{number}_tasks"), *_fan_out(number, stage, limit)]
+        lines += [f"  stage{number}_results: {{type: fan_in, aggregation: outcomes, next: stage{number}_aggregate}}"]
+        following = f"stage{number + 1}_plan" if number < len(stages) else "END"
+        lines += _step("aggregate", number, number, following)
+    lines += ["  END: {type: end}", "outputs:"]
+    numbers = range(1, len(stages) + 1)
+    lines += [f'  stage_{number}: "{{{{ nodes.stage{number}_aggregate.output.result }}}}"' for number in numbers]
+    return "\n".join(lines) + "\n"
+
+
+def _step(action: str, number: int, outcomes_of: int, following: str) -> list[str]:
+    lines = [f"  stage{number}_{action}:", "    handler: stages.tried", "    params:", f"      action: {action}"]
+    lines += [f"      stage: {number}", f'      job_id: "{STEP}"', '      attempt: "{{ inputs.attempt }}"']
+    lines += ['      parameters: "{{ inputs.parameters }}"']
+    if action == "plan" and number > 1:
+        lines += ["      stage_results:"]
+        lines += [
+            f"        '{one}': \"{{{{ nodes.stage{one}_aggregate.output.result }}}}\"" for one in range(1, number)
+        ]
+    if outcomes_of:
+        lines += [f'      indexes: "{{{{ nodes.stage{outcomes_of}_plan.output.indexes }}}}"']
+        lines += [f'      outcomes: "{{{{ nodes.stage{outcomes_of}_results.output.results }}}}"']
+    return [*lines, f"    next: {following}"]
+
+
+def _fan_out(number: int, stage: dict[str, Any], limit: int | None) -> list[str]:
+    lines = [f"  stage{number}_tasks:", "    type: fan_out", f"    description: s{number}"]
+    lines += [f'    source: "{{{{ nodes.stage{number}_plan.output.tasks }}}}"', "    outputs_aside: true", "    task:"]
+    lines += [f"      handler: {stage.get('task_type', 'echo')}", '      params: "{{ item }}"']
+    lines += [f"      timeout_seconds: {stage.get('timeout_minutes', 30) * 60}"]
+    lines += [f"      queue: {stage['queue']}"] if "queue" in stage else []
+    lines += [f"      retry: {{max_attempts: {stage['retry']['max_attempts']}}}"] if "retry" in stage else []
+    breaker = stage.get("circuit_breaker", {"failures": 10, "open_seconds": 30.0})
+    lines += [f"      circuit_breaker: {breaker}".replace("'", "")] if breaker else []
+    limits = [one for one in (stage.get("max_parallel_tasks"), limit) if one]
+    lines += [f"    max_parallel: {min(limits)}"] if limits else []
+    partial = stage.get("allow_partial", False)
+    wish = {True: "continue", False: "fail"}.get(partial, f"{{tolerate: '{partial}'}}")
+    return [*lines, f"    on_failure: {wish}", f"    next: stage{number}_results"]
+
+
+@settings(max_examples=150, deadline=None)
+@given(STAGES, st.none() | st.integers(1, 100))
+def test_any_stage_job_is_the_graph_that_one_would_write(stages: list[dict[str, Any]], limit: int | None) -> None:
+    job = job_of(*stages, max_parallel_tasks=limit)
+    known = handlers(job)
+    compiled = compile_job(job, handlers=known, queues=TASK_QUEUES)
+    written = load_text(by_hand(stages, limit), file="hand.yaml", handlers=known, queues=TASK_QUEUES)
+    assert compiled.body() == written.body()
+    assert compiled.hash() == written.hash()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(0, 6), min_size=1, max_size=4), st.randoms(use_true_random=False))
+def test_a_compiled_job_gives_what_its_code_says_in_any_order(widths: list[int], chance: Any) -> None:
+    """Played through the evaluator, with the code of the controller itself; against a plain loop."""
+    made = controller(
+        lambda stage, context: [
+            StageTask({"value": sum(one["sum"] for one in context.stage_results.values()) + place}, f"t{place}")
+            for place in range(widths[stage - 1])
+        ],
+        lambda stage, results: {"sum": sum(result.result_data["value"] for result in results), "stage": stage},
+    )
+    job = job_of(*({} for _ in widths), made_by=made)
+    expected: dict[str, Any] = {}
+    for number, width in enumerate(widths, 1):
+        before = sum(one["sum"] for one in expected.values())
+        expected[f"stage_{number}"] = {"sum": sum(before + place for place in range(width)), "stage": number}
+    assert _played(job, chance) == expected
+
+
+def _played(job: StageJob, chance: Any) -> Any:
+    from geomill.domain.evaluator import Evaluation
+    from geomill.stages.steps import run_step
+    from tests.unit.stages.test_steps import context
+
+    run = RunState.begin(compile_graph(graph_of(job)), "r" * 36, {"job_id": "j" * 64, "attempt": 1, "parameters": {}})
+    waiting: list[Any] = []
+    outputs: dict[tuple[str, int], Any] = {}
+    evaluation = Evaluation(run, NOW)
+    evaluation.begin()
+    while True:
+        while asked := evaluation.take_aggregates():
+            evaluation.feed([_outcomes(one, outputs) for one in asked])
+        decision = evaluation.decision()
+        waiting += decision.dispatches
+        run.apply(decision)
+        if run.status is not JobStatus.RUNNING:
+            assert run.status is JobStatus.COMPLETED, decision.error
+            return decision.result
+        one = waiting.pop(chance.randrange(len(waiting)))
+        echoes = isinstance(run.graph.nodes[one.node_id].definition, FanOutNode)
+        output = one.params if echoes else run_step("tried", job.definition, job.controller, context(one.params))
+        outputs[one.node_id, one.item_index] = output
+        evaluation = Evaluation(run, NOW)
+        evaluation.feed([Outcome(one.node_id, one.attempt, Report.COMPLETED, one.item_index, output)])
+
+
+def _outcomes(asked: Any, outputs: dict[tuple[str, int], Any]) -> Outcome:
+    (source,) = asked.sources
+    found = [
+        {"index": index, "status": "completed", "output": output, "error": None}
+        for (node_id, index), output in sorted(outputs.items())
+        if node_id == source
+    ]
+    return Outcome(asked.node_id, asked.attempt, Report.COMPLETED, output={"results": found, "count": len(found)})
+
+
+def test_a_task_type_that_is_not_there() -> None:
+    job = job_of({"task_type": "ecko"})
+    with pytest.raises(WorkflowError, match="the stage job 'tried' cannot run: there is no handler 'ecko'") as refused:
+        compile_job(job, handlers=handlers(job), queues=TASK_QUEUES)
+    assert refused.value.problems[0].where == "nodes.stage1_tasks.task.handler"
+
+
+def test_the_graph_is_large_enough_for_the_most_stages() -> None:
+    job = job_of(*({} for _ in range(100)))
+    assert len(compile_job(job, handlers=handlers(job), queues=TASK_QUEUES).nodes) == 402

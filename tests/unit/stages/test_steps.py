@@ -1,0 +1,161 @@
+"""The author's code, run as a step: what it is given, and what becomes of what it returns or raises."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from geomill.domain.large import LargeOutput
+from geomill.sdk import HandlerContext, HandlerError, ObjectName, Storage, Zone
+from geomill.sdk.testing import folder_storage
+from geomill.stages import StageTask
+from geomill.stages.registration import StageJob
+from geomill.stages.steps import run_step
+from geomill.storage import NO_STORAGE
+from tests.unit.stages.jobs import controller, job_of
+
+JOB_ID = "598fc149" + "0" * 56
+
+
+class _Silent:
+    def progress(self, fraction: float, message: str) -> None: ...
+    def checkpoint(self, phase: str, data: Any) -> None: ...
+
+
+def context(params: dict[str, Any], storage: Storage = NO_STORAGE) -> HandlerContext[Any]:
+    return HandlerContext("t", "run", "node", "stages.tried", params, logging.getLogger(), _Silent(), storage=storage)
+
+
+def step(job: StageJob, storage: Storage = NO_STORAGE, **params: Any) -> dict[str, Any]:
+    given = {"action": "plan", "stage": 1, "job_id": JOB_ID, **params}
+    return run_step("tried", job.definition, job.controller, context(given, storage))
+
+
+def done(index: int, **output: Any) -> dict[str, Any]:
+    return {"index": index, "status": "completed", "output": output}
+
+
+def failed(index: int, error: str = "no luck") -> dict[str, Any]:
+    return {"index": index, "status": "failed", "error": error}
+
+
+def plan(*tasks: Any, outcomes: tuple[Any, ...] = (), indexes: list[str] | None = None, **stage: Any) -> dict[str, Any]:
+    """What the second stage makes of these."""
+    job = job_of({}, stage, made_by=controller(lambda *_: tasks))
+    return step(job, stage=2, outcomes=list(outcomes), indexes=indexes)
+
+
+def test_a_plan() -> None:
+    assert plan({"a": 1}, {"a": 2}) == {"tasks": [{"a": 1}, {"a": 2}], "indexes": None, "total": 2}
+    named = plan(StageTask({"a": 1}, "tile_x5_y10"), {"a": 2})
+    assert named["indexes"] == ["tile_x5_y10", "1"]
+
+
+def test_what_the_code_is_given() -> None:
+    seen: list[Any] = []
+    job = job_of({}, {}, made_by=controller(lambda *given: seen.append(given) or []))
+    outcomes = [done(0, n=1), failed(1)]
+    step(job, stage=2, outcomes=outcomes, indexes=["a", "b"], stage_results={"1": {"sum": 1}}, attempt=3)
+    ((stage, found),) = seen
+    assert (stage, found.stage, found.job_id, found.job_type, found.attempt) == (2, 2, JOB_ID, "tried", 3)
+    assert dict(found.stage_results) == {1: {"sum": 1}}
+    first, second = found.previous_results
+    assert (first.task_id, first.task_index, first.result_data) == ("598fc149-s1-a", "a", {"n": 1})
+    assert (second.success, second.error_details, second.task_id) == (False, "no luck", "598fc149-s1-b")
+
+
+@pytest.mark.parametrize(
+    ("tasks", "stage", "words"),
+    [
+        (({"a": 1}, {"a": 2}), {"single": True}, "it has exactly one task, but 2 were made"),
+        ((), {"single": True}, "it has exactly one task, but 0 were made"),
+        ((7,), {}, "task 0 is no mapping of parameters but 7"),
+        ((StageTask({}, "x"), StageTask({}, "x")), {}, 'two tasks have the index "x"'),
+        ((StageTask({}, "0"), {}, StageTask({}, "1")), {}, 'two tasks have the index "1"'),
+        ((StageTask({}, "with space"),), {}, "cannot be the index of a task"),
+        ((StageTask({}, ""),), {}, "cannot be the index of a task"),
+        ((StageTask({}, "x" * 101),), {}, "cannot be the index of a task"),
+        (({"a": float("nan")},), {}, "cannot be stored"),
+        (({"a": object()},), {}, "cannot be stored"),
+    ],
+)
+def test_what_cannot_be_a_task(tasks: tuple[Any, ...], stage: dict[str, Any], words: str) -> None:
+    with pytest.raises(HandlerError, match="stage 2") as refused:
+        plan(*tasks, **stage)
+    assert words in str(refused.value)
+    assert not refused.value.retryable
+
+
+def test_hand_over_fills_in_what_the_task_does_not_say() -> None:
+    gave = (done(0, next_stage_params={"a": 1, "b": 2}), done(1, next_stage_params={"a": 3}))
+    assert plan({"b": 9}, {}, outcomes=gave)["tasks"] == [{"a": 1, "b": 9}, {"a": 3}]
+    swapped = plan(StageTask({}, "y"), StageTask({}, "x"), outcomes=gave, indexes=["x", "y"])
+    assert swapped["tasks"] == [{"a": 3}, {"a": 1, "b": 2}]
+
+
+@pytest.mark.parametrize(
+    ("tasks", "outcomes", "words"),
+    [
+        (({}, {}), (done(0, next_stage_params={}), done(1)), "task '1' would get next_stage_params"),
+        (({}, {}), (done(0, next_stage_params={}), failed(1)), "stage 1 gave none to that index"),
+        (({},), (done(0, next_stage_params={}), done(1, next_stage_params={})), "which stage 2 lacks"),
+    ],
+)
+def test_a_counterpart_that_is_missing(tasks: tuple[Any, ...], outcomes: tuple[Any, ...], words: str) -> None:
+    with pytest.raises(HandlerError, match=words):
+        plan(*tasks, outcomes=outcomes)
+
+
+def test_what_the_code_raises() -> None:
+    def wrong(*_: Any) -> Any:
+        raise KeyError("bounds")
+
+    with pytest.raises(
+        HandlerError, match=r"create_stage_tasks of stage 1 \(s1\) raised KeyError: 'bounds'"
+    ) as refused:
+        step(job_of({}, made_by=controller(wrong)))
+    assert (refused.value.retryable, refused.value.error_code) == (False, "controller_error")
+    with pytest.raises(HandlerError, match="aggregate_stage_results of stage 1"):
+        step(job_of({}, made_by=controller(aggregate=wrong)), action="aggregate", outcomes=[done(0)])
+
+    def busy(*_: Any) -> Any:
+        raise HandlerError("later", code="busy")
+
+    with pytest.raises(HandlerError) as again:
+        step(job_of({}, made_by=controller(busy)))
+    assert (again.value.retryable, again.value.error_code) == (True, "busy")
+
+
+def test_what_a_stage_comes_to_without_code_of_its_own() -> None:
+    job = job_of({})
+    one = step(job, action="aggregate", outcomes=[done(0, n=1, next_stage_params={"a": 1})])
+    assert one == {"result": {"n": 1}, "counts": {"total": 1, "completed": 1, "failed": 0}}
+    many = step(job, action="aggregate", outcomes=[done(0), failed(1), done(2)])
+    assert many["result"] == {"total": 3, "completed": 2, "failed": 1}
+    assert step(job, action="aggregate", outcomes=[])["result"] == {"total": 0, "completed": 0, "failed": 0}
+
+
+def test_large_results_go_to_the_store_and_are_read_when_they_are_asked_for(tmp_path: Path) -> None:
+    storage = folder_storage(tmp_path)
+    text = "x" * 1_100_000
+    job = job_of({}, {}, made_by=controller(lambda stage, given: [{"n": len(given.stage_results[1]["text"])}],
+                                            lambda *_: {"text": text}))  # fmt: skip
+    found = step(job, storage, action="aggregate", outcomes=[done(0)])["result"]
+    assert found.keys() == {"large_metadata_path", "sha256", "size"}
+    assert step(job, storage, stage=2, stage_results={"1": found})["tasks"] == [{"n": len(text)}]
+
+
+def test_a_task_whose_result_lies_in_the_store(tmp_path: Path) -> None:
+    storage = folder_storage(tmp_path)
+    content = b'{"next_stage_params": {"a": 1}, "text": "much"}'
+    large = LargeOutput.of("run", "stage1_tasks.0", 1, content)
+    storage.sync.put_bytes(ObjectName(Zone.SILVER, large.container, large.path), content)
+    seen: list[Any] = []
+    job = job_of({}, {}, made_by=controller(lambda _, given: seen.extend(given.previous_results) or [{}]))
+    outcome = {"index": 0, "status": "completed", "output": large.output()}
+    assert step(job, storage, stage=2, outcomes=[outcome])["tasks"] == [{"a": 1}]
+    assert (seen[0].result_data, seen[0].load()["text"]) == ({}, "much")
+    assert seen[0].large_metadata_path == f"silver/results/{large.path}"
