@@ -60,6 +60,7 @@ WORKFLOWS = (chain(50), chain(5), fan(), single("stamp", "bench.stamp"), single(
 class Roles:
     url: str
     folder: Path
+    modules: tuple[str, ...] = (HANDLERS,)
     processes: dict[str, list[subprocess.Popen[bytes]]] = field(default_factory=dict)
 
     def start(self, role: str, *options: str) -> subprocess.Popen[bytes]:
@@ -73,7 +74,7 @@ class Roles:
             **os.environ,
             "GEOMILL_LOG_LEVEL": "warning",  # a line for each submission would hide the figures
             "GEOMILL_DATABASE_URL": self.url,
-            "GEOMILL_HANDLERS": HANDLERS,
+            "GEOMILL_HANDLERS": ",".join(self.modules),
             "GEOMILL_WORKFLOWS": str(self.folder),
             "PYTHONPATH": str(ROOT),
         }
@@ -92,11 +93,20 @@ class Roles:
 
 
 @contextmanager
-def roles(url: str, *, orchestrators: int = 1, workers: int = 2, concurrency: int = 100) -> Iterator[Roles]:
+def roles(
+    url: str,
+    *,
+    orchestrators: int = 1,
+    workers: int = 2,
+    concurrency: int = 100,
+    workflows: tuple[dict[str, Any], ...] = WORKFLOWS,
+    modules: tuple[str, ...] = (),
+) -> Iterator[Roles]:
+    """`modules` are those beside the usual handlers."""
     with tempfile.TemporaryDirectory() as folder:
-        for workflow in WORKFLOWS:
+        for workflow in workflows:
             (Path(folder) / f"{workflow['workflow_id']}.yaml").write_text(yaml.safe_dump(workflow, sort_keys=False))
-        found = Roles(url, Path(folder))
+        found = Roles(url, Path(folder), (HANDLERS, *modules))
         try:
             for _ in range(orchestrators):
                 found.start("orchestrator")
@@ -160,7 +170,7 @@ def running(url: str, work: Any, **options: Any) -> Iterator[Any]:
     with roles(url, **options) as found:
 
         async def main() -> Any:
-            registry = load_handlers([HANDLERS])
+            registry = load_handlers(found.modules)
             catalogue = WorkflowCatalogue.load([found.folder], handlers=registry.info, queues=TASK_QUEUES)
             async with open_pool(url, size=2) as pool:
                 client = Client(pool, catalogue)

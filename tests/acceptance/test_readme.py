@@ -15,7 +15,12 @@ import pytest
 from geomill.embedded import Cluster
 
 ROOT = Path(__file__).parents[2]
-SHOWN = ("README.md", "docs/tutorial/first-workflow.md", "docs/how-to/write-a-handler.md")
+SHOWN = (
+    "README.md",
+    "docs/tutorial/first-workflow.md",
+    "docs/tutorial/first-stage-job.md",
+    "docs/how-to/write-a-handler.md",
+)
 VARYING = re.compile(r"…|[0-9a-f]{8}-|\d\d:\d\d|^[○●]|^ job ")
 """Lines that differ from run to run: ids, times, states that may be too short to be seen."""
 
@@ -33,13 +38,14 @@ def exchanges(text: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def save_files(text: str, folder: Path) -> None:
-    """As the text says: workflows by their id in `workflows`, the first Python block as my_handlers.py."""
+    """As the text says: workflows by their id in `workflows`, the first Python block by the name it is given."""
     (folder / "workflows").mkdir()
     for block in blocks(text, "yaml"):
         if found := re.match(r"workflow_id: (\w+)", block):
             (folder / "workflows" / f"{found[1]}.yaml").write_text(block)
     for block in blocks(text, "python")[:1]:
-        (folder / "my_handlers.py").write_text(block)
+        name = re.search(r"[Ss]ave this as `(\w+\.py)`", text)
+        (folder / (name[1] if name else "my_handlers.py")).write_text(block)
 
 
 @pytest.fixture(scope="module")

@@ -34,6 +34,7 @@ from geomill.domain.states import (
 from geomill.errors import GeomillError
 from geomill.sdk.registry import load_handlers
 from geomill.settings import variables
+from geomill.stages.registry import load_stage_jobs
 from geomill.workflows.catalogue import WorkflowCatalogue
 from geomill.workflows.loader import load_text
 
@@ -130,6 +131,13 @@ def test_every_built_in_workflow_and_its_inputs_are_in_the_reference() -> None:
         assert missing([workflow.workflow_id, *workflow.inputs], text) == []
 
 
+def test_every_job_type_and_its_parameters_are_in_the_reference() -> None:
+    text = reference("library.md").split("## Handlers")[0]
+    for job in load_stage_jobs().values():
+        names = job.controller.parameters_schema()["properties"]
+        assert missing([job.job_type, *names], text) == []
+
+
 def test_every_dependency_is_explained() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     wanted = [*project["project"]["dependencies"], *project["dependency-groups"]["dev"]]
@@ -200,6 +208,21 @@ def test_the_handler_tests_shown_pass(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert len(found) == 3
     for name in found:
         names[name](tmp_path) if name == "test_counts" else names[name]()
+
+
+def test_the_stage_jobs_shown_compile(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Of the how-to, and of the tutorial."""
+    shown = {
+        "shown_stages": blocks(DOCS / "how-to" / "write-a-stage-job.md", "python"),
+        "shown_tutorial": blocks(DOCS / "tutorial" / "first-stage-job.md", "python"),
+    }
+    for name, parts in shown.items():
+        (tmp_path / f"{name}.py").write_text("\n".join(parts))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    importlib.invalidate_caches()
+    handlers, jobs = load_handlers(list(shown)).info, load_stage_jobs(list(shown))
+    assert {"count_tiles", "older_job", "letters"} <= set(jobs)
+    assert len(jobs.join(WorkflowCatalogue([]), handlers=handlers, queues=TASK_QUEUES)) == len(jobs)
 
 
 # Links and places

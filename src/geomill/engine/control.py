@@ -16,7 +16,7 @@ from geomill.domain.task import Report
 from geomill.engine.claim import new_job
 from geomill.errors import ConflictError, NotFoundError
 from geomill.queues import postgres as queue
-from geomill.store import definitions, events, inbox, jobs, nodes
+from geomill.store import definitions, events, inbox, jobs, nodes, stage_jobs
 from geomill.store.events import EventWrite
 from geomill.store.pool import Connection
 from geomill.store.signals import ORPHANS_CHANNEL, notify, owner_channel
@@ -56,6 +56,8 @@ async def retry(conn: Connection, job_id: str) -> Job:
                 f"the job {job_id} changes what is outside of asset {job.asset_id}: it may be decided otherwise now",
                 remedy=f"run 'geomill assets retry-export {job.asset_id}'",
             )
+        if await stage_jobs.superseded(conn, job_id):
+            raise ConflictError(f"a later attempt has taken the place of the job {job_id}", remedy="retry that one")
         if job.definition_hash is None:
             raise ConflictError(f"the job {job_id} never began: {job.error_message}", remedy="submit it again")
         graph = compile_graph(await definitions.get(conn, job.definition_hash))

@@ -148,7 +148,7 @@ async def refuse(conn: Connection, refused: Sequence[tuple[Delivery, str]]) -> N
 
 
 async def defer(conn: Connection, held: Sequence[Delivery], delay_seconds: float) -> None:
-    """Put leased messages back for a while. Their checkpoints stay; that they were delivered is forgotten."""
+    """Put leased messages back for a while, as if they had not been delivered this time."""
     await conn.execute(queries("queue").defer, {**_leases(held), "delay_seconds": delay_seconds})
 
 

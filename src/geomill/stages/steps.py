@@ -17,6 +17,10 @@ from geomill.sdk import HandlerContext, HandlerError, ObjectName, Storage, Zone
 from geomill.stages.controller import JobExecutionContext, StageController, StageResults, TaskResult
 from geomill.stages.definitions import StageDefinition, WorkflowDefinition
 from geomill.stages.planning import planned
+from geomill.storage import NO_STORAGE
+
+LARGEST_RESULT = LARGE - 1_000
+"""What a step returns beside it must not make it large."""
 
 Returned = TypeVar("Returned")
 
@@ -146,7 +150,7 @@ def _put_aside(result: dict[str, Any], step: StepParams, ctx: HandlerContext[Any
             retryable=False,
             code="invalid_output",
         ) from error
-    if len(content) <= LARGE:
+    if len(content) <= LARGEST_RESULT or ctx.storage is NO_STORAGE:
         return result
     path = f"{ctx.job_id[:8]}/{ctx.job_id}/stage-{step.stage}-result-{ctx.attempt}.json"
     stored = ctx.storage.sync.put_bytes(ObjectName(Zone.SILVER, CONTAINER, path), content.encode())

@@ -12,11 +12,13 @@ from typing import Any
 from geomill.domain.ids import new_id
 from geomill.domain.message import JobQueueMessage
 from geomill.domain.stage_job import StageRun, StageStatus
+from geomill.domain.states import JobStatus
 from geomill.engine.submit import enqueue
 from geomill.stages.registry import StageJobs
-from geomill.store import stage_jobs
+from geomill.store import jobs, stage_jobs
 from geomill.store.pool import Connection
 from geomill.store.signals import notify, queue_channel
+from geomill.store.stage_jobs import Attempt
 from geomill.workflows.catalogue import WorkflowCatalogue
 
 
@@ -40,18 +42,18 @@ class Submitted:
 
 
 async def submit(
-    conn: Connection, jobs: StageJobs, catalogue: WorkflowCatalogue, queue_name: str, order: Order
+    conn: Connection, job_types: StageJobs, catalogue: WorkflowCatalogue, queue_name: str, order: Order
 ) -> Submitted:
     """Raises `NotFoundError` or `InputError` before anything is written. Name and message are one transaction."""
-    job = jobs[order.job_type]
+    job = job_types[order.job_type]
     parameters = job.validate(order.parameters)
     job_id = job.job_id(parameters)
     async with conn.transaction():
         await stage_jobs.serialise(conn, job_id)
-        earlier = await stage_jobs.attempts(conn, queue_name, job_id, limit=1)
-        if earlier and earlier[0].status is not StageStatus.FAILED:
-            return Submitted(earlier[0].run, earlier[0].status, is_new=False)
-        attempt = earlier[0].run.attempt + 1 if earlier else 1
+        earlier = await _latest(conn, queue_name, job_id)
+        if earlier and earlier.status is not StageStatus.FAILED:
+            return Submitted(earlier.run, earlier.status, is_new=False)
+        attempt = earlier.run.attempt + 1 if earlier else 1
         message = JobQueueMessage(
             job_id=new_id(),
             workflow_id=job.workflow_id,
@@ -73,3 +75,12 @@ async def submit(
         )
     await notify(conn, [queue_channel(queue_name)])
     return Submitted(run, StageStatus.QUEUED, is_new=True)
+
+
+async def _latest(conn: Connection, queue_name: str, job_id: str) -> Attempt | None:
+    """One that failed is locked: it cannot be retried while another takes its place."""
+    found = await stage_jobs.attempts(conn, queue_name, job_id, limit=1)
+    if found and found[0].job_status in (JobStatus.FAILED, JobStatus.CANCELLED):
+        await jobs.lock(conn, found[0].run.run_id)
+        found = await stage_jobs.attempts(conn, queue_name, job_id, limit=1)
+    return found[0] if found else None

@@ -13,7 +13,8 @@ async def read(conn: Connection) -> list[Circuit]:
 
 async def failed(
     conn: Connection, handler: str, policy: CircuitBreaker, failures: int, error_code: str, error_message: str
-) -> None:
+) -> bool:
+    """Whether the circuit has opened now."""
     parameters = {
         "handler": handler,
         "failures": failures,
@@ -22,7 +23,8 @@ async def failed(
         "threshold": policy.failures,
         "open_seconds": policy.open_seconds,
     }
-    await conn.execute(queries("circuits").failed, parameters)
+    row = await (await conn.execute(queries("circuits").failed, parameters)).fetchone()
+    return row is not None and bool(row["opened"])
 
 
 async def succeeded(conn: Connection, handler: str) -> None:

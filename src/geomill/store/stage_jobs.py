@@ -97,6 +97,12 @@ async def latest_run(conn: Connection, job_id: str) -> str | None:
     return row["run_id"] if row else None
 
 
+async def superseded(conn: Connection, run_id: str) -> bool:
+    """Whether a later attempt has taken the place of this one. Never of a job that is none."""
+    row = await (await conn.execute(queries("stage_jobs").superseded, {"run_id": run_id})).fetchone()
+    return row is not None and bool(row["superseded"])
+
+
 async def page(
     conn: Connection,
     queue_name: str,

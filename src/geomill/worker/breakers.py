@@ -75,11 +75,19 @@ class Breakers:
                 await circuits.succeeded(conn, handler)
                 self._failing.discard(handler)
             if seen.failures:
-                await circuits.failed(conn, handler, seen.policy, seen.failures, seen.error_code, seen.error_message)
-                self._failing.add(handler)
+                await self._failed(conn, handler, seen)
             if self._seen.get(handler) is seen:
                 del self._seen[handler]
             self._read_at = float("-inf")
+
+    async def _failed(self, conn: Connection, handler: str, seen: _Seen) -> None:
+        opened = await circuits.failed(conn, handler, seen.policy, seen.failures, seen.error_code, seen.error_message)
+        self._failing.add(handler)
+        if opened:
+            log.warning(
+                "tasks of %s are held back for %g s: %s", handler, seen.policy.open_seconds, seen.error_message,
+                extra={"action": "circuit_opened", "handler": handler, "error_code": seen.error_code},
+            )  # fmt: skip
 
     async def _may_begin(self, conn: Connection, delivery: Delivery) -> bool:
         circuit = self._known.get(delivery.body["handler"])

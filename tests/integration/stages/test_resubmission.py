@@ -9,6 +9,7 @@ import pytest
 from geomill.domain.stage_job import StageStatus
 from geomill.domain.states import JobStatus
 from geomill.engine import control
+from geomill.errors import ConflictError
 from tests.integration.stages.conftest import QUEUE, StagePlatform
 
 SLOW = {"widths": [1, 1, 1], "seconds": 5.0}
@@ -100,6 +101,40 @@ async def test_a_retry_of_the_attempt_goes_on_where_it_failed(platform: StagePla
     assert len(found.attempts) == 1
     results = await platform.rows("SELECT 1 FROM dagapp.dag_task_results WHERE node_id = 'stage1_tasks'")
     assert len(results) == 2
+
+
+async def test_an_attempt_that_another_has_replaced_is_not_retried(platform: StagePlatform) -> None:
+    first = await platform.order("counting", {"fail_stage": 1})
+    await platform.ended(first.run.run_id)
+    second = await platform.order("counting", {"fail_stage": 1})
+    async with platform.pool.connection() as conn:
+        with pytest.raises(ConflictError, match="a later attempt has taken the place"):
+            await control.retry(conn, first.run.run_id)
+    await platform.ended(second.run.run_id)
+
+
+async def test_a_retry_and_a_submission_at_once_are_one_run(platform: StagePlatform) -> None:
+    """Whoever holds the attempt's row first decides: the other sees what became of it."""
+    for note in map(str, range(5)):
+        first = await platform.order("counting", {"fail_stage": 1, "note": note})
+        await platform.ended(first.run.run_id)
+
+        async def retry(run_id: str) -> bool:
+            async with platform.pool.connection() as conn:
+                try:
+                    await control.retry(conn, run_id)
+                except ConflictError:
+                    return False
+            return True
+
+        retried, again = await asyncio.gather(
+            retry(first.run.run_id), platform.order("counting", {"fail_stage": 1, "note": note})
+        )
+        if retried and again.is_new:  # it was retried, ran, and failed again before the submission looked
+            assert (await platform.history(first.run.run_id)).count("job_failed") == 2
+        else:
+            assert retried is not again.is_new
+        await platform.ended(again.run.run_id)
 
 
 @pytest.mark.parametrize("before", ["nothing", "a failure"])

@@ -5,6 +5,7 @@ SELECT * FROM dagapp.dag_circuits ORDER BY handler;
 
 -- name: failed
 -- So many more failures in a row. Of another kind than before, they begin a new row. What is open stays open.
+-- Tells whether it has opened now.
 INSERT INTO dagapp.dag_circuits AS c (handler, failures, error_code, error_message, opened_at, probe_at)
 SELECT %(handler)s, %(failures)s, %(error_code)s, %(error_message)s,
        CASE WHEN %(failures)s >= %(threshold)s THEN now() END,
@@ -21,7 +22,8 @@ SET failures = EXCLUDED.failures + CASE WHEN c.error_code = EXCLUDED.error_code 
         WHEN EXCLUDED.failures + CASE WHEN c.error_code = EXCLUDED.error_code THEN c.failures ELSE 0 END
              >= %(threshold)s
         THEN now() + make_interval(secs => %(open_seconds)s) END),
-    updated_at = now();
+    updated_at = now()
+RETURNING opened_at = now() AS opened;
 
 -- name: succeeded
 UPDATE dagapp.dag_circuits

@@ -110,16 +110,19 @@ SELECT queue_name, message_id, body, priority, 'MalformedMessage', description, 
 FROM gone;
 
 -- name: defer
--- Leased messages that nobody may work on yet wait again, as if they had never been delivered: a new row, so that
--- their number of deliveries says nothing about the workers that only looked at them.
+-- Leased messages that nobody may work on yet wait again, as if this delivery had not been: those before still count.
+-- A new row, because a lease token must not come twice on the same one.
 WITH gone AS (
     DELETE FROM dagapp.dag_queue AS q
     USING unnest(%(sequences)b::bigint[], %(tokens)b::bigint[]) AS held (sequence, lease_token)
     WHERE q.sequence = ANY (ARRAY[held.sequence]) AND coalesce(q.lease_token, 0) = held.lease_token
-    RETURNING q.queue_name, q.message_id, q.body, q.priority, q.expires_at, q.enqueued_at
+    RETURNING q.queue_name, q.message_id, q.body, q.priority, q.expires_at, q.enqueued_at, q.delivery_count
 )
-INSERT INTO dagapp.dag_queue (queue_name, message_id, body, priority, visible_at, expires_at, enqueued_at)
-SELECT queue_name, message_id, body, priority, now() + make_interval(secs => %(delay_seconds)s), expires_at, enqueued_at
+INSERT INTO dagapp.dag_queue (
+    queue_name, message_id, body, priority, visible_at, expires_at, enqueued_at, delivery_count
+)
+SELECT queue_name, message_id, body, priority, now() + make_interval(secs => %(delay_seconds)s), expires_at,
+       enqueued_at, delivery_count - 1
 FROM gone;
 
 -- name: report_progress

@@ -24,6 +24,15 @@ RETURNING *;
 -- name: latest_run
 SELECT run_id FROM dagapp.dag_stage_jobs WHERE job_id = %(job_id)s ORDER BY attempt DESC LIMIT 1;
 
+-- name: superseded
+-- Whether a later attempt has taken the place of this one.
+SELECT EXISTS (
+    SELECT
+    FROM dagapp.dag_stage_jobs AS s
+    JOIN dagapp.dag_stage_jobs AS later ON later.job_id = s.job_id AND later.attempt > s.attempt
+    WHERE s.run_id = %(run_id)s
+) AS superseded;
+
 -- name: page
 -- The latest attempt of each, the newest first, from behind the last one of the page before.
 SELECT s.*, j.status, j.error_message, j.started_at, j.completed_at, j.paused_at,
