@@ -31,6 +31,7 @@ from geomill.domain.objectname import ObjectName, Zone
 from geomill.domain.principal import Role
 from geomill.sdk.registry import load_handlers
 from geomill.settings import AccessSettings, QueueSettings
+from geomill.stages.registry import load_stage_jobs
 from geomill.storage import Recipe, Storage
 from geomill.workflows.catalogue import WorkflowCatalogue
 from tests.integration.api.conftest import bearing, make_key
@@ -59,8 +60,10 @@ def served(database: str, tmp_path: Path) -> Iterator[Served]:
     storage = Storage(Recipe.in_folder(tmp_path))
     storage.sync.prepare()
     storage.sync.put_bytes(ObjectName(Zone.BRONZE, "uploads", "a.tif"), TIFF)
-    catalogue = WorkflowCatalogue.load([], handlers=load_handlers().info, queues=TASK_QUEUES)
-    app = create_app(database, catalogue, QueueSettings(), AccessSettings(), storage=storage)
+    handlers, job_types = load_handlers().info, load_stage_jobs()
+    files = WorkflowCatalogue.load([], handlers=handlers, queues=TASK_QUEUES)
+    catalogue = job_types.join(files, handlers=handlers, queues=TASK_QUEUES)
+    app = create_app(database, catalogue, QueueSettings(), AccessSettings(), storage=storage, job_types=job_types)
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="critical"))
     thread = threading.Thread(target=server.run)
     thread.start()
@@ -71,10 +74,12 @@ def served(database: str, tmp_path: Path) -> Iterator[Served]:
         url = f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
         headers = bearing(asyncio.run(make_key(database, Role.ADMIN)))
         accepted = httpx.post(f"{url}/api/platform/submit", json=order(), headers=headers).raise_for_status().json()
+        staged = httpx.post(f"{url}/api/jobs/submit/hello_world", headers=headers).raise_for_status().json()
         known = {
             "identifier": accepted["request_id"],
             "asset_id": accepted["asset_id"],
-            "job_id": accepted["job_id"],
+            "job_id": staged["job_id"],  # known to both kinds of jobs
+            "job_type": "hello_world",
             "platform_id": "ddh",
             "workflow_id": "publish_file",
         }
