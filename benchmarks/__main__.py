@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks.figures import Figure, as_json
 from benchmarks.server import server
 
-ALL = ("evaluator", "templates", "schema", "engine", "platform", "raster", "stages")
+ALL = ("evaluator", "templates", "schema", "engine", "platform", "raster", "stages", "vector")
 
 
 def main(arguments: list[str]) -> None:

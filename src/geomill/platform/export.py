@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from geomill.domain import naming
-from geomill.domain.asset import Asset
+from geomill.domain.asset import Asset, DataType
 from geomill.domain.job import JobPurpose
 from geomill.domain.lifecycle import Actor, Outside
 from geomill.domain.message import JobQueueMessage
@@ -55,7 +55,11 @@ async def delete_data(
     """Begin to delete what the revisions so far have made, once the jobs have ended that may still write to it."""
     logged = [one.outputs for one in await assets.revisions(conn, asset.asset_id, limit=MOST_REVISIONS)]
     containers = {file["container"] for outputs in (asset.outputs, *logged) for file in inventory(outputs)}
-    more: dict[str, object] = {"containers": sorted(containers), "previous_job_ids": _previous(asset) + under_way}
+    more: dict[str, object] = {
+        "table_stem": asset.table_stem if asset.data_type is DataType.VECTOR else None,
+        "containers": sorted(containers),
+        "previous_job_ids": _previous(asset) + under_way,
+    }
     message = _message(asset, actor, DELETE_WORKFLOW, JobPurpose.DELETE, more)
     await enqueue(conn, catalogue, job_queue, [message])
     return message.job_id

@@ -2,11 +2,13 @@
 
 from geomill.domain.objectname import ObjectName, Zone
 from geomill.sdk.context import HandlerContext, SavedCheckpoint
+from geomill.sdk.database import DatabaseAccess
 from geomill.sdk.registration import register_handler
 from geomill.sdk.result import HandlerError, HandlerResult
 from geomill.storage import ObjectInfo, Storage, Stored, SyncStorage
 
 __all__ = [
+    "DatabaseAccess",
     "HandlerContext",
     "HandlerError",
     "HandlerResult",

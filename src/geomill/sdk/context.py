@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from geomill.domain.ids import SINGLE
+from geomill.sdk.database import NO_DATABASE, DatabaseAccess
 from geomill.sdk.result import HandlerError
 from geomill.storage import NO_STORAGE, Storage
 
@@ -58,6 +59,9 @@ class HandlerContext(Generic[ParamsT]):
     storage: Storage = NO_STORAGE
     """Await its methods in an async handler; in one that is not, use those of `storage.sync`."""
     pool: Any = None
+    """Sessions of the database, for async handlers."""
+    database: DatabaseAccess = NO_DATABASE
+    """For the others, which open a session by themselves and end it with the task."""
     job_ended: Callable[[str], Awaitable[bool]] = _always
     """Whether another job has ended. For async handlers."""
     asset_report: Callable[[str, float], Awaitable[list[dict[str, Any]]]] = _nothing

@@ -29,6 +29,7 @@ from typing import Any
 
 from geomill.domain.ids import task_id
 from geomill.sdk.context import HandlerContext, SavedCheckpoint
+from geomill.sdk.database import DatabaseAccess
 from geomill.sdk.execution import Ended, execute
 from geomill.sdk.registration import MARK, RegisteredHandler
 from geomill.storage import NO_STORAGE, Recipe, Storage
@@ -81,6 +82,9 @@ def run_handler(
     cancelled: Callable[[], bool] = lambda: False,
     storage: Storage = NO_STORAGE,
     pool: Any = None,
+    database_url: str = "",
+    job_id: str = "test-job",
+    item_index: int = -1,
 ) -> HandlerRun:
     """Run a registered handler to its end. Works inside and outside of a running event loop."""
     handler: RegisteredHandler = getattr(function, MARK)
@@ -88,19 +92,21 @@ def run_handler(
 
     def make_context(typed: Any) -> HandlerContext[Any]:
         return HandlerContext(
-            task_id=task_id("test-job", "node", -1, attempt),
-            job_id="test-job",
+            task_id=task_id(job_id, "node", item_index, attempt),
+            job_id=job_id,
             node_id="node",
             handler=handler.info.name,
             params=typed,
             logger=logging.getLogger(f"geomill.handler.{handler.info.name}"),
             reporter=recorder,
+            item_index=item_index,
             attempt=attempt,
             retry_count=attempt - 1,
             checkpoint=checkpoint,
             is_cancelled=cancelled,
             storage=storage,
             pool=pool,
+            database=DatabaseAccess(database_url),
         )
 
     with ThreadPoolExecutor(max_workers=1) as thread:

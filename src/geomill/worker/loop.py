@@ -78,6 +78,7 @@ class Worker:
             tasks_per_child=options.tasks_per_process,
             memory_mb=options.memory_mb,
             storage=self.storage.recipe,
+            database=self.url,
         )
         self._runner = Runner(self.handlers, self._children, self.storage, self.handler_pool or self.pool)
         self._aside = Aside(self.storage)

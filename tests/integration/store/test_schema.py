@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 
+from geomill.domain.reserved import RESERVED
 from geomill.domain.tables import TABLES
 from geomill.sql import schema_sql
 from geomill.store.catalogue import read_live, read_models
 from geomill.store.describe import describe, table_name
 from geomill.store.migrate import migrate, plan
-from geomill.store.quoting import RESERVED
 
 
 async def test_the_committed_script_makes_exactly_the_models_schema(conn):

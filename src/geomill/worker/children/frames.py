@@ -1,6 +1,7 @@
 """What a worker and its child say to each other: JSON with its length in front, over a socket.
 
-worker → child   setup {modules, names, memory_mb, storage}, run {ticket, message, checkpoint}, cancel {ticket}
+worker → child   setup {modules, names, memory_mb, storage, database}, run {ticket, message, checkpoint},
+                 cancel {ticket}
 child → worker   ready, progress {fraction, message}, checkpoint {phase, data}, log {level, text}, ended {…}
 """
 

@@ -1,7 +1,7 @@
 """The child's side: the main thread runs handlers, one after the other; a second thread listens to the worker.
 
-The main thread, because libraries expect it, and without an event loop, because a handler may want its own. Nothing of
-the database is here: whatever a handler says goes to the worker.
+The main thread, because libraries expect it, and without an event loop, because a handler may want its own. Whatever a
+handler says goes to the worker, which alone writes it down; the database is here only for data.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Any
 from geomill.domain.message import TaskMessage
 from geomill.errors import SettingsError
 from geomill.sdk.context import HandlerContext
+from geomill.sdk.database import DatabaseAccess
 from geomill.sdk.execution import execute_here
 from geomill.sdk.registry import Registry, handlers_in
 from geomill.storage import Recipe, Storage
@@ -132,12 +133,13 @@ def main(descriptor: int, parent: int) -> None:
         return
     limit_memory(setup["memory_mb"])
     handlers, storage = _load(setup), Storage(Recipe.from_json(setup["storage"]))
+    database = DatabaseAccess(setup["database"])
     line, listener = Line(sock), Listener(sock)
     threading.Thread(target=listener.run, name="listener", daemon=True).start()
     line.send("ready")
     while order := listener.orders.get():
         listener.busy = True
-        _serve(line, handlers, storage, order)
+        _serve(line, handlers, storage, database, order)
         listener.busy = False
 
 
@@ -157,13 +159,20 @@ def _order(frame: Frame) -> Order:
     return Order(frame["ticket"], message, (saved[0], saved[1]) if saved else None)
 
 
-def _serve(line: Line, handlers: Registry, storage: Storage, order: Order) -> None:
+def _serve(line: Line, handlers: Registry, storage: Storage, database: DatabaseAccess, order: Order) -> None:
     reporter = ChildReporter(line)
     logger = TaskLogger(QUIET, lambda level, text: line.send("log", level=level, text=text))
 
     def context(params: Any) -> HandlerContext[Any]:
         return make_context(
-            order.message, order.checkpoint, params, logger, reporter, lambda: order.cancelled, storage=storage
+            order.message,
+            order.checkpoint,
+            params,
+            logger,
+            reporter,
+            lambda: order.cancelled,
+            storage=storage,
+            database=database,
         )
 
     ended = execute_here(handlers[order.message.handler], order.message.params, context)

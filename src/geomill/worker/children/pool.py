@@ -38,11 +38,18 @@ class ChildPool:
 
     @classmethod
     def of(
-        cls, handlers: Registry, *, ready: int, tasks_per_child: int, memory_mb: int | None, storage: Recipe
+        cls,
+        handlers: Registry,
+        *,
+        ready: int,
+        tasks_per_child: int,
+        memory_mb: int | None,
+        storage: Recipe,
+        database: str = "",
     ) -> ChildPool:
         isolated = {name: handler for name, handler in handlers.items() if handler.isolated}
         modules = dict.fromkeys(handler.function.__module__ for handler in isolated.values())
-        setup = ChildSetup(tuple(modules), tuple(isolated), memory_mb, storage)
+        setup = ChildSetup(tuple(modules), tuple(isolated), memory_mb, storage, database)
         return cls(setup, ready=ready, tasks_per_child=tasks_per_child)
 
     @property

@@ -61,6 +61,7 @@ class ChildSetup:
     names: tuple[str, ...] = ()
     memory_mb: int | None = None
     storage: Recipe = field(default_factory=Recipe)
+    database: str = field(default="", repr=False)
 
 
 class Child:
@@ -99,6 +100,7 @@ class Child:
             names=setup.names,
             memory_mb=setup.memory_mb,
             storage=setup.storage.to_json(),
+            database=setup.database,
         )
         if await frames.read(self._reader) is None:
             await self._end_output()

@@ -1,0 +1,85 @@
+"""The first look at a layer: may it be opened at all, what is it, and can it be loaded."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel
+
+from geomill.raster.hashing import sha256_of
+from geomill.raster.plan import Source
+from geomill.raster.stac import Times, times
+from geomill.sdk import HandlerContext, Zone, register_handler
+from geomill.vector.facts import LayerFacts, Mixed, Reading, Rules
+
+
+class ValidateVectorParams(BaseModel):
+    container_name: str
+    file_name: str
+    zone: Zone = Zone.BRONZE
+    layer: str | None = None
+    source_crs: str | None = None
+    encoding: str | None = None
+    x_column: str | None = None
+    y_column: str | None = None
+    wkt_column: str | None = None
+    target_crs: str = "EPSG:4326"
+    keep_z: bool = False
+    mixed_geometries: Mixed = Mixed.REFUSE
+    id_column: str | None = None
+    datetime: str | None = None
+    start_datetime: str | None = None
+    end_datetime: str | None = None
+
+
+class ValidateVectorOutput(BaseModel):
+    source: Source
+    reading: Reading
+    facts: LayerFacts
+    rules: Rules
+    bounds: tuple[int, int]
+    """From where to where chunks are cut."""
+    file_size_bytes: int
+    source_file_hash: str
+    times: Times
+    warnings: list[str]
+
+
+@register_handler(
+    "vector.validate",
+    queue="container-tasks",
+    timeout_seconds=3600,
+    params=ValidateVectorParams,
+    output=ValidateVectorOutput,
+)
+def validate(ctx: HandlerContext[ValidateVectorParams]) -> ValidateVectorOutput:
+    """Opens a layer with care, and tells what it is."""
+    from geomill.vector.inspection import check_id_column, inspect
+    from geomill.vector.layers import open_layer, told
+    from geomill.vector.loading import configure
+    from geomill.vector.workspace import local_data
+
+    params = ctx.params
+    configure()
+    source = Source(zone=params.zone, container_name=params.container_name, file_name=params.file_name)
+    info = ctx.storage.sync.stat(source.name)
+    known, undated = times(params.datetime, params.start_datetime, params.end_datetime, None, info.modified.isoformat())
+    reading = Reading.model_validate(params.model_dump(include=set(Reading.model_fields)))
+    path, found = local_data(ctx, source, reading.layer)
+    layer = open_layer(path, found, params.file_name, reading)
+    ctx.progress(0.1, message=f"{found.value}, {layer.rows:,} features")
+    with told(params.file_name):
+        facts, rules, warnings = inspect(
+            layer, params.file_name, reading, params.mixed_geometries, params.target_crs, keep_z=params.keep_z
+        )
+        bounds = layer.bounds_of_ids()
+    check_id_column(facts, params.id_column)
+    return ValidateVectorOutput(
+        source=source.model_copy(update={"etag": info.etag}),
+        reading=reading,
+        facts=facts,
+        rules=rules,
+        bounds=bounds,
+        file_size_bytes=info.size,
+        source_file_hash=sha256_of(ctx.storage, source.name, ctx),
+        times=known,
+        warnings=[*warnings, *undated],
+    )

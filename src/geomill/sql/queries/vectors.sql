@@ -1,0 +1,103 @@
+-- Tables of features: made in the schema geo_staging, where nobody looks, and moved to geo when they are whole.
+-- What stands in braces are identifiers, quoted by whoever puts them in.
+
+-- name: schemas_there
+SELECT to_regnamespace('geo') IS NOT NULL AND to_regnamespace('geo_staging') IS NOT NULL AS there
+
+-- name: make_schemas
+CREATE SCHEMA IF NOT EXISTS geo;
+CREATE SCHEMA IF NOT EXISTS geo_staging
+
+-- name: known_srid
+SELECT EXISTS (SELECT FROM spatial_ref_sys WHERE srid = %(srid)s) AS known
+
+-- name: drop_table
+DROP TABLE IF EXISTS {table}
+
+-- name: make_staging
+CREATE TABLE {table} ({columns}) WITH (autovacuum_enabled = false)
+
+-- The chunks that are in the staging tables. A chunk's line and its rows are written in one transaction; a last line,
+-- with the number -1, says what the finished tables are.
+-- name: make_ledger
+CREATE TABLE {ledger} (chunk integer PRIMARY KEY, outcome jsonb)
+
+-- Waits for somebody else who loads the same chunk; nothing comes back if that has been done.
+-- name: enter_chunk
+INSERT INTO {ledger} (chunk) VALUES (%(chunk)s) ON CONFLICT DO NOTHING RETURNING chunk
+
+-- name: chunk_outcome
+SELECT outcome FROM {ledger} WHERE chunk = %(chunk)s
+
+-- name: note_chunk
+UPDATE {ledger} SET outcome = %(outcome)s WHERE chunk = %(chunk)s
+
+-- name: copy_rows
+COPY {table} ({columns}) FROM STDIN (FORMAT binary)
+
+-- name: prepare_to_finish
+SET LOCAL maintenance_work_mem = '256MB'
+
+-- name: lock_staging
+LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE
+
+-- name: outcomes
+SELECT outcome FROM {ledger} WHERE chunk >= 0 ORDER BY chunk
+
+-- name: rename
+ALTER TABLE {table} RENAME TO {name}
+
+-- name: move_to_geo
+ALTER TABLE {table} SET SCHEMA geo
+
+-- name: add_key
+ALTER TABLE {table} ADD PRIMARY KEY ({column})
+
+-- name: index_geometries
+CREATE INDEX ON {table} USING gist ({column})
+
+-- name: repeated_ids
+SELECT count(*) - count(DISTINCT {column}) - count(*) FILTER (WHERE {column} IS NULL) AS repeated,
+       count(*) FILTER (WHERE {column} IS NULL) AS missing
+FROM {table}
+
+-- name: index_unique
+CREATE UNIQUE INDEX ON {table} ({column})
+
+-- name: index_plain
+CREATE INDEX ON {table} ({column})
+
+-- name: settle_storage
+ALTER TABLE {table} RESET (autovacuum_enabled)
+
+-- name: comment_table
+COMMENT ON TABLE {table} IS {text}
+
+-- name: comment_column
+COMMENT ON COLUMN {table}.{column} IS {text}
+
+-- name: analyze
+ANALYZE {table}
+
+-- Staging tables whose job has ended so long ago, or is not known any more.
+-- name: abandoned
+SELECT c.relname AS name
+FROM pg_class AS c
+JOIN pg_namespace AS n ON n.oid = c.relnamespace AND n.nspname = 'geo_staging'
+LEFT JOIN dagapp.dag_jobs AS j ON replace(j.job_id, '-', '') = substring(c.relname FROM '^load_([0-9a-z]+)')
+WHERE c.relkind = 'r' AND c.relname LIKE 'load\_%%'
+  AND (j.job_id IS NULL OR j.completed_at < now() - make_interval(secs => %(seconds)s))
+ORDER BY 1
+
+-- name: lock_timeout
+SELECT set_config('lock_timeout', %(milliseconds)s || 'ms', true)
+
+-- name: tables_named
+SELECT c.relname AS name
+FROM pg_class AS c
+JOIN pg_namespace AS n ON n.oid = c.relnamespace AND n.nspname = %(schema)s
+WHERE c.relkind = 'r' AND c.relname = ANY(%(names)s)
+ORDER BY 1
+
+-- name: all_rows
+SELECT {columns}, ST_AsBinary({geometry}) AS {geometry} FROM {table} ORDER BY {id}

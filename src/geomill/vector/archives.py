@@ -1,0 +1,119 @@
+"""ZIP files from outside: looked at before anything is unpacked, and never unpacked beyond what they declare."""
+
+from __future__ import annotations
+
+import shutil
+import stat
+import zipfile
+import zlib
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+
+from geomill.raster.problems import refused
+from geomill.sdk import HandlerError
+
+MOST_MEMBERS = 1_000
+LARGEST = 64 * 1024**3
+BOMB_RATIO = 200
+BOMB_BYTES = 1024**3
+"""A smaller archive may unpack to this much, however well it is packed."""
+SHAPEFILE_PARTS = (".shp", ".shx", ".dbf", ".prj", ".cpg")
+DATA = (".gpkg", ".geojson", ".json", ".geojsonl", ".ndjson", ".fgb", ".parquet", ".kml", ".csv", ".tsv")
+_ARCHIVES = (".zip", ".kmz", ".7z", ".rar", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".zst")
+_ENCRYPTED = 0x1
+_COPIED = 1 << 20
+
+
+def unpack(archive: Path, name: str, folder: Path, layer: str | None) -> Path:
+    """The data in it, unpacked into the folder: of a Shapefile the .shp. `name` is what the submitter calls it."""
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            members = [member for member in opened.infolist() if not member.is_dir()]
+            _check(members, name, archive.stat().st_size)
+            wanted = _wanted(members, name, layer)
+            return _extract(opened, wanted, folder, name)
+    except (zipfile.BadZipFile, NotImplementedError, EOFError, zipfile.LargeZipFile) as error:
+        raise refused("unreadable", f"'{name}' is a damaged or unknown ZIP file: {error}") from error
+
+
+def _check(members: Sequence[zipfile.ZipInfo], name: str, packed: int) -> None:
+    if len(members) > MOST_MEMBERS:
+        raise refused("unsafe_archive", f"'{name}' holds {len(members):,} files; at most {MOST_MEMBERS:,} are taken")
+    for member in members:
+        if problem := _problem(member):
+            raise refused("unsafe_archive", f"'{name}' is not unpacked: '{member.filename[:120]}' {problem}")
+    unpacked = sum(member.file_size for member in members)
+    if unpacked > LARGEST or (unpacked > BOMB_BYTES and unpacked > BOMB_RATIO * packed):
+        raise refused(
+            "unsafe_archive",
+            f"'{name}' has {packed:,} bytes and would unpack to {unpacked:,}: it is not unpacked. "
+            "If it is honest, submit the data itself",
+        )
+
+
+def _problem(member: zipfile.ZipInfo) -> str:
+    path, mode = PurePosixPath(member.filename.replace("\\", "/")), member.external_attr >> 16
+    if path.is_absolute() or ".." in path.parts or (path.parts and path.parts[0].endswith(":")):
+        return "leads out of the archive"
+    if stat.S_ISLNK(mode) or (mode and stat.S_IFMT(mode) not in (0, stat.S_IFREG)):
+        return "is no plain file"
+    if member.flag_bits & _ENCRYPTED:
+        return "has a password: pack it without one"
+    if path.suffix.lower() in _ARCHIVES:
+        return "is an archive itself: pack the data directly"
+    return ""
+
+
+def _wanted(members: Sequence[zipfile.ZipInfo], name: str, layer: str | None) -> list[zipfile.ZipInfo]:
+    """The one dataset in it, with all its parts; the first is the one to open. What the system of the packer has added
+    does not count."""
+    seen = {_path(member): member for member in members if not _hidden(member)}
+    mains = [path for path in seen if path.suffix.lower() == ".shp"] or [
+        path for path in seen if path.suffix.lower() in DATA
+    ]
+    if len(mains) > 1:
+        chosen = [path for path in mains if path.stem == layer]
+        if len(chosen) != 1:
+            names = ", ".join(sorted(path.stem for path in mains)[:20])
+            raise refused("choose_layer", f"'{name}' holds {len(mains)} datasets: give 'layer' as one of {names}")
+        mains = chosen
+    if not mains:
+        raise refused("unsupported_format", f"'{name}' is a ZIP file without a Shapefile or other vector data in it")
+    main = mains[0]
+    if main.suffix.lower() != ".shp":
+        return [seen[main]]
+    parts = [path for path in seen if path.with_suffix("") == main.with_suffix("") and path != main]
+    missing = {".shx", ".dbf"} - {path.suffix.lower() for path in parts}
+    if missing:
+        raise refused("incomplete", f"the Shapefile '{main}' in '{name}' lacks its {' and '.join(sorted(missing))}")
+    return [seen[main], *(seen[path] for path in parts if path.suffix.lower() in SHAPEFILE_PARTS)]
+
+
+def _path(member: zipfile.ZipInfo) -> PurePosixPath:
+    return PurePosixPath(member.filename.replace("\\", "/"))
+
+
+def _hidden(member: zipfile.ZipInfo) -> bool:
+    return any(part.startswith((".", "__MACOSX")) for part in _path(member).parts)
+
+
+def _extract(opened: zipfile.ZipFile, wanted: Sequence[zipfile.ZipInfo], folder: Path, name: str) -> Path:
+    """Under names of ours, so that no name from outside becomes a path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    space = shutil.disk_usage(folder).free
+    needed = sum(member.file_size for member in wanted)
+    if needed > space:
+        raise HandlerError(f"'{name}' needs {needed:,} bytes on this machine, which has {space:,}", code="disk_full")
+    targets = [folder / f"data{_path(member).suffix.lower()}" for member in wanted]
+    for member, target in zip(wanted, targets, strict=True):
+        _copy(opened, member, target, name)
+    return targets[0]
+
+
+def _copy(opened: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path, name: str) -> None:
+    """zipfile gives no more than the size that a member declares, and compares the checksum."""
+    try:
+        with opened.open(member) as source, target.open("wb") as file:
+            shutil.copyfileobj(source, file, _COPIED)
+    except (RuntimeError, OSError, ValueError, zlib.error) as error:
+        raise refused("unreadable", f"'{member.filename}' in '{name}' cannot be unpacked: {error}") from error

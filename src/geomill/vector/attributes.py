@@ -1,0 +1,159 @@
+"""Values of columns, many at a time: from whatever a file has to what PostgreSQL and its readers can hold.
+
+Text is valid UTF-8 without zero bytes. A number that is none (NaN, infinity) is NULL, since JSON has no word for it; so
+is a date outside of the years 1 to 9999, which most readers cannot hold. Lists and structures become JSON.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+FALLBACK_ENCODING = "cp1252"
+"""Of text that is not UTF-8, although it should be."""
+_DAY = 86_400_000_000
+_FIRST = (datetime.date(1, 1, 1) - datetime.date(1970, 1, 1)).days
+_LAST = (datetime.date(9999, 12, 31) - datetime.date(1970, 1, 1)).days
+_TYPES: tuple[tuple[Any, str], ...] = (
+    (pa.types.is_boolean, "boolean"),
+    (lambda t: t in (pa.int8(), pa.uint8(), pa.int16()), "smallint"),
+    (lambda t: t in (pa.uint16(), pa.int32()), "integer"),
+    (pa.types.is_integer, "bigint"),
+    (lambda t: t in (pa.float16(), pa.float32()), "real"),
+    (lambda t: pa.types.is_floating(t) or pa.types.is_decimal(t), "double precision"),
+    (pa.types.is_date, "date"),
+    (lambda t: pa.types.is_timestamp(t) and t.tz is not None, "timestamp with time zone"),
+    (pa.types.is_timestamp, "timestamp without time zone"),
+    (pa.types.is_time, "time without time zone"),
+    (lambda t: pa.types.is_nested(t), "jsonb"),
+    (lambda t: _is_bytes(t), "bytea"),
+)
+
+_WHOLE = {"smallint": pa.int16(), "integer": pa.int32(), "boolean": pa.bool_()}
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+        or pa.types.is_fixed_size_binary(kind)
+        or kind == pa.binary_view()
+    )
+
+
+def storage_type(kind: pa.DataType) -> pa.DataType:
+    """Without the clothes of extensions and dictionaries."""
+    if isinstance(kind, pa.BaseExtensionType):
+        return storage_type(kind.storage_type)
+    return storage_type(kind.value_type) if pa.types.is_dictionary(kind) else kind
+
+
+def postgres_type(kind: pa.DataType) -> str:
+    kind = storage_type(kind)
+    return next((name for fits, name in _TYPES if fits(kind)), "text")
+
+
+def prepare(values: pa.Array, wanted: str, counts: Counter[str]) -> pa.Array:
+    """Of the Arrow type that `copying` writes as the wanted type of PostgreSQL."""
+    if isinstance(values, pa.ExtensionArray):
+        values = values.storage
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    match wanted:
+        case "text":
+            return _text(values, counts)
+        case "real" | "double precision":
+            return _number(values, pa.float32() if wanted == "real" else pa.float64(), counts)
+        case "date":
+            return _bounded(values.cast(pa.date32()).cast(pa.int32()), _FIRST, _LAST, counts)
+        case "timestamp with time zone" | "timestamp without time zone":
+            return _moment(values, counts)
+        case "time without time zone":
+            return values.cast(pa.time64("us"), safe=False).cast(pa.int64())
+        case "jsonb":
+            return pa.array([_json(value) for value in values.to_pylist()], pa.binary())
+        case "bytea":
+            return values.cast(pa.binary())
+        case _:
+            return values.cast(_WHOLE.get(wanted, pa.int64()))
+
+
+def _text(values: pa.Array, counts: Counter[str]) -> pa.Array:
+    if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
+        values = values.cast(pa.string())
+    raw = values.cast(pa.large_binary() if pa.types.is_large_string(values.type) else pa.binary())
+    try:
+        values.validate(full=True)
+    except pa.ArrowInvalid:
+        raw = _decoded(raw, counts)
+    zeros = pc.sum(pc.match_substring(raw, b"\0")).as_py()
+    if zeros:
+        counts["text_zero_bytes"] += zeros
+        raw = pc.replace_substring(raw, b"\0", b"")
+    return raw.cast(pa.binary())
+
+
+def _decoded(raw: pa.Array, counts: Counter[str]) -> pa.Array:
+    found = [_utf8(value, counts) for value in raw.to_pylist()]
+    return pa.array(found, pa.binary())
+
+
+def _utf8(value: bytes | None, counts: Counter[str]) -> bytes | None:
+    try:
+        return value if value is None or value.decode() is not None else None
+    except UnicodeDecodeError:
+        counts["text_reencoded"] += 1
+        return value.decode(FALLBACK_ENCODING, errors="replace").encode() if value else value
+
+
+def _number(values: pa.Array, kind: pa.DataType, counts: Counter[str]) -> pa.Array:
+    values = values.cast(kind, safe=False)
+    wrong = pc.invert(pc.is_finite(values))
+    number = pc.sum(wrong).as_py()
+    if number:
+        counts["number_not_finite"] += number
+        values = pc.if_else(wrong, pa.scalar(None, kind), values)
+    return values
+
+
+def _moment(values: pa.Array, counts: Counter[str]) -> pa.Array:
+    """In microseconds since 1970. Finer parts of a second are cut off."""
+    unit = values.type.unit
+    ticks = values.cast(pa.int64())
+    factor = {"s": 1_000_000, "ms": 1_000, "us": 1}.get(unit)
+    if factor is None:
+        return pc.floor(pc.divide(ticks, 1_000)).cast(pa.int64())  # nanoseconds do not reach the years in question
+    ticks = _bounded(ticks, _FIRST * _DAY // factor, (_LAST + 1) * _DAY // factor - 1, counts)
+    return pc.multiply(ticks, factor)
+
+
+def _bounded(values: pa.Array, low: int, high: int, counts: Counter[str]) -> pa.Array:
+    wrong = pc.or_(pc.less(values, low), pc.greater(values, high))
+    number = pc.sum(wrong).as_py()
+    if number:
+        counts["date_out_of_range"] += number
+        values = pc.if_else(wrong, pa.scalar(None, values.type), values)
+    return values
+
+
+def _json(value: Any) -> bytes | None:
+    return None if value is None else json.dumps(value, default=str, ensure_ascii=False).replace("\\u0000", "").encode()
+
+
+def filled(values: pa.Array) -> int:
+    return int(len(values) - values.null_count)
+
+
+def as_numbers(values: pa.Array) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any] | None]:
+    """The values as they lie in memory, zeros for what is missing, and which are there; None if all are."""
+    if values.null_count == 0:
+        return values.to_numpy(zero_copy_only=False), None
+    there = pc.is_valid(values).to_numpy(zero_copy_only=False)
+    empty = pa.scalar(False if pa.types.is_boolean(values.type) else 0, values.type)
+    return pc.fill_null(values, empty).to_numpy(zero_copy_only=False), there

@@ -1,0 +1,45 @@
+"""Sessions of the database for work in child processes, and what its errors mean there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from psycopg import errors
+from psycopg.rows import DictRow, dict_row
+
+from geomill.errors import DatabaseUnreachable
+from geomill.raster.problems import refused
+from geomill.sdk import DatabaseAccess
+
+Connection = psycopg.Connection[DictRow]
+_OPTIONS = "-c client_connection_check_interval=2s"
+"""What a dead process has asked for ends soon after it."""
+
+
+@contextmanager
+def session(access: DatabaseAccess) -> Iterator[Connection]:
+    """In autocommit mode: transactions are begun where they are meant. It ends with the block."""
+    try:
+        with psycopg.connect(
+            access.url,
+            autocommit=True,
+            row_factory=dict_row,
+            connect_timeout=10,
+            application_name="geomill vectors",
+            options=_OPTIONS,
+        ) as conn:
+            yield conn
+    except (errors.ProgramLimitExceeded, errors.TooManyColumns) as error:
+        raise refused("too_many_columns", f"the rows do not fit into a table of PostgreSQL: {_said(error)}") from error
+    except errors.InsufficientPrivilege as error:
+        raise refused("database_denied", f"the database does not let us: {_said(error)}") from error
+    except psycopg.OperationalError as error:
+        raise DatabaseUnreachable(f"the database did not do its part: {_said(error)}", remedy="try again") from error
+
+
+def _said(error: psycopg.Error) -> str:
+    text: Any = error.diag.message_primary
+    return str(text) if text else type(error).__name__

@@ -1,0 +1,114 @@
+"""The hull of many geometries, bit by bit, and what a catalogue says of it.
+
+Where longitudes end, a hull is torn: what lies on both sides of the 180th meridian seems to reach around the Earth. So
+it is kept twice, around Greenwich and around the meridian, and the narrower one is true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+from shapely.geometry import mapping
+from shapely.geometry.base import BaseGeometry
+
+from geomill.vector.antimeridian import WORLD, wrap
+from geomill.vector.facts import Extent
+from geomill.vector.projecting import PLATE_CARREE, Projection
+
+Ring = list[tuple[float, float]]
+_MANY = 1_000
+_STRIPS = 64
+_STEPS = 50
+"""Into so many parts each side of a hull is cut before it is transformed: straight lines do not stay straight."""
+
+
+class Hull:
+    def __init__(self, *, geographic: bool) -> None:
+        self._geographic = geographic
+        self._hulls: list[BaseGeometry] = []
+        self._pacific: list[BaseGeometry] = []
+
+    def add(self, geometries: NDArray[Any]) -> None:
+        many = len(geometries) > _MANY
+        points = _corners(shapely.bounds(geometries)) if many else shapely.get_coordinates(geometries)
+        if not len(points):
+            return
+        self._hulls.append(_hull(points))
+        if self._geographic:
+            self._pacific.append(_hull(_turned(points)))
+
+    def extent(self) -> Extent:
+        return Extent(hull=_ring(self._hulls), pacific=_ring(self._pacific))
+
+
+def _corners(bounds: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of boxes around all that lie in one strip of the map. Their hull is a little wide, and made in no time."""
+    west, south, east, north = bounds[np.isfinite(bounds).all(axis=1)].T
+    if not len(west):
+        return np.empty((0, 2))
+    edges = np.linspace(west.min(), west.max(), _STRIPS + 1)[1:-1]
+    strips = np.searchsorted(edges, west)
+    order = np.argsort(strips, kind="stable")
+    begins = np.flatnonzero(np.diff(strips[order], prepend=-1))
+    low, left = np.minimum.reduceat(south[order], begins), np.minimum.reduceat(west[order], begins)
+    high, right = np.maximum.reduceat(north[order], begins), np.maximum.reduceat(east[order], begins)
+    return np.column_stack([np.concatenate([left, right, right, left]), np.concatenate([low, low, high, high])])
+
+
+def _turned(points: NDArray[np.float64]) -> NDArray[np.float64]:
+    longitudes = points[:, 0]
+    return np.column_stack([np.where(longitudes < 0, longitudes + WORLD, longitudes), points[:, 1]])
+
+
+def _hull(coordinates: NDArray[np.float64]) -> BaseGeometry:
+    points = np.vstack([coordinates, coordinates[:1]])
+    return shapely.convex_hull(shapely.linestrings(points))
+
+
+def _ring(hulls: Sequence[BaseGeometry]) -> Ring:
+    if not hulls:
+        return []
+    coordinates = shapely.get_coordinates(_hull(shapely.get_coordinates(np.array(hulls, dtype=object))))
+    return [(float(x), float(y)) for x, y in coordinates]
+
+
+def footprint(extents: Iterable[Extent], crs: str) -> tuple[dict[str, Any], list[float]]:
+    """Geometry and bbox in degrees, if anything has a place. West is more than east across the 180th meridian."""
+    found = list(extents)
+    west = [point for one in found for point in one.hull]
+    pacific = [point for one in found for point in one.pacific]
+    project = Projection(crs, PLATE_CARREE)
+    if not project.same:
+        dense = shapely.segmentize(_hull(np.array(west)), max(_length(west) / _STEPS, 1e-9))
+        turned = project(shapely.get_coordinates(dense))
+        west = [(float(x), float(y)) for x, y in turned if np.isfinite([x, y]).all()]
+        pacific = [(x + WORLD if x < 0 else x, y) for x, y in west]
+    near, far = _hull(np.array(west)), _hull(np.array(pacific))
+    narrower = far if _width(far) < _width(near) and far.bounds[2] > WORLD / 2 else near
+    whole = shapely.buffer(narrower, 1e-9, cap_style="square", join_style="mitre") if narrower.area == 0 else narrower
+    low, south, high, north = (round(float(value), 9) for value in narrower.bounds)
+    shape = shapely.orient_polygons(wrap(np.array([whole], dtype=object))[0][0], exterior_cw=False)
+    return _plain(mapping(shape)), [_degrees(low), south, _degrees(high), north]
+
+
+def _plain(value: Any) -> Any:
+    """JSON has lists only."""
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def _length(points: Sequence[tuple[float, float]]) -> float:
+    return float(np.ptp(np.array(points), axis=0).max())
+
+
+def _width(geometry: BaseGeometry) -> float:
+    return float(geometry.bounds[2] - geometry.bounds[0])
+
+
+def _degrees(longitude: float) -> float:
+    return longitude if longitude <= WORLD / 2 else longitude - WORLD

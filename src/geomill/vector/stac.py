@@ -1,0 +1,109 @@
+"""The catalogue entry of a layer, as plain JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel
+
+from geomill.raster.catalogue import SOFTWARE
+from geomill.raster.outputs import FileEntry
+from geomill.raster.stac import FILE, PROCESSING, PROJECTION, VERSION, Times
+from geomill.vector.columns import GEOMETRY, ID
+from geomill.vector.facts import Column
+
+TABLE = "https://stac-extensions.github.io/table/v1.2.0/schema.json"
+PARQUET_TYPE = "application/vnd.apache.parquet"
+GEOJSON_TYPE = "application/geo+json"
+
+
+class ItemParts(BaseModel):
+    """All that an item is made of."""
+
+    item_id: str
+    collection_id: str
+    geometry: dict[str, Any]
+    bbox: list[float]
+    times: Times
+    srid: int
+    geometry_type: str
+    columns: list[Column]
+    rows: int
+    table_name: str
+    asset_id: str | None
+    files: list[FileEntry]
+    folder: str
+    """Of the item's own file: the other files are named from there."""
+    lineage: str
+    workflow_id: str | None
+    workflow_version: int | None
+    job_id: str
+
+
+def build_item(parts: ItemParts) -> dict[str, Any]:
+    extensions = [PROJECTION, TABLE, PROCESSING, *([FILE] if parts.files else [])]
+    return {
+        "type": "Feature",
+        "stac_version": VERSION,
+        "stac_extensions": extensions,
+        "id": parts.item_id,
+        "collection": parts.collection_id,
+        "geometry": parts.geometry,
+        "bbox": parts.bbox,
+        "properties": {**_times(parts.times), **_table(parts), **_processing(parts)},
+        "links": [],
+        "assets": _assets(parts),
+    }
+
+
+def _times(known: Times) -> dict[str, Any]:
+    properties: dict[str, Any] = {"datetime": known.datetime, "geomill:datetime_from": known.known_from}
+    if known.datetime is None:
+        properties |= {"start_datetime": known.start_datetime, "end_datetime": known.end_datetime}
+    return properties
+
+
+def _table(parts: ItemParts) -> dict[str, Any]:
+    columns = [{"name": ID, "type": "bigint"}]
+    columns += [
+        {"name": one.name, "type": one.type, **({"description": one.source} if one.source != one.name else {})}
+        for one in parts.columns
+    ]
+    return {
+        "proj:code": f"EPSG:{parts.srid}",
+        "table:columns": [*columns, {"name": GEOMETRY, "type": parts.geometry_type}],
+        "table:primary_geometry": GEOMETRY,
+        "table:row_count": parts.rows,
+        "geomill:table": parts.table_name,
+    }
+
+
+def _processing(parts: ItemParts) -> dict[str, Any]:
+    name, _, version = SOFTWARE.partition(" ")
+    made: dict[str, Any] = {"processing:lineage": parts.lineage, "processing:software": {name: version}}
+    if parts.workflow_id:
+        made["geomill:workflow"] = parts.workflow_id
+        if parts.workflow_version:
+            made["processing:version"] = f"{parts.workflow_id} {parts.workflow_version}"
+    return made | {"geomill:job_id": parts.job_id}
+
+
+def _assets(parts: ItemParts) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    if parts.asset_id:
+        made["features"] = {
+            "href": f"/vector/collections/{parts.asset_id}/items",
+            "type": GEOJSON_TYPE,
+            "title": "OGC API Features",
+            "roles": ["data"],
+        }
+    for file in parts.files:
+        made[file.role] = {
+            "href": "./" + file.path.removeprefix(parts.folder + "/"),
+            "type": file.media_type,
+            "title": "GeoParquet",
+            "roles": ["data"],
+            "file:size": file.size,
+            "file:checksum": "1220" + file.sha256,
+        }
+    return made

@@ -1,0 +1,160 @@
+"""Tables of features, from their making in staging to their place among the served ones.
+
+A chunk is loaded once, however often it is tried: its line in the ledger and its rows are one transaction, and who
+finds the line there has nothing to do. Finishing is one transaction as well. So whoever dies leaves either nothing or
+the whole, and what a dead job has left in staging is swept later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from psycopg import errors
+from psycopg.sql import SQL, Composable, Composed, Identifier, Literal
+from psycopg.types.json import Jsonb
+
+from geomill.raster.problems import refused
+from geomill.sql import queries
+from geomill.vector.columns import GEOMETRY, ID
+from geomill.vector.database import Connection
+from geomill.vector.facts import SUFFIXES, Column, Family, Loaded, Mixed, Plan, Rules
+
+SCHEMA, STAGING = "geo", "geo_staging"
+LOCK_SECONDS = 2.0
+_SQL = queries("vectors")
+
+
+def staging_name(job_id: str) -> str:
+    return f"load_{job_id.replace('-', '')[:40]}"
+
+
+@dataclass(frozen=True)
+class Staging:
+    """What one job loads into."""
+
+    name: str
+    rules: Rules
+
+    def table(self, family: Family) -> Identifier:
+        return Identifier(STAGING, self.name + SUFFIXES[family])
+
+    @property
+    def ledger(self) -> Identifier:
+        return Identifier(STAGING, f"{self.name}_chunks")
+
+
+def _made(name: str, **parts: Composable) -> Composed:
+    return SQL(getattr(_SQL, name)).format(**parts)
+
+
+def ensure_schemas(conn: Connection) -> None:
+    row = conn.execute(_SQL.schemas_there).fetchone()
+    if not (row and row["there"]):
+        conn.execute(_SQL.make_schemas)
+
+
+def make_staging(conn: Connection, staging: Staging, columns: Sequence[Column]) -> None:
+    """Empty tables and an empty ledger, whatever was there."""
+    with conn.transaction():
+        row = conn.execute(_SQL.known_srid, {"srid": staging.rules.srid}).fetchone()
+        if not (row and row["known"]):
+            raise refused("bad_crs", f"PostGIS does not know the CRS {staging.rules.srid}: give another target_crs")
+        conn.execute(_made("drop_table", table=staging.ledger))
+        conn.execute(_made("make_ledger", ledger=staging.ledger))
+        for family in staging.rules.families:
+            conn.execute(_made("drop_table", table=staging.table(family)))
+            definitions = _definitions(columns, staging.rules, family)
+            conn.execute(_made("make_staging", table=staging.table(family), columns=definitions))
+
+
+def _definitions(columns: Sequence[Column], rules: Rules, family: Family) -> Composed:
+    kind = rules.type_of(family) + ("Z" if rules.keep_z else "")
+    parts: list[Composable] = [SQL("{} bigint NOT NULL").format(Identifier(ID))]
+    parts += [SQL("{} {}").format(Identifier(one.name), _type(one.type)) for one in columns]
+    place = SQL("geometry({}, {})").format(SQL(kind), Literal(rules.srid))
+    return SQL(", ").join([*parts, SQL("{} {}").format(Identifier(GEOMETRY), place)])
+
+
+def _type(name: str) -> SQL:
+    """One of `attributes.postgres_type`, never a name from a file."""
+    return SQL(name)
+
+
+def enter(conn: Connection, staging: Staging, chunk: int) -> dict[str, Any] | None:
+    """Within a transaction: None, and the chunk is ours to load; or what was noted of it by somebody who has."""
+    try:
+        entered = conn.execute(_made("enter_chunk", ledger=staging.ledger), {"chunk": chunk}).fetchone()
+    except errors.UndefinedTable as error:
+        raise refused(
+            "staging_gone", f"the staging table {staging.name} is not there any more: submit the source again"
+        ) from error
+    if entered:
+        return None
+    row = conn.execute(_made("chunk_outcome", ledger=staging.ledger), {"chunk": chunk}).fetchone()
+    assert row is not None
+    found: dict[str, Any] = row["outcome"]
+    return found
+
+
+def note(conn: Connection, staging: Staging, chunk: int, outcome: dict[str, Any]) -> None:
+    conn.execute(_made("note_chunk", ledger=staging.ledger), {"chunk": chunk, "outcome": Jsonb(outcome)})
+
+
+def copy_rows(
+    conn: Connection, staging: Staging, family: Family, columns: Iterable[str], data: Iterable[bytes | memoryview]
+) -> None:
+    names = SQL(", ").join(map(Identifier, columns))
+    with conn.cursor() as cursor, cursor.copy(_made("copy_rows", table=staging.table(family), columns=names)) as copy:
+        for part in data:
+            copy.write(part)
+
+
+def outcomes(conn: Connection, staging: Staging) -> list[Loaded]:
+    rows = conn.execute(_made("outcomes", ledger=staging.ledger)).fetchall()
+    return [Loaded.model_validate(row["outcome"]) for row in rows]
+
+
+def table_names(plan: Plan, table_name: str, counts: Mapping[Family, int]) -> dict[Family, str]:
+    """Of the families that have rows; the main one has the plain name."""
+    wanted = {plan.rules.family: table_name}
+    if plan.rules.mixed is Mixed.SPLIT:
+        others = [family for family in Family if family is not plan.rules.family and counts.get(family)]
+        wanted |= {family: table_name + SUFFIXES[family] for family in others}
+    return wanted
+
+
+def drop_staging(conn: Connection, names: Iterable[str]) -> list[str]:
+    """Those that nobody uses right now; the others are left for the next time."""
+    dropped = []
+    for name in names:
+        try:
+            with conn.transaction():
+                conn.execute(_SQL.lock_timeout, {"milliseconds": int(LOCK_SECONDS * 1000)})
+                conn.execute(_made("drop_table", table=Identifier(STAGING, name)))
+        except errors.LockNotAvailable:
+            continue
+        dropped.append(name)
+    return dropped
+
+
+def staging_tables(conn: Connection, job_id: str) -> list[str]:
+    stem = staging_name(job_id)
+    names = [*(stem + suffix for suffix in SUFFIXES.values()), f"{stem}_chunks"]
+    rows = conn.execute(_SQL.tables_named, {"schema": STAGING, "names": names}).fetchall()
+    return [row["name"] for row in rows]
+
+
+def sweep(conn: Connection, seconds: float) -> list[str]:
+    """Drop the staging tables of jobs that ended so long ago."""
+    rows = conn.execute(_SQL.abandoned, {"seconds": seconds}).fetchall()
+    return drop_staging(conn, [row["name"] for row in rows])
+
+
+def drop_published(conn: Connection, names: Sequence[str]) -> list[str]:
+    """All of them that are there, and which these were."""
+    rows = conn.execute(_SQL.tables_named, {"schema": SCHEMA, "names": list(names)}).fetchall()
+    for row in rows:
+        conn.execute(_made("drop_table", table=Identifier(SCHEMA, row["name"])))
+    return [row["name"] for row in rows]

@@ -1,0 +1,92 @@
+"""The source on this machine, under a name that GDAL knows.
+
+Files in a folder are read where they lie; those in a remote store are copied, and ZIP files are unpacked, once for each
+machine and job. What is left there is deleted with the job's other intermediates.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from geomill.raster.intermediates import folder_of, mount
+from geomill.raster.plan import Source
+from geomill.sdk import HandlerContext
+from geomill.vector.archives import SHAPEFILE_PARTS, unpack
+from geomill.vector.facts import Format
+from geomill.vector.formats import DRIVERS, HEADER_BYTES, ZIP_MAGIC, detect
+
+
+def local_data(ctx: HandlerContext[Any], source: Source, layer: str | None) -> tuple[Path, Format]:
+    """A path that only ever holds this job's source, and what it is."""
+    folder = mount() / folder_of(ctx.job_id)
+    folder.mkdir(parents=True, exist_ok=True)
+    with _alone(folder):
+        original, name = _original(ctx, source, folder), source.file_name
+        if _header(original, len(ZIP_MAGIC)) == ZIP_MAGIC:
+            original = _unpacked(original, name, folder, layer)
+            if original.suffix == ".shp":
+                return original, Format.SHAPEFILE
+            name = original.name
+        found = detect(_header(original, HEADER_BYTES), name)
+        return _named(original, folder, DRIVERS[found].extension), found
+
+
+def forget(job_id: str) -> None:
+    """On this machine."""
+    shutil.rmtree(mount() / folder_of(job_id), ignore_errors=True)
+
+
+def _original(ctx: HandlerContext[Any], source: Source, folder: Path) -> Path:
+    path = ctx.storage.gdal_path(source.name)
+    if not path.startswith("/vsi"):
+        ctx.storage.sync.stat(source.name)  # it says what is wrong when it is not there
+        return Path(path)
+    target = folder / "source"
+    if not target.exists():
+        ctx.storage.sync.get_file(source.name, target, progress=lambda _done, _total: ctx.raise_if_cancelled())
+    return target
+
+
+def _unpacked(archive: Path, name: str, folder: Path, layer: str | None) -> Path:
+    unpacked = _once(folder / "unpacked", lambda target: unpack(archive, name, target, layer))
+    return next(path for path in unpacked.iterdir() if path.suffix not in SHAPEFILE_PARTS[1:])
+
+
+def _once(target: Path, make: Callable[[Path], object]) -> Path:
+    """The folder, made whole or not at all."""
+    if not target.exists():
+        draft = target.with_name(f"{target.name}-{uuid4().hex}")
+        try:
+            make(draft)
+            draft.rename(target)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+    return target
+
+
+def _named(original: Path, folder: Path, extension: str) -> Path:
+    link = folder / f"data{extension}"
+    if not link.is_symlink():
+        draft = folder / f"link-{uuid4().hex}"
+        draft.symlink_to(original.absolute())
+        draft.rename(link)
+    return link
+
+
+def _header(path: Path, size: int) -> bytes:
+    with path.open("rb") as file:
+        return file.read(size)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """One process at a time; the lock ends with its holder."""
+    with (folder / ".lock").open("wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

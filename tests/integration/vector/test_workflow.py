@@ -1,0 +1,137 @@
+"""The whole workflow, by real roles: from an order to a table that is served, whoever is killed meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pystac
+import pytest
+import shapely
+
+from geomill.domain.states import JobStatus
+from geomill.handlers.vector.drop_tables import drop_tables
+from geomill.raster.intermediates import folder_of, mount
+from geomill.sdk import Storage
+from tests.integration.engine.platform import Platform
+from tests.integration.vector import sources
+from tests.integration.vector.steps import Steps, ok
+
+INPUTS = {"container_name": sources.CONTAINER, "file_name": "a.gpkg", "table_name": "parcels_r1", "chunk_rows": 500}
+
+
+def put(storage: Storage, folder: Path, count: int) -> None:
+    sources.put(storage, "a.gpkg", sources.encoded(folder, sources.table(sources.squares(count)), kind="Polygon"))
+
+
+async def staging(platform: Platform) -> set[str]:
+    query = "SELECT relname FROM pg_class WHERE relnamespace = to_regnamespace('geo_staging') AND relkind = 'r'"
+    return {row["relname"] for row in await platform.rows(query)}
+
+
+async def test_a_layer_becomes_a_table_with_a_catalogue_entry(
+    platform: Platform, storage: Storage, tmp_path: Path
+) -> None:
+    put(storage, tmp_path, 2_000)
+    platform.worker(concurrency=4)
+    asset = {"asset_id": "a1", "blob_prefix": "x/_r1", "stac_item_id": "parcels", "stac_collection_id": "land"}
+    job = await platform.run("vector_processing", {**INPUTS, **asset, "geoparquet": True})
+    assert job.status is JobStatus.COMPLETED, job.error_message
+    made: dict[str, Any] = job.result_data or {}
+    assert (made["table_name"], made["row_count"], made["geometry_type"]) == ("parcels_r1", 2_000, "MultiPolygon")
+    assert made["bbox"] == pytest.approx([5.0, 45.0, 5.999, 45.199])
+    assert [file["path"] for file in made["files"]] == [
+        "x/_r1/parcels_r1.parquet", "x/_r1/collection.json", "x/_r1/item.json",
+    ]  # fmt: skip
+    assert await staging(platform) == set()
+    assert not (mount() / folder_of(job.job_id)).exists()
+    item = pystac.Item.from_dict(made["stac_item"])
+    assert item.assets["features"].href == "/vector/collections/a1/items"
+    assert item.properties["table:row_count"] == 2_000
+    assert shapely.from_geojson(shapely.to_geojson(shapely.geometry.shape(item.geometry))).is_valid
+    parquet = tmp_path / "silver/vectors/x/_r1/parcels_r1.parquet"
+    sources.put(storage, "again.parquet", parquet.read_bytes())
+    again = await platform.run("vector_processing", {**INPUTS, "file_name": "again.parquet", "table_name": "again_r1"})
+    assert again.status is JobStatus.COMPLETED, again.error_message
+    differing = await platform.rows(
+        "SELECT count(*) AS n FROM geo.parcels_r1 AS a FULL JOIN geo.again_r1 AS b ON a.gid = b.gid_"
+        " WHERE (a.name, a.number, a.geom) IS DISTINCT FROM (b.name, b.number, b.geom)"
+    )
+    assert differing == [{"n": 0}]
+
+
+async def test_a_kill_in_the_middle_costs_nothing(platform: Platform, storage: Storage, tmp_path: Path) -> None:
+    """The process that loads is killed again and again. Rows are there once, and nothing is seen before all are."""
+    put(storage, tmp_path, 8_000)
+    worker = platform.worker(concurrency=2)
+    job_id = await platform.submit("vector_processing", INPUTS)
+    for number in (2, 5):
+        await loaded(platform, job_id, number)
+        assert await platform.rows("SELECT to_regclass('geo.parcels_r1') AS there") == [{"there": None}]
+        for pid in worker._children.pids:
+            os.killpg(pid, signal.SIGKILL)
+    job = await platform.ended(job_id)
+    assert job.status is JobStatus.COMPLETED, job.error_message
+    rows = await platform.rows(
+        "SELECT count(*) AS n, count(DISTINCT number) AS once, max(gid) AS last FROM geo.parcels_r1"
+    )
+    assert rows == [{"n": 8_000, "once": 8_000, "last": 8_000}]
+    assert await staging(platform) == set()
+
+
+async def loaded(platform: Platform, job_id: str, chunks: int) -> None:
+    table = f"geo_staging.load_{job_id.replace('-', '')}_chunks"
+    async with asyncio.timeout(60):
+        while True:
+            if (await platform.rows(f"SELECT to_regclass('{table}') AS there"))[0]["there"]:
+                found = await platform.rows(f"SELECT count(*) AS n FROM {table}")
+                if found[0]["n"] >= chunks:
+                    return
+            await asyncio.sleep(0.01)
+
+
+async def test_what_a_failed_job_leaves_is_swept(platform: Platform, storage: Storage, tmp_path: Path) -> None:
+    wide = {f"c{number}": [float(number)] for number in range(1_500)}
+    sources.put(storage, "a.parquet", sources.parquet(tmp_path, sources.table(sources.squares(1), **wide)))
+    platform.worker(concurrency=2)
+    failed = await platform.run("vector_processing", {**INPUTS, "file_name": "a.parquet"})
+    assert failed.status is JobStatus.FAILED
+    assert "do not fit into a table" in (failed.error_message or "")
+    assert len(await staging(platform)) == 2
+    assert (await platform.run("cleanup_staging")).result_data == {"dropped": []}, "it may be retried for a day"
+    swept = await platform.run("cleanup_staging", {"older_than_hours": 0})
+    assert len((swept.result_data or {})["dropped"]) == 2
+    assert await staging(platform) == set()
+
+
+def test_a_chunk_is_loaded_once_and_a_table_finished_once(storage: Storage, database: str, tmp_path: Path) -> None:
+    """Attempts whose forerunner died between its commit and its report."""
+    put(storage, tmp_path, 1_000)
+    steps = Steps(storage, database)
+    plan, chunks = steps.planned("a.gpkg", chunk_rows=300)
+    first = [ok(steps.load(plan, chunk)) for chunk in chunks]
+    second = [ok(steps.load(plan, chunk)) for chunk in chunks]
+    assert [one["resumed"] for one in first + second] == [False] * 4 + [True] * 4
+    assert [{**one, "resumed": False} for one in second] == first
+    made = [ok(steps.finish(plan, chunks, "parcels_r1")) for _ in range(2)]
+    assert made[0] == made[1]
+    assert steps.rows("SELECT count(*) AS n FROM geo.parcels_r1") == [{"n": 1_000}]
+    missing = Steps(storage, database)
+    plan, chunks = missing.planned("a.gpkg", chunk_rows=300)
+    ok(missing.load(plan, chunks[0]))
+    run = missing.finish(plan, chunks, "parcels_r1")
+    assert (run.ended.error_code, run.ended.retryable) == ("staging_gone", False)
+    assert missing.rows("SELECT count(*) AS n FROM geo.parcels_r1") == [{"n": 1_000}], "the old one stays"
+
+
+def test_tables_of_deleted_revisions_are_dropped(storage: Storage, database: str, tmp_path: Path) -> None:
+    put(storage, tmp_path, 10)
+    for name in ("parcels_r1", "parcels_r2", "parcels_r3", "parcels_r1_r1", "parcels_too_r1"):
+        Steps(storage, database).publish("a.gpkg", name)
+    steps = Steps(storage, database)
+    found = ok(steps.run(drop_tables, {"table_stem": "parcels", "revision": 2}))
+    assert found["dropped"] == ["parcels_r1", "parcels_r2"]
+    assert steps.tables() == {"parcels_r3", "parcels_r1_r1", "parcels_too_r1"}

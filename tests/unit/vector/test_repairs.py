@@ -1,0 +1,62 @@
+"""Repairs of geometries as rules: whatever goes in, what comes out is valid, of one type, and wound the right way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import shapely
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from geomill.vector.facts import Family, Rules
+from geomill.vector.geometry import GeometryRepairs
+
+numbers = st.floats(-80, 80, allow_nan=False, width=32)
+points = st.tuples(numbers, numbers)
+rings = st.lists(points, min_size=3, max_size=8)
+RULES = Rules(target_crs="EPSG:4326", srid=4326, family=Family.POLYGON)
+
+
+def hardened(geometries: list[Any], *, plain: bool) -> tuple[Any, dict[str, int]]:
+    wkb = pa.array([None if one is None else shapely.to_wkb(one) for one in geometries], pa.binary())
+    repairs = GeometryRepairs(RULES, "EPSG:4326", plain=plain)
+    (part,) = repairs.harden(wkb, np.arange(len(geometries)) + 1)
+    made = part.geometries if part.wkb is None else shapely.from_wkb(part.wkb.to_numpy(zero_copy_only=False))
+    return made, dict(repairs.counts)
+
+
+@settings(deadline=None)
+@given(st.lists(st.one_of(st.none(), rings), min_size=1, max_size=6), st.booleans())
+def test_what_comes_out_is_good(shapes: list[Any], plain: bool) -> None:
+    given_ones = [None if shape is None else shapely.Polygon(shape) for shape in shapes]
+    made, counts = hardened(given_ones, plain=plain)
+    assert len(made) == len(given_ones)
+    for before, after in zip(given_ones, made, strict=True):
+        if after is None:
+            assert before is None or before.area == 0 or shapely.make_valid(before, method="structure").is_empty
+            continue
+        assert after.geom_type == "MultiPolygon"
+        assert after.is_valid
+        assert all(part.exterior.is_ccw and not any(hole.is_ccw for hole in part.interiors) for part in after.geoms)
+    assert counts.get("geometry_null", 0) == given_ones.count(None)
+
+
+@settings(deadline=None)
+@given(st.lists(rings, min_size=1, max_size=6))
+def test_it_does_not_matter_whether_bytes_are_used_again(shapes: list[Any]) -> None:
+    given_ones = [shapely.Polygon(shape) for shape in shapes]
+    one, other = hardened(given_ones, plain=True), hardened(given_ones, plain=False)
+    assert one[1] == other[1]
+    assert all(shapely.equals_identical(one[0], other[0]) | shapely.is_missing(one[0]))
+
+
+@settings(deadline=None)
+@given(st.lists(rings, min_size=1, max_size=6))
+def test_what_is_good_stays_as_it_is(shapes: list[Any]) -> None:
+    made = [one for one in hardened([shapely.Polygon(shape) for shape in shapes], plain=False)[0] if one is not None]
+    if made:
+        again, counts = hardened(made, plain=True)
+        assert counts == {}
+        assert all(shapely.equals_identical(again, np.array(made, dtype=object)))
