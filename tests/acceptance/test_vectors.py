@@ -1,0 +1,92 @@
+"""The life of a vector asset, as people type it: `geomill up` and the real commands, with the tables looked at."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+import shapely
+from psycopg.rows import dict_row
+
+from geomill.embedded import Cluster
+from tests.acceptance.conftest import Geomill
+from tests.acceptance.test_assets import Town
+from tests.acceptance.test_up import children, client_of, eventually, free_port, is_ready, running
+from tests.integration.vector import sources
+
+REFS = ("--ref", "dataset_id=IDN_roads", "--ref", "resource_id=parcels", "--ref", "version_id=v1.0")
+STEM = "idn_roads_parcels_v10"
+
+
+class Land(Town):
+    def order(self, count: int, *more: str) -> Any:
+        path = self.data.parent / "parcels.gpkg"
+        path.unlink(missing_ok=True)
+        sources.write(path, sources.table(sources.squares(count)), kind="Polygon")
+        return self.run("submit", str(path), "--data-type", "vector", *REFS, *more)
+
+    def rows(self, query: str) -> list[dict[str, Any]]:
+        with psycopg.connect(Cluster(self.data).url(), row_factory=dict_row) as conn:
+            return conn.execute(query).fetchall()  # type: ignore[arg-type]
+
+    def tables(self, schema: str) -> set[str]:
+        query = f"SELECT relname FROM pg_class WHERE relnamespace = to_regnamespace('{schema}') AND relkind = 'r'"
+        return {row["relname"] for row in self.rows(query)}
+
+    def chunks(self) -> int:
+        ledger = next((name for name in self.tables("geo_staging") if name.endswith("_chunks")), None)
+        return int(self.rows(f"SELECT count(*) AS n FROM geo_staging.{ledger}")[0]["n"]) if ledger else 0
+
+
+@pytest.fixture
+def land(data: Path, geomill: Geomill) -> Iterator[Land]:
+    port = free_port()
+    with running(data, port) as process, client_of(port) as client:
+        eventually(lambda: is_ready(client), "ready", patience=120)
+        yield Land(process, data, geomill)
+
+
+def test_a_whole_life(land: Land) -> None:
+    first = land.order(300, "--wait")
+    asset_id = first["asset_id"]
+    assert first["status"] == "completed"
+    shown = land.run("show", asset_id)
+    assert (shown["table_name"], shown["served_revision"]) == (f"{STEM}_r1", 1)
+    assert land.rows(f"SELECT count(*) AS n FROM geo.{STEM}_r1") == [{"n": 300}]
+    item = json.loads(next(data for name, data in land.zone("silver").items() if name.endswith("item.json")))
+    assert item["assets"]["features"]["href"] == f"/vector/collections/{asset_id}/items"
+    assert shapely.from_geojson(json.dumps(item["geometry"])).covers(shapely.box(*item["bbox"]))
+
+    second = land.order(20_000, "--overwrite", "--option", "chunk_rows=500")
+    eventually(lambda: land.chunks() > 2, "some chunks")
+    os.kill(children(land.process.pid)["worker"], signal.SIGKILL)
+    during = land.run("show", asset_id)
+    assert (during["table_name"], during["served_revision"], during["revision"]) == (f"{STEM}_r1", 1, 2)
+    assert land.tables("geo") == {f"{STEM}_r1"}, "nothing half made is visible"
+    assert land.run("status", second["request_id"], "--wait")["status"] == "completed"
+    assert land.run("show", asset_id)["table_name"] == f"{STEM}_r2"
+    found = land.rows(f"SELECT count(*) AS n, count(DISTINCT number) AS once FROM geo.{STEM}_r2")
+    assert found == [{"n": 20_000, "once": 20_000}]
+    assert land.tables("geo_staging") == set()
+    assert land.tables("geo") == {f"{STEM}_r1", f"{STEM}_r2"}
+
+    gone = land.run("unpublish", asset_id, "--delete-data", "--reason", "over")
+    eventually(lambda: not land.tables("geo"), "no tables")
+    assert gone["delete_job_id"]
+    eventually(lambda: not land.zone("silver"), "no files")
+
+
+def test_what_cannot_be_loaded_is_told_and_leaves_nothing(land: Land) -> None:
+    path = land.data.parent / "nowhere.csv"
+    path.write_text("x,y\n500000,5000000\n")
+    order = ("assets", "submit", str(path), "--data-type", "vector", *REFS, "--wait")
+    refused = land.geomill(*order, GEOMILL_DATA=str(land.data))
+    assert refused.code == 1
+    assert "source_crs" in refused.err + refused.out
+    assert land.tables("geo") == set()
