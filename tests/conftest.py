@@ -18,6 +18,7 @@ from uuid import uuid4
 
 import psycopg
 import pytest
+from hypothesis import settings as hypothesis_settings
 
 from geomill.embedded import Cluster
 from geomill.store.connection import connect
@@ -25,6 +26,9 @@ from geomill.store.migrate import migrate
 from geomill.store.pool import Pool, open_pool
 
 FOLDER = "TEST_CLUSTER_FOLDER"
+hypothesis_settings.register_profile("geomill", deadline=None)  # a busy machine is no fault of the code
+hypothesis_settings.load_profile("geomill")
+
 FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "max_connections": "300"}
 
 
