@@ -1,6 +1,7 @@
 """Rasters: `process_large_raster` beside bare programs that make the same tiles, in one run; memory; a small raster.
 
 `BENCH_RASTER_MB` sets the megabytes of pixels of the large one, 300 when absent. Say 2048 for the figure that counts.
+`BENCH_RASTER_HUGE_MB`, absent by default, adds a sparse one of that size, by which memory can be seen not to grow.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from geomill.raster.grid import tile_size
 from geomill.raster.planning import output_grid
 
 MEGABYTES = int(os.environ.get("BENCH_RASTER_MB", "300"))
+HUGE_MEGABYTES = int(os.environ.get("BENCH_RASTER_HUGE_MB", "0"))
 ROUNDS = 2
 SMALL_MEGABYTES = 25
 UTM = Affine(10.0, 0.0, 500_000.0, 0.0, -10.0, 5_000_000.0)
@@ -183,7 +185,29 @@ async def _measure(client: Client, roles: Roles, folder: Path) -> list[Figure]:
         ),
         Figure("  peak memory of a handler process", peak, "MB"),
     ]
-    return [*figures, *await _small(client, small, folder, inputs)]
+    figures += await _small(client, small, folder, inputs)
+    return [*figures, *await _huge(client, roles, folder, inputs)] if HUGE_MEGABYTES else figures
+
+
+async def _huge(client: Client, roles: Roles, folder: Path, inputs: dict[str, Any]) -> list[Figure]:
+    side = int((HUGE_MEGABYTES * 1024 * 1024 / 3) ** 0.5) // 16 * 16
+    profile = {"driver": "GTiff", "width": side, "height": side, "count": 3, "dtype": "uint8", "crs": "EPSG:32633"}
+    layout = {
+        "transform": UTM,
+        "tiled": True,
+        "blockxsize": 512,
+        "blockysize": 512,
+        "BIGTIFF": "YES",
+        "SPARSE_OK": True,
+    }
+    with rasterio.open(folder / "bronze/uploads/huge.tif", "w", **profile, **layout) as target:
+        for place in range(0, side - 512, 2048):  # something in every tile along the diagonal
+            target.write(np.full((3, 512, 512), 7, "uint8"), window=Window(place, place, 512, 512))
+    peaks = Peaks(roles.processes["worker"][0].pid)
+    peaks.start()
+    seconds = await client.run("process_large_raster", {**inputs, "file_name": "huge.tif"})
+    note = f"{HUGE_MEGABYTES / seconds:.1f} MB/s, sparse"
+    return [Figure(f"peak memory of a handler process, {HUGE_MEGABYTES} MB of pixels", peaks.stop(), "MB", note)]
 
 
 async def _small(client: Client, small: Path, folder: Path, inputs: dict[str, Any]) -> list[Figure]:
