@@ -8,6 +8,8 @@ from typing import Any
 
 COARSE = 8
 """The shape of the land is computed at an eighth of the resolution, and the grain at the full one."""
+CRS, EAST, NORTH, PIXEL = "EPSG:32733", 350_000, 8_000_000, 10
+"""Where it lies: the corner and the size of a pixel, in metres."""
 _COLOURS = (
     (-1.0, (8, 28, 66)),
     (-0.25, (16, 66, 120)),
@@ -27,12 +29,11 @@ def make_raster(path: Path, pixels: int, seed: int, progress: Callable[[int, int
     from rasterio.transform import from_origin
     from rasterio.windows import Window
 
-    random = np.random.default_rng(seed)
-    height = _land(random, pixels // COARSE + 2)
+    random, height = np.random.default_rng(seed), land_of(seed, pixels)
     profile: dict[str, Any] = {
         "driver": "GTiff", "width": pixels, "height": pixels, "count": 3, "dtype": "uint8", "tiled": True,
-        "blockxsize": 512, "blockysize": 512, "compress": "lzw", "crs": "EPSG:32733", "photometric": "rgb",
-        "transform": from_origin(350_000, 8_000_000, 10, 10), "BIGTIFF": "IF_SAFER",
+        "blockxsize": 512, "blockysize": 512, "compress": "lzw", "crs": CRS, "photometric": "rgb",
+        "transform": from_origin(EAST, NORTH, PIXEL, PIXEL), "BIGTIFF": "IF_SAFER",
     }  # fmt: skip
     part = path.with_suffix(".part")
     with rasterio.open(part, "w", **profile) as target:
@@ -44,10 +45,12 @@ def make_raster(path: Path, pixels: int, seed: int, progress: Callable[[int, int
     part.replace(path)
 
 
-def _land(random: Any, size: int) -> Any:
-    """Noise of many scales, above the sea in the middle and below it at the edges."""
+def land_of(seed: int, pixels: int) -> Any:
+    """How high the island is, between -1 and 1: noise of many scales, above the sea in the middle and below it at the
+    edges."""
     import numpy as np
 
+    random, size = np.random.default_rng(seed), pixels // COARSE + 2
     land = np.zeros((size, size), np.float32)
     for octave in range(8):
         knots = 3 * 2**octave + 1
