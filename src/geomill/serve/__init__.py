@@ -1,0 +1,1 @@
+"""What was published, for the tools that people have: the catalogue, tiles and features."""
