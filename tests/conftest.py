@@ -10,7 +10,7 @@ import asyncio
 import os
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,7 +20,10 @@ import psycopg
 import pytest
 from hypothesis import settings as hypothesis_settings
 
+from geomill.domain.entity import Entity
+from geomill.domain.tables import EXTERNAL_TABLES, TABLES
 from geomill.embedded import Cluster
+from geomill.store import pgstac
 from geomill.store.connection import connect
 from geomill.store.migrate import migrate
 from geomill.store.pool import Pool, open_pool
@@ -62,33 +65,44 @@ def _url(server: str, database: str) -> str:
     return urlsplit(server)._replace(path=f"/{database}").geturl()
 
 
-def _template(server: str, *, migrated: bool) -> Iterator[str]:
+def _template(server: str, tables: Sequence[type[Entity]]) -> Iterator[str]:
     name = f"geomill_template_{uuid4().hex[:8]}"
     with psycopg.connect(server, autocommit=True) as admin:
         admin.execute(f"CREATE DATABASE {name}")
         url = _url(server, name)
-        with psycopg.connect(url, autocommit=True) as conn:
-            conn.execute("CREATE EXTENSION postgis")
-        if migrated:
-            asyncio.run(_migrate(url))
+        asyncio.run(_prepare(url, tables))
         yield name
         admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
-async def _migrate(url: str) -> None:
+async def _prepare(url: str, tables: Sequence[type[Entity]]) -> None:
     async with await connect(url) as conn:
-        await migrate(conn)
+        if tables:
+            await migrate(conn, tables)
+            return
+        await conn.execute("CREATE EXTENSION postgis")
+        while await pgstac.installed(conn) is None:
+            try:
+                async with conn.transaction():
+                    await conn.execute((pgstac.steps(None)[0].script or "").encode())
+            except (psycopg.errors.UniqueViolation, psycopg.errors.InternalError_):
+                await asyncio.sleep(0.2)  # another test process makes the same roles
 
 
 @pytest.fixture(scope="session")
 def bare_template(server: str) -> Iterator[str]:
-    """PostGIS and nothing of ours: making it takes seconds, copying it does not."""
-    yield from _template(server, migrated=False)
+    """PostGIS, pgstac and nothing of ours: making it takes seconds, copying it does not."""
+    yield from _template(server, ())
 
 
 @pytest.fixture(scope="session")
 def migrated_template(server: str) -> Iterator[str]:
-    yield from _template(server, migrated=True)
+    yield from _template(server, TABLES)
+
+
+@pytest.fixture(scope="session")
+def external_template(server: str) -> Iterator[str]:
+    yield from _template(server, EXTERNAL_TABLES)
 
 
 def _copy(server: str, template: str) -> Iterator[str]:
@@ -109,6 +123,12 @@ def empty_database(server: str, bare_template: str) -> Iterator[str]:
 def database(server: str, migrated_template: str) -> Iterator[str]:
     """The URL of a fresh database with our schema."""
     yield from _copy(server, migrated_template)
+
+
+@pytest.fixture
+def external_database(server: str, external_template: str) -> Iterator[str]:
+    """The URL of a fresh database of the external zone."""
+    yield from _copy(server, external_template)
 
 
 @pytest.fixture

@@ -24,7 +24,8 @@ from geomill.telemetry.logging import LogFormat, LogLevel
 
 PREFIX = "GEOMILL_"
 SECRET = (
-    "database_url", "callback_secret", "key", "bronze", "silver", "external", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL",
+    "database_url", "external_database_url", "callback_secret", "key", "bronze", "silver", "external",
+    "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL",
 )  # fmt: skip
 """Fields that may hold a password: no message shows their value."""
 
@@ -45,11 +46,15 @@ class DatabaseSettings(_Settings):
     """`database_url` names an existing server; without it geomill runs a private cluster under `data`."""
 
     database_url: Annotated[str | None, Field(description="postgresql://… of an existing server")] = None
+    external_database_url: Annotated[
+        str | None,
+        Field(description="postgresql://… of the external zone's database"),
+    ] = None
     data: Annotated[Path, Field(description="Folder of the private cluster and of all local data")] = Field(
         default_factory=lambda: user_data_path("geomill", appauthor=False)
     )
 
-    @field_validator("database_url")
+    @field_validator("database_url", "external_database_url")
     @classmethod
     def _scheme(cls, value: str | None) -> str | None:
         if value is not None and not value.startswith(("postgresql://", "postgres://")):

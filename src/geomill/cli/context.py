@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TypeVar
 
+from geomill.catalog.databases import create_database, migrate_external
 from geomill.embedded import Cluster
 from geomill.errors import ConflictError
 from geomill.sdk.registry import Registry, load_handlers
@@ -18,12 +19,14 @@ from geomill.stages.registry import StageJobs, load_stage_jobs
 from geomill.storage import Recipe, Storage
 from geomill.store.connection import connect
 from geomill.store.fitness import check_fitness
-from geomill.store.migrate import migrate, plan
+from geomill.store.migrate import Report, migrate, plan
 from geomill.store.pool import Connection, open_pool
 from geomill.telemetry.logging import configure
 from geomill.workflows.catalogue import WorkflowCatalogue
 
 Result = TypeVar("Result")
+
+EXTERNAL_DATABASE = "geomill_external"
 
 data_option: ContextVar[Path | None] = ContextVar("data_option", default=None)
 workflows_option: ContextVar[tuple[Path, ...]] = ContextVar("workflows_option", default=())
@@ -49,6 +52,14 @@ def database_url() -> Iterator[str]:
     finally:
         if started and asyncio.run(alone(cluster.url())):
             cluster.stop()
+
+
+def external_database_url() -> str | None:
+    """Of the external zone: as set, or the second database of the private server, which runs already."""
+    found = settings().database
+    if found.external_database_url or found.database_url:
+        return found.external_database_url
+    return Cluster(found.data).url(EXTERNAL_DATABASE)
 
 
 def role_logging() -> None:
@@ -86,6 +97,16 @@ async def make_ready(url: str, *, private: bool) -> None:
             await migrate(conn)
         else:
             raise ConflictError("the database does not have geomill's schema", remedy="run 'geomill db migrate'")
+
+
+def make_external_ready(server_url: str) -> Report | None:
+    """Migrates the external zone's database; makes it, if it is the private server's. None where there is none."""
+    url = external_database_url()
+    if url is None:
+        return None
+    if settings().database.external_database_url is None:
+        asyncio.run(create_database(server_url, EXTERNAL_DATABASE))
+    return asyncio.run(migrate_external(url))
 
 
 async def alone(url: str) -> bool:

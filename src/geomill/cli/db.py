@@ -33,16 +33,21 @@ def migrate(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and change nothing.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Bring the database to the schema; refuse what would lose data."""
-    from geomill.cli.context import database_url
+    """Bring the database to the schema, and the external zone's; refuse what would lose data."""
+    from geomill.cli.context import database_url, make_external_ready
 
     with database_url() as url:
         if dry_run:
             found = asyncio.run(plan_url(url))
             typer.echo(_dump(plan_json(found)) if as_json else plan_lines(found))
-        else:
-            report = asyncio.run(migrate_url(url))
-            typer.echo(_dump(report_json(report)) if as_json else report_lines(report))
+            return
+        report, external = asyncio.run(migrate_url(url)), make_external_ready(url)
+    if as_json:
+        typer.echo(_dump({**report_json(report), "external": report_json(external) if external else None}))
+        return
+    typer.echo(report_lines(report))
+    if external and external.done:
+        typer.echo(f"external zone:\n{report_lines(external)}")
 
 
 @app.command()
@@ -97,6 +102,7 @@ def status_json(status: Status) -> dict[str, Any]:
         **plan_json(status.plan),
         "server_version": status.fitness.server_version,
         "postgis_version": status.fitness.postgis_installed,
+        "pgstac_version": status.pgstac,
     }
 
 
@@ -112,7 +118,9 @@ def report_lines(report: Report) -> str:
 
 def status_lines(status: Status) -> str:
     postgis = status.fitness.postgis_installed or f"not installed ({status.fitness.postgis_available} is available)"
-    versions = f"PostgreSQL {status.fitness.server_version}, PostGIS {postgis}"
+    versions = (
+        f"PostgreSQL {status.fitness.server_version}, PostGIS {postgis}, pgstac {status.pgstac or 'not installed'}"
+    )
     state = "up to date" if status.up_to_date else plan_lines(status.plan)
     return f"{versions}\n{state}"
 

@@ -21,7 +21,7 @@ from geomill.errors import GeomillError, InputError
 from geomill.sdk.registry import load_handlers
 from geomill.settings import Settings
 from geomill.storage import Recipe, Storage
-from geomill.store import keys, metrics
+from geomill.store import keys, metrics, pending
 from geomill.store.connection import connect
 from geomill.store.migrate import Status, status
 from geomill.store.pool import Connection, open_pool
@@ -134,9 +134,8 @@ async def examine_database(url: str, data: Path) -> list[Finding]:
 
 def _server(found: Status) -> Finding:
     fitness = found.fitness
-    return Finding(
-        Level.OK, "database", f"PostgreSQL {fitness.server_version}, PostGIS {fitness.postgis_installed or 'to come'}"
-    )
+    versions = f"PostGIS {fitness.postgis_installed or 'to come'}, pgstac {found.pgstac or 'to come'}"
+    return Finding(Level.OK, "database", f"PostgreSQL {fitness.server_version}, {versions}")
 
 
 def _schema(found: Status) -> Finding:
@@ -176,6 +175,7 @@ async def _platform(conn: Connection) -> list[Finding]:
     return [
         *(_role(processes, role) for role in ("orchestrator", "worker")),
         *_duties(processes),
+        await _catalogue(conn),
         await _dead_letters(conn),
         await _stuck(conn),
     ]
@@ -194,6 +194,14 @@ def _duties(processes: list[metrics.InstanceHealth]) -> Iterator[Finding]:
             if state.get("failing") and one.alive:
                 message = f"'{duty}' of {one.instance_id} on {one.hostname} fails: {state.get('error')}"
                 yield Finding(Level.WARN, "duties", message, "see the log of that process")
+
+
+async def _catalogue(conn: Connection) -> Finding:
+    found = await pending.pending(conn)
+    if not found.count:
+        return Finding(Level.OK, "catalogue", "up to date")
+    message = f"{found.count} entries wait since {found.since:%Y-%m-%d %H:%M}: {found.reason}"
+    return Finding(Level.WARN, "catalogue", message, "see catalogue.pending; an orchestrator tries again")
 
 
 async def _dead_letters(conn: Connection) -> Finding:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Annotated
 
 import typer
 
+from geomill.catalog.external import ExternalDatabase
 from geomill.cli import context
 from geomill.engine.maintenance.callbacks import CallbackOptions
 from geomill.engine.orchestrator import Orchestrator, OrchestratorOptions
@@ -27,6 +29,7 @@ WORKER_POOL_SIZE = 2
 """One exchanges, one keeps the leases; a third session, outside of the pool, listens."""
 HANDLER_POOL_SIZE = 8
 """For handlers that use the database. Opened when the first one does."""
+EXTERNAL_POOL_SIZE = 2
 
 
 def orchestrator() -> None:
@@ -75,11 +78,28 @@ def worker(
     )
 
     async def work(url: str, pool: Pool, stop: asyncio.Event) -> None:
-        async with open_pool(url, size=HANDLER_POOL_SIZE, name="geomill handlers", idle=True) as handler_pool:
+        async with (
+            open_pool(url, size=HANDLER_POOL_SIZE, name="geomill handlers", idle=True) as handler_pool,
+            _external(handler_pool) as external,
+        ):
             await _prepare(storage)
-            await Worker(url, pool, registry, options, handler_pool=handler_pool, storage=storage).run(stop)
+            await Worker(
+                url, pool, registry, options, handler_pool=handler_pool, storage=storage, external=external
+            ).run(stop)
 
     _run("worker", work, WORKER_POOL_SIZE)
+
+
+@asynccontextmanager
+async def _external(inside: Pool) -> AsyncIterator[ExternalDatabase | None]:
+    """The external zone's database, opened when something is exported."""
+    url = context.external_database_url()
+    if url is None:
+        log.warning("there is no external database: what is exported is in no catalogue outside")
+        yield None
+        return
+    async with open_pool(url, size=EXTERNAL_POOL_SIZE, name="geomill export", idle=True) as outside:
+        yield ExternalDatabase(inside, outside)
 
 
 async def _prepare(storage: Storage) -> None:

@@ -62,6 +62,7 @@ def up(
     ]
     with _database(settings) as (cluster, url):
         asyncio.run(context.make_ready(url(), private=True))
+        context.make_external_ready(url())
         asyncio.run(admin_key.ensure(url(), settings.database.data, shared=cluster is None))
         reachable = _reachable(address, number)
         with told_address(settings.database.data, reachable):
@@ -133,6 +134,7 @@ def _environ(settings: Settings, url: str, *, text: bool) -> Mapping[str, str]:
     return {
         **inherited,
         "GEOMILL_DATABASE_URL": url,
+        **({"GEOMILL_EXTERNAL_DATABASE_URL": external} if (external := context.external_database_url()) else {}),
         "GEOMILL_DATA": str(settings.database.data),
         "GEOMILL_WORKFLOWS": workflows,
         "GEOMILL_LOG_FORMAT": "text" if text else "json",

@@ -15,6 +15,7 @@ from pydantic import AwareDatetime, Field
 from geomill.domain.entity import (
     Check,
     Entity,
+    Follower,
     ForeignKey,
     Guard,
     Index,
@@ -95,6 +96,16 @@ IDENTITY_FIELDS = (
     "stac_collection_id",
 )
 """What never changes."""
+
+CATALOGUE_FIELDS = (
+    "served_revision",
+    "outputs",
+    "approval_state",
+    "clearance_state",
+    "deleted_at",
+    "data_deleted_through",
+)
+"""What the catalogue shows, or depends on."""
 
 _ORCHESTRATOR = "current_setting('geomill.writer', true) IS NOT DISTINCT FROM 'orchestrator'"
 _User = Annotated[str, Field(max_length=200)]
@@ -180,6 +191,16 @@ class Asset(Entity):
             "NEW.revision NOT IN (OLD.revision, OLD.revision + 1)",
         ),
         Guard("geospatial_assets_kept", "DELETE", "assets are never deleted; unpublish sets deleted_at"),
+    )
+    __sql_followers__: ClassVar = (
+        Follower("geospatial_assets_follow", "UPDATE", "app.follow_asset", changes(CATALOGUE_FIELDS)),
+    )
+    __sql_functions__: ClassVar = (
+        "app.revision_item",
+        "app.catalogue_item",
+        "app.catalogue_version",
+        "app.settle_item",
+        "app.exported_asset",
     )
     __sql_storage__: ClassVar = {"fillfactor": "80"}
     __log_fields__: ClassVar = ("asset_id", "revision")

@@ -139,6 +139,8 @@ class Entity(BaseModel):
     __sql_states__: ClassVar[tuple[StateRule, ...]] = ()
     __sql_guards__: ClassVar[tuple[Guard, ...]] = ()
     __sql_followers__: ClassVar[tuple[Follower, ...]] = ()
+    __sql_functions__: ClassVar[tuple[str, ...]] = ()
+    """Other functions of `sql/functions` that come with the table."""
     __sql_seed__: ClassVar[tuple[Mapping[str, Any], ...]] = ()
     __sql_storage__: ClassVar[Mapping[str, str]] = {}
     __log_fields__: ClassVar[tuple[str, ...]] = ()

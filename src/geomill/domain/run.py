@@ -193,7 +193,8 @@ class NodesView(Mapping[str, Mapping[str, Any]]):
 
 def scope_of(run: RunState, get: Callable[[str], NodeRun]) -> dict[str, Any]:
     """What templates can see."""
-    job = {"job_id": run.job_id, "workflow_id": run.graph.workflow.workflow_id}
+    workflow = run.graph.workflow
+    job = {"job_id": run.job_id, "workflow_id": workflow.workflow_id, "workflow_version": workflow.version}
     return {"inputs": run.inputs, "nodes": NodesView(get, run.graph.nodes), "job": job}
 
 

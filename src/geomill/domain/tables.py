@@ -6,6 +6,7 @@ from geomill.domain.api_key import ApiKey
 from geomill.domain.asset import Asset, AssetCollection
 from geomill.domain.audit import AuditEntry
 from geomill.domain.callback import Callback
+from geomill.domain.catalogue import CatalogueCollection, CataloguePending, ExternalAsset
 from geomill.domain.circuit import Circuit
 from geomill.domain.definition import Definition
 from geomill.domain.entity import Entity
@@ -47,4 +48,9 @@ TABLES: tuple[type[Entity], ...] = (
     AssetRevision,
     AuditEntry,
     ApiKey,
+    CatalogueCollection,
+    CataloguePending,
 )
+
+EXTERNAL_TABLES: tuple[type[Entity], ...] = (CatalogueCollection, ExternalAsset)
+"""Those of the external zone's database."""

@@ -20,6 +20,7 @@ from geomill.engine.claim import Claimer
 from geomill.engine.fairness import Share
 from geomill.engine.large import LargeOutputs
 from geomill.engine.maintenance.callbacks import CallbackCaller, CallbackOptions
+from geomill.engine.maintenance.catalogue import CatalogueFollower
 from geomill.engine.maintenance.reclaim import Reclaimer
 from geomill.engine.maintenance.schedules import Scheduler
 from geomill.engine.owned import Graphs, OwnedJob, load
@@ -80,6 +81,7 @@ class Orchestrator:
             options.reclaim_batch,
         )
         self._scheduler = Scheduler(self.catalogue, options.job_queue)
+        self._follower = CatalogueFollower()
         self._duties = Duties(self.instance_id)
         self._tallies = Tallies()
         self._callbacks = CallbackCaller(self.pool, options.callbacks, self._duties)
@@ -260,3 +262,13 @@ class Orchestrator:
             await self._scheduler.run_once(conn)
         if found.callbacks:
             self._callbacks.wake()
+        if found.catalogue:
+            await self._follow_assets(conn)
+
+    async def _follow_assets(self, conn: Connection) -> None:
+        settled = await self._follower.run_once(conn)
+        if not settled.failed:
+            self._duties.passed("catalogue")
+        for asset_id, reason in settled.failed.items():
+            log.warning("the catalogue entry of %s is not written: %s", asset_id, reason)
+            self._duties.failed("catalogue", UnavailableError(f"the entry of {asset_id} is not written: {reason}"))

@@ -1,4 +1,4 @@
-"""Registers catalogue entries: for now, as documents beside the data."""
+"""Catalogue entries as documents beside the data. An asset's also comes into the catalogue, with the job's outputs."""
 
 from __future__ import annotations
 
@@ -21,5 +21,6 @@ async def put_document(storage: Storage, container: str, path: str, document: di
     return FileEntry.of(stored, media_type, role)
 
 
-async def register_item(storage: Storage, container: str, parts: ItemParts) -> FileEntry:
-    return await put_document(storage, container, f"{parts.folder}/item.json", build_item(parts), "stac_item")
+async def register_item(storage: Storage, container: str, parts: ItemParts) -> tuple[dict[str, Any], FileEntry]:
+    item = build_item(parts)
+    return item, await put_document(storage, container, f"{parts.folder}/item.json", item, "stac_item")

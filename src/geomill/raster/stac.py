@@ -20,6 +20,8 @@ RASTER = f"{_SCHEMAS}/raster/v2.0.0/schema.json"
 FILE = f"{_SCHEMAS}/file/v2.1.0/schema.json"
 PROCESSING = f"{_SCHEMAS}/processing/v1.2.0/schema.json"
 ROLES = {"data": ["data"], "mosaic": ["mosaic", "data"], "thumbnail": ["thumbnail"], "overview": ["overview"]}
+MOST_TILES = 200
+"""An item with more of them names only the mosaic."""
 TITLES = {
     "data": "Cloud-optimized GeoTIFF",
     "mosaic": "MosaicJSON of all tiles",
@@ -104,6 +106,9 @@ class ItemParts(BaseModel):
     """Of the item's own file: the other files are named from there."""
     lineage: str
     software: str
+    workflow_id: str | None = None
+    workflow_version: int | None = None
+    job_id: str | None = None
 
 
 def build_item(parts: ItemParts) -> dict[str, Any]:
@@ -137,12 +142,20 @@ def _projection(parts: ItemParts) -> dict[str, Any]:
 
 def _processing(parts: ItemParts) -> dict[str, Any]:
     name, _, version = parts.software.partition(" ")
-    return {"processing:lineage": parts.lineage, "processing:software": {name: version}}
+    made: dict[str, Any] = {"processing:lineage": parts.lineage, "processing:software": {name: version}}
+    if parts.workflow_id and parts.workflow_version:
+        chain = f"{parts.workflow_id} {parts.workflow_version}"
+        made |= {"processing:version": chain, "geomill:workflow": parts.workflow_id}
+    return made | ({"geomill:job_id": parts.job_id} if parts.job_id else {})
 
 
 def _assets(parts: ItemParts) -> dict[str, Any]:
+    """Each file, but of many tiles none: an item with thousands of assets is of no use, and the mosaic names them."""
+    tiles = sum(file.role == "tile" for file in parts.files)
     made: dict[str, Any] = {}
     for file in parts.files:
+        if file.role == "tile" and tiles > MOST_TILES:
+            continue
         key = file.role if file.role != "tile" else file.path.rpartition("/")[2].partition(".")[0]
         made[key] = _asset(file, parts)
     return made

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, TypeVar, cast
 
@@ -30,6 +30,18 @@ class Reporter(Protocol):
 
     def progress(self, fraction: float, message: str) -> None: ...
     def checkpoint(self, phase: str, data: Mapping[str, Any]) -> None: ...
+
+
+class ExternalCatalogue(Protocol):
+    """What the external zone has beside files: entries of its catalogue, and tables."""
+
+    async def publish(self, asset_id: str, revision: int, files: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """Put in what belongs to the files that are outside now, in place of what was there."""
+        ...
+
+    async def withdraw(self, asset_id: str) -> bool:
+        """Take it out. Whether something was there."""
+        ...
 
 
 async def _always(_job_id: str) -> bool:
@@ -66,6 +78,8 @@ class HandlerContext(Generic[ParamsT]):
     """Whether another job has ended. For async handlers."""
     asset_report: Callable[[str, float], Awaitable[list[dict[str, Any]]]] = _nothing
     """What operators ask about assets: `await ctx.asset_report("stuck", 3600)`. For async handlers."""
+    external: ExternalCatalogue | None = None
+    """None where there is no external database. For async handlers."""
 
     def with_params(self, params: OtherT) -> HandlerContext[OtherT]:
         """The same task with other parameters: for a handler that is made of others."""

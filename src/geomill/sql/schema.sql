@@ -8,9 +8,15 @@ CREATE EXTENSION IF NOT EXISTS postgis;
 
 CREATE EXTENSION IF NOT EXISTS pg_trgm;
 
+CREATE EXTENSION IF NOT EXISTS btree_gist;
+
+CREATE EXTENSION IF NOT EXISTS unaccent;
+
 CREATE SCHEMA IF NOT EXISTS dagapp;
 
 CREATE SCHEMA IF NOT EXISTS app;
+
+CREATE SCHEMA IF NOT EXISTS catalogue;
 
 CREATE TYPE dagapp.job_status AS ENUM ('pending', 'running', 'completed', 'failed', 'cancelled');
 
@@ -148,6 +154,204 @@ BEGIN
 END
 $$;
 
+-- What all items of revisions have in common: names, places of files, and links between versions. `_before` is the
+-- revision before it that can still be looked at.
+CREATE OR REPLACE FUNCTION app.revision_item(
+    _item jsonb, _asset_id text, _revision integer, _before integer, _collection text, _id text
+) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path = pg_catalog
+AS $$
+DECLARE
+    _version text := 'https://stac-extensions.github.io/version/v1.2.0/schema.json';
+    _place text := format('collections/%s/items/%s', _collection, _id);
+    _files text := format('files/%s/%s/', _asset_id, _revision);
+BEGIN
+    RETURN _item || jsonb_build_object(
+        'type', 'Feature',
+        'id', _id,
+        'collection', _collection,
+        'stac_extensions', coalesce(_item -> 'stac_extensions', '[]') - _version || to_jsonb(ARRAY[_version]),
+        'assets', coalesce((
+            SELECT jsonb_object_agg(one.key, one.value || jsonb_build_object(
+                'href', regexp_replace(one.value ->> 'href', '^\./', _files)
+            ))
+            FROM jsonb_each(_item -> 'assets') AS one
+        ), '{}'),
+        'links', CASE WHEN _before IS NULL THEN '[]'::jsonb ELSE jsonb_build_array(jsonb_build_object(
+            'rel', 'predecessor-version', 'type', 'application/geo+json', 'href', format('%s/versions/%s', _place, _before)
+        )) END
+    );
+END
+$$;
+
+-- An asset's item as the catalogue has it: what its job has made, with who it is, which revision, and who may see it.
+-- Places of files are relative to the root of the STAC API.
+CREATE OR REPLACE FUNCTION app.catalogue_item(_asset_id text) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    SET search_path = pg_catalog
+AS $$
+DECLARE
+    _asset record;
+    _before integer;
+BEGIN
+    SELECT a.*, a.outputs -> 'stac_item' AS item INTO _asset FROM app.geospatial_assets AS a WHERE a.asset_id = _asset_id;
+    SELECT max(r.revision) INTO _before
+    FROM app.asset_revisions AS r
+    WHERE r.asset_id = _asset_id AND r.revision < _asset.served_revision AND r.revision > _asset.data_deleted_through
+      AND r.outputs ? 'stac_item';
+    RETURN app.revision_item(_asset.item, _asset_id, _asset.served_revision, _before, _asset.stac_collection_id,
+                             _asset.stac_item_id)
+        || jsonb_build_object('properties', (_asset.item -> 'properties') || jsonb_build_object(
+            'geomill:asset_id', _asset.asset_id,
+            'geomill:revision', _asset.served_revision,
+            'geomill:platform', _asset.platform_id,
+            'geomill:approval', _asset.approval_state,
+            'geomill:clearance', _asset.clearance_state,
+            'version', _asset.served_revision::text,
+            'deprecated', false
+        ));
+END
+$$;
+
+-- The item of a revision that was superseded, as a deprecated one; nothing if there is none, or its data is deleted.
+CREATE OR REPLACE FUNCTION app.catalogue_version(_collection text, _id text, _revision integer) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    SET search_path = pg_catalog
+AS $$
+DECLARE
+    _asset record;
+    _old record;
+    _item jsonb;
+BEGIN
+    SELECT a.* INTO _asset
+    FROM app.geospatial_assets AS a
+    WHERE a.stac_item_id = _id AND a.stac_collection_id = _collection AND a.deleted_at IS NULL;
+    SELECT r.revision, r.outputs -> 'stac_item' AS item,
+           (SELECT max(b.revision) FROM app.asset_revisions AS b
+            WHERE b.asset_id = r.asset_id AND b.revision < r.revision AND b.revision > _asset.data_deleted_through
+              AND b.outputs ? 'stac_item') AS before
+    INTO _old
+    FROM app.asset_revisions AS r
+    WHERE r.asset_id = _asset.asset_id AND r.revision = _revision AND r.revision > _asset.data_deleted_through
+      AND r.revision <> _asset.served_revision AND jsonb_typeof(r.outputs -> 'stac_item') = 'object';
+    IF _old.item IS NULL THEN
+        RETURN NULL;
+    END IF;
+    _item := app.revision_item(_old.item, _asset.asset_id, _old.revision, _old.before, _collection, _id);
+    RETURN _item || jsonb_build_object(
+        'links', _item -> 'links' || jsonb_build_array(jsonb_build_object(
+            'rel', 'latest-version', 'type', 'application/geo+json',
+            'href', format('collections/%s/items/%s', _collection, _id)
+        )),
+        'properties', (_old.item -> 'properties') || jsonb_build_object(
+            'geomill:asset_id', _asset.asset_id, 'geomill:revision', _old.revision,
+            'geomill:platform', _asset.platform_id, 'version', _old.revision::text, 'deprecated', true
+        )
+    );
+END
+$$;
+
+-- Makes the catalogue say of an asset what is true of it now. The caller holds the asset's row.
+CREATE OR REPLACE FUNCTION app.settle_item(_asset_id text) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog
+AS $$
+DECLARE
+    _asset record;
+BEGIN
+    SELECT a.platform_id, a.stac_item_id, a.stac_collection_id, a.outputs -> 'stac_collection' AS collection,
+           coalesce(
+               a.deleted_at IS NULL AND a.served_revision > a.data_deleted_through
+               AND jsonb_typeof(a.outputs -> 'stac_item') = 'object', false
+           ) AS shown
+    INTO STRICT _asset
+    FROM app.geospatial_assets AS a WHERE a.asset_id = _asset_id;
+    IF NOT _asset.shown THEN
+        PERFORM catalogue.remove_item(_asset.stac_collection_id, _asset.stac_item_id);
+        RETURN;
+    END IF;
+    PERFORM catalogue.put_item(
+        app.catalogue_item(_asset_id),
+        jsonb_build_object('stac_version', '1.1.0', 'license', 'other',
+                           'description', format('Assets of %s', _asset.stac_collection_id))
+            || CASE WHEN jsonb_typeof(_asset.collection) = 'object' THEN _asset.collection ELSE '{}' END,
+        _asset.platform_id
+    );
+END
+$$;
+
+-- What is told outside of a revision that is exported: of the asset's row, or of the log if it was superseded meanwhile.
+-- Nothing if it has no outputs.
+CREATE OR REPLACE FUNCTION app.exported_asset(_asset_id text, _revision integer) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    SET search_path = pg_catalog
+AS $$
+DECLARE
+    _asset record;
+    _item jsonb;
+BEGIN
+    SELECT a.platform_id, a.stac_item_id, a.stac_collection_id, a.data_type,
+           CASE WHEN a.served_revision = _revision THEN a.outputs ELSE r.outputs END AS outputs,
+           CASE WHEN a.served_revision = _revision THEN a.table_name ELSE r.table_name END AS table_name,
+           CASE WHEN a.served_revision = _revision THEN a.blob_path ELSE r.blob_path END AS blob_path
+    INTO _asset
+    FROM app.geospatial_assets AS a
+    LEFT JOIN app.asset_revisions AS r ON r.asset_id = a.asset_id AND r.revision = _revision
+    WHERE a.asset_id = _asset_id;
+    IF jsonb_typeof(_asset.outputs -> 'stac_item') = 'object' THEN
+        _item := app.revision_item(
+            _asset.outputs -> 'stac_item', _asset_id, _revision, NULL, _asset.stac_collection_id, _asset.stac_item_id
+        );
+        _item := _item || jsonb_build_object('properties', (_item -> 'properties') || jsonb_build_object(
+            'geomill:asset_id', _asset_id, 'geomill:revision', _revision, 'geomill:platform', _asset.platform_id,
+            'geomill:approval', 'approved', 'geomill:clearance', 'public',
+            'version', _revision::text, 'deprecated', false
+        ));
+    END IF;
+    RETURN jsonb_build_object(
+        'platform_id', _asset.platform_id,
+        'title', coalesce(_item #>> '{properties,title}', _asset.stac_item_id),
+        'data_type', _asset.data_type,
+        'table_name', _asset.table_name,
+        'blob_path', _asset.blob_path,
+        'outputs', _asset.outputs - '{stac_item,stac_collection}'::text[] || jsonb_build_object(
+            'stac_item_id', _asset.stac_item_id, 'stac_collection_id', _asset.stac_collection_id
+        ),
+        'item', _item,
+        'collection', jsonb_build_object('stac_version', '1.1.0', 'license', 'other',
+                                         'description', format('Assets of %s', _asset.stac_collection_id))
+            || CASE WHEN jsonb_typeof(_asset.outputs -> 'stac_collection') = 'object'
+                    THEN _asset.outputs -> 'stac_collection' ELSE '{}' END
+    );
+END
+$$;
+
+-- The catalogue follows the asset, in the transaction that changes it: a job's verdict, a decision, an unpublishing.
+--
+-- It stops nobody: what cannot be written at once, because somebody holds the collection or the item is not one, is noted,
+-- and an orchestrator tries again (engine/maintenance/catalogue.py). Until then the item is shown to nobody. The wait is
+-- shorter than PostgreSQL's own for deadlocks, so that of two who wait for each other this one gives way.
+CREATE OR REPLACE FUNCTION app.follow_asset() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog
+    SET lock_timeout = '250ms'
+AS $$
+BEGIN
+    IF to_regclass('pgstac.items') IS NULL THEN
+        RETURN NULL;
+    END IF;
+    BEGIN
+        PERFORM app.settle_item(NEW.asset_id);
+        DELETE FROM catalogue.pending AS p WHERE p.asset_id = NEW.asset_id;
+    EXCEPTION WHEN OTHERS THEN
+        INSERT INTO catalogue.pending AS p (asset_id, reason) VALUES (NEW.asset_id, left(SQLERRM, 2000))
+        ON CONFLICT (asset_id) DO UPDATE SET reason = EXCLUDED.reason, due_at = now();
+    END;
+    RETURN NULL;
+END
+$$;
+
 -- A retry gives a request another job: its asset waits again. Like all execution state, the database writes it.
 CREATE OR REPLACE FUNCTION app.follow_request() RETURNS trigger
     LANGUAGE plpgsql
@@ -160,6 +364,269 @@ BEGIN
         updated_at = now()
     WHERE a.asset_id = NEW.asset_id AND a.revision = NEW.revision AND a.last_request_id = NEW.request_id;
     RETURN NULL;
+END
+$$;
+
+-- Whether anybody may see an item: the rule of domain/visibility.py.
+CREATE OR REPLACE FUNCTION catalogue.is_public(_content jsonb) RETURNS boolean
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    SET search_path = pg_catalog
+AS $$
+BEGIN
+    RETURN coalesce(
+        _content -> 'properties' ->> 'geomill:approval' = 'approved'
+        AND _content -> 'properties' ->> 'geomill:clearance' = 'public',
+        false
+    );
+END
+$$;
+
+-- A collection's extent with one more item in it; of the item alone, where there is none yet.
+CREATE OR REPLACE FUNCTION catalogue.widened_extent(
+    _extent jsonb, _west float8, _south float8, _east float8, _north float8, _begin timestamptz, _end timestamptz
+) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path = pg_catalog
+    SET timezone = 'UTC'
+AS $$
+DECLARE
+    _box jsonb := _extent #> '{spatial,bbox,0}';
+    _times jsonb := _extent #> '{temporal,interval,0}';
+    _shape text := 'YYYY-MM-DD"T"HH24:MI:SS"Z"';
+BEGIN
+    RETURN jsonb_build_object(
+        'spatial', jsonb_build_object('bbox', jsonb_build_array(jsonb_build_array(
+            least((_box ->> 0)::float8, _west), least((_box ->> 1)::float8, _south),
+            greatest((_box ->> 2)::float8, _east), greatest((_box ->> 3)::float8, _north)
+        ))),
+        'temporal', jsonb_build_object('interval', jsonb_build_array(jsonb_build_array(
+            to_char(least((_times ->> 0)::timestamptz, date_trunc('second', _begin)), _shape),
+            to_char(greatest((_times ->> 1)::timestamptz, date_trunc('second', _end + interval '0.999999 s')), _shape)
+        )))
+    );
+END
+$$;
+
+-- Extents and counts of a collection, from its items: after one has changed or left. The collection is taken already.
+CREATE OR REPLACE FUNCTION catalogue.measure_collection(_name text) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path = pgstac, public
+AS $$
+DECLARE
+    _all record;
+    _open record;
+BEGIN
+    SELECT count(*) AS items, st_extent(geometry) AS box, min(datetime) AS begins, max(end_datetime) AS ends
+    INTO _all FROM items WHERE collection = _name;
+    SELECT count(*) AS items, st_extent(geometry) AS box, min(datetime) AS begins, max(end_datetime) AS ends
+    INTO _open FROM items WHERE collection = _name AND catalogue.is_public(content);
+
+    UPDATE catalogue.collections AS c
+    SET items = _all.items, public_items = _open.items,
+        public_extent = CASE WHEN _open.items > 0 THEN catalogue.widened_extent(
+            NULL, st_xmin(_open.box), st_ymin(_open.box), st_xmax(_open.box), st_ymax(_open.box), _open.begins, _open.ends
+        ) END
+    WHERE c.collection_id = _name;
+    IF _all.items > 0 THEN
+        UPDATE collections AS c
+        SET content = jsonb_set(c.content, '{extent}', catalogue.widened_extent(
+            NULL, st_xmin(_all.box), st_ymin(_all.box), st_xmax(_all.box), st_ymax(_all.box), _all.begins, _all.ends
+        ))
+        WHERE c.id = _name;
+    END IF;
+END
+$$;
+
+-- Takes the collection for this transaction, makes it and its partition if they are not there, and says the partition's
+-- name. Writers of one collection come one after the other: pgstac's own locks are taken in different orders.
+--
+-- pgstac ties a partition to the dates that are in it, and each item outside of them alters the table, under a lock that
+-- stops readers. Our partitions carry no such tie: a table is altered only when it is made.
+CREATE OR REPLACE FUNCTION catalogue.reserve_collection(
+    _name text, _collection jsonb, _platform text, _begins tstzrange, _ends tstzrange
+) RETURNS text
+    LANGUAGE plpgsql
+    SET search_path = pgstac, public
+AS $$
+DECLARE
+    _partition text;
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended(_name, 11));
+    INSERT INTO collections (content)
+    VALUES (_collection || jsonb_build_object('id', _name, 'type', 'Collection', 'links', '[]'::jsonb))
+    ON CONFLICT (id) DO NOTHING;
+    INSERT INTO catalogue.collections (collection_id, platform_id) VALUES (_name, _platform) ON CONFLICT DO NOTHING;
+    _partition := check_partition(_name, _begins, _ends);
+    IF EXISTS (SELECT FROM pg_constraint WHERE conrelid = partition_oid(_partition) AND contype = 'c') THEN
+        PERFORM drop_table_constraints(_partition);
+    END IF;
+    RETURN _partition;
+END
+$$;
+
+-- Puts one item into the catalogue, new or in place of what it was, and keeps its collection's extents true.
+--
+-- Not through pgstac's staging tables: they make a temporary table for each item, and take ten times as long. Nothing is
+-- left out of the content, because our collections have no item_assets from which pgstac could put it back.
+CREATE OR REPLACE FUNCTION catalogue.put_item(_item jsonb, _collection jsonb, _platform text) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path = pgstac, public
+AS $$
+DECLARE
+    _name text := _item ->> 'collection';
+    _place geometry := stac_geom(_item);
+    _begin timestamptz := stac_datetime(_item);
+    _end timestamptz := stac_end_datetime(_item);
+    _content jsonb := _item - '{id,geometry,collection,type}'::text[];
+    _open boolean := catalogue.is_public(_item);
+    _count integer;
+BEGIN
+    PERFORM catalogue.reserve_collection(
+        _name, _collection, _platform, tstzrange(_begin, _begin, '[]'), tstzrange(_end, _end, '[]')
+    );
+    UPDATE items AS i
+    SET geometry = _place, datetime = _begin, end_datetime = _end, content = _content
+    WHERE i.collection = _name AND i.id = _item ->> 'id';
+    IF FOUND THEN
+        PERFORM catalogue.measure_collection(_name);
+        RETURN;
+    END IF;
+
+    INSERT INTO items (id, geometry, collection, datetime, end_datetime, content)
+    VALUES (_item ->> 'id', _place, _name, _begin, _end, _content);
+    UPDATE catalogue.collections AS c
+    SET items = c.items + 1, public_items = c.public_items + _open::integer,
+        public_extent = CASE WHEN _open THEN catalogue.widened_extent(
+            c.public_extent, st_xmin(_place), st_ymin(_place), st_xmax(_place), st_ymax(_place), _begin, _end
+        ) ELSE c.public_extent END
+    WHERE c.collection_id = _name
+    RETURNING c.items INTO _count;
+    UPDATE collections AS c
+    SET content = jsonb_set(c.content, '{extent}', catalogue.widened_extent(
+        CASE WHEN _count > 1 THEN c.content -> 'extent' END,
+        st_xmin(_place), st_ymin(_place), st_xmax(_place), st_ymax(_place), _begin, _end
+    ))
+    WHERE c.id = _name;
+END
+$$;
+
+-- Puts many items at once: those of the table `incoming (content jsonb, platform_id text)`, of any collections, which are
+-- made if they are not there. How many there were.
+CREATE OR REPLACE FUNCTION catalogue.put_items(_collections jsonb) RETURNS integer
+    LANGUAGE plpgsql
+    SET search_path = pgstac, public, pg_temp
+AS $$
+DECLARE
+    _group record;
+    _count integer := 0;
+    _more integer;
+BEGIN
+    CREATE TEMPORARY TABLE prepared ON COMMIT DROP AS
+    SELECT content ->> 'id' AS id, stac_geom(content) AS geometry, content ->> 'collection' AS collection,
+           lower(dates) AS datetime, upper(dates) AS end_datetime,
+           content - '{id,geometry,collection,type}'::text[] AS content, platform_id
+    FROM incoming, stac_daterange(content -> 'properties') AS dates;
+
+    -- In one order, so that two of these do not wait for each other.
+    FOR _group IN
+        SELECT collection, min(platform_id) AS platform_id,
+               tstzrange(min(datetime), max(datetime), '[]') AS begins,
+               tstzrange(min(end_datetime), max(end_datetime), '[]') AS ends
+        FROM prepared GROUP BY collection ORDER BY collection
+    LOOP
+        PERFORM catalogue.reserve_collection(
+            _group.collection, _collections -> _group.collection, _group.platform_id, _group.begins, _group.ends
+        );
+        DELETE FROM items AS i USING prepared AS p
+        WHERE i.collection = _group.collection AND p.collection = i.collection AND p.id = i.id;
+        INSERT INTO items (id, geometry, collection, datetime, end_datetime, content)
+        SELECT p.id, p.geometry, p.collection, p.datetime, p.end_datetime, p.content
+        FROM prepared AS p WHERE p.collection = _group.collection;
+        GET DIAGNOSTICS _more = ROW_COUNT;
+        _count := _count + _more;
+        PERFORM catalogue.measure_collection(_group.collection);
+    END LOOP;
+    DROP TABLE prepared;
+    RETURN _count;
+END
+$$;
+
+-- Takes an item out of the catalogue, and keeps its collection's extents true. Whether it was there.
+CREATE OR REPLACE FUNCTION catalogue.remove_item(_name text, _id text) RETURNS boolean
+    LANGUAGE plpgsql
+    SET search_path = pgstac, public
+AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM items WHERE collection = _name AND id = _id) THEN
+        RETURN false;
+    END IF;
+    PERFORM pg_advisory_xact_lock(hashtextextended(_name, 11));
+    DELETE FROM items WHERE collection = _name AND id = _id;
+    PERFORM catalogue.measure_collection(_name);
+    RETURN true;
+END
+$$;
+
+-- The collections in which a caller sees an item, with the extent of the items that the caller sees; in the shape in
+-- which pgstac's conditions on collections are written. A caller's condition is never evaluated on anything else.
+CREATE OR REPLACE FUNCTION catalogue.visible_collections(_everything boolean, _platform text)
+    RETURNS TABLE (
+        id text, geometry public.geometry, collection text, datetime timestamptz, end_datetime timestamptz, content jsonb,
+        document jsonb
+    )
+    LANGUAGE plpgsql STABLE
+    SET search_path = pgstac, public
+AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT s.id, collection_geom(s.document), 'collections'::text, collection_datetime(s.document),
+           collection_enddatetime(s.document),
+           jsonb_build_object(
+               'properties', s.document - '{links,assets,stac_version,stac_extensions}'::text[],
+               'links', s.document -> 'links',
+               'assets', s.document -> 'assets',
+               'stac_version', s.document -> 'stac_version',
+               'stac_extensions', s.document -> 'stac_extensions'
+           ),
+           s.document
+    FROM (
+        SELECT c.id,
+               CASE WHEN coalesce(_everything OR o.platform_id = _platform, false) THEN c.content
+                    ELSE jsonb_set(c.content, '{extent}', o.public_extent) END AS document
+        FROM collections AS c LEFT JOIN catalogue.collections AS o ON o.collection_id = c.id
+        WHERE CASE WHEN coalesce(_everything OR o.platform_id = _platform, false) THEN coalesce(o.items, 1) > 0
+                   ELSE coalesce(o.public_items, 0) > 0 END
+    ) AS s;
+END
+$$;
+
+-- As pgstac's collection_search, among the collections that the caller may see.
+CREATE OR REPLACE FUNCTION catalogue.search_collections(_search jsonb, _everything boolean, _platform text) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    SET search_path = pgstac, public
+AS $$
+DECLARE
+    _limit integer := search_limit(_search);
+    _offset integer := search_offset(_search);
+    _found jsonb;
+BEGIN
+    EXECUTE format(
+        $query$
+            WITH found AS MATERIALIZED (
+                SELECT * FROM catalogue.visible_collections($1, $2) WHERE %s
+            ), page AS (
+                SELECT jsonb_fields(document, %L) AS document FROM found ORDER BY %s LIMIT %L OFFSET %L
+            )
+            SELECT jsonb_build_object(
+                'numberMatched', (SELECT count(*) FROM found),
+                'collections', (SELECT coalesce(jsonb_agg(document), '[]') FROM page)
+            )
+        $query$,
+        stac_search_to_where(_search), coalesce(_search -> 'fields', '{}'), sort_sqlorderby(_search, false, '{id}'),
+        _limit, _offset
+    ) INTO _found USING _everything, _platform;
+    RETURN _found || jsonb_build_object('limit', _limit, 'offset', _offset);
 END
 $$;
 
@@ -815,6 +1282,11 @@ CREATE OR REPLACE TRIGGER geospatial_assets_kept
     FOR EACH ROW
     EXECUTE FUNCTION app.refuse_change('assets are never deleted; unpublish sets deleted_at');
 
+CREATE OR REPLACE TRIGGER geospatial_assets_follow
+    AFTER UPDATE ON app.geospatial_assets
+    FOR EACH ROW WHEN (ROW(OLD.served_revision, OLD.outputs, OLD.approval_state, OLD.clearance_state, OLD.deleted_at, OLD.data_deleted_through) IS DISTINCT FROM ROW(NEW.served_revision, NEW.outputs, NEW.approval_state, NEW.clearance_state, NEW.deleted_at, NEW.data_deleted_through))
+    EXECUTE FUNCTION app.follow_asset();
+
 COMMENT ON TABLE app.geospatial_assets IS 'Something published: identity, outputs, and its four independent states.';
 
 COMMENT ON COLUMN app.geospatial_assets.asset_id IS 'SHA-256 of platform and identifiers, 32 characters of it';
@@ -1008,3 +1480,29 @@ COMMENT ON COLUMN app.api_keys.name IS 'Unique among the keys that are not revok
 COMMENT ON COLUMN app.api_keys.platform_id IS 'The one platform that a submitter submits for';
 
 COMMENT ON COLUMN app.api_keys.last_used_at IS 'To the minute';
+
+CREATE TABLE catalogue.collections (
+    collection_id varchar(200) NOT NULL,
+    platform_id varchar(50),
+    items integer DEFAULT 0 NOT NULL,
+    public_items integer DEFAULT 0 NOT NULL,
+    public_extent jsonb,
+    CONSTRAINT collections_pkey PRIMARY KEY (collection_id)
+);
+
+COMMENT ON TABLE catalogue.collections IS 'A STAC collection: whose it is, how many items it has, and where those lie that anybody may see.';
+
+COMMENT ON COLUMN catalogue.collections.public_extent IS 'STAC''s extent, of the items that anybody may see';
+
+CREATE TABLE catalogue.pending (
+    asset_id varchar(64) NOT NULL,
+    reason text NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    noted_at timestamptz DEFAULT now() NOT NULL,
+    due_at timestamptz DEFAULT now() NOT NULL,
+    CONSTRAINT pending_pkey PRIMARY KEY (asset_id)
+);
+
+CREATE INDEX idx_pending_due ON catalogue.pending USING btree (due_at);
+
+COMMENT ON TABLE catalogue.pending IS 'An asset whose catalogue entry could not be written together with it: an orchestrator tries again.';

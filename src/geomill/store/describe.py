@@ -23,7 +23,7 @@ REFUSED_CHANGE = "GM002"
 REFUSE_FUNCTION = "refuse_transition"
 GUARD_FUNCTION = "refuse_change"
 
-_OUR_SCHEMA = re.compile(r"(?<!\w)(dagapp|app)\.")
+_OUR_SCHEMA = re.compile(r"(?<!\w)(dagapp|app|catalogue|external)\.")
 _INDEX_COLUMN = re.compile(r"([A-Za-z_]\w*)((?:\s+\w+)*)")
 
 Named = TypeVar("Named", Column, Constraint, TableIndex, Trigger)
@@ -42,9 +42,9 @@ def describe(models: Sequence[type[Entity]], prefix: str = "") -> Database:
 
 
 def function_names(models: Sequence[type[Entity]]) -> list[str]:
-    """The functions by which our triggers are known."""
-    followers = [follower.function.rpartition(".")[2] for model in models for follower in model.__sql_followers__]
-    return [REFUSE_FUNCTION, GUARD_FUNCTION, *followers]
+    """Without their schemas."""
+    named = [name for model in models for name in _named_functions(model)]
+    return [REFUSE_FUNCTION, GUARD_FUNCTION, *(name.rpartition(".")[2] for name in named)]
 
 
 def table_name(model: type[Entity], prefix: str = "") -> str:
@@ -180,8 +180,13 @@ def _functions(model: type[Entity], prefix: str) -> Iterator[tuple[str, str]]:
         yield _refuse_function(schema)
     if model.__sql_guards__:
         yield _guard_function(schema)
-    for follower in model.__sql_followers__:
-        yield prefix + follower.function, _moved(function_sql(follower.function), prefix)
+    for name in _named_functions(model):
+        yield prefix + name, _moved(function_sql(name), prefix)
+
+
+def _named_functions(model: type[Entity]) -> list[str]:
+    """Those of `sql/functions`."""
+    return [*model.__sql_functions__, *(follower.function for follower in model.__sql_followers__)]
 
 
 def _moved(text: str, prefix: str) -> str:

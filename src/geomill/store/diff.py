@@ -31,6 +31,8 @@ class Change:
     summary: str
     statements: tuple[str, ...]
     effect: Effect = Effect.ADDITIVE
+    script: str | None = None
+    """What is run, where that is too long to be shown as the statements are."""
 
 
 @dataclass(frozen=True, slots=True)

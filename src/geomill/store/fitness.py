@@ -1,4 +1,4 @@
-"""Whether a database can carry geomill at all: PostgreSQL is young enough, PostGIS and trigrams are at hand."""
+"""Whether a database can carry geomill at all: PostgreSQL is young enough, PostGIS and a few modules are at hand."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from geomill.errors import DatabaseUnfit
 from geomill.sql import queries
 
 OLDEST_SERVER = 15
-POSTGIS, TRIGRAMS = EXTENSIONS = ("postgis", "pg_trgm")
+POSTGIS = "postgis"
+CONTRIB = ("pg_trgm", "btree_gist", "unaccent")
+"""Modules that come with PostgreSQL: look-up of parts of words, and what pgstac needs."""
+EXTENSIONS = (POSTGIS, *CONTRIB)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,8 @@ async def check_fitness(conn: AsyncConnection[Any]) -> Fitness:
         await cursor.execute(queries("migration").extensions, {"names": list(EXTENSIONS)})
         found = {row["name"]: row for row in await cursor.fetchall()}
     require_postgis(found[POSTGIS]["available"] if POSTGIS in found else None, major=server // 10000)
-    require_trigrams(TRIGRAMS in found, major=server // 10000)
+    for name in CONTRIB:
+        require_contrib(name, name in found, major=server // 10000)
     missing = tuple(name for name in EXTENSIONS if found[name]["installed"] is None)
     return Fitness(version_text(server), found[POSTGIS]["available"], found[POSTGIS]["installed"], missing)
 
@@ -58,9 +62,9 @@ def require_postgis(available: str | None, *, major: int) -> None:
         )
 
 
-def require_trigrams(available: bool, *, major: int) -> None:
+def require_contrib(name: str, available: bool, *, major: int) -> None:
     if not available:
         raise DatabaseUnfit(
-            f"the extension pg_trgm is not available on the server (PostgreSQL {major})",
+            f"the extension {name} is not available on the server (PostgreSQL {major})",
             remedy="install PostgreSQL's contrib modules there: apt install postgresql-contrib",
         )

@@ -84,6 +84,7 @@ class Outlook:
     strays: bool
     schedules: bool
     callbacks: bool
+    catalogue: bool
     reports: bool
     submissions: bool
     peers: int

@@ -7,6 +7,8 @@ rest, because PostgreSQL lets no check, index or trigger use them earlier; an un
 
 from __future__ import annotations
 
+import asyncio
+import random
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -22,12 +24,14 @@ from geomill.domain.entity import Entity
 from geomill.domain.tables import TABLES
 from geomill.errors import ConflictError, DatabaseUnfit, DestructiveMigration, UnavailableError
 from geomill.sql import queries
+from geomill.store import pgstac
 from geomill.store.catalogue import read_live, read_models
 from geomill.store.describe import describe, table_name
 from geomill.store.diff import Change, Effect, diff, needs_empty
 from geomill.store.fitness import Fitness, check_fitness
 
 LOCK_KEY = int.from_bytes(b"geomill")
+MOST_COLLISIONS = 10
 LEADER_TIMEOUT = 300.0
 """Seconds to wait for another process that migrates."""
 
@@ -74,6 +78,7 @@ class Report:
 class Status:
     fitness: Fitness
     plan: Plan
+    pgstac: str | None = None
 
     @property
     def up_to_date(self) -> bool:
@@ -89,11 +94,17 @@ async def plan(conn: AsyncConnection[Any], tables: Models = TABLES) -> Plan:
             wanted = await read_models(conn, tables, [sql for change in extensions for sql in change.statements])
         model, live = describe(tables), await read_live(conn, tables)
         occupied = await _occupied(conn, tables, needs_empty(model, live))
-    return Plan((*extensions, *diff(model, wanted, live, occupied)))
+    return Plan((*extensions, *await _catalogue(conn, tables), *diff(model, wanted, live, occupied)))
+
+
+async def _catalogue(conn: AsyncConnection[Any], tables: Models) -> tuple[Change, ...]:
+    if not any(model.__sql_schema__ == "catalogue" for model in tables):
+        return ()
+    return pgstac.steps(await pgstac.installed(conn))
 
 
 async def status(conn: AsyncConnection[Any], tables: Models = TABLES) -> Status:
-    return Status(await check_fitness(conn), await plan(conn, tables))
+    return Status(await check_fitness(conn), await plan(conn, tables), await pgstac.installed(conn))
 
 
 async def migrate(conn: AsyncConnection[Any], tables: Models = TABLES, *, lock_timeout: float = 10.0) -> Report:
@@ -103,16 +114,29 @@ async def migrate(conn: AsyncConnection[Any], tables: Models = TABLES, *, lock_t
     if conn.info.transaction_status is not TransactionStatus.IDLE:
         raise RuntimeError("migrate() commits: it needs a connection on which no transaction is open")
     done: list[Change] = []
+    collisions = 0
     while True:
-        async with _leadership(conn, tables, lock_timeout):
-            extensions = await _create_extensions(conn)
-            found = await plan(conn, tables)
-            found.refuse_destruction()
-            steps = found.enum_values or found.steps
-            await _apply(conn, steps)
+        try:
+            async with _leadership(conn, tables, lock_timeout):
+                extensions = await _create_extensions(conn)
+                found = await plan(conn, tables)
+                found.refuse_destruction()
+                steps = found.enum_values or found.steps
+                await _apply(conn, steps)
+        except (psycopg.errors.UniqueViolation, psycopg.errors.InternalError_) as error:
+            collisions += 1
+            if collisions > MOST_COLLISIONS or not _collided(error):
+                raise
+            await asyncio.sleep(random.uniform(0.1, 1.0))  # noqa: S311  nothing secret
+            continue
         done += [*extensions, *steps]
         if not found.enum_values:
             return Report(tuple(done))
+
+
+def _collided(error: psycopg.Error) -> bool:
+    """Roles belong to all databases of a server, and our lock to one: two that migrate at once can meet there."""
+    return error.diag.schema_name == "pg_catalog" or "tuple concurrently" in str(error.diag.message_primary)
 
 
 @asynccontextmanager
@@ -164,8 +188,10 @@ async def _apply(conn: AsyncConnection[Any], steps: Iterable[Change]) -> None:
     for step in steps:
         try:
             with _privileged(conn):
-                await conn.execute(";\n".join(step.statements).encode())
+                await conn.execute((step.script or ";\n".join(step.statements)).encode())
         except psycopg.IntegrityError as exc:
+            if _collided(exc):
+                raise
             raise ConflictError(
                 f"there are rows that forbid to {step.summary} ({exc.diag.message_primary}); nothing was changed",
                 remedy="correct the rows, then migrate again",
@@ -179,7 +205,7 @@ def _privileged(conn: AsyncConnection[Any]) -> Iterator[None]:
     except psycopg.errors.InsufficientPrivilege as exc:
         raise DatabaseUnfit(
             f"the role '{conn.info.user}' may not migrate '{conn.info.dbname}': {exc.diag.message_primary}",
-            remedy="let the owner run `geomill db migrate`, and a superuser CREATE EXTENSION postgis, pg_trgm",
+            remedy="let a superuser run `geomill db migrate`: it creates extensions, and the roles of pgstac",
         ) from exc
 
 

@@ -21,6 +21,7 @@ from geomill.domain.message import HEAVY_QUEUE, TaskMessage
 from geomill.process import run_duties
 from geomill.queues import postgres as queue
 from geomill.queues.postgres import Delivery
+from geomill.sdk.context import ExternalCatalogue
 from geomill.sdk.execution import Ended
 from geomill.sdk.registry import Registry
 from geomill.storage import NO_STORAGE, Storage
@@ -58,6 +59,8 @@ class Worker:
     """What async handlers get as `ctx.pool`: sessions of their own, with PostgreSQL's ordinary settings."""
     storage: Storage = NO_STORAGE
     """What handlers get as `ctx.storage`, here and in child processes."""
+    external: ExternalCatalogue | None = None
+    """What async handlers get as `ctx.external`."""
 
     def __post_init__(self) -> None:
         options = self.options
@@ -80,7 +83,9 @@ class Worker:
             storage=self.storage.recipe,
             database=self.url,
         )
-        self._runner = Runner(self.handlers, self._children, self.storage, self.handler_pool or self.pool)
+        self._runner = Runner(
+            self.handlers, self._children, self.storage, self.handler_pool or self.pool, self.external
+        )
         self._aside = Aside(self.storage)
         self._breakers = Breakers()
         self._keeper = Keeper(self.pool, self.instance_id, options, self._slots, self._tallies)

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from typing import Any
 
-from geomill.sdk.context import HandlerContext
+from geomill.sdk.context import ExternalCatalogue, HandlerContext
 from geomill.sdk.execution import Ended, execute, failed
 from geomill.sdk.registration import RegisteredHandler
 from geomill.sdk.registry import Registry
@@ -23,11 +23,19 @@ handler_log = logging.getLogger("geomill.handler")
 
 
 class Runner:
-    def __init__(self, handlers: Registry, children: ChildPool, storage: Storage, pool: Pool) -> None:
+    def __init__(
+        self,
+        handlers: Registry,
+        children: ChildPool,
+        storage: Storage,
+        pool: Pool,
+        external: ExternalCatalogue | None = None,
+    ) -> None:
         self._handlers = handlers
         self._children = children
         self._storage = storage
         self._pool = pool
+        self._external = external
 
     async def run(self, slot: Slot) -> Ended | None:
         """None when the attempt was ended unfinished, without a verdict. A cancellation from elsewhere is passed on."""
@@ -64,6 +72,7 @@ class Runner:
                 pool=self._pool,
                 job_ended=self._job_ended,
                 asset_report=self._asset_report,
+                external=self._external,
             )
 
         slot.begin()

@@ -12,6 +12,7 @@ from geomill.domain.message import TASK_QUEUES, JobQueueMessage
 from geomill.domain.states import JOB_MACHINE
 from geomill.engine.orchestrator import Orchestrator, OrchestratorOptions
 from geomill.engine.submit import submit
+from geomill.sdk.context import ExternalCatalogue
 from geomill.sdk.registry import Registry, load_handlers
 from geomill.storage import NO_STORAGE, Storage
 from geomill.store import events, jobs, nodes
@@ -38,6 +39,7 @@ class Platform:
     catalogue: WorkflowCatalogue
     registry: Registry = field(default_factory=load_handlers)
     storage: Storage = NO_STORAGE
+    external: ExternalCatalogue | None = None
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     running: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     crashed: set[str] = field(default_factory=set)
@@ -48,7 +50,16 @@ class Platform:
 
     def worker(self, **options: Any) -> Worker:
         options = {"queues": TASK_QUEUES, "processes": 0, **options}  # no child before a task wants one
-        return self._start(Worker(self.url, self.pool, self.registry, WorkerOptions(**options), storage=self.storage))
+        return self._start(
+            Worker(
+                self.url,
+                self.pool,
+                self.registry,
+                WorkerOptions(**options),
+                storage=self.storage,
+                external=self.external,
+            )
+        )
 
     def _start(self, role: Any) -> Any:
         leave = role._leave

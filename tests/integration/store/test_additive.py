@@ -88,7 +88,7 @@ DAMAGE = {
         "DROP TABLE dagapp.dag_schedules; DROP TYPE dagapp.catch_up",
         "create type dagapp.catch_up",
     ),
-    "extension": ("DROP EXTENSION postgis", "create extension postgis"),
+    "extension": ("DROP EXTENSION pg_trgm CASCADE", "create extension pg_trgm"),
 }
 
 
@@ -136,7 +136,7 @@ async def test_growth_with_rows_in_the_table(conn, old, new):
 
 
 async def test_a_type_of_an_extension_that_is_not_there_yet(conn):
-    await conn.execute("DROP EXTENSION postgis")
+    await conn.execute("DROP SCHEMA pgstac CASCADE; DROP EXTENSION postgis")
     found = await plan(conn, [model(**GEOMETRY)])
     assert (await migrate(conn, [model(**GEOMETRY)])).done == found.steps
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import sys
-from types import ModuleType
 from uuid import uuid4
 
 import psycopg
@@ -63,9 +60,7 @@ async def test_bootstrap_wants_a_confirmation(conn):
 @pytest.fixture
 def run(empty_database, monkeypatch):
     """Runs `geomill db ...` against the database of this test."""
-    context = ModuleType("geomill.cli.context")
-    context.database_url = lambda: contextlib.nullcontext(empty_database)
-    monkeypatch.setitem(sys.modules, "geomill.cli.context", context)
+    monkeypatch.setenv("GEOMILL_DATABASE_URL", empty_database)
 
     def invoke(*arguments):
         return CliRunner().invoke(app, arguments, catch_exceptions=False).stdout
@@ -79,12 +74,13 @@ def test_the_commands_in_the_order_of_a_first_installation(run):
     assert "done: create table dagapp.dag_jobs" in run("migrate")
     assert run("migrate") == "up to date: nothing was done\n"
     assert run("migrate", "--dry-run") == "up to date: nothing to do\n"
-    assert json.loads(run("migrate", "--json")) == {"changed": False, "done": []}
+    assert json.loads(run("migrate", "--json")) == {"changed": False, "done": [], "external": None}
     assert run("status").splitlines()[1] == "up to date"
     found = json.loads(run("status", "--json"))
     assert (found["up_to_date"], found["pending"], found["destructive"]) == (True, [], [])
     assert found["server_version"]
     assert found["postgis_version"]
+    assert found["pgstac_version"]
 
 
 def test_the_commands_show_what_they_refuse(run, empty_database):

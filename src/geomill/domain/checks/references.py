@@ -19,7 +19,7 @@ ITEM_ROOTS = ("item", "index")
 PARTS = ("output", "status", "error")
 
 _SCALARS = {"string": str, "integer": int, "number": float, "boolean": bool}
-_JOB = {"job_id": str, "workflow_id": str}
+_JOB = {"job_id": str, "workflow_id": str, "workflow_version": int}
 
 
 def check_references(

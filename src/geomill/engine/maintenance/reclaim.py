@@ -32,6 +32,7 @@ class Reclaimed:
     active: int = 0
     schedules: bool = False
     callbacks: bool = False
+    catalogue: bool = False
     reports: bool = False
     submissions: bool = False
 
@@ -51,6 +52,7 @@ class Reclaimer:
             active=outlook.active,
             schedules=outlook.schedules,
             callbacks=outlook.callbacks,
+            catalogue=outlook.catalogue,
             reports=outlook.reports,
             submissions=outlook.submissions,
         )

@@ -1,5 +1,5 @@
-"""What is asked about assets now and then."""
+"""Assets: what operators ask about them, and what is outside of them beside their files."""
 
-from geomill.handlers.assets import report_stuck
+from geomill.handlers.assets import publish_outside, report_stuck, withdraw_outside
 
-__all__ = ["report_stuck"]
+__all__ = ["publish_outside", "report_stuck", "withdraw_outside"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
@@ -23,6 +23,8 @@ class EnsureCollectionParams(BaseModel):
 
 class EnsureCollectionOutput(BaseModel):
     stac_collection_id: str
+    stac_collection: dict[str, Any]
+    """For the catalogue, should it not have it yet."""
     files: list[FileEntry]
 
 
@@ -36,4 +38,4 @@ async def stac_ensure_collection(ctx: HandlerContext[EnsureCollectionParams]) ->
     document = build_collection(params.stac_collection_id, params.bbox, params.times, description)
     path = f"{params.blob_prefix}/collection.json"
     file = await put_document(ctx.storage, params.output_container, path, document, "stac_collection")
-    return EnsureCollectionOutput(stac_collection_id=params.stac_collection_id, files=[file])
+    return EnsureCollectionOutput(stac_collection_id=params.stac_collection_id, stac_collection=document, files=[file])

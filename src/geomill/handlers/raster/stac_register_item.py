@@ -27,11 +27,15 @@ class RegisterItemParams(BaseModel):
     files: list[FileEntry]
     blob_prefix: str
     output_container: str = OUTPUT_CONTAINER
+    workflow_id: str | None = None
+    workflow_version: int | None = None
 
 
 class RegisterItemOutput(BaseModel):
     stac_item_id: str
     stac_collection_id: str
+    stac_item: dict[str, Any]
+    """For the catalogue, which takes it from the outputs of an asset's job."""
     files: list[FileEntry]
 
 
@@ -39,14 +43,17 @@ class RegisterItemOutput(BaseModel):
     "raster.stac_register_item", timeout_seconds=120, params=RegisterItemParams, output=RegisterItemOutput
 )
 async def stac_register_item(ctx: HandlerContext[RegisterItemParams]) -> RegisterItemOutput:
-    """Writes the STAC item."""
-    file = await register_item(ctx.storage, ctx.params.output_container, item_parts(ctx.params))
+    """Makes the STAC item, as a document beside the data, and for the catalogue."""
+    item, file = await register_item(ctx.storage, ctx.params.output_container, item_parts(ctx.params, ctx.job_id))
     return RegisterItemOutput(
-        stac_item_id=ctx.params.stac_item_id, stac_collection_id=ctx.params.stac_collection_id, files=[file]
+        stac_item_id=ctx.params.stac_item_id,
+        stac_collection_id=ctx.params.stac_collection_id,
+        stac_item=item,
+        files=[file],
     )
 
 
-def item_parts(params: RegisterItemParams) -> ItemParts:
+def item_parts(params: RegisterItemParams, job_id: str) -> ItemParts:
     grid, plan = params.plan.grid, params.plan
     how = "copied" if grid.crs == params.facts.crs else f"warped from {params.facts.crs[:60]} ({plan.resampling})"
     return ItemParts(
@@ -64,4 +71,7 @@ def item_parts(params: RegisterItemParams) -> ItemParts:
         folder=params.blob_prefix,
         lineage=f"{params.source.file_name}, {how}, as COG for {plan.tier.value}",
         software=SOFTWARE,
+        workflow_id=params.workflow_id,
+        workflow_version=params.workflow_version,
+        job_id=job_id,
     )

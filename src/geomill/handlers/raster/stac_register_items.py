@@ -29,6 +29,7 @@ async def stac_register_items(ctx: HandlerContext[RegisterItemsParams]) -> Regis
     files = []
     for number, item in enumerate(ctx.params.items, 1):
         ctx.raise_if_cancelled()
-        files.append(await register_item(ctx.storage, item.output_container, item_parts(item)))
+        _, file = await register_item(ctx.storage, item.output_container, item_parts(item, ctx.job_id))
+        files.append(file)
         ctx.progress(number, len(ctx.params.items), f"item {number} of {len(ctx.params.items)}")
     return RegisterItemsOutput(stac_item_ids=[item.stac_item_id for item in ctx.params.items], files=files)

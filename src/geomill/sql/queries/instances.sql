@@ -56,6 +56,7 @@ SELECT
     EXISTS (SELECT FROM dagapp.dag_jobs
             WHERE callback_url IS NOT NULL AND completed_at IS NOT NULL AND called_back_run < run_number)
         OR EXISTS (SELECT FROM dagapp.dag_callbacks WHERE status = 'pending' AND due_at <= now()) AS callbacks,
+    EXISTS (SELECT FROM catalogue.pending WHERE due_at <= now()) AS catalogue,
     EXISTS (SELECT FROM dagapp.dag_inbox WHERE owner_id = %(owner_id)s) AS reports,
     EXISTS (SELECT FROM dagapp.dag_queue
             WHERE queue_name = %(job_queue)s AND lease_token IS NULL AND visible_at <= now()) AS submissions,

@@ -30,3 +30,12 @@ WHERE name = ANY(%(names)s)
 
 -- name: has_rows
 SELECT EXISTS (SELECT FROM {table})
+
+-- name: pgstac_there
+SELECT to_regclass('pgstac.migrations') IS NOT NULL;
+
+-- name: pgstac_version
+SELECT version FROM pgstac.migrations ORDER BY datetime DESC, version DESC LIMIT 1;
+
+-- name: create_database
+CREATE DATABASE {name};

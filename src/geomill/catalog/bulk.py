@@ -1,0 +1,51 @@
+"""Many catalogue entries at once: one COPY and one statement for each batch, however many items it has."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from typing import Any
+
+from geomill.sql import queries
+from geomill.store.pool import Connection
+
+BATCH = 10_000
+Item = Mapping[str, Any]
+
+
+async def put_items(
+    conn: Connection,
+    items: Iterable[Item],
+    collections: Mapping[str, Mapping[str, Any]],
+    *,
+    platform_id: str | None = None,
+    batch: int = BATCH,
+) -> int:
+    """Puts items in, new or in place of what they were, and makes their collections. Each batch is all there or not."""
+    source, count = iter(items), 0
+    documents = json.dumps(collections, allow_nan=False)
+    while part := list(islice(source, batch)):
+        async with conn.transaction():
+            await conn.execute(queries("catalog").incoming)
+            async with conn.cursor() as cursor, cursor.copy(queries("catalog").copy_incoming) as copy:
+                for item in part:
+                    await copy.write_row((json.dumps(item, allow_nan=False), platform_id))
+            row = await (await conn.execute(queries("catalog").put_incoming, {"collections": documents})).fetchone()
+            assert row is not None
+            count += int(row["count"])
+    return count
+
+
+async def rebuild(conn: Connection) -> int:
+    """Makes the catalogue anew from the assets, in one transaction: for a database that had assets before it had a
+    catalogue, or one in which somebody wrote by hand. How many items there are."""
+    async with conn.transaction():
+        await conn.execute(queries("catalog").hold_assets)
+        await conn.execute(queries("catalog").incoming)
+        await conn.execute(queries("catalog").incoming_assets)
+        await conn.execute(queries("catalog").drop_strays)
+        row = await (await conn.execute(queries("catalog").put_assets)).fetchone()
+        await conn.execute(queries("catalog").forget_pending)
+        assert row is not None
+        return int(row["count"])

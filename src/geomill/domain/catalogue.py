@@ -1,0 +1,76 @@
+"""What the catalogue keeps beside pgstac's own tables, in each zone's database, and what is outside.
+
+The functions that write the catalogue are in `sql/functions`. The catalogue follows the assets by itself.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from geomill.domain.entity import Entity, Index, Json, Key, Now
+
+CollectionId = Annotated[str, Field(max_length=200)]
+
+
+class CatalogueCollection(Entity):
+    """A STAC collection: whose it is, how many items it has, and where those lie that anybody may see."""
+
+    __sql_schema__: ClassVar = "catalogue"
+    __sql_table__: ClassVar = "collections"
+    __sql_primary_key__: ClassVar = ("collection_id",)
+    __sql_functions__: ClassVar = (
+        "catalogue.is_public",
+        "catalogue.widened_extent",
+        "catalogue.measure_collection",
+        "catalogue.reserve_collection",
+        "catalogue.put_item",
+        "catalogue.put_items",
+        "catalogue.remove_item",
+        "catalogue.visible_collections",
+        "catalogue.search_collections",
+    )
+
+    collection_id: CollectionId
+    platform_id: Annotated[str, Field(max_length=50)] | None = None
+    items: int = 0
+    public_items: int = 0
+    public_extent: Json | None = Field(default=None, description="STAC's extent, of the items that anybody may see")
+
+
+class CataloguePending(Entity):
+    """An asset whose catalogue entry could not be written together with it: an orchestrator tries again."""
+
+    __sql_schema__: ClassVar = "catalogue"
+    __sql_table__: ClassVar = "pending"
+    __sql_primary_key__: ClassVar = ("asset_id",)
+    __sql_indexes__: ClassVar = (Index("idx_pending_due", ("due_at",)),)
+
+    asset_id: Key
+    reason: str
+    attempts: int = 0
+    noted_at: Now
+    due_at: Now
+
+
+class ExternalAsset(Entity):
+    """An asset that is outside. The external server knows nothing else of assets."""
+
+    __sql_schema__: ClassVar = "external"
+    __sql_table__: ClassVar = "assets"
+    __sql_primary_key__: ClassVar = ("asset_id",)
+
+    asset_id: Key
+    revision: int
+    platform_id: Annotated[str, Field(max_length=50)]
+    title: str
+    data_type: Annotated[str, Field(max_length=20)]
+    blob_path: Annotated[str, Field(max_length=500)] | None = Field(
+        default=None, description="Container and path in the external zone"
+    )
+    table_name: Annotated[str, Field(max_length=63)] | None = Field(
+        default=None, description="Of the schema geo of this database"
+    )
+    outputs: Json = Field(description="As on the asset; its files are those outside")
+    exported_at: Now

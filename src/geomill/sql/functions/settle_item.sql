@@ -1,0 +1,28 @@
+-- Makes the catalogue say of an asset what is true of it now. The caller holds the asset's row.
+CREATE OR REPLACE FUNCTION app.settle_item(_asset_id text) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog
+AS $$
+DECLARE
+    _asset record;
+BEGIN
+    SELECT a.platform_id, a.stac_item_id, a.stac_collection_id, a.outputs -> 'stac_collection' AS collection,
+           coalesce(
+               a.deleted_at IS NULL AND a.served_revision > a.data_deleted_through
+               AND jsonb_typeof(a.outputs -> 'stac_item') = 'object', false
+           ) AS shown
+    INTO STRICT _asset
+    FROM app.geospatial_assets AS a WHERE a.asset_id = _asset_id;
+    IF NOT _asset.shown THEN
+        PERFORM catalogue.remove_item(_asset.stac_collection_id, _asset.stac_item_id);
+        RETURN;
+    END IF;
+    PERFORM catalogue.put_item(
+        app.catalogue_item(_asset_id),
+        jsonb_build_object('stac_version', '1.1.0', 'license', 'other',
+                           'description', format('Assets of %s', _asset.stac_collection_id))
+            || CASE WHEN jsonb_typeof(_asset.collection) = 'object' THEN _asset.collection ELSE '{}' END,
+        _asset.platform_id
+    );
+END
+$$;

@@ -1,0 +1,88 @@
+"""pgstac, which holds the catalogue: which release a database has, and the way from there to the one that we come with.
+
+Its migrations are files of the package pypgstac. Its own tool is not used: it changes how psycopg reads JSON in the
+whole process, and it commits by itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict, deque
+from importlib.metadata import version
+from importlib.resources import files
+from typing import Any
+
+from psycopg import AsyncConnection
+from psycopg.rows import tuple_row
+
+from geomill.errors import DatabaseUnfit
+from geomill.sql import queries
+from geomill.store.diff import Change
+
+_NAME = re.compile(r"pgstac\.(?:(\d+\.\d+\.\d+)-)?(\d+\.\d+\.\d+)\.sql")
+_AFTERWARDS = "\nRESET ROLE; RESET search_path; RESET pgstac.use_queue;"
+"""The files leave the session as another role."""
+_DRAIN = "\nRESET ROLE; SET search_path TO pgstac, public; SELECT run_queued_queries_intransaction();"
+"""Of a database with items: they put off a part of the work."""
+
+
+def wanted() -> str:
+    return version("pypgstac")
+
+
+async def installed(conn: AsyncConnection[Any]) -> str | None:
+    async with conn.transaction(), conn.cursor(row_factory=tuple_row) as cursor:
+        await cursor.execute(queries("migration").pgstac_there)
+        row = await cursor.fetchone()
+        if row is None or not row[0]:
+            return None
+        await cursor.execute(queries("migration").pgstac_version)
+        row = await cursor.fetchone()
+        return str(row[0]) if row else None
+
+
+def steps(current: str | None) -> tuple[Change, ...]:
+    """Nothing for a database that has it, or a newer one."""
+    target = wanted()
+    if current is None:
+        return (_change(f"install pgstac {target}", f"pgstac.{target}.sql"),)
+    if _number(current) >= _number(target):
+        return ()
+    return tuple(_change(f"bring pgstac to {name[1]}", f"pgstac.{name[0]}-{name[1]}.sql") for name in _path(current))
+
+
+def _change(summary: str, file: str) -> Change:
+    text = files("pypgstac").joinpath("migrations", file).read_text(encoding="utf-8")
+    text = re.sub(r"\A\s*BEGIN\s*;", "", text, flags=re.IGNORECASE)
+    text = re.sub(r"COMMIT\s*;\s*\Z", "", text, flags=re.IGNORECASE)
+    drain = _DRAIN if "-" in file else ""
+    return Change(summary, (f"-- the file {file} of the package pypgstac",), script=text + drain + _AFTERWARDS)
+
+
+def _path(current: str) -> list[tuple[str, str]]:
+    """The shortest way by the files that there are."""
+    ways: dict[str, list[str]] = defaultdict(list)
+    for file in files("pypgstac").joinpath("migrations").iterdir():
+        if (match := _NAME.fullmatch(file.name)) and match[1]:
+            ways[match[1]].append(match[2])
+    waiting, before = deque([current]), {current: current}
+    while waiting:
+        place = waiting.popleft()
+        for following in ways[place]:
+            if following not in before:
+                before[following] = place
+                waiting.append(following)
+    if wanted() not in before:
+        raise DatabaseUnfit(
+            f"the database has pgstac {current}, from which there is no way to {wanted()}",
+            remedy="bring it to a published release of pgstac first",
+        )
+    path, place = [], wanted()
+    while place != current:
+        path.append((before[place], place))
+        place = before[place]
+    return path[::-1]
+
+
+def _number(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", text)[:3])
