@@ -1,7 +1,8 @@
 """Who may see what is served: one rule for tiles, features and the catalogue.
 
 In the internal zone a credential of the house sees whatever has data and is not deleted, a partner's sees its own and
-what is public, and who shows none sees only what is public. In the external zone there is nothing else to see.
+what is public, and who shows none sees only what is public. A signed link adds the one asset that it is for. In the
+external zone there is nothing else to see.
 """
 
 from __future__ import annotations
@@ -19,10 +20,22 @@ class Sight(BaseModel):
 
     everything: bool = False
     platform_id: str | None = None
+    asset_id: str | None = None
+    """The one that a signed link opens."""
 
-    def sees(self, platform_id: str, approval: ApprovalState, clearance: ClearanceState, *, deleted: bool) -> bool:
+    def sees(
+        self,
+        platform_id: str,
+        approval: ApprovalState,
+        clearance: ClearanceState,
+        *,
+        deleted: bool,
+        asset_id: str | None = None,
+    ) -> bool:
         if deleted:
             return False
+        if self.asset_id is not None and self.asset_id == asset_id:
+            return True
         if self.everything or (self.platform_id is not None and self.platform_id == platform_id):
             return True
         return is_public(approval, clearance)

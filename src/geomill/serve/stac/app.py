@@ -5,8 +5,25 @@ from __future__ import annotations
 from typing import Literal
 
 from fastapi import FastAPI
+from stac_fastapi.extensions import (
+    CollectionSearchFilterExtension,
+    ItemCollectionFilterExtension,
+    SearchFilterExtension,
+)
+from stac_fastapi.pgstac.app import instantiate_api
+from stac_fastapi.pgstac.config import Settings
+from stac_fastapi.pgstac.models.extensions import Extensions
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from geomill import __version__
+from geomill.serve.stac import files, problems
+from geomill.serve.stac.client import CatalogueClient, CatalogueFilters
+from geomill.serve.stac.sessions import lifespan
 from geomill.storage import NO_STORAGE, Storage
+
+TITLES = {"internal": "geomill: catalogue", "external": "geomill: public catalogue"}
+ENABLED = ("sort", "fields", "filter", "pagination", "collection_search", "free_text")
+"""Not `query`, which the filter replaces, and nothing that writes."""
 
 
 def create_stac_app(
@@ -16,5 +33,62 @@ def create_stac_app(
     storage: Storage = NO_STORAGE,
     connections: int = 4,
 ) -> FastAPI:
-    """`database_url`: of the zone's own database. `connections`: at most so many, opened by the lifespan."""
-    raise NotImplementedError
+    """`database_url`: of the zone's own database. `connections`: at most so many, opened when they are needed."""
+    settings = _settings(zone)
+    filters = CatalogueFilters()
+    extensions = Extensions(
+        search_map={"filter": SearchFilterExtension(client=filters)},
+        collection_search_map={"filter": CollectionSearchFilterExtension(client=filters)},
+        item_collection_map={"filter": ItemCollectionFilterExtension(client=filters)},
+        settings=settings,
+    )
+    api = instantiate_api(
+        client=CatalogueClient,
+        extensions=extensions,
+        lifespan=lifespan(database_url, connections),
+        settings=settings,
+    )
+    app: FastAPI = api.app
+    app.user_middleware.clear()  # compression, CORS and proxies are the parent's affair
+    app.add_middleware(_Mounted)
+    app.state.zone = zone
+    app.include_router(files.router(storage))
+    problems.install(app)
+    return app
+
+
+def _settings(zone: str) -> Settings:
+    """All that the environment could change is said here."""
+    return Settings(
+        _env_file=None,
+        stac_fastapi_title=TITLES[zone],
+        stac_fastapi_description="What was published, as items and collections of STAC",
+        stac_fastapi_version=__version__,
+        stac_fastapi_landing_id=f"geomill-{zone}",
+        enabled_extensions=ENABLED,
+        enable_transactions_extensions=False,
+        enable_catalogs_extension=False,
+        enable_response_models=False,
+        enable_direct_response=False,
+        enable_metrics=False,
+        openapi_url="/api",
+        docs_url="/api.html",
+        root_path="",
+        prefix_path="",
+        use_api_hydrate=False,
+        cors_origins=(),
+        cors_origin_regex=None,
+        testing=False,
+    )
+
+
+class _Mounted:
+    """Links begin at the place where the application is mounted."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if "root_path" in scope:
+            scope = {**scope, "app_root_path": scope["root_path"]}
+        await self._app(scope, receive, send)

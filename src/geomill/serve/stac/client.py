@@ -1,0 +1,190 @@
+"""stac-fastapi's client for pgstac, with our rule in each of its queries."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urljoin
+
+import attr
+from cql2 import Expr
+from fastapi import Request
+from fastapi.responses import JSONResponse
+from stac_fastapi.pgstac.core import CoreCrudClient, clean_collection_search_args
+from stac_fastapi.pgstac.extensions.filter import FiltersClient
+from stac_fastapi.pgstac.models.links import CollectionLinks, CollectionSearchPagingLinks
+from stac_fastapi.pgstac.types.search import PgstacSearch
+from stac_fastapi.types.errors import InvalidQueryParameter, NotFoundError
+from stac_fastapi.types.requests import get_base_url
+
+from geomill.domain.visibility import Sight
+from geomill.serve.stac.rule import Condition, restricted, visible
+from geomill.serve.stac.sessions import fetch_value, sight_of
+from geomill.sql import queries
+
+_TOKEN = re.compile(r"(?:next|prev):((?:[0-9a-f]{2})+):((?:[0-9a-f]{2})+)", re.IGNORECASE)
+_EXACT, _AUTO = {"context": "on"}, {"context": "auto"}
+"""An estimate tells of the whole table: only who sees all of it may have one."""
+
+
+@attr.s
+class CatalogueClient(CoreCrudClient):  # type: ignore[misc]  # it has no types
+    """Items and collections that the caller may see; the others do not exist."""
+
+    async def _search_base(self, search_request: PgstacSearch, request: Request) -> Any:
+        sight = sight_of(request)
+        rule = visible(sight, await _withheld(request))
+        await _check_token(request, rule, getattr(search_request, "token", None))
+        search_request.conf = dict(_AUTO if sight.everything else _EXACT)
+        search_request.bbox = _flat(search_request.bbox)
+        wanted = getattr(search_request, "filter_expr", None)
+        search_request.filter_expr = restricted(rule, _valid(wanted))
+        search_request.filter_lang = "cql2-json"
+        found = await super()._search_base(search_request, request)
+        for item in found["features"]:
+            _complete(item, request, sight)
+        return found
+
+    async def get_item(self, item_id: str, collection_id: str, request: Request, **_more: Any) -> Any:
+        wanted = self.pgstac_search_model(ids=[item_id], collections=[collection_id], limit=1)
+        found = await self._search_base(wanted, request)
+        if not found["features"]:
+            raise NotFoundError(f"Item {item_id} in Collection {collection_id} does not exist.")
+        return found["features"][0]
+
+    async def get_collection(self, collection_id: str, request: Request, **_more: Any) -> Any:
+        found = await _collections(request, {"ids": [collection_id], "limit": 1})
+        if not found["collections"]:
+            raise NotFoundError(f"Collection {collection_id} does not exist.")
+        return await _linked(found["collections"][0], request)
+
+    async def all_collections(
+        self,
+        request: Request,
+        bbox: Any = None,
+        datetime: str | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+        fields: list[str] | None = None,
+        sortby: str | None = None,
+        filter_expr: str | None = None,
+        filter_lang: str | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        wanted = clean_collection_search_args(
+            {"bbox": _flat(bbox), "limit": limit, "offset": offset},
+            datetime=datetime,
+            fields=fields,
+            sortby=sortby,
+            filter_query=filter_expr,
+            filter_lang=filter_lang,
+            q=kwargs.get("q"),
+        )
+        if "filter" in wanted:
+            wanted["filter"], wanted["filter-lang"] = _valid(wanted["filter"]), "cql2-json"
+        found = await _collections(request, wanted)
+        shown, matched = found["collections"], found["numberMatched"]
+        start, size = found["offset"], found["limit"]
+        links = CollectionSearchPagingLinks(
+            request=request,
+            next={"body": {"offset": start + size}} if start + size < matched else None,
+            prev={"body": {"offset": max(min(start, matched) - size, 0)}} if start else None,
+        )
+        answer = {
+            "collections": [await _linked(one, request) if "id" in one else one for one in shown],
+            "links": await links.get_links(),
+            "numberMatched": matched,
+            "numberReturned": len(shown),
+        }
+        return JSONResponse(answer) if fields else answer
+
+
+class CatalogueFilters(FiltersClient):  # type: ignore[misc]  # it has no types
+    """Properties by which items can be found. They are the same for all, so they tell nothing of a collection, except
+    that it is there."""
+
+    async def get_queryables(self, request: Request, collection_id: str | None = None, **kwargs: Any) -> Any:
+        if collection_id is not None:
+            found = await _collections(request, {"ids": [collection_id], "limit": 1})
+            if not found["collections"]:
+                raise NotFoundError(f"Collection {collection_id} does not exist.")
+        return await super().get_queryables(request, collection_id, **kwargs)
+
+
+async def _withheld(request: Request) -> list[str]:
+    """Assets with which the catalogue has not caught up: nobody is shown what was true of them before."""
+    if request.app.state.zone == "external":
+        return []
+    return await fetch_value(request, queries("stac").withheld) or []
+
+
+async def _check_token(request: Request, rule: Condition | None, token: str | None) -> None:
+    """A token names an item, and pgstac says whether there is one: only one that the caller sees may be named."""
+    if not token:
+        return
+    match = _TOKEN.fullmatch(token)
+    try:
+        collection, item = (bytes.fromhex(part).decode() for part in match.groups()) if match else ("", "")
+    except UnicodeDecodeError:
+        match = None
+    if match:
+        wanted = {"ids": [item], "collections": [collection], "limit": 1, "conf": {"context": "off"}}
+        wanted |= {"filter": rule, "filter-lang": "cql2-json"} if rule else {}
+        found = await fetch_value(request, queries("stac").search, json.dumps(wanted))
+        if found["features"]:
+            return
+    raise InvalidQueryParameter("the token is not one of this search, or its item is gone: begin again without it")
+
+
+def _flat(bbox: Any) -> Any:
+    """Without heights, which our items do not have and PostGIS stumbles over."""
+    return (bbox[0], bbox[1], bbox[3], bbox[4]) if bbox and len(bbox) == 6 else bbox
+
+
+def _valid(wanted: Any) -> Condition | None:
+    if not wanted:
+        return None
+    try:
+        Expr(wanted).validate()
+    except Exception as error:  # noqa: BLE001  cql2 raises nothing narrower
+        raise InvalidQueryParameter(f"the filter is no CQL2: {error}") from None
+    if not isinstance(wanted, dict) or "op" not in wanted:
+        raise InvalidQueryParameter("the filter is no condition: it has no operator")
+    return wanted
+
+
+def _complete(item: dict[str, Any], request: Request, sight: Sight) -> None:
+    """Places of files become addresses; links to older revisions are for those who may see them."""
+    base = get_base_url(request)
+    for asset in (item.get("assets") or {}).values():
+        if "href" in asset:
+            asset["href"] = urljoin(base, asset["href"])
+    if "links" in item and not _sees_history(item, sight):
+        item["links"] = [link for link in item["links"] if link["rel"] != "predecessor-version"]
+
+
+def _sees_history(item: Mapping[str, Any], sight: Sight) -> bool:
+    owner = (item.get("properties") or {}).get("geomill:platform")
+    return sight.everything or (owner is not None and owner == sight.platform_id)
+
+
+async def _collections(request: Request, wanted: dict[str, Any]) -> dict[str, Any]:
+    sight = sight_of(request)
+    found: dict[str, Any] = await fetch_value(
+        request, queries("stac").collections, json.dumps(wanted), sight.everything, sight.platform_id
+    )
+    return found
+
+
+async def _linked(collection: dict[str, Any], request: Request) -> dict[str, Any]:
+    name = collection["id"]
+    links = await CollectionLinks(collection_id=name, request=request).get_links(extra_links=collection.get("links"))
+    queryables = {
+        "rel": "http://www.opengis.net/def/rel/ogc/1.0/queryables",
+        "type": "application/schema+json",
+        "title": "Queryables",
+        "href": urljoin(get_base_url(request), f"collections/{name}/queryables"),
+    }
+    return {**collection, "links": [*links, queryables]}

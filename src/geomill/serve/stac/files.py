@@ -1,0 +1,141 @@
+"""The files of items, whole or in ranges, and the items of revisions that were superseded: for whoever may see them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Annotated, Any
+from urllib.parse import urljoin
+
+from fastapi import APIRouter, Path, Request
+from fastapi.responses import JSONResponse, Response, StreamingResponse
+from stac_fastapi.pgstac.models.links import ItemLinks
+from stac_fastapi.types.errors import NotFoundError
+from stac_fastapi.types.requests import get_base_url
+
+from geomill.domain.objectname import ObjectName, Zone
+from geomill.domain.states import ApprovalState, ClearanceState
+from geomill.domain.visibility import is_public
+from geomill.serve.stac.sessions import fetch_value, sight_of
+from geomill.sql import queries
+from geomill.storage import Storage
+
+PART = 4_000_000
+_RANGE = re.compile(r"bytes=(\d*)-(\d*)")
+AssetId = Annotated[str, Path(max_length=64)]
+Revision = Annotated[int, Path(ge=1, le=2_000_000_000)]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    name: ObjectName
+    size: int
+    sha256: str
+    media_type: str
+    public: bool
+
+
+def router(storage: Storage) -> APIRouter:
+    made = APIRouter(tags=["Files"])
+
+    @made.get("/files/{asset_id}/{revision}/{path:path}", summary="A file of an item", response_class=Response)
+    @made.head("/files/{asset_id}/{revision}/{path:path}", summary="A file of an item", include_in_schema=False)
+    async def get_file(request: Request, asset_id: AssetId, revision: Revision, path: str) -> Response:
+        return await _send(request, storage, await _find(request, asset_id, revision, path))
+
+    @made.get("/collections/{collection_id}/items/{item_id}/versions/{revision}", summary="A superseded version")
+    async def get_version(request: Request, collection_id: str, item_id: str, revision: Revision) -> Response:
+        return JSONResponse(
+            await _version(request, collection_id, item_id, revision), media_type="application/geo+json"
+        )
+
+    return made
+
+
+async def _find(request: Request, asset_id: str, revision: int, path: str) -> Found:
+    statement = queries("stac").external_files if _external(request) else queries("stac").files
+    row: dict[str, Any] | None = await fetch_value(request, statement, asset_id, revision)
+    sight = sight_of(request)
+    if row is not None and _may_see(row, sight):
+        public = _external(request) or (row["current"] and _open(row))
+        for file in row["files"] or []:
+            if re.sub(r"^.*?/_r[0-9]+/", "", file["path"]) == path:
+                name = ObjectName(Zone(file["zone"]), file["container"], file["path"])
+                return Found(name, file["size"], file["sha256"], file["media_type"], public)
+    raise NotFoundError(f"there is no file {path} of revision {revision} of {asset_id}")
+
+
+def _external(request: Request) -> bool:
+    return bool(request.app.state.zone == "external")
+
+
+def _may_see(row: dict[str, Any], sight: Any) -> bool:
+    if sight.everything or row["platform_id"] == sight.platform_id:
+        return True
+    approval, clearance = ApprovalState(row["approval_state"]), ClearanceState(row["clearance_state"])
+    return bool(
+        row["current"] and sight.sees(row["platform_id"], approval, clearance, deleted=False, asset_id=row["asset_id"])
+    )
+
+
+def _open(row: dict[str, Any]) -> bool:
+    return is_public(ApprovalState(row["approval_state"]), ClearanceState(row["clearance_state"]))
+
+
+async def _send(request: Request, storage: Storage, found: Found) -> Response:
+    etag = f'"{found.sha256}"'
+    headers = {
+        "ETag": etag,
+        "Accept-Ranges": "bytes",
+        "Cache-Control": "public, max-age=60" if found.public else "private, no-cache",
+        "Vary": "Authorization, X-API-Key",
+    }
+    if request.headers.get("if-none-match") == etag:
+        return Response(status_code=304, headers=headers)
+    start, end, status = _window(request.headers.get("range"), found.size)
+    if status == 416:
+        return Response(status_code=416, headers={**headers, "Content-Range": f"bytes */{found.size}"})
+    if status == 206:
+        headers["Content-Range"] = f"bytes {start}-{end - 1}/{found.size}"
+    headers["Content-Length"] = str(end - start)
+    if request.method == "HEAD":
+        return Response(status_code=status, headers=headers, media_type=found.media_type)
+    parts = _parts(storage, found.name, start, end)
+    return StreamingResponse(parts, status_code=status, headers=headers, media_type=found.media_type)
+
+
+def _window(header: str | None, size: int) -> tuple[int, int, int]:
+    """Beginning, end and status. What is no single range is answered with the whole, as HTTP allows."""
+    match = _RANGE.fullmatch(header or "")
+    if match is None or match.groups() == ("", ""):
+        return 0, size, 200
+    first, last = match.groups()
+    start = int(first) if first else max(size - int(last), 0)
+    end = min(int(last) + 1, size) if first and last else size
+    return (start, end, 206) if start < end else (0, 0, 416)
+
+
+async def _parts(storage: Storage, name: ObjectName, start: int, end: int) -> AsyncIterator[bytes]:
+    while start < end:
+        data = await storage.read(name, start, min(PART, end - start))
+        if not data:
+            return
+        start += len(data)
+        yield data
+
+
+async def _version(request: Request, collection_id: str, item_id: str, revision: int) -> dict[str, Any]:
+    sight = sight_of(request)
+    item = None
+    if not _external(request):
+        item = await fetch_value(request, queries("stac").version, collection_id, item_id, revision)
+    if item is None or not (sight.everything or item["properties"]["geomill:platform"] == sight.platform_id):
+        raise NotFoundError(f"there is no version {revision} of item {item_id} in collection {collection_id}")
+    base = get_base_url(request)
+    for asset in item["assets"].values():
+        asset["href"] = urljoin(base, asset["href"])
+    links = await ItemLinks(collection_id=collection_id, item_id=item_id, request=request).get_links(item["links"])
+    here = {"rel": "self", "type": "application/geo+json", "href": str(request.url)}
+    item["links"] = [here, *(link for link in links if link["rel"] != "self")]
+    return dict(item)

@@ -1,0 +1,49 @@
+"""Sessions that can only read. pgstac would note each search in tables, and answer counts from there a day later."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
+
+import asyncpg
+from fastapi import FastAPI, Request
+from stac_fastapi.pgstac.db import con_init, get_connection
+
+from geomill.domain.visibility import PUBLIC_ONLY, Sight
+
+EVERYTHING = Sight(everything=True)
+SESSION = {
+    "search_path": "pgstac,public",
+    "application_name": "geomill stac",
+    "default_transaction_read_only": "on",
+    "pgstac.readonly": "true",
+    "statement_timeout": "30000",
+    "jit": "off",
+}
+
+
+def lifespan(database_url: str, connections: int) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+    """Connects when it is first asked."""
+
+    @asynccontextmanager
+    async def running(app: FastAPI) -> AsyncIterator[None]:
+        async with asyncpg.create_pool(
+            database_url, min_size=0, max_size=connections, init=con_init, server_settings=SESSION
+        ) as pool:
+            app.state.readpool, app.state.get_connection = pool, get_connection
+            yield
+
+    return running
+
+
+def sight_of(request: Request) -> Sight:
+    if request.app.state.zone == "external":
+        return EVERYTHING  # there is nothing else in there
+    found = getattr(request.state, "sight", None)
+    return found if isinstance(found, Sight) else PUBLIC_ONLY
+
+
+async def fetch_value(request: Request, statement: str, *arguments: Any) -> Any:
+    async with request.app.state.get_connection(request, "r") as conn:
+        return await conn.fetchval(statement, *arguments)
