@@ -9,6 +9,10 @@ public is seen. Of the external zone everything is public. Links carry the prefi
 are served at `files/{asset_id}/{revision}/{path}` below it, with ranges.
 """
 
-from geomill.serve.stac.app import create_stac_app
+import logging
+
+logging.getLogger("stac_fastapi.types.config").setLevel(logging.ERROR)  # it warns of defaults that we replace
+
+from geomill.serve.stac.app import create_stac_app  # noqa: E402  only now
 
 __all__ = ["create_stac_app"]

@@ -10,13 +10,14 @@ from stac_fastapi.extensions import (
     ItemCollectionFilterExtension,
     SearchFilterExtension,
 )
+from stac_fastapi.extensions.sort import SearchSortExtension
 from stac_fastapi.pgstac.app import instantiate_api
 from stac_fastapi.pgstac.config import Settings
 from stac_fastapi.pgstac.models.extensions import Extensions
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from geomill import __version__
-from geomill.serve.stac import files, problems
+from geomill.serve.stac import docs, files, problems
 from geomill.serve.stac.client import CatalogueClient, CatalogueFilters
 from geomill.serve.stac.sessions import lifespan
 from geomill.storage import NO_STORAGE, Storage
@@ -24,6 +25,8 @@ from geomill.storage import NO_STORAGE, Storage
 TITLES = {"internal": "geomill: catalogue", "external": "geomill: public catalogue"}
 ENABLED = ("sort", "fields", "filter", "pagination", "collection_search", "free_text")
 """Not `query`, which the filter replaces, and nothing that writes."""
+SORT = [f"https://api.stacspec.org/v1.{minor}.0/item-search#sort" for minor in (1, 0)]
+"""pystac-client knows the older name only."""
 
 
 def create_stac_app(
@@ -37,7 +40,10 @@ def create_stac_app(
     settings = _settings(zone)
     filters = CatalogueFilters()
     extensions = Extensions(
-        search_map={"filter": SearchFilterExtension(client=filters)},
+        search_map={
+            "filter": SearchFilterExtension(client=filters),
+            "sort": SearchSortExtension(conformance_classes=SORT),
+        },
         collection_search_map={"filter": CollectionSearchFilterExtension(client=filters)},
         item_collection_map={"filter": ItemCollectionFilterExtension(client=filters)},
         settings=settings,
@@ -48,11 +54,13 @@ def create_stac_app(
         lifespan=lifespan(database_url, connections),
         settings=settings,
     )
+    api.client.landing_page_id = settings.stac_fastapi_landing_id
     app: FastAPI = api.app
     app.user_middleware.clear()  # compression, CORS and proxies are the parent's affair
     app.add_middleware(_Mounted)
     app.state.zone = zone
     app.include_router(files.router(storage))
+    app.include_router(docs.router)
     problems.install(app)
     return app
 
@@ -72,7 +80,7 @@ def _settings(zone: str) -> Settings:
         enable_direct_response=False,
         enable_metrics=False,
         openapi_url="/api",
-        docs_url="/api.html",
+        docs_url="",
         root_path="",
         prefix_path="",
         use_api_hydrate=False,
@@ -83,12 +91,12 @@ def _settings(zone: str) -> Settings:
 
 
 class _Mounted:
-    """Links begin at the place where the application is mounted."""
+    """Links begin at the place where the application is mounted, and lead to its own routes."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if "root_path" in scope:
-            scope = {**scope, "app_root_path": scope["root_path"]}
+            scope = {**scope, "app_root_path": scope["root_path"], "router": scope["app"].router}
         await self._app(scope, receive, send)

@@ -11,7 +11,7 @@ from urllib.parse import urljoin
 import attr
 from cql2 import Expr
 from fastapi import Request
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 from stac_fastapi.pgstac.core import CoreCrudClient, clean_collection_search_args
 from stac_fastapi.pgstac.extensions.filter import FiltersClient
 from stac_fastapi.pgstac.models.links import CollectionLinks, CollectionSearchPagingLinks
@@ -46,6 +46,15 @@ class CatalogueClient(CoreCrudClient):  # type: ignore[misc]  # it has no types
         for item in found["features"]:
             _complete(item, request, sight)
         return found
+
+    async def get_search(self, *arguments: Any, **named: Any) -> Any:
+        return _geojson(await super().get_search(*arguments, **named))
+
+    async def post_search(self, *arguments: Any, **named: Any) -> Any:
+        return _geojson(await super().post_search(*arguments, **named))
+
+    async def item_collection(self, *arguments: Any, **named: Any) -> Any:
+        return _geojson(await super().item_collection(*arguments, **named))
 
     async def get_item(self, item_id: str, collection_id: str, request: Request, **_more: Any) -> Any:
         wanted = self.pgstac_search_model(ids=[item_id], collections=[collection_id], limit=1)
@@ -111,6 +120,13 @@ class CatalogueFilters(FiltersClient):  # type: ignore[misc]  # it has no types
             if not found["collections"]:
                 raise NotFoundError(f"Collection {collection_id} does not exist.")
         return await super().get_queryables(request, collection_id, **kwargs)
+
+
+def _geojson(answer: Any) -> Any:
+    """Answers with chosen fields are made by stac-fastapi as plain JSON."""
+    if isinstance(answer, Response):
+        answer.headers["Content-Type"] = "application/geo+json"
+    return answer
 
 
 async def _withheld(request: Request) -> list[str]:
