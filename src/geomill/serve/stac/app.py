@@ -90,6 +90,16 @@ def _settings(zone: str) -> Settings:
     )
 
 
+def _json_type(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """Nothing but JSON is posted here; stac-fastapi stumbles over what is not called so."""
+    if any(name == b"content-type" and b"json" in value for name, value in headers):
+        return headers
+    return [
+        *((name, value) for name, value in headers if name != b"content-type"),
+        (b"content-type", b"application/json"),
+    ]
+
+
 class _Mounted:
     """Links begin at the place where the application is mounted, and lead to its own routes."""
 
@@ -99,4 +109,6 @@ class _Mounted:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if "root_path" in scope:
             scope = {**scope, "app_root_path": scope["root_path"], "router": scope["app"].router}
+        if scope.get("method") == "POST":
+            scope["headers"] = _json_type(scope["headers"])
         await self._app(scope, receive, send)

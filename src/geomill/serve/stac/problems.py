@@ -40,7 +40,9 @@ def install(app: FastAPI) -> None:
         (asyncpg.StatementTooComplexError, _unfit),
         (asyncpg.QueryCanceledError, _too_long),
         (asyncpg.PostgresConnectionError, _away),
+        (asyncpg.OperatorInterventionError, _away),
         (asyncpg.InterfaceError, _away),
+        (asyncpg.InternalClientError, _away),  # of a session that ended while it was given back
         (asyncpg.CannotConnectNowError, _away),
         (asyncpg.TooManyConnectionsError, _away),
         (OSError, _away),
