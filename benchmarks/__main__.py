@@ -9,7 +9,9 @@ from pathlib import Path
 from benchmarks.figures import Figure, as_json
 from benchmarks.server import server
 
-ALL = ("evaluator", "templates", "schema", "engine", "platform", "raster", "stages", "vector")
+ALL = (
+    "evaluator", "templates", "schema", "engine", "stages", "platform", "raster", "vector", "catalogue",
+)  # fmt: skip
 
 
 def main(arguments: list[str]) -> None:

@@ -27,7 +27,7 @@ async def put_items(
     documents = json.dumps(collections, allow_nan=False)
     while part := list(islice(source, batch)):
         async with conn.transaction():
-            await conn.execute(queries("catalog").incoming)
+            await _open_incoming(conn)
             async with conn.cursor() as cursor, cursor.copy(queries("catalog").copy_incoming) as copy:
                 for item in part:
                     await copy.write_row((json.dumps(item, allow_nan=False), platform_id))
@@ -42,10 +42,15 @@ async def rebuild(conn: Connection) -> int:
     catalogue, or one in which somebody wrote by hand. How many items there are."""
     async with conn.transaction():
         await conn.execute(queries("catalog").hold_assets)
-        await conn.execute(queries("catalog").incoming)
+        await _open_incoming(conn)
         await conn.execute(queries("catalog").incoming_assets)
         await conn.execute(queries("catalog").drop_strays)
         row = await (await conn.execute(queries("catalog").put_assets)).fetchone()
         await conn.execute(queries("catalog").forget_pending)
         assert row is not None
         return int(row["count"])
+
+
+async def _open_incoming(conn: Connection) -> None:
+    await conn.execute(queries("catalog").incoming)
+    await conn.execute(queries("catalog").incoming_plain)

@@ -23,6 +23,7 @@ class CatalogueCollection(Entity):
     __sql_functions__: ClassVar = (
         "catalogue.is_public",
         "catalogue.widened_extent",
+        "catalogue.touches_extent",
         "catalogue.measure_collection",
         "catalogue.reserve_collection",
         "catalogue.put_item",

@@ -407,7 +407,29 @@ BEGIN
 END
 $$;
 
--- Extents and counts of a collection, from its items: after one has changed or left. The collection is taken already.
+-- Whether an item lies at the edge of an extent, so that without it the extent may be smaller.
+CREATE OR REPLACE FUNCTION catalogue.touches_extent(
+    _extent jsonb, _west float8, _south float8, _east float8, _north float8, _begin timestamptz, _end timestamptz
+) RETURNS boolean
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path = pg_catalog
+AS $$
+DECLARE
+    _box jsonb := _extent #> '{spatial,bbox,0}';
+    _times jsonb := _extent #> '{temporal,interval,0}';
+BEGIN
+    RETURN coalesce(
+        _west <= (_box ->> 0)::float8 OR _south <= (_box ->> 1)::float8
+        OR _east >= (_box ->> 2)::float8 OR _north >= (_box ->> 3)::float8
+        OR date_trunc('second', _begin) <= (_times ->> 0)::timestamptz
+        OR date_trunc('second', _end + interval '0.999999 s') >= (_times ->> 1)::timestamptz,
+        true
+    );
+END
+$$;
+
+-- Extents and counts of a collection, from its items: after one has left the edge of an extent. The collection is taken
+-- already. Reads no item's content: whether it is public stands beside it.
 CREATE OR REPLACE FUNCTION catalogue.measure_collection(_name text) RETURNS void
     LANGUAGE plpgsql
     SET search_path = pgstac, public
@@ -419,7 +441,7 @@ BEGIN
     SELECT count(*) AS items, st_extent(geometry) AS box, min(datetime) AS begins, max(end_datetime) AS ends
     INTO _all FROM items WHERE collection = _name;
     SELECT count(*) AS items, st_extent(geometry) AS box, min(datetime) AS begins, max(end_datetime) AS ends
-    INTO _open FROM items WHERE collection = _name AND catalogue.is_public(content);
+    INTO _open FROM items WHERE collection = _name AND private = '{"public": true}';
 
     UPDATE catalogue.collections AS c
     SET items = _all.items, public_items = _open.items,
@@ -452,6 +474,13 @@ DECLARE
     _partition text;
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended(_name, 11));
+    SELECT p.partition INTO _partition
+    FROM partition_stats AS p JOIN catalogue.collections AS o ON o.collection_id = p.collection
+    WHERE p.collection = _name
+      AND NOT EXISTS (SELECT FROM pg_constraint WHERE conrelid = to_regclass('pgstac.' || p.partition) AND contype = 'c');
+    IF FOUND THEN
+        RETURN _partition;
+    END IF;
     INSERT INTO collections (content)
     VALUES (_collection || jsonb_build_object('id', _name, 'type', 'Collection', 'links', '[]'::jsonb))
     ON CONFLICT (id) DO NOTHING;
@@ -464,10 +493,11 @@ BEGIN
 END
 $$;
 
--- Puts one item into the catalogue, new or in place of what it was, and keeps its collection's extents true.
+-- Puts one item into the catalogue, new or in place of what it was, and keeps its collection's counts and extents true:
+-- they grow with it, and are measured anew only if it leaves the edge of one.
 --
--- Not through pgstac's staging tables: they make a temporary table for each item, and take ten times as long. Nothing is
--- left out of the content, because our collections have no item_assets from which pgstac could put it back.
+-- Not through pgstac's staging tables: they make a temporary table for each item. Nothing is left out of the content,
+-- because our collections have no item_assets from which pgstac could put it back. `private` says whether it is public.
 CREATE OR REPLACE FUNCTION catalogue.put_item(_item jsonb, _collection jsonb, _platform text) RETURNS void
     LANGUAGE plpgsql
     SET search_path = pgstac, public
@@ -477,92 +507,144 @@ DECLARE
     _place geometry := stac_geom(_item);
     _begin timestamptz := stac_datetime(_item);
     _end timestamptz := stac_end_datetime(_item);
-    _content jsonb := _item - '{id,geometry,collection,type}'::text[];
     _open boolean := catalogue.is_public(_item);
-    _count integer;
+    _flag jsonb := jsonb_build_object('public', catalogue.is_public(_item));
+    _partition text;
+    _old record;
+    _moved boolean;
+    _known record;
 BEGIN
-    PERFORM catalogue.reserve_collection(
+    _partition := catalogue.reserve_collection(
         _name, _collection, _platform, tstzrange(_begin, _begin, '[]'), tstzrange(_end, _end, '[]')
     );
-    UPDATE items AS i
-    SET geometry = _place, datetime = _begin, end_datetime = _end, content = _content
-    WHERE i.collection = _name AND i.id = _item ->> 'id';
-    IF FOUND THEN
-        PERFORM catalogue.measure_collection(_name);
-        RETURN;
-    END IF;
+    EXECUTE format('SELECT geometry, datetime, end_datetime, private FROM %I WHERE id = $1', _partition)
+    INTO _old USING _item ->> 'id';
+    EXECUTE format(
+        'INSERT INTO %I (id, geometry, collection, datetime, end_datetime, content, private)
+         VALUES ($1, $2, $3, $4, $5, $6, $7)
+         ON CONFLICT (id) DO UPDATE
+         SET geometry = EXCLUDED.geometry, datetime = EXCLUDED.datetime, end_datetime = EXCLUDED.end_datetime,
+             content = EXCLUDED.content, private = EXCLUDED.private', _partition
+    ) USING _item ->> 'id', _place, _name, _begin, _end, _item - '{id,geometry,collection,type}'::text[], _flag;
 
-    INSERT INTO items (id, geometry, collection, datetime, end_datetime, content)
-    VALUES (_item ->> 'id', _place, _name, _begin, _end, _content);
+    SELECT o.public_extent, o.items, c.content -> 'extent' AS extent INTO _known
+    FROM catalogue.collections AS o JOIN collections AS c ON c.id = o.collection_id WHERE o.collection_id = _name;
+    IF _old.geometry IS NOT NULL THEN
+        _moved := NOT (_old.geometry ~= _place AND _old.datetime = _begin AND _old.end_datetime = _end);
+        IF (_moved AND catalogue.touches_extent(
+                _known.extent, st_xmin(_old.geometry), st_ymin(_old.geometry), st_xmax(_old.geometry),
+                st_ymax(_old.geometry), _old.datetime, _old.end_datetime))
+            OR (_old.private = '{"public": true}' AND (_moved OR NOT _open) AND catalogue.touches_extent(
+                _known.public_extent, st_xmin(_old.geometry), st_ymin(_old.geometry), st_xmax(_old.geometry),
+                st_ymax(_old.geometry), _old.datetime, _old.end_datetime))
+        THEN
+            PERFORM catalogue.measure_collection(_name);
+            RETURN;
+        END IF;
+    END IF;
     UPDATE catalogue.collections AS c
-    SET items = c.items + 1, public_items = c.public_items + _open::integer,
+    SET items = c.items + (_old.geometry IS NULL)::integer,
+        public_items = c.public_items + _open::integer - coalesce(_old.private = '{"public": true}', false)::integer,
         public_extent = CASE WHEN _open THEN catalogue.widened_extent(
             c.public_extent, st_xmin(_place), st_ymin(_place), st_xmax(_place), st_ymax(_place), _begin, _end
         ) ELSE c.public_extent END
-    WHERE c.collection_id = _name
-    RETURNING c.items INTO _count;
-    UPDATE collections AS c
-    SET content = jsonb_set(c.content, '{extent}', catalogue.widened_extent(
-        CASE WHEN _count > 1 THEN c.content -> 'extent' END,
-        st_xmin(_place), st_ymin(_place), st_xmax(_place), st_ymax(_place), _begin, _end
-    ))
-    WHERE c.id = _name;
+    WHERE c.collection_id = _name;
+    IF _moved IS NOT FALSE THEN
+        UPDATE collections AS c
+        SET content = jsonb_set(c.content, '{extent}', catalogue.widened_extent(
+            CASE WHEN _known.items > 0 THEN _known.extent END,
+            st_xmin(_place), st_ymin(_place), st_xmax(_place), st_ymax(_place), _begin, _end
+        ))
+        WHERE c.id = _name;
+    END IF;
 END
 $$;
 
 -- Puts many items at once: those of the table `incoming (content jsonb, platform_id text)`, of any collections, which are
--- made if they are not there. How many there were.
+-- made if they are not there. An item that is there twice counts once, as the last one. How many there are.
 CREATE OR REPLACE FUNCTION catalogue.put_items(_collections jsonb) RETURNS integer
     LANGUAGE plpgsql
     SET search_path = pgstac, public, pg_temp
+    SET timezone = 'UTC'
 AS $$
 DECLARE
     _group record;
+    _now tstzrange := tstzrange(now(), now(), '[]');
+    _partition text;
     _count integer := 0;
     _more integer;
 BEGIN
-    CREATE TEMPORARY TABLE prepared ON COMMIT DROP AS
-    SELECT content ->> 'id' AS id, stac_geom(content) AS geometry, content ->> 'collection' AS collection,
-           lower(dates) AS datetime, upper(dates) AS end_datetime,
-           content - '{id,geometry,collection,type}'::text[] AS content, platform_id
-    FROM incoming, stac_daterange(content -> 'properties') AS dates;
-
     -- In one order, so that two of these do not wait for each other.
     FOR _group IN
-        SELECT collection, min(platform_id) AS platform_id,
-               tstzrange(min(datetime), max(datetime), '[]') AS begins,
-               tstzrange(min(end_datetime), max(end_datetime), '[]') AS ends
-        FROM prepared GROUP BY collection ORDER BY collection
+        SELECT content ->> 'collection' AS name, min(platform_id) AS platform_id
+        FROM incoming GROUP BY 1 ORDER BY 1
     LOOP
-        PERFORM catalogue.reserve_collection(
-            _group.collection, _collections -> _group.collection, _group.platform_id, _group.begins, _group.ends
+        _partition := catalogue.reserve_collection(
+            _group.name, _collections -> _group.name, _group.platform_id, _now, _now
         );
-        DELETE FROM items AS i USING prepared AS p
-        WHERE i.collection = _group.collection AND p.collection = i.collection AND p.id = i.id;
-        INSERT INTO items (id, geometry, collection, datetime, end_datetime, content)
-        SELECT p.id, p.geometry, p.collection, p.datetime, p.end_datetime, p.content
-        FROM prepared AS p WHERE p.collection = _group.collection;
+        EXECUTE format(
+            $insert$
+                INSERT INTO %I AS i (id, geometry, collection, datetime, end_datetime, content, private)
+                SELECT DISTINCT ON (n.id) n.id, ST_GeomFromGeoJSON(n.content -> 'geometry'), $1,
+                       coalesce(n.begins, n.at)::timestamptz, coalesce(n.ends, n.at)::timestamptz,
+                       n.content - '{id,geometry,collection,type}'::text[],
+                       jsonb_build_object('public', coalesce(
+                           n.properties ->> 'geomill:approval' = 'approved'
+                           AND n.properties ->> 'geomill:clearance' = 'public', false))
+                FROM (
+                    SELECT ctid AS place, content, content ->> 'id' AS id, content -> 'properties' AS properties,
+                           content #>> '{properties,datetime}' AS at,
+                           content #>> '{properties,start_datetime}' AS begins,
+                           content #>> '{properties,end_datetime}' AS ends
+                    FROM incoming WHERE content ->> 'collection' = $1
+                ) AS n
+                ORDER BY n.id, n.place DESC
+                ON CONFLICT (id) DO UPDATE
+                SET geometry = EXCLUDED.geometry, datetime = EXCLUDED.datetime, end_datetime = EXCLUDED.end_datetime,
+                    content = EXCLUDED.content, private = EXCLUDED.private
+            $insert$, _partition
+        ) USING _group.name;
         GET DIAGNOSTICS _more = ROW_COUNT;
         _count := _count + _more;
-        PERFORM catalogue.measure_collection(_group.collection);
+        PERFORM catalogue.measure_collection(_group.name);
     END LOOP;
-    DROP TABLE prepared;
     RETURN _count;
 END
 $$;
 
--- Takes an item out of the catalogue, and keeps its collection's extents true. Whether it was there.
+-- Takes an item out of the catalogue, and keeps its collection's counts and extents true. Whether it was there.
 CREATE OR REPLACE FUNCTION catalogue.remove_item(_name text, _id text) RETURNS boolean
     LANGUAGE plpgsql
     SET search_path = pgstac, public
 AS $$
+DECLARE
+    _old record;
+    _known record;
 BEGIN
     IF NOT EXISTS (SELECT FROM items WHERE collection = _name AND id = _id) THEN
         RETURN false;
     END IF;
     PERFORM pg_advisory_xact_lock(hashtextextended(_name, 11));
-    DELETE FROM items WHERE collection = _name AND id = _id;
-    PERFORM catalogue.measure_collection(_name);
+    DELETE FROM items WHERE collection = _name AND id = _id
+    RETURNING geometry, datetime, end_datetime, private = '{"public": true}' AS open INTO _old;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    SELECT o.public_extent, c.content -> 'extent' AS extent INTO _known
+    FROM catalogue.collections AS o JOIN collections AS c ON c.id = o.collection_id WHERE o.collection_id = _name;
+    IF catalogue.touches_extent(
+            _known.extent, st_xmin(_old.geometry), st_ymin(_old.geometry), st_xmax(_old.geometry),
+            st_ymax(_old.geometry), _old.datetime, _old.end_datetime)
+        OR (_old.open AND catalogue.touches_extent(
+            _known.public_extent, st_xmin(_old.geometry), st_ymin(_old.geometry), st_xmax(_old.geometry),
+            st_ymax(_old.geometry), _old.datetime, _old.end_datetime))
+    THEN
+        PERFORM catalogue.measure_collection(_name);
+    ELSE
+        UPDATE catalogue.collections AS c
+        SET items = c.items - 1, public_items = c.public_items - coalesce(_old.open, false)::integer
+        WHERE c.collection_id = _name;
+    END IF;
     RETURN true;
 END
 $$;

@@ -136,3 +136,13 @@ async def test_an_asset_takes_what_the_job_has_made(platform: Platform, storage:
     check_inventory(storage, asset.outputs["files"], "floods/jakarta/v1/_r1")
     item = check_stac(storage, names(asset.outputs["files"], "stac_item")[0])
     assert (item["id"], item["collection"]) == (asset.stac_item_id, asset.stac_collection_id)
+    (row,) = await platform.rows("SELECT id, content FROM pgstac.items")
+    catalogued = row["content"]
+    assert row["id"] == asset.stac_item_id
+    assert catalogued["assets"].keys() == item["assets"].keys()
+    assert catalogued["assets"]["data"]["href"] == f"files/{asset.asset_id}/1/a.tif"
+    assert catalogued["properties"]["processing:version"] == "raster_processing 1"
+    assert catalogued["properties"]["geomill:job_id"] == job.job_id
+    assert catalogued["properties"]["datetime"] is None  # nobody knows it, and nobody invents it
+    (counted,) = await platform.rows("SELECT items, public_items FROM catalogue.collections")
+    assert counted == {"items": 1, "public_items": 0}

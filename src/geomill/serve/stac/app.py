@@ -83,7 +83,7 @@ def _settings(zone: str) -> Settings:
         docs_url="",
         root_path="",
         prefix_path="",
-        use_api_hydrate=False,
+        use_api_hydrate=True,  # pgstac would leave out what is null, and a date that is not known is null
         cors_origins=(),
         cors_origin_regex=None,
         testing=False,

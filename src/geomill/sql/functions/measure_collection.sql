@@ -1,4 +1,5 @@
--- Extents and counts of a collection, from its items: after one has changed or left. The collection is taken already.
+-- Extents and counts of a collection, from its items: after one has left the edge of an extent. The collection is taken
+-- already. Reads no item's content: whether it is public stands beside it.
 CREATE OR REPLACE FUNCTION catalogue.measure_collection(_name text) RETURNS void
     LANGUAGE plpgsql
     SET search_path = pgstac, public
@@ -10,7 +11,7 @@ BEGIN
     SELECT count(*) AS items, st_extent(geometry) AS box, min(datetime) AS begins, max(end_datetime) AS ends
     INTO _all FROM items WHERE collection = _name;
     SELECT count(*) AS items, st_extent(geometry) AS box, min(datetime) AS begins, max(end_datetime) AS ends
-    INTO _open FROM items WHERE collection = _name AND catalogue.is_public(content);
+    INTO _open FROM items WHERE collection = _name AND private = '{"public": true}';
 
     UPDATE catalogue.collections AS c
     SET items = _all.items, public_items = _open.items,

@@ -13,6 +13,13 @@ DECLARE
     _partition text;
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended(_name, 11));
+    SELECT p.partition INTO _partition
+    FROM partition_stats AS p JOIN catalogue.collections AS o ON o.collection_id = p.collection
+    WHERE p.collection = _name
+      AND NOT EXISTS (SELECT FROM pg_constraint WHERE conrelid = to_regclass('pgstac.' || p.partition) AND contype = 'c');
+    IF FOUND THEN
+        RETURN _partition;
+    END IF;
     INSERT INTO collections (content)
     VALUES (_collection || jsonb_build_object('id', _name, 'type', 'Collection', 'links', '[]'::jsonb))
     ON CONFLICT (id) DO NOTHING;

@@ -3,6 +3,10 @@
 -- name: incoming
 CREATE TEMPORARY TABLE incoming (content jsonb NOT NULL, platform_id text) ON COMMIT DROP;
 
+-- name: incoming_plain
+-- Nothing is compressed on the way.
+ALTER TABLE incoming ALTER COLUMN content SET STORAGE EXTERNAL;
+
 -- name: copy_incoming
 COPY incoming (content, platform_id) FROM STDIN;
 

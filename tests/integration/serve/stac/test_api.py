@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import psycopg
+import pystac
 import pytest
 
 from geomill.domain.objectname import ObjectName, Zone
@@ -84,6 +85,29 @@ async def test_counts_are_true_at_once(database: str, serve: Serve, storage: Any
         async with open_pool(database, size=1) as pool, pool.connection() as conn:
             await put_asset(conn, "two", "ddh", "public", "things", an_item(12.0))
         assert (await client.get("/stac/search")).json()["numberMatched"] == 2
+
+
+async def test_a_date_that_nobody_knows_is_null(database: str, serve: Serve) -> None:
+    item = an_item()
+    item["properties"] |= {
+        "datetime": None,
+        "start_datetime": "2024-01-01T00:00:00Z",
+        "end_datetime": "2024-01-02T00:00:00Z",
+        "proj:code": None,
+    }
+    async with open_pool(database, size=1) as pool, pool.connection() as conn:
+        await put_asset(conn, "one", "ddh", "public", "things", item)
+    async with serve(database) as client:
+        found = (await client.get("/stac/collections/things/items/one")).json()
+        assert {"datetime", "proj:code"} <= found["properties"].keys()
+        assert found["properties"]["datetime"] is None
+        assert pystac.validation.validate_dict({**found, "stac_extensions": []})
+        assert "pgstac:base_item" not in found
+        (listed,) = (await client.post("/stac/search", json={"datetime": "2024-01-01T12:00:00Z"})).json()["features"]
+        assert listed == found
+        collection = (await client.get("/stac/collections/things")).json()
+        assert collection["extent"]["temporal"]["interval"] == [["2024-01-01T00:00:00Z", "2024-01-02T00:00:00Z"]]
+        assert pystac.validation.validate_dict(collection)
 
 
 async def test_files_whole_and_in_parts(database: str, serve: Serve, storage: Any) -> None:
