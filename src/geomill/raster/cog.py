@@ -62,22 +62,20 @@ def tile(dataset: DatasetReader, recipe: Recipe, window: Window) -> Made | None:
     if pixels.empty:
         return None
     statistics = measure(pixels, recipe.ranges)
-    return Made(_encoded(dataset, recipe, window, pixels, statistics), statistics)
-
-
-def _encoded(
-    dataset: DatasetReader, recipe: Recipe, window: Window, pixels: Pixels, statistics: Sequence[BandStatistics]
-) -> bytes:
-    pixels = _for_jpeg(pixels) if recipe.jpeg else pixels
     options = creation_options(recipe.tier, recipe.kind, dataset.dtypes[0], bits_of(dataset), recipe.quality)
     with MemoryFile() as memory:
         with memory.open(driver="COG", **_profile(dataset, recipe, window), **options) as target:
             describe(dataset, target, statistics)
-            target.write(pixels.data)
-            if pixels.mask is not None:
-                target.write_mask(pixels.mask)
+            _write(target, _for_jpeg(pixels) if recipe.jpeg else pixels)
+            del pixels  # GDAL has its own copy, and encodes it at the end of the block: that needs the room
         _check(memory)
-        return bytes(memory.read())
+        return Made(bytes(memory.read()), statistics)
+
+
+def _write(target: Any, pixels: Pixels) -> None:
+    target.write(pixels.data)
+    if pixels.mask is not None:
+        target.write_mask(pixels.mask)
 
 
 def _for_jpeg(pixels: Pixels) -> Pixels:

@@ -91,6 +91,6 @@ def _item(
         blob_prefix=posixpath.dirname(params.item_path),
         output_container=params.output_container,
     )
-    data = json.dumps(build_item(item_parts(wanted)), separators=(",", ":"), allow_nan=False).encode()
+    data = json.dumps(build_item(item_parts(wanted, ctx.job_id)), separators=(",", ":"), allow_nan=False).encode()
     name = ObjectName(Zone.SILVER, params.output_container, params.item_path)
     return FileEntry.of(ctx.storage.sync.put_bytes(name, data, media_type=GEOJSON_TYPE), GEOJSON_TYPE, "stac_item")
