@@ -99,6 +99,33 @@ async def test_tasks_have_their_names_results_and_errors(client: AsyncClient, pl
     assert (task["status"], task["error_details"]) == ("FAILED", "this one fails")
 
 
+async def test_a_plan_that_lies_in_the_store(client: AsyncClient, platform: StagePlatform) -> None:
+    start(platform)
+    job_id = (await client.post("/api/jobs/submit/bulky")).json()["job_id"]
+    assert (await ended(client, job_id))["status"] == "COMPLETED"
+    tasks = (await client.get(f"/api/jobs/status/{job_id}/tasks")).json()["tasks"]
+    assert [(one["task_index"], one["result_data"]) for one in tasks] == [
+        ("left", {"value": 4}),
+        ("right", {"value": 5}),
+    ]
+    rows = await platform.rows("SELECT max(length(output::text)) AS longest FROM dagapp.dag_node_states")
+    assert rows[0]["longest"] < 10_000
+
+
+async def test_an_open_circuit_is_seen(client: AsyncClient, platform: StagePlatform) -> None:
+    await platform.rows("""
+        INSERT INTO dagapp.dag_circuits (handler, failures, error_code, error_message, opened_at, probe_at)
+        VALUES ('test.call', 5, 'down', 'the service does not answer', now(), now()) RETURNING 1 AS one""")
+    types = {one["job_type"]: one for one in (await client.get("/api/jobs/types")).json()}
+    assert types["calling"]["stages"][0]["open_circuit"]["error_code"] == "down"
+    assert types["counting"]["stages"][0]["open_circuit"] is None
+    job_id = (await client.post("/api/jobs/submit/calling", json={"service": "tiles"})).json()["job_id"]
+    assert (await status(client, job_id))["stages"][0]["open_circuit"]["failures"] == 5
+    figures = (await client.get("/metrics")).text
+    assert 'geomill_circuit_open{handler="test.call"} 1.0' in figures
+    assert 'geomill_circuit_failures{handler="test.call"} 5.0' in figures
+
+
 async def test_what_is_wrong_is_told_field_by_field(client: AsyncClient) -> None:
     answer = await client.post("/api/jobs/submit/counting", json={"widths": "many", "not": 1})
     problem = answer.json()

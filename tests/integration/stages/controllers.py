@@ -152,6 +152,14 @@ class LargeJob(StageController):
         return {"value": results[0].result_data["value"]}
 
 
+@stage_job("bulky", workflow=stages("bulky", 1), isolated=False)
+class BulkyJob(StageController):
+    """A plan of more than a megabyte."""
+
+    def create_stage_tasks(self, stage: int, context: JobExecutionContext) -> Sequence[StageTask]:
+        return [StageTask({"value": len(name), "ballast": "x" * 600_000}, name) for name in ("left", "right")]
+
+
 CALLS = WorkflowDefinition(
     job_type="calling",
     stages=[

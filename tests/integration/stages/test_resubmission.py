@@ -10,6 +10,7 @@ from geomill.domain.stage_job import StageStatus
 from geomill.domain.states import JobStatus
 from geomill.engine import control
 from geomill.errors import ConflictError
+from geomill.workflows.catalogue import WorkflowCatalogue
 from tests.integration.stages.conftest import QUEUE, StagePlatform
 
 SLOW = {"widths": [1, 1, 1], "seconds": 5.0}
@@ -88,6 +89,19 @@ async def test_after_its_submission_was_given_up(make_stages) -> None:
     found = await platform.view(first.run.job_id)
     assert found.latest.status is StageStatus.FAILED
     assert "given up" in (found.latest.error or "")
+    assert (await platform.order("counting")).run.attempt == 2
+
+
+async def test_after_an_orchestrator_that_does_not_know_its_type(make_stages) -> None:
+    """Its submission is a dead letter with the reason, and the attempt has failed."""
+    platform: StagePlatform = make_stages()
+    first, catalogue = await platform.order("counting"), platform.catalogue
+    platform.catalogue = WorkflowCatalogue([])
+    platform.orchestrator()
+    await platform.ended(first.run.run_id)
+    platform.catalogue = catalogue
+    assert "no workflow 'stages.counting'" in ((await platform.view(first.run.job_id)).latest.error or "")
+    assert await platform.rows("SELECT reason FROM dagapp.dag_dead_letters") == [{"reason": "WorkflowNotFound"}]
     assert (await platform.order("counting")).run.attempt == 2
 
 
