@@ -110,7 +110,7 @@ def _try(layer: Layer, facts: LayerFacts, rules: Rules, crs: pyproj.CRS, name: s
         found = shapely.total_bounds(shapely.from_wkb(batch.geometry.to_numpy(zero_copy_only=False), on_invalid="fix"))
         if not reading.source_crs:
             _check_units(found, crs, name)
-        GeometryRepairs(rules, facts.crs).harden(batch.geometry, batch.ids)
+        GeometryRepairs(rules, facts.crs, fewest=1).harden(batch.geometry, batch.ids)
         return _outside(found, crs)
     return []
 

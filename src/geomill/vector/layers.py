@@ -1,35 +1,25 @@
-"""A layer that is open: what it declares, and its features in batches. Through GDAL, or of Parquet through Arrow."""
+"""A layer that is open: what it declares, and its features in batches."""
 
 from __future__ import annotations
 
-import json
 import logging
 import sqlite3
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
-import pyogrio
 from numpy.typing import NDArray
 from pyogrio.errors import DataLayerError, DataSourceError
 
 from geomill.raster.problems import refused
-from geomill.vector.csv_places import places
-from geomill.vector.facts import Chunk, Format, Reading
-from geomill.vector.formats import DRIVERS
+from geomill.vector.facts import Chunk, Format
 
 log = logging.getLogger(__name__)
 
 MOST_REMARKS = 20
-CRS84 = "OGC:CRS84"
-_IMMUTABLE = {"IMMUTABLE": "YES"}
-"""Nothing is written beside it, such as the journals of SQLite."""
 
 
 class Batch(NamedTuple):
@@ -72,220 +62,7 @@ def told(name: str) -> Iterator[None]:
         raise refused("unreadable", f"'{name}' is damaged or incomplete: {str(error)[:300]}") from error
 
 
-def open_layer(path: Path, found: Format, name: str, reading: Reading) -> Layer:
-    with told(name):
-        if found is Format.GEOPARQUET:
-            return ParquetLayer.opened(path, name)
-        return OgrLayer.opened(path, found, name, reading)
-
-
-@dataclass
-class OgrLayer:
-    path: Path
-    format: Format
-    name: str | None
-    rows: int
-    geometry_type: str
-    crs: str | None
-    schema: pa.Schema
-    fid_column: str
-    encoding: str | None
-    options: dict[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def opened(cls, path: Path, found: Format, name: str, reading: Reading) -> OgrLayer:
-        options: dict[str, str] = dict(_IMMUTABLE) if found is Format.GEOPACKAGE else {}
-        crs = None
-        if found is Format.GEOPACKAGE:
-            refuse_virtual_tables(path, name)
-        if found is Format.CSV:
-            where = places(path, name, reading)
-            options, crs = where.options, where.crs
-        layer = _choose(path, found, name, reading.layer)
-        about = {"layer": layer, "encoding": reading.encoding, **options}
-        info = _read_info(path, name, about)
-        if info["driver"] not in DRIVERS[found].names:
-            raise refused("unsupported_format", f"'{name}' is no {found.value}, whatever it looks like")
-        with pyogrio.open_arrow(path, batch_size=1, use_pyarrow=True, **about) as (meta, reader):
-            known = {meta["geometry_name"] or "wkb_geometry"}
-            schema = pa.schema([column for column in reader.schema if column.name not in known])
-        return cls(
-            path=path,
-            format=found,
-            name=layer,
-            rows=info["features"],
-            geometry_type=str(info["geometry_type"]),
-            crs=info["crs"] or crs,
-            schema=schema,
-            fid_column=info["fid_column"],
-            encoding=reading.encoding,
-            options=options,
-        )
-
-    def bounds_of_ids(self) -> tuple[int, int]:
-        if self.format is not Format.GEOPACKAGE:
-            return 0, self.rows
-        table, column = (_quoted(text) for text in (self.name or "", self.fid_column))
-        with _sqlite(self.path) as database:
-            low, high = database.execute(f"SELECT min({column}), max({column}) FROM {table}").fetchone()  # noqa: S608
-        return (low, high + 1) if low is not None else (0, 0)
-
-    def batches(self, chunk: Chunk, size: int, columns: Sequence[str] | None = None) -> Iterator[Batch]:
-        if self.format is Format.GEOPACKAGE:
-            fid = _quoted(self.fid_column)
-            window: dict[str, Any] = {
-                "where": f"{fid} >= {chunk.start} AND {fid} < {chunk.stop}",
-                "return_fids": True,
-            }
-        else:
-            window = {"skip_features": chunk.start}
-        about = {"layer": self.name, "encoding": self.encoding, "columns": columns, **window, **self.options}
-        done = chunk.start
-        with pyogrio.open_arrow(self.path, batch_size=size, use_pyarrow=True, **about) as (meta, reader):
-            geometry = meta["geometry_name"] or "wkb_geometry"
-            for batch in reader:
-                if self.format is Format.GEOPACKAGE:
-                    ids = batch.column(self.fid_column).to_numpy(zero_copy_only=False).astype(np.int64)
-                else:
-                    batch = batch.slice(0, chunk.stop - done)
-                    ids = np.arange(done, done + len(batch), dtype=np.int64) + 1
-                    done += len(batch)
-                yield Batch(ids, _binary(batch.column(geometry)), batch.select(self._attributes(columns)))
-                if done >= chunk.stop:
-                    break
-
-    def _attributes(self, columns: Sequence[str] | None) -> list[str]:
-        return self.schema.names if columns is None else list(columns)
-
-
-def _read_info(path: Path, name: str, about: dict[str, Any]) -> dict[str, Any]:
-    try:
-        info: dict[str, Any] = pyogrio.read_info(path, force_feature_count=True, **about)
-    except IndexError as error:  # pyogrio's way to say that there is no layer
-        raise refused("unreadable", f"'{name}' is damaged or incomplete: there is no layer in it") from error
-    return info
-
-
-def _binary(values: pa.Array) -> pa.Array:
+def binary(values: pa.Array) -> pa.Array:
     if isinstance(values, pa.ExtensionArray):
         values = values.storage
     return values.cast(pa.binary())
-
-
-def _choose(path: Path, found: Format, name: str, wanted: str | None) -> str | None:
-    """The layer that is meant. One alone need not be named."""
-    if found not in (Format.GEOPACKAGE, Format.KML):
-        return None
-    layers = {str(layer): kind for layer, kind in pyogrio.list_layers(path)}
-    if wanted is not None:
-        if wanted not in layers:
-            raise refused("choose_layer", f"'{name}' has no layer '{wanted}'; it has {', '.join(layers)[:300]}")
-        return wanted
-    spatial = [layer for layer, kind in layers.items() if kind is not None]
-    if len(spatial) != 1:
-        has = (
-            f"{len(spatial)} layers: give 'layer' as one of {', '.join(spatial)[:300]}"
-            if spatial
-            else "no layer of features"
-        )
-        raise refused("choose_layer" if spatial else "no_geometry", f"'{name}' has {has}")
-    return spatial[0]
-
-
-@contextmanager
-def _sqlite(path: Path) -> Iterator[sqlite3.Connection]:
-    database = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
-    try:
-        database.execute("PRAGMA trusted_schema = OFF")
-        yield database
-    finally:
-        database.close()
-
-
-def refuse_virtual_tables(path: Path, name: str) -> None:
-    """Some of them read other files. Indexes of GeoPackage are such tables too, and harmless."""
-    with told(name), _sqlite(path) as database:
-        rows = database.execute("SELECT sql FROM sqlite_master WHERE sql LIKE 'create virtual table%'").fetchall()
-    for (statement,) in rows:
-        if not any(f"using {kind}" in " ".join(statement.lower().split()) for kind in ("rtree", "fts")):
-            raise refused("outside_reference", f"'{name}' has a virtual table, which could read other files")
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-@dataclass
-class ParquetLayer:
-    """Row groups are what can be reached directly."""
-
-    path: Path
-    rows: int
-    geometry_type: str
-    crs: str | None
-    column: str
-    schema: pa.Schema
-    name: str | None = None
-    format: Format = Format.GEOPARQUET
-
-    @classmethod
-    def opened(cls, path: Path, name: str) -> ParquetLayer:
-        with pq.ParquetFile(path) as file:
-            schema, rows = file.schema_arrow, file.metadata.num_rows
-        about = _geo_metadata(schema, name)
-        column = about["primary_column"]
-        primary = about["columns"][column]
-        kinds = primary.get("geometry_types") or []
-        return cls(
-            path=path,
-            rows=rows,
-            geometry_type=kinds[0] if len(kinds) == 1 else "Unknown",
-            crs=_parquet_crs(primary),
-            column=column,
-            schema=pa.schema(
-                [one.remove_metadata() for one in schema if one.name != column and not _is_box(one, about)]
-            ),
-        )
-
-    def bounds_of_ids(self) -> tuple[int, int]:
-        with pq.ParquetFile(self.path) as file:
-            return 0, int(file.num_row_groups)
-
-    def batches(self, chunk: Chunk, size: int, columns: Sequence[str] | None = None) -> Iterator[Batch]:
-        wanted = self.schema.names if columns is None else list(columns)
-        with pq.ParquetFile(self.path) as file:
-            done = sum(file.metadata.row_group(group).num_rows for group in range(chunk.start))
-            groups = list(range(chunk.start, chunk.stop))
-            for batch in file.iter_batches(size, row_groups=groups, columns=[*wanted, self.column]):
-                ids = np.arange(done, done + len(batch), dtype=np.int64) + 1
-                done += len(batch)
-                yield Batch(ids, _binary(batch.column(self.column)), batch.select(wanted))
-
-
-def _geo_metadata(schema: pa.Schema, name: str) -> dict[str, Any]:
-    text = (schema.metadata or {}).get(b"geo")
-    if text is None:
-        raise refused(
-            "no_geometry", f"'{name}' is Parquet, but no GeoParquet: it does not say where its geometries are"
-        )
-    try:
-        about: dict[str, Any] = json.loads(text)
-        encoding = about["columns"][about["primary_column"]]["encoding"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise refused("unreadable", f"what '{name}' says about its geometries cannot be read: {error!r}") from error
-    if encoding != "WKB":
-        raise refused("unsupported_format", f"'{name}' has geometries as '{encoding}': write them as WKB")
-    return about
-
-
-def _parquet_crs(primary: dict[str, Any]) -> str | None:
-    """By the standard, degrees if nothing is said, and unknown if null is."""
-    if "crs" not in primary:
-        return CRS84
-    return json.dumps(primary["crs"]) if primary["crs"] else None
-
-
-def _is_box(column: pa.Field, about: dict[str, Any]) -> bool:
-    """A column that repeats the extents of geometries."""
-    covering = about["columns"][about["primary_column"]].get("covering", {}).get("bbox", {})
-    return any(path[0] == column.name for path in covering.values())

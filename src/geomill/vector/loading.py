@@ -20,7 +20,8 @@ from geomill.vector.copying import HEADER, TRAILER, Field, rows
 from geomill.vector.database import Connection
 from geomill.vector.extent import Hull
 from geomill.vector.facts import Chunk, Family, Format, Loaded, Plan
-from geomill.vector.geometry import LARGEST, GeometryRepairs, Part
+from geomill.vector.families import Part
+from geomill.vector.geometry import LARGEST, GeometryRepairs
 from geomill.vector.layers import Batch, Layer, told
 from geomill.vector.projecting import Projection
 from geomill.vector.tables import Staging

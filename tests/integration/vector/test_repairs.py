@@ -156,6 +156,14 @@ def test_a_wrong_crs_is_refused(
     assert (run.ended.error_code, run.ended.retryable) == (code, False), run.error
 
 
+def test_an_outlier_is_no_wrong_crs(steps: Steps, tmp_path: Path) -> None:
+    made = [*sources.squares(30), shapely.box(9_000, 9_000, 9_001, 9_001)]
+    put(steps, tmp_path, sources.table(made), kind="Polygon")
+    found = steps.publish("a.gpkg", chunk_rows=10)
+    assert found["repairs"]["geometry_not_on_earth"] == 1
+    assert steps.rows("SELECT gid FROM geo.made_r1 WHERE geom IS NULL") == [{"gid": 31}]
+
+
 def test_a_crs_that_is_given_wins(steps: Steps, tmp_path: Path) -> None:
     put(steps, tmp_path, sources.table([SQUARE]), kind="Polygon", crs="EPSG:32633")
     assert steps.publish("a.gpkg", source_crs="EPSG:4326")["bbox"] == [5.0, 45.0, 6.0, 46.0]

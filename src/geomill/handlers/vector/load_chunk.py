@@ -20,8 +20,8 @@ class LoadChunkParams(BaseModel):
 def load_chunk(ctx: HandlerContext[LoadChunkParams]) -> Loaded:
     """Reads, repairs and copies the features of a chunk, in one transaction."""
     from geomill.vector.database import session
-    from geomill.vector.layers import open_layer
     from geomill.vector.loading import Load, configure
+    from geomill.vector.opening import open_layer
     from geomill.vector.workspace import local_data
 
     plan, chunk = ctx.params.plan, ctx.params.chunk

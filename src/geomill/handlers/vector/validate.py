@@ -53,8 +53,9 @@ class ValidateVectorOutput(BaseModel):
 def validate(ctx: HandlerContext[ValidateVectorParams]) -> ValidateVectorOutput:
     """Opens a layer with care, and tells what it is."""
     from geomill.vector.inspection import check_id_column, inspect
-    from geomill.vector.layers import open_layer, told
+    from geomill.vector.layers import told
     from geomill.vector.loading import configure
+    from geomill.vector.opening import open_layer
     from geomill.vector.workspace import local_data
 
     params = ctx.params

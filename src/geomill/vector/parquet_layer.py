@@ -1,0 +1,95 @@
+"""Layers in GeoParquet files, read through Arrow: GDAL's wheel has no driver for them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from geomill.raster.problems import refused
+from geomill.vector.facts import Chunk, Format
+from geomill.vector.layers import Batch, binary
+
+CRS84 = "OGC:CRS84"
+
+
+@dataclass
+class ParquetLayer:
+    """Row groups are what can be reached directly."""
+
+    path: Path
+    rows: int
+    geometry_type: str
+    crs: str | None
+    column: str
+    schema: pa.Schema
+    name: str | None = None
+    format: Format = Format.GEOPARQUET
+
+    @classmethod
+    def opened(cls, path: Path, name: str) -> ParquetLayer:
+        with pq.ParquetFile(path) as file:
+            schema, rows = file.schema_arrow, file.metadata.num_rows
+        about = _geo_metadata(schema, name)
+        column = about["primary_column"]
+        primary = about["columns"][column]
+        kinds = primary.get("geometry_types") or []
+        return cls(
+            path=path,
+            rows=rows,
+            geometry_type=kinds[0] if len(kinds) == 1 else "Unknown",
+            crs=_parquet_crs(primary),
+            column=column,
+            schema=pa.schema(
+                [one.remove_metadata() for one in schema if one.name != column and not _is_box(one, about)]
+            ),
+        )
+
+    def bounds_of_ids(self) -> tuple[int, int]:
+        with pq.ParquetFile(self.path) as file:
+            return 0, int(file.num_row_groups)
+
+    def batches(self, chunk: Chunk, size: int, columns: Sequence[str] | None = None) -> Iterator[Batch]:
+        wanted = self.schema.names if columns is None else list(columns)
+        with pq.ParquetFile(self.path) as file:
+            done = sum(file.metadata.row_group(group).num_rows for group in range(chunk.start))
+            groups = list(range(chunk.start, chunk.stop))
+            for batch in file.iter_batches(size, row_groups=groups, columns=[*wanted, self.column]):
+                ids = np.arange(done, done + len(batch), dtype=np.int64) + 1
+                done += len(batch)
+                yield Batch(ids, binary(batch.column(self.column)), batch.select(wanted))
+
+
+def _geo_metadata(schema: pa.Schema, name: str) -> dict[str, Any]:
+    text = (schema.metadata or {}).get(b"geo")
+    if text is None:
+        raise refused(
+            "no_geometry", f"'{name}' is Parquet, but no GeoParquet: it does not say where its geometries are"
+        )
+    try:
+        about: dict[str, Any] = json.loads(text)
+        encoding = about["columns"][about["primary_column"]]["encoding"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise refused("unreadable", f"what '{name}' says about its geometries cannot be read: {error!r}") from error
+    if encoding != "WKB":
+        raise refused("unsupported_format", f"'{name}' has geometries as '{encoding}': write them as WKB")
+    return about
+
+
+def _parquet_crs(primary: dict[str, Any]) -> str | None:
+    """By the standard, degrees if nothing is said, and unknown if null is."""
+    if "crs" not in primary:
+        return CRS84
+    return json.dumps(primary["crs"]) if primary["crs"] else None
+
+
+def _is_box(column: pa.Field, about: dict[str, Any]) -> bool:
+    """A column that repeats the extents of geometries."""
+    covering = about["columns"][about["primary_column"]].get("covering", {}).get("bbox", {})
+    return any(path[0] == column.name for path in covering.values())

@@ -1,0 +1,82 @@
+"""Geometries in the CRS of their table, all of them on Earth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from geomill.raster.problems import refused
+from geomill.vector import antimeridian
+from geomill.vector.projecting import DEGREES, Projection
+
+Geometries = NDArray[Any]
+Count = Callable[[str, int], None]
+_POLE = 90.0 + 1e-6
+
+
+def drop_infinite(geometries: Geometries, count: Count, reason: str) -> Geometries:
+    """NULL in place of those whose coordinates are no numbers."""
+    coordinates = shapely.get_coordinates(geometries)
+    if np.isfinite(coordinates).all():
+        return geometries
+    coordinates, owner = shapely.get_coordinates(geometries, return_index=True)
+    broken = np.unique(owner[~np.isfinite(coordinates).all(axis=1)])
+    count(reason, len(broken))
+    geometries[broken] = None
+    return geometries
+
+
+@dataclass
+class Placing:
+    project: Projection
+    keep_z: bool
+    count: Count
+    fewest: int
+    """Of fewer geometries no conclusion is drawn about the CRS."""
+
+    def place(self, geometries: Geometries) -> Geometries:
+        project, before = self.project, geometries
+        if not project.same:
+            geometries = shapely.transform(before, project, include_z=self.keep_z)
+            geometries = drop_infinite(geometries, self.count, "geometry_outside_crs")
+            self._check_lost(_there(before), _there(geometries))
+        if not project.geographic:
+            return geometries
+        geometries = self._on_earth(geometries)
+        if project.same:
+            mended, number = antimeridian.wrap(geometries)
+        else:
+            mended, number = antimeridian.mend(geometries, before, project)
+        self.count("antimeridian_mended", number)
+        if number:
+            mended[shapely.is_empty(mended)] = None  # what had no extent but touched the edge
+        return mended
+
+    def _on_earth(self, geometries: Geometries) -> Geometries:
+        bounds = shapely.bounds(geometries)
+        with np.errstate(invalid="ignore"):  # of what is missing
+            off = (np.abs(bounds[:, [1, 3]]) > _POLE).any(axis=1) | (np.abs(bounds[:, [0, 2]]) > DEGREES).any(axis=1)
+        if off.any():
+            there = _there(geometries)
+            self._check_lost(there, there - int(off.sum()))
+            self.count("geometry_not_on_earth", off.sum())
+            geometries[off] = None
+        return geometries
+
+    def _check_lost(self, before: int, after: int) -> None:
+        """A few outliers are mistakes in the data; most of it, a mistake in its CRS."""
+        if before >= self.fewest and after < before / 2:
+            raise refused(
+                "wrong_crs",
+                f"{before - after:,} of {before:,} geometries are not on Earth if their CRS is "
+                f"{self.project.source[:60]}, as the file says: give source_crs with the right one",
+            )
+
+
+def _there(geometries: Geometries) -> int:
+    return int((~shapely.is_missing(geometries)).sum())
