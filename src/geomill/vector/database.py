@@ -13,10 +13,9 @@ from psycopg.rows import DictRow, dict_row
 from geomill.errors import DatabaseUnreachable
 from geomill.raster.problems import refused
 from geomill.sdk import DatabaseAccess
+from geomill.sql import queries
 
 Connection = psycopg.Connection[DictRow]
-_OPTIONS = "-c client_connection_check_interval=2s"
-"""What a dead process has asked for ends soon after it."""
 
 
 @contextmanager
@@ -29,8 +28,8 @@ def session(access: DatabaseAccess) -> Iterator[Connection]:
             row_factory=dict_row,
             connect_timeout=10,
             application_name="geomill vectors",
-            options=_OPTIONS,
         ) as conn:
+            conn.execute(queries("vectors").prepare_session)
             yield conn
     except (errors.ProgramLimitExceeded, errors.TooManyColumns) as error:
         raise refused("too_many_columns", f"the rows do not fit into a table of PostgreSQL: {_said(error)}") from error

@@ -107,10 +107,10 @@ def _try(layer: Layer, facts: LayerFacts, rules: Rules, crs: pyproj.CRS, name: s
     start, stop = layer.bounds_of_ids()
     batches = layer.batches(Chunk(number=0, start=start, stop=stop), SAMPLE, [])
     for batch in islice(batches, 1):
+        GeometryRepairs(rules, facts.crs, fewest=1).harden(batch.geometry, batch.ids)
         found = shapely.total_bounds(shapely.from_wkb(batch.geometry.to_numpy(zero_copy_only=False), on_invalid="fix"))
         if not reading.source_crs:
             _check_units(found, crs, name)
-        GeometryRepairs(rules, facts.crs, fewest=1).harden(batch.geometry, batch.ids)
         return _outside(found, crs)
     return []
 

@@ -22,6 +22,7 @@ from geomill.vector.database import Connection
 from geomill.vector.facts import SUFFIXES, Column, Family, Loaded, Mixed, Plan, Rules
 
 SCHEMA, STAGING = "geo", "geo_staging"
+LEDGER = "_chunks"
 LOCK_SECONDS = 2.0
 _SQL = queries("vectors")
 
@@ -42,7 +43,7 @@ class Staging:
 
     @property
     def ledger(self) -> Identifier:
-        return Identifier(STAGING, f"{self.name}_chunks")
+        return Identifier(STAGING, self.name + LEDGER)
 
 
 def _made(name: str, **parts: Composable) -> Composed:
@@ -55,7 +56,7 @@ def ensure_schemas(conn: Connection) -> None:
         conn.execute(_SQL.make_schemas)
 
 
-def make_staging(conn: Connection, staging: Staging, columns: Sequence[Column]) -> None:
+def make_staging(conn: Connection, staging: Staging, columns: Sequence[Column], job_id: str) -> None:
     """Empty tables and an empty ledger, whatever was there."""
     with conn.transaction():
         row = conn.execute(_SQL.known_srid, {"srid": staging.rules.srid}).fetchone()
@@ -63,6 +64,7 @@ def make_staging(conn: Connection, staging: Staging, columns: Sequence[Column]) 
             raise refused("bad_crs", f"PostGIS does not know the CRS {staging.rules.srid}: give another target_crs")
         conn.execute(_made("drop_table", table=staging.ledger))
         conn.execute(_made("make_ledger", ledger=staging.ledger))
+        conn.execute(_made("comment_table", table=staging.ledger, text=Literal(job_id)))
         for family in staging.rules.families:
             conn.execute(_made("drop_table", table=staging.table(family)))
             definitions = _definitions(columns, staging.rules, family)
@@ -139,17 +141,18 @@ def drop_staging(conn: Connection, names: Iterable[str]) -> list[str]:
     return dropped
 
 
-def staging_tables(conn: Connection, job_id: str) -> list[str]:
-    stem = staging_name(job_id)
-    names = [*(stem + suffix for suffix in SUFFIXES.values()), f"{stem}_chunks"]
+def staging_tables(conn: Connection, stem: str) -> list[str]:
+    """The ledger last: as long as it is there, so may be the others."""
+    names = [*(stem + suffix for suffix in SUFFIXES.values()), stem + LEDGER]
     rows = conn.execute(_SQL.tables_named, {"schema": STAGING, "names": names}).fetchall()
-    return [row["name"] for row in rows]
+    return sorted((row["name"] for row in rows), key=lambda name: name.endswith(LEDGER))
 
 
 def sweep(conn: Connection, seconds: float) -> list[str]:
     """Drop the staging tables of jobs that ended so long ago."""
     rows = conn.execute(_SQL.abandoned, {"seconds": seconds}).fetchall()
-    return drop_staging(conn, [row["name"] for row in rows])
+    stems = [row["ledger"].removesuffix(LEDGER) for row in rows]
+    return drop_staging(conn, [name for stem in stems for name in staging_tables(conn, stem)])
 
 
 def drop_published(conn: Connection, names: Sequence[str]) -> list[str]:

@@ -37,6 +37,6 @@ def cleanup_staging(ctx: HandlerContext[CleanupStagingParams]) -> CleanupStaging
         tables.ensure_schemas(conn)
         if params.job_id is None:
             return CleanupStagingOutput(dropped=tables.sweep(conn, params.older_than_hours * 3600))
-        dropped = tables.drop_staging(conn, tables.staging_tables(conn, params.job_id))
+        dropped = tables.drop_staging(conn, tables.staging_tables(conn, tables.staging_name(params.job_id)))
     forget(params.job_id)
     return CleanupStagingOutput(dropped=dropped)

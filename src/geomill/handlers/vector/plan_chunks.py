@@ -46,6 +46,6 @@ def plan_chunks(ctx: HandlerContext[PlanChunksParams]) -> PlanChunksOutput:
     with session(ctx.database) as conn:
         tables.ensure_schemas(conn)
         tables.sweep(conn, SWEPT_SECONDS)
-        tables.make_staging(conn, tables.Staging(name, params.rules), params.facts.columns)
+        tables.make_staging(conn, tables.Staging(name, params.rules), params.facts.columns, ctx.job_id)
     plan = Plan(source=params.source, reading=params.reading, facts=params.facts, rules=params.rules, staging=name)
     return PlanChunksOutput(plan=plan, chunks=chunks(params.facts, *params.bounds, params.chunk_rows))

@@ -1,6 +1,11 @@
 -- Tables of features: made in the schema geo_staging, where nobody looks, and moved to geo when they are whole.
 -- What stands in braces are identifiers, quoted by whoever puts them in.
 
+-- What a process that has died or hangs has asked for ends soon after it.
+-- name: prepare_session
+SET client_connection_check_interval = '2s';
+SET idle_in_transaction_session_timeout = '2min'
+
 -- name: schemas_there
 SELECT to_regnamespace('geo') IS NOT NULL AND to_regnamespace('geo_staging') IS NOT NULL AS there
 
@@ -79,13 +84,13 @@ COMMENT ON COLUMN {table}.{column} IS {text}
 -- name: analyze
 ANALYZE {table}
 
--- Staging tables whose job has ended so long ago, or is not known any more.
+-- Ledgers of jobs that ended so long ago, or are not known any more; the comment of a ledger is the id of its job.
 -- name: abandoned
-SELECT c.relname AS name
+SELECT c.relname AS ledger
 FROM pg_class AS c
 JOIN pg_namespace AS n ON n.oid = c.relnamespace AND n.nspname = 'geo_staging'
-LEFT JOIN dagapp.dag_jobs AS j ON replace(j.job_id, '-', '') = substring(c.relname FROM '^load_([0-9a-z]+)')
-WHERE c.relkind = 'r' AND c.relname LIKE 'load\_%%'
+LEFT JOIN dagapp.dag_jobs AS j ON j.job_id = obj_description(c.oid, 'pg_class')
+WHERE c.relkind = 'r' AND c.relname LIKE 'load\_%%\_chunks'
   AND (j.job_id IS NULL OR j.completed_at < now() - make_interval(secs => %(seconds)s))
 ORDER BY 1
 
