@@ -53,6 +53,14 @@ def land(data: Path, geomill: Geomill) -> Iterator[Land]:
 
 
 def test_a_whole_life(land: Land) -> None:
+    path = land.data.parent / "nowhere.csv"
+    path.write_text("x,y\n500000,5000000\n")
+    order = ("assets", "submit", str(path), "--data-type", "vector", "--ref", "dataset_id=nowhere", *REFS[2:], "--wait")
+    refused = land.geomill(*order, GEOMILL_DATA=str(land.data))
+    assert refused.code == 1
+    assert "source_crs" in refused.err + refused.out
+    assert land.tables("geo") == set()
+
     first = land.order(300, "--wait")
     asset_id = first["asset_id"]
     assert first["status"] == "completed"
@@ -80,13 +88,3 @@ def test_a_whole_life(land: Land) -> None:
     eventually(lambda: not land.tables("geo"), "no tables")
     assert gone["delete_job_id"]
     eventually(lambda: not land.zone("silver"), "no files")
-
-
-def test_what_cannot_be_loaded_is_told_and_leaves_nothing(land: Land) -> None:
-    path = land.data.parent / "nowhere.csv"
-    path.write_text("x,y\n500000,5000000\n")
-    order = ("assets", "submit", str(path), "--data-type", "vector", *REFS, "--wait")
-    refused = land.geomill(*order, GEOMILL_DATA=str(land.data))
-    assert refused.code == 1
-    assert "source_crs" in refused.err + refused.out
-    assert land.tables("geo") == set()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, Protocol
@@ -59,7 +60,15 @@ def told(name: str) -> Iterator[None]:
         for remark in remarks[:MOST_REMARKS]:
             log.warning("%s: %s", name, remark.message)
     except (DataSourceError, DataLayerError, pa.ArrowException, sqlite3.DatabaseError, OSError, UnicodeError) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # the machine's trouble, not the file's
+            raise
         raise refused("unreadable", f"'{name}' is damaged or incomplete: {str(error)[:300]}") from error
+
+
+def refuse_repeated(names: Sequence[str], name: str) -> None:
+    repeated = [one for one, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise refused("repeated_column", f"'{name}' has several columns called '{repeated[0]}': rename one of them")
 
 
 def binary(values: pa.Array) -> pa.Array:

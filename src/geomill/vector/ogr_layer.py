@@ -17,7 +17,7 @@ from geomill.raster.problems import refused
 from geomill.vector.csv_places import places
 from geomill.vector.facts import Chunk, Format, Reading
 from geomill.vector.formats import DRIVERS
-from geomill.vector.layers import Batch, binary, told
+from geomill.vector.layers import Batch, binary, refuse_repeated, told
 
 _IMMUTABLE = {"IMMUTABLE": "YES"}
 """Nothing is written beside it, such as the journals of SQLite."""
@@ -51,6 +51,7 @@ class OgrLayer:
         if info["driver"] not in DRIVERS[found].names:
             raise refused("unsupported_format", f"'{name}' is no {found.value}, whatever it looks like")
         with pyogrio.open_arrow(path, batch_size=1, use_pyarrow=True, **about) as (meta, reader):
+            refuse_repeated(reader.schema.names, name)
             known = {meta["geometry_name"] or "wkb_geometry"}
             schema = pa.schema([column for column in reader.schema if column.name not in known])
         return cls(
@@ -67,7 +68,7 @@ class OgrLayer:
         )
 
     def bounds_of_ids(self) -> tuple[int, int]:
-        if self.format is not Format.GEOPACKAGE:
+        if not self._numbered:
             return 0, self.rows
         table, column = (_quoted(text) for text in (self.name or "", self.fid_column))
         with _sqlite(self.path) as database:
@@ -75,7 +76,7 @@ class OgrLayer:
         return (low, high + 1) if low is not None else (0, 0)
 
     def batches(self, chunk: Chunk, size: int, columns: Sequence[str] | None = None) -> Iterator[Batch]:
-        if self.format is Format.GEOPACKAGE:
+        if self._numbered:
             fid = _quoted(self.fid_column)
             window: dict[str, Any] = {
                 "where": f"{fid} >= {chunk.start} AND {fid} < {chunk.stop}",
@@ -88,7 +89,7 @@ class OgrLayer:
         with pyogrio.open_arrow(self.path, batch_size=size, use_pyarrow=True, **about) as (meta, reader):
             geometry = meta["geometry_name"] or "wkb_geometry"
             for batch in reader:
-                if self.format is Format.GEOPACKAGE:
+                if self._numbered:
                     ids = batch.column(self.fid_column).to_numpy(zero_copy_only=False).astype(np.int64)
                 else:
                     batch = batch.slice(0, chunk.stop - done)
@@ -97,6 +98,11 @@ class OgrLayer:
                 yield Batch(ids, binary(batch.column(geometry)), batch.select(self._attributes(columns)))
                 if done >= chunk.stop:
                     break
+
+    @property
+    def _numbered(self) -> bool:
+        """Whether rows are reached by their feature ids: those of a GeoPackage, unless it is a view."""
+        return self.format is Format.GEOPACKAGE and bool(self.fid_column)
 
     def _attributes(self, columns: Sequence[str] | None) -> list[str]:
         return self.schema.names if columns is None else list(columns)

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from geomill.raster.problems import refused
 from geomill.vector.facts import Chunk, Format
-from geomill.vector.layers import Batch, binary
+from geomill.vector.layers import Batch, binary, refuse_repeated
 
 CRS84 = "OGC:CRS84"
 
@@ -36,6 +36,7 @@ class ParquetLayer:
     def opened(cls, path: Path, name: str) -> ParquetLayer:
         with pq.ParquetFile(path) as file:
             schema, rows = file.schema_arrow, file.metadata.num_rows
+        refuse_repeated(schema.names, name)
         about = _geo_metadata(schema, name)
         column = about["primary_column"]
         primary = about["columns"][column]

@@ -119,6 +119,11 @@ def plain_parquet(folder: Path) -> bytes:
     return path.read_bytes()
 
 
+def repeated(folder: Path) -> bytes:
+    made = pa.Table.from_arrays([pa.array([1]), pa.array([2]), pa.array([SQUARES[0].wkb])], ["a", "a", "wkb"])
+    return sources.parquet(folder, made)
+
+
 BAD: dict[str, tuple[str, Callable[[Path], bytes], str]] = {
     "nothing": ("a.gpkg", lambda _: b"", "unsupported_format"),
     "noise": ("a.gpkg", lambda _: np.random.default_rng(1).bytes(5_000), "unsupported_format"),
@@ -139,6 +144,7 @@ BAD: dict[str, tuple[str, Callable[[Path], bytes], str]] = {
     "no geometries": ("a.geojson", lambda _: sources.geojson(None, None), "no_geometry"),
     "no features": ("a.gpkg", empty, "empty"),
     "2,000 columns": ("a.parquet", wide, "too_many_columns"),
+    "a column twice": ("a.parquet", repeated, "repeated_column"),
     "lone shp": ("a.shp", lone, "unsupported_format"),
     "no dbf": ("a.zip", lambda folder: without(folder, ".dbf"), "incomplete"),
     "no prj": ("a.zip", lambda folder: without(folder, ".prj"), "no_crs"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import decimal
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,44 @@ def test_values_that_readers_cannot_hold_become_null(steps: Steps, tmp_path: Pat
         [None, datetime.datetime(1970, 1, 1), None, -2, None],  # noqa: DTZ001  the column has no zone
         [1.5, None, False, None, b""],
     ]
+
+
+def test_all_types_arrive(steps: Steps, tmp_path: Path) -> None:
+    noon = datetime.datetime(2024, 2, 29, 12, tzinfo=datetime.UTC)
+    columns = {
+        "words": pa.array(["a", "b", "a"]).dictionary_encode(),
+        "zoned": pa.array([noon, None, noon], pa.timestamp("ns", tz="UTC")),
+        "day": pa.array([datetime.date(2024, 2, 29), None, datetime.date(1, 1, 1)]),
+        "clock": pa.array([datetime.time(12, 30, 0, 5), None, None], pa.time64("us")),
+        "list": pa.array([[1, 2], None, []]),
+        "thing": pa.array([{"a": "x\u0000"}, {"a": None}, None]),
+        "big": pa.array([2**40, None, 0], pa.uint64()),
+        "half": pa.array([1.5, None, -2.0], pa.float32()),
+        "money": pa.array([None, decimal.Decimal("12.34"), None], pa.decimal128(10, 2)),
+        "none": pa.nulls(3),
+    }
+    made = pa.table({**columns, "wkb": pa.array([SQUARE.wkb] * 3, pa.binary())})
+    sources.put(steps.storage, "a.parquet", sources.parquet(tmp_path, made))
+    found = steps.publish("a.parquet")
+    assert any("'money' holds decimals" in warning for warning in found["warnings"])
+    rows = steps.rows("SELECT * FROM geo.made_r1 ORDER BY gid")
+    wanted = [
+        [
+            "a",
+            noon,
+            datetime.date(2024, 2, 29),
+            datetime.time(12, 30, 0, 5),
+            [1, 2],
+            {"a": "x"},
+            2**40,
+            1.5,
+            None,
+            None,
+        ],
+        ["b", None, None, None, None, {"a": None}, None, None, 12.34, None],
+        ["a", noon, datetime.date(1, 1, 1), None, [], None, 0, -2.0, None, None],
+    ]
+    assert [list(row.values())[1:-1] for row in rows] == wanted
 
 
 def test_text_is_made_utf8(steps: Steps, tmp_path: Path) -> None:
