@@ -17,7 +17,7 @@ ID, GEOMETRY = "gid", "geom"
 OURS = frozenset({ID, GEOMETRY})
 SYSTEM = frozenset({"tableoid", "xmin", "cmin", "xmax", "cmax", "ctid", "oid"})
 """Columns that every table of PostgreSQL has."""
-_NO_WORD = re.compile(r"[^\w]+|_{2,}", re.UNICODE)
+_NO_WORD = re.compile(r"[\W_]+", re.UNICODE)
 
 
 def column_names(given: Sequence[str], taken: Iterable[str] = OURS) -> list[str]:
