@@ -19,12 +19,13 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from geomill.domain.callback import Allowance
 from geomill.domain.location import parse_location
 from geomill.domain.message import JOBS_QUEUE, TASK_QUEUES
+from geomill.domain.signed_link import LONGEST_SECONDS
 from geomill.errors import InputError, Problem, SettingsError, nearest
 from geomill.telemetry.logging import LogFormat, LogLevel
 
 PREFIX = "GEOMILL_"
 SECRET = (
-    "database_url", "external_database_url", "callback_secret", "key", "bronze", "silver", "external",
+    "database_url", "external_database_url", "callback_secret", "link_secret", "key", "bronze", "silver", "external",
     "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL",
 )  # fmt: skip
 """Fields that may hold a password: no message shows their value."""
@@ -48,7 +49,7 @@ class DatabaseSettings(_Settings):
     database_url: Annotated[str | None, Field(description="postgresql://… of an existing server")] = None
     external_database_url: Annotated[
         str | None,
-        Field(description="postgresql://… of the external zone's database"),
+        Field(description="postgresql://… of the external zone's database; a second one of the private server"),
     ] = None
     data: Annotated[Path, Field(description="Folder of the private cluster and of all local data")] = Field(
         default_factory=lambda: user_data_path("geomill", appauthor=False)
@@ -138,6 +139,19 @@ class GatewaySettings(_Settings):
 
     gateway_host: Annotated[str, Field(description="Address that the gateway listens on")] = "127.0.0.1"
     gateway_port: Annotated[int, Field(ge=0, le=65_535, description="Port that the gateway listens on")] = 8000
+
+
+class ServingSettings(_Settings):
+    """Where tiles, features and catalogue are served alone, and how links to what is not public are signed."""
+
+    serve_port: Annotated[int, Field(ge=0, le=65_535, description="Port that `geomill serve` listens on")] = 8001
+    link_secret: Annotated[
+        Annotated[SecretStr, Field(min_length=32)] | None,
+        Field(description="Signs links; the same on all machines. A file in the data folder when absent"),
+    ] = None
+    link_seconds: Annotated[
+        int, Field(ge=60, le=LONGEST_SECONDS, description="How long a signed link opens, unless asked otherwise")
+    ] = 86_400
 
 
 class AccessSettings(_Settings):
@@ -321,6 +335,7 @@ class Settings:
         WorkerSettings,
         PlatformSettings,
         GatewaySettings,
+        ServingSettings,
         AccessSettings,
         ClientSettings,
         LogSettings,
@@ -346,6 +361,7 @@ class Settings:
         self.callback = _read(CallbackSettings)
         self.platform = _read(PlatformSettings)
         self.gateway = _read(GatewaySettings)
+        self.serving = _read(ServingSettings)
         self.access = _access()
         self.client = _read(ClientSettings, **({"url": url} if url else {}))
         self.log = _read(LogSettings)

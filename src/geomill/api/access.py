@@ -22,17 +22,21 @@ from geomill.errors import Forbidden
 
 @dataclass(frozen=True, slots=True)
 class Who:
-    """`roles` is None where no credential is asked for, and empty where any will do. `limited` routes are those on
-    which a caller hands in work: they count against its rate."""
+    """`roles` is None where no credential is asked for, and empty where any will do. Where it is `optional`, one that
+    is shown must be right, and says who asks. `limited` routes are those on which a caller hands in work: they count
+    against its rate."""
 
     roles: frozenset[Role] | None
     limited: bool = False
+    optional: bool = False
 
     def admits(self, principal: Principal) -> bool:
         return not self.roles or principal.has(*self.roles)
 
 
 EVERYONE = Who(None)
+EVERYONE_BY_SIGHT = Who(None, optional=True)
+"""Who asks does not decide whether they are answered, but what they see."""
 ANY_CREDENTIAL = Who(frozenset())
 
 
@@ -75,6 +79,7 @@ RULES: Mapping[str, Who] = {
     "PUT /api/platforms/{platform_id}": only(ADMIN),
     "GET /api/assets": ANY_CREDENTIAL,
     "GET /api/assets/{asset_id}": ANY_CREDENTIAL,
+    "GET /api/assets/{asset_id}/links": ANY_CREDENTIAL,
     "GET /api/assets/reports/{report}": only(READER, REVIEWER, OPERATOR),
     "GET /api/v1/jobs": only(READER, REVIEWER, OPERATOR),
     "GET /api/v1/jobs/{job_id}": only(READER, REVIEWER, OPERATOR),
@@ -95,6 +100,11 @@ RULES: Mapping[str, Who] = {
 }
 
 
+def mounted(prefixes: Iterable[str]) -> dict[str, Who]:
+    """The rules of services that are mounted whole. They look at what a caller may see by themselves."""
+    return {f"ANY {prefix}": EVERYONE_BY_SIGHT for prefix in prefixes}
+
+
 @dataclass(frozen=True, slots=True)
 class Admission:
     """That a request may pass, by which rule, and whose it is: nobody's, where no credential is asked for."""
@@ -104,14 +114,18 @@ class Admission:
 
 
 class Rules:
-    """Finds the rule of a request. A path that is written out wins over one with a parameter in it."""
+    """Finds the rule of a request. A path that is written out wins over one with a parameter in it, and that over the
+    prefix of a mounted service."""
 
     def __init__(self, rules: Mapping[str, Who]) -> None:
         self._rules = rules
         self._patterns: list[tuple[str, re.Pattern[str], str]] = []
+        self._prefixes: list[tuple[str, str]] = []
         for rule in rules:
             method, _, path = rule.partition(" ")
-            if "{" in path:
+            if method == "ANY":
+                self._prefixes.append((f"{path}/", rule))
+            elif "{" in path:
                 self._patterns.append((method, compile_path(path)[0], rule))
 
     def find(self, method: str, path: str) -> tuple[str, Who] | None:
@@ -119,7 +133,7 @@ class Rules:
         rule = f"{method} {path}"
         if rule not in self._rules or "{" in rule:
             matching = (name for verb, pattern, name in self._patterns if verb == method and pattern.match(path))
-            rule = next(matching, "")
+            rule = next(matching, "") or next((name for start, name in self._prefixes if path.startswith(start)), "")
         return (rule, self._rules[rule]) if rule else None
 
 

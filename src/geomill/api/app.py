@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import Any
 
 from fastapi import Depends, FastAPI
@@ -11,13 +11,15 @@ from starlette.middleware.cors import CORSMiddleware
 
 from geomill import __version__
 from geomill.api import problems
-from geomill.api.access import RULES, Rules, confirmed, describe, require_complete
+from geomill.api.access import RULES, Rules, confirmed, describe, mounted, require_complete
 from geomill.api.authentication import Authenticator
 from geomill.api.figures import Figures
 from geomill.api.gateway import Gateway
 from geomill.api.guard import Guard
 from geomill.api.limits import BodyLimit, BrowserGuard
+from geomill.api.links import Links
 from geomill.api.measuring import Measuring
+from geomill.api.mounting import Mountable
 from geomill.api.rates import Buckets
 from geomill.api.readiness import Readiness
 from geomill.api.routes import assets, bootstrap, docs, health, jobs, platform, platforms, stage_jobs, workflows
@@ -73,8 +75,11 @@ def create_app(
     job_types: StageJobs | None = None,
     hosts: Collection[str] = LOOPBACK_NAMES,
     pool_size: int = 8,
+    services: Mountable | None = None,
+    links: Links | None = None,
 ) -> FastAPI:
-    """`hosts` are the names that a caller may use for a gateway on this machine; any, when empty."""
+    """`hosts` are the names that a caller may use for a gateway on this machine; any, when empty. `services` are what
+    else is answered here."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -90,8 +95,10 @@ def create_app(
                 desk=_desk(catalogue, queues.job_queue_name, storage, defaults or PlatformSettings()),
                 authenticator=authenticator,
                 stage_jobs=job_types or StageJobs(),
+                links=links or Links(),
             )
-            async with authenticator.noting():
+            app.state.authenticator = authenticator
+            async with authenticator.noting(), services.running(pool) if services else nullcontext():
                 yield
 
     app = _Application(
@@ -107,9 +114,14 @@ def create_app(
     )
     for noun in (platform, platforms, assets, jobs, stage_jobs, workflows, bootstrap, health, docs):
         app.include_router(noun.router)
-    require_complete(app, RULES)
+    rules = dict(RULES)
+    if services:
+        rules |= mounted(services.prefixes)
+        for prefix in services.prefixes:
+            app.mount(prefix, services.part(prefix))
+    require_complete(app, rules)
     problems.install(app)
-    app.add_middleware(Guard, rules=Rules(RULES), submissions=Buckets(access.submit_rate, access.submit_burst))
+    app.add_middleware(Guard, rules=Rules(rules), submissions=Buckets(access.submit_rate, access.submit_burst))
     app.add_middleware(BodyLimit, largest=access.body_limit)
     app.add_middleware(BrowserGuard, hosts=hosts, origins=access.cors_origins)
     if access.cors_origins:

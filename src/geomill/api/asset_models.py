@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Self
 
@@ -322,7 +322,8 @@ class AssetStatus(BaseModel):
     clearance_state: str
 
     @classmethod
-    def of(cls, standing: Standing) -> Self:
+    def of(cls, standing: Standing, served: Mapping[str, str]) -> Self:
+        """`served` are the links to what there is to see."""
         asset, request = standing.asset, standing.request
         progress = Progress.of(standing.progress, standing.now) if standing.progress else Progress(fraction=0.0)
         return cls(
@@ -335,7 +336,7 @@ class AssetStatus(BaseModel):
             progress=progress,
             eta=progress.eta or asset.estimated_completion_at,
             outputs=asset.outputs or {},
-            links=_links(standing),
+            links={**_links(standing), **served},
             error=_failure(standing),
             warnings=asset.warnings,
             export=_export(standing),
@@ -424,6 +425,19 @@ class AssetDetails(AssetView):
     requests: list[RequestView]
     jobs: list[JobView]
     audit: list[AuditEntry]
+
+
+class LinksView(BaseModel):
+    """Where an asset is served, ready to use."""
+
+    asset_id: str
+    revision: int | None = Field(description="The revision that is served; none when nothing is")
+    links: dict[str, str] = Field(
+        description="stac_item, viewer, tilejson, tiles; of rasters wmts, preview; of vectors features, collection"
+    )
+    expires_at: datetime | None = Field(
+        description="Until when they open for whoever holds them; none where they are not signed: public, or by key"
+    )
 
 
 class AssetPage(BaseModel):

@@ -11,6 +11,7 @@ from fastapi import Depends, Request
 
 from geomill.api.authentication import Authenticator
 from geomill.api.figures import Figures
+from geomill.api.links import Links
 from geomill.api.readiness import Readiness
 from geomill.api.streams import Streams
 from geomill.platform.desk import Desk
@@ -33,6 +34,7 @@ class Gateway:
     authenticator: Authenticator
     desk: Desk
     stage_jobs: StageJobs
+    links: Links
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:

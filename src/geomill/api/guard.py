@@ -40,20 +40,24 @@ class Guard:
         if found is None:
             return
         rule, who = found
-        if who.roles is None:
+        if who.roles is None and not who.optional:
             admit(scope, Admission(rule, None))
             return
         principal = await self._identify(scope)
-        self._require(who, principal, rule)
+        if principal is None and not who.optional:
+            raise Unauthenticated("this needs a credential", remedy=REMEDY)
+        if principal:
+            self._require(who, principal, rule)
         admit(scope, Admission(rule, principal))
-        if scope["method"] not in ("GET", "HEAD"):
+        if principal and scope["method"] not in ("GET", "HEAD"):
             log.info("%s", rule, extra={"action": "request", "subject": principal.subject, "path": scope["path"]})
 
-    async def _identify(self, scope: Scope) -> Principal:
-        credential = credential_of(Headers(scope=scope))
-        if credential is None:
-            raise Unauthenticated("this needs a credential", remedy=REMEDY)
-        authenticator: Authenticator = scope["app"].state.gateway.authenticator
+    async def _identify(self, scope: Scope) -> Principal | None:
+        """Nobody, if no credential is shown, or if this process knows none: then it serves only what is public."""
+        authenticator: Authenticator | None = scope["app"].state.authenticator
+        credential = credential_of(Headers(scope=scope)) if authenticator else None
+        if authenticator is None or credential is None:
+            return None
         address = scope["client"][0] if scope.get("client") else ""
         try:
             return await authenticator.principal(credential, address)

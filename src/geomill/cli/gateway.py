@@ -10,7 +10,8 @@ from typing import Annotated
 
 import typer
 
-from geomill.cli import context
+from geomill.cli import context, link_key
+from geomill.domain.objectname import Zone
 from geomill.errors import ConflictError
 from geomill.settings import is_loopback
 
@@ -21,11 +22,13 @@ Port = Annotated[int | None, typer.Option("--port", help="Port to listen on.", m
 
 
 def gateway(host: Host = None, port: Port = None) -> None:
-    """Run the HTTP API. Any number may run behind a balancer."""
+    """Run the HTTP API, with tiles, features and catalogue. Any number may run behind a balancer."""
     import uvloop
 
     from geomill.api.app import LOOPBACK_NAMES, create_app
+    from geomill.api.links import Links
     from geomill.cli.serving import serve
+    from geomill.serve.services import Services
 
     settings = context.settings()
     address = host or settings.gateway.gateway_host
@@ -41,6 +44,8 @@ def gateway(host: Host = None, port: Port = None) -> None:
                 " let a proxy with TLS stand before it",
                 extra={"action": "listen", "host": address},
             )
+        key = link_key.ensure(settings)
+        public_url = (settings.callback.public_url or "").rstrip("/")
         app = create_app(
             url,
             catalogue,
@@ -50,6 +55,8 @@ def gateway(host: Host = None, port: Port = None) -> None:
             storage=context.storage(),
             job_types=job_types,
             hosts=hosts,
+            services=Services(Zone.SILVER, url, context.storage(), key),
+            links=Links(public_url, key, settings.serving.link_seconds),
         )
         uvloop.run(serve(app, listener))
 

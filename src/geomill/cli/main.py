@@ -24,6 +24,7 @@ from geomill.cli import (
     queues,
     roles,
     schedules,
+    serve,
     stages,
     storage,
     up,
@@ -51,6 +52,7 @@ app.add_typer(storage.app, name="storage")
 app.command()(roles.orchestrator)
 app.command()(roles.worker)
 app.command()(gateway.gateway)
+app.command()(serve.serve)
 app.command()(up.up)
 app.command()(demo.demo)
 app.command()(doctor.doctor)

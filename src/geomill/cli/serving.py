@@ -1,4 +1,4 @@
-"""The gateway's HTTP server. Apart from the command, so that other commands do not import it."""
+"""The HTTP server of gateway and services. Apart from the commands, so that others do not import it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ async def serve(app: FastAPI, listener: socket.socket) -> None:
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
 
     def stop() -> None:
-        app.state.gateway.streams.close()
+        if gateway := getattr(app.state, "gateway", None):
+            gateway.streams.close()
         server.should_exit = True
 
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -19,7 +19,7 @@ from geomill.cli.folder import told_address
 from geomill.cli.gateway import Host, Port, listen
 from geomill.cli.supervisor import Program, Supervisor
 from geomill.embedded import Cluster
-from geomill.errors import EmbeddedError
+from geomill.errors import ConflictError, EmbeddedError
 from geomill.settings import Settings
 from geomill.telemetry.logging import resolve
 
@@ -55,18 +55,23 @@ def up(
     context.storage().sync.prepare()
     with listen(address, number) as listener:
         number = listener.getsockname()[1]
+        outside = _free_port(address, number + 1)
     programs = [
         *_numbered("orchestrator", orchestrators),
         *_numbered("worker", workers, "--concurrency", str(concurrency)),
         Program("gateway", ("gateway", "--host", address, "--port", str(number))),
     ]
+    if outside_served := settings.database.database_url is None or settings.database.external_database_url is not None:
+        where = ("--host", address, "--port", str(outside))
+        programs.append(Program("external", ("serve", "--zone", "external", *where)))
     with _database(settings) as (cluster, url):
         asyncio.run(context.make_ready(url(), private=True))
         context.make_external_ready(url())
         asyncio.run(admin_key.ensure(url(), settings.database.data, shared=cluster is None))
         reachable = _reachable(address, number)
+        public = _reachable(address, outside) if outside_served else None
         with told_address(settings.database.data, reachable):
-            killed = asyncio.run(_supervise(settings, programs, cluster, url, reachable))
+            killed = asyncio.run(_supervise(settings, programs, cluster, url, (reachable, public)))
     if killed:
         raise typer.Exit(1)
 
@@ -74,6 +79,17 @@ def up(
 def _numbered(role: str, count: int, *options: str) -> Iterator[Program]:
     for number in range(1, count + 1):
         yield Program(role if count == 1 else f"{role}-{number}", (role, *options))
+
+
+def _free_port(host: str, wanted: int) -> int:
+    """The wanted one, or any."""
+    for number in (wanted, 0):
+        try:
+            with listen(host, min(number, 65_535)) as listener:
+                return int(listener.getsockname()[1])
+        except ConflictError:
+            continue
+    raise ConflictError(f"there is no free port on {host}")
 
 
 def _reachable(host: str, port: int) -> str:
@@ -98,9 +114,13 @@ def _database(settings: Settings) -> Iterator[tuple[Cluster | None, Callable[[],
 
 
 async def _supervise(
-    settings: Settings, programs: list[Program], cluster: Cluster | None, url: Callable[[], str], address: str
+    settings: Settings,
+    programs: list[Program],
+    cluster: Cluster | None,
+    url: Callable[[], str],
+    addresses: tuple[str, str | None],
 ) -> int:
-    """How many processes had to be killed at the end."""
+    """How many processes had to be killed at the end. `addresses` of the gateway, and of what is public."""
     stop = asyncio.Event()
     text = resolve(settings.log.log_format, sys.stderr) == "text"
     supervisor = Supervisor(
@@ -118,7 +138,7 @@ async def _supervise(
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, asked_to_stop)
     async with asyncio.TaskGroup() as group:
-        group.create_task(_announce(address, stop))
+        group.create_task(_announce(*addresses, stop))
         if cluster:
             group.create_task(_keep_server(cluster, supervisor, stop))
         await supervisor.run(stop)
@@ -159,7 +179,7 @@ def _prefixed(programs: list[Program]) -> Callable[[str, str], None]:
     return say
 
 
-async def _announce(address: str, stop: asyncio.Event) -> None:
+async def _announce(address: str, public: str | None, stop: asyncio.Event) -> None:
     import httpx
 
     async with httpx.AsyncClient(trust_env=False, timeout=2.0) as client:
@@ -169,7 +189,9 @@ async def _announce(address: str, stop: asyncio.Event) -> None:
             except httpx.HTTPError:
                 answer = None
             if answer is not None and answer.status_code == 200:
-                typer.echo(f"geomill is ready: {address} (API: {address}/docs)")
+                typer.echo(f"geomill is ready: {address} (API: {address}/docs, maps: {address}/viewer/)")
+                if public:
+                    typer.echo(f"what is public, for everybody: {public}/viewer/")
                 return
             await asyncio.sleep(READY_SECONDS)
 

@@ -44,7 +44,7 @@ BOMB_RATIO = 1_000
 TYPES = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "float32", "float64")
 
 
-class _StoreSession(Session):  # type: ignore[misc]  # rasterio has no types
+class StoreSession(Session):  # type: ignore[misc]  # rasterio has no types
     """Our credentials for the time of one task, and none that happen to be in the environment."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
@@ -65,7 +65,7 @@ class _StoreSession(Session):  # type: ignore[misc]  # rasterio has no types
 @contextmanager
 def environment(storage: Storage, zone: Zone) -> Iterator[None]:
     """GDAL for one task: a bounded cache, no threads of its own, no files beside the one that is named."""
-    session = _StoreSession(storage.gdal_options(zone))
+    session = StoreSession(storage.gdal_options(zone))
     settings: dict[str, Any] = {
         "GDAL_CACHEMAX": CACHE_BYTES,
         "GDAL_NUM_THREADS": "1",
@@ -137,7 +137,7 @@ def check_header(dataset: DatasetReader, file_bytes: int, name: ObjectName) -> N
             f"'{name}' has {file_bytes:,} bytes and claims to be {claimed:,} unpacked; it is not opened. "
             "If it is honest, cut it into parts",
         )
-    if (largest := _block_bytes(dataset)) > LARGEST_BLOCK:
+    if (largest := block_bytes(dataset)) > LARGEST_BLOCK:
         raise refused(
             "block_too_large",
             f"one block of '{name}' has {largest:,} bytes unpacked, more than {LARGEST_BLOCK:,}: "
@@ -153,7 +153,7 @@ def bytes_per_pixel(dataset: DatasetReader) -> int:
     return sum(np.dtype(dtype).itemsize for dtype in dataset.dtypes)
 
 
-def _block_bytes(dataset: DatasetReader) -> int:
+def block_bytes(dataset: DatasetReader) -> int:
     height, width = dataset.block_shapes[0]
     pixel = bytes_per_pixel(dataset)
     return int(height * width * (pixel if dataset.profile.get("interleave") == "pixel" else pixel // dataset.count))

@@ -17,12 +17,8 @@ from rasterio.io import DatasetReader, MemoryFile
 
 from geomill.raster.facts import RasterType
 from geomill.raster.grid import Grid, Window
+from geomill.raster.rendering import OUTERMOST, RAMPS, red_green_blue
 
-RAMPS = {
-    RasterType.DEM: ((38, 84, 62), (132, 166, 98), (226, 206, 150), (150, 104, 72), (250, 250, 250)),
-    RasterType.INDEX: ((140, 81, 10), (216, 179, 101), (245, 245, 220), (127, 191, 123), (27, 120, 55)),
-    RasterType.CONTINUOUS: ((68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (253, 231, 37)),
-}
 Palette = Mapping[int, tuple[int, int, int, int]]
 
 
@@ -117,13 +113,8 @@ def _bands(canvas: Canvas) -> NDArray[np.uint8]:
 
 
 def _red_green_blue(canvas: Canvas) -> list[int]:
-    named = [ColorInterp.red, ColorInterp.green, ColorInterp.blue]
-    if all(color in canvas.colors for color in named):
-        return [canvas.colors.index(color) for color in named]
-    count = canvas.data.shape[0] - (ColorInterp.alpha in canvas.colors)
-    if count < 3:
-        return [0]
-    return [0, 1, 2] if count < 5 else [2, 1, 0]
+    names = [color.name for color in canvas.colors]
+    return [band - 1 for band in red_green_blue(canvas.data.shape[0], names)]
 
 
 def _stretched(band: NDArray[Any], valid: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -132,7 +123,7 @@ def _stretched(band: NDArray[Any], valid: NDArray[np.bool_]) -> NDArray[np.float
     valid = valid & np.isfinite(values)
     if not valid.any():
         return np.zeros(band.shape)
-    low, high = np.percentile(values[valid], (2, 98))
+    low, high = np.percentile(values[valid], (100 * OUTERMOST, 100 * (1 - OUTERMOST)))
     if high <= low:
         high = low + 1
     stretched: NDArray[np.float64] = np.nan_to_num(np.clip((values - low) / (high - low), 0, 1))

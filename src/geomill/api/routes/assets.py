@@ -6,12 +6,12 @@ import json
 from datetime import timedelta
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path, Query, Request
 from pydantic import Field
 
 from geomill.api import cursors
 from geomill.api.access import ThePrincipal
-from geomill.api.asset_models import AssetDetails, AssetPage, AssetView, JobView, ReportPage, RequestView
+from geomill.api.asset_models import AssetDetails, AssetPage, AssetView, JobView, LinksView, ReportPage, RequestView
 from geomill.api.gateway import TheGateway
 from geomill.api.models import Given, Text
 from geomill.api.problems import problem_responses
@@ -19,6 +19,7 @@ from geomill.api.routes.platform import bound
 from geomill.domain.asset import DataType
 from geomill.domain.jsonvalue import NotJson, to_json
 from geomill.domain.platform import Refs
+from geomill.domain.signed_link import LONGEST_SECONDS
 from geomill.domain.states import ApprovalState, ClearanceState, ProcessingStatus
 from geomill.errors import InputError, Problem
 from geomill.store import assets, reports
@@ -54,6 +55,12 @@ class WantedReport(Given):
         default=None, description="stuck: for how long (3600); sla: how far back (a week)"
     )
     limit: Annotated[int, Field(ge=1, le=1000)] = 100
+
+
+class WantedLinks(Given):
+    seconds: Annotated[int, Field(ge=1, le=LONGEST_SECONDS)] | None = Field(
+        default=None, description="How long signed links open; as the gateway is set up when absent"
+    )
 
 
 @router.get("", summary="List assets, the newest first")
@@ -108,6 +115,26 @@ async def get_asset(gateway: TheGateway, principal: ThePrincipal, asset_id: Asse
             jobs=[JobView.of(one) for one in await assets.jobs(conn, asset_id)],
             audit=await assets.audit(conn, asset_id),
         )
+
+
+@router.get("/{asset_id}/links", summary="Where an asset is served", responses=problem_responses(404))
+async def get_links(
+    gateway: TheGateway,
+    principal: ThePrincipal,
+    request: Request,
+    asset_id: AssetId,
+    wanted: Annotated[WantedLinks, Query()],
+) -> LinksView:
+    """Tiles, features, viewer, ready to use. Of what is not public the links are signed: they open for whoever holds
+    them until they expire or the asset is unpublished. The STAC item is not: it wants a credential."""
+    async with gateway.connection() as conn:
+        asset = await assets.get(conn, asset_id)
+        now = await transaction_time(conn)
+    if bound(principal) not in (None, asset.platform_id):
+        raise assets.unknown(asset_id)
+    found = gateway.links.of(asset, now, str(request.base_url), wanted.seconds)
+    revision = asset.served_revision if found.links else None
+    return LinksView(asset_id=asset_id, revision=revision, links=found.links, expires_at=found.expires_at)
 
 
 def _refs(text: str | None) -> Refs | None:

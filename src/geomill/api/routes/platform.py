@@ -73,12 +73,15 @@ async def submit_data(
 
 
 @router.get("/status/{identifier}", summary="How it stands with an asset", responses=problem_responses(404))
-async def get_status(gateway: TheGateway, principal: ThePrincipal, identifier: Identifier) -> AssetStatus:
+async def get_status(
+    gateway: TheGateway, principal: ThePrincipal, request: Request, identifier: Identifier
+) -> AssetStatus:
     """By the id of a request, a job or an asset."""
     async with gateway.connection() as conn:
         found = await standing(conn, identifier)
     _require_visible(principal, found.asset.platform_id, identifier)
-    return AssetStatus.of(found)
+    links = gateway.links.of(found.asset, found.now, str(request.base_url))
+    return AssetStatus.of(found, links.links)
 
 
 @router.post("/retry", status_code=202, summary="Run a failed request again", responses=_DECISION)

@@ -1,0 +1,70 @@
+"""Ready-to-use links to what an asset is served as, with a ticket where nobody may see it without."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from urllib.parse import quote
+
+from geomill.domain.asset import Asset, DataType
+from geomill.domain.signed_link import PARAMETER, LinkKey
+
+MATRIX = "WebMercatorQuad"
+
+
+@dataclass(frozen=True, slots=True)
+class AssetLinks:
+    links: dict[str, str]
+    expires_at: datetime | None
+    """When the tickets in them end; None where they have none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """`base` is where the gateway is reached; without it links begin as the request did. Without a key nothing is
+    signed."""
+
+    base: str = ""
+    key: LinkKey | None = None
+    seconds: int = 86_400
+
+    def of(self, asset: Asset, now: datetime, called: str, seconds: int | None = None) -> AssetLinks:
+        """None for what is not served. `called` is how the gateway was called."""
+        base = self.base or called.rstrip("/")
+        if not asset.active or asset.served_revision is None:
+            return AssetLinks({}, None)
+        made = _raster(asset) if asset.data_type is DataType.RASTER else _vector(asset)
+        made = {"viewer": f"/viewer/{asset.asset_id}", **made}
+        expires_at = None
+        ticket = ""
+        if self.key and not asset.public:
+            end = int(now.timestamp()) + (seconds or self.seconds)
+            expires_at = datetime.fromtimestamp(end, UTC)
+            ticket = f"?{PARAMETER}={self.key.ticket(asset.asset_id, end)}"
+        links = {name: f"{base}{path}{ticket}" for name, path in made.items()}
+        collection, item = quote(asset.stac_collection_id, safe=""), quote(asset.stac_item_id, safe="")
+        return AssetLinks({"stac_item": f"{base}/stac/collections/{collection}/items/{item}", **links}, expires_at)
+
+
+def _raster(asset: Asset) -> dict[str, str]:
+    if not asset.blob_path:
+        return {}
+    start = f"/raster/assets/{asset.asset_id}"
+    return {
+        "tilejson": f"{start}/{MATRIX}/tilejson.json",
+        "tiles": f"{start}/tiles/{MATRIX}/{{z}}/{{x}}/{{y}}",
+        "wmts": f"{start}/WMTSCapabilities.xml",
+        "preview": f"{start}/preview.png",
+    }
+
+
+def _vector(asset: Asset) -> dict[str, str]:
+    if not asset.table_name:
+        return {}
+    start = f"/vector/collections/{asset.asset_id}"
+    return {
+        "features": f"{start}/items",
+        "collection": start,
+        "tilejson": f"{start}/tiles/{MATRIX}/tilejson.json",
+        "tiles": f"{start}/tiles/{MATRIX}/{{z}}/{{x}}/{{y}}",
+    }

@@ -1,0 +1,47 @@
+"""What of an asset is served: the revision whose outputs are there, and where they lie."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict
+
+from geomill.domain.asset import DataType
+from geomill.domain.states import ApprovalState, ClearanceState
+from geomill.domain.visibility import Sight, is_public
+
+
+class Served(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    asset_id: str
+    platform_id: str
+    title: str
+    data_type: DataType
+    revision: int
+    blob_path: str | None = None
+    """Container and path."""
+    table_name: str | None = None
+    raster_type: str | None = None
+    statistics: list[dict[str, Any]] = []
+    bbox: list[float] | None = None
+    approval_state: ApprovalState = ApprovalState.APPROVED
+    clearance_state: ClearanceState = ClearanceState.PUBLIC
+
+    @classmethod
+    def from_row(cls, row: dict[str, Any]) -> Self:
+        """What is null in the outputs is as if it were not there."""
+        return cls.model_validate({name: value for name, value in row.items() if value is not None})
+
+    @property
+    def public(self) -> bool:
+        return is_public(self.approval_state, self.clearance_state)
+
+    @property
+    def mosaic(self) -> bool:
+        return bool(self.blob_path and self.blob_path.endswith("/mosaic.json"))
+
+    def seen_by(self, sight: Sight) -> bool:
+        return sight.sees(
+            self.platform_id, self.approval_state, self.clearance_state, deleted=False, asset_id=self.asset_id
+        )

@@ -1,0 +1,59 @@
+"""What a caller may see: from who was admitted at the door, and from the ticket of a signed link, to a `Sight`."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+from urllib.parse import parse_qsl
+
+from fastapi import Depends, Request
+from starlette.types import Scope
+
+from geomill.api.access import admission
+from geomill.domain.objectname import Zone
+from geomill.domain.signed_link import PARAMETER, LinkKey
+from geomill.domain.visibility import PUBLIC_ONLY, Sight, sight_of
+from geomill.errors import Forbidden, Unauthenticated
+
+
+def sight_for(scope: Scope, zone: Zone, key: LinkKey | None, prefix: str) -> Sight:
+    """In the external zone everybody sees all that there is, and nobody has to say who they are."""
+    found = admission(scope)
+    if found is None or found.rule != f"ANY {prefix}":
+        raise Forbidden("there is no rule that lets this pass")
+    if zone is Zone.EXTERNAL:
+        return PUBLIC_ONLY
+    sight = sight_of(found.principal)
+    if ticket := _ticket(scope):
+        return sight.model_copy(update={"asset_id": _opened_by(ticket, scope["path"], key)})
+    return sight
+
+
+def _ticket(scope: Scope) -> str | None:
+    query: bytes = scope.get("query_string", b"")
+    if PARAMETER.encode() not in query:
+        return None
+    given = [value for name, value in parse_qsl(query.decode("latin-1")) if name == PARAMETER]
+    if len(given) > 1:
+        raise Unauthenticated("the link has more than one ticket", remedy="ask for a new link")
+    return given[0] if given else None
+
+
+def _opened_by(ticket: str, path: str, key: LinkKey | None) -> str:
+    """The asset that is in the path and that the ticket is for."""
+    now = time.time()
+    for part in path.split("/")[:6]:
+        if key and part and key.opens(ticket, part, now):
+            return part
+    raise Unauthenticated(
+        "the link has expired, or is not for this", remedy="ask for a new one: /api/assets/{id}/links"
+    )
+
+
+async def _sight(request: Request) -> Sight:
+    found: Sight = getattr(request.state, "sight", PUBLIC_ONLY)
+    return found
+
+
+TheSight = Annotated[Sight, Depends(_sight)]
+"""What the caller may see."""

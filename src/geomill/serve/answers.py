@@ -1,0 +1,53 @@
+"""What the services have in common: problem documents for errors, headers for caches, security headers for pages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fastapi import FastAPI, Request
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from geomill.api import problems
+from geomill.serve.caching import Caching, NotModified, not_modified
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self';"
+    " worker-src blob:; child-src blob:; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+)
+"""Pages of ours load nothing from elsewhere, and run nothing that is written into them."""
+
+
+def prepare(app: FastAPI, statuses: Mapping[type[Exception], tuple[int, str]]) -> None:
+    """`statuses`: errors of the library behind the service, as status and code."""
+    problems.install(app)
+    app.add_exception_handler(NotModified, not_modified)
+    for kind, (status, code) in statuses.items():
+        app.add_exception_handler(kind, _answer(status, code))
+    app.add_middleware(Caching)
+    app.add_middleware(_Secure)
+
+
+def _answer(status: int, code: str):  # type: ignore[no-untyped-def]  # noqa: ANN202
+    async def handler(request: Request, error: Exception) -> JSONResponse:
+        return problems.respond(request.url.path, status, code, str(error) or code.replace("_", " "))
+
+    return handler
+
+
+class _Secure:
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def secured(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], (b"x-content-type-options", b"nosniff")]
+                if any(
+                    name == b"content-type" and value.startswith(b"text/html") for name, value in message["headers"]
+                ):
+                    message["headers"].append((b"content-security-policy", POLICY.encode()))
+                    message["headers"].append((b"referrer-policy", b"no-referrer"))
+            await send(message)
+
+        await self._app(scope, receive, secured)

@@ -1,0 +1,93 @@
+"""The services of a zone alone, without the platform's API: what `geomill serve` runs."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import psycopg
+from fastapi import Depends, FastAPI
+from fastapi.responses import JSONResponse, RedirectResponse
+from starlette.middleware.cors import CORSMiddleware
+
+from geomill import __version__
+from geomill.api import problems
+from geomill.api.access import EVERYONE, Rules, confirmed, mounted, require_complete
+from geomill.api.authentication import Authenticator
+from geomill.api.guard import Guard
+from geomill.api.limits import BodyLimit, BrowserGuard
+from geomill.api.rates import Buckets
+from geomill.api.tokens import Tokens
+from geomill.domain.objectname import Zone
+from geomill.serve.services import Services
+from geomill.settings import AccessSettings
+from geomill.store.pool import open_pool
+
+POOL_SIZE = 4
+PATIENCE_SECONDS = 2.0
+OPEN = ("GET /", "GET /health/live", "GET /health/ready")
+
+
+def create_serving_app(services: Services, url: str, access: AccessSettings, *, hosts: Collection[str] = ()) -> FastAPI:
+    """`url` is the zone's database. In the external zone there are no credentials: all that it has is public."""
+    external = services.zone is Zone.EXTERNAL
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            pool = await stack.enter_async_context(open_pool(url, size=POOL_SIZE, name="geomill serve", idle=True))
+            app.state.pool = pool
+            app.state.authenticator = None if external else Authenticator(pool, Tokens.of(access))
+            if app.state.authenticator:
+                await stack.enter_async_context(app.state.authenticator.noting())
+            await stack.enter_async_context(services.running(pool))
+            yield
+
+    app = FastAPI(
+        title="geomill",
+        version=__version__,
+        openapi_url=None,
+        lifespan=lifespan,
+        dependencies=[Depends(confirmed)],
+    )
+    _add_routes(app, services)
+    rules = {**dict.fromkeys(OPEN, EVERYONE), **mounted(services.prefixes)}
+    require_complete(app, rules)
+    problems.install(app)
+    app.add_middleware(Guard, rules=Rules(rules), submissions=Buckets(access.submit_rate, access.submit_burst))
+    app.add_middleware(BodyLimit, largest=access.body_limit)
+    app.add_middleware(BrowserGuard, hosts=hosts, origins=access.cors_origins)
+    if external or access.cors_origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=["*"] if external else access.cors_origins,
+            allow_methods=["GET", "HEAD", "POST"],
+            allow_headers=["Authorization", "X-API-Key", "Content-Type"],
+            expose_headers=["ETag", "Content-Bbox", "Content-Crs"],
+        )
+    return app
+
+
+def _add_routes(app: FastAPI, services: Services) -> None:
+    @app.get("/")
+    async def landing() -> RedirectResponse:
+        return RedirectResponse("viewer/")
+
+    @app.get("/health/live")
+    async def live() -> dict[str, str]:
+        return {"status": "live"}
+
+    @app.get("/health/ready")
+    async def ready() -> JSONResponse:
+        reasons = [] if services.built else ["the services are not there yet"]
+        try:
+            async with app.state.pool.connection(timeout=PATIENCE_SECONDS) as conn:
+                await conn.execute("SELECT 1")
+        except psycopg.OperationalError:
+            reasons.append("the database does not answer")
+        return JSONResponse(
+            {"status": "not ready" if reasons else "ready", "reasons": reasons}, status_code=503 if reasons else 200
+        )
+
+    for prefix in services.prefixes:
+        app.mount(prefix, services.part(prefix))

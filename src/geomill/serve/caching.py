@@ -1,0 +1,78 @@
+"""What a browser or a proxy may keep of an answer, and for how long.
+
+An answer about an asset is named by asset, revision and what was asked (ETag). Who has it already is told so (304)
+before a pixel or a row is read, but after it was checked that they may see it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from geomill import __version__
+from geomill.domain.served import Served
+
+PUBLIC_SECONDS = 60
+"""How long what was public may still be shown by those who kept it."""
+NOT_PUBLIC = "private, no-cache"
+
+
+class NotModified(Exception):  # noqa: N818  it is no error
+    """Ends a request whose answer the caller has."""
+
+
+def note(request: Request, served: Served) -> None:
+    """The answer to this request is about that asset. Raises `NotModified`."""
+    request.state.served = served
+    if request.method in ("GET", "HEAD") and _matches(request.headers.get("if-none-match", ""), etag(request.scope)):
+        raise NotModified
+
+
+def etag(scope: Scope) -> str:
+    served: Served = scope["state"]["served"]
+    asked = Headers(scope=scope).get("accept", "")
+    parts = (__version__, served.asset_id, str(served.revision), scope["path"], asked)
+    text = "\n".join(parts).encode("utf-8", "surrogateescape") + b"\n" + scope.get("query_string", b"")
+    return f'"{hashlib.sha256(text).hexdigest()[:32]}"'
+
+
+async def not_modified(request: Request, error: Exception) -> Response:
+    del error
+    return Response(status_code=304, headers=_headers(request.scope))
+
+
+class Caching:
+    """Writes the headers onto answers about an asset."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def named(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                if message["status"] == 200 and scope["state"].get("served") and scope["method"] in ("GET", "HEAD"):
+                    headers.update(_headers(scope))
+                elif "cache-control" not in headers:
+                    headers["Cache-Control"] = "no-store" if message["status"] >= 400 else NOT_PUBLIC
+            await send(message)
+
+        await self._app(scope, receive, named)
+
+
+def _headers(scope: Scope) -> dict[str, str]:
+    served: Served = scope["state"]["served"]
+    kept = f"public, max-age={PUBLIC_SECONDS}" if served.public else NOT_PUBLIC
+    return {"ETag": etag(scope), "Cache-Control": kept, "Vary": "Accept, Authorization, X-API-Key"}
+
+
+def _matches(given: str, wanted: str) -> bool:
+    return any(one.strip().removeprefix("W/") in (wanted, "*") for one in given.split(",")) if given else False

@@ -1,0 +1,105 @@
+"""From an asset's id to what is served of it, for one caller.
+
+An answer is kept for `FRESH_SECONDS`: that is how long something revoked, or unpublished, may still be seen. What was
+not found is not kept, so something new is there at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from geomill.domain.asset import DataType
+from geomill.domain.objectname import Zone
+from geomill.domain.served import Served
+from geomill.domain.visibility import Sight
+from geomill.errors import NotFoundError
+from geomill.store import serving
+from geomill.store.pool import Pool
+from geomill.store.serving import Bounds, Page, Table
+
+FRESH_SECONDS = 1.0
+MOST_KEPT = 5_000
+PATIENCE_SECONDS = 5.0
+LONGEST_ID = 64
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    served: Served
+    looked_at: float
+
+
+class Directory:
+    def __init__(self, pool: Pool, zone: Zone) -> None:
+        self.zone = zone
+        self._pool = pool
+        self._known: OrderedDict[str, _Known] = OrderedDict()
+        self._looking: dict[str, asyncio.Task[Served | None]] = {}
+        self._tables: OrderedDict[tuple[str, int], Table] = OrderedDict()
+
+    async def asset(self, asset_id: str, sight: Sight, data_type: DataType | None = None) -> Served:
+        """`NotFoundError` for what is not there, is of another kind, or may not be seen: a caller cannot tell which."""
+        served = await self._find(asset_id)
+        if served is None or not served.seen_by(sight) or data_type not in (None, served.data_type):
+            raise NotFoundError(f"there is no asset '{asset_id[:LONGEST_ID]}' that you may see")
+        return served
+
+    async def page(
+        self,
+        sight: Sight,
+        data_type: DataType | None = None,
+        *,
+        bbox: Bounds | None = None,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> Page:
+        async with self._pool.connection(timeout=PATIENCE_SECONDS) as conn:
+            return await serving.page(
+                conn, self.zone, sight, data_type=data_type, bbox=bbox, limit=limit, offset=offset
+            )
+
+    async def tables(self, assets: list[Served]) -> dict[str, Table]:
+        """By asset. The table of a revision never changes once it is served, so it is looked at once."""
+        wanted = {(one.asset_id, one.revision): one.table_name for one in assets if one.table_name}
+        lacking = {key: name for key, name in wanted.items() if key not in self._tables}
+        if lacking:
+            async with self._pool.connection(timeout=PATIENCE_SECONDS) as conn:
+                found = await serving.tables(conn, list(lacking.values()))
+            for key, name in lacking.items():
+                if name in found:
+                    self._tables[key] = found[name]
+        result = {key[0]: self._tables[key] for key in wanted if key in self._tables}
+        while len(self._tables) > MOST_KEPT:
+            self._tables.popitem(last=False)
+        return result
+
+    async def extent(self, table: str, column: str, srid: int) -> list[float] | None:
+        async with self._pool.connection(timeout=PATIENCE_SECONDS) as conn:
+            return await serving.extent(conn, table, column, srid)
+
+    async def _find(self, asset_id: str) -> Served | None:
+        known = self._known.get(asset_id)
+        if known and time.monotonic() - known.looked_at < FRESH_SECONDS:
+            return known.served
+        if not asset_id or len(asset_id) > LONGEST_ID or not asset_id.isalnum() or not asset_id.isascii():
+            return None
+        looking = self._looking.get(asset_id)
+        if looking is None:
+            looking = self._looking[asset_id] = asyncio.create_task(self._look_up(asset_id))
+            looking.add_done_callback(lambda _: self._looking.pop(asset_id, None))
+        return await asyncio.shield(looking)
+
+    async def _look_up(self, asset_id: str) -> Served | None:
+        """One look for all who ask at the same time."""
+        begun = time.monotonic()
+        async with self._pool.connection(timeout=PATIENCE_SECONDS) as conn:
+            found = await serving.find(conn, self.zone, asset_id)
+        self._known.pop(asset_id, None)
+        if found is not None:
+            self._known[asset_id] = _Known(found, begun)
+            if len(self._known) > MOST_KEPT:
+                self._known.popitem(last=False)
+        return found

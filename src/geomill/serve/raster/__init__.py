@@ -1,0 +1,1 @@
+"""Tiles, pictures and values of rasters."""

@@ -1,0 +1,106 @@
+"""TiTiler, by asset id: its routes, our rasters."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from fastapi import APIRouter, FastAPI
+from rasterio.errors import RasterioError
+from rio_tiler.errors import (
+    InvalidBandName,
+    InvalidColorFormat,
+    InvalidExpression,
+    InvalidFormat,
+    MissingBands,
+    PointOutsideBounds,
+    RioTilerError,
+    TileOutsideBounds,
+)
+from starlette.types import ASGIApp, Receive, Scope, Send
+from titiler.core.factory import ColorMapFactory, TilerFactory, TMSFactory
+
+from geomill import __version__
+from geomill.raster.opening import StoreSession
+from geomill.serve.answers import prepare
+from geomill.serve.directory import Directory
+from geomill.serve.pages import TEMPLATES
+from geomill.serve.raster import dependencies, wmts
+from geomill.serve.raster.dependencies import Shelf
+from geomill.serve.raster.limits import AT_ONCE
+from geomill.serve.raster.mosaics import Mosaics
+from geomill.serve.raster.painting import render
+from geomill.serve.raster.readers import open_reader
+from geomill.storage import Storage
+
+PREFIX = "/assets/{asset_id}"
+CACHE_BYTES = 256 * 1024 * 1024
+GDAL = {
+    "GDAL_CACHEMAX": CACHE_BYTES,
+    "GDAL_NUM_THREADS": "1",
+    "GDAL_DISABLE_READDIR_ON_OPEN": "EMPTY_DIR",
+    "GDAL_PAM_ENABLED": "NO",
+    "GDAL_INGESTED_BYTES_AT_OPEN": "65536",
+    "VSI_CACHE": "TRUE",
+    "VSI_CACHE_SIZE": "5000000",
+}
+"""A file of a revision never changes, so what was read of a remote one may be kept."""
+
+STATUSES: dict[type[Exception], tuple[int, str]] = {
+    TileOutsideBounds: (404, "outside"),
+    PointOutsideBounds: (404, "outside"),
+    MissingBands: (400, "invalid_input"),
+    InvalidBandName: (400, "invalid_input"),
+    InvalidColorFormat: (400, "invalid_input"),
+    InvalidExpression: (400, "invalid_input"),
+    InvalidFormat: (400, "invalid_input"),
+    IndexError: (400, "invalid_input"),
+    RioTilerError: (400, "invalid_input"),
+    RasterioError: (503, "unreadable"),
+}
+
+
+def create_raster_app(directory: Directory, storage: Storage) -> FastAPI:
+    app = FastAPI(title="geomill rasters", version=__version__, docs_url=None, redoc_url=None)
+    environment = {"session": StoreSession(storage.gdal_options(directory.zone)), **GDAL}
+    app.state.shelf = Shelf(directory, storage, Mosaics(storage), environment)
+    tiler = _tiler()
+    app.include_router(wmts.router(tiler), prefix=PREFIX)
+    app.include_router(tiler.router, prefix=PREFIX)
+    app.include_router(TMSFactory(templates=TEMPLATES).router)
+    app.include_router(ColorMapFactory(templates=TEMPLATES).router)
+    app.add_middleware(_Turnstile, at_once=AT_ONCE)
+    prepare(app, STATUSES)
+    return app
+
+
+def _tiler() -> TilerFactory:
+    chosen: dict[str, Any] = {
+        "reader": open_reader,
+        "reader_dependency": dependencies.reader_options,
+        "path_dependency": dependencies.raster_source,
+        "layer_dependency": dependencies.layer_params,
+        "dataset_dependency": dependencies.dataset_params,
+        "tile_dependency": dependencies.tile_params,
+        "stats_dependency": dependencies.statistics_params,
+        "histogram_dependency": dependencies.histogram_params,
+        "img_preview_dependency": dependencies.preview_params,
+        "img_part_dependency": dependencies.part_params,
+        "colormap_dependency": dependencies.color_params,
+        "render_dependency": dependencies.image_params,
+        "environment_dependency": dependencies.environment,
+    }
+    return TilerFactory(
+        router=APIRouter(), router_prefix=PREFIX, render_func=render, templates=TEMPLATES, add_viewer=False, **chosen
+    )
+
+
+class _Turnstile:
+    """So many at once; memory is bounded by that and by the size of a picture."""
+
+    def __init__(self, app: ASGIApp, at_once: int) -> None:
+        self._app, self._free = app, asyncio.Semaphore(at_once)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with self._free:
+            await self._app(scope, receive, send)

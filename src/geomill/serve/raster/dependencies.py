@@ -1,0 +1,120 @@
+"""What TiTiler's routes are told about a request: the raster by the asset's id, sizes within limits.
+
+They run on the event loop. TiTiler's own are plain functions, and FastAPI sends each of those through a thread.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import Depends, Path, Request
+from titiler.core.dependencies import (
+    BidxExprParams,
+    ColorMapParams,
+    DatasetParams,
+    HistogramParams,
+    ImageRenderingParams,
+    PartFeatureParams,
+    PreviewParams,
+    StatisticsParams,
+    TileParams,
+)
+
+from geomill.domain.asset import DataType
+from geomill.domain.objectname import ObjectName
+from geomill.domain.served import Served
+from geomill.errors import NotFoundError
+from geomill.serve import caching
+from geomill.serve.access import TheSight
+from geomill.serve.directory import Directory
+from geomill.serve.raster import limits
+from geomill.serve.raster.mosaics import Mosaics
+from geomill.serve.raster.readers import RasterSource, part_size
+from geomill.storage import Storage
+
+RAW = ("tif", "npy")
+"""Formats for programs: values as they are."""
+PICTURES = ("tile", "preview", "bbox_image", "feature_image")
+"""Names of TiTiler's routes."""
+Call = Callable[..., Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """Where the rasters of a zone are found."""
+
+    directory: Directory
+    storage: Storage
+    mosaics: Mosaics
+    environment: dict[str, Any]
+    """Of GDAL."""
+
+    def source(self, served: Served) -> RasterSource:
+        container, _, path = (served.blob_path or "").partition("/")
+        if not path:
+            raise NotFoundError(f"the asset '{served.asset_id}' has no raster that is served")
+        name = ObjectName(self.directory.zone, container, path)
+        return RasterSource(served, name, self.storage.gdal_path(name), self.mosaics)
+
+
+async def raster_source(
+    request: Request, sight: TheSight, asset_id: Annotated[str, Path(description="Of a raster", max_length=64)]
+) -> RasterSource:
+    limits.check(request)
+    shelf: Shelf = request.app.state.shelf
+    served = await shelf.directory.asset(asset_id, sight, DataType.RASTER)
+    source = shelf.source(served)
+    caching.note(request, served)
+    return source
+
+
+async def environment(request: Request) -> dict[str, Any]:
+    shelf: Shelf = request.app.state.shelf
+    return shelf.environment
+
+
+def on_the_loop(make: Callable[..., Any]) -> Call:
+    """The same parameters, without a thread: these only put values together."""
+
+    async def made(**values: Any) -> Any:
+        return make(**values)
+
+    made.__signature__ = inspect.signature(make)  # type: ignore[attr-defined]  # it is what FastAPI looks at
+    return made
+
+
+dataset_params = on_the_loop(DatasetParams)
+tile_params = on_the_loop(TileParams)
+statistics_params = on_the_loop(StatisticsParams)
+histogram_params = on_the_loop(HistogramParams)
+preview_params = on_the_loop(PreviewParams)
+layer_params = on_the_loop(BidxExprParams)
+image_params = on_the_loop(ImageRenderingParams)
+color_params = on_the_loop(ColorMapParams)
+_part_params = on_the_loop(PartFeatureParams)
+
+
+async def part_params(given: Annotated[PartFeatureParams, Depends(_part_params)]) -> PartFeatureParams:
+    given.max_size = part_size(given.max_size, given.width, given.height)
+    return given
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderOptions:
+    """`house`: colours are ours, as far as the caller says nothing about them."""
+
+    house: bool
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"house": self.house}
+
+
+async def reader_options(request: Request) -> ReaderOptions:
+    """Values that are wanted as they are, or made into others, keep what they are."""
+    query = request.query_params
+    raw = request.path_params.get("format") in RAW or query.get("tile_format") in RAW
+    made = "expression" in query or "algorithm" in query
+    return ReaderOptions(request.scope["route"].name in PICTURES and not raw and not made)

@@ -1,0 +1,188 @@
+"""A mosaic as one raster: a virtual dataset over those of its files that a request touches.
+
+The files are windows of one grid (see `raster/grid.py`), so GDAL can read across their edges as if there were none, and
+from their overviews when the picture is small. Which files there are says the MosaicJSON, where they lie in the grid
+the tiling scheme beside it. Both never change within a revision, and are read once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+from xml.sax.saxutils import escape
+
+import rasterio
+from rasterio.crs import CRS
+from rasterio.dtypes import _gdal_typename
+from rasterio.enums import ColorInterp, MaskFlags
+from rasterio.io import DatasetReader
+from rasterio.warp import transform_bounds
+
+from geomill.domain.objectname import ObjectName
+from geomill.errors import InputError
+from geomill.raster.grid import BLOCK, Grid, Window
+from geomill.serve.raster.limits import MOST_TILES
+from geomill.storage import Storage
+
+MOST_KEPT = 64
+SMALLEST_OVERVIEW = 256
+MARGIN = 16
+"""Pixels around a window, for the kernel of a warp."""
+
+
+@dataclass(frozen=True)
+class Mosaic:
+    grid: Grid
+    parts: Sequence[tuple[Window, str]]
+    """Windows, and what GDAL opens for each."""
+    bands: str
+    """Of the virtual dataset, with a place for the sources of each."""
+    types: Sequence[str]
+    """Of the bands, in GDAL's words."""
+    masked: bool
+    head: str
+
+    @property
+    def crs(self) -> CRS:
+        return CRS.from_user_input(self.grid.crs)
+
+    def touching(self, bounds: Sequence[float], crs: CRS) -> list[tuple[Window, str]]:
+        """Raises `InputError` when that is more than one request may open."""
+        found = [part for part in self.parts if _overlap(part[0], self._window(bounds, crs))]
+        if len(found) > MOST_TILES:
+            raise InputError(
+                f"the picture would be made from {len(found):,} files of the mosaic, and may be from {MOST_TILES}",
+                remedy="ask for a smaller part, or zoom in",
+            )
+        return found
+
+    def virtual(self, parts: Iterable[tuple[Window, str]]) -> bytes:
+        """GDAL's virtual format, in XML."""
+        bands = [(str(index), kind) for index, kind in enumerate(self.types, 1)]
+        bands += [("mask,1", "Byte")] if self.masked else []
+        parts = list(parts)
+        sources = [[_source(window, path, band, kind) for window, path in parts] for band, kind in bands]
+        return (self.head + self.bands.format(*("".join(one) for one in sources)) + "</VRTDataset>").encode()
+
+    def _window(self, bounds: Sequence[float], crs: CRS) -> tuple[float, float, float, float]:
+        """Columns and rows: from, from, to, to."""
+        if crs != self.crs:
+            bounds = transform_bounds(crs, self.crs, *bounds, densify_pts=21)
+        inverse = ~self.grid.affine
+        left, top = inverse @ (bounds[0], bounds[3])
+        right, bottom = inverse @ (bounds[2], bounds[1])
+        if not all(abs(one) < 1e15 for one in (left, top, right, bottom)):  # beyond what the projection can tell
+            return 0, 0, self.grid.width, self.grid.height
+        return left - MARGIN, top - MARGIN, right + MARGIN, bottom + MARGIN
+
+
+class Mosaics:
+    """Those that were read. Called from many threads."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._known: OrderedDict[ObjectName, Mosaic] = OrderedDict()
+        self._lock = Lock()
+
+    def open(self, name: ObjectName) -> Mosaic:
+        with self._lock:
+            if name in self._known:
+                self._known.move_to_end(name)
+                return self._known[name]
+        made = self._read(name)
+        with self._lock:
+            self._known[name] = made
+            while len(self._known) > MOST_KEPT:
+                self._known.popitem(last=False)
+        return made
+
+    def _read(self, name: ObjectName) -> Mosaic:
+        folder = name.path.rpartition("/")[0]
+        document = self._json(name)
+        scheme = self._json(ObjectName(name.zone, name.container, f"{folder}/tiling_scheme.geojson"))
+        windows = {
+            feature["id"]: Window(**dict(zip(("column", "row", "width", "height"), window, strict=True)))
+            for feature in scheme["features"]
+            for window in [feature["properties"]["window"]]
+        }
+        parts = []
+        for path in sorted({path for paths in document["tiles"].values() for path in paths}):
+            full = self._storage.gdal_path(ObjectName(name.zone, name.container, f"{folder}/{path}"))
+            parts.append((windows[path.rpartition("/")[2].removesuffix(".tif")], full))
+        grid = Grid.model_validate(scheme["metadata"]["grid"])
+        with rasterio.open(parts[0][1], driver="GTiff") as first:
+            return _described(grid, parts, first)
+
+    def _json(self, name: ObjectName) -> Any:
+        return json.loads(self._storage.sync.read(name))
+
+
+def _overlap(window: Window, found: tuple[float, float, float, float]) -> bool:
+    left, top, right, bottom = found
+    return (
+        window.column < right
+        and window.column + window.width > left
+        and window.row < bottom
+        and window.row + window.height > top
+    )
+
+
+def _described(grid: Grid, parts: Sequence[tuple[Window, str]], first: DatasetReader) -> Mosaic:
+    """What one file says of itself holds for all."""
+    masked = MaskFlags.per_dataset in first.mask_flag_enums[0] and MaskFlags.alpha not in first.mask_flag_enums[0]
+    place = ", ".join(f"{value!r}" for value in grid.affine.to_gdal())
+    head = (
+        f'<VRTDataset rasterXSize="{grid.width}" rasterYSize="{grid.height}">'
+        f"<SRS>{escape(CRS.from_user_input(grid.crs).to_wkt())}</SRS><GeoTransform>{place}</GeoTransform>"
+        f'<OverviewList resampling="nearest">{" ".join(map(str, _levels(grid)))}</OverviewList>'
+    )
+    head = head.replace('<OverviewList resampling="nearest"></OverviewList>', "")
+    types = [_gdal_typename(dtype) for dtype in first.dtypes]
+    bands = "".join(_band(first, index, types[index - 1]) for index in first.indexes)
+    if masked:
+        bands += '<MaskBand><VRTRasterBand dataType="Byte">{}</VRTRasterBand></MaskBand>'
+    return Mosaic(grid, parts, bands, types, masked, head)
+
+
+def _levels(grid: Grid) -> list[int]:
+    levels, factor = [], 2
+    while max(grid.width, grid.height) / factor >= SMALLEST_OVERVIEW:
+        levels.append(factor)
+        factor *= 2
+    return levels
+
+
+def _band(first: DatasetReader, index: int, kind: str) -> str:
+    def said(tag: str, value: object) -> str:
+        return f"<{tag}>{escape(str(value))}</{tag}>".replace("{", "{{").replace("}", "}}")
+
+    color = first.colorinterp[index - 1]
+    parts = [said("ColorInterp", color.name.capitalize())]
+    if first.nodata is not None:
+        parts.append(said("NoDataValue", repr(float(first.nodata))))
+    if first.descriptions[index - 1]:
+        parts.append(said("Description", first.descriptions[index - 1]))
+    if (first.scales[index - 1], first.offsets[index - 1]) != (1.0, 0.0):
+        parts += [said("Scale", first.scales[index - 1]), said("Offset", first.offsets[index - 1])]
+    if color is ColorInterp.palette:
+        colors = (color for _, color in sorted(first.colormap(index).items()))
+        entries = (f'<Entry c1="{red}" c2="{green}" c3="{blue}" c4="{alpha}"/>' for red, green, blue, alpha in colors)
+        parts.append(f"<ColorTable>{''.join(entries)}</ColorTable>")
+    return f'<VRTRasterBand dataType="{kind}" band="{index}">{"".join(parts)}{{}}</VRTRasterBand>'
+
+
+def _source(window: Window, path: str, band: str, kind: str) -> str:
+    """With its properties, so that GDAL opens it only when it reads from it."""
+    size = f'xSize="{window.width}" ySize="{window.height}"'
+    return (
+        f'<SimpleSource><SourceFilename relativeToVRT="0">{escape(path)}</SourceFilename>'
+        f"<SourceBand>{band}</SourceBand>"
+        f'<SourceProperties RasterXSize="{window.width}" RasterYSize="{window.height}" DataType="{kind}"'
+        f' BlockXSize="{BLOCK}" BlockYSize="{BLOCK}"/>'
+        f'<SrcRect xOff="0" yOff="0" {size}/><DstRect xOff="{window.column}" yOff="{window.row}" {size}/>'
+        "</SimpleSource>"
+    )

@@ -1,0 +1,158 @@
+"""One raster, be it a file or a mosaic of many, as TiTiler reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import rasterio
+from morecantile import Tile, TileMatrixSet
+from rasterio.crs import CRS
+from rasterio.errors import RasterioIOError
+from rasterio.features import bounds as bounds_of
+from rasterio.io import MemoryFile
+from rio_tiler.constants import WEB_MERCATOR_TMS, WGS84_CRS
+from rio_tiler.errors import PointOutsideBounds, TileOutsideBounds
+from rio_tiler.io import BaseReader, Reader
+from rio_tiler.models import BandStatistics, ImageData, Info, PointData
+
+from geomill.domain.objectname import ObjectName
+from geomill.domain.served import Served
+from geomill.errors import ConflictError
+from geomill.raster.grid import Window
+from geomill.raster.opening import LARGEST_BLOCK, block_bytes
+from geomill.serve.raster.limits import LARGEST_SIDE, Countdown
+from geomill.serve.raster.mosaics import Mosaic, Mosaics
+from geomill.serve.raster.painting import Painter
+
+WITHOUT_OVERVIEWS = 4096
+"""Pixels each way, above which a raster must have them: a small picture of it would be made from all pixels."""
+
+
+@dataclass(frozen=True, slots=True)
+class RasterSource:
+    """What a request reads from."""
+
+    served: Served
+    name: ObjectName
+    path: str
+    """What GDAL opens."""
+    mosaics: Mosaics
+
+
+def open_reader(source: RasterSource, tms: TileMatrixSet = WEB_MERCATOR_TMS, *, house: bool = False) -> BaseReader:
+    """`house`: pictures are coloured by our rule, where the caller says nothing else."""
+    painter = Painter(source.served) if house else None
+    if source.served.mosaic:
+        return MosaicReader(source.mosaics.open(source.name), tms, painter)
+    return CogReader(source.path, painter, tms=tms)
+
+
+class CogReader(Reader):
+    """Opens with the one driver that our files are for: a file that was published as it came may claim to be another,
+    and some formats read other files."""
+
+    def __init__(self, path: str, painter: Painter | None = None, *, tms: TileMatrixSet = WEB_MERCATOR_TMS) -> None:
+        self.painter, self.features = painter, Countdown()
+        try:
+            dataset = rasterio.open(path, driver="GTiff")
+        except RasterioIOError as error:
+            raise ConflictError(
+                "what was published is not a GeoTIFF that can be read", remedy="publish it through a raster workflow"
+            ) from error
+        large = max(dataset.width, dataset.height) > WITHOUT_OVERVIEWS
+        if block_bytes(dataset) > LARGEST_BLOCK or (large and not dataset.overviews(1)):
+            dataset.close()
+            raise ConflictError(
+                "the raster is not laid out for maps", remedy="publish it through a raster workflow, as a COG"
+            )
+        super().__init__(path, dataset=dataset, tms=tms)
+        self._ctx_stack.enter_context(dataset)
+
+    def part(self, bbox: Any, *args: Any, **options: Any) -> ImageData:
+        return self._painted(super().part, bbox, *args, **options)
+
+    def read(self, *args: Any, **options: Any) -> ImageData:
+        return self._painted(super().read, *args, **options)
+
+    def feature(self, shape: dict[str, Any], *args: Any, **options: Any) -> ImageData:
+        self.features.take()
+        return super().feature(shape, *args, **options)
+
+    def _painted(self, read: Callable[..., ImageData], *args: Any, **options: Any) -> ImageData:
+        if self.painter is None:
+            return read(*args, **options)
+        image, self.colormap = self.painter.paint(self.dataset, read, *args, **options)
+        return image
+
+
+class MosaicReader(BaseReader):
+    def __init__(self, mosaic: Mosaic, tms: TileMatrixSet = WEB_MERCATOR_TMS, painter: Painter | None = None) -> None:
+        self.input, self.tms, self.painter, self.features = mosaic, tms, painter, Countdown()
+        self.crs, self.bounds = mosaic.crs, mosaic.grid.bounds
+        self.transform, self.width, self.height = mosaic.grid.affine, mosaic.grid.width, mosaic.grid.height
+        self.colormap: dict[int, Any] | None = None
+
+    @property
+    def minzoom(self) -> int:
+        return int(self._minzoom)
+
+    @property
+    def maxzoom(self) -> int:
+        return int(self._maxzoom)
+
+    def info(self) -> Info:
+        """One file tells as much as all."""
+        with self._reading(self.input.parts[:1]) as reader:
+            return reader.info()
+
+    def statistics(self, **options: Any) -> dict[str, BandStatistics]:
+        return self.preview().statistics(**options)
+
+    def tile(self, tile_x: int, tile_y: int, tile_z: int, **options: Any) -> ImageData:
+        if not self.tile_exists(tile_x, tile_y, tile_z):
+            raise TileOutsideBounds(f"Tile(x={tile_x}, y={tile_y}, z={tile_z}) is outside bounds")
+        parts = self.input.touching(self.tms.xy_bounds(Tile(tile_x, tile_y, tile_z)), self.tms.rasterio_crs)
+        with self._reading(parts) as reader:
+            return self._painted(reader, reader.tile, tile_x, tile_y, tile_z, **options)
+
+    def part(self, bbox: Any, bounds_crs: CRS = WGS84_CRS, **options: Any) -> ImageData:
+        with self._reading(self.input.touching(bbox, bounds_crs)) as reader:
+            return self._painted(reader, reader.part, bbox, bounds_crs=bounds_crs, **options)
+
+    def preview(self, **options: Any) -> ImageData:
+        with self._reading(self.input.touching(self.bounds, self.crs)) as reader:
+            return self._painted(reader, reader.preview, **options)
+
+    def point(self, lon: float, lat: float, coord_crs: CRS = WGS84_CRS, **options: Any) -> PointData:
+        try:
+            with self._reading(self.input.touching((lon, lat, lon, lat), coord_crs)) as reader:
+                return reader.point(lon, lat, coord_crs=coord_crs, **options)
+        except TileOutsideBounds:
+            raise PointOutsideBounds("Point is outside dataset bounds") from None
+
+    def feature(self, shape: dict[str, Any], shape_crs: CRS = WGS84_CRS, **options: Any) -> ImageData:
+        self.features.take()
+        with self._reading(self.input.touching(bounds_of(shape), shape_crs)) as reader:
+            return self._painted(reader, reader.feature, shape, shape_crs=shape_crs, **options)
+
+    @contextmanager
+    def _reading(self, parts: Sequence[tuple[Window, str]]) -> Iterator[Reader]:
+        if not parts:
+            raise TileOutsideBounds("there is no data there")
+        with MemoryFile(self.input.virtual(parts), ext=".vrt") as file, file.open(driver="VRT") as dataset:
+            yield Reader(None, dataset=dataset, tms=self.tms)
+
+    def _painted(self, reader: Reader, read: Callable[..., ImageData], *args: Any, **options: Any) -> ImageData:
+        if self.painter is None:
+            self.colormap = reader.colormap
+            return read(*args, **options)
+        image, self.colormap = self.painter.paint(reader.dataset, read, *args, **options)
+        return image
+
+
+def part_size(max_size: int | None, width: int | None, height: int | None) -> int | None:
+    """A picture whose size nobody said is not the size of the data."""
+    return None if width or height else max_size or LARGEST_SIDE // 2

@@ -1,0 +1,74 @@
+"""WMTS capabilities of one raster: desktop GIS learn from it where the tiles are."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+import rasterio
+from fastapi import APIRouter, Depends, Query, Request
+from morecantile import tms as grids
+from rio_tiler.constants import WGS84_CRS
+from starlette.responses import Response
+from titiler.core.factory import TilerFactory
+from titiler.core.resources.enums import ImageType
+from titiler.core.utils import tms_limits
+
+from geomill.serve.pages import ENVIRONMENT
+from geomill.serve.raster import dependencies
+from geomill.serve.raster.readers import RasterSource, open_reader
+
+SETS = ("WebMercatorQuad", "WorldCRS84Quad")
+NOT_PASSED_ON = ("service", "request", "version", "tile_format")
+"""Parameters that are for the capabilities alone."""
+
+
+def router(tiler: TilerFactory) -> APIRouter:
+    made = APIRouter()
+
+    @made.get("/WMTSCapabilities.xml", response_class=Response, tags=["WMTS"])
+    def capabilities(
+        request: Request,
+        source: Annotated[RasterSource, Depends(dependencies.raster_source)],
+        env: Annotated[dict[str, Any], Depends(dependencies.environment)],
+        tile_format: Annotated[ImageType, Query(description="Of the tiles")] = ImageType.png,
+    ) -> Response:
+        """All other parameters go on to the tiles: `?rescale=0,100` makes a layer with that stretch."""
+        with rasterio.Env(**env):
+            sets = [_set(source, name) for name in SETS]
+        document = ENVIRONMENT.get_template("wmts.xml").render(
+            url=str(request.url),
+            title=source.served.title,
+            identifier=source.served.asset_id,
+            bounds=sets[0]["bounds"],
+            media_type=tile_format.mediatype,
+            sets=sets,
+            tiles=_template(request, tiler, tile_format),
+        )
+        return Response(document, media_type="application/xml")
+
+    return made
+
+
+def _template(request: Request, tiler: TilerFactory, tile_format: ImageType) -> str:
+    places = {"z": "{TileMatrix}", "x": "{TileCol}", "y": "{TileRow}", "tileMatrixSetId": "{TileMatrixSet}"}
+    url = tiler.url_for(request, "tile", format=tile_format.value, **places)
+    kept = [(name, value) for name, value in request.query_params.multi_items() if name.lower() not in NOT_PASSED_ON]
+    return f"{url}?{urlencode(kept)}" if kept else url
+
+
+def _set(source: RasterSource, name: str) -> dict[str, Any]:
+    grid = grids.get(name)
+    with open_reader(source, grid) as reader:
+        bounds = reader.get_geographic_bounds(WGS84_CRS)
+        zooms = (reader.minzoom, reader.maxzoom)
+    limits = tms_limits(grid, bounds, zooms=zooms)
+    matrices = [grid.matrix(zoom) for zoom in range(zooms[0], zooms[1] + 1)]
+    epsg = grid.crs.to_epsg()
+    return {
+        "id": name,
+        "bounds": bounds,
+        "crs": f"urn:ogc:def:crs:EPSG::{epsg}" if epsg else "urn:ogc:def:crs:OGC:1.3:CRS84",
+        "limits": limits,
+        "matrices": matrices,
+    }

@@ -1,0 +1,141 @@
+"""The services of a zone: catalogue, rasters, features and viewer, each an application of its own, in one process.
+
+Importing them takes seconds, so they are built beside the start of whoever mounts them; requests that come before wait.
+What cannot be built, because a database is away, is tried again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import psycopg
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from geomill.api.problems import respond_to
+from geomill.domain.objectname import Zone
+from geomill.domain.signed_link import LinkKey
+from geomill.errors import GeomillError, UnavailableError
+from geomill.serve.access import sight_for
+from geomill.storage import Storage
+from geomill.store.pool import Pool
+
+log = logging.getLogger(__name__)
+
+STAC = "geomill.serve.stac"
+PREFIXES = ("/stac", "/raster", "/vector", "/viewer")
+PATIENCE_SECONDS = 20.0
+"""Of a request that comes before the services are there."""
+PAUSE_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Route:
+    """For who counts requests by route."""
+
+    path: str
+
+
+class Services:
+    """`url` is the database of the zone. `key` signs links; without one there are none."""
+
+    prefixes = PREFIXES
+
+    def __init__(self, zone: Zone, url: str, storage: Storage, key: LinkKey | None = None) -> None:
+        self.zone, self._url, self._storage, self._key = zone, url, storage, key
+        self._apps: Mapping[str, ASGIApp] = {}
+        self._built = asyncio.Event()
+
+    @asynccontextmanager
+    async def running(self, pool: Pool) -> AsyncIterator[None]:
+        stop = asyncio.Event()
+        keeper = asyncio.create_task(self._keep(pool, stop), name="services")
+        try:
+            yield
+        finally:
+            stop.set()
+            if not self._built.is_set():
+                keeper.cancel()
+            await asyncio.wait({keeper})
+
+    def part(self, prefix: str) -> ASGIApp:
+        """What is mounted there."""
+
+        async def call(scope: Scope, receive: Receive, send: Send) -> None:
+            try:
+                sight = sight_for(scope, self.zone, self._key, prefix)
+                app = await self._app(prefix)
+            except (GeomillError, psycopg.OperationalError) as error:
+                await respond_to(scope["path"], error)(scope, receive, send)
+                return
+            inner: dict[str, Any] = {
+                **scope,
+                "state": {**scope.get("state", {}), "sight": sight},
+                "app_root_path": scope["root_path"],  # else links would begin above the mount
+            }
+            try:
+                await app(inner, receive, send)
+            finally:
+                scope["route"] = _Route(prefix + getattr(inner.get("route"), "path", ""))
+
+        return call
+
+    @property
+    def built(self) -> bool:
+        return self._built.is_set()
+
+    async def _app(self, prefix: str) -> ASGIApp:
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                await self._built.wait()
+        except TimeoutError:
+            raise UnavailableError("the services are not there yet", remedy="try again in a moment") from None
+        if prefix not in self._apps:
+            raise UnavailableError(f"there is no {prefix} in this release")
+        return self._apps[prefix]
+
+    async def _keep(self, pool: Pool, stop: asyncio.Event) -> None:
+        """Enters and leaves what the applications hold open, in one task."""
+        while not stop.is_set():
+            async with AsyncExitStack() as stack:
+                try:
+                    self._apps = await self._build(pool, stack)
+                except Exception:
+                    log.exception("the services could not be built", extra={"action": "serve"})
+                else:
+                    self._built.set()
+                    log.info("the services are there", extra={"action": "serve", "zone": self.zone.value})
+                    await stop.wait()
+                    return
+            await asyncio.sleep(PAUSE_SECONDS)
+
+    async def _build(self, pool: Pool, stack: AsyncExitStack) -> Mapping[str, ASGIApp]:
+        made = await asyncio.to_thread(self._create, pool)
+        for app in made.values():
+            await stack.enter_async_context(app.router.lifespan_context(app))
+        return made
+
+    def _create(self, pool: Pool) -> dict[str, Any]:
+        """In a thread, because of the imports."""
+        from geomill.serve.directory import Directory
+        from geomill.serve.raster.app import create_raster_app
+        from geomill.serve.vector.app import create_vector_app
+        from geomill.serve.viewer.app import create_viewer_app
+
+        directory = Directory(pool, self.zone)
+        made = {
+            "/raster": create_raster_app(directory, self._storage),
+            "/vector": create_vector_app(directory, self._url),
+            "/viewer": create_viewer_app(directory),
+        }
+        if find_spec(STAC):
+            zone = "external" if self.zone is Zone.EXTERNAL else "internal"
+            create = import_module(STAC).create_stac_app
+            made["/stac"] = create(database_url=self._url, zone=zone, storage=self._storage)
+        return made

@@ -1,0 +1,1 @@
+"""Features and vector tiles."""

@@ -1,0 +1,102 @@
+"""TiPG: OGC API Features and Tiles of what the caller may see."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import asyncpg
+import orjson
+from fastapi import FastAPI
+from tipg.dependencies import filter_query
+from tipg.errors import (
+    InvalidBBox,
+    InvalidDatetime,
+    InvalidDatetimeColumnName,
+    InvalidGeometryColumnName,
+    InvalidLimit,
+    InvalidPropertyName,
+    MissingDatetimeColumn,
+    MissingGeometryColumn,
+    NoPrimaryKey,
+    NotFound,
+)
+from tipg.factory import Endpoints
+
+from geomill import __version__
+from geomill.serve.answers import prepare
+from geomill.serve.directory import Directory
+from geomill.serve.pages import TEMPLATES
+from geomill.serve.vector.collections import collection, collections
+from geomill.serve.vector.filters import checked_filter
+
+CONNECTIONS = 8
+STATEMENT_SECONDS = 30
+INVALID = (422, "invalid_input")
+STATUSES: dict[type[Exception], tuple[int, str]] = {
+    NotFound: (404, "not_found"),
+    InvalidBBox: INVALID,
+    InvalidDatetime: INVALID,
+    InvalidLimit: INVALID,
+    InvalidPropertyName: INVALID,
+    InvalidGeometryColumnName: INVALID,
+    InvalidDatetimeColumnName: INVALID,
+    MissingDatetimeColumn: INVALID,
+    MissingGeometryColumn: INVALID,
+    NoPrimaryKey: INVALID,
+    ValueError: INVALID,
+    asyncpg.DataError: INVALID,
+    asyncpg.UndefinedFunctionError: INVALID,
+    asyncpg.DatatypeMismatchError: INVALID,
+    asyncpg.QueryCanceledError: (503, "too_slow"),
+    asyncpg.UndefinedTableError: (404, "not_found"),
+    asyncpg.InterfaceError: (503, "database_unreachable"),
+    asyncpg.PostgresConnectionError: (503, "database_unreachable"),
+    OSError: (503, "database_unreachable"),
+}
+
+
+def create_vector_app(directory: Directory, url: str) -> FastAPI:
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with asyncpg.create_pool(
+            url,
+            min_size=0,
+            max_size=CONNECTIONS,
+            init=_initialise,
+            server_settings={
+                "application_name": "geomill vectors",
+                "default_transaction_read_only": "on",
+                "statement_timeout": f"{STATEMENT_SECONDS}s",
+                "jit": "off",
+            },
+        ) as pool:
+            app.state.pool = pool
+            yield
+
+    app = FastAPI(
+        title="geomill features",
+        version=__version__,
+        openapi_url="/api",
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    app.state.directory = directory
+    endpoints = Endpoints(
+        title="geomill features",
+        collection_dependency=collection,  # type: ignore[arg-type]  # it may be async
+        collections_dependency=collections,  # type: ignore[arg-type]
+        templates=TEMPLATES,
+        with_tiles_viewer=False,
+    )
+    app.include_router(endpoints.router)
+    app.dependency_overrides[filter_query] = checked_filter
+    prepare(app, STATUSES)
+    return app
+
+
+async def _initialise(conn: Any) -> None:
+    for name in ("json", "jsonb"):
+        await conn.set_type_codec(name, encoder=orjson.dumps, decoder=orjson.loads, schema="pg_catalog")

@@ -1,0 +1,86 @@
+"""Collections as TiPG knows them: each asset is one, under its own id, whatever table its revision has.
+
+Nothing is kept that could be out of date: a request looks up what it needs, so a new table is there at once.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import Depends, Path, Query, Request
+from tipg.collections import Collection, CollectionList, PgCollection
+from tipg.dependencies import bbox_query
+
+from geomill.domain.asset import DataType
+from geomill.domain.served import Served
+from geomill.errors import NotFoundError
+from geomill.serve import caching
+from geomill.serve.access import TheSight
+from geomill.serve.directory import Directory
+from geomill.store.serving import Table
+
+SCHEMA = "geo"
+MOST_AT_ONCE = 1000
+WORLD = [-180.0, -90.0, 180.0, 90.0]
+GEOMETRIES = ("geometry", "geography")
+TIMES = ("timestamp", "timestamptz", "date")
+
+
+async def collection(
+    request: Request, sight: TheSight, collection_id: Annotated[str, Path(alias="collectionId", max_length=64)]
+) -> PgCollection:
+    directory: Directory = request.app.state.directory
+    served = await directory.asset(collection_id, sight, DataType.VECTOR)
+    found = (await directory.tables([served])).get(served.asset_id)
+    if found is None:
+        raise NotFoundError(f"the asset '{served.asset_id}' has no table that is served")
+    caching.note(request, served)
+    return as_collection(served, found)
+
+
+TheCollection = Annotated[PgCollection, Depends(collection)]
+
+
+async def collections(
+    request: Request,
+    sight: TheSight,
+    bbox: Annotated[list[float] | None, Depends(bbox_query)] = None,
+    limit: Annotated[int, Query(ge=1, le=MOST_AT_ONCE)] = 100,
+    offset: Annotated[int, Query(ge=0)] = 0,
+) -> CollectionList:
+    directory: Directory = request.app.state.directory
+    if bbox is not None and len(bbox) == 6:
+        bbox = [bbox[0], bbox[1], bbox[3], bbox[4]]
+    page = await directory.page(sight, DataType.VECTOR, bbox=bbox, limit=limit, offset=offset)
+    tables = await directory.tables(page.assets)
+    made: list[Collection] = [as_collection(one, tables[one.asset_id]) for one in page.assets if one.asset_id in tables]
+    following = offset + len(page.assets)
+    return CollectionList(
+        collections=made,
+        matched=page.matched,
+        next=following if following < page.matched else None,
+        prev=max(offset - limit, 0) if offset else None,
+    )
+
+
+def as_collection(served: Served, table: Table) -> PgCollection:
+    columns = [_column(column, served.bbox) for column in table.columns]
+    geometry = next((column for column in columns if column["type"] in GEOMETRIES), None)
+    time = next((column for column in columns if column["type"] in TIMES), None)
+    return PgCollection(
+        type="Table",
+        id=served.asset_id,
+        title=served.title,
+        description=table.description,
+        table=table.name,
+        schema=SCHEMA,
+        table_columns=columns,
+        properties=columns,
+        id_column=next((column for column in columns if column["name"] == table.key), None),
+        geometry_column=geometry,
+        datetime_column=time,
+    )
+
+
+def _column(column: dict[str, Any], bbox: list[float] | None) -> dict[str, Any]:
+    return {**column, "bounds": bbox or WORLD} if column["type"] in GEOMETRIES else column

@@ -1,0 +1,1 @@
+"""Pages for people: what there is, and a map of each."""

@@ -1,0 +1,126 @@
+"""The list of what a caller may see, and a map of each. All that a page loads comes from here."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import urlencode
+
+from fastapi import FastAPI, Query, Request
+from fastapi import Path as InPath
+from fastapi.responses import FileResponse
+from starlette.responses import JSONResponse, Response
+
+from geomill import __version__
+from geomill.domain.asset import DataType
+from geomill.domain.served import Served
+from geomill.domain.signed_link import PARAMETER
+from geomill.errors import NotFoundError
+from geomill.raster.facts import RasterType
+from geomill.raster.rendering import rendering
+from geomill.serve import caching
+from geomill.serve.access import TheSight
+from geomill.serve.answers import prepare
+from geomill.serve.directory import Directory
+from geomill.serve.pages import TEMPLATES
+
+MATRIX = "WebMercatorQuad"
+FILES = Path(__file__).with_name("files")
+MOST_AT_ONCE = 100
+
+
+def create_viewer_app(directory: Directory) -> FastAPI:
+    app = FastAPI(title="geomill viewer", version=__version__, openapi_url=None)
+    app.state.directory = directory
+    files = _files()
+
+    @app.get("/")
+    async def landing(
+        request: Request,
+        sight: TheSight,
+        f: Literal["html", "json"] | None = None,
+        limit: Annotated[int, Query(ge=1, le=MOST_AT_ONCE)] = MOST_AT_ONCE,
+        offset: Annotated[int, Query(ge=0)] = 0,
+    ) -> Response:
+        page = await directory.page(sight, limit=limit, offset=offset)
+        root = _root(request)
+        document = {
+            "title": "geomill",
+            "zone": "external" if directory.zone == "external" else "internal",
+            "services": {name: f"{root}/{name}/" for name in ("stac", "raster", "vector")},
+            "matched": page.matched,
+            "assets": [_listed(one, root) for one in page.assets],
+        }
+        if offset + len(page.assets) < page.matched:
+            document["next"] = f"{root}/viewer/?{urlencode({'limit': limit, 'offset': offset + limit})}"
+        if f == "json" or (f is None and "text/html" not in request.headers.get("accept", "")):
+            return JSONResponse(document)
+        return TEMPLATES.TemplateResponse(request, "landing.html", {"page": document, "root": root})
+
+    @app.get("/files/{file}")
+    async def get_file(file: Annotated[str, InPath(max_length=40)]) -> FileResponse:
+        if file not in files:
+            raise NotFoundError("there is no such file")
+        path, media_type = files[file]
+        return FileResponse(path, media_type=media_type, headers={"Cache-Control": "public, max-age=86400"})
+
+    @app.get("/{asset_id}")
+    async def show(request: Request, sight: TheSight, asset_id: Annotated[str, InPath(max_length=64)]) -> Response:
+        served = await directory.asset(asset_id, sight)
+        caching.note(request, served)
+        root = _root(request)
+        ticket = {PARAMETER: request.query_params[PARAMETER]} if PARAMETER in request.query_params else {}
+        query = f"?{urlencode(ticket)}" if ticket else ""
+        shown = {"root": root, "asset": served, "layer": _layer(served, root, query), "legend": _legend(served)}
+        return TEMPLATES.TemplateResponse(request, "viewer.html", shown)
+
+    prepare(app, {})
+    return app
+
+
+def _files() -> dict[str, tuple[Path, str]]:
+    """MapLibre's are those of the Python package of that name, which is not imported for it."""
+    found = find_spec("maplibre")
+    assert found is not None
+    assert found.origin is not None
+    library = Path(found.origin).parent / "srcjs"
+    return {
+        "maplibre-gl.js": (library / "maplibre-gl.js", "text/javascript"),
+        "maplibre-gl.css": (library / "maplibre-gl.css", "text/css"),
+        "viewer.js": (FILES / "viewer.js", "text/javascript"),
+        "page.css": (FILES / "page.css", "text/css"),
+    }
+
+
+def _root(request: Request) -> str:
+    """Of what the viewer is a part of."""
+    return str(request.base_url).rstrip("/").removesuffix("/viewer")
+
+
+def _listed(served: Served, root: str) -> dict[str, Any]:
+    return {
+        "asset_id": served.asset_id,
+        "title": served.title,
+        "data_type": served.data_type.value,
+        "revision": served.revision,
+        "public": served.public,
+        "viewer": f"{root}/viewer/{served.asset_id}",
+    }
+
+
+def _layer(served: Served, root: str, query: str) -> dict[str, Any]:
+    """What the script needs to know."""
+    if served.data_type is DataType.RASTER:
+        url = f"{root}/raster/assets/{served.asset_id}/{MATRIX}/tilejson.json{query}"
+        point = f"{root}/raster/assets/{served.asset_id}/point/"
+        return {"kind": "raster", "tilejson": url, "point": point, "query": query, "bbox": served.bbox}
+    url = f"{root}/vector/collections/{served.asset_id}/tiles/{MATRIX}/tilejson.json{query}"
+    return {"kind": "vector", "tilejson": url, "bbox": served.bbox}
+
+
+def _legend(served: Served) -> list[dict[str, Any]]:
+    if served.raster_type not in list(RasterType):
+        return []
+    found = rendering(RasterType(served.raster_type), served.statistics, dtype="")
+    return [{"value": f"{value:.4g}", "color": "#{:02x}{:02x}{:02x}".format(*color)} for value, color in found.legend]

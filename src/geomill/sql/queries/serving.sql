@@ -1,0 +1,77 @@
+-- What is served, in the internal zone from the assets themselves, in the external one from what was exported.
+-- Of the outputs only what serving needs is taken: the inventory of a mosaic can be long.
+
+-- name: internal_find
+SELECT a.asset_id, a.platform_id, a.table_stem AS title, a.data_type, a.served_revision AS revision,
+       a.blob_path, a.table_name, a.approval_state, a.clearance_state,
+       a.outputs ->> 'raster_type' AS raster_type, a.outputs -> 'statistics' AS statistics, a.outputs -> 'bbox' AS bbox
+FROM app.geospatial_assets AS a
+WHERE a.asset_id = %(asset_id)s AND a.deleted_at IS NULL AND a.served_revision > a.data_deleted_through
+
+-- name: internal_page
+SELECT a.asset_id, a.platform_id, a.table_stem AS title, a.data_type, a.served_revision AS revision,
+       a.blob_path, a.table_name, a.approval_state, a.clearance_state, a.outputs -> 'bbox' AS bbox,
+       count(*) OVER () AS matched
+FROM app.geospatial_assets AS a
+WHERE a.deleted_at IS NULL AND a.served_revision > a.data_deleted_through
+  AND (%(data_type)s::text IS NULL OR a.data_type::text = %(data_type)s)
+  AND (%(data_type)s::text IS DISTINCT FROM 'vector' OR a.table_name IS NOT NULL)
+  AND (%(everything)s OR a.platform_id = %(platform_id)s OR a.asset_id = %(asset_id)s
+       OR a.approval_state = 'approved' AND a.clearance_state = 'public')
+  AND (%(bbox)s::float8[] IS NULL OR (
+        (a.outputs -> 'bbox' ->> 0)::float8 < (%(bbox)s::float8[])[3] AND (a.outputs -> 'bbox' ->> 2)::float8 > (%(bbox)s::float8[])[1]
+    AND (a.outputs -> 'bbox' ->> 1)::float8 < (%(bbox)s::float8[])[4] AND (a.outputs -> 'bbox' ->> 3)::float8 > (%(bbox)s::float8[])[2]))
+ORDER BY a.created_at DESC, a.asset_id DESC
+LIMIT %(limit)s OFFSET %(offset)s
+
+-- name: external_find
+SELECT e.asset_id, e.platform_id, e.title, e.data_type, e.revision, e.blob_path, e.table_name,
+       e.outputs ->> 'raster_type' AS raster_type, e.outputs -> 'statistics' AS statistics, e.outputs -> 'bbox' AS bbox
+FROM external.assets AS e
+WHERE e.asset_id = %(asset_id)s
+
+-- name: external_page
+SELECT e.asset_id, e.platform_id, e.title, e.data_type, e.revision, e.blob_path, e.table_name,
+       e.outputs -> 'bbox' AS bbox, count(*) OVER () AS matched
+FROM external.assets AS e
+WHERE (%(data_type)s::text IS NULL OR e.data_type::text = %(data_type)s)
+  AND (%(data_type)s::text IS DISTINCT FROM 'vector' OR e.table_name IS NOT NULL)
+  AND (%(bbox)s::float8[] IS NULL OR (
+        (e.outputs -> 'bbox' ->> 0)::float8 < (%(bbox)s::float8[])[3] AND (e.outputs -> 'bbox' ->> 2)::float8 > (%(bbox)s::float8[])[1]
+    AND (e.outputs -> 'bbox' ->> 1)::float8 < (%(bbox)s::float8[])[4] AND (e.outputs -> 'bbox' ->> 3)::float8 > (%(bbox)s::float8[])[2]))
+ORDER BY e.exported_at DESC, e.asset_id DESC
+LIMIT %(limit)s OFFSET %(offset)s
+
+-- name: tables
+-- The columns of tables in geo, in the words of TiPG.
+SELECT c.relname AS table_name,
+       obj_description(c.oid, 'pg_class') AS description,
+       (SELECT k.attname
+        FROM pg_index AS i JOIN pg_attribute AS k ON k.attrelid = i.indrelid AND k.attnum = i.indkey[0]
+        WHERE i.indrelid = c.oid AND i.indisprimary AND i.indnkeyatts = 1) AS key,
+       jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+           'name', a.attname,
+           'type', t.name,
+           'description', col_description(c.oid, a.attnum),
+           'geometry_type', CASE WHEN t.name IN ('geometry', 'geography') THEN postgis_typmod_type(a.atttypmod) END,
+           'srid', CASE WHEN t.name IN ('geometry', 'geography')
+                        THEN coalesce(nullif(postgis_typmod_srid(a.atttypmod), 0), 4326) END
+       )) ORDER BY a.attnum) AS columns
+FROM pg_class AS c
+JOIN pg_namespace AS n ON n.oid = c.relnamespace AND n.nspname = 'geo'
+JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+CROSS JOIN LATERAL (
+    SELECT CASE format_type(a.atttypid, NULL)
+        WHEN 'timestamp without time zone' THEN 'timestamp'
+        WHEN 'timestamp with time zone' THEN 'timestamptz'
+        WHEN 'double precision' THEN 'float8'
+        WHEN 'character varying' THEN 'text'
+        ELSE CASE
+            WHEN format_type(a.atttypid, NULL) LIKE '%%geometry' THEN 'geometry'
+            WHEN format_type(a.atttypid, NULL) LIKE '%%geography' THEN 'geography'
+            ELSE format_type(a.atttypid, NULL)
+        END
+    END AS name
+) AS t
+WHERE c.relname = ANY (%(names)s) AND c.relkind IN ('r', 'p')
+GROUP BY c.oid, c.relname

@@ -1,0 +1,42 @@
+"""Zones live as long as a module of tests: putting the services together takes longer than most tests."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+import pytest_asyncio
+
+from geomill.sdk.testing import folder_storage
+from geomill.storage import Storage
+from tests.conftest import _copy
+from tests.integration.serve.zone import House, Outside
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Storage:
+    return folder_storage(tmp_path_factory.mktemp("zones"))
+
+
+@pytest.fixture(scope="module")
+def inner_database(server: str, migrated_template: str) -> Iterator[str]:
+    yield from _copy(server, migrated_template)
+
+
+@pytest.fixture(scope="module")
+def outer_database(server: str, bare_template: str) -> Iterator[str]:
+    yield from _copy(server, bare_template)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def house(inner_database: str, shelf: Storage) -> AsyncIterator[House]:
+    """The internal zone, with a client that shows no credential."""
+    async with House.open(inner_database, shelf) as found:
+        yield found
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def outside(outer_database: str, shelf: Storage) -> AsyncIterator[Outside]:
+    """The external zone."""
+    async with Outside.open(outer_database, shelf) as found:
+        yield found
