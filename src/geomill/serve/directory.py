@@ -76,10 +76,6 @@ class Directory:
             self._tables.popitem(last=False)
         return result
 
-    async def extent(self, table: str, column: str, srid: int) -> list[float] | None:
-        async with self._pool.connection(timeout=PATIENCE_SECONDS) as conn:
-            return await serving.extent(conn, table, column, srid)
-
     async def _find(self, asset_id: str) -> Served | None:
         known = self._known.get(asset_id)
         if known and time.monotonic() - known.looked_at < FRESH_SECONDS:

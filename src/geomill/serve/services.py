@@ -30,6 +30,8 @@ log = logging.getLogger(__name__)
 
 STAC = "geomill.serve.stac"
 PREFIXES = ("/stac", "/raster", "/vector", "/viewer")
+OURS = ("router", "route", "endpoint", "path_params")
+"""What the application around has put into a request's scope. Links would be looked for in it."""
 PATIENCE_SECONDS = 20.0
 """Of a request that comes before the services are there."""
 PAUSE_SECONDS = 5.0
@@ -75,7 +77,7 @@ class Services:
                 await respond_to(scope["path"], error)(scope, receive, send)
                 return
             inner: dict[str, Any] = {
-                **scope,
+                **{name: value for name, value in scope.items() if name not in OURS},
                 "state": {**scope.get("state", {}), "sight": sight},
                 "app_root_path": scope["root_path"],  # else links would begin above the mount
             }

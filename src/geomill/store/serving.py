@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from psycopg import sql
-
 from geomill.domain.asset import DataType
 from geomill.domain.objectname import Zone
 from geomill.domain.served import Served
@@ -67,16 +65,6 @@ async def tables(conn: Connection, names: Sequence[str]) -> dict[str, Table]:
     """Those that are there, by name."""
     rows = await (await conn.execute(queries("serving").tables, {"names": list(names)})).fetchall()
     return {row["table_name"]: Table(row["table_name"], row["key"], row["columns"], row["description"]) for row in rows}
-
-
-async def extent(conn: Connection, table: str, column: str, srid: int) -> list[float] | None:
-    """West, south, east, north, in degrees, of all that is in the table. Reads it."""
-    query = sql.SQL(
-        "SELECT ST_XMin(b) AS w, ST_YMin(b) AS s, ST_XMax(b) AS e, ST_YMax(b) AS n FROM ("
-        " SELECT ST_Transform(ST_SetSRID(ST_Extent({column}::geometry), %(srid)s), 4326) AS b FROM {table}) AS found"
-    ).format(column=sql.Identifier(column), table=sql.Identifier("geo", table))
-    row = await (await conn.execute(query, {"srid": srid})).fetchone()
-    return [row["w"], row["s"], row["e"], row["n"]] if row and row["w"] is not None else None
 
 
 def _query(zone: Zone, name: str) -> Any:

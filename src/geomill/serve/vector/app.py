@@ -8,7 +8,8 @@ from typing import Any
 
 import asyncpg
 import orjson
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
+from starlette.responses import Response
 from tipg.dependencies import filter_query
 from tipg.errors import (
     InvalidBBox,
@@ -92,9 +93,21 @@ def create_vector_app(directory: Directory, url: str) -> FastAPI:
         with_tiles_viewer=False,
     )
     app.include_router(endpoints.router)
+    app.add_api_route("/api.html", _described, name="swagger_ui_html", include_in_schema=False)
     app.dependency_overrides[filter_query] = checked_filter
     prepare(app, STATUSES)
     return app
+
+
+async def _described(request: Request) -> Response:
+    """The API for people. TiPG links to it by this name."""
+    paths = [
+        {"path": path, "summary": operation.get("summary"), "description": operation.get("description")}
+        for path, operations in request.app.openapi()["paths"].items()
+        for operation in operations.values()
+    ]
+    shown = {"response": {"paths": paths}, "template": {"title": "API", "api_root": str(request.base_url).rstrip("/")}}
+    return TEMPLATES.TemplateResponse(request, "document.html", {**shown, "crumbs": []})
 
 
 async def _initialise(conn: Any) -> None:

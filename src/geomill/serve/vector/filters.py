@@ -15,8 +15,10 @@ from fastapi import Depends, Query
 from geomill.errors import InputError, Problem, nearest
 from geomill.serve.vector.collections import TheCollection
 
-LONGEST = 10_000
+LONGEST = 5_000
 DEEPEST = 50
+DEEPEST_TEXT = 8
+"""Of parentheses. The parser needs twice the time for each level of a text that ends wrongly."""
 OPERATORS = frozenset({
     "and", "or", "not", "=", "<>", "<", ">", "<=", ">=", "isnull", "like", "between", "in",
     "+", "-", "*", "/", "^", "%", "div", "casei", "accenti",
@@ -35,6 +37,8 @@ async def checked_filter(collection: TheCollection, text: TheText = None, langua
     del language  # the text tells
     if text is None:
         return None
+    if not text.lstrip().startswith("{") and _depth(text) > DEEPEST_TEXT:
+        raise _wrong(f"has more than {DEEPEST_TEXT} parentheses in each other, or leaves them open")
     try:
         document = Expr(text).to_json()
     except Exception as error:  # noqa: BLE001  cql2 raises what its parser finds, in classes of its own
@@ -43,6 +47,15 @@ async def checked_filter(collection: TheCollection, text: TheText = None, langua
     for problem in _problems(document, columns):
         raise _wrong(problem)
     return Expr(document)
+
+
+def _depth(text: str) -> int:
+    """Those in quotes count too: nobody needs that many."""
+    depth = deepest = 0
+    for character in text:
+        depth += (character == "(") - (character == ")")
+        deepest = max(deepest, depth)
+    return deepest if depth <= 0 else max(deepest, DEEPEST_TEXT + 1)
 
 
 def _problems(node: Any, columns: Collection[str], depth: int = 0) -> Iterator[str]:

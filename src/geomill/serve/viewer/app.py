@@ -56,7 +56,7 @@ def create_viewer_app(directory: Directory) -> FastAPI:
             document["next"] = f"{root}/viewer/?{urlencode({'limit': limit, 'offset': offset + limit})}"
         if f == "json" or (f is None and "text/html" not in request.headers.get("accept", "")):
             return JSONResponse(document)
-        return TEMPLATES.TemplateResponse(request, "landing.html", {"page": document, "root": root})
+        return TEMPLATES.TemplateResponse(request, "published.html", {"page": document, "root": root})
 
     @app.get("/files/{file}")
     async def get_file(file: Annotated[str, InPath(max_length=40)]) -> FileResponse:

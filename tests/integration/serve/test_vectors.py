@@ -1,0 +1,200 @@
+"""Features through HTTP: OGC API Features and Tiles of the tables of assets."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from morecantile import tms as grids
+
+from tests.integration.serve.zone import House
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+WEB = grids.get("WebMercatorQuad")
+
+
+async def make_table(house: House, name: str, rows: int = 100, srid: int = 4326) -> None:
+    """A grid of small squares around 15 E, 45 N, a hundredth of a degree apart."""
+    square = "ST_MakeEnvelope(15 + (n %% 10) * 0.01, 45 + (n / 10) * 0.01, 15.005 + (n %% 10) * 0.01,"
+    square += " 45.005 + (n / 10) * 0.01, 4326)"
+    await house.execute(
+        f'CREATE TABLE geo."{name}" (id integer PRIMARY KEY, "select" text, size double precision, made timestamptz,'
+        f" geom geometry(MultiPolygon, {srid}))"
+    )
+    await house.execute(
+        f"INSERT INTO geo.\"{name}\" SELECT n, 'name ' || n, n * 1.5,"
+        f" timestamptz '2020-01-01 00:00Z' + n * interval '1 day', ST_Transform(ST_Multi({square}), {srid})"
+        f" FROM generate_series(0, {rows - 1}) AS n WHERE %s",
+        True,
+    )
+    await house.execute(f'CREATE INDEX ON geo."{name}" USING gist (geom)')
+
+
+async def published(house: House, **columns: Any) -> tuple[str, str]:
+    """The path of the collection, and its id."""
+    name = f"v_{uuid4().hex[:10]}"
+    await make_table(house, name, srid=columns.pop("srid", 4326))
+    outputs = {"bbox": [15.0, 45.0, 15.095, 45.095]}
+    asset_id = await house.publish(name, "vector", table_name=name, outputs=outputs, **columns)
+    return f"/vector/collections/{asset_id}", asset_id
+
+
+async def get(house: House, path: str, **params: Any) -> Any:
+    answer = await house.client.get(path, params=params or None)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def ids(house: House, path: str, **params: Any) -> list[int]:
+    found = await get(house, f"{path}/items", limit=1000, **params)
+    assert found["numberMatched"] == found["numberReturned"] == len(found["features"])
+    return [feature["id"] for feature in found["features"]]
+
+
+async def test_a_new_table_is_there_at_once(house: House) -> None:
+    before = {one["id"] for one in (await get(house, "/vector/collections"))["collections"]}
+    path, asset_id = await published(house)
+    after = (await get(house, "/vector/collections"))["collections"]
+    assert {one["id"] for one in after} - before == {asset_id}
+    (one,) = [one for one in after if one["id"] == asset_id]
+    assert one["extent"]["spatial"]["bbox"] == [[15.0, 45.0, 15.095, 45.095]]
+    assert all(link["href"].startswith("http://127.0.0.1:8001/vector/") for link in one["links"])
+    found = await get(house, f"{path}/items")
+    assert (found["numberMatched"], found["numberReturned"]) == (100, 10)
+
+
+async def test_features_are_filtered_and_paged(house: House) -> None:
+    path, _ = await published(house)
+    assert await ids(house, path, bbox="15.001,45.001,15.012,45.002") == [0, 1]
+    assert await ids(house, path, ids="3,5") == [3, 5]
+    assert await ids(house, path, filter="size > 145 AND \"select\" <> 'name 98'") == [97, 99]
+    assert await ids(house, path, datetime="2020-01-03T00:00:00Z/2020-01-05T00:00:00Z") == [2, 3]
+    assert await ids(house, path, filter="select LIKE 'name 1%' AND id < 12") == [1, 10, 11]
+    shape = "POLYGON((15.001 45.001, 15.012 45.001, 15.012 45.002, 15.001 45.002, 15.001 45.001))"
+    assert await ids(house, path, filter=f"S_INTERSECTS(geom, {shape})") == [0, 1]
+    clause = {"op": "in", "args": [{"property": "id"}, [7, 8]]}
+    assert await ids(house, path, filter=json.dumps(clause), **{"filter-lang": "cql2-json"}) == [7, 8]
+    assert (await ids(house, path, sortby="-id"))[:3] == [99, 98, 97]
+    page, seen = await get(house, f"{path}/items", limit=30), []
+    while page:
+        seen += [feature["id"] for feature in page["features"]]
+        following = [link["href"] for link in page["links"] if link["rel"] == "next"]
+        page = await get(house, following[0]) if following else None
+    assert seen == list(range(100))
+    one = await get(house, f"{path}/items/42")
+    assert one["properties"]["select"] == "name 42"
+    assert (await house.client.get(f"{path}/items/4200")).status_code == 404
+
+
+async def test_other_reference_systems_are_told_in_degrees(house: House) -> None:
+    path, _ = await published(house, srid=32633)
+    assert await ids(house, path, bbox="15.001,45.001,15.012,45.002") == [0, 1]
+    ring = (await get(house, f"{path}/items/0"))["geometry"]["coordinates"][0][0]
+    assert min(point[0] for point in ring) == pytest.approx(15, abs=1e-6)
+    assert max(point[1] for point in ring) == pytest.approx(45.005, abs=1e-6)
+
+
+async def test_tiles_hold_what_is_there(house: House) -> None:
+    path, asset_id = await published(house)
+    told = await get(house, f"{path}/tiles/WebMercatorQuad/tilejson.json")
+    assert f"/vector/collections/{asset_id}/tiles/WebMercatorQuad/" in told["tiles"][0]
+    assert told["vector_layers"][0]["fields"]["select"] == "string"
+    here, there = WEB.tile(15.02, 45.02, 12), WEB.tile(100, 10, 12)
+    full = await house.client.get(f"{path}/tiles/WebMercatorQuad/12/{here.x}/{here.y}")
+    assert full.headers["content-type"] == "application/vnd.mapbox-vector-tile"
+    assert b"name 11" in full.content
+    assert b"select" in full.content
+    empty = await house.client.get(f"{path}/tiles/WebMercatorQuad/12/{there.x}/{there.y}")
+    assert (empty.status_code, empty.content) == (200, b"")
+
+
+@pytest.mark.parametrize(
+    "clause",
+    [
+        "pg_sleep(10) = 1",
+        "pg_read_file('/etc/passwd') = 'x'",
+        "id = 1 AND lo_import('/etc/passwd') > 0",
+        '{"op": "=", "args": [{"op": "current_setting", "args": ["data_directory"]}, "x"]}',
+        '{"op": "=", "args": [{"property": "x\\" OR 1=1 --"}, 1]}',
+        "nobody = 1",
+        "id = ",
+        "((((" * 30,
+        "(" * 20 + "id =" + ")" * 20,
+    ],
+)
+async def test_a_filter_calls_no_function_of_the_database(house: House, clause: str) -> None:
+    path, _ = await published(house)
+    for where in ("items", "tiles/WebMercatorQuad/12/2218/1473"):
+        answer = await house.client.get(f"{path}/{where}", params={"filter": clause})
+        assert (answer.status_code, answer.json()["code"]) == (422, "invalid_input"), answer.text
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "bbox=a,b,c,d",
+        "bbox=1,2",
+        "bbox=500,0,501,1",
+        "limit=1000000",
+        "limit=-1",
+        "sortby=nobody",
+        "size=abc",
+        "ids=abc",
+        "datetime=yesterday",
+        "geom-column=nobody",
+        "filter=size LIKE 'x%25'",
+        "datetime=2020-01-05T00:00:00Z/2020-01-01T00:00:00Z",
+    ],
+)
+async def test_a_wrong_question_is_the_callers_fault(house: House, query: str) -> None:
+    path, _ = await published(house)
+    answer = await house.client.get(f"{path}/items?{query}")
+    assert answer.status_code in (400, 404, 422), answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+async def test_only_tables_of_assets_are_there(house: House) -> None:
+    await make_table(house, "nobodys", 3)
+    await house.execute("CREATE TABLE public.secret (id integer PRIMARY KEY, geom geometry(Point, 4326))")
+    for name in ("geo.nobodys", "nobodys", "public.secret", "public.st_squaregrid", "app.api_keys"):
+        assert (await house.client.get(f"/vector/collections/{name}/items")).status_code == 404
+    found = (await get(house, "/vector/collections", limit=1000))["collections"]
+    assert not {one["title"] for one in found} & {"nobodys", "secret"}
+
+
+async def test_a_new_revision_is_the_same_collection(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("geomill.serve.directory.FRESH_SECONDS", 0.0)
+    path, asset_id = await published(house)
+    await make_table(house, f"{asset_id}_r2", 7)
+    await house.execute(
+        "UPDATE app.geospatial_assets SET revision = 2, served_revision = 2, table_name = %s WHERE asset_id = %s",
+        f"{asset_id}_r2",
+        asset_id,
+    )
+    assert (await get(house, f"{path}/items"))["numberMatched"] == 7
+
+
+async def test_pages_for_people_escape_what_they_show(house: House) -> None:
+    path, _ = await published(house)
+    await house.execute(
+        f'UPDATE geo."{(await get(house, path))["title"]}" SET "select" = \'<script>alert(1)</script>\' WHERE id = %s',
+        0,
+    )
+    wholes = ("/vector/", "/vector/conformance", "/vector/api.html", "/vector/collections", "/vector/tileMatrixSets")
+    parts = ("", "/items", "/items/0", "/queryables", "/tiles")
+    for place in (*wholes, *(path + part for part in parts)):
+        page = await house.client.get(place, headers={"Accept": "text/html"})
+        assert page.status_code == 200, (place, page.text)
+        assert page.headers["content-type"].startswith("text/html"), place
+        assert "<script" not in page.text
+    assert "&lt;script&gt;" in (await house.client.get(f"{path}/items/0?f=html")).text
+
+
+async def test_who_has_it_already_is_told_so(house: House) -> None:
+    path, _ = await published(house)
+    first = await house.client.get(f"{path}/items")
+    again = await house.client.get(f"{path}/items", headers={"If-None-Match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
