@@ -1,0 +1,254 @@
+"""The programs that people have, against a real server: GDAL's drivers, OWSLib, cogeo-mosaic, and a browser."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+import rasterio
+import uvicorn
+from cogeo_mosaic.backends import MosaicBackend
+from owslib.ogcapi.features import Features
+from owslib.wmts import WebMapTileService
+from rasterio.io import MemoryFile
+
+from geomill.cli.gateway import listen
+from geomill.domain.objectname import ObjectName, Zone
+from geomill.domain.principal import Role
+from geomill.domain.signed_link import PARAMETER
+from geomill.sdk.testing import folder_storage, run_handler
+from geomill.serve.app import create_serving_app
+from geomill.serve.services import Services
+from geomill.settings import AccessSettings
+from geomill.storage import Storage
+from geomill.store.pool import open_pool
+from tests.conftest import _copy
+from tests.integration.api.conftest import make_key
+from tests.integration.raster import sources, steps
+from tests.integration.serve.test_vectors import make_table
+from tests.integration.serve.zone import KEY, House
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::rasterio.errors.NotGeoreferencedWarning", "ignore::ResourceWarning", "ignore::DeprecationWarning"
+)
+CHROMIUM = shutil.which("chromium")
+GREEN = (34, 139, 34)
+
+
+@dataclass
+class Served:
+    url: str
+    storage: Storage
+    reader: str
+    """A key."""
+    raster: str
+    hidden: str
+    mosaic: str
+    vector: str
+    secret_vector: str
+
+
+@pytest.fixture(scope="module")
+def served(server: str, migrated_template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server on a port, in a thread, with a raster, a mosaic and a vector layer."""
+    storage = folder_storage(tmp_path_factory.mktemp("zones"))
+    copies = _copy(server, migrated_template)
+    url = next(copies)
+    made = asyncio.run(_fill(url, storage))
+    with listen("127.0.0.1", 0) as listener:
+        port = listener.getsockname()[1]
+        app = create_serving_app(Services(Zone.SILVER, url, storage, KEY), url, AccessSettings(), hosts=("127.0.0.1",))
+        running = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="on"))
+        thread = threading.Thread(target=lambda: asyncio.run(running.serve([listener])))
+        thread.start()
+        while not running.started:
+            time.sleep(0.02)
+        yield Served(f"http://127.0.0.1:{port}", storage, **made)
+        running.should_exit = True
+        thread.join()
+    next(copies, None)
+
+
+async def _fill(url: str, storage: Storage) -> dict[str, str]:
+    green = np.empty((3, 600, 600), "uint8")
+    green[:] = np.array(GREEN, "uint8")[:, None, None]
+    async with open_pool(url, size=2) as pool:
+        house = House(url, storage, pool, None, None)  # type: ignore[arg-type]
+        await House.prepare(pool)
+        sources.put(storage, sources.Made(green))
+        one = steps.cog(storage, "green", target_crs="EPSG:3857")
+        outputs = {"raster_type": "rgb", "statistics": one["statistics"], "bbox": [15.0, 45.1, 15.076, 45.154]}
+        raster = await house.publish("green", blob_path=one["blob_path"], outputs=outputs)
+        hidden = await house.publish("hidden", blob_path=one["blob_path"], outputs=outputs, clearance_state="ouo")
+        many = _mosaic(storage)
+        outputs = {"raster_type": "rgb", "statistics": many["statistics"], "bbox": outputs["bbox"]}
+        mosaic = await house.publish("mosaic", blob_path=many["blob_path"], outputs=outputs)
+        await make_table(house, "squares")
+        box = {"bbox": [15.0, 45.0, 15.095, 45.095]}
+        vector = await house.publish("squares", "vector", table_name="squares", outputs=box)
+        secret = await house.publish("secrets", "vector", table_name="squares", outputs=box, clearance_state="ouo")
+    key = (await make_key(url, Role.READER)).reveal()
+    return {
+        "reader": key,
+        "raster": raster,
+        "hidden": hidden,
+        "mosaic": mosaic,
+        "vector": vector,
+        "secret_vector": secret,
+    }
+
+
+def _mosaic(storage: Storage) -> dict[str, Any]:
+    from geomill.handlers.raster.create_mosaic import create_mosaic
+    from geomill.handlers.raster.process_tile_batch import process_tile_batch
+
+    sources.put(storage, sources.Made(sources.noise((3, 1100, 1100))))
+    seen, scheme = steps.tiling(storage, "many", 512, target_crs="EPSG:3857")
+    common = {"plan": scheme["plan"], "blob_prefix": "many"}
+    results = [
+        steps.ok(run_handler(process_tile_batch, {**common, "source": seen["source"], "tiles": batch}, storage=storage))
+        for batch in scheme["batches"]
+    ]
+    return steps.ok(run_handler(create_mosaic, {**common, "results": results, "name": "many"}, storage=storage))
+
+
+def run(*command: str, **environment: str) -> str:
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, env={"PATH": "/usr/bin:/bin", **environment}
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def image(data: bytes) -> Any:
+    with MemoryFile(data) as memory, memory.open() as dataset:
+        return dataset.read()
+
+
+def test_gdal_reads_a_raster_through_wmts(served: Served, tmp_path: Path) -> None:
+    for asset_id in (served.raster, served.mosaic):
+        document = f"{served.url}/raster/assets/{asset_id}/WMTSCapabilities.xml"
+        source = f"WMTS:{document},layer={asset_id},tilematrixset=WebMercatorQuad"
+        told = json.loads(run("gdalinfo", "-json", source))
+        assert 'ID["EPSG",3857]' in told["coordinateSystem"]["wkt"]
+        corner = told["wgs84Extent"]["coordinates"][0][0]
+        assert corner == pytest.approx([15.0, 45.154], abs=0.05)
+        run("gdal_translate", "-q", "-outsize", "200", "0", source, str(tmp_path / "picture.png"))
+        with rasterio.open(tmp_path / "picture.png") as picture:
+            middle = picture.read()[:3, picture.height // 2, picture.width // 2]
+        if asset_id == served.raster:
+            assert tuple(middle) == GREEN
+
+
+def test_gdal_reads_features_by_key(served: Served) -> None:
+    header = f"Authorization: Bearer {served.reader}"
+    listed = run("ogrinfo", f"OAPIF:{served.url}/vector")
+    assert served.vector in listed
+    assert served.secret_vector not in listed
+    assert served.secret_vector in run("ogrinfo", f"OAPIF:{served.url}/vector", GDAL_HTTP_HEADERS=header)
+    told = run("ogrinfo", "-so", f"OAPIF:{served.url}/vector", served.vector)
+    assert "Feature Count: 100" in told
+    assert "select: String" in told
+    some = run(
+        "ogrinfo", "-q", "-spat", "15.001", "45.001", "15.012", "45.002", f"OAPIF:{served.url}/vector", served.vector
+    )
+    assert some.count("OGRFeature(") == 2
+
+
+def test_owslib_finds_and_fetches_tiles(served: Served) -> None:
+    client = WebMapTileService(f"{served.url}/raster/assets/{served.raster}/WMTSCapabilities.xml")
+    layer = client.contents[served.raster]
+    assert layer.boundingBoxWGS84 == pytest.approx((15.0, 45.1, 15.077, 45.154), abs=0.01)
+    limits = layer.tilematrixsetlinks["WebMercatorQuad"].tilematrixlimits
+    zoom = max(limits, key=int)
+    place = limits[zoom]
+    tile = client.gettile(
+        layer=served.raster,
+        tilematrixset="WebMercatorQuad",
+        tilematrix=zoom,
+        row=(place.mintilerow + place.maxtilerow) // 2,
+        column=(place.mintilecol + place.maxtilecol) // 2,
+        format="image/png",
+    )
+    found = image(tile.read())
+    assert (found[:3, 128, 128] == GREEN).all()
+
+
+def test_owslib_reads_features(served: Served) -> None:
+    client = Features(f"{served.url}/vector/")
+    assert served.vector in client.feature_collections()
+    found = client.collection_items(served.vector, limit=5, bbox=[15.001, 45.001, 15.012, 45.002])
+    assert [feature["id"] for feature in found["features"]] == [0, 1]
+    assert client.collection_queryables(served.vector)["properties"]["select"]["type"] == "string"
+
+
+def test_cogeo_mosaic_reads_what_was_published(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its paths are relative to its own file."""
+    path = Path(served.storage.gdal_path(ObjectName(Zone.SILVER, "cogs", "many/mosaic.json")))
+    monkeypatch.chdir(path.parent)
+    with MosaicBackend(str(path)) as mosaic:
+        tile = mosaic.tms.tile(15.05, 45.12, 14)
+        theirs, used = mosaic.tile(tile.x, tile.y, tile.z)
+    answer = httpx.get(f"{served.url}/raster/assets/{served.mosaic}/tiles/WebMercatorQuad/14/{tile.x}/{tile.y}.tif")
+    assert used
+    assert np.mean(image(answer.content)[:3] == theirs.data) > 0.99  # they do not read across the edges of files
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    assert CHROMIUM, "chromium is missing: run script/setup --tests"
+    with sync_playwright() as playwright:
+        options = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+        found = playwright.chromium.launch(executable_path=CHROMIUM, args=options)
+        yield found
+        found.close()
+
+
+def drawn(browser: Any, url: str) -> tuple[Any, list[str]]:
+    """The picture of a page once its map is drawn, and what went wrong in it."""
+    page = browser.new_page(viewport={"width": 900, "height": 600})
+    wrong: list[str] = []
+    page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("response", lambda answer: wrong.append(f"{answer.status} {answer.url}") if answer.status >= 500 else None)
+    page.goto(url)
+    page.wait_for_selector("body[data-drawn=yes]", timeout=60_000)
+    found = image(page.screenshot())
+    page.close()
+    return found, [one for one in wrong if "404" not in one]
+
+
+def share(picture: Any, color: tuple[int, ...], tolerance: int = 6) -> float:
+    return float(np.mean(np.abs(picture[:3].astype(int) - np.array(color)[:, None, None]).max(axis=0) <= tolerance))
+
+
+def test_a_browser_draws_a_raster(served: Served, browser: Any) -> None:
+    picture, wrong = drawn(browser, f"{served.url}/viewer/{served.raster}")
+    assert not wrong
+    assert share(picture, GREEN) > 0.4
+
+
+def test_a_browser_draws_features(served: Served, browser: Any) -> None:
+    picture, wrong = drawn(browser, f"{served.url}/viewer/{served.vector}")
+    assert not wrong
+    assert 0.08 < share(picture, (132, 175, 209), 8) < 0.3  # half of each way is a square, half see-through
+
+
+def test_a_browser_needs_no_more_than_a_signed_link(served: Served, browser: Any) -> None:
+    ticket = KEY.ticket(served.hidden, int(time.time()) + 300)
+    picture, wrong = drawn(browser, f"{served.url}/viewer/{served.hidden}?{PARAMETER}={ticket}")
+    assert not wrong
+    assert share(picture, GREEN) > 0.4
