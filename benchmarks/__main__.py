@@ -10,7 +10,7 @@ from benchmarks.figures import Figure, as_json
 from benchmarks.server import server
 
 ALL = (
-    "evaluator", "templates", "schema", "engine", "stages", "platform", "raster", "vector", "catalogue",
+    "evaluator", "templates", "schema", "engine", "stages", "platform", "raster", "vector", "catalogue", "serving",
 )  # fmt: skip
 
 

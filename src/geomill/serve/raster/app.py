@@ -41,9 +41,8 @@ GDAL = {
     "GDAL_DISABLE_READDIR_ON_OPEN": "EMPTY_DIR",
     "GDAL_PAM_ENABLED": "NO",
     "GDAL_INGESTED_BYTES_AT_OPEN": "65536",
-    "VSI_CACHE": "TRUE",
-    "VSI_CACHE_SIZE": "5000000",
 }
+REMOTE = {"VSI_CACHE": "TRUE", "VSI_CACHE_SIZE": "5000000"}
 """A file of a revision never changes, so what was read of a remote one may be kept."""
 
 STATUSES: dict[type[Exception], tuple[int, str]] = {
@@ -62,7 +61,8 @@ STATUSES: dict[type[Exception], tuple[int, str]] = {
 
 def create_raster_app(directory: Directory, storage: Storage) -> FastAPI:
     app = FastAPI(title="geomill rasters", version=__version__, docs_url=None, redoc_url=None)
-    environment = {"session": StoreSession(storage.gdal_options(directory.zone)), **GDAL}
+    credentials = storage.gdal_options(directory.zone)  # none where files lie in a folder
+    environment = {"session": StoreSession(credentials), **GDAL, **(REMOTE if credentials else {})}
     app.state.shelf = Shelf(directory, storage, Mosaics(storage), environment)
     tiler = _tiler()
     app.include_router(wmts.router(tiler), prefix=PREFIX)

@@ -1,12 +1,7 @@
-"""What TiTiler's routes are told about a request: the raster by the asset's id, sizes within limits.
-
-They run on the event loop. TiTiler's own are plain functions, and FastAPI sends each of those through a thread.
-"""
+"""What TiTiler's routes are told about a request: the raster by the asset's id, sizes within limits."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -30,6 +25,7 @@ from geomill.errors import NotFoundError
 from geomill.serve import caching
 from geomill.serve.access import TheSight
 from geomill.serve.directory import Directory
+from geomill.serve.quick import on_the_loop
 from geomill.serve.raster import limits
 from geomill.serve.raster.mosaics import Mosaics
 from geomill.serve.raster.readers import RasterSource, part_size
@@ -39,7 +35,6 @@ RAW = ("tif", "npy")
 """Formats for programs: values as they are."""
 PICTURES = ("tile", "preview", "bbox_image", "feature_image")
 """Names of TiTiler's routes."""
-Call = Callable[..., Awaitable[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,16 +69,6 @@ async def raster_source(
 async def environment(request: Request) -> dict[str, Any]:
     shelf: Shelf = request.app.state.shelf
     return shelf.environment
-
-
-def on_the_loop(make: Callable[..., Any]) -> Call:
-    """The same parameters, without a thread: these only put values together."""
-
-    async def made(**values: Any) -> Any:
-        return make(**values)
-
-    made.__signature__ = inspect.signature(make)  # type: ignore[attr-defined]  # it is what FastAPI looks at
-    return made
 
 
 dataset_params = on_the_loop(DatasetParams)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from threading import Lock
 from typing import Any
 
 import asyncpg
 import orjson
 from fastapi import FastAPI, Request
 from starlette.responses import Response
-from tipg.dependencies import filter_query
+from tipg import factory
 from tipg.errors import (
     InvalidBBox,
     InvalidDatetime,
@@ -29,9 +30,13 @@ from geomill import __version__
 from geomill.serve.answers import prepare
 from geomill.serve.directory import Directory
 from geomill.serve.pages import TEMPLATES
+from geomill.serve.quick import on_the_loop
 from geomill.serve.vector.collections import collection, collections
 from geomill.serve.vector.filters import checked_filter
 
+QUICK = ("ids_query", "bbox_query", "datetime_query", "properties_query", "sortby_query", "TileParams", "OutputType",
+         "ItemsOutputType", "QueryablesOutputType")  # fmt: skip
+_ALONE = Lock()
 CONNECTIONS = 8
 STATEMENT_SECONDS = 30
 INVALID = (422, "invalid_input")
@@ -85,18 +90,30 @@ def create_vector_app(directory: Directory, url: str) -> FastAPI:
         lifespan=lifespan,
     )
     app.state.directory = directory
-    endpoints = Endpoints(
-        title="geomill features",
-        collection_dependency=collection,  # type: ignore[arg-type]  # it may be async
-        collections_dependency=collections,  # type: ignore[arg-type]
-        templates=TEMPLATES,
-        with_tiles_viewer=False,
-    )
-    app.include_router(endpoints.router)
+    app.include_router(_endpoints().router)
     app.add_api_route("/api.html", _described, name="swagger_ui_html", include_in_schema=False)
-    app.dependency_overrides[filter_query] = checked_filter
     prepare(app, STATUSES)
     return app
+
+
+def _endpoints() -> Endpoints:
+    """TiPG's routes name their dependencies when they are made, and take no others. FastAPI's overrides would do, but
+    work everything out anew at each request, which takes longer than a query."""
+    others: dict[str, Any] = {name: on_the_loop(getattr(factory, name)) for name in QUICK}
+    others["filter_query"] = checked_filter
+    own = {name: getattr(factory, name) for name in others}
+    with _ALONE:
+        vars(factory).update(others)
+        try:
+            return factory.Endpoints(
+                title="geomill features",
+                collection_dependency=collection,  # type: ignore[arg-type]  # it may be async
+                collections_dependency=collections,  # type: ignore[arg-type]
+                templates=TEMPLATES,
+                with_tiles_viewer=False,
+            )
+        finally:
+            vars(factory).update(own)
 
 
 async def _described(request: Request) -> Response:
