@@ -124,9 +124,8 @@ def _mosaic(storage: Storage) -> dict[str, Any]:
 
 
 def run(*command: str, **environment: str) -> str:
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=60, env={"PATH": "/usr/bin:/bin", **environment}
-    )
+    environment = {"PATH": "/usr/bin:/bin", "GDAL_ENABLE_WMS_CACHE": "NO", **environment}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

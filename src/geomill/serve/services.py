@@ -11,9 +11,7 @@ import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from importlib import import_module
-from importlib.util import find_spec
-from typing import Any
+from typing import Any, Literal
 
 import psycopg
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -28,7 +26,6 @@ from geomill.store.pool import Pool
 
 log = logging.getLogger(__name__)
 
-STAC = "geomill.serve.stac"
 PREFIXES = ("/stac", "/raster", "/vector", "/viewer")
 OURS = ("router", "route", "endpoint", "path_params")
 """What the application around has put into a request's scope. Links would be looked for in it."""
@@ -127,17 +124,15 @@ class Services:
         """In a thread, because of the imports."""
         from geomill.serve.directory import Directory
         from geomill.serve.raster.app import create_raster_app
+        from geomill.serve.stac import create_stac_app
         from geomill.serve.vector.app import create_vector_app
         from geomill.serve.viewer.app import create_viewer_app
 
         directory = Directory(pool, self.zone)
-        made = {
+        zone: Literal["external", "internal"] = "external" if self.zone is Zone.EXTERNAL else "internal"
+        return {
+            "/stac": create_stac_app(database_url=self._url, zone=zone, storage=self._storage),
             "/raster": create_raster_app(directory, self._storage),
             "/vector": create_vector_app(directory, self._url),
             "/viewer": create_viewer_app(directory),
         }
-        if find_spec(STAC):
-            zone = "external" if self.zone is Zone.EXTERNAL else "internal"
-            create = import_module(STAC).create_stac_app
-            made["/stac"] = create(database_url=self._url, zone=zone, storage=self._storage)
-        return made
