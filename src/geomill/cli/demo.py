@@ -1,7 +1,8 @@
-"""`geomill demo`: the main job, on this machine: a raster comes in, and leaves as a mosaic of COGs that can be seen."""
+"""`geomill demo`: the main job, on this machine: a raster and a layer come in, and leave as maps that can be seen."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -19,39 +20,71 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from geomill.cli import context, folder
 from geomill.cli.client import Client, gateway
 from geomill.cli.following import ENDED, follow, upload
+from geomill.cli.gateway import listen
+from geomill.cli.parcels import make_parcels
 from geomill.cli.terrain import make_raster
 from geomill.domain.objectname import ObjectName, Zone
-from geomill.errors import UnavailableError
+from geomill.errors import ConflictError, UnavailableError
 
 SEED = 7
-REFS = {"dataset_id": "demo", "resource_id": "island", "version_id": "v1"}
+RASTER_REFS = {"dataset_id": "demo", "resource_id": "island", "version_id": "v1"}
+VECTOR_REFS = {"dataset_id": "demo", "resource_id": "parcels", "version_id": "v1"}
 START_SECONDS = 120.0
 RUN = "from geomill.cli.main import run; run()"
+SHOWN = {
+    "viewer": "map in the browser",
+    "stac_item": "STAC item",
+    "tiles": "tiles",
+    "wmts": "WMTS",
+    "features": "OGC API Features",
+}
 
 
 def demo(
     megabytes: Annotated[int, typer.Option("--size", min=1, max=20_000, help="Megabytes of pixels.")] = 300,
+    features: Annotated[int, typer.Option("--features", min=1, max=10_000_000, help="Polygons.")] = 200_000,
     picture: Annotated[Path | None, typer.Option("--picture", help="File for the preview.")] = None,
+    keep: Annotated[
+        bool | None, typer.Option("--keep/--leave", help="Run on until Ctrl-C; by default on a terminal only.")
+    ] = None,
 ) -> None:
-    """Make a raster, publish it as a mosaic of COGs, and show the result."""
+    """Make a raster and a vector layer, publish them, approve them, and show where they can be seen."""
     data = context.settings().database.data
     data.mkdir(parents=True, exist_ok=True)
-    pixels = max(int((megabytes * 1_000_000 / 3) ** 0.5) // 512, 1) * 512
-    source = data / f"island-{pixels}.tif"
-    _say(f"1. A raster: {pixels} x {pixels} pixels, RGB, UTM, {pixels * pixels * 3 / 1e6:.0f} MB of pixels")
-    if not source.exists():
-        _make(source, pixels)
-    typer.echo(f"   {source} ({source.stat().st_size / 1e6:.0f} MB compressed)")
+    raster, vector = _sources(data, megabytes, features)
     with _platform(data), gateway() as client:
-        status = _publish(client, source)
-        _show(client, status, picture or data / "preview.webp")
+        island = _publish_raster(client, raster)
+        fields = _publish_vector(client, vector)
+        _show(island, fields, picture or data / "preview.webp")
+        _say("6. A reviewer approves both as public, and they are copied to the external zone")
+        for status in (island, fields):
+            _approve(client, status)
+        _links(client, island, fields)
+        if sys.stdout.isatty() if keep is None else keep:
+            _wait()
+        else:
+            typer.echo(f"   for as long as the platform runs: geomill --data {data} up")
 
 
-def _say(text: str) -> None:
-    typer.echo(typer.style(f"\n{text}", bold=True))
+def _sources(data: Path, megabytes: int, features: int) -> tuple[Path, Path]:
+    pixels = max(int((megabytes * 1_000_000 / 3) ** 0.5) // 512, 1) * 512
+    raster, vector = data / f"island-{pixels}.tif", data / f"parcels-{pixels}-{features}.gpkg"
+    _say(f"1. A raster of {pixels} x {pixels} pixels, RGB, UTM, {pixels * pixels * 3 / 1e6:.0f} MB of pixels,")
+    _say(f"   and a layer of {features:,} polygons with four attributes", after="")
+    if not raster.exists():
+        _draw(raster, pixels)
+    if not vector.exists():
+        make_parcels(vector, features, pixels, SEED)
+    for source in (raster, vector):
+        typer.echo(f"   {source} ({source.stat().st_size / 1e6:.0f} MB)")
+    return raster, vector
 
 
-def _make(source: Path, pixels: int) -> None:
+def _say(text: str, after: str = "\n") -> None:
+    typer.echo(typer.style(f"{after}{text}", bold=True))
+
+
+def _draw(source: Path, pixels: int) -> None:
     columns = (TextColumn("   {task.description}"), BarColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         task = bars.add_task("drawing", total=pixels)
@@ -64,7 +97,9 @@ def _platform(data: Path) -> Iterator[None]:
     if folder.read_address(data):
         yield
         return
-    _say("2. The platform: PostgreSQL, an orchestrator, a worker and the gateway, all private to this folder")
+    _say(
+        "2. The platform: PostgreSQL, orchestrator, worker, gateway and the external server, all private to this folder"
+    )
     command = [sys.executable, "-c", RUN, "--data", str(data), "up", "--port", "0"]
     environ = {**os.environ, "GEOMILL_LOG_FORMAT": "json"}
     with (data / "up.log").open("wb") as log:
@@ -77,6 +112,16 @@ def _platform(data: Path) -> Iterator[None]:
             process.wait(60)
 
 
+def _port() -> int:
+    """The usual one, so that links work again when the platform is started again; any, if it is taken."""
+    settings = context.settings().gateway
+    try:
+        with listen(settings.gateway_host, settings.gateway_port):
+            return settings.gateway_port
+    except ConflictError:
+        return 0
+
+
 def _await_ready(process: subprocess.Popen[bytes], data: Path) -> None:
     deadline = time.monotonic() + START_SECONDS
     while process.poll() is None and time.monotonic() < deadline:
@@ -87,21 +132,23 @@ def _await_ready(process: subprocess.Popen[bytes], data: Path) -> None:
     raise UnavailableError("the platform did not start", remedy=f"see {data / 'up.log'}")
 
 
-def _publish(client: Client, source: Path) -> dict[str, Any]:
-    _say("3. Publish it: validate, lay a grid, warp and compress tiles in parallel, mosaic, statistics, preview, STAC")
+def _publish_raster(client: Client, source: Path) -> dict[str, Any]:
+    _say("3. Publish the raster: validate, lay a grid, warp and compress tiles in parallel, mosaic, statistics, STAC")
+    return _publish(
+        client, source, {"platform_refs": RASTER_REFS, "data_type": "raster", "workflow_id": "process_large_raster"}
+    )
+
+
+def _publish_vector(client: Client, source: Path) -> dict[str, Any]:
+    _say("4. Publish the layer: validate, repair and load in parallel, index, swap the table in, STAC")
+    return _publish(client, source, {"platform_refs": VECTOR_REFS, "data_type": "vector"})
+
+
+def _publish(client: Client, source: Path, order: dict[str, Any]) -> dict[str, Any]:
     container, path = upload(source, quiet=False)
     begun = time.monotonic()
-    accepted = client.post(
-        "/api/platform/submit",
-        {
-            "platform_refs": REFS,
-            "data_type": "raster",
-            "workflow_id": "process_large_raster",
-            "container_name": container,
-            "file_name": path,
-            "overwrite": True,
-        },
-    )
+    place = {"container_name": container, "file_name": path, "overwrite": True}
+    accepted = client.post("/api/platform/submit", {**order, **place})
     typer.echo(f"   asset {accepted['asset_id']}, revision {accepted['revision']}")
     status = follow(client, accepted["request_id"], quiet=False)
     if status["status"] != "completed":
@@ -110,11 +157,11 @@ def _publish(client: Client, source: Path) -> dict[str, Any]:
     return status
 
 
-def _show(client: Client, status: dict[str, Any], picture: Path) -> None:
-    outputs = status["outputs"]
-    _say("4. What came out")
+def _show(island: dict[str, Any], fields: dict[str, Any], picture: Path) -> None:
+    outputs = island["outputs"]
+    _say("5. What came out")
     typer.echo(f"   {outputs['tile_count']} tiles of {outputs['tile_size']} pixels each way, one mosaic, one STAC item")
-    typer.echo(f"   silver/{status['asset']['blob_path']}")
+    typer.echo(f"   silver/{island['asset']['blob_path']}")
     for number, band in enumerate(outputs["statistics"], 1):
         range_ = f"{band['minimum']:g} to {band['maximum']:g}"
         typer.echo(f"   band {number}: {range_}, mean {band['mean']:.1f}, standard deviation {band['stddev']:.1f}")
@@ -122,11 +169,10 @@ def _show(client: Client, status: dict[str, Any], picture: Path) -> None:
     name = ObjectName(Zone(preview["zone"]), preview["container"], preview["path"])
     context.storage().sync.get_file(name, picture)
     typer.echo(f"   a picture of it: {picture}")
-    _approve(client, status)
+    typer.echo(f"   the table geo.{fields['asset']['table_name']} with {fields['outputs']['row_count']:,} rows")
 
 
 def _approve(client: Client, status: dict[str, Any]) -> None:
-    _say("5. A reviewer approves it as public, and it is copied to the external zone")
     body = {"asset_id": status["asset_id"], "clearance_level": "public", "expected_revision": status["revision"]}
     job = client.post("/api/platform/approve", body)["export_job_id"]
     found = {"status": "queued"}
@@ -135,5 +181,22 @@ def _approve(client: Client, status: dict[str, Any]) -> None:
         found = client.get(f"/api/v1/jobs/{job}", outputs=False)
     outside = client.get(f"/api/platform/status/{status['asset_id']}")["export"]
     typer.echo(
-        f"   {found['status']}: {len(outside['files'])} files outside, of revision {outside['external_revision']}"
+        f"   {status['asset']['stac_item_id']}: {found['status']}, {len(outside['files'])} files outside, "
+        f"of revision {outside['external_revision']}"
     )
+
+
+def _links(client: Client, *published: dict[str, Any]) -> None:
+    _say("7. Where they can be seen, by anybody, now that they are public")
+    for status in published:
+        typer.echo(f"   {status['asset']['stac_item_id']}")
+        links = client.get(f"/api/assets/{status['asset_id']}/links")["links"]
+        for name, title in SHOWN.items():
+            if name in links:
+                typer.echo(f"     {title + ':':20}{links[name]}")
+
+
+def _wait() -> None:
+    _say("It runs on until you press Ctrl-C")
+    with contextlib.suppress(KeyboardInterrupt):
+        signal.pause()
