@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+AGAIN_SECONDS = 5.0
+"""More than a duty takes to clean up."""
 
 
 def run_async(main: Coroutine[Any, Any, T]) -> T:
@@ -32,8 +35,15 @@ async def run_duties(stop: asyncio.Event, *duties: Duty, leave: Callable[[], Awa
             if duty.done():
                 duty.result()
     finally:
-        tasks: list[asyncio.Task[Any]] = [stopping, *running]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end([stopping, *running])
         await leave()
+
+
+async def end(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    """Cancel until all have ended. Once may not be enough: `asyncio.wait_for` of Python 3.11, which psycopg waits with,
+    loses a cancellation that comes together with what it waits for."""
+    pending = set(tasks)
+    while pending:
+        for task in pending:
+            task.cancel()
+        _, pending = await asyncio.wait(pending, timeout=AGAIN_SECONDS)

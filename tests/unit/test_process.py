@@ -92,3 +92,22 @@ async def test_what_fails_while_leaving_is_raised(stage: Stage) -> None:
     stage.stop.set()
     with pytest.raises(ValueError, match="broken"):
         await run_duties(stage.stop, leave=stage.failing)
+
+
+async def test_a_duty_that_loses_its_cancellation_is_cancelled_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("geomill.process.AGAIN_SECONDS", 0.01)
+    stage = Stage()
+
+    async def forgetful() -> None:
+        try:
+            await stage.endless()
+        except asyncio.CancelledError:
+            stage.said.append("forgot it")
+        await stage.endless()
+
+    task = asyncio.create_task(run_duties(stage.stop, forgetful, leave=stage.leave))
+    await stage.begun.wait()
+    stage.stop.set()
+    async with asyncio.timeout(5):
+        await task
+    assert stage.said == ["begun", "cancelled", "forgot it", "begun", "cancelled", "left"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import pytest
 
@@ -133,7 +134,8 @@ async def test_plain_functions_and_their_names_of_tasks(platform: StagePlatform)
     assert found.latest.run.parameters == {"blob_name": "a.tif", "tiles": 3}
 
 
-async def test_what_is_refused_leaves_nothing_behind(platform: StagePlatform) -> None:
+async def test_what_is_refused_leaves_nothing_behind(make_stages: Callable[[], StagePlatform]) -> None:
+    platform = make_stages()
     with pytest.raises(NotFoundError, match="did you mean 'counting'"):
         await platform.order("countin")
     with pytest.raises(InputsError, match=r"are wrong: seconds: .* \(and 1 more\)") as refused:
