@@ -15,8 +15,9 @@ import shapely
 from geomill.domain.states import JobStatus
 from geomill.handlers.vector.drop_tables import drop_tables
 from geomill.raster.intermediates import folder_of, mount
-from geomill.sdk import Storage
+from geomill.sdk import ObjectName, Storage, Zone
 from tests.integration.engine.platform import Platform
+from tests.integration.raster.checks import check_stac
 from tests.integration.vector import sources
 from tests.integration.vector.steps import Steps, ok
 
@@ -51,7 +52,9 @@ async def test_a_layer_becomes_a_table_with_a_catalogue_entry(
     item = pystac.Item.from_dict(made["stac_item"])
     assert item.assets["features"].href == "/vector/collections/a1/items"
     assert item.properties["table:row_count"] == 2_000
-    assert shapely.from_geojson(shapely.to_geojson(shapely.geometry.shape(item.geometry))).is_valid
+    assert shapely.geometry.shape(item.geometry).is_valid
+    for name in ("item", "collection"):
+        assert check_stac(storage, ObjectName(Zone.SILVER, "vectors", f"x/_r1/{name}.json")) == made[f"stac_{name}"]
     parquet = tmp_path / "silver/vectors/x/_r1/parcels_r1.parquet"
     sources.put(storage, "again.parquet", parquet.read_bytes())
     again = await platform.run("vector_processing", {**INPUTS, "file_name": "again.parquet", "table_name": "again_r1"})
