@@ -24,6 +24,8 @@ _MANY = 1_000
 _STRIPS = 64
 _STEPS = 50
 """Into so many parts each side of a hull is cut before it is transformed: straight lines do not stay straight."""
+_NEAR_POLE = 89.999
+"""What covers a pole has no outline in degrees."""
 
 
 class Hull:
@@ -83,14 +85,20 @@ def footprint(extents: Iterable[Extent], crs: str) -> tuple[dict[str, Any], list
     pacific = [point for one in found for point in one.pacific]
     project = Projection(crs, PLATE_CARREE)
     if not project.same:
-        dense = shapely.segmentize(_hull(np.array(west)), max(_length(west) / _STEPS, 1e-9))
+        outline = _hull(np.array(west))
+        _, south, _, north = project.bounds(outline.bounds)
+        if max(-south, north) > _NEAR_POLE:
+            return _described(shapely.box(-WORLD / 2, south, WORLD / 2, north))
+        dense = shapely.segmentize(outline, max(_length(west) / _STEPS, 1e-9))
         turned = project(shapely.get_coordinates(dense))
         west = [(float(x), float(y)) for x, y in turned if np.isfinite([x, y]).all()]
         pacific = [(x + WORLD if x < 0 else x, y) for x, y in west]
     near, far = _hull(np.array(west)), _hull(np.array(pacific))
-    narrower = far if _width(far) < _width(near) and far.bounds[2] > WORLD / 2 else near
-    whole = shapely.buffer(narrower, 1e-9, cap_style="square", join_style="mitre") if narrower.area == 0 else narrower
-    low, south, high, north = (round(float(value), 9) for value in narrower.bounds)
+    return _described(far if _width(far) < _width(near) and far.bounds[2] > WORLD / 2 else near)
+
+
+def _described(whole: BaseGeometry) -> tuple[dict[str, Any], list[float]]:
+    low, south, high, north = (round(float(value), 9) for value in whole.bounds)
     shape = shapely.orient_polygons(wrap(np.array([whole], dtype=object))[0][0], exterior_cw=False)
     return _plain(mapping(shape)), [_degrees(low), south, _degrees(high), north]
 

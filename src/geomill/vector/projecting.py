@@ -74,6 +74,11 @@ class Projection:
         set_network_enabled(active=False)
         return pyproj.Transformer.from_crs(self.source, self.target, always_xy=True)
 
+    def bounds(self, bounds: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
+        """Of all that lies in these bounds, poles included."""
+        west, south, east, north = self._transformer.transform_bounds(*bounds)
+        return float(west), float(south), float(east), float(north)
+
     def __call__(self, coordinates: NDArray[np.float64]) -> NDArray[np.float64]:
         """What cannot be transformed becomes infinite."""
         columns = self._transformer.transform(*coordinates.T, errcheck=False)
