@@ -21,6 +21,18 @@ def test_a_sound_machine_without_anything_running(geomill: Geomill, database: st
     assert found | {"orchestrators": "warn", "workers": "warn", "dead letters": "ok", "stuck jobs": "ok"} == found
 
 
+def test_the_external_database(geomill: Geomill, database: str, external_database: str, empty_database: str) -> None:
+    def look(url: str) -> str:
+        found = geomill("doctor", GEOMILL_DATABASE_URL=database, GEOMILL_EXTERNAL_DATABASE_URL=url)
+        return next(line for line in found.out.splitlines() if "external database" in line)
+
+    assert look(external_database).startswith("ok   external database: up to date, pgstac ")
+    assert look(empty_database).startswith("fail external database: it lacks: ")
+    given = {"GEOMILL_DATABASE_URL": database, "GEOMILL_EXTERNAL_DATABASE_URL": empty_database}
+    assert "external zone:\ndone: create schema catalogue" in geomill("db", "migrate", **given).out
+    assert look(empty_database).startswith("ok ")
+
+
 def test_what_is_wrong_comes_with_a_remedy(geomill: Geomill, database: str) -> None:
     with psycopg.connect(database, autocommit=True) as conn:
         conn.execute(

@@ -13,6 +13,7 @@ from geomill.cli.examination import (
     Finding,
     Level,
     examine_database,
+    examine_external,
     examine_machine,
     examine_storage,
     examine_workflows,
@@ -56,7 +57,8 @@ def _database(settings: Settings) -> list[Finding]:
         if settings.database.database_url is None and Cluster(settings.database.data).status().state is State.ABSENT:
             return [Finding(Level.OK, "database", "none yet: the first command that needs it makes a private one")]
         with context.database_url() as url:
-            return asyncio.run(examine_database(url, settings.database.data))
+            found = asyncio.run(examine_database(url, settings.database.data))
+            return [*found, asyncio.run(examine_external(context.external_database_url()))]
     except GeomillError as error:
         return [Finding.of("database", error)]
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Self
 
 from geomill import embedded
+from geomill.catalog.databases import external_status
 from geomill.cli import folder
 from geomill.domain.objectname import Zone
 from geomill.errors import GeomillError, InputError
@@ -130,6 +131,19 @@ async def examine_database(url: str, data: Path) -> list[Finding]:
         if not found.plan.steps:
             findings += [await _admin_key(conn, data), *await _platform(conn)]
         return findings
+
+
+async def examine_external(url: str | None) -> Finding:
+    subject = "external database"
+    if url is None:
+        return Finding(Level.OK, subject, "none: of what is exported, only files are outside")
+    try:
+        found = await external_status(url)
+    except GeomillError as error:
+        return Finding.of(subject, error)
+    if steps := found.plan.steps:
+        return Finding(Level.FAIL, subject, f"it lacks: {steps[0].summary}", "run 'geomill db migrate'")
+    return Finding(Level.OK, subject, f"up to date, pgstac {found.pgstac}")
 
 
 def _server(found: Status) -> Finding:

@@ -196,6 +196,7 @@ class Asset(Entity):
         Follower("geospatial_assets_follow", "UPDATE", "app.follow_asset", changes(CATALOGUE_FIELDS)),
     )
     __sql_functions__: ClassVar = (
+        "app.map_links",
         "app.revision_item",
         "app.catalogue_item",
         "app.catalogue_version",

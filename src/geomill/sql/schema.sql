@@ -154,6 +154,22 @@ BEGIN
 END
 $$;
 
+-- Links of an item to what the servers make of it: a map for people, tiles for programs. Relative to the STAC API, beside
+-- which they lie.
+CREATE OR REPLACE FUNCTION app.map_links(_asset_id text, _is_raster boolean) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path = pg_catalog
+AS $$
+BEGIN
+    RETURN jsonb_build_array(
+        jsonb_build_object('rel', 'alternate', 'type', 'text/html', 'title', 'Map', 'href', '../viewer/' || _asset_id),
+        jsonb_build_object('rel', 'tilejson', 'type', 'application/json', 'title', 'Tiles', 'href', CASE WHEN _is_raster
+            THEN format('../raster/assets/%s/WebMercatorQuad/tilejson.json', _asset_id)
+            ELSE format('../vector/collections/%s/tiles/WebMercatorQuad/tilejson.json', _asset_id) END)
+    );
+END
+$$;
+
 -- What all items of revisions have in common: names, places of files, and links between versions. `_before` is the
 -- revision before it that can still be looked at.
 CREATE OR REPLACE FUNCTION app.revision_item(
@@ -194,15 +210,19 @@ AS $$
 DECLARE
     _asset record;
     _before integer;
+    _item jsonb;
 BEGIN
     SELECT a.*, a.outputs -> 'stac_item' AS item INTO _asset FROM app.geospatial_assets AS a WHERE a.asset_id = _asset_id;
     SELECT max(r.revision) INTO _before
     FROM app.asset_revisions AS r
     WHERE r.asset_id = _asset_id AND r.revision < _asset.served_revision AND r.revision > _asset.data_deleted_through
       AND r.outputs ? 'stac_item';
-    RETURN app.revision_item(_asset.item, _asset_id, _asset.served_revision, _before, _asset.stac_collection_id,
-                             _asset.stac_item_id)
-        || jsonb_build_object('properties', (_asset.item -> 'properties') || jsonb_build_object(
+    _item := app.revision_item(
+        _asset.item, _asset_id, _asset.served_revision, _before, _asset.stac_collection_id, _asset.stac_item_id
+    );
+    RETURN _item || jsonb_build_object(
+        'links', _item -> 'links' || app.map_links(_asset_id, _asset.data_type = 'raster'),
+        'properties', (_asset.item -> 'properties') || jsonb_build_object(
             'geomill:asset_id', _asset.asset_id,
             'geomill:revision', _asset.served_revision,
             'geomill:platform', _asset.platform_id,
@@ -210,7 +230,8 @@ BEGIN
             'geomill:clearance', _asset.clearance_state,
             'version', _asset.served_revision::text,
             'deprecated', false
-        ));
+        )
+    );
 END
 $$;
 
@@ -303,11 +324,14 @@ BEGIN
         _item := app.revision_item(
             _asset.outputs -> 'stac_item', _asset_id, _revision, NULL, _asset.stac_collection_id, _asset.stac_item_id
         );
-        _item := _item || jsonb_build_object('properties', (_item -> 'properties') || jsonb_build_object(
-            'geomill:asset_id', _asset_id, 'geomill:revision', _revision, 'geomill:platform', _asset.platform_id,
-            'geomill:approval', 'approved', 'geomill:clearance', 'public',
-            'version', _revision::text, 'deprecated', false
-        ));
+        _item := _item || jsonb_build_object(
+            'links', app.map_links(_asset_id, _asset.data_type = 'raster'),
+            'properties', (_item -> 'properties') || jsonb_build_object(
+                'geomill:asset_id', _asset_id, 'geomill:revision', _revision, 'geomill:platform', _asset.platform_id,
+                'geomill:approval', 'approved', 'geomill:clearance', 'public',
+                'version', _revision::text, 'deprecated', false
+            )
+        );
     END IF;
     RETURN jsonb_build_object(
         'platform_id', _asset.platform_id,

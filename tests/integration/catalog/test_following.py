@@ -90,7 +90,11 @@ async def test_an_item_is_of_the_revision_that_is_served(office: Office) -> None
     item = (await items(office))[first.stac_item_id]
     assert (item["properties"]["version"], item["bbox"][0]) == ("2", 12.0)
     place = f"collections/{first.stac_collection_id}/items/{first.stac_item_id}"
-    assert [(link["rel"], link["href"]) for link in item["links"]] == [("predecessor-version", f"{place}/versions/1")]
+    assert [(link["rel"], link["href"]) for link in item["links"]] == [
+        ("predecessor-version", f"{place}/versions/1"),
+        ("alternate", f"../viewer/{first.asset_id}"),
+        ("tilejson", f"../raster/assets/{first.asset_id}/WebMercatorQuad/tilejson.json"),
+    ]
     # one that fails leaves the old one in place
     await publish(office, item=an_item(14.0), overwrite=True, options={"fails": True})
     assert (await items(office))[first.stac_item_id]["properties"]["version"] == "2"

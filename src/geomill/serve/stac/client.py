@@ -182,9 +182,14 @@ def _complete(item: dict[str, Any], request: Request, sight: Sight) -> None:
     base = get_base_url(request)
     for asset in (item.get("assets") or {}).values():
         if "href" in asset:
-            asset["href"] = urljoin(base, asset["href"])
+            asset["href"] = address(base, asset["href"])
     if "links" in item and not _sees_history(item, sight):
         item["links"] = [link for link in item["links"] if link["rel"] != "predecessor-version"]
+
+
+def address(base: str, href: str) -> str:
+    """Of something beside the STAC API, when it begins with a slash; else below it."""
+    return urljoin(base, f"..{href}" if href.startswith("/") else href)
 
 
 def _sees_history(item: Mapping[str, Any], sight: Sight) -> bool:

@@ -6,7 +6,6 @@ import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Annotated, Any
-from urllib.parse import urljoin
 
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
@@ -17,6 +16,7 @@ from stac_fastapi.types.requests import get_base_url
 from geomill.domain.objectname import ObjectName, Zone
 from geomill.domain.states import ApprovalState, ClearanceState
 from geomill.domain.visibility import is_public
+from geomill.serve.stac.client import address
 from geomill.serve.stac.sessions import fetch_value, sight_of
 from geomill.sql import queries
 from geomill.storage import Storage
@@ -134,7 +134,7 @@ async def _version(request: Request, collection_id: str, item_id: str, revision:
         raise NotFoundError(f"there is no version {revision} of item {item_id} in collection {collection_id}")
     base = get_base_url(request)
     for asset in item["assets"].values():
-        asset["href"] = urljoin(base, asset["href"])
+        asset["href"] = address(base, asset["href"])
     links = await ItemLinks(collection_id=collection_id, item_id=item_id, request=request).get_links(item["links"])
     here = {"rel": "self", "type": "application/geo+json", "href": str(request.url)}
     item["links"] = [here, *(link for link in links if link["rel"] != "self")]

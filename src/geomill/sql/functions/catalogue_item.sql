@@ -7,15 +7,19 @@ AS $$
 DECLARE
     _asset record;
     _before integer;
+    _item jsonb;
 BEGIN
     SELECT a.*, a.outputs -> 'stac_item' AS item INTO _asset FROM app.geospatial_assets AS a WHERE a.asset_id = _asset_id;
     SELECT max(r.revision) INTO _before
     FROM app.asset_revisions AS r
     WHERE r.asset_id = _asset_id AND r.revision < _asset.served_revision AND r.revision > _asset.data_deleted_through
       AND r.outputs ? 'stac_item';
-    RETURN app.revision_item(_asset.item, _asset_id, _asset.served_revision, _before, _asset.stac_collection_id,
-                             _asset.stac_item_id)
-        || jsonb_build_object('properties', (_asset.item -> 'properties') || jsonb_build_object(
+    _item := app.revision_item(
+        _asset.item, _asset_id, _asset.served_revision, _before, _asset.stac_collection_id, _asset.stac_item_id
+    );
+    RETURN _item || jsonb_build_object(
+        'links', _item -> 'links' || app.map_links(_asset_id, _asset.data_type = 'raster'),
+        'properties', (_asset.item -> 'properties') || jsonb_build_object(
             'geomill:asset_id', _asset.asset_id,
             'geomill:revision', _asset.served_revision,
             'geomill:platform', _asset.platform_id,
@@ -23,6 +27,7 @@ BEGIN
             'geomill:clearance', _asset.clearance_state,
             'version', _asset.served_revision::text,
             'deprecated', false
-        ));
+        )
+    );
 END
 $$;

@@ -20,11 +20,14 @@ BEGIN
         _item := app.revision_item(
             _asset.outputs -> 'stac_item', _asset_id, _revision, NULL, _asset.stac_collection_id, _asset.stac_item_id
         );
-        _item := _item || jsonb_build_object('properties', (_item -> 'properties') || jsonb_build_object(
-            'geomill:asset_id', _asset_id, 'geomill:revision', _revision, 'geomill:platform', _asset.platform_id,
-            'geomill:approval', 'approved', 'geomill:clearance', 'public',
-            'version', _revision::text, 'deprecated', false
-        ));
+        _item := _item || jsonb_build_object(
+            'links', app.map_links(_asset_id, _asset.data_type = 'raster'),
+            'properties', (_item -> 'properties') || jsonb_build_object(
+                'geomill:asset_id', _asset_id, 'geomill:revision', _revision, 'geomill:platform', _asset.platform_id,
+                'geomill:approval', 'approved', 'geomill:clearance', 'public',
+                'version', _revision::text, 'deprecated', false
+            )
+        );
     END IF;
     RETURN jsonb_build_object(
         'platform_id', _asset.platform_id,

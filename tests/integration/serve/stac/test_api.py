@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import psycopg
-import pystac
+import pystac.validation
 import pytest
 
 from geomill.domain.objectname import ObjectName, Zone
@@ -174,7 +174,10 @@ async def test_links_carry_the_place_of_the_api(database: str, serve: Serve, sto
                      "/stac/search", "/stac/collections/things/items/one"):  # fmt: skip
             document = (await client.get(path)).json()
             for link in document["links"]:
-                assert link["href"].startswith(f"{client.base_url}/stac/"), (path, link)
+                beside = link["rel"] in ("alternate", "tilejson")
+                assert link["href"].startswith(f"{client.base_url}/" if beside else f"{client.base_url}/stac/"), link
+        links = {link["rel"]: link["href"] for link in document["links"]}
+        assert links["alternate"] == f"{client.base_url}/viewer/one"
         landing = (await client.get("/stac/")).json()
         assert landing["id"] == "geomill-internal"
         for link in landing["links"]:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-import pystac
+import pystac.validation
 import pystac_client
 import pytest
 from pystac.validation.local_validator import get_local_schema_cache
