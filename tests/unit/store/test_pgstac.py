@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import pytest
+
+from geomill.errors import DatabaseUnfit
+from geomill.store import pgstac
+
+
+def test_a_database_without_it_gets_the_release_that_we_come_with() -> None:
+    (step,) = pgstac.steps(None)
+    assert step.summary == f"install pgstac {pgstac.wanted()}"
+    assert step.script is not None
+    assert step.script.rstrip().endswith("RESET pgstac.use_queue;")
+    assert len("".join(step.statements)) < 200  # it is not shown whole
+
+
+def test_the_same_and_a_newer_one_are_left_alone() -> None:
+    major, minor, patch = map(int, pgstac.wanted().split("."))
+    assert pgstac.steps(pgstac.wanted()) == ()
+    assert pgstac.steps(f"{major}.{minor}.{patch + 1}") == ()
+    assert pgstac.steps(f"{major + 1}.0.0") == ()
+
+
+def test_an_older_one_is_brought_up_step_by_step() -> None:
+    found = pgstac.steps("0.9.8")
+    assert found[0].summary == "bring pgstac to 0.9.9"
+    assert found[-1].summary == f"bring pgstac to {pgstac.wanted()}"
+    for step in found:
+        assert step.script is not None
+        assert not step.script.lstrip().upper().startswith("BEGIN;")
+        assert "run_queued_queries_intransaction" in step.script
+
+
+def test_one_that_nobody_knows_is_refused() -> None:
+    with pytest.raises(DatabaseUnfit, match=r"0\.0\.1, from which there is no way"):
+        pgstac.steps("0.0.1")
