@@ -49,7 +49,7 @@ class DatabaseSettings(_Settings):
     database_url: Annotated[str | None, Field(description="postgresql://… of an existing server")] = None
     external_database_url: Annotated[
         str | None,
-        Field(description="postgresql://… of the external zone's database; a second one of the private server"),
+        Field(description="postgresql://… of the external zone's database"),
     ] = None
     data: Annotated[Path, Field(description="Folder of the private cluster and of all local data")] = Field(
         default_factory=lambda: user_data_path("geomill", appauthor=False)

@@ -1,1 +1,1 @@
-"""What was published, for maps and programs: tiles (TiTiler), features (TiPG), and who may see them."""
+"""What was published, for the tools that people have: the catalogue, tiles and features."""

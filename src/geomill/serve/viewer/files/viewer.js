@@ -28,7 +28,7 @@ function addRaster(tilejson) {
     const { lng, lat } = event.lngLat.wrap();
     const answer = await fetch(`${layer.point}${lng},${lat}${layer.query}`);
     const values = answer.ok ? (await answer.json()).values : ["no data"];
-    told.textContent = `${lng.toFixed(5)}, ${lat.toFixed(5)}: ${values.join(", ")}`;
+    told.textContent = `${lng.toFixed(5)}, ${lat.toFixed(5)}: ${values.map((value) => (typeof value === "number" ? Number(value.toPrecision(6)) : value)).join(", ")}`;
   });
 }
 
