@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import pyogrio
 import pytest
 from morecantile import tms as grids
 
@@ -198,3 +200,16 @@ async def test_who_has_it_already_is_told_so(house: House) -> None:
     first = await house.client.get(f"{path}/items")
     again = await house.client.get(f"{path}/items", headers={"If-None-Match": first.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
+
+
+async def test_a_full_tile_shows_some_of_everywhere(house: House, tmp_path: Path) -> None:
+    """Not those that were loaded first: a map would have holes."""
+    path, _ = await published(house)
+    tile = WEB.tile(15.05, 45.05, 8)
+    answer = await house.client.get(f"{path}/tiles/WebMercatorQuad/8/{tile.x}/{tile.y}", params={"limit": 20})
+    assert answer.status_code == 200, answer.text
+    file = tmp_path / "tile.pbf"
+    file.write_bytes(answer.content)
+    numbers = sorted(int(name.split()[1]) for name in pyogrio.raw.read(file, columns=["select"])[3][0])
+    assert len(numbers) == 20
+    assert len({number // 10 for number in numbers}) >= 6  # of ten rows of squares

@@ -12,6 +12,7 @@ import orjson
 from fastapi import FastAPI, Request
 from starlette.responses import Response
 from tipg import factory
+from tipg.collections import mvt_settings
 from tipg.errors import (
     InvalidBBox,
     InvalidDatetime,
@@ -31,7 +32,7 @@ from geomill.serve.answers import prepare
 from geomill.serve.directory import Directory
 from geomill.serve.pages import TEMPLATES
 from geomill.serve.quick import on_the_loop
-from geomill.serve.vector.collections import collection, collections
+from geomill.serve.vector.collections import MOST_IN_A_TILE, collection, collections
 from geomill.serve.vector.filters import checked_filter
 
 QUICK = ("ids_query", "bbox_query", "datetime_query", "properties_query", "sortby_query", "TileParams", "OutputType",
@@ -90,6 +91,7 @@ def create_vector_app(directory: Directory, url: str) -> FastAPI:
         lifespan=lifespan,
     )
     app.state.directory = directory
+    mvt_settings.max_features_per_tile = MOST_IN_A_TILE
     app.include_router(_endpoints().router)
     app.add_api_route("/api.html", _described, name="swagger_ui_html", include_in_schema=False)
     prepare(app, STATUSES)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+import asyncpg
 from fastapi import Depends, Path, Query, Request
 from tipg.collections import Collection, CollectionList, PgCollection
 from tipg.dependencies import bbox_query
@@ -17,6 +18,7 @@ from geomill.errors import NotFoundError
 from geomill.serve import caching
 from geomill.serve.access import TheSight
 from geomill.serve.directory import Directory
+from geomill.store.quoting import identifier
 from geomill.store.serving import Table
 
 SCHEMA = "geo"
@@ -24,6 +26,25 @@ MOST_AT_ONCE = 1000
 WORLD = [-180.0, -90.0, 180.0, 90.0]
 GEOMETRIES = ("geometry", "geography")
 TIMES = ("timestamp", "timestamptz", "date")
+MOST_IN_A_TILE = 50_000
+
+
+class AssetCollection(PgCollection):
+    """Of a tile that has more features than are shown, some of everywhere are, and not those that were loaded first:
+    else a map would have holes."""
+
+    scattered: bool = False
+
+    async def get_tile(self, conn: asyncpg.Connection, *, sortby: str | None = None, **options: Any) -> Any:
+        shown = self if sortby or self.id_column is None else self.model_copy(update={"scattered": True})
+        return await super(AssetCollection, shown).get_tile(conn, sortby=sortby, **options)
+
+    def _sort_expressions(self, sortby: str | None) -> list[tuple[str, str]]:
+        if not self.scattered or self.id_column is None:
+            found: list[tuple[str, str]] = super()._sort_expressions(sortby)
+            return found
+        key = self.id_column.name
+        return [(key, f"hashtextextended({identifier(key)}::text, 0)")]
 
 
 async def collection(
@@ -67,7 +88,7 @@ def as_collection(served: Served, table: Table) -> PgCollection:
     columns = [_column(column, served.bbox) for column in table.columns]
     geometry = next((column for column in columns if column["type"] in GEOMETRIES), None)
     time = next((column for column in columns if column["type"] in TIMES), None)
-    return PgCollection(
+    return AssetCollection(
         type="Table",
         id=served.asset_id,
         title=served.title,
