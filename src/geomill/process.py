@@ -42,8 +42,10 @@ async def run_duties(stop: asyncio.Event, *duties: Duty, leave: Callable[[], Awa
 async def end(tasks: Iterable[asyncio.Task[Any]]) -> None:
     """Cancel until all have ended. Once may not be enough: `asyncio.wait_for` of Python 3.11, which psycopg waits with,
     loses a cancellation that comes together with what it waits for."""
-    pending = set(tasks)
+    every = list(tasks)
+    pending = set(every)
     while pending:
         for task in pending:
             task.cancel()
         _, pending = await asyncio.wait(pending, timeout=AGAIN_SECONDS)
+    await asyncio.gather(*every, return_exceptions=True)  # what they raised at their end is nobody's concern

@@ -11,6 +11,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pydantic import ValidationError
+
 from geomill.domain.circuit import Circuit, CircuitBreaker, CircuitState
 from geomill.domain.message import TaskMessage
 from geomill.queues import postgres as queue
@@ -46,15 +48,16 @@ class Breakers:
 
     async def admit(self, conn: Connection, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
         """Those that may begin. The others go back to their queue until the next probe may run."""
-        guarded = [one for one in deliveries if isinstance(one.body, dict) and one.body.get("circuit_breaker")]
+        guarded = [(one, policy) for one in deliveries if (policy := _policy(one))]
         if not guarded:
             return deliveries
         await self._refresh(conn)
-        held = [one for one in guarded if not await self._may_begin(conn, one)]
-        for one in held:
-            await queue.defer(conn, [one], _policy(one).open_seconds)
-        kept = {one.sequence for one in held}
-        return [one for one in deliveries if one.sequence not in kept] if kept else deliveries
+        held = set()
+        for delivery, policy in guarded:
+            if not await self._may_begin(conn, delivery.body["handler"], policy):
+                await queue.defer(conn, [delivery], policy.open_seconds)
+                held.add(delivery.sequence)
+        return [one for one in deliveries if one.sequence not in held] if held else deliveries
 
     def note(self, message: TaskMessage, ended: Ended | None) -> None:
         """Only failures that may pass by themselves count: the others are the task's own."""
@@ -89,12 +92,12 @@ class Breakers:
                 extra={"action": "circuit_opened", "handler": handler, "error_code": seen.error_code},
             )  # fmt: skip
 
-    async def _may_begin(self, conn: Connection, delivery: Delivery) -> bool:
-        circuit = self._known.get(delivery.body["handler"])
+    async def _may_begin(self, conn: Connection, handler: str, policy: CircuitBreaker) -> bool:
+        circuit = self._known.get(handler)
         if circuit is None or circuit.state is CircuitState.CLOSED:
             return True
-        if await circuits.probe(conn, circuit.handler, _policy(delivery)):
-            log.info("a task probes the open circuit of %s", circuit.handler, extra={"action": "circuit_probe"})
+        if await circuits.probe(conn, handler, policy):
+            log.info("a task probes the open circuit of %s", handler, extra={"action": "circuit_probe"})
             return True
         return False
 
@@ -106,5 +109,12 @@ class Breakers:
             self._read_at = time.monotonic()
 
 
-def _policy(delivery: Delivery) -> CircuitBreaker:
-    return CircuitBreaker.model_validate(delivery.body["circuit_breaker"])
+def _policy(delivery: Delivery) -> CircuitBreaker | None:
+    """Of a task that has a breaker. What is malformed is found out by whoever starts it."""
+    body = delivery.body
+    if not isinstance(body, dict) or not body.get("circuit_breaker") or not isinstance(body.get("handler"), str):
+        return None
+    try:
+        return CircuitBreaker.model_validate(body["circuit_breaker"])
+    except ValidationError:
+        return None

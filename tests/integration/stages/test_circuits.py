@@ -76,3 +76,13 @@ async def test_a_success_in_between_begins_the_count_anew(platform: StagePlatfor
     await platform.ended(failing.run.run_id)
     assert await states(platform) == {"test.call": CircuitState.CLOSED}
     assert await platform.rows("SELECT 1 FROM dagapp.dag_circuits WHERE failures > 0") == []
+
+
+@pytest.mark.parametrize("body", ['{"circuit_breaker": 7}', '{"circuit_breaker": {}, "handler": 7}', "[1]"])
+async def test_a_malformed_task_is_a_dead_letter_and_stops_nobody(platform: StagePlatform, body: str) -> None:
+    await platform.rows(
+        "INSERT INTO dagapp.dag_queue (queue_name, message_id, body) "
+        f"VALUES ('functionapp-tasks', 'odd', '{body}') RETURNING 1 AS one"
+    )
+    assert (await platform.complete("wide", {"widths": [1, 1]})).latest.status is StageStatus.COMPLETED
+    assert await platform.rows("SELECT reason FROM dagapp.dag_dead_letters") == [{"reason": "MalformedMessage"}]
