@@ -118,22 +118,29 @@ def _read_info(path: Path, name: str, about: dict[str, Any]) -> dict[str, Any]:
 
 def _choose(path: Path, found: Format, name: str, wanted: str | None) -> str | None:
     """The layer that is meant. One alone need not be named."""
-    if found not in (Format.GEOPACKAGE, Format.KML):
+    if found is Format.GEOPACKAGE:
+        layers = _feature_tables(path)
+    elif found is Format.KML:
+        layers = [str(layer) for layer, kind in pyogrio.list_layers(path) if kind is not None]
+    else:
         return None
-    layers = {str(layer): kind for layer, kind in pyogrio.list_layers(path)}
-    if wanted is not None:
-        if wanted not in layers:
-            raise refused("choose_layer", f"'{name}' has no layer '{wanted}'; it has {', '.join(layers)[:300]}")
-        return wanted
-    spatial = [layer for layer, kind in layers.items() if kind is not None]
-    if len(spatial) != 1:
-        has = (
-            f"{len(spatial)} layers: give 'layer' as one of {', '.join(spatial)[:300]}"
-            if spatial
-            else "no layer of features"
-        )
-        raise refused("choose_layer" if spatial else "no_geometry", f"'{name}' has {has}")
-    return spatial[0]
+    known = ", ".join(layers)[:300]
+    if not layers:
+        raise refused("no_geometry", f"'{name}' has no layer of features")
+    if wanted is None and len(layers) > 1:
+        raise refused("choose_layer", f"'{name}' has {len(layers)} layers: give 'layer' as one of {known}")
+    if wanted is not None and wanted not in layers:
+        raise refused("choose_layer", f"'{name}' has no layer '{wanted}'; it has {known}")
+    return wanted or layers[0]
+
+
+def _feature_tables(path: Path) -> list[str]:
+    """Not asked of GDAL, which would leave journals beside a file that was written with a write-ahead log."""
+    with _sqlite(path) as database:
+        rows = database.execute(
+            "SELECT table_name FROM gpkg_contents WHERE data_type = 'features' ORDER BY 1"
+        ).fetchall()
+    return [name for (name,) in rows]
 
 
 @contextmanager

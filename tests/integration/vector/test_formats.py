@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pyarrow as pa
@@ -78,6 +80,16 @@ def test_it_is_loaded_whole(steps: Steps, tmp_path: Path, file_name: str) -> Non
     registered = steps.rows("SELECT type, srid, coord_dimension FROM geometry_columns WHERE f_table_name = 'made_r1'")
     assert registered == [{"type": "MULTIPOLYGON", "srid": 4326, "coord_dimension": 2}]
     assert steps.tables("geo_staging") == set()
+
+
+def test_nothing_is_left_beside_the_source(steps: Steps, tmp_path: Path) -> None:
+    """SQLite writes journals beside a file that was last written with a write-ahead log, if it is let."""
+    sources.put(steps.storage, "a.gpkg", sources.encoded(tmp_path, sources.table(sources.squares(5)), kind="Polygon"))
+    folder = Path(steps.storage.recipe.zones["bronze"]) / sources.CONTAINER
+    with closing(sqlite3.connect(folder / "a.gpkg")) as database:
+        assert database.execute("PRAGMA journal_mode = wal").fetchone() == ("wal",)
+    assert steps.publish("a.gpkg")["row_count"] == 5
+    assert [path.name for path in folder.iterdir()] == ["a.gpkg"]
 
 
 def test_points_of_a_csv_file(steps: Steps) -> None:
