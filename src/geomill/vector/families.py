@@ -76,6 +76,13 @@ def parts(geometries: Geometries, families: Numbers, extras: list[Extra], main: 
         )
 
 
+def from_lines(geometry: BaseGeometry) -> BaseGeometry:
+    """What the lines of a geometry enclose, without what is left over of them; empty if that is nothing."""
+    whole = shapely.make_valid(geometry, method="linework")
+    found = _by_family(whole).get(int(shapely.get_dimensions(geometry)))
+    return shapely.GeometryCollection() if found is None else found
+
+
 def in_one_type(part: Part, rules: Rules) -> Part:
     """Single geometries as multi-geometries; points the other way, unless the layer has multi-points."""
     geometries, types = part.geometries, shapely.get_type_id(part.geometries)

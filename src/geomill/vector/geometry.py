@@ -16,7 +16,6 @@ have one.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,6 +34,7 @@ from geomill.vector.families import (
     Numbers,
     Part,
     family_numbers,
+    from_lines,
     in_one_type,
     parts,
     same_bytes,
@@ -130,7 +130,9 @@ class GeometryRepairs:
         broken = np.flatnonzero(~shapely.is_valid(geometries) & ~shapely.is_missing(geometries))
         if not len(broken):
             return geometries
-        mended = _mended(geometries[broken])
+        mended = shapely.make_valid(geometries[broken], method="structure", keep_collapsed=False)
+        for index in np.flatnonzero(shapely.is_empty(mended) | ~shapely.is_valid(mended)):
+            mended[index] = from_lines(geometries[broken[index]])  # spikes are too much for the better method
         collapsed = shapely.is_empty(mended) | ~shapely.is_valid(mended)
         mended[collapsed] = None
         self._count("geometry_made_valid", len(broken) - collapsed.sum())
@@ -172,18 +174,3 @@ class GeometryRepairs:
     def _count(self, name: str, number: int) -> None:
         if number:
             self.counts[name] += int(number)
-
-
-def _mended(geometries: Geometries) -> Geometries:
-    """What GEOS makes valid is, once in a great while, not: rings that touch within the rounding of their numbers. Then
-    its other ways are tried."""
-    ways: tuple[Callable[[Geometries], Geometries], ...] = (
-        lambda broken: shapely.make_valid(broken, method="structure", keep_collapsed=False),
-        lambda broken: shapely.buffer(broken, 0),
-        shapely.make_valid,
-    )
-    made = geometries.copy()
-    for way in ways:
-        still = np.flatnonzero(~shapely.is_valid(made))
-        made[still] = way(made[still])
-    return made
