@@ -228,6 +228,7 @@ BEGIN
             'geomill:platform', _asset.platform_id,
             'geomill:approval', _asset.approval_state,
             'geomill:clearance', _asset.clearance_state,
+            'geomill:public', _asset.approval_state = 'approved' AND _asset.clearance_state = 'public',
             'version', _asset.served_revision::text,
             'deprecated', false
         )
@@ -328,7 +329,7 @@ BEGIN
             'links', app.map_links(_asset_id, _asset.data_type = 'raster'),
             'properties', (_item -> 'properties') || jsonb_build_object(
                 'geomill:asset_id', _asset_id, 'geomill:revision', _revision, 'geomill:platform', _asset.platform_id,
-                'geomill:approval', 'approved', 'geomill:clearance', 'public',
+                'geomill:approval', 'approved', 'geomill:clearance', 'public', 'geomill:public', true,
                 'version', _revision::text, 'deprecated', false
             )
         );
@@ -391,17 +392,13 @@ BEGIN
 END
 $$;
 
--- Whether anybody may see an item: the rule of domain/visibility.py.
+-- Whether anybody may see an item, as app.catalogue_item says by the rule of domain/visibility.py.
 CREATE OR REPLACE FUNCTION catalogue.is_public(_content jsonb) RETURNS boolean
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     SET search_path = pg_catalog
 AS $$
 BEGIN
-    RETURN coalesce(
-        _content -> 'properties' ->> 'geomill:approval' = 'approved'
-        AND _content -> 'properties' ->> 'geomill:clearance' = 'public',
-        false
-    );
+    RETURN coalesce((_content -> 'properties' -> 'geomill:public')::boolean, false);
 END
 $$;
 
@@ -612,9 +609,7 @@ BEGIN
                 SELECT DISTINCT ON (n.id) n.id, ST_GeomFromGeoJSON(n.content -> 'geometry'), $1,
                        coalesce(n.begins, n.at)::timestamptz, coalesce(n.ends, n.at)::timestamptz,
                        n.content - '{id,geometry,collection,type}'::text[],
-                       jsonb_build_object('public', coalesce(
-                           n.properties ->> 'geomill:approval' = 'approved'
-                           AND n.properties ->> 'geomill:clearance' = 'public', false))
+                       jsonb_build_object('public', coalesce((n.properties -> 'geomill:public')::boolean, false))
                 FROM (
                     SELECT ctid AS place, content, content ->> 'id' AS id, content -> 'properties' AS properties,
                            content #>> '{properties,datetime}' AS at,

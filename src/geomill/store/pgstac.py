@@ -22,6 +22,14 @@ from geomill.store.diff import Change
 _NAME = re.compile(r"pgstac\.(?:(\d+\.\d+\.\d+)-)?(\d+\.\d+\.\d+)\.sql")
 _AFTERWARDS = "\nRESET ROLE; RESET search_path; RESET pgstac.use_queue;"
 """The files leave the session as another role."""
+_QUERYABLES = "".join(
+    f"\nSELECT pgstac.upsert_queryable('geomill:{name}', '{definition}', 'to_text', 'BTREE');"
+    for name, definition in (
+        ("public", '{"title": "Whether anybody may see it", "type": "boolean"}'),
+        ("platform", '{"title": "Whose it is", "type": "string"}'),
+    )
+)
+"""What decides who sees an item has an index in each partition."""
 _DRAIN = "\nRESET ROLE; SET search_path TO pgstac, public; SELECT run_queued_queries_intransaction();"
 """Of a database with items: they put off a part of the work."""
 
@@ -56,7 +64,9 @@ def _change(summary: str, file: str) -> Change:
     text = re.sub(r"\A\s*BEGIN\s*;", "", text, flags=re.IGNORECASE)
     text = re.sub(r"COMMIT\s*;\s*\Z", "", text, flags=re.IGNORECASE)
     drain = _DRAIN if "-" in file else ""
-    return Change(summary, (f"-- the file {file} of the package pypgstac",), script=text + drain + _AFTERWARDS)
+    return Change(
+        summary, (f"-- the file {file} of the package pypgstac",), script=text + drain + _AFTERWARDS + _QUERYABLES
+    )
 
 
 def _path(current: str) -> list[tuple[str, str]]:

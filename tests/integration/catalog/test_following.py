@@ -52,6 +52,7 @@ async def test_a_completed_job_has_its_item_and_a_failed_one_has_none(office: Of
         "geomill:platform": "ddh",
         "geomill:approval": "pending_review",
         "geomill:clearance": "uncleared",
+        "geomill:public": False,
         "version": "1",
         "deprecated": False,
     }

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from geomill.domain.states import ApprovalState, ClearanceState
-from geomill.domain.visibility import Sight
+from geomill.domain.visibility import Sight, is_public
 from geomill.serve.stac.rule import restricted, visible
 
 SIGHTS = [Sight(), Sight(everything=True), Sight(platform_id="a"), Sight(asset_id="x"), Sight(platform_id="b")]
@@ -16,6 +16,7 @@ ITEMS = [
     {
         "geomill:approval": approval,
         "geomill:clearance": clearance,
+        "geomill:public": is_public(approval, clearance),
         "geomill:platform": platform,
         "geomill:asset_id": name,
     }

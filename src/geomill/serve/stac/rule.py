@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from geomill.domain.states import ApprovalState, ClearanceState
 from geomill.domain.visibility import Sight
 
 Condition = dict[str, Any]
@@ -33,10 +32,8 @@ def restricted(rule: Condition | None, wanted: Condition | None) -> Condition | 
 
 
 def _public() -> Condition:
-    return _all_of(
-        _equal("geomill:approval", ApprovalState.APPROVED.value),
-        _equal("geomill:clearance", ClearanceState.PUBLIC.value),
-    )
+    """One property, with an index, says what follows from approval and clearance."""
+    return _equal("geomill:public", True)
 
 
 def _own(sight: Sight) -> list[Condition]:
@@ -48,7 +45,7 @@ def _own(sight: Sight) -> list[Condition]:
     return own
 
 
-def _equal(name: str, value: str) -> Condition:
+def _equal(name: str, value: str | bool) -> Condition:
     return {"op": "=", "args": [{"property": name}, value]}
 
 

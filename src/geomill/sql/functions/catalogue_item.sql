@@ -25,6 +25,7 @@ BEGIN
             'geomill:platform', _asset.platform_id,
             'geomill:approval', _asset.approval_state,
             'geomill:clearance', _asset.clearance_state,
+            'geomill:public', _asset.approval_state = 'approved' AND _asset.clearance_state = 'public',
             'version', _asset.served_revision::text,
             'deprecated', false
         )

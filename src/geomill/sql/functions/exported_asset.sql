@@ -24,7 +24,7 @@ BEGIN
             'links', app.map_links(_asset_id, _asset.data_type = 'raster'),
             'properties', (_item -> 'properties') || jsonb_build_object(
                 'geomill:asset_id', _asset_id, 'geomill:revision', _revision, 'geomill:platform', _asset.platform_id,
-                'geomill:approval', 'approved', 'geomill:clearance', 'public',
+                'geomill:approval', 'approved', 'geomill:clearance', 'public', 'geomill:public', true,
                 'version', _revision::text, 'deprecated', false
             )
         );

@@ -26,9 +26,7 @@ BEGIN
                 SELECT DISTINCT ON (n.id) n.id, ST_GeomFromGeoJSON(n.content -> 'geometry'), $1,
                        coalesce(n.begins, n.at)::timestamptz, coalesce(n.ends, n.at)::timestamptz,
                        n.content - '{id,geometry,collection,type}'::text[],
-                       jsonb_build_object('public', coalesce(
-                           n.properties ->> 'geomill:approval' = 'approved'
-                           AND n.properties ->> 'geomill:clearance' = 'public', false))
+                       jsonb_build_object('public', coalesce((n.properties -> 'geomill:public')::boolean, false))
                 FROM (
                     SELECT ctid AS place, content, content ->> 'id' AS id, content -> 'properties' AS properties,
                            content #>> '{properties,datetime}' AS at,
