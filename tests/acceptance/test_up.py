@@ -147,7 +147,7 @@ def test_everything_on_one_machine(data: Path) -> None:
         assert_only_the_key_opens(data, port)
 
         before = children(process.pid)
-        assert set(before) == {"orchestrator", "worker", "gateway"}
+        assert set(before) == {"orchestrator", "worker", "gateway", "serve"}
         os.kill(before["worker"], signal.SIGKILL)
         after = eventually(
             lambda: (now := children(process.pid)).get("worker") not in (None, before["worker"]) and now,
