@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -32,6 +32,8 @@ OURS = ("router", "route", "endpoint", "path_params")
 PATIENCE_SECONDS = 20.0
 """Of a request that comes before the services are there."""
 PAUSE_SECONDS = 5.0
+LEISURE_SECONDS = 5.0
+"""Before they are built although nobody asks: at a start the processors have other things to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ class Services:
     def __init__(self, zone: Zone, url: str, storage: Storage, key: LinkKey | None = None) -> None:
         self.zone, self._url, self._storage, self._key = zone, url, storage, key
         self._apps: Mapping[str, ASGIApp] = {}
-        self._built = asyncio.Event()
+        self._built, self._wanted = asyncio.Event(), asyncio.Event()
 
     @asynccontextmanager
     async def running(self, pool: Pool) -> AsyncIterator[None]:
@@ -90,6 +92,7 @@ class Services:
         return self._built.is_set()
 
     async def _app(self, prefix: str) -> ASGIApp:
+        self._wanted.set()
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
                 await self._built.wait()
@@ -101,6 +104,8 @@ class Services:
 
     async def _keep(self, pool: Pool, stop: asyncio.Event) -> None:
         """Enters and leaves what the applications hold open, in one task."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._wanted.wait(), LEISURE_SECONDS)
         while not stop.is_set():
             async with AsyncExitStack() as stack:
                 try:

@@ -152,7 +152,8 @@ async def test_a_whole_life_over_http(counter: Any) -> None:
     asset_id = found["asset_id"]
     assert (found["status"], found["progress"]["fraction"]) == ("completed", 1.0)
     assert found["outputs"]["blob_path"] == found["asset"]["blob_path"] == "published/idnlulc/jakarta2024/v10/_r1/a.tif"
-    assert set(found["links"]) == {"asset", "job", "events", "stream"}
+    served = {"stac_item", "viewer", "tilejson", "tiles", "wmts", "preview"}
+    assert set(found["links"]) == {"asset", "job", "events", "stream"} | served
     for link in ("asset", "job", "events"):
         assert (await counter.get(found["links"][link])).status_code == 200
 
