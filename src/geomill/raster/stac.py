@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from geomill.raster.facts import RasterFacts
 from geomill.raster.outputs import FileEntry
 from geomill.raster.problems import refused
+from geomill.raster.rendering import rendering
 
 VERSION = "1.1.0"
 _SCHEMAS = "https://stac-extensions.github.io"
@@ -19,6 +20,8 @@ PROJECTION = f"{_SCHEMAS}/projection/v2.0.0/schema.json"
 RASTER = f"{_SCHEMAS}/raster/v2.0.0/schema.json"
 FILE = f"{_SCHEMAS}/file/v2.1.0/schema.json"
 PROCESSING = f"{_SCHEMAS}/processing/v1.2.0/schema.json"
+RENDER = f"{_SCHEMAS}/render/v1.0.0/schema.json"
+MOST_COLORS = 64
 ROLES = {"data": ["data"], "mosaic": ["mosaic", "data"], "thumbnail": ["thumbnail"], "overview": ["overview"]}
 MOST_TILES = 200
 """An item with more of them names only the mosaic."""
@@ -115,12 +118,12 @@ def build_item(parts: ItemParts) -> dict[str, Any]:
     return {
         "type": "Feature",
         "stac_version": VERSION,
-        "stac_extensions": [PROJECTION, RASTER, FILE, PROCESSING],
+        "stac_extensions": [PROJECTION, RASTER, FILE, PROCESSING, RENDER],
         "id": parts.item_id,
         "collection": parts.collection_id,
         "geometry": parts.geometry,
         "bbox": parts.bbox,
-        "properties": {**_times(parts.times), **_projection(parts), **_processing(parts)},
+        "properties": {**_times(parts.times), **_projection(parts), **_processing(parts), "renders": _renders(parts)},
         "links": [],
         "assets": _assets(parts),
     }
@@ -147,6 +150,27 @@ def _processing(parts: ItemParts) -> dict[str, Any]:
         chain = f"{parts.workflow_id} {parts.workflow_version}"
         made |= {"processing:version": chain, "geomill:workflow": parts.workflow_id}
     return made | ({"geomill:job_id": parts.job_id} if parts.job_id else {})
+
+
+def _renders(parts: ItemParts) -> dict[str, Any]:
+    """The colours of the house, for other tile servers. A ramp would be longer than the rest of the item."""
+    facts = parts.facts
+    house = rendering(
+        facts.raster_type,
+        [band.model_dump() for band in parts.statistics],
+        dtype=facts.dtype,
+        colors=[band.color for band in facts.bands],
+        palette=facts.palette,
+    )
+    roles = {file.role for file in parts.files}
+    made: dict[str, Any] = {"assets": [role for role in ("mosaic", "data") if role in roles], "bidx": list(house.bands)}
+    if house.rescale:
+        made["rescale"] = [list(low_high) for low_high in house.rescale]
+    if house.colormap and len(house.colormap) <= MOST_COLORS:
+        made["colormap"] = {str(value): list(color) for value, color in house.colormap.items()}
+    if facts.nodata is not None:
+        made["nodata"] = facts.nodata
+    return {"default": {"title": "As geomill shows it", **made}}
 
 
 def _assets(parts: ItemParts) -> dict[str, Any]:
