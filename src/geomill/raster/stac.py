@@ -123,13 +123,18 @@ def build_item(parts: ItemParts) -> dict[str, Any]:
         "collection": parts.collection_id,
         "geometry": parts.geometry,
         "bbox": parts.bbox,
-        "properties": {**_times(parts.times), **_projection(parts), **_processing(parts), "renders": _renders(parts)},
+        "properties": {
+            **when(parts.times),
+            **_projection(parts),
+            **provenance(parts.lineage, parts.software, parts.workflow_id, parts.workflow_version, parts.job_id),
+            "renders": _renders(parts),
+        },
         "links": [],
         "assets": _assets(parts),
     }
 
 
-def _times(known: Times) -> dict[str, Any]:
+def when(known: Times) -> dict[str, Any]:
     properties: dict[str, Any] = {"datetime": known.datetime, "geomill:datetime_from": known.known_from}
     if known.datetime is None:
         properties |= {"start_datetime": known.start_datetime, "end_datetime": known.end_datetime}
@@ -143,13 +148,14 @@ def _projection(parts: ItemParts) -> dict[str, Any]:
     return {**place, "proj:shape": list(parts.shape), "proj:transform": step}
 
 
-def _processing(parts: ItemParts) -> dict[str, Any]:
-    name, _, version = parts.software.partition(" ")
-    made: dict[str, Any] = {"processing:lineage": parts.lineage, "processing:software": {name: version}}
-    if parts.workflow_id and parts.workflow_version:
-        chain = f"{parts.workflow_id} {parts.workflow_version}"
-        made |= {"processing:version": chain, "geomill:workflow": parts.workflow_id}
-    return made | ({"geomill:job_id": parts.job_id} if parts.job_id else {})
+def provenance(
+    lineage: str, software: str, workflow_id: str | None, workflow_version: int | None, job_id: str | None
+) -> dict[str, Any]:
+    name, _, version = software.partition(" ")
+    made: dict[str, Any] = {"processing:lineage": lineage, "processing:software": {name: version}}
+    if workflow_id and workflow_version:
+        made |= {"processing:version": f"{workflow_id} {workflow_version}", "geomill:workflow": workflow_id}
+    return made | ({"geomill:job_id": job_id} if job_id else {})
 
 
 def _renders(parts: ItemParts) -> dict[str, Any]:

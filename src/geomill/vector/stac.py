@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from geomill.raster.catalogue import SOFTWARE
 from geomill.raster.outputs import FileEntry
-from geomill.raster.stac import FILE, PROCESSING, PROJECTION, VERSION, Times
+from geomill.raster.stac import FILE, PROCESSING, PROJECTION, VERSION, Times, provenance, when
 from geomill.vector.columns import GEOMETRY, ID
 from geomill.vector.facts import Column
 
@@ -50,17 +50,14 @@ def build_item(parts: ItemParts) -> dict[str, Any]:
         "collection": parts.collection_id,
         "geometry": parts.geometry,
         "bbox": parts.bbox,
-        "properties": {**_times(parts.times), **_table(parts), **_processing(parts)},
+        "properties": {
+            **when(parts.times),
+            **_table(parts),
+            **provenance(parts.lineage, SOFTWARE, parts.workflow_id, parts.workflow_version, parts.job_id),
+        },
         "links": [],
         "assets": _assets(parts),
     }
-
-
-def _times(known: Times) -> dict[str, Any]:
-    properties: dict[str, Any] = {"datetime": known.datetime, "geomill:datetime_from": known.known_from}
-    if known.datetime is None:
-        properties |= {"start_datetime": known.start_datetime, "end_datetime": known.end_datetime}
-    return properties
 
 
 def _table(parts: ItemParts) -> dict[str, Any]:
@@ -76,16 +73,6 @@ def _table(parts: ItemParts) -> dict[str, Any]:
         "table:row_count": parts.rows,
         "geomill:table": parts.table_name,
     }
-
-
-def _processing(parts: ItemParts) -> dict[str, Any]:
-    name, _, version = SOFTWARE.partition(" ")
-    made: dict[str, Any] = {"processing:lineage": parts.lineage, "processing:software": {name: version}}
-    if parts.workflow_id:
-        made["geomill:workflow"] = parts.workflow_id
-        if parts.workflow_version:
-            made["processing:version"] = f"{parts.workflow_id} {parts.workflow_version}"
-    return made | {"geomill:job_id": parts.job_id}
 
 
 def _assets(parts: ItemParts) -> dict[str, Any]:
