@@ -146,6 +146,7 @@ async def _until_it_answers(http: httpx.AsyncClient) -> None:
         while True:
             try:
                 if (await http.get("/health/ready")).status_code == 200:
+                    await http.get("/stac/", timeout=30)  # what is served beside is loaded when it is asked for
                     return
             except httpx.TransportError:
                 pass  # not there yet

@@ -29,8 +29,11 @@ from geomill.store.migrate import migrate
 from geomill.store.pool import Pool, open_pool
 
 FOLDER = "TEST_CLUSTER_FOLDER"
-hypothesis_settings.register_profile("geomill", deadline=None)  # a busy machine is no fault of the code
-hypothesis_settings.load_profile("geomill")
+# The same examples each time, so that a run says something about the change and not about luck. To look for new ones:
+# HYPOTHESIS=explore script/test tests/unit
+hypothesis_settings.register_profile("same", deadline=None, derandomize=True)
+hypothesis_settings.register_profile("explore", deadline=None, max_examples=1_000)
+hypothesis_settings.load_profile(os.environ.get("HYPOTHESIS", "same"))
 
 FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "max_connections": "300"}
 

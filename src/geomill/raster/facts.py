@@ -41,6 +41,14 @@ class BandFacts(BaseModel):
     """Of a sample, in stored values. None when nothing in it was valid."""
 
 
+class RasterClass(BaseModel):
+    """What a value means, as the attribute table says."""
+
+    value: int
+    name: str
+    color: tuple[int, int, int] | None = None
+
+
 class RasterFacts(BaseModel):
     driver: str
     width: int
@@ -67,6 +75,7 @@ class RasterFacts(BaseModel):
     valid_fraction: float = 1.0
     raster_type: RasterType = RasterType.CONTINUOUS
     bands: list[BandFacts] = []
+    classes: list[RasterClass] = []
     acquired: str | None = None
     """When the pixels were taken, if the file says so."""
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from pydantic import BaseModel
 
-from geomill.raster.facts import RasterFacts
+from geomill.raster.facts import RasterClass, RasterFacts
 from geomill.raster.outputs import FileEntry
 from geomill.raster.problems import refused
 from geomill.raster.rendering import rendering
@@ -21,6 +22,7 @@ RASTER = f"{_SCHEMAS}/raster/v2.0.0/schema.json"
 FILE = f"{_SCHEMAS}/file/v2.1.0/schema.json"
 PROCESSING = f"{_SCHEMAS}/processing/v1.2.0/schema.json"
 RENDER = f"{_SCHEMAS}/render/v1.0.0/schema.json"
+CLASSIFICATION = f"{_SCHEMAS}/classification/v2.0.0/schema.json"
 MOST_COLORS = 64
 ROLES = {"data": ["data"], "mosaic": ["mosaic", "data"], "thumbnail": ["thumbnail"], "overview": ["overview"]}
 MOST_TILES = 200
@@ -118,7 +120,7 @@ def build_item(parts: ItemParts) -> dict[str, Any]:
     return {
         "type": "Feature",
         "stac_version": VERSION,
-        "stac_extensions": [PROJECTION, RASTER, FILE, PROCESSING, RENDER],
+        "stac_extensions": _extensions(parts),
         "id": parts.item_id,
         "collection": parts.collection_id,
         "geometry": parts.geometry,
@@ -132,6 +134,11 @@ def build_item(parts: ItemParts) -> dict[str, Any]:
         "links": [],
         "assets": _assets(parts),
     }
+
+
+def _extensions(parts: ItemParts) -> list[str]:
+    classes = [CLASSIFICATION] if parts.facts.classes else []
+    return [PROJECTION, RASTER, FILE, PROCESSING, RENDER, *classes]
 
 
 def when(known: Times) -> dict[str, Any]:
@@ -222,10 +229,19 @@ def bands(facts: RasterFacts, statistics: Sequence[BandSummary]) -> list[dict[st
             entry["unit"] = band.units
         if (band.scale, band.offset) != (1.0, 0.0):
             entry |= {"raster:scale": band.scale, "raster:offset": band.offset}
+        if index == 0 and facts.classes:
+            entry["classification:classes"] = [_class(one) for one in facts.classes]
         if index < len(statistics) and statistics[index].minimum is not None:
             entry |= _statistics(statistics[index])
         made.append(entry)
     return made
+
+
+def _class(found: RasterClass) -> dict[str, Any]:
+    """The extension's names are made of few signs, its titles of any."""
+    name = re.sub(r"[^0-9A-Za-z]+", "_", found.name).strip("_") or "class"
+    color = {"color_hint": "".join(f"{part:02X}" for part in found.color)} if found.color else {}
+    return {"value": found.value, "name": f"{name}_{found.value}", "title": found.name, **color}
 
 
 def _statistics(found: BandSummary) -> dict[str, Any]:

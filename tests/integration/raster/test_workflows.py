@@ -146,3 +146,24 @@ async def test_an_asset_takes_what_the_job_has_made(platform: Platform, storage:
     assert catalogued["properties"]["datetime"] is None  # nobody knows it, and nobody invents it
     (counted,) = await platform.rows("SELECT items, public_items FROM catalogue.collections")
     assert counted == {"items": 1, "public_items": 0}
+
+
+async def test_an_attribute_table_beside_the_raster(platform: Platform, storage: Storage) -> None:
+    made = sources.categorical()
+    made.colormap = None
+    name = sources.put(storage, made)
+    columns = "".join(f"<FieldDefn><Name>c{use}</Name><Usage>{use}</Usage></FieldDefn>" for use in (5, 2, 6, 7, 8))
+    rows = "<Row><F>1</F><F>open water</F><F>0</F><F>0</F><F>255</F></Row><Row><F>5</F><F>forest</F></Row>"
+    table = f"<GDALRasterAttributeTable>{columns}{rows}</GDALRasterAttributeTable>"
+    text = f"<PAMDataset><PAMRasterBand band='1'>{table}</PAMRasterBand></PAMDataset>"
+    beside = ObjectName(name.zone, name.container, f"{name.path}.aux.xml")
+    await storage.put_bytes(beside, text.encode())
+    platform.worker(concurrency=2)
+    job = await platform.ended(await platform.submit("raster_processing", {**INPUTS, "blob_prefix": "classes"}))
+    assert job.status is JobStatus.COMPLETED, job.error_message
+    assert job.result_data["raster_type"] == "categorical"
+    item = job.result_data["stac_item"]
+    assert item["assets"]["data"]["bands"][0]["classification:classes"] == [
+        {"value": 1, "name": "open_water_1", "title": "open water", "color_hint": "0000FF"},
+        {"value": 5, "name": "forest_5", "title": "forest"},
+    ]

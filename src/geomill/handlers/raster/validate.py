@@ -43,6 +43,7 @@ class ValidateOutput(BaseModel):
 )
 def validate(ctx: HandlerContext[ValidateParams]) -> ValidateOutput:
     """Opens a raster with care, and tells what it is."""
+    from geomill.raster.attribute_table import read_classes
     from geomill.raster.inspection import inspect
     from geomill.raster.opening import opened
 
@@ -52,6 +53,9 @@ def validate(ctx: HandlerContext[ValidateParams]) -> ValidateOutput:
     known, undated = times(params.datetime, params.start_datetime, params.end_datetime, None, info.modified.isoformat())
     with opened(ctx.storage, source.name) as dataset:
         facts, warnings = inspect(dataset, source.name)
+    classes, doubts = read_classes(ctx.storage, source.name)
+    if classes and facts.count == 1 and not facts.dtype.startswith("float"):
+        facts = facts.model_copy(update={"classes": classes, "raster_type": RasterType.CATEGORICAL})
     if params.raster_type is not None:
         facts = facts.model_copy(update={"raster_type": params.raster_type})
     if undated and facts.acquired:
@@ -68,5 +72,5 @@ def validate(ctx: HandlerContext[ValidateParams]) -> ValidateOutput:
         uncompressed_mb=round(facts.uncompressed_bytes / MEGABYTE, 6),
         source_file_hash=digest,
         times=known,
-        warnings=[*warnings, *undated],
+        warnings=[*warnings, *doubts, *undated],
     )
