@@ -110,7 +110,7 @@ class Services:
             async with AsyncExitStack() as stack:
                 try:
                     self._apps = await self._build(pool, stack)
-                except Exception:
+                except Exception:  # whatever a library raises: it is told, and tried again
                     log.exception("the services could not be built", extra={"action": "serve"})
                 else:
                     self._built.set()
