@@ -42,7 +42,8 @@ class Gateway:
             yield conn
 
 
-def _gateway(request: Request) -> Gateway:
+async def _gateway(request: Request) -> Gateway:
+    """Not that it waits: what is not a coroutine would be called in a thread, there and back at each request."""
     return cast("Gateway", request.app.state.gateway)
 
 

@@ -80,8 +80,9 @@ async def advance(
 ) -> Round:
     """Apply what has arrived. Jobs that ended or were lost leave `owned`.
 
-    Three round trips: read, write under the fence, wake the workers. Only the write is a transaction: what is read
-    before it can be changed by nobody but the owner, and whether that is still us is asked by the write.
+    Three round trips: read, write under the fence, wake the workers; for a report that comes alone the write does that,
+    too. Only the write is a transaction: what is read before it can be changed by nobody but the owner, and whether
+    that is still us is asked by the write.
     """
     done = Round()
     arrivals = large.ready(await inbox.peek(conn, owner_id, limit))
@@ -96,11 +97,13 @@ async def advance(
     batch = _batch(decisions, by_job)
     reports = [one.sequence for job_id in mine for one in by_job.get(job_id, [])]
     epochs = {job_id: job.epoch for job_id, job in mine.items()}
-    if mine and not await rounds.commit(conn, owner_id, epochs, batch, reports):
+    alone = len(reports) == 1
+    if mine and not await rounds.commit(conn, owner_id, epochs, batch, reports, called=alone):
         done.lost, decisions = set(mine), []
     if decisions:
         done.delays = _delays(batch, arrivals)
         _count(done, decisions)
+    if decisions and not alone:
         await notify(conn, map(queue_channel, batch.queues))
     done.lost |= concerned - mine.keys()
     done.unknown = await inbox.forward(conn, owner_id, done.lost)

@@ -26,13 +26,16 @@ from geomill.engine.owned import Graphs, OwnedJob
 from geomill.errors import InputsError, NotFoundError
 from geomill.queues import postgres as queue
 from geomill.queues.postgres import Received
-from geomill.store import definitions, jobs, rounds
+from geomill.store import definitions, rounds
 from geomill.store.events import EventWrite
-from geomill.store.jobs import NewJob
 from geomill.store.pool import Connection
+from geomill.store.rounds import NewJob
 from geomill.workflows.catalogue import WorkflowCatalogue
 
 log = logging.getLogger(__name__)
+
+FEW = 3
+"""So many submissions at most are claimed without a transaction."""
 
 
 @dataclass(frozen=True)
@@ -74,21 +77,49 @@ class Claimer:
         return Claimed(taken=len(received))
 
     async def _claim(self, conn: Connection, limit: int, older_than: float) -> Claimed:
+        found = await self._claim_few(conn, min(limit, FEW)) if not older_than else None
+        return found or await self._claim_many(conn, limit, older_than)
+
+    async def _claim_few(self, conn: Connection, limit: int) -> Claimed | None:
+        """Looked at, decided and written as a round is: in two round trips, where a transaction takes five. None when
+        it did not come off: there are more, something is to be refused, or somebody else was sooner."""
+        waiting = await queue.look(conn, self.queue_name, limit + 1)
+        if not waiting:
+            return Claimed()
+        if len(waiting) > limit:
+            return None
+        admitted = [await self._admit(conn, message) for message in waiting]
+        if any(one.refusal for one in admitted):
+            return None
+        self._pinned |= await self._pin(conn, admitted)
+        new = [one.job for one in admitted if one.job]
+        batch = Batch()
+        for one in admitted:
+            one.enter(batch)
+        try:
+            if not await rounds.claim(conn, [message.sequence for message in waiting], new, batch):
+                return None
+        except psycopg.errors.UniqueViolation:
+            return None  # the job is there already
+        return _claimed(admitted, {job.job_id for job in new})
+
+    async def _claim_many(self, conn: Connection, limit: int, older_than: float) -> Claimed:
         async with conn.transaction():
             received = await queue.take(conn, self.queue_name, limit, older_than)
             if not received:
                 return Claimed()
             admitted = [await self._admit(conn, message) for message in received]
             pinned = await self._pin(conn, admitted)
-            created = await jobs.create(conn, [one.job for one in admitted if one.job])
+            created = await rounds.create(conn, [one.job for one in admitted if one.job])
             batch = Batch()
             for one in admitted:
-                await self._enter(conn, one, created, batch)
+                if one.refusal:
+                    await queue.dead_letter(conn, self.queue_name, one.received, *one.refusal)
+                if one.job and one.job.job_id in created:
+                    one.enter(batch)  # else malformed, or a duplicate: the job is there already, and so is its owner
             await rounds.write_new(conn, self.owner_id, batch)
         self._pinned |= pinned
-        owned = [one.apply() for one in admitted if one.job and one.job.job_id in created]
-        more = {one.job.job_id for one in admitted if one.job and one.decision and one.decision.more}
-        return Claimed([job for job in owned if job is not None], more & created, len(received), _waits(received))
+        return _claimed(admitted, created)
 
     async def _admit(self, conn: Connection, received: Received) -> _Admitted:
         """What becomes of a submission. One without a job is malformed, a duplicate is found out by `create`."""
@@ -143,19 +174,6 @@ class Claimer:
             await definitions.insert(conn, workflow, definition_hash)
         return set(wanted)
 
-    async def _enter(self, conn: Connection, one: _Admitted, created: set[str], batch: Batch) -> None:
-        if one.refusal:
-            await queue.dead_letter(conn, self.queue_name, one.received, *one.refusal)
-        if one.job is None or one.job.job_id not in created:
-            return  # malformed, or a duplicate: the job is there already, and so is its owner
-        if one.owned and one.decision:
-            data = {"workflow": one.job.workflow_id}
-            batch.events.append(EventWrite(one.job.job_id, EventType.JOB_CREATED, data=data))
-            batch.add_new(one.owned, one.decision)
-        else:
-            reason = {"error": one.job.error_message}
-            batch.events.append(EventWrite(one.job.job_id, EventType.JOB_FAILED, EventStatus.FAILURE, data=reason))
-
 
 @dataclass(frozen=True)
 class _Admitted:
@@ -167,6 +185,18 @@ class _Admitted:
     decision: Decision | None = None
     refusal: tuple[str, str] | None = None
 
+    def enter(self, batch: Batch) -> None:
+        """What is written of a job that comes into being."""
+        if self.job is None:
+            return
+        if self.owned and self.decision:
+            data = {"workflow": self.job.workflow_id}
+            batch.events.append(EventWrite(self.job.job_id, EventType.JOB_CREATED, data=data))
+            batch.add_new(self.owned, self.decision)
+        else:
+            reason = {"error": self.job.error_message}
+            batch.events.append(EventWrite(self.job.job_id, EventType.JOB_FAILED, EventStatus.FAILURE, data=reason))
+
     def apply(self) -> OwnedJob | None:
         """The commit is through: memory follows. None when there is nothing left to do."""
         if self.owned is None or self.decision is None:
@@ -175,8 +205,12 @@ class _Admitted:
         return None if self.decision.status in JOB_MACHINE.terminal else self.owned
 
 
-def _waits(received: list[Received]) -> list[float]:
-    return [(one.now - one.enqueued_at).total_seconds() for one in received]
+def _claimed(admitted: list[_Admitted], created: set[str]) -> Claimed:
+    """The commit is through."""
+    owned = [one.apply() for one in admitted if one.job and one.job.job_id in created]
+    more = {one.job.job_id for one in admitted if one.job and one.decision and one.decision.more}
+    waits = [(one.received.now - one.received.enqueued_at).total_seconds() for one in admitted]
+    return Claimed([job for job in owned if job is not None], more & created, len(admitted), waits)
 
 
 def _owned(run: RunState, message: JobQueueMessage) -> OwnedJob:

@@ -16,7 +16,7 @@ from geomill.domain.task import Report
 from geomill.engine.claim import new_job
 from geomill.errors import ConflictError, NotFoundError
 from geomill.queues import postgres as queue
-from geomill.store import definitions, events, inbox, jobs, nodes, stage_jobs
+from geomill.store import definitions, events, inbox, jobs, nodes, rounds, stage_jobs
 from geomill.store.events import EventWrite
 from geomill.store.pool import Connection
 from geomill.store.signals import ORPHANS_CHANNEL, notify, owner_channel
@@ -84,7 +84,7 @@ async def _cancel_waiting(conn: Connection, job_queue: str, message: JobQueueMes
         if not await queue.withdraw(conn, [(job_queue, message.job_id)]):
             return False
         job = new_job(message, None, message.input_params, JobStatus.CANCELLED, error_message=reason)
-        if not await jobs.create(conn, [job]):
+        if not await rounds.create(conn, [job]):
             raise NotFoundError(f"the job {message.job_id} is a duplicate of another one")
         await events.insert(conn, [EventWrite(message.job_id, EventType.JOB_CANCELLED)])
     return True

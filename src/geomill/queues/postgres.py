@@ -33,6 +33,7 @@ class Outgoing:
 class Received:
     """Taken and completed: the receiver's transaction stands for both."""
 
+    sequence: int
     message_id: str
     body: Any
     priority: int
@@ -79,6 +80,12 @@ async def take(conn: Connection, queue_name: str, limit: int, older_than: float 
     """Only messages that have waited for `older_than` seconds: the younger ones are left to others."""
     parameters = {"queue_name": queue_name, "limit": limit, "older_than": older_than}
     cursor = await conn.execute(queries("queue").take, parameters)
+    return [Received(**row) for row in await cursor.fetchall()]
+
+
+async def look(conn: Connection, queue_name: str, limit: int) -> list[Received]:
+    """What `take` would take now. It stays where it is."""
+    cursor = await conn.execute(queries("queue").look, {"queue_name": queue_name, "limit": limit})
     return [Received(**row) for row in await cursor.fetchall()]
 
 

@@ -46,9 +46,13 @@ class Arrival:
     """What stands in rows for a large output that was read for the evaluation."""
 
 
-async def settle(conn: Connection, worker_id: str, ended: Sequence[Settlement]) -> dict[int, str]:
-    """Sequence → owner of those whose lease still held. The others are stale and changed nothing."""
-    parameters = {"worker_id": worker_id, "ended": json.dumps(_rows(ended), ensure_ascii=False)}
+async def settle(
+    conn: Connection, worker_id: str, ended: Sequence[Settlement], *, called: bool = False
+) -> dict[int, str]:
+    """Sequence → owner of those whose lease still held. The others are stale and changed nothing. With `called` the
+    owners hear of it with the commit."""
+    rows = json.dumps(_rows(ended), ensure_ascii=False)
+    parameters = {"worker_id": worker_id, "ended": rows, "called": called}
     cursor = await conn.execute(queries("inbox").settle, parameters)
     return {sequence: row["owner_id"] for row in await cursor.fetchall() for sequence in row["sequences"]}
 

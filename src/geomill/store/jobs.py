@@ -5,52 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any
 
 from pydantic import ValidationError
 
-from geomill.domain.job import Job, JobPurpose
+from geomill.domain.job import Job
 from geomill.domain.message import JobQueueMessage
 from geomill.domain.states import JobStatus
 from geomill.errors import NotFoundError
 from geomill.sql import queries
 from geomill.store.pool import Connection
-from geomill.store.recordset import recordset
-
-
-@dataclass(frozen=True, slots=True)
-class NewJob:
-    """A job as it comes into being. One that is refused at the door, or cancelled before it, has no definition."""
-
-    job_id: str
-    workflow_id: str
-    status: JobStatus
-    input_params: dict[str, Any]
-    owner_id: str | None = None
-    workflow_version: int | None = None
-    definition_hash: str | None = None
-    result_data: Any = None
-    error_message: str | None = None
-    failed_node_id: str | None = None
-    priority: int = 0
-    correlation_id: str | None = None
-    submitted_by: str | None = None
-    callback_url: str | None = None
-    idempotency_key: str | None = None
-    submitted_at: datetime | None = None
-    timeout_seconds: float | None = None
-    asset_id: str | None = None
-    asset_revision: int | None = None
-    request_id: str | None = None
-    purpose: JobPurpose = JobPurpose.PROCESS
-
-
-async def create(conn: Connection, new: Sequence[NewJob]) -> set[str]:
-    """The ids of those that came into being: not those that, or whose idempotency key, were there already."""
-    if not new:
-        return set()
-    cursor = await conn.execute(queries("jobs").create, {"new": recordset(new)})
-    return {row["job_id"] for row in await cursor.fetchall()}
 
 
 async def find(conn: Connection, job_id: str) -> Job | None:

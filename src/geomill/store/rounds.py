@@ -1,4 +1,4 @@
-"""The owner's write of one round."""
+"""The owner's write of one round, and of the claim that comes before the first."""
 
 from __future__ import annotations
 
@@ -8,12 +8,40 @@ from datetime import datetime
 from functools import cache
 from typing import Any, LiteralString
 
+from geomill.domain.job import JobPurpose
 from geomill.domain.states import JobStatus, NodeStatus
 from geomill.sql import queries
 from geomill.store.events import EventWrite
 from geomill.store.pool import Connection
 from geomill.store.recordset import recordset
 from geomill.store.signals import queue_channel
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """A job as it comes into being. One that is refused at the door, or cancelled before it, has no definition."""
+
+    job_id: str
+    workflow_id: str
+    status: JobStatus
+    input_params: dict[str, Any]
+    owner_id: str | None = None
+    workflow_version: int | None = None
+    definition_hash: str | None = None
+    result_data: Any = None
+    error_message: str | None = None
+    failed_node_id: str | None = None
+    priority: int = 0
+    correlation_id: str | None = None
+    submitted_by: str | None = None
+    callback_url: str | None = None
+    idempotency_key: str | None = None
+    submitted_at: datetime | None = None
+    timeout_seconds: float | None = None
+    asset_id: str | None = None
+    asset_revision: int | None = None
+    request_id: str | None = None
+    purpose: JobPurpose = JobPurpose.PROCESS
 
 
 @dataclass(slots=True)
@@ -135,31 +163,66 @@ class Writes:
 
 
 async def commit(
-    conn: Connection, owner_id: str, epochs: Mapping[str, int], writes: Writes, reports: Sequence[int] = ()
+    conn: Connection,
+    owner_id: str,
+    epochs: Mapping[str, int],
+    writes: Writes,
+    reports: Sequence[int] = (),
+    *,
+    called: bool = False,
 ) -> bool:
     """One statement, so one commit. False, and nothing written, when a job of the round is no longer ours.
 
-    `reports` are the inbox entries that the round answers.
+    `reports` are the inbox entries that the round answers. With `called`, workers hear of their tasks with the commit.
     """
     parts = writes.parts()
     if reports:
         parts["taken"] = {"reports": list(reports)}
-    return await _execute(conn, owner_id, epochs, parts)
+    if called:
+        parts |= _called(writes)
+    return await _execute(conn, parts, _fenced(owner_id, epochs))
+
+
+async def claim(conn: Connection, submissions: Sequence[int], new: Sequence[NewJob], writes: Writes) -> bool:
+    """Submissions become jobs, in one statement. False, and nothing written, when one of them was no longer there.
+    Raises `UniqueViolation` when one has its job already."""
+    parts: dict[str, dict[str, Any]] = {
+        "claimed": {"submissions": list(submissions)},
+        "created": {"created": recordset(new)},
+    }
+    return await _execute(conn, {**parts, **writes.parts(), **_called(writes)}, {}, "unclaimed")
+
+
+async def create(conn: Connection, new: Sequence[NewJob]) -> set[str]:
+    """The ids of those that came into being: not those that, or whose idempotency key, were there already."""
+    if not new:
+        return set()
+    open_fence = "WITH fence AS (SELECT true AS held)"
+    statement = f"{open_fence} {queries('rounds').created} ON CONFLICT DO NOTHING RETURNING job_id"
+    cursor = await conn.execute(statement, {"created": recordset(new)})
+    return {row["job_id"] for row in await cursor.fetchall()}
 
 
 async def write_new(conn: Connection, owner_id: str, writes: Writes) -> None:
     """Of jobs that this transaction has made. Those who wait for their tasks hear of it with its commit."""
+    await _execute(conn, {**writes.parts(), **_called(writes)}, _fenced(owner_id, {}))
+
+
+def _called(writes: Writes) -> dict[str, dict[str, Any]]:
     channels = [queue_channel(name) for name in sorted(writes.queues)]
-    await _execute(conn, owner_id, {}, {**writes.parts(), "called": {"channels": channels}})
+    return {"called": {"channels": channels}} if channels else {}
+
+
+def _fenced(owner_id: str, epochs: Mapping[str, int]) -> dict[str, Any]:
+    return {"owner_id": owner_id, "job_ids": list(epochs), "epochs": list(epochs.values())}
 
 
 async def _execute(
-    conn: Connection, owner_id: str, epochs: Mapping[str, int], parts: Mapping[str, Mapping[str, Any]]
+    conn: Connection, parts: Mapping[str, Mapping[str, Any]], parameters: dict[str, Any], fence: str = "fence"
 ) -> bool:
-    parameters: dict[str, Any] = {"owner_id": owner_id, "job_ids": list(epochs), "epochs": list(epochs.values())}
     for needed in parts.values():
         parameters |= needed
-    row = await (await conn.execute(_statement(tuple(parts)), parameters)).fetchone()
+    row = await (await conn.execute(_statement(tuple(parts), fence), parameters)).fetchone()
     return row is not None and bool(row["held"])
 
 
@@ -168,10 +231,10 @@ BUILT_ON = {"spread": ("spread_rows", "spread_messages")}
 
 
 @cache
-def _statement(parts: tuple[str, ...]) -> LiteralString:
+def _statement(parts: tuple[str, ...], fence: str = "fence") -> LiteralString:
     """A round writes what it has: the other parts of the statement are left out."""
     found = queries("rounds")
     names = [name for part in parts for name in (part, *BUILT_ON.get(part, ()))]
     written = "".join(f", {name} AS ({getattr(found, name)})" for name in names)
     seen = "fence, called" if "called" in names else "fence"
-    return f"WITH fence AS MATERIALIZED ({found.fence}){written} SELECT held FROM {seen}"  # noqa: S608  our own files
+    return f"WITH fence AS MATERIALIZED ({getattr(found, fence)}){written} SELECT held FROM {seen}"  # noqa: S608  our own files

@@ -101,5 +101,27 @@ class Signals:
             self.connected.set()
             for channel in self._channels:
                 self.poke(channel)
-            async for notification in conn.notifies():
-                self.poke(notification.channel)
+            await self._hear(conn)
+
+    async def _hear(self, conn: Connection) -> None:
+        """Until the session ends. The event loop watches the socket all the time: psycopg's own `notifies` begins and
+        ends to watch it for each notification, which takes longer than the rest of a wake-up."""
+        loop, descriptor = asyncio.get_running_loop(), conn.fileno()
+        lost: asyncio.Future[None] = loop.create_future()
+
+        def readable() -> None:
+            try:
+                conn.pgconn.consume_input()
+            except psycopg.OperationalError as error:
+                loop.remove_reader(descriptor)  # at once: its number is free for another socket now
+                lost.set_exception(error)
+            else:
+                while notification := conn.pgconn.notifies():
+                    self.poke(notification.relname.decode())
+
+        loop.add_reader(descriptor, readable)
+        try:
+            await lost
+        finally:
+            if not lost.done() or lost.cancelled():
+                loop.remove_reader(descriptor)

@@ -3,7 +3,7 @@
 -- name: settle
 -- Attempts that ended or speak up, whose lease still holds: the message goes (unless it only says "running"), the
 -- result is kept and the owner is told. A report without a valid lease changes nothing; it is missing in the answer.
--- Those of one group say the same of items of one node, and become one report.
+-- Those of one group say the same of items of one node, and become one report. The owner may hear of it with the commit.
 WITH ended AS MATERIALIZED (
     SELECT e.*, coalesce(j.owner_id, '') AS owner_id
     FROM json_to_recordset(%(ended)s::json) AS e (
@@ -44,7 +44,8 @@ WITH ended AS MATERIALIZED (
     FROM held
     GROUP BY "group", owner_id, job_id, node_id, attempt, report, started_at
 )
-SELECT owner_id, array_agg(sequence) AS sequences
+SELECT owner_id, array_agg(sequence) AS sequences,
+       count(pg_notify(left('o:' || owner_id, 63), '')) FILTER (WHERE %(called)s) AS called
 FROM held
 GROUP BY owner_id;
 

@@ -1,29 +1,5 @@
 -- Jobs: written only by their owner, fenced by the epoch.
 
--- name: create
--- Nothing happens, and nothing is returned, for a job that is there already, or whose idempotency key is.
-INSERT INTO dagapp.dag_jobs (
-    job_id, workflow_id, workflow_version, definition_hash, status, input_params, result_data, error_message,
-    failed_node_id, owner_id, owner_epoch, owner_heartbeat_at, priority, correlation_id, submitted_by, callback_url,
-    idempotency_key, submitted_at, started_at, completed_at, deadline_at, asset_id, asset_revision, request_id, purpose
-)
-SELECT
-    job_id, workflow_id, workflow_version, definition_hash, status, input_params, result_data, error_message,
-    failed_node_id, owner_id, 1, now(), priority, correlation_id, submitted_by, callback_url, idempotency_key,
-    coalesce(submitted_at, now()),
-    CASE WHEN status <> 'pending' THEN now() END,
-    CASE WHEN status IN ('completed', 'failed', 'cancelled') THEN now() END,
-    now() + make_interval(secs => timeout_seconds),
-    asset_id, asset_revision, request_id, purpose
-FROM json_to_recordset(%(new)s::json) AS n (
-    job_id text, workflow_id text, workflow_version integer, definition_hash text, status dagapp.job_status,
-    input_params jsonb, result_data jsonb, error_message text, failed_node_id text, owner_id text, priority smallint,
-    correlation_id text, submitted_by text, callback_url text, idempotency_key text, submitted_at timestamptz,
-    timeout_seconds float8, asset_id text, asset_revision integer, request_id text, purpose dagapp.job_purpose
-)
-ON CONFLICT DO NOTHING
-RETURNING job_id;
-
 -- name: get
 SELECT * FROM dagapp.dag_jobs WHERE job_id = %(job_id)s;
 

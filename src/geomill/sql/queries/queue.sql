@@ -35,7 +35,15 @@ WITH chosen AS MATERIALIZED (
 DELETE FROM dagapp.dag_queue AS q
 USING chosen
 WHERE q.sequence = ANY (ARRAY[chosen.sequence])
-RETURNING q.message_id, q.body, q.priority, q.delivery_count, q.enqueued_at, now() AS now;
+RETURNING q.sequence, q.message_id, q.body, q.priority, q.delivery_count, q.enqueued_at, now() AS now;
+
+-- name: look
+-- What `take` would take, left where it is.
+SELECT sequence, message_id, body, priority, delivery_count, enqueued_at, now() AS now
+FROM dagapp.dag_queue
+WHERE queue_name = %(queue_name)s AND lease_token IS NULL AND visible_at <= now()
+ORDER BY priority DESC, sequence
+LIMIT %(limit)s;
 
 -- name: lease
 -- The next messages of each queue, up to its share, with what an earlier delivery or attempt saved. The token is new

@@ -16,6 +16,44 @@ FROM (
     FOR NO KEY UPDATE OF j
 ) AS locked
 
+-- name: unclaimed
+-- The fence of a claim: the submissions are there, and nobody else takes them.
+SELECT count(*) = cardinality(%(submissions)b::bigint[]) AS held
+FROM (
+    SELECT
+    FROM dagapp.dag_queue AS q
+    JOIN unnest(%(submissions)b::bigint[]) AS s (sequence) ON q.sequence = ANY (ARRAY[s.sequence])
+    WHERE coalesce(q.lease_token, 0) = 0
+    FOR UPDATE OF q SKIP LOCKED
+) AS locked
+
+-- name: claimed
+DELETE FROM dagapp.dag_queue AS q
+USING fence, unnest(%(submissions)b::bigint[]) AS s (sequence)
+WHERE fence.held AND q.sequence = ANY (ARRAY[s.sequence])
+
+-- name: created
+INSERT INTO dagapp.dag_jobs (
+    job_id, workflow_id, workflow_version, definition_hash, status, input_params, result_data, error_message,
+    failed_node_id, owner_id, owner_epoch, owner_heartbeat_at, priority, correlation_id, submitted_by, callback_url,
+    idempotency_key, submitted_at, started_at, completed_at, deadline_at, asset_id, asset_revision, request_id, purpose
+)
+SELECT
+    job_id, workflow_id, workflow_version, definition_hash, status, input_params, result_data, error_message,
+    failed_node_id, owner_id, 1, now(), priority, correlation_id, submitted_by, callback_url, idempotency_key,
+    coalesce(submitted_at, now()),
+    CASE WHEN status <> 'pending' THEN now() END,
+    CASE WHEN status IN ('completed', 'failed', 'cancelled') THEN now() END,
+    now() + make_interval(secs => timeout_seconds),
+    asset_id, asset_revision, request_id, purpose
+FROM fence, json_to_recordset(%(created)s::json) AS n (
+    job_id text, workflow_id text, workflow_version integer, definition_hash text, status dagapp.job_status,
+    input_params jsonb, result_data jsonb, error_message text, failed_node_id text, owner_id text, priority smallint,
+    correlation_id text, submitted_by text, callback_url text, idempotency_key text, submitted_at timestamptz,
+    timeout_seconds float8, asset_id text, asset_revision integer, request_id text, purpose dagapp.job_purpose
+)
+WHERE fence.held
+
 -- name: taken
 DELETE FROM dagapp.dag_inbox AS i
 USING fence, (
@@ -153,5 +191,5 @@ FROM fence, json_to_recordset(%(summarised)s::json) AS u (job_id text, summary j
 WHERE fence.held AND j.job_id = ANY (ARRAY[u.job_id])
 
 -- name: called
--- Only with new jobs: NOTIFY makes commits wait for each other, and rounds are many. It must be read to be carried out.
-SELECT count(pg_notify(channel, '')) AS called FROM unnest(%(channels)b::text[]) AS channel
+-- For what comes alone: NOTIFY makes commits wait for each other. It must be read to be carried out.
+SELECT count(pg_notify(channel, '')) AS called FROM fence, unnest(%(channels)b::text[]) AS channel WHERE fence.held
