@@ -133,6 +133,8 @@ class Entity(BaseModel):
     __sql_table__: ClassVar[str]
     __sql_primary_key__: ClassVar[tuple[str, ...]]
     __sql_foreign_keys__: ClassVar[tuple[ForeignKey, ...]] = ()
+    __sql_retired__: ClassVar[tuple[str, ...]] = ()
+    """Constraints of earlier versions that a migration drops without asking."""
     __sql_unique__: ClassVar[tuple[Unique, ...]] = ()
     __sql_indexes__: ClassVar[tuple[Index, ...]] = ()
     __sql_checks__: ClassVar[tuple[Check, ...]] = ()

@@ -42,8 +42,9 @@ from geomill.errors import ExpressionError
 WINDOW = 5_000
 """Items of a fan-out without `max_parallel` that are under way at once: the first starts before the last is sent."""
 
-AT_ONCE = 500
-"""Items of one fan-out that one decision sends: the first workers begin while the next slice is written."""
+SLICES = (100, 500)
+"""Items of one fan-out that its first decision sends, and that a later one sends at most: the workers begin while the
+next slice is written."""
 
 _N, _J = NodeStatus, JobStatus
 _COMMANDS = frozenset({Report.CANCEL, Report.PAUSE, Report.RESUME})
@@ -56,7 +57,7 @@ def evaluate(
     run: RunState, outcomes: Iterable[Outcome], now: datetime, answer: Answer, *, window: int = WINDOW
 ) -> Decision:
     """Everything that follows from these outcomes, where fan_in outputs are at hand. A new job is begun first."""
-    evaluation = Evaluation(run, now, window=window, at_once=window)
+    evaluation = Evaluation(run, now, window=window, slices=(window, window))
     if run.nodes[run.graph.start].status is _N.PENDING:
         evaluation.begin()
     evaluation.feed(outcomes)
@@ -66,12 +67,12 @@ def evaluate(
 
 
 class Evaluation:
-    def __init__(self, run: RunState, now: datetime, *, window: int = WINDOW, at_once: int = AT_ONCE) -> None:
+    def __init__(self, run: RunState, now: datetime, *, window: int = WINDOW, slices: tuple[int, int] = SLICES) -> None:
         self._run = run
         self._graph = run.graph
         self._now = now
         self._window = window
-        self._at_once = at_once
+        self._slices = slices
         self._decision = Decision(status=run.status)
         self._settled: deque[str] = deque()
         self._scope = scope_of(run, self._node)
@@ -354,8 +355,7 @@ class Evaluation:
         if node.definition.max_parallel is None and in_flight > limit // 2:
             return
         room = min(limit - in_flight, len(change.items) - change.next_index)
-        before = self._run.fan_outs.get(node.node_id)
-        allowed = self._at_once - change.next_index + (before.next_index if before else 0)
+        allowed = self._slice(node.node_id)
         self._decision.more = self._decision.more or room > allowed
         for _ in range(min(room, allowed)):
             index = change.next_index
@@ -364,6 +364,13 @@ class Evaluation:
             change.changed[index] = ItemRun(_N.READY)
             if not self._dispatch_item(node, index):
                 return
+
+    def _slice(self, node_id: str) -> int:
+        """How many more items this decision may send: twice as many as all before it, within bounds."""
+        first, most = self._slices
+        before = self._run.fan_outs.get(node_id)
+        sent = before.next_index if before else 0
+        return min(max(2 * sent, first), most) - (self._change(node_id).next_index - sent)
 
     def _dispatch_item(self, node: GraphNode, index: int, not_before: datetime | None = None) -> bool:
         """Whether the fan-out is still under way afterwards: a template that fails may end it."""

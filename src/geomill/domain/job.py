@@ -64,6 +64,7 @@ class Job(Entity):
     )
     __sql_states__: ClassVar = (StateRule("status", JOB_MACHINE),)
     __sql_followers__: ClassVar = (
+        Follower("dag_jobs_forget", "DELETE", "dagapp.forget_job"),
         Follower("dag_jobs_follow_new", "INSERT", "app.follow_job", "NEW.asset_id IS NOT NULL"),
         Follower(
             "dag_jobs_follow",

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import AwareDatetime, Field
 
-from geomill.domain.entity import BigInt, Check, Entity, ForeignKey, Key, Name, Now, StateRule
+from geomill.domain.entity import BigInt, Check, Entity, Key, Name, Now, StateRule
 from geomill.domain.ids import SINGLE
 from geomill.domain.states import NODE_MACHINE, NodeStatus
 
@@ -14,7 +14,7 @@ from geomill.domain.states import NODE_MACHINE, NodeStatus
 class NodeState(Entity):
     __sql_table__: ClassVar = "dag_node_states"
     __sql_primary_key__: ClassVar = ("job_id", "node_id", "item_index")
-    __sql_foreign_keys__: ClassVar = (ForeignKey(("job_id",), "dagapp.dag_jobs", ("job_id",)),)
+    __sql_retired__: ClassVar = ("dag_node_states_job_id_fkey",)
     __sql_checks__: ClassVar = (
         Check(
             "dag_node_states_completed_at",

@@ -27,7 +27,13 @@ from typing import Generic, TypeVar
 from geomill.errors import IllegalTransition
 
 
-class JobStatus(StrEnum):
+class Status(StrEnum):
+    """Looked up in sets and mappings at every step: a text's own hash takes a tenth of an enumeration's."""
+
+    __hash__ = str.__hash__
+
+
+class JobStatus(Status):
     PENDING = "pending"
     RUNNING = "running"
     COMPLETED = "completed"
@@ -35,7 +41,7 @@ class JobStatus(StrEnum):
     CANCELLED = "cancelled"
 
 
-class NodeStatus(StrEnum):
+class NodeStatus(Status):
     PENDING = "pending"
     READY = "ready"
     DISPATCHED = "dispatched"

@@ -49,7 +49,7 @@ class TaskResult(Entity):
 
     __sql_table__: ClassVar = "dag_task_results"
     __sql_primary_key__: ClassVar = ("task_id",)
-    __sql_foreign_keys__: ClassVar = (ForeignKey(("job_id",), "dagapp.dag_jobs", ("job_id",)),)
+    __sql_retired__: ClassVar = ("dag_task_results_job_id_fkey",)
     __sql_indexes__: ClassVar = (Index("idx_dag_task_results_reported", ("reported_at",), method="brin"),)
 
     task_id: TaskId

@@ -60,9 +60,7 @@ def locale_options(major: int, platform: str = sys.platform) -> list[str]:
     """UTF-8 with plain byte order, which no upgrade of the C library can change under the indexes."""
     if major >= 17:
         return ["--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"]
-    if platform == "darwin":
-        return ["--locale=C", "--lc-ctype=en_US.UTF-8"]
-    return ["--locale=C.UTF-8"]
+    return ["--locale=C", f"--lc-ctype={'en_US' if platform == 'darwin' else 'C'}.UTF-8"]
 
 
 def check(done: subprocess.CompletedProcess[str], doing: str, log: str = "") -> None:

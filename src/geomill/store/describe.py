@@ -62,6 +62,7 @@ def _table(model: type[Entity], prefix: str) -> Table:
         storage=dict(model.__sql_storage__),
         comment=_comment(model),
         seed=tuple(_seed_row(name, row) for row in model.__sql_seed__),
+        retired=model.__sql_retired__,
     )
 
 
@@ -152,7 +153,8 @@ def _seed_row(table: str, row: Mapping[str, Any]) -> str:
 
 
 def _trigger(rule: StateRule, table: str, schema: str) -> Trigger:
-    """The WHEN clause holds the whole rule, so that a legal change calls no function at all."""
+    """The WHEN clause holds the whole rule, so that a legal change calls no function at all. It is asked afterwards:
+    before an update, PostgreSQL would lock each row for the trigger, and log that."""
     name, state = f"{table}_{rule.column}_transitions", identifier(rule.column)
     legal = [
         f"(OLD.{state} = {literal(source)} AND NEW.{state} IN ({', '.join(map(literal, _in_order(targets, source)))}))"
@@ -162,7 +164,7 @@ def _trigger(rule: StateRule, table: str, schema: str) -> Trigger:
     return Trigger(
         name,
         f"CREATE OR REPLACE TRIGGER {identifier(name)}\n"
-        f"    BEFORE UPDATE OF {state} ON {qualified(schema, table)}\n"
+        f"    AFTER UPDATE OF {state} ON {qualified(schema, table)}\n"
         f"    FOR EACH ROW WHEN (OLD.{state} IS DISTINCT FROM NEW.{state} AND NOT (\n        "
         + "\n        OR ".join(legal or ["false"])
         + f"\n    ))\n    EXECUTE FUNCTION {qualified(schema, REFUSE_FUNCTION)}({literal(rule.column)})",

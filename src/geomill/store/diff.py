@@ -217,7 +217,7 @@ def _constraints(pair: Pair) -> Iterator[Change]:
     for name in pair.live.constraints:
         if name not in pair.model.constraints:
             action = f"DROP CONSTRAINT {identifier(name)}"
-            yield pair.alter(f"drop constraint {name}", action, effect=Effect.DESTRUCTIVE)
+            yield pair.alter(f"drop constraint {name}", action, effect=_destructive(name not in pair.model.retired))
 
 
 def _replace_constraint(pair: Pair, constraint: Constraint) -> Change:

@@ -63,6 +63,8 @@ class Table:
     comment: str | None = None
     seed: tuple[str, ...] = ()
     """Statements that give a new table its first rows."""
+    retired: tuple[str, ...] = ()
+    """Constraints that it had once and may lose."""
 
 
 @dataclass(frozen=True, slots=True)

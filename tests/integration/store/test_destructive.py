@@ -105,6 +105,14 @@ async def test_refused_whole_and_done_by_hand(conn, old, new, statement):
     assert (await plan(conn, after)).changes == ()
 
 
+async def test_a_retired_constraint_is_dropped_without_asking(conn):
+    up = {"up": (str | None, None)}
+    await migrate(conn, [model(fields=up, foreign_keys=(ForeignKey(("up",), "lab.things", ("id",)),))])
+    report = await migrate(conn, [model(fields=up, retired=("things_up_fkey",))])
+    assert [change.summary for change in report.done] == ["drop constraint things_up_fkey of lab.things"]
+    await conn.execute("INSERT INTO lab.things (id, up) VALUES ('a', 'nowhere')")
+
+
 async def test_a_required_column_on_a_table_with_rows(conn):
     await migrate(conn, [model()])
     await conn.execute("INSERT INTO lab.things (id) VALUES ('a')")

@@ -16,7 +16,7 @@ from geomill.store.rounds import _statement
 
 TABLES = ("dag_queue", "dag_inbox", "dag_jobs", "dag_node_states", "dag_task_results", "dag_checkpoints")
 STATEMENTS = {
-    **{f"queue.{name}": getattr(queries("queue"), name) for name in ("lease", "take", "renew", "lost")},
+    **{f"queue.{name}": getattr(queries("queue"), name) for name in ("lease", "take", "look", "renew", "lost")},
     "queue.report_progress": queries("queue").report_progress,
     "inbox.settle": queries("inbox").settle,
     "inbox.peek": queries("inbox").peek,
@@ -25,6 +25,7 @@ STATEMENTS = {
     "rounds": _statement(("taken", "inserted", "updated", "completed", "spread", "sent", "noted", "decided")),
     "rounds.summarised": _statement(("summarised",)),
     "rounds.withdrawn": _statement(("withdrawn",)),
+    "rounds.claim": _statement(("claimed", "created", "inserted", "spread", "sent", "noted", "called"), "unclaimed"),
 }
 KEYS = re.compile(r"Join Filter: .*(sequence|job_id|task_id\)::text =|message_id)")
 

@@ -115,8 +115,14 @@ async def test_a_bare_insert_has_the_defaults_of_the_model(stocked):
 
 async def test_deleting_a_job_takes_its_rows_along_and_a_pinned_definition_stays(stocked):
     await stocked.execute(INSERT_NODE, row("n", NodeStatus.READY))
+    await stocked.execute(
+        "INSERT INTO dagapp.dag_task_results (task_id, job_id, node_id, attempt, status)"
+        " VALUES ('t', 'j', 'n', 1, 'completed')"
+    )
     with pytest.raises(psycopg.errors.ForeignKeyViolation):
         await stocked.execute("DELETE FROM dagapp.dag_definitions")
     await stocked.execute("DELETE FROM dagapp.dag_jobs")
-    cursor = await stocked.execute("SELECT count(*) FROM dagapp.dag_node_states")
-    assert await cursor.fetchone() == (0,)
+    cursor = await stocked.execute(
+        "SELECT (SELECT count(*) FROM dagapp.dag_node_states), (SELECT count(*) FROM dagapp.dag_task_results)"
+    )
+    assert await cursor.fetchone() == (0, 0)

@@ -264,11 +264,11 @@ def test_who_takes_over_goes_on_with_a_fan_out() -> None:
 
 def test_one_decision_sends_a_slice_and_says_that_there_is_more() -> None:
     job = job_of(12, window=4)
-    evaluation = Evaluation(job.run, NOW, window=10, at_once=2)
+    evaluation = Evaluation(job.run, NOW, window=10, slices=(2, 2))
     evaluation.feed(all_done(job, 0, 1))
     slices = [job.take(evaluation.decision())]
     for _ in range(2):
-        evaluation = Evaluation(job.run, NOW, window=10, at_once=2)
+        evaluation = Evaluation(job.run, NOW, window=10, slices=(2, 2))
         evaluation.send_more()
         slices.append(job.take(evaluation.decision()))
     assert [items(decision) for decision in slices] == [[4, 5], [6, 7], []]

@@ -38,7 +38,7 @@ def test_a_version_that_cannot_be_read_is_refused(pgdata, text):
 
 
 def test_the_order_of_texts_does_not_depend_on_the_c_library():
-    assert locale_options(15, "linux") == ["--locale=C.UTF-8"]
+    assert locale_options(15, "linux") == ["--locale=C", "--lc-ctype=C.UTF-8"]
     assert "--locale-provider=builtin" in locale_options(17, "linux")
     assert "--locale=C" in locale_options(16, "darwin")
 

@@ -100,7 +100,7 @@ def test_the_trigger_says_what_the_machine_says():
     (trigger,) = describe([NodeState]).tables["dagapp.dag_node_states"].triggers.values()
     text = " ".join(trigger.definition.split())
     assert text.startswith(
-        "CREATE OR REPLACE TRIGGER dag_node_states_status_transitions BEFORE UPDATE OF status"
+        "CREATE OR REPLACE TRIGGER dag_node_states_status_transitions AFTER UPDATE OF status"
         " ON dagapp.dag_node_states FOR EACH ROW WHEN (OLD.status IS DISTINCT FROM NEW.status AND NOT ("
     )
     for source in NodeStatus:

@@ -5,13 +5,16 @@
 -- result is kept and the owner is told. A report without a valid lease changes nothing; it is missing in the answer.
 -- Those of one group say the same of items of one node, and become one report. The owner may hear of it with the commit.
 WITH ended AS MATERIALIZED (
-    SELECT e.*, coalesce(j.owner_id, '') AS owner_id
-    FROM json_to_recordset(%(ended)s::json) AS e (
-        "group" bigint, sequence bigint, lease_token bigint, task_id text, job_id text, node_id text,
-        item_index integer, attempt bigint, report dagapp.report, output text, error_message text, error_code text,
-        retryable boolean, metrics text, started_at timestamptz
+    SELECT g."group", g.job_id, g.node_id, g.attempt, g.report, g.error_message, g.error_code, g.retryable, g.metrics,
+           g.started_at, one.*, coalesce(j.owner_id, '') AS owner_id
+    FROM json_to_recordset(%(ended)s::json) AS g (
+        "group" bigint, job_id text, node_id text, attempt bigint, report dagapp.report, error_message text,
+        error_code text, retryable boolean, metrics text, started_at timestamptz,
+        sequences bigint[], tokens bigint[], task_ids text[], items integer[], outputs text[]
     )
-    JOIN dagapp.dag_jobs AS j ON j.job_id = ANY (ARRAY[e.job_id])
+    JOIN dagapp.dag_jobs AS j ON j.job_id = ANY (ARRAY[g.job_id])
+    CROSS JOIN LATERAL unnest(g.sequences, g.tokens, g.task_ids, g.items, g.outputs)
+        AS one (sequence, lease_token, task_id, item_index, output)
 ), gone AS (
     DELETE FROM dagapp.dag_queue AS q
     USING ended

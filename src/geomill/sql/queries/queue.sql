@@ -47,7 +47,8 @@ LIMIT %(limit)s;
 
 -- name: lease
 -- The next messages of each queue, up to its share, with what an earlier delivery or attempt saved. The token is new
--- and greater. No row is locked that is not leased. A body may be anything: nothing is cast that cannot be.
+-- and greater. No row is locked that is not leased. A body may be anything: nothing is cast that cannot be. OFFSET 0 has
+-- a first delivery of a first attempt recognised before anything is looked up for it.
 WITH chosen AS MATERIALIZED (
     SELECT next.sequence
     FROM unnest(%(queue_names)b::text[], %(shares)b::integer[]) AS wanted (queue_name, share)
@@ -78,14 +79,18 @@ WITH chosen AS MATERIALIZED (
 SELECT leased.sequence, leased.queue_name, leased.message_id, leased.body, leased.lease_token, leased.delivery_count,
        leased.started_at, leased.waited, c.phase AS checkpoint_phase, c.data AS checkpoint_data
 FROM leased
-LEFT JOIN dagapp.dag_checkpoints AS c
-    ON (leased.delivery_count > 1 OR leased.body -> 'attempt' > '1')
-    AND c.job_id = ANY (ARRAY[leased.body ->> 'job_id'])
-    AND c.node_id = leased.body ->> 'node_id'
-    AND c.item_index = CASE
-        WHEN leased.body @@ '$.item_index >= -1 && $.item_index <= 2147483647'
-        THEN (leased.body ->> 'item_index')::numeric::integer
-    END;
+LEFT JOIN LATERAL (
+    SELECT phase, data
+    FROM dagapp.dag_checkpoints
+    WHERE (leased.delivery_count > 1 OR leased.body -> 'attempt' > '1')
+      AND job_id = ANY (ARRAY[leased.body ->> 'job_id'])
+      AND node_id = leased.body ->> 'node_id'
+      AND item_index = CASE
+          WHEN leased.body @@ '$.item_index >= -1 && $.item_index <= 2147483647'
+          THEN (leased.body ->> 'item_index')::numeric::integer
+      END
+    OFFSET 0
+) AS c ON true;
 
 -- name: renew
 UPDATE dagapp.dag_queue AS q
