@@ -25,12 +25,23 @@ async def answer_all(conn: Connection, run: RunState, evaluation: Evaluation) ->
 async def _answer(conn: Connection, run: RunState, evaluation: Evaluation, wanted: Aggregate) -> Outcome:
     definition = run.graph.nodes[wanted.node_id].definition
     assert isinstance(definition, FanInNode)
+    if definition.aggregation == "count":
+        counted = sum(_completed(run, evaluation, source) for source in wanted.sources)
+        return Outcome(wanted.node_id, wanted.attempt, Report.COMPLETED, output={"count": counted})
     gather = _outcomes if definition.aggregation == "outcomes" else _outputs
     values: list[Any] = []
     for source in wanted.sources:
         values += await gather(conn, run, evaluation, source)
     output = aggregate(definition.aggregation, values)
     return Outcome(wanted.node_id, wanted.attempt, Report.COMPLETED, output=output)
+
+
+def _completed(run: RunState, evaluation: Evaluation, source: str) -> int:
+    """A fan-out has counted its items already: nothing is read for it."""
+    if not isinstance(run.graph.nodes[source].definition, FanOutNode):
+        return 1
+    fan_out = evaluation.decision().nodes.get(source, run.nodes[source])
+    return int(fan_out.output["completed"])
 
 
 async def _outputs(conn: Connection, run: RunState, evaluation: Evaluation, source: str) -> list[Any]:

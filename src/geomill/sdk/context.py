@@ -9,6 +9,7 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 
 from geomill.domain.ids import SINGLE
 from geomill.sdk.database import NO_DATABASE, DatabaseAccess
+from geomill.sdk.outcomes import ItemOutcome, OutcomePages, no_pages, outcomes_in
 from geomill.sdk.result import HandlerError
 from geomill.storage import NO_STORAGE, Storage
 
@@ -80,10 +81,17 @@ class HandlerContext(Generic[ParamsT]):
     """What operators ask about assets: `await ctx.asset_report("stuck", 3600)`. For async handlers."""
     external: ExternalCatalogue | None = None
     """None where there is no external database. For async handlers."""
+    outcome_pages: OutcomePages = no_pages
+    """Behind `item_outcomes`."""
 
     def with_params(self, params: OtherT) -> HandlerContext[OtherT]:
         """The same task with other parameters: for a handler that is made of others."""
         return cast("HandlerContext[OtherT]", replace(self, params=params))  # type: ignore[arg-type]  # the type changes
+
+    def item_outcomes(self, node_id: str, *, after: int = -1, having: str = "") -> list[ItemOutcome]:
+        """How the tasks of a fan-out of this job ended: the next page of them behind the index `after`, or nothing.
+        `having` leaves out those without such a key in their output. For handlers that are not async."""
+        return outcomes_in(self.outcome_pages(node_id, after, having))
 
     @property
     def cancelled(self) -> bool:

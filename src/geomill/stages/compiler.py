@@ -73,14 +73,14 @@ def _stage(job: StageJob, stage: StageDefinition) -> dict[str, Any]:
     number = stage.stage_number
     following = plan(number + 1) if number < job.definition.total_stages else "END"
     return {
-        plan(number): _step(job, "plan", number, outcomes_of=number - 1, following=tasks(number)),
+        plan(number): _step(job, "plan", number, tasks_of=number - 1, following=tasks(number)),
         tasks(number): _fan_out(job, stage),
-        results(number): {"type": "fan_in", "aggregation": "outcomes", "next": aggregate(number)},
-        aggregate(number): _step(job, "aggregate", number, outcomes_of=number, following=following),
+        results(number): {"type": "fan_in", "aggregation": "count", "next": aggregate(number)},
+        aggregate(number): _step(job, "aggregate", number, tasks_of=number, following=following),
     }
 
 
-def _step(job: StageJob, action: str, number: int, *, outcomes_of: int, following: str) -> dict[str, Any]:
+def _step(job: StageJob, action: str, number: int, *, tasks_of: int, following: str) -> dict[str, Any]:
     params: dict[str, Any] = {
         "action": action,
         "stage": number,
@@ -90,9 +90,13 @@ def _step(job: StageJob, action: str, number: int, *, outcomes_of: int, followin
     }
     if action == "plan" and number > 1:
         params["stage_results"] = {f"{earlier}": _result(earlier) for earlier in range(1, number)}
-    if outcomes_of:
-        params["indexes"] = f"{{{{ nodes.{plan(outcomes_of)}.output.indexes }}}}"
-        params["outcomes"] = f"{{{{ nodes.{results(outcomes_of)}.output.results }}}}"
+    if tasks_of:
+        params["tasks"] = {
+            "node_id": tasks(tasks_of),
+            "total": f"{{{{ nodes.{tasks(tasks_of)}.output.total }}}}",
+            "completed": f"{{{{ nodes.{results(tasks_of)}.output.count }}}}",
+            "indexes": f"{{{{ nodes.{plan(tasks_of)}.output.indexes }}}}",
+        }
     return {"type": "task", "handler": job.workflow_id, "params": params, "next": following}
 
 

@@ -16,6 +16,7 @@ from geomill.sdk import HandlerError
 from geomill.stages.controller import StageTask, TaskResult
 from geomill.stages.definitions import StageDefinition
 
+NEXT = "next_stage_params"
 INDEX = re.compile(r"[^\s\x00-\x1f]{1,100}")
 
 
@@ -25,9 +26,10 @@ class Planned:
     parameters: dict[str, Any]
 
 
-def planned(stage: StageDefinition, made: Sequence[Any], previous: Sequence[TaskResult]) -> list[Planned]:
-    """Raises `HandlerError` for what cannot be a task."""
+def planned(stage: StageDefinition, made: Sequence[Any], previous: Iterable[TaskResult]) -> list[Planned]:
+    """Raises `HandlerError` for what cannot be a task. `previous` may hand something over."""
     tasks = [_task(stage, place, task) for place, task in enumerate(made)]
+    _check_json(stage, tasks)
     if stage.single and len(tasks) != 1:
         raise _wrong(stage, f"it has exactly one task, but {len(tasks)} were made")
     twice = [index for index, count in Counter(task.index for task in tasks).items() if count > 1]
@@ -40,21 +42,33 @@ def _task(stage: StageDefinition, place: int, task: Any) -> Planned:
     index = str(place)
     if isinstance(task, StageTask):
         index, task = index if task.index is None else str(task.index), task.parameters
+        _check_index(stage, index)
     if isinstance(task, BaseModel):
         task = task.model_dump(mode="json")
-    if not isinstance(task, Mapping):
+    if not isinstance(task, dict | Mapping):
         raise _wrong(stage, f"task {place} is no mapping of parameters but {shown(task)}")
+    return Planned(index, dict(task))
+
+
+def _check_index(stage: StageDefinition, index: str) -> None:
     if not INDEX.fullmatch(index):
         raise _wrong(stage, f"{shown(index)} cannot be the index of a task", "use up to 100 characters without spaces")
-    parameters = dict(task)
+
+
+def _check_json(stage: StageDefinition, tasks: list[Planned]) -> None:
+    """All at once, which is cheaper; one by one if something is wrong."""
     try:
-        to_json(parameters)
-    except NotJson as error:
-        raise _wrong(stage, f"the parameters of task {shown(index)} cannot be stored: {error}") from error
-    return Planned(index, parameters)
+        to_json([task.parameters for task in tasks])
+    except NotJson:
+        for task in tasks:
+            try:
+                to_json(task.parameters)
+            except NotJson as error:
+                raise _wrong(stage, f"the parameters of task {shown(task.index)} cannot be stored: {error}") from error
+        raise
 
 
-def _handed_over(stage: StageDefinition, tasks: list[Planned], previous: Sequence[TaskResult]) -> list[Planned]:
+def _handed_over(stage: StageDefinition, tasks: list[Planned], previous: Iterable[TaskResult]) -> list[Planned]:
     """Task i gets what task i of the stage before gave as `next_stage_params`. Either all of them do, or none."""
     given = {result.task_index: params for result in previous if (params := result.next_stage_params) is not None}
     if not given:

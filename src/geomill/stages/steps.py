@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 from geomill.domain.jsonvalue import NotJson, to_json
 from geomill.domain.large import CONTAINER, LARGE, large_output
 from geomill.domain.stage_job import stage_task_id
 from geomill.errors import GeomillError
 from geomill.sdk import HandlerContext, HandlerError, ObjectName, Storage, Zone
+from geomill.sdk.outcomes import ItemOutcome
 from geomill.stages.controller import JobExecutionContext, StageController, StageResults, TaskResult
 from geomill.stages.definitions import StageDefinition, WorkflowDefinition
-from geomill.stages.planning import planned
+from geomill.stages.planning import NEXT, planned
+from geomill.stages.results import TaskResults
 from geomill.storage import NO_STORAGE
 
 LARGEST_RESULT = LARGE - 1_000
@@ -25,17 +27,22 @@ LARGEST_RESULT = LARGE - 1_000
 Returned = TypeVar("Returned")
 
 
-class Outcome(BaseModel):
-    """As a fan_in tells it."""
+class Tasks(BaseModel):
+    """The tasks of a stage that have ended. Their results are not here: they are read from the database in pages."""
 
-    index: int
-    status: Literal["completed", "failed"]
-    output: Any = None
-    error: str | None = None
+    model_config = ConfigDict(extra="forbid")
+
+    node_id: str
+    total: int
+    completed: int
+    indexes: list[str] | None = None
+    """None when they are their positions."""
 
 
 class StepParams(BaseModel):
     """What the compiled workflow gives to a step."""
+
+    model_config = ConfigDict(extra="forbid")
 
     action: Literal["plan", "aggregate"]
     stage: int
@@ -43,9 +50,8 @@ class StepParams(BaseModel):
     attempt: int = 1
     parameters: dict[str, Any] = {}
     stage_results: dict[int, dict[str, Any]] = {}
-    indexes: list[str] | None = None
-    """Of the tasks whose outcomes these are; None when they are their positions."""
-    outcomes: list[Outcome] = []
+    tasks: Tasks | None = None
+    """To aggregate: of this stage. To plan: of the one before, if there is one."""
 
 
 def run_step(
@@ -54,14 +60,18 @@ def run_step(
     step = StepParams.model_validate(ctx.params)
     stage = definition.stage(step.stage)
     if step.action == "plan":
-        return _plan(job_type, stage, controller, step, ctx.storage)
+        return _plan(job_type, stage, controller, step, ctx)
     return _aggregate(stage, controller, step, ctx)
 
 
 def _plan(
-    job_type: str, stage: StageDefinition, controller: type[StageController], step: StepParams, storage: Storage
+    job_type: str,
+    stage: StageDefinition,
+    controller: type[StageController],
+    step: StepParams,
+    ctx: HandlerContext[Any],
 ) -> dict[str, Any]:
-    previous = _results(step, step.stage - 1, storage)
+    previous = _Ended(step, step.stage - 1, ctx)
     context = JobExecutionContext(
         job_id=step.job_id,
         job_type=job_type,
@@ -69,12 +79,12 @@ def _plan(
         parameters=controller.typed(controller.validate_parameters(job_type, step.parameters)),
         attempt=step.attempt,
         stage_results=StageResults(
-            {number: partial(_loaded, result, storage) for number, result in step.stage_results.items()}
+            {number: partial(_loaded, result, ctx.storage) for number, result in step.stage_results.items()}
         ),
-        previous_results=previous,
+        previous_results=previous.results(),
     )
     made = _guarded("create_stage_tasks", stage, lambda: list(controller().create_stage_tasks(step.stage, context)))
-    tasks = planned(stage, made, previous)
+    tasks = planned(stage, made, previous.handed_over())
     indexes = [task.index for task in tasks]
     numbered = indexes == [str(place) for place in range(len(tasks))]
     return {
@@ -87,8 +97,8 @@ def _plan(
 def _aggregate(
     stage: StageDefinition, controller: type[StageController], step: StepParams, ctx: HandlerContext[Any]
 ) -> dict[str, Any]:
-    results = _results(step, step.stage, ctx.storage)
-    completed = sum(result.success for result in results)
+    ended = _Ended(step, step.stage, ctx)
+    results, completed = ended.results(), ended.tasks.completed
     if results and not completed:
         first = results[0]
         raise HandlerError(
@@ -117,23 +127,42 @@ def _guarded(method: str, stage: StageDefinition, call: Callable[[], Returned]) 
         ) from error
 
 
-def _results(step: StepParams, stage: int, storage: Storage) -> Sequence[TaskResult]:
-    return [_result(step, stage, outcome, storage) for outcome in step.outcomes]
+class _Ended:
+    """The tasks of a stage that has ended."""
 
+    def __init__(self, step: StepParams, stage: int, ctx: HandlerContext[Any]) -> None:
+        self.tasks = step.tasks or Tasks(node_id="", total=0, completed=0)
+        self._job_id = step.job_id
+        self._stage = stage
+        self._ctx = ctx
 
-def _result(step: StepParams, stage: int, outcome: Outcome, storage: Storage) -> TaskResult:
-    index = step.indexes[outcome.index] if step.indexes else str(outcome.index)
-    large = large_output(outcome.output)
-    name = ObjectName(Zone.SILVER, large.container, large.path) if large else None
-    return TaskResult(
-        task_id=stage_task_id(step.job_id, stage, index),
-        task_index=index,
-        success=outcome.status == "completed",
-        result_data=outcome.output if isinstance(outcome.output, dict) and not large else {},
-        large_metadata_path=str(name) if name else None,
-        error_details=outcome.error,
-        read=partial(_read, storage, name) if name else dict,
-    )
+    def results(self) -> TaskResults:
+        return TaskResults(self.tasks.total, lambda place: self._page(after=place - 1))
+
+    def handed_over(self) -> Iterator[TaskResult]:
+        """Those that may have something for the next stage."""
+        after = -1
+        while self.tasks.completed and (found := self._ctx.item_outcomes(self.tasks.node_id, after=after, having=NEXT)):
+            yield from map(self._result, found)
+            after = found[-1].index
+
+    def _page(self, after: int) -> list[TaskResult]:
+        return [self._result(one) for one in self._ctx.item_outcomes(self.tasks.node_id, after=after)]
+
+    def _result(self, outcome: ItemOutcome) -> TaskResult:
+        indexes = self.tasks.indexes
+        index = indexes[outcome.index] if indexes else str(outcome.index)
+        large = large_output(outcome.output)
+        name = ObjectName(Zone.SILVER, large.container, large.path) if large else None
+        return TaskResult(
+            task_id=stage_task_id(self._job_id, self._stage, index),
+            task_index=index,
+            success=outcome.error is None,
+            result_data=outcome.output if isinstance(outcome.output, dict) and not large else {},
+            large_metadata_path=str(name) if name else None,
+            error_details=outcome.error,
+            read=partial(_read, self._ctx.storage, name) if name else dict,
+        )
 
 
 def _read(storage: Storage, name: ObjectName) -> Any:

@@ -11,6 +11,10 @@ from geomill.domain.reopening import Reopened
 from geomill.sql import queries
 from geomill.store.pool import Connection
 
+PAGE_ROWS = 1_000
+PAGE_CHARACTERS = 4_000_000
+"""Of outputs, beside the last one: so a page fits into memory and into a frame to a child, whatever the outputs are."""
+
 
 async def of_job(conn: Connection, job_id: str) -> list[NodeState]:
     cursor = await conn.execute(queries("nodes").of_job, {"job_id": job_id})
@@ -29,6 +33,21 @@ async def item_outcomes(conn: Connection, job_id: str, node_id: str, fresh: Sequ
     parameters = {"job_id": job_id, "node_id": node_id, "fresh": list(fresh)}
     cursor = await conn.execute(queries("nodes").item_outcomes, parameters)
     return {row["index"]: row for row in await cursor.fetchall()}
+
+
+async def outcomes_page(conn: Connection, job_id: str, node_id: str, after: int, having: str) -> str:
+    """JSON for whoever reads how the items of a fan-out ended, once all have: `[[index, output, error], …]`."""
+    parameters = {
+        "job_id": job_id,
+        "node_id": node_id,
+        "after": after,
+        "having": having,
+        "rows": PAGE_ROWS,
+        "characters": PAGE_CHARACTERS,
+    }
+    row = await (await conn.execute(queries("nodes").outcomes_page, parameters)).fetchone()
+    assert row is not None
+    return str(row["page"])
 
 
 async def reopen(conn: Connection, job_id: str, again: Sequence[Reopened]) -> None:

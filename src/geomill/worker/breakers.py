@@ -48,13 +48,15 @@ class Breakers:
 
     async def admit(self, conn: Connection, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
         """Those that may begin. The others go back to their queue until the next probe may run."""
-        guarded = [(one, policy) for one in deliveries if (policy := _policy(one))]
-        if not guarded:
+        if not any(map(_guarded, deliveries)):
             return deliveries
         await self._refresh(conn)
+        if not self._any_open:
+            return deliveries
         held = set()
-        for delivery, policy in guarded:
-            if not await self._may_begin(conn, delivery.body["handler"], policy):
+        for delivery in deliveries:
+            policy = _policy(delivery)
+            if policy and not await self._may_begin(conn, delivery.body["handler"], policy):
                 await queue.defer(conn, [delivery], policy.open_seconds)
                 held.add(delivery.sequence)
         return [one for one in deliveries if one.sequence not in held] if held else deliveries
@@ -101,20 +103,27 @@ class Breakers:
             return True
         return False
 
+    @property
+    def _any_open(self) -> bool:
+        return any(circuit.state is CircuitState.OPEN for circuit in self._known.values())
+
     async def _refresh(self, conn: Connection) -> None:
-        open_now = any(circuit.state is CircuitState.OPEN for circuit in self._known.values())
-        if open_now or time.monotonic() - self._read_at > FRESH_SECONDS:
+        if self._any_open or time.monotonic() - self._read_at > FRESH_SECONDS:
             self._known = {circuit.handler: circuit for circuit in await circuits.read(conn)}
             self._failing |= {circuit.handler for circuit in self._known.values() if circuit.failures}
             self._read_at = time.monotonic()
 
 
+def _guarded(delivery: Delivery) -> bool:
+    body = delivery.body
+    return isinstance(body, dict) and bool(body.get("circuit_breaker")) and isinstance(body.get("handler"), str)
+
+
 def _policy(delivery: Delivery) -> CircuitBreaker | None:
     """Of a task that has a breaker. What is malformed is found out by whoever starts it."""
-    body = delivery.body
-    if not isinstance(body, dict) or not body.get("circuit_breaker") or not isinstance(body.get("handler"), str):
+    if not _guarded(delivery):
         return None
     try:
-        return CircuitBreaker.model_validate(body["circuit_breaker"])
+        return CircuitBreaker.model_validate(delivery.body["circuit_breaker"])
     except ValidationError:
         return None

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from typing import Any
 
+import psycopg
+
+from geomill.errors import UnavailableError
 from geomill.sdk.context import ExternalCatalogue, HandlerContext
 from geomill.sdk.execution import Ended, execute, failed
 from geomill.sdk.registration import RegisteredHandler
 from geomill.sdk.registry import Registry
 from geomill.storage import Storage
-from geomill.store import jobs, reports
+from geomill.store import jobs, nodes, reports
 from geomill.store.pool import Pool
 from geomill.worker.children.pool import ChildPool, not_started
 from geomill.worker.children.process import ChildFailed
@@ -57,6 +61,13 @@ class Runner:
         return await (self._isolated(slot) if handler.isolated else self._inline(slot, handler))
 
     async def _inline(self, slot: Slot, handler: RegisteredHandler) -> Ended:
+        loop = asyncio.get_running_loop()
+
+        def page(node_id: str, after: int, having: str) -> str:
+            """From the thread of a handler that is not async."""
+            reading = self._page(slot.message.job_id, node_id, after, having)
+            return asyncio.run_coroutine_threadsafe(reading, loop).result()
+
         def context(params: Any) -> HandlerContext[Any]:
             delivery = slot.delivery
             saved = (delivery.checkpoint_phase, delivery.checkpoint_data or {}) if delivery.checkpoint_phase else None
@@ -73,6 +84,7 @@ class Runner:
                 job_ended=self._job_ended,
                 asset_report=self._asset_report,
                 external=self._external,
+                **({} if handler.is_async else {"outcome_pages": page}),
             )
 
         slot.begin()
@@ -86,6 +98,13 @@ class Runner:
         async with self._pool.connection() as conn:
             return await reports.read(conn, reports.Report(report), seconds=seconds)
 
+    async def _page(self, job_id: str, node_id: str, after: int, having: str) -> str:
+        try:
+            async with self._pool.connection() as conn:
+                return await nodes.outcomes_page(conn, job_id, node_id, after, having)
+        except psycopg.Error as error:
+            raise UnavailableError(f"how the tasks of '{node_id}' ended cannot be read: {error}") from error
+
     async def _isolated(self, slot: Slot) -> Ended:
         try:
             child = await self._children.take()
@@ -93,7 +112,7 @@ class Runner:
             return not_started(error)
         slot.begin(child)
         try:
-            return await self._children.run(child, slot.delivery, slot.message, _Echo(slot))
+            return await self._children.run(child, slot.delivery, slot.message, _Echo(slot, self._page))
         finally:
             slot.child = None
 
@@ -101,11 +120,16 @@ class Runner:
 class _Echo:
     """What a child says, into the notes and, its log lines, into this process's log."""
 
-    def __init__(self, slot: Slot) -> None:
+    def __init__(self, slot: Slot, read: Callable[[str, str, int, str], Awaitable[str]]) -> None:
         self._ids = _ids(slot)
+        self._job_id = slot.message.job_id
+        self._read = read
         self.progress = slot.notes.progress
         self.keep = slot.notes.keep
         self._line = slot.notes.line
+
+    async def page(self, node_id: str, after: int, having: str) -> str:
+        return await self._read(self._job_id, node_id, after, having)
 
     def line(self, level: int, text: str) -> None:
         handler_log.log(level, "%s", clean(text), extra=self._ids)

@@ -214,3 +214,31 @@ class PlainJob:
             {"task_id": f"{job_id[:8]}-s2-{tile}", "task_type": "test.work", "parameters": {"value": tile}}
             for tile in previous_results[0]["result"]["value"]
         ]
+
+
+class Paged(StageController):
+    """As many tasks as it is told; each hands its name over, and the second stage sees what came of the first."""
+
+    def create_stage_tasks(self, stage: int, context: JobExecutionContext) -> Sequence[StageTask]:
+        names = [f"t{place}" for place in range(context.parameters["tasks"])]
+        if stage == 1:
+            given = {"characters": context.parameters.get("characters", 0)}
+            return [StageTask({"next_stage_params": {"value": name}, **given}, name) for name in names]
+        assert [result.task_index for result in context.previous_results] == names
+        assert context.previous_results[-1].task_id == f"{context.job_id[:8]}-s1-{names[-1]}"
+        return [StageTask({}, name) for name in reversed(names)]
+
+    def aggregate_stage_results(self, stage: int, results: Sequence[TaskResult]) -> Mapping[str, Any]:
+        if stage == 1:
+            return {"tasks": len(results)}
+        return {"values": [result.result_data["value"] for result in results]}
+
+
+@stage_job("paged", workflow=stages("paged", 2))
+class PagedJob(Paged):
+    """Its code runs in a process of its own."""
+
+
+@stage_job("paged_here", workflow=stages("paged_here", 2), isolated=False)
+class PagedHereJob(Paged):
+    """Its code runs in the worker."""

@@ -56,10 +56,8 @@ async def test_all_results_reported_in_one_moment_advance_once(make_stages) -> N
             "SELECT 1 FROM dagapp.dag_queue WHERE body ->> 'node_id' = 'stage1_aggregate'"
         ):
             await asyncio.sleep(0.02)
-    (aggregate,) = await platform.rows(
-        "SELECT jsonb_array_length(body #> '{params,outcomes}') AS outcomes FROM dagapp.dag_queue"
-    )
-    assert aggregate == {"outcomes": TASKS}
+    (aggregate,) = await platform.rows("SELECT body #> '{params,tasks}' AS tasks FROM dagapp.dag_queue")
+    assert aggregate["tasks"] == {"node_id": "stage1_tasks", "total": TASKS, "completed": TASKS, "indexes": None}
     found = await platform.view(order.run.job_id)
     assert (found.stage, found.stages[0].completed) == (1, TASKS)
 

@@ -16,6 +16,7 @@ from geomill.domain.states import JobStatus
 from geomill.domain.task import Report
 from geomill.domain.workflow import FanOutNode
 from geomill.errors import WorkflowError
+from geomill.sdk.outcomes import ItemOutcome
 from geomill.sdk.registry import load_handlers
 from geomill.stages import StageTask
 from geomill.stages.compiler import compile_job, graph_of
@@ -67,7 +68,7 @@ def by_hand(stages: list[dict[str, Any]], limit: int | None) -> str:
     ]
     for number, stage in enumerate(stages, 1):
         lines += [*_step("plan", number, number - 1, f"stage{number}_tasks"), *_fan_out(number, stage, limit)]
-        lines += [f"  stage{number}_results: {{type: fan_in, aggregation: outcomes, next: stage{number}_aggregate}}"]
+        lines += [f"  stage{number}_results: {{type: fan_in, aggregation: count, next: stage{number}_aggregate}}"]
         following = f"stage{number + 1}_plan" if number < len(stages) else "END"
         lines += _step("aggregate", number, number, following)
     lines += ["  END: {type: end}", "outputs:"]
@@ -76,7 +77,7 @@ def by_hand(stages: list[dict[str, Any]], limit: int | None) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _step(action: str, number: int, outcomes_of: int, following: str) -> list[str]:
+def _step(action: str, number: int, tasks_of: int, following: str) -> list[str]:
     lines = [f"  stage{number}_{action}:", "    handler: stages.tried", "    params:", f"      action: {action}"]
     lines += [f"      stage: {number}", f'      job_id: "{STEP}"', '      attempt: "{{ inputs.attempt }}"']
     lines += ['      parameters: "{{ inputs.parameters }}"']
@@ -85,9 +86,11 @@ def _step(action: str, number: int, outcomes_of: int, following: str) -> list[st
         lines += [
             f"        '{one}': \"{{{{ nodes.stage{one}_aggregate.output.result }}}}\"" for one in range(1, number)
         ]
-    if outcomes_of:
-        lines += [f'      indexes: "{{{{ nodes.stage{outcomes_of}_plan.output.indexes }}}}"']
-        lines += [f'      outcomes: "{{{{ nodes.stage{outcomes_of}_results.output.results }}}}"']
+    if tasks_of:
+        lines += ["      tasks:", f"        node_id: stage{tasks_of}_tasks"]
+        lines += [f'        total: "{{{{ nodes.stage{tasks_of}_tasks.output.total }}}}"']
+        lines += [f'        completed: "{{{{ nodes.stage{tasks_of}_results.output.count }}}}"']
+        lines += [f'        indexes: "{{{{ nodes.stage{tasks_of}_plan.output.indexes }}}}"']
     return [*lines, f"    next: {following}"]
 
 
@@ -140,7 +143,7 @@ def test_a_compiled_job_gives_what_its_code_says_in_any_order(widths: list[int],
 def _played(job: StageJob, chance: Any) -> Any:
     from geomill.domain.evaluator import Evaluation
     from geomill.stages.steps import run_step
-    from tests.unit.stages.test_steps import context
+    from tests.unit.stages.test_steps import Pages, context
 
     run = RunState.begin(compile_graph(graph_of(job)), "r" * 36, {"job_id": "j" * 64, "attempt": 1, "parameters": {}})
     waiting: list[Any] = []
@@ -149,7 +152,7 @@ def _played(job: StageJob, chance: Any) -> Any:
     evaluation.begin()
     while True:
         while asked := evaluation.take_aggregates():
-            evaluation.feed([_outcomes(one, outputs) for one in asked])
+            evaluation.feed([_counted(one, outputs) for one in asked])
         decision = evaluation.decision()
         waiting += decision.dispatches
         run.apply(decision)
@@ -158,20 +161,26 @@ def _played(job: StageJob, chance: Any) -> Any:
             return decision.result
         one = waiting.pop(chance.randrange(len(waiting)))
         echoes = isinstance(run.graph.nodes[one.node_id].definition, FanOutNode)
-        output = one.params if echoes else run_step("tried", job.definition, job.controller, context(one.params))
+        pages = Pages(_outcomes(one.params.get("tasks"), outputs))
+        output = (
+            one.params
+            if echoes
+            else run_step("tried", job.definition, job.controller, context(one.params, pages=pages))
+        )
         outputs[one.node_id, one.item_index] = output
         evaluation = Evaluation(run, NOW)
         evaluation.feed([Outcome(one.node_id, one.attempt, Report.COMPLETED, one.item_index, output)])
 
 
-def _outcomes(asked: Any, outputs: dict[tuple[str, int], Any]) -> Outcome:
+def _counted(asked: Any, outputs: dict[tuple[str, int], Any]) -> Outcome:
     (source,) = asked.sources
-    found = [
-        {"index": index, "status": "completed", "output": output, "error": None}
-        for (node_id, index), output in sorted(outputs.items())
-        if node_id == source
-    ]
-    return Outcome(asked.node_id, asked.attempt, Report.COMPLETED, output={"results": found, "count": len(found)})
+    count = sum(node_id == source for node_id, _ in outputs)
+    return Outcome(asked.node_id, asked.attempt, Report.COMPLETED, output={"count": count})
+
+
+def _outcomes(tasks: Any, outputs: dict[tuple[str, int], Any]) -> list[ItemOutcome]:
+    wanted = tasks["node_id"] if isinstance(tasks, dict) else ""
+    return [ItemOutcome(index, outputs[node_id, index]) for node_id, index in sorted(outputs) if node_id == wanted]
 
 
 def test_a_task_type_that_is_not_there() -> None:

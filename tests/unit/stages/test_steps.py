@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from geomill.domain.large import LargeOutput
+from geomill.domain.large import KEY, LargeOutput
 from geomill.sdk import HandlerContext, HandlerError, ObjectName, Storage, Zone
+from geomill.sdk.outcomes import ItemOutcome, OutcomePages, no_pages
 from geomill.sdk.testing import folder_storage
 from geomill.stages import StageTask
 from geomill.stages.registration import StageJob
@@ -25,27 +29,60 @@ class _Silent:
     def checkpoint(self, phase: str, data: Any) -> None: ...
 
 
-def context(params: dict[str, Any], storage: Storage = NO_STORAGE) -> HandlerContext[Any]:
-    return HandlerContext("t", "run", "node", "stages.tried", params, logging.getLogger(), _Silent(), storage=storage)
+@dataclass
+class Pages:
+    """Of a database, as `outcomes_page` gives them: some at a time."""
+
+    outcomes: Sequence[ItemOutcome]
+    size: int = 2
+    asked: list[tuple[str, int, str]] = field(default_factory=list)
+
+    def __call__(self, node_id: str, after: int, having: str) -> str:
+        self.asked.append((node_id, after, having))
+        wanted = [one for one in self.outcomes if one.index > after and _has(one.output or {}, having)]
+        return json.dumps([[one.index, one.output, one.error] for one in wanted[: self.size]])
 
 
-def step(job: StageJob, storage: Storage = NO_STORAGE, **params: Any) -> dict[str, Any]:
-    given = {"action": "plan", "stage": 1, "job_id": JOB_ID, **params}
-    return run_step("tried", job.definition, job.controller, context(given, storage))
+def _has(output: dict[str, Any], key: str) -> bool:
+    return not key or key in output or KEY in output
 
 
-def done(index: int, **output: Any) -> dict[str, Any]:
-    return {"index": index, "status": "completed", "output": output}
+def context(
+    params: dict[str, Any], storage: Storage = NO_STORAGE, pages: OutcomePages = no_pages
+) -> HandlerContext[Any]:
+    logger = logging.getLogger()
+    return HandlerContext(
+        "t", "run", "node", "stages.tried", params, logger, _Silent(), storage=storage, outcome_pages=pages
+    )
 
 
-def failed(index: int, error: str = "no luck") -> dict[str, Any]:
-    return {"index": index, "status": "failed", "error": error}
+def step(
+    job: StageJob,
+    storage: Storage = NO_STORAGE,
+    *,
+    outcomes: Sequence[ItemOutcome] = (),
+    indexes: list[str] | None = None,
+    pages: Pages | None = None,
+    **params: Any,
+) -> dict[str, Any]:
+    completed = sum(one.error is None for one in outcomes)
+    tasks = {"node_id": "before", "total": len(outcomes), "completed": completed, "indexes": indexes}
+    given = {"action": "plan", "stage": 1, "job_id": JOB_ID, "tasks": tasks, **params}
+    return run_step("tried", job.definition, job.controller, context(given, storage, pages or Pages(outcomes)))
+
+
+def done(index: int, **output: Any) -> ItemOutcome:
+    return ItemOutcome(index, output)
+
+
+def failed(index: int, error: str = "no luck") -> ItemOutcome:
+    return ItemOutcome(index, error=error)
 
 
 def plan(*tasks: Any, outcomes: tuple[Any, ...] = (), indexes: list[str] | None = None, **stage: Any) -> dict[str, Any]:
     """What the second stage makes of these."""
     job = job_of({}, stage, made_by=controller(lambda *_: tasks))
-    return step(job, stage=2, outcomes=list(outcomes), indexes=indexes)
+    return step(job, stage=2, outcomes=outcomes, indexes=indexes)
 
 
 def test_a_plan() -> None:
@@ -155,7 +192,26 @@ def test_a_task_whose_result_lies_in_the_store(tmp_path: Path) -> None:
     storage.sync.put_bytes(ObjectName(Zone.SILVER, large.container, large.path), content)
     seen: list[Any] = []
     job = job_of({}, {}, made_by=controller(lambda _, given: seen.extend(given.previous_results) or [{}]))
-    outcome = {"index": 0, "status": "completed", "output": large.output()}
-    assert step(job, storage, stage=2, outcomes=[outcome])["tasks"] == [{"a": 1}]
+    assert step(job, storage, stage=2, outcomes=[ItemOutcome(0, large.output())])["tasks"] == [{"a": 1}]
     assert (seen[0].result_data, seen[0].load()["text"]) == ({}, "much")
     assert seen[0].large_metadata_path == f"silver/results/{large.path}"
+
+
+def test_results_are_read_only_when_the_code_looks_at_them() -> None:
+    pages = Pages([done(place, n=place) for place in range(5)])
+    counted = job_of({}, made_by=controller(aggregate=lambda _, results: {"count": len(results)}))
+    tasks = {"action": "aggregate", "outcomes": pages.outcomes, "pages": pages}
+    assert step(counted, **tasks)["result"] == {"count": 5}
+    assert pages.asked == []
+    summed = job_of(
+        {}, made_by=controller(aggregate=lambda _, results: {"sum": sum(r.result_data["n"] for r in results)})
+    )
+    assert step(summed, **tasks)["result"] == {"sum": 10}
+    assert pages.asked == [("before", -1, ""), ("before", 1, ""), ("before", 3, "")]
+
+
+def test_a_plan_reads_of_the_stage_before_what_was_handed_over() -> None:
+    pages = Pages([done(0), done(1), failed(2)])
+    job = job_of({}, {}, made_by=controller(lambda *_: [{}]))
+    assert step(job, stage=2, outcomes=pages.outcomes, pages=pages)["total"] == 1
+    assert pages.asked == [("before", -1, "next_stage_params")]

@@ -42,6 +42,30 @@ LEFT JOIN dagapp.dag_task_results AS r ON n.status <> 'failed' AND r.task_id = A
 WHERE n.job_id = %(job_id)s AND n.node_id = %(node_id)s AND n.item_index >= 0
   AND (n.status IN ('completed', 'failed') OR n.item_index = ANY(%(fresh)b::integer[]));
 
+-- name: outcomes_page
+-- How a fan-out's items ended, as JSON text, in their order: the next ones behind an index, at most so many rows and about
+-- so many characters. `having` leaves out outputs without that key, but for those that lie in the object store.
+SELECT '[' || coalesce(string_agg(
+           format('[%%s,%%s,%%s]', item_index, coalesce(output, 'null'), coalesce(to_json(error)::text, 'null')),
+           ',' ORDER BY item_index
+       ), '') || ']' AS page
+FROM (
+    SELECT item_index, output, error,
+           sum(length(output)) OVER (ORDER BY item_index ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
+    FROM (
+        SELECT n.item_index, r.output::text AS output,
+               CASE WHEN n.status = 'failed' THEN coalesce(n.error_message, '') END AS error
+        FROM dagapp.dag_node_states AS n
+        LEFT JOIN dagapp.dag_task_results AS r ON n.status = 'completed' AND r.task_id = ANY (ARRAY[n.task_id])
+        WHERE n.job_id = %(job_id)s AND n.node_id = %(node_id)s AND n.item_index > %(after)s
+          AND n.item_index >= 0 AND n.status IN ('completed', 'failed')
+          AND (%(having)s::text = '' OR r.output ? %(having)s::text OR r.output ? 'large_output')
+        ORDER BY n.item_index
+        LIMIT %(rows)s
+    ) AS next
+) AS measured
+WHERE coalesce(before, 0) <= %(characters)s;
+
 -- name: reopen
 UPDATE dagapp.dag_node_states AS n
 SET status = u.status, attempt = u.attempt, retry_count = 0, output = NULL, error_message = NULL, not_before = NULL,

@@ -1,8 +1,9 @@
 """What a worker and its child say to each other: JSON with its length in front, over a socket.
 
 worker → child   setup {modules, names, memory_mb, storage, database}, run {ticket, message, checkpoint},
-                 cancel {ticket}
-child → worker   ready, progress {fraction, message}, checkpoint {phase, data}, log {level, text}, ended {…}
+                 cancel {ticket}, answer {number, page or error}
+child → worker   ready, progress {fraction, message}, checkpoint {phase, data}, log {level, text}, ended {…},
+                 ask {number, node_id, after, having}
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ handler says goes to the worker, which alone writes it down; the database is her
 from __future__ import annotations
 
 import faulthandler
+import itertools
 import logging
 import os
 import queue
@@ -19,7 +20,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from geomill.domain.message import TaskMessage
-from geomill.errors import SettingsError
+from geomill.errors import SettingsError, UnavailableError
 from geomill.sdk.context import HandlerContext
 from geomill.sdk.database import DatabaseAccess
 from geomill.sdk.execution import execute_here
@@ -100,11 +101,32 @@ class ChildReporter:
             self._line.send("progress", fraction=fraction, message=message)
 
 
+class Questions:
+    """What a handler asks the worker, which has a session of the database. One at a time; the asking thread waits."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+        self._lock = threading.Lock()
+        self._numbers = itertools.count(1)
+        self.answers: queue.SimpleQueue[Frame] = queue.SimpleQueue()
+
+    def page(self, node_id: str, after: int, having: str) -> str:
+        with self._lock:
+            number = next(self._numbers)
+            self._line.send("ask", number=number, node_id=node_id, after=after, having=having)
+            while (answer := self.answers.get())["number"] != number:
+                pass  # of a question whose thread is gone
+        if answer.get("error"):
+            raise UnavailableError(answer["error"])
+        return str(answer["page"])
+
+
 class Listener:
     """Hears the worker while a handler runs."""
 
-    def __init__(self, sock: socket.socket) -> None:
+    def __init__(self, sock: socket.socket, questions: Questions) -> None:
         self._sock = sock
+        self._questions = questions
         self._latest: Order | None = None
         self.orders: queue.SimpleQueue[Order | None] = queue.SimpleQueue()
         self.busy = False
@@ -114,6 +136,8 @@ class Listener:
             if frame["kind"] == "run":
                 self._latest = _order(frame)
                 self.orders.put(self._latest)
+            elif frame["kind"] == "answer":
+                self._questions.answers.put(frame)
             elif frame["kind"] == "cancel" and self._latest and self._latest.ticket == frame["ticket"]:
                 self._latest.cancelled = True
         if self.busy:
@@ -134,12 +158,14 @@ def main(descriptor: int, parent: int) -> None:
     limit_memory(setup["memory_mb"])
     handlers, storage = _load(setup), Storage(Recipe.from_json(setup["storage"]))
     database = DatabaseAccess(setup["database"])
-    line, listener = Line(sock), Listener(sock)
+    line = Line(sock)
+    questions = Questions(line)
+    listener = Listener(sock, questions)
     threading.Thread(target=listener.run, name="listener", daemon=True).start()
     line.send("ready")
     while order := listener.orders.get():
         listener.busy = True
-        _serve(line, handlers, storage, database, order)
+        _serve(line, handlers, order, storage=storage, database=database, outcome_pages=questions.page)
         listener.busy = False
 
 
@@ -159,7 +185,7 @@ def _order(frame: Frame) -> Order:
     return Order(frame["ticket"], message, (saved[0], saved[1]) if saved else None)
 
 
-def _serve(line: Line, handlers: Registry, storage: Storage, database: DatabaseAccess, order: Order) -> None:
+def _serve(line: Line, handlers: Registry, order: Order, **services: Any) -> None:
     reporter = ChildReporter(line)
     logger = TaskLogger(QUIET, lambda level, text: line.send("log", level=level, text=text))
 
@@ -171,8 +197,7 @@ def _serve(line: Line, handlers: Registry, storage: Storage, database: DatabaseA
             logger,
             reporter,
             lambda: order.cancelled,
-            storage=storage,
-            database=database,
+            **services,
         )
 
     ended = execute_here(handlers[order.message.handler], order.message.params, context)

@@ -21,6 +21,7 @@ from typing import Protocol
 
 from geomill.domain.log import LONGEST_LINE
 from geomill.domain.message import TaskMessage
+from geomill.errors import UnavailableError
 from geomill.queues.postgres import Delivery
 from geomill.sdk.execution import Ended, failed
 from geomill.storage import Recipe
@@ -51,6 +52,9 @@ class Ear(Protocol):
     def progress(self, fraction: float, message: str) -> None: ...
     def keep(self, phase: str, text: str) -> None: ...
     def line(self, level: int, text: str) -> None: ...
+    async def page(self, node_id: str, after: int, having: str) -> str:
+        """How tasks of its job ended. Raises `UnavailableError`."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,9 +183,19 @@ class Child:
 
     async def _listen(self, ear: Ear) -> Ended | None:
         while frame := await frames.read(self._reader):
-            if ended := self._hear(frame, ear):
+            if frame["kind"] == "ask":
+                await self._answer(frame, ear)
+            elif ended := self._hear(frame, ear):
                 return ended
         return None
+
+    async def _answer(self, question: Frame, ear: Ear) -> None:
+        """The handler waits for it, so nothing else needs to be heard meanwhile."""
+        try:
+            found = {"page": await ear.page(question["node_id"], question["after"], question["having"])}
+        except UnavailableError as error:
+            found = {"error": str(error)}
+        await self._send("answer", number=question["number"], **found)
 
     def _hear(self, frame: Frame, ear: Ear) -> Ended | None:
         match frame.pop("kind"):
