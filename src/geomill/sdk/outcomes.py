@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from geomill.sdk.result import HandlerError
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ItemOutcome:
     """`error` is None if it succeeded. An output of more than a megabyte may be the place where it lies."""
 

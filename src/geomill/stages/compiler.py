@@ -97,6 +97,8 @@ def _step(job: StageJob, action: str, number: int, *, tasks_of: int, following: 
             "completed": f"{{{{ nodes.{results(tasks_of)}.output.count }}}}",
             "indexes": f"{{{{ nodes.{plan(tasks_of)}.output.indexes }}}}",
         }
+        if action == "plan":
+            params["tasks"]["hand_over"] = f"{{{{ nodes.{aggregate(tasks_of)}.output.hand_over }}}}"
     return {"type": "task", "handler": job.workflow_id, "params": params, "next": following}
 
 

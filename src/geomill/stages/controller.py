@@ -24,7 +24,7 @@ class StageTask:
     index: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class TaskResult:
     """How a task of a stage ended. Failed ones are among them only where the stage allows it."""
 

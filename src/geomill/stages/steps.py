@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from geomill.domain.jsonvalue import NotJson, to_json
-from geomill.domain.large import CONTAINER, LARGE, large_output
+from geomill.domain.large import CONTAINER, KEY, LARGE, large_output
 from geomill.domain.stage_job import stage_task_id
 from geomill.errors import GeomillError
 from geomill.sdk import HandlerContext, HandlerError, ObjectName, Storage, Zone
@@ -37,6 +37,8 @@ class Tasks(BaseModel):
     completed: int
     indexes: list[str] | None = None
     """None when they are their positions."""
+    hand_over: bool | None = None
+    """Whether one of them has something for the next stage; None if nobody has looked."""
 
 
 class StepParams(BaseModel):
@@ -110,7 +112,7 @@ def _aggregate(
         "aggregate_stage_results", stage, lambda: dict(controller().aggregate_stage_results(step.stage, results))
     )
     counts = {"total": len(results), "completed": completed, "failed": len(results) - completed}
-    return {"result": _put_aside(found, step, ctx), "counts": counts}
+    return {"result": _put_aside(found, step, ctx), "counts": counts, "hand_over": ended.hand_over}
 
 
 def _guarded(method: str, stage: StageDefinition, call: Callable[[], Returned]) -> Returned:
@@ -135,19 +137,30 @@ class _Ended:
         self._job_id = step.job_id
         self._stage = stage
         self._ctx = ctx
+        self._looked_at = 0
+        self._may_hand_over = False
+
+    @property
+    def hand_over(self) -> bool | None:
+        """What the controller's code has looked at need not be asked for again."""
+        return None if self._looked_at < self.tasks.total else self._may_hand_over
 
     def results(self) -> TaskResults:
         return TaskResults(self.tasks.total, lambda place: self._page(after=place - 1))
 
     def handed_over(self) -> Iterator[TaskResult]:
         """Those that may have something for the next stage."""
-        after = -1
-        while self.tasks.completed and (found := self._ctx.item_outcomes(self.tasks.node_id, after=after, having=NEXT)):
+        after, may = -1, self.tasks.completed > 0 and self.tasks.hand_over is not False
+        while may and (found := self._ctx.item_outcomes(self.tasks.node_id, after=after, having=NEXT)):
             yield from map(self._result, found)
             after = found[-1].index
 
     def _page(self, after: int) -> list[TaskResult]:
-        return [self._result(one) for one in self._ctx.item_outcomes(self.tasks.node_id, after=after)]
+        found = self._ctx.item_outcomes(self.tasks.node_id, after=after)
+        if found and after + 1 == self._looked_at:
+            self._looked_at = found[-1].index + 1
+            self._may_hand_over |= any(one.output and (NEXT in one.output or KEY in one.output) for one in found)
+        return list(map(self._result, found))
 
     def _result(self, outcome: ItemOutcome) -> TaskResult:
         indexes = self.tasks.indexes

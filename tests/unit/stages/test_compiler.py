@@ -91,6 +91,8 @@ def _step(action: str, number: int, tasks_of: int, following: str) -> list[str]:
         lines += [f'        total: "{{{{ nodes.stage{tasks_of}_tasks.output.total }}}}"']
         lines += [f'        completed: "{{{{ nodes.stage{tasks_of}_results.output.count }}}}"']
         lines += [f'        indexes: "{{{{ nodes.stage{tasks_of}_plan.output.indexes }}}}"']
+        looked = f'        hand_over: "{{{{ nodes.stage{tasks_of}_aggregate.output.hand_over }}}}"'
+        lines += [looked] if action == "plan" else []
     return [*lines, f"    next: {following}"]
 
 

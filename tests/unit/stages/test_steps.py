@@ -62,11 +62,14 @@ def step(
     *,
     outcomes: Sequence[ItemOutcome] = (),
     indexes: list[str] | None = None,
+    hand_over: bool | None = None,
     pages: Pages | None = None,
     **params: Any,
 ) -> dict[str, Any]:
     completed = sum(one.error is None for one in outcomes)
-    tasks = {"node_id": "before", "total": len(outcomes), "completed": completed, "indexes": indexes}
+    tasks = {
+        "node_id": "before", "total": len(outcomes), "completed": completed, "indexes": indexes, "hand_over": hand_over,
+    }  # fmt: skip
     given = {"action": "plan", "stage": 1, "job_id": JOB_ID, "tasks": tasks, **params}
     return run_step("tried", job.definition, job.controller, context(given, storage, pages or Pages(outcomes)))
 
@@ -169,7 +172,7 @@ def test_what_the_code_raises() -> None:
 def test_what_a_stage_comes_to_without_code_of_its_own() -> None:
     job = job_of({})
     one = step(job, action="aggregate", outcomes=[done(0, n=1, next_stage_params={"a": 1})])
-    assert one == {"result": {"n": 1}, "counts": {"total": 1, "completed": 1, "failed": 0}}
+    assert one == {"result": {"n": 1}, "counts": {"total": 1, "completed": 1, "failed": 0}, "hand_over": True}
     many = step(job, action="aggregate", outcomes=[done(0), failed(1), done(2)])
     assert many["result"] == {"total": 3, "completed": 2, "failed": 1}
     assert step(job, action="aggregate", outcomes=[])["result"] == {"total": 0, "completed": 0, "failed": 0}
@@ -201,12 +204,14 @@ def test_results_are_read_only_when_the_code_looks_at_them() -> None:
     pages = Pages([done(place, n=place) for place in range(5)])
     counted = job_of({}, made_by=controller(aggregate=lambda _, results: {"count": len(results)}))
     tasks = {"action": "aggregate", "outcomes": pages.outcomes, "pages": pages}
-    assert step(counted, **tasks)["result"] == {"count": 5}
+    found = step(counted, **tasks)
+    assert (found["result"], found["hand_over"]) == ({"count": 5}, None)
     assert pages.asked == []
     summed = job_of(
         {}, made_by=controller(aggregate=lambda _, results: {"sum": sum(r.result_data["n"] for r in results)})
     )
-    assert step(summed, **tasks)["result"] == {"sum": 10}
+    found = step(summed, **tasks)
+    assert (found["result"], found["hand_over"]) == ({"sum": 10}, False)
     assert pages.asked == [("before", -1, ""), ("before", 1, ""), ("before", 3, "")]
 
 
@@ -215,3 +220,6 @@ def test_a_plan_reads_of_the_stage_before_what_was_handed_over() -> None:
     job = job_of({}, {}, made_by=controller(lambda *_: [{}]))
     assert step(job, stage=2, outcomes=pages.outcomes, pages=pages)["total"] == 1
     assert pages.asked == [("before", -1, "next_stage_params")]
+    pages.asked.clear()
+    assert step(job, stage=2, outcomes=pages.outcomes, pages=pages, hand_over=False)["total"] == 1
+    assert pages.asked == []
