@@ -21,6 +21,8 @@ class Served(BaseModel):
     revision: int
     blob_path: str | None = None
     """Container and path."""
+    scheme_path: str | None = None
+    """Of a mosaic's tiling scheme; beside the mosaic when absent."""
     table_name: str | None = None
     raster_type: str | None = None
     statistics: list[dict[str, Any]] = []
@@ -39,7 +41,7 @@ class Served(BaseModel):
 
     @property
     def mosaic(self) -> bool:
-        return bool(self.blob_path and self.blob_path.endswith("/mosaic.json"))
+        return bool(self.blob_path and self.blob_path.endswith(("/mosaic.json", "_mosaic.json")))
 
     def seen_by(self, sight: Sight) -> bool:
         return sight.sees(

@@ -21,7 +21,7 @@ from geomill.raster.grid import Grid, Window
 from geomill.raster.inspection import alpha_band, bits_of, has_palette, nodata_of, validity_of
 from geomill.raster.opening import bytes_per_pixel
 from geomill.raster.problems import refused
-from geomill.raster.statistics import BandStatistics, as_tags, measure, merged_bands
+from geomill.raster.statistics import STEP, BandStatistics, as_tags, measure, merged_bands
 from geomill.raster.tiers import Tier, creation_options
 from geomill.raster.warping import Pixels, render
 
@@ -42,6 +42,8 @@ class Recipe:
     resampling: str
     ranges: Sequence[tuple[float, float]]
     quality: int = 85
+    step: int = STEP
+    """Between the pixels that statistics look at, in large pieces."""
 
     @property
     def jpeg(self) -> bool:
@@ -61,7 +63,7 @@ def tile(dataset: DatasetReader, recipe: Recipe, window: Window) -> Made | None:
     pixels = render(dataset, recipe.grid, window, recipe.resampling)
     if pixels.empty:
         return None
-    statistics = measure(pixels, recipe.ranges)
+    statistics = measure(pixels, recipe.ranges, recipe.step)
     options = creation_options(recipe.tier, recipe.kind, dataset.dtypes[0], bits_of(dataset), recipe.quality)
     with MemoryFile() as memory:
         with memory.open(driver="COG", **_profile(dataset, recipe, window), **options) as target:
@@ -171,7 +173,7 @@ def _by_pieces(
 
 def _piece(dataset: DatasetReader, recipe: Recipe, piece: Window, target: Any, *, masked: bool) -> list[BandStatistics]:
     pixels = render(dataset, recipe.grid, piece, recipe.resampling)
-    statistics = measure(pixels, recipe.ranges)
+    statistics = measure(pixels, recipe.ranges, recipe.step)
     pixels = _for_jpeg(pixels) if recipe.jpeg else pixels
     place = rasterio.windows.Window(piece.column, piece.row, piece.width, piece.height)
     target.write(pixels.data, window=place)

@@ -14,7 +14,7 @@ from geomill.raster.facts import RasterFacts, Validity
 from geomill.raster.warping import Pixels
 
 LARGEST_EXACT = 1024 * 1024
-"""Pixels. Of larger pieces every fourth pixel each way is looked at, as an overview would."""
+"""Pixels. Of larger pieces only some pixels are looked at, as in an overview: every `STEP`th each way, unless said."""
 STEP = 4
 BINS = 128
 
@@ -57,10 +57,9 @@ def histogram_ranges(facts: RasterFacts) -> list[tuple[float, float]]:
     return ranges
 
 
-def measure(pixels: Pixels, ranges: Sequence[tuple[float, float]]) -> list[BandStatistics]:
+def measure(pixels: Pixels, ranges: Sequence[tuple[float, float]], step: int = STEP) -> list[BandStatistics]:
     bands, height, width = pixels.data.shape
-    step = 1 if height * width <= LARGEST_EXACT else STEP
-    thin = _thinned(pixels, step)
+    thin = _thinned(pixels, 1 if height * width <= LARGEST_EXACT else step)
     colors = [index for index in range(bands) if index + 1 != pixels.alpha]
     return [_band(thin, index, ranges[index], height * width) for index in colors]
 

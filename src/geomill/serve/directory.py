@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
+from typing import Any
 
 from geomill.domain.asset import DataType
 from geomill.domain.objectname import Zone
@@ -22,6 +23,7 @@ from geomill.store.serving import Bounds, Page, Table
 
 FRESH_SECONDS = 1.0
 MOST_KEPT = 5_000
+MOST_RESULTS = 50
 PATIENCE_SECONDS = 5.0
 LONGEST_ID = 64
 
@@ -39,6 +41,7 @@ class Directory:
         self._known: OrderedDict[str, _Known] = OrderedDict()
         self._looking: dict[str, asyncio.Task[Served | None]] = {}
         self._tables: OrderedDict[tuple[str, int], Table] = OrderedDict()
+        self._results: OrderedDict[str, dict[str, Any]] = OrderedDict()
 
     async def asset(self, asset_id: str, sight: Sight, data_type: DataType | None = None) -> Served:
         """`NotFoundError` for what is not there, is of another kind, or may not be seen: a caller cannot tell which."""
@@ -46,6 +49,18 @@ class Directory:
         if served is None or not served.seen_by(sight) or data_type not in (None, served.data_type):
             raise NotFoundError(f"there is no asset '{asset_id[:LONGEST_ID]}' that you may see")
         return served
+
+    async def job_result(self, job_id: str) -> dict[str, Any] | None:
+        """Of a job that has completed. It never changes, so it is looked up once."""
+        if job_id not in self._results:
+            async with self._pool.connection(timeout=PATIENCE_SECONDS) as conn:
+                found = await serving.job_result(conn, job_id)
+            if found is None:
+                return None
+            self._results[job_id] = found
+            if len(self._results) > MOST_RESULTS:
+                self._results.popitem(last=False)
+        return self._results[job_id]
 
     async def page(
         self,

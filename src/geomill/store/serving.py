@@ -39,6 +39,12 @@ async def find(conn: Connection, zone: Zone, asset_id: str) -> Served | None:
     return Served.from_row(row) if row else None
 
 
+async def job_result(conn: Connection, job_id: str) -> dict[str, Any] | None:
+    """Of a stage job by its id, or of any job; None unless it has completed."""
+    row = await (await conn.execute(queries("serving").job_result, {"job_id": job_id})).fetchone()
+    return row["result_data"] if row else None
+
+
 async def page(
     conn: Connection,
     zone: Zone,

@@ -7,10 +7,14 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import morecantile
+import numpy as np
 import pytest
 from cogeo_mosaic.mosaic import MosaicJSON
+from rasterio.io import MemoryFile
 
 from geomill.domain.message import TASK_QUEUES
+from geomill.domain.principal import Role
 from geomill.domain.stage_job import StageStatus
 from geomill.sdk import ObjectName, Storage, Zone
 from geomill.sdk.registry import load_handlers
@@ -21,8 +25,10 @@ from geomill.store.pool import Pool
 from geomill.workflows.catalogue import WorkflowCatalogue
 from tests.integration.raster import sources
 from tests.integration.raster.checks import check_cog, check_stac, read, sizes
+from tests.integration.serve.zone import House
 from tests.integration.stages.conftest import StagePlatform
 
+WEB = morecantile.tms.get("WebMercatorQuad")
 WANTED = {"blob_name": "a.tif", "container_name": sources.CONTAINER, "tile_size": 512, "datetime": "2024-04-17"}
 
 
@@ -65,6 +71,7 @@ def check_layout(found: StageJobView, storage: Storage) -> None:
     assert all(path.startswith("cogs/a/a_tile_") and path.endswith("_cog.tif") for path in tiles)
     mosaic = MosaicJSON.model_validate_json(read(storage, silver(f"mosaics/{job8}_mosaic.json")))
     assert {path for paths in mosaic.tiles.values() for path in paths} == {f"../{path}" for path in tiles}
+    assert found.stage_results["stage_4"]["quadkey_count"] == len(mosaic.tiles)
     item = check_stac(storage, silver(f"stac/{job8}_item.json"))
     assert item["assets"]["mosaic"]["href"] == f"../mosaics/{job8}_mosaic.json"
     assert item["properties"]["datetime"] == "2024-04-17T00:00:00Z"
@@ -98,6 +105,50 @@ async def test_the_same_outputs_as_the_workflow(platform: StagePlatform, storage
             check_cog(storage, silver(file["path"]))
 
 
+async def test_statistics_of_large_tiles_are_of_the_wanted_overview(platform: StagePlatform, storage: Storage) -> None:
+    """One pixel that is not in the overview of level 2, as would be usual, and in that of level 0, which is the raster
+    itself."""
+    data = np.full((1, 1100, 1100), 7, "uint8")
+    data[0, 1, 1] = 251
+    sources.put(storage, sources.Made(data))
+    wanted = {**WANTED, "tile_size": 2048, "target_crs": "source", "overview_level": 0}
+    found = await platform.complete("process_large_raster", wanted)
+    assert found.latest.status is StageStatus.COMPLETED, found.latest.error
+    assert found.stage_results["stage_4"]["statistics"][0]["maximum"] == 251
+
+
+async def test_its_tiles_are_served(platform: StagePlatform, storage: Storage, database: str) -> None:
+    """To the house, by the job's id: nobody has published them."""
+    sources.put(storage, sources.rgb(900))
+    found = await platform.complete("process_large_raster", {**WANTED, "output_folder": "some/where"})
+    assert found.latest.status is StageStatus.COMPLETED, found.latest.error
+    made = found.stage_results["stage_4"]
+    job_id = found.latest.run.job_id
+    assert made["tile_server_url"] == f"/raster/jobs/{job_id}/tiles/WebMercatorQuad/{{z}}/{{x}}/{{y}}"
+    async with House.open(database, storage) as house:
+        reader, partner = await house.key(Role.READER), await house.key(Role.SUBMITTER, platform_id="ddh")
+        start = f"/raster/jobs/{job_id}"
+        told = await house.client.get(f"{start}/WebMercatorQuad/tilejson.json", headers=reader)
+        assert told.status_code == 200, told.text
+        assert told.json()["bounds"] == pytest.approx(made["bbox"], abs=0.01)
+        assert f"{start}/tiles/WebMercatorQuad/" in told.json()["tiles"][0]
+        west, south, east, north = made["bbox"]
+        tile = WEB.tile((west + east) / 2, (south + north) / 2, told.json()["maxzoom"])
+        url = made["tile_server_url"].format(z=tile.z, x=tile.x, y=tile.y)
+        answer = await house.client.get(f"{url}.tif", headers=reader)
+        assert (answer.status_code, answer.headers["Cache-Control"]) == (200, "private, no-cache"), answer.text
+        with MemoryFile(answer.content) as file, file.open() as picture:
+            pixels = picture.read()
+        assert pixels.shape[1:] == (256, 256)
+        assert pixels[:3].std() > 5  # there is something in it
+        capabilities = await house.client.get(f"{start}/WMTSCapabilities.xml", headers=reader)
+        assert f"{start}/tiles" in capabilities.text
+        for headers in ({}, partner):
+            assert (await house.client.get(url, headers=headers)).status_code == 404
+        missing = await house.client.get(f"/raster/jobs/{'0' * 64}/info", headers=reader)
+        assert (missing.status_code, missing.json()["code"]) == (404, "not_found")
+
+
 async def test_a_source_that_is_cut_first(platform: StagePlatform, storage: Storage) -> None:
     sources.put(storage, sources.rgb(900))
     wanted = {**WANTED, "extract": "always", "band_names": ["Red", "Green", "Blue"], "output_folder": "projects/x"}
@@ -106,6 +157,7 @@ async def test_a_source_that_is_cut_first(platform: StagePlatform, storage: Stor
     job_id = found.latest.run.job_id
     pieces = sizes(storage, "intermediates")
     assert len(pieces) == found.stage_results["stage_2"]["tiles_extracted"] == found.stages[2].total
+    assert found.stage_results["stage_2"]["extraction_time_seconds"] > 0
     assert all(path.startswith(f"{job_id[:8]}/tiles/") for path in pieces)
     item = check_stac(storage, silver(f"projects/x/stac/{job_id[:8]}_item.json"))
     assert [band["name"] for band in item["assets"]["mosaic"]["bands"]] == ["Red", "Green", "Blue"]

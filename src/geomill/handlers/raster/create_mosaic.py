@@ -40,6 +40,7 @@ class CreateMosaicOutput(BaseModel):
     output_file_hash: str
     tile_count: int
     empty_tiles: int
+    quadkey_count: int
     size_bytes: int
     statistics: list[BandSummary]
 
@@ -77,6 +78,7 @@ def create_mosaic(ctx: HandlerContext[CreateMosaicParams]) -> CreateMosaicOutput
         output_file_hash=stored.sha256,
         tile_count=len(parts),
         empty_tiles=sum(len(one.empty) for one in params.results),
+        quadkey_count=len(document["tiles"]),
         size_bytes=sum(part.file.size for part in parts),
         statistics=[summary(band) for band in merged_bands([bands for bands in statistics if bands])],
     )

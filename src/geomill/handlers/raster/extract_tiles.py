@@ -4,6 +4,7 @@ each tile, with a margin for the resampling."""
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
@@ -33,6 +34,8 @@ class ExtractTilesOutput(BaseModel):
     intermediates: str
     intermediate_container: str
     total_tiles: int
+    extraction_time_seconds: float
+    """Of this attempt."""
 
 
 @register_handler(
@@ -48,7 +51,7 @@ def extract_tiles(ctx: HandlerContext[ExtractTilesParams]) -> ExtractTilesOutput
     from geomill.raster.freshness import check_unchanged
     from geomill.raster.planning import source_window
 
-    params = ctx.params
+    params, begun = ctx.params, time.monotonic()
     check_unchanged(ctx.storage, params.source)
     prefix = params.folder or f"{folder_of(ctx.job_id)}/tiles"
     tiles = [tile for batch in params.batches for tile in batch]
@@ -62,7 +65,10 @@ def extract_tiles(ctx: HandlerContext[ExtractTilesParams]) -> ExtractTilesOutput
             ctx.save_checkpoint(tile.tile_id, {"done": number})
             ctx.progress(number, len(tiles), f"{number} of {len(tiles)} tiles cut")
     return ExtractTilesOutput(
-        intermediates=prefix, intermediate_container=INTERMEDIATE_CONTAINER, total_tiles=len(tiles)
+        intermediates=prefix,
+        intermediate_container=INTERMEDIATE_CONTAINER,
+        total_tiles=len(tiles),
+        extraction_time_seconds=round(time.monotonic() - begun, 3),
     )
 
 

@@ -28,6 +28,7 @@ class TilingParams(BaseModel):
     jpeg_quality: Annotated[int, Field(ge=1, le=100)] = 85
     tile_size: Annotated[int | None, Field(ge=SMALLEST_TILE, le=LARGEST_TILE, multiple_of=BLOCK)] = None
     overlap: Annotated[int, Field(ge=16, le=4096)] = 512
+    overview_level: Annotated[int, Field(ge=0, le=10)] = 2
     output_container: str = OUTPUT_CONTAINER
     scheme_path: str | None = None
     """Of the scheme itself; below `blob_prefix` when absent."""
@@ -79,6 +80,7 @@ def generate_tiling_scheme(ctx: HandlerContext[TilingParams]) -> TilingOutput:
             ranges=histogram_ranges(facts),
             quality=params.jpeg_quality,
             tile_size=size,
+            overview_level=params.overview_level,
         )
         every = list(grid.tiles(size))
         wanted, features = _features(dataset, plan, every, params.overlap)

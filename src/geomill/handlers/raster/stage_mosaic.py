@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from geomill.handlers.raster.create_mosaic import CreateMosaicOutput, CreateMosaicParams, TileBatchResult, create_mosaic
 from geomill.handlers.raster.create_preview import CreatePreviewOutput, CreatePreviewParams, create_preview
 from geomill.handlers.raster.stac_register_item import RegisterItemParams, item_parts
-from geomill.raster.facts import RasterFacts
+from geomill.raster.facts import RasterFacts, RasterType
 from geomill.raster.outputs import GEOJSON_TYPE, OUTPUT_CONTAINER, FileEntry
 from geomill.raster.plan import Plan, Source
 from geomill.raster.stac import Times, build_item
@@ -31,12 +31,18 @@ class StageMosaicParams(BaseModel):
     files: list[FileEntry] = []
     """That other stages have made."""
     output_container: str = OUTPUT_CONTAINER
+    tile_server_url: str | None = None
+    """Where its tiles will be served, with {z}, {x} and {y} in it."""
 
 
 class StageMosaicOutput(BaseModel):
     mosaic: CreateMosaicOutput
     preview: CreatePreviewOutput
     item: FileEntry
+    raster_type: RasterType
+    tiling_scheme: str | None
+    """Container and path."""
+    tile_server_url: str | None
 
 
 @register_handler(
@@ -59,7 +65,15 @@ def stage_mosaic(ctx: HandlerContext[StageMosaicParams]) -> StageMosaicOutput:
         }
     )
     preview = create_preview(ctx.with_params(pictures))
-    return StageMosaicOutput(mosaic=mosaic, preview=preview, item=_item(ctx, mosaic, preview))
+    schemes = [f"{file.container}/{file.path}" for file in params.files if file.role == "tiling_scheme"]
+    return StageMosaicOutput(
+        mosaic=mosaic,
+        preview=preview,
+        item=_item(ctx, mosaic, preview),
+        raster_type=params.plan.raster_type,
+        tiling_scheme=schemes[0] if schemes else None,
+        tile_server_url=params.tile_server_url,
+    )
 
 
 def _mosaic(params: StageMosaicParams) -> CreateMosaicParams:

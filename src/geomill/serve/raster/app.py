@@ -34,6 +34,7 @@ from geomill.serve.raster.readers import open_reader
 from geomill.storage import Storage
 
 PREFIX = "/assets/{asset_id}"
+JOBS_PREFIX = "/jobs/{job_id}"
 CACHE_BYTES = 256 * 1024 * 1024
 GDAL = {
     "GDAL_CACHEMAX": CACHE_BYTES,
@@ -64,9 +65,10 @@ def create_raster_app(directory: Directory, storage: Storage) -> FastAPI:
     credentials = storage.gdal_options(directory.zone)  # none where files lie in a folder
     environment = {"session": StoreSession(credentials), **GDAL, **(REMOTE if credentials else {})}
     app.state.shelf = Shelf(directory, storage, Mosaics(storage), environment)
-    tiler = _tiler()
-    app.include_router(wmts.router(tiler), prefix=PREFIX)
-    app.include_router(tiler.router, prefix=PREFIX)
+    for prefix, source in ((PREFIX, dependencies.raster_source), (JOBS_PREFIX, dependencies.job_source)):
+        tiler = _tiler(prefix, source)
+        app.include_router(wmts.router(tiler), prefix=prefix)
+        app.include_router(tiler.router, prefix=prefix)
     app.include_router(TMSFactory(templates=TEMPLATES).router)
     app.include_router(ColorMapFactory(templates=TEMPLATES).router)
     app.add_middleware(_Turnstile, at_once=AT_ONCE)
@@ -74,11 +76,11 @@ def create_raster_app(directory: Directory, storage: Storage) -> FastAPI:
     return app
 
 
-def _tiler() -> TilerFactory:
+def _tiler(prefix: str, source: Any) -> TilerFactory:
     chosen: dict[str, Any] = {
         "reader": open_reader,
         "reader_dependency": dependencies.reader_options,
-        "path_dependency": dependencies.raster_source,
+        "path_dependency": source,
         "layer_dependency": dependencies.layer_params,
         "dataset_dependency": dependencies.dataset_params,
         "tile_dependency": dependencies.tile_params,
@@ -91,7 +93,7 @@ def _tiler() -> TilerFactory:
         "environment_dependency": dependencies.environment,
     }
     return TilerFactory(
-        router=APIRouter(), router_prefix=PREFIX, render_func=render, templates=TEMPLATES, add_viewer=False, **chosen
+        router=APIRouter(), router_prefix=prefix, render_func=render, templates=TEMPLATES, add_viewer=False, **chosen
     )
 
 

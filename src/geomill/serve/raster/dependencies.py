@@ -27,6 +27,7 @@ from geomill.serve.access import TheSight
 from geomill.serve.directory import Directory
 from geomill.serve.quick import on_the_loop
 from geomill.serve.raster import limits
+from geomill.serve.raster.jobs import job_raster
 from geomill.serve.raster.mosaics import Mosaics
 from geomill.serve.raster.readers import RasterSource, part_size
 from geomill.storage import Storage
@@ -48,11 +49,16 @@ class Shelf:
     """Of GDAL."""
 
     def source(self, served: Served) -> RasterSource:
-        container, _, path = (served.blob_path or "").partition("/")
-        if not path:
+        name = self._name(served.blob_path)
+        if name is None:
             raise NotFoundError(f"the asset '{served.asset_id}' has no raster that is served")
-        name = ObjectName(self.directory.zone, container, path)
-        return RasterSource(served, name, self.storage.gdal_path(name), self.mosaics)
+        return RasterSource(
+            served, name, self.storage.gdal_path(name), self.mosaics, scheme=self._name(served.scheme_path)
+        )
+
+    def _name(self, place: str | None) -> ObjectName | None:
+        container, _, path = (place or "").partition("/")
+        return ObjectName(self.directory.zone, container, path) if path else None
 
 
 async def raster_source(
@@ -61,6 +67,18 @@ async def raster_source(
     limits.check(request)
     shelf: Shelf = request.app.state.shelf
     served = await shelf.directory.asset(asset_id, sight, DataType.RASTER)
+    source = shelf.source(served)
+    caching.note(request, served)
+    return source
+
+
+async def job_source(
+    request: Request, sight: TheSight, job_id: Annotated[str, Path(description="Of a stage job", max_length=64)]
+) -> RasterSource:
+    """What a job has made and nobody has published: for the house alone."""
+    limits.check(request)
+    shelf: Shelf = request.app.state.shelf
+    served = await job_raster(shelf.directory, shelf.storage, job_id, sight)
     source = shelf.source(served)
     caching.note(request, served)
     return source

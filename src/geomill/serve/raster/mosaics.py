@@ -8,6 +8,8 @@ the tiling scheme beside it. Both never change within a revision, and are read o
 from __future__ import annotations
 
 import json
+import posixpath
+import re
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -23,12 +25,14 @@ from rasterio.io import DatasetReader
 from rasterio.warp import transform_bounds
 
 from geomill.domain.objectname import ObjectName
-from geomill.errors import InputError
+from geomill.errors import ConflictError, InputError
 from geomill.raster.grid import BLOCK, Grid, Window
 from geomill.serve.raster.limits import MOST_TILES
 from geomill.storage import Storage
 
 MOST_KEPT = 64
+SCHEME = "tiling_scheme.geojson"
+TILE = re.compile(r"tile_x?(?P<x>\d+)_y?(?P<y>\d+)(_cog)?\.tif$")
 SMALLEST_OVERVIEW = 256
 MARGIN = 16
 """Pixels around a window, for the kernel of a warp."""
@@ -85,25 +89,27 @@ class Mosaics:
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
-        self._known: OrderedDict[ObjectName, Mosaic] = OrderedDict()
+        self._known: OrderedDict[tuple[ObjectName, ObjectName], Mosaic] = OrderedDict()
         self._lock = Lock()
 
-    def open(self, name: ObjectName) -> Mosaic:
+    def open(self, name: ObjectName, scheme: ObjectName | None = None) -> Mosaic:
+        """The tiling scheme lies beside the mosaic, unless it is said where."""
+        beside = ObjectName(name.zone, name.container, posixpath.join(posixpath.dirname(name.path), SCHEME))
+        key = (name, scheme or beside)
         with self._lock:
-            if name in self._known:
-                self._known.move_to_end(name)
-                return self._known[name]
-        made = self._read(name)
+            if key in self._known:
+                self._known.move_to_end(key)
+                return self._known[key]
+        made = self._read(*key)
         with self._lock:
-            self._known[name] = made
+            self._known[key] = made
             while len(self._known) > MOST_KEPT:
                 self._known.popitem(last=False)
         return made
 
-    def _read(self, name: ObjectName) -> Mosaic:
-        folder = name.path.rpartition("/")[0]
-        document = self._json(name)
-        scheme = self._json(ObjectName(name.zone, name.container, f"{folder}/tiling_scheme.geojson"))
+    def _read(self, name: ObjectName, scheme_name: ObjectName) -> Mosaic:
+        folder = posixpath.dirname(name.path)
+        document, scheme = self._json(name), self._json(scheme_name)
         windows = {
             feature["id"]: Window(**dict(zip(("column", "row", "width", "height"), window, strict=True)))
             for feature in scheme["features"]
@@ -111,14 +117,23 @@ class Mosaics:
         }
         parts = []
         for path in sorted({path for paths in document["tiles"].values() for path in paths}):
-            full = self._storage.gdal_path(ObjectName(name.zone, name.container, f"{folder}/{path}"))
-            parts.append((windows[path.rpartition("/")[2].removesuffix(".tif")], full))
+            whole = posixpath.normpath(posixpath.join(folder, path))
+            full = self._storage.gdal_path(ObjectName(name.zone, name.container, whole))
+            parts.append((windows[_tile_id(path)], full))
         grid = Grid.model_validate(scheme["metadata"]["grid"])
         with rasterio.open(parts[0][1], driver="GTiff") as first:
             return _described(grid, parts, first)
 
     def _json(self, name: ObjectName) -> Any:
         return json.loads(self._storage.sync.read(name))
+
+
+def _tile_id(path: str) -> str:
+    """Of a tile in the layout of assets, or of stage jobs."""
+    found = TILE.search(path)
+    if found is None:
+        raise ConflictError(f"{path} is not named as the tiles of a mosaic are")
+    return f"tile_x{found['x']}_y{found['y']}"
 
 
 def _overlap(window: Window, found: tuple[float, float, float, float]) -> bool:

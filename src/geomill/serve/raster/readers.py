@@ -40,13 +40,15 @@ class RasterSource:
     path: str
     """What GDAL opens."""
     mosaics: Mosaics
+    scheme: ObjectName | None = None
+    """Of a mosaic whose tiling scheme lies elsewhere."""
 
 
 def open_reader(source: RasterSource, tms: TileMatrixSet = WEB_MERCATOR_TMS, *, house: bool = False) -> BaseReader:
     """`house`: pictures are coloured by our rule, where the caller says nothing else."""
     painter = Painter(source.served) if house else None
     if source.served.mosaic:
-        return MosaicReader(source.mosaics.open(source.name), tms, painter)
+        return MosaicReader(source.mosaics.open(source.name, source.scheme), tms, painter)
     return CogReader(source.path, painter, tms=tms)
 
 

@@ -29,9 +29,9 @@ def router(tiler: TilerFactory) -> APIRouter:
     @made.get("/WMTSCapabilities.xml", response_class=Response, tags=["WMTS"])
     def capabilities(
         request: Request,
-        source: Annotated[RasterSource, Depends(dependencies.raster_source)],
         env: Annotated[dict[str, Any], Depends(dependencies.environment)],
         tile_format: Annotated[ImageType, Query(description="Of the tiles")] = ImageType.png,
+        source: RasterSource = Depends(tiler.path_dependency),  # noqa: B008  not a global name
     ) -> Response:
         """All other parameters go on to the tiles: `?rescale=0,100` makes a layer with that stretch."""
         with rasterio.Env(**env):

@@ -8,6 +8,16 @@ SELECT a.asset_id, a.platform_id, a.table_stem AS title, a.data_type, a.served_r
 FROM app.geospatial_assets AS a
 WHERE a.asset_id = %(asset_id)s AND a.deleted_at IS NULL AND a.served_revision > a.data_deleted_through
 
+-- name: job_result
+-- The latest attempt at a stage job that has completed, or a job by its own id.
+SELECT j.result_data
+FROM dagapp.dag_jobs AS j
+WHERE j.job_id IN (
+          SELECT s.run_id FROM dagapp.dag_stage_jobs AS s WHERE s.job_id = %(job_id)s UNION ALL SELECT %(job_id)s)
+  AND j.status = 'completed' AND j.result_data IS NOT NULL
+ORDER BY j.job_id DESC
+LIMIT 1;
+
 -- name: internal_page
 SELECT a.asset_id, a.platform_id, a.table_stem AS title, a.data_type, a.served_revision AS revision,
        a.blob_path, a.table_name, a.approval_state, a.clearance_state, a.outputs -> 'bbox' AS bbox,

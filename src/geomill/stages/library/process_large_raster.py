@@ -40,7 +40,7 @@ class LargeRasterParameters(BaseModel):
     jpeg_quality: Annotated[int, Field(ge=1, le=100, description="For the tier visualization")] = 85
     band_names: list[str] | None = Field(default=None, description="For the STAC item; the file's own when absent")
     overview_level: Annotated[int, Field(ge=0, le=10)] = Field(
-        default=2, description="Understood, and not needed: statistics count every pixel while the tiles are made"
+        default=2, description="Statistics of large tiles look at every 2^n-th pixel each way: at 0 at every one"
     )
     target_crs: str = "EPSG:4326"
     resampling: Literal["auto", "nearest", "bilinear", "cubic"] = "auto"
@@ -141,7 +141,7 @@ class LargeRasterController(StageController):
             case 1:
                 return _scheme_result(results[0].load())
             case 2:
-                return {"tiles_extracted": sum(result.load()["total_tiles"] for result in results)}
+                return _pieces_result([result.load() for result in results])
             case 3:
                 return _tiles_result([result.load() for result in results])
             case _:
@@ -166,6 +166,7 @@ def _scheme(given: LargeRasterParameters, places: Places) -> StageTask:
             "jpeg_quality": given.jpeg_quality,
             "tile_size": given.tile_size,
             "overlap": given.overlap,
+            "overview_level": given.overview_level,
             "output_container": given.output_container,
         },
         "band_names": given.band_names,
@@ -215,6 +216,7 @@ def _mosaic(given: LargeRasterParameters, places: Places, context: JobExecutionC
         "item_path": places.item,
         "files": kept["files"],
         "output_container": given.output_container,
+        "tile_server_url": f"/raster/jobs/{context.job_id}/tiles/WebMercatorQuad/{{z}}/{{x}}/{{y}}",
     }
     return StageTask(parameters, "create-mosaicjson")
 
@@ -252,6 +254,13 @@ def _scheme_result(scheme: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _pieces_result(made: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "tiles_extracted": sum(one["total_tiles"] for one in made),
+        "extraction_time_seconds": sum(one["extraction_time_seconds"] for one in made),
+    }
+
+
 def _tiles_result(made: list[dict[str, Any]]) -> dict[str, Any]:
     sizes = [part["file"]["size"] for one in made for part in one["parts"]]
     total = sum(sizes) / MEGABYTE
@@ -268,8 +277,12 @@ def _mosaic_result(made: dict[str, Any]) -> dict[str, Any]:
     return {
         "mosaic_blob": mosaic["files"][0]["path"],
         "stac_blob": item["path"],
+        "tile_server_url": made["tile_server_url"],
+        "tiling_scheme": made["tiling_scheme"],
+        "raster_type": made["raster_type"],
         "total_cogs": mosaic["tile_count"],
         "empty_tiles": mosaic["empty_tiles"],
+        "quadkey_count": mosaic["quadkey_count"],
         "blob_path": mosaic["blob_path"],
         "output_file_hash": mosaic["output_file_hash"],
         "bbox": preview["bbox"],
