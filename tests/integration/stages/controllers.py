@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -53,7 +56,9 @@ def stages(job_type: str, count: int, **more: Any) -> WorkflowDefinition:
         job_type=job_type,
         stages=[
             StageDefinition(
-                stage_number=number, stage_name=f"stage {number}", task_type="test.work", **{"retry": ONCE, **more}
+                stage_number=number,
+                stage_name=f"stage {number}",
+                **{"task_type": "test.work", "retry": ONCE, **more},
             )
             for number in range(1, count + 1)
         ],
@@ -242,3 +247,48 @@ class PagedJob(Paged):
 @stage_job("paged_here", workflow=stages("paged_here", 2), isolated=False)
 class PagedHereJob(Paged):
     """Its code runs in the worker."""
+
+
+class Holding(BaseModel):
+    folder: str
+    hold_at: str
+
+
+def _arrive(given: dict[str, Any], place: str) -> Path | None:
+    """What opens the gate, if the job is held at this place. Whoever waits can be told by the process."""
+    if given["hold_at"] != place:
+        return None
+    folder = Path(given["folder"])
+    (folder / f"{place}.{os.getpid()}").touch()
+    return folder / "open"
+
+
+@register_handler("test.held")
+async def held(ctx: HandlerContext[dict[str, Any]]) -> dict[str, Any]:
+    gate = _arrive(ctx.params, f"tasks{ctx.params['stage']}") if ctx.params["value"] == 0 else None
+    while gate and not gate.exists():  # noqa: ASYNC110  another process opens it
+        await asyncio.sleep(0.01)
+    given = {name: ctx.params[name] for name in ("folder", "hold_at")}
+    return {"value": ctx.params["value"] + 1, "given": given}
+
+
+@stage_job("held", workflow=stages("held", 2, task_type="test.held"), isolated=False)
+class HeldJob(StageController):
+    """Waits at one of its borders until a file is there."""
+
+    Parameters = Holding
+
+    def create_stage_tasks(self, stage: int, context: JobExecutionContext) -> Sequence[Mapping[str, Any]]:
+        given = context.parameters.model_dump()
+        self._hold(given, f"plan{stage}")
+        width = 3 if stage == 1 else context.stage_results[1]["sum"]
+        return [{**given, "stage": stage, "value": value} for value in range(width)]
+
+    def aggregate_stage_results(self, stage: int, results: Sequence[TaskResult]) -> Mapping[str, Any]:
+        self._hold(results[0].load()["given"], f"aggregate{stage}")
+        return {"sum": sum(result.result_data["value"] for result in results)}
+
+    def _hold(self, given: dict[str, Any], place: str) -> None:
+        gate = _arrive(given, place)
+        while gate and not gate.exists():
+            time.sleep(0.01)
