@@ -6,7 +6,6 @@ A class of static methods, or a module. Tasks are dicts with `parameters` and, i
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any, ClassVar, TypeVar
@@ -17,7 +16,7 @@ from geomill.sdk import HandlerError
 from geomill.stages.controller import JobExecutionContext, StageController, StageTask, TaskResult
 from geomill.stages.definitions import WorkflowDefinition, from_plain
 from geomill.stages.parameters import storable, wrong
-from geomill.stages.registration import StageJob, set_marks
+from geomill.stages.registration import StageJob, first_line, set_marks
 
 Source = TypeVar("Source")
 FUNCTIONS = ("create_tasks_for_stage", "validate_job_parameters")
@@ -32,7 +31,7 @@ def plain_stage_job(
         for name in FUNCTIONS:
             if not callable(getattr(source, name, None)):
                 raise SettingsError(f"the stage job '{job_type}' has no function {name}")
-        about = description or (inspect.getdoc(source) or "").partition("\n")[0]
+        about = description or first_line(source)
         definition = from_plain(job_type, list(getattr(source, "stages", [])), about)
         controller = type(f"{job_type}Controller", (_Plain,), {"source": source, "definition": definition})
         module = source.__name__ if isinstance(source, ModuleType) else source.__module__

@@ -71,12 +71,17 @@ def stage_job(
 
     def mark(controller: Controller) -> Controller:
         definition = _definition(job_type, workflow)
-        about = description or definition.description or (inspect.getdoc(controller) or "").partition("\n")[0]
+        about = description or definition.description or first_line(controller)
         job = StageJob(definition, controller, about, max_parallel_tasks)
         set_marks(controller, job, controller.__module__, isolated=isolated)
         return controller
 
     return mark
+
+
+def first_line(source: Any) -> str:
+    """Of its own docstring: what it inherits says nothing about it."""
+    return inspect.cleandoc(source.__doc__ or "").partition("\n")[0]
 
 
 def set_marks(target: Any, job: StageJob, module: str, *, isolated: bool) -> None:

@@ -45,7 +45,8 @@ async def outcomes_page(conn: Connection, job_id: str, node_id: str, after: int,
         "rows": PAGE_ROWS,
         "characters": PAGE_CHARACTERS,
     }
-    row = await (await conn.execute(queries("nodes").outcomes_page, parameters)).fetchone()
+    # planned each time: a session for handlers would keep the plan that was right for an empty table
+    row = await (await conn.execute(queries("nodes").outcomes_page, parameters, prepare=False)).fetchone()
     assert row is not None
     return str(row["page"])
 

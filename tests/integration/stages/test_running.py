@@ -12,6 +12,9 @@ from geomill.errors import InputsError, NotFoundError
 from geomill.store import stage_jobs
 from tests.integration.stages.conftest import StagePlatform
 
+ALIKE = (22395, 117620)
+"""Jobs with these notes have ids that begin with the same eight characters."""
+
 
 async def test_hello_world(platform: StagePlatform) -> None:
     """Its code runs in a process of its own."""
@@ -162,3 +165,17 @@ async def test_two_jobs_whose_ids_begin_alike_do_not_disturb_each_other(platform
     async with platform.pool.connection() as conn:
         found = [await stage_jobs.tasks(conn, run, "stage1_tasks", after=-1, limit=10) for run in runs]
     assert list(map(len, found)) == [3, 5]
+
+
+async def test_jobs_whose_ids_begin_alike(platform: StagePlatform) -> None:
+    """Their tasks have the same names, which are for people, and nothing else in common."""
+    first, second = [await platform.order("counting", {"note": f"n{number}"}) for number in ALIKE]
+    assert first.run.job_id[:8] == second.run.job_id[:8]
+    assert first.run.job_id != second.run.job_id
+    for order in (first, second):
+        await platform.ended(order.run.run_id)
+        found = await platform.view(order.run.job_id)
+        assert found.latest.status is StageStatus.COMPLETED, found.latest.error
+        assert [one.completed for one in found.stages] == [2, 3, 1]
+    (row,) = await platform.rows("SELECT count(*), count(DISTINCT task_id) AS ids FROM dagapp.dag_task_results")
+    assert row == {"count": 24, "ids": 24}

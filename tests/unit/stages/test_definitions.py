@@ -11,7 +11,8 @@ from geomill.domain.retry import RetryPolicy
 from geomill.errors import SettingsError
 from geomill.stages import StageController, StageDefinition, WorkflowDefinition, stage_job
 from geomill.stages.definitions import from_plain
-from tests.unit.stages.jobs import job_of
+from geomill.stages.registration import STAGE_MARK
+from tests.unit.stages.jobs import controller, job_of
 
 
 def stage(number: int, **more: Any) -> dict[str, Any]:
@@ -82,3 +83,16 @@ def test_a_workflow_that_is_wrong_names_its_job_type() -> None:
 
     with pytest.raises(SettingsError, match="the stages of 'wrong' are wrong"):
         stage_job("wrong", workflow=Wrong)(StageController)
+
+
+def test_a_job_type_is_described_by_its_own_words() -> None:
+    """And not by what its base class says of itself."""
+    definition = from_plain("tried", [{"number": 1, "name": "one", "task_type": "echo"}])
+
+    class Told(controller()):  # type: ignore[misc]  # a class that is made by a function
+        """Says what it does.
+
+        And more."""
+
+    marked = [stage_job("tried", workflow=definition)(one) for one in (controller(), Told)]
+    assert [getattr(one, STAGE_MARK).description for one in marked] == ["", "Says what it does."]
