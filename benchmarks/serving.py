@@ -1,7 +1,7 @@
-"""Latency of tiles and features through our app, and of bare TiTiler and TiPG of the same versions beside it.
+"""Latency of tiles, features and items through our app, and of bare TiTiler, TiPG and stac-fastapi-pgstac of the same
+versions beside it.
 
-Each runs as a process of its own, under the same server, on the same file and the same table. Requests alternate
-between the two, so that a neighbour's load hits both.
+Each runs as a process of its own, under the same server, on the same file and the same table.
 """
 
 from __future__ import annotations
@@ -10,14 +10,12 @@ import asyncio
 import json
 import os
 import socket
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
@@ -27,62 +25,21 @@ import rasterio
 from morecantile import tms
 from rasterio.transform import from_origin
 
+from benchmarks import serving_stac
 from benchmarks.figures import Figure
 from benchmarks.server import database
+from benchmarks.serving_pairs import Pair, measure, reading
+from benchmarks.serving_programs import OURS, STAC, TIPG, TITILER
 from geomill.domain.objectname import ObjectName, Zone
 from geomill.storage import Recipe, Storage
 
-REQUESTS = int(os.environ.get("BENCH_SERVING_REQUESTS", "300"))
-CLIENTS = (1, 8)
+ONLY = os.environ.get("BENCH_SERVING_ONLY", "")
+"""A part of the name of what is measured."""
 SIZE = 4096
 ROWS = 100_000
 ASSET, LAYER = "a" * 32, "b" * 32
 WEB = tms.get("WebMercatorQuad")
 
-OURS = """
-import asyncio, sys, socket
-from geomill.domain.objectname import Zone
-from geomill.serve.app import create_serving_app
-from geomill.serve.services import Services
-from geomill.settings import AccessSettings
-from geomill.storage import Recipe, Storage
-from pathlib import Path
-import uvicorn
-folder, url, port = sys.argv[1:]
-app = create_serving_app(Services(Zone.SILVER, url, Storage(Recipe.in_folder(Path(folder)))), url, AccessSettings())
-uvicorn.run(app, port=int(port), log_level="error", access_log=False, loop="uvloop")
-"""
-TITILER = """
-import sys, uvicorn
-from fastapi import FastAPI
-from titiler.core.factory import TilerFactory
-from titiler.core.errors import DEFAULT_STATUS_CODES, add_exception_handlers
-app = FastAPI()
-app.include_router(TilerFactory().router)
-add_exception_handlers(app, DEFAULT_STATUS_CODES)
-uvicorn.run(app, port=int(sys.argv[3]), log_level="error", access_log=False, loop="uvloop")
-"""
-TIPG = """
-import sys, os, uvicorn
-from contextlib import asynccontextmanager
-from fastapi import FastAPI
-from tipg.collections import register_collection_catalog
-from tipg.database import close_db_connection, connect_to_db
-from tipg.factory import Endpoints
-from tipg.settings import DatabaseSettings, PostgresSettings
-settings = DatabaseSettings(schemas=["geo"])
-@asynccontextmanager
-async def lifespan(app):
-    await connect_to_db(app, schemas=["geo"], settings=PostgresSettings.model_construct(
-        database_url=sys.argv[2], db_min_conn_size=1, db_max_conn_size=8, db_max_queries=50000,
-        db_max_inactive_conn_lifetime=300))
-    await register_collection_catalog(app, db_settings=settings)
-    yield
-    await close_db_connection(app)
-app = FastAPI(lifespan=lifespan, openapi_url="/api", docs_url="/api.html")
-app.include_router(Endpoints().router)
-uvicorn.run(app, port=int(sys.argv[3]), log_level="error", access_log=False, loop="uvloop")
-"""
 FILL = """
 CREATE SCHEMA IF NOT EXISTS geo;
 CREATE TABLE geo.squares AS
@@ -100,25 +57,20 @@ VALUES (%s, 'ddh', %s, %s, %s, %s, %s, 'bench', 1, 'approved', 'public', %s, %s,
 """
 
 
-@dataclass(frozen=True)
-class Pair:
-    """The same question to both."""
-
-    what: str
-    ours: list[str]
-    bare: list[str]
-
-
 def run() -> Iterator[Figure]:
     with database() as url, tempfile.TemporaryDirectory(prefix="geomill-bench-") as folder:
         file = _fill(url, Path(folder))
+        key = serving_stac.fill(url)
         with (
             _serving(OURS, folder, url) as ours,
             _serving(TITILER, folder, url) as titiler,
             _serving(TIPG, folder, url) as tipg,
+            _serving(STAC, folder, url) as stac,
         ):
-            for pair in _pairs(ours, titiler, tipg, file):
-                yield from asyncio.run(_measure(pair))
+            everything = (*_pairs(ours, titiler, tipg, file), *serving_stac.pairs(ours, stac, key))
+            for pair in everything:
+                if ONLY in pair.what:
+                    yield from asyncio.run(measure(pair))
 
 
 def _fill(url: str, folder: Path) -> str:
@@ -173,59 +125,24 @@ def _pairs(ours: str, titiler: str, tipg: str, file: str) -> Iterator[Pair]:
     places = [f"{tile.z}/{tile.x}/{tile.y}" for tile in tiles]
     raster = f"{ours}/raster/assets/{ASSET}"
     vector, table = f"{ours}/vector/collections/{LAYER}", f"{tipg}/collections/geo.squares"
-    yield Pair(
+    yield reading(
         "raster tile, 256 px, PNG",
         [f"{raster}/tiles/WebMercatorQuad/{place}.png?bidx=1&bidx=2&bidx=3" for place in places],
         [f"{titiler}/tiles/WebMercatorQuad/{place}.png?url={file}&bidx=1&bidx=2&bidx=3" for place in places],
     )
-    yield Pair("raster value at a point", [f"{raster}/point/15.05,45.12"], [f"{titiler}/point/15.05,45.12?url={file}"])
+    yield reading(
+        "raster value at a point", [f"{raster}/point/15.05,45.12"], [f"{titiler}/point/15.05,45.12?url={file}"]
+    )
     tiles = list(WEB.tiles(15.01, 45.01, 15.14, 45.14, zooms=[15]))
     places = [f"{tile.z}/{tile.x}/{tile.y}" for tile in tiles]
-    yield Pair(
+    yield reading(
         "vector tile, some hundred features",
         [f"{vector}/tiles/WebMercatorQuad/{place}" for place in places],
         [f"{table}/tiles/WebMercatorQuad/{place}" for place in places],
     )
     boxes = [f"{15 + n * 0.001:.3f},45.02,{15.02 + n * 0.001:.3f},45.021" for n in range(50)]
-    yield Pair(
+    yield reading(
         "features, 100 of a box",
         [f"{vector}/items?bbox={box}&limit=100" for box in boxes],
         [f"{table}/items?bbox={box}&limit=100" for box in boxes],
     )
-
-
-async def _measure(pair: Pair) -> list[Figure]:
-    figures = []
-    for clients in CLIENTS:
-        ours, bare = await _alternating(pair, clients)
-        for name, share in (("p50", 50), ("p95", 95)):
-            mine, theirs = (statistics.quantiles(times, n=100)[share - 1] * 1000 for times in (ours, bare))
-            what = f"{pair.what}, {clients} client{'s' if clients > 1 else ''}, {name}"
-            figures.append(Figure(what, mine, "ms", f"{mine / theirs:.2f} times bare ({theirs:.1f} ms)"))
-    return figures
-
-
-async def _alternating(pair: Pair, clients: int) -> tuple[list[float], list[float]]:
-    """In rounds, one side after the other."""
-    times: tuple[list[float], list[float]] = ([], [])
-    async with httpx.AsyncClient(timeout=60, limits=httpx.Limits(max_connections=clients)) as client:
-        for side in (pair.ours, pair.bare):
-            await _ask(client, side, 20, clients)
-        for _ in range(6):
-            for kept, side in zip(times, (pair.ours, pair.bare), strict=True):
-                kept += await _ask(client, side, REQUESTS // 6, clients)
-    return times
-
-
-async def _ask(client: httpx.AsyncClient, urls: list[str], count: int, clients: int) -> list[float]:
-    waiting, times = list(range(count)), []
-
-    async def work() -> None:
-        while waiting:
-            url = urls[waiting.pop() % len(urls)]
-            begun = time.perf_counter()
-            (await client.get(url)).raise_for_status()
-            times.append(time.perf_counter() - begun)
-
-    await asyncio.gather(*(work() for _ in range(clients)))
-    return times

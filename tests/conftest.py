@@ -87,7 +87,8 @@ async def _prepare(url: str, tables: Sequence[type[Entity]]) -> None:
         while await pgstac.installed(conn) is None:
             try:
                 async with conn.transaction():
-                    await conn.execute((pgstac.steps(None)[0].script or "").encode())
+                    for change in await pgstac.changes(conn):
+                        await conn.execute((change.script or ";\n".join(change.statements)).encode())
             except (psycopg.errors.UniqueViolation, psycopg.errors.InternalError_):
                 await asyncio.sleep(0.2)  # another test process makes the same roles
 

@@ -31,6 +31,11 @@ class CatalogueCollection(Entity):
         "catalogue.remove_item",
         "catalogue.visible_collections",
         "catalogue.search_collections",
+        "catalogue.item_rule",
+        "catalogue.guarded",
+        "catalogue.item_document",
+        "catalogue.known_count",
+        "catalogue.search_items",
     )
 
     collection_id: CollectionId

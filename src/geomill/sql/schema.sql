@@ -744,6 +744,176 @@ BEGIN
 END
 $$;
 
+-- Who sees which item, as a condition on pgstac's items. What is public is a column of its own: to read the content of
+-- each row takes longer than all else. Assets with which the catalogue has not caught up are seen by nobody.
+CREATE OR REPLACE FUNCTION catalogue.item_rule(_everything boolean, _platform text, _asset text) RETURNS text
+    LANGUAGE plpgsql STABLE
+    SET search_path = pg_catalog
+AS $$
+DECLARE
+    _rule text := 'true';
+    _withheld text[];
+BEGIN
+    IF NOT _everything THEN
+        _rule := format('(%s)', concat_ws(
+            ' OR ',
+            'private = ''{"public": true}''',
+            'to_text(content -> ''properties'' -> ''geomill:platform'') = ' || quote_literal(_platform),
+            'to_text(content -> ''properties'' -> ''geomill:asset_id'') = ' || quote_literal(_asset)
+        ));
+    END IF;
+    IF to_regclass('catalogue.pending') IS NOT NULL THEN
+        SELECT array_agg(p.asset_id) INTO _withheld FROM catalogue.pending AS p;
+    END IF;
+    IF _withheld IS NOT NULL THEN
+        _rule := format(
+            '(%s AND coalesce(to_text(content -> ''properties'' -> ''geomill:asset_id''), '''') <> ALL (%L))',
+            _rule, _withheld
+        );
+    END IF;
+    RETURN _rule;
+END
+$$;
+
+-- A caller's own condition, never evaluated on an item that the caller may not see: it might fail on it, and the failure
+-- would tell that it is there. AND promises no order; CASE does.
+CREATE OR REPLACE FUNCTION catalogue.guarded(_rule text, _wanted text) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path = pg_catalog
+AS $$
+BEGIN
+    RETURN CASE WHEN _rule = 'true' THEN _wanted ELSE format('CASE WHEN %s THEN %s ELSE false END', _rule, _wanted) END;
+END
+$$;
+
+-- An item as STAC has it. Ours are stored whole; to one that pgstac's own tools have loaded, what its collection says for
+-- all is put back.
+CREATE OR REPLACE FUNCTION catalogue.item_document(
+    _id text, _collection text, _geometry public.geometry, _content jsonb
+) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    SET search_path = pgstac, public
+AS $$
+DECLARE
+    _document jsonb := (_content - 'pgstac:base_item') || jsonb_build_object(
+        'id', _id, 'collection', _collection, 'type', 'Feature', 'geometry', ST_AsGeoJSON(_geometry, 20)::jsonb
+    );
+BEGIN
+    IF _content ? 'stac_version' AND NOT _content ? 'pgstac:base_item' THEN
+        RETURN _document;
+    END IF;
+    RETURN content_hydrate(
+        _document, collection_base_item(_collection, (_content ->> 'pgstac:base_item')::integer), '{}'
+    );
+END
+$$;
+
+-- How many items a search finds, if that is known without looking at them; null if not. Of a million that the caller sees
+-- all, pgstac's estimate will do. -1 stands for a number that nobody wants.
+CREATE OR REPLACE FUNCTION catalogue.known_count(_search jsonb, _rule text, _everything boolean, _where text) RETURNS bigint
+    LANGUAGE plpgsql STABLE
+    SET search_path = pgstac, public
+AS $$
+DECLARE
+    _names text[] := nullif(to_text_array(_search -> 'collections'), '{}');
+    _stats record;
+    _all bigint;
+    _public bigint;
+    _strays boolean;
+BEGIN
+    IF _search ? 'uncounted' THEN
+        RETURN -1;
+    END IF;
+    SELECT coalesce(sum(o.items), 0), coalesce(sum(o.public_items), 0), count(*) FILTER (WHERE o.collection_id IS NULL) > 0
+    INTO _all, _public, _strays
+    FROM collections AS c LEFT JOIN catalogue.collections AS o ON o.collection_id = c.id
+    WHERE _names IS NULL OR c.id = ANY (_names);
+    IF NOT _search ?| '{ids,bbox,intersects,datetime,q,filter}' AND NOT _strays THEN
+        IF _rule = 'true' THEN
+            RETURN _all;
+        ELSIF _rule = '(private = ''{"public": true}'')' THEN
+            RETURN _public;
+        END IF;
+    END IF;
+    IF _everything AND _all >= context_estimated_count() THEN
+        SELECT * INTO _stats FROM where_stats(_where, false, '{"context": "auto", "readonly": true}');
+        RETURN coalesce(_stats.total_count, _stats.estimated_count);
+    END IF;
+    RETURN NULL;
+END
+$$;
+
+-- As pgstac's search, among the items that the caller may see (`item_rule`), with their number. `_after` is the item, by
+-- collection and id, behind which the page begins, or before which it ends. Nothing, if the caller does not see that one.
+--
+-- pgstac's own would look at each item twice when there is a condition: once to count, and once for the page. This one
+-- looks once. Without a condition it looks at the page only: how many there are, the collections know.
+CREATE OR REPLACE FUNCTION catalogue.search_items(
+    _search jsonb, _everything boolean, _platform text, _asset text, _after text[], _back boolean
+) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    SET search_path = pgstac, public
+AS $$
+DECLARE
+    _names text[] := nullif(to_text_array(_search -> 'collections'), '{}');
+    _limit integer := search_limit(_search);
+    _rule text := catalogue.item_rule(_everything, _platform, _asset);
+    _order text := sort_sqlorderby(_search, _back, '{collection,id}', _names);
+    _filter text := cql2_query(_search -> 'filter', NULL, _names);
+    _where text := format('%s AND %s', _rule, stac_search_to_where(_search - 'filter'));
+    _later text := 'true';
+    _anchor record;
+    _matched bigint;
+    _page jsonb;
+    _more boolean;
+BEGIN
+    IF _filter IS NOT NULL THEN
+        _where := format('%s AND %s', _where, catalogue.guarded(_rule, _filter));
+    END IF;
+    IF _after IS NOT NULL THEN
+        EXECUTE format('SELECT i AS item FROM items AS i WHERE collection = $1 AND id = $2 AND %s', _rule)
+        INTO _anchor USING _after[1], _after[2];
+        IF _anchor.item IS NULL THEN
+            RETURN NULL;
+        END IF;
+        _later := get_token_filter(_search -> 'sortby', _anchor.item, _back, false, _names);
+    END IF;
+    _matched := catalogue.known_count(_search, _rule, _everything, _where);
+    IF _matched IS NULL THEN
+        EXECUTE format(
+            $query$
+                WITH found AS MATERIALIZED (
+                    SELECT collection, id, row_number() OVER (ORDER BY %s) AS place, %s AS later FROM items WHERE %s
+                ), page AS (
+                    SELECT * FROM found WHERE later ORDER BY place LIMIT %s
+                )
+                SELECT (SELECT count(*) FROM found), jsonb_agg(catalogue.item_document(i.id, i.collection, i.geometry, i.content) ORDER BY p.place)
+                FROM page AS p JOIN items AS i ON i.collection = p.collection AND i.id = p.id
+            $query$, _order, _later, _where, _limit + 1
+        ) INTO _matched, _page;
+    ELSE
+        EXECUTE format(
+            $query$
+                SELECT jsonb_agg(catalogue.item_document(i.id, i.collection, i.geometry, i.content))
+                FROM (SELECT * FROM items WHERE %s AND %s ORDER BY %s LIMIT %s) AS i
+            $query$,
+            _where, CASE WHEN _search ? 'sortby' THEN catalogue.guarded(_rule, _later) ELSE _later END, _order, _limit + 1
+        ) INTO _page;
+    END IF;
+    _page := coalesce(_page, '[]');
+    _more := jsonb_array_length(_page) > _limit;
+    _page := CASE WHEN _more THEN _page - -1 ELSE _page END;
+    _page := CASE WHEN _back THEN coalesce(flip_jsonb_array(_page), '[]') ELSE _page END;
+    RETURN jsonb_build_object(
+        'features', _page,
+        'numberMatched', nullif(_matched, -1),
+        'next', CASE WHEN _more OR _back THEN page_token(_page -> -1 ->> 'collection', _page -> -1 ->> 'id') END,
+        'prev', CASE WHEN CASE WHEN _back THEN _more ELSE _after IS NOT NULL END
+                     THEN page_token(_page -> 0 ->> 'collection', _page -> 0 ->> 'id') END
+    );
+END
+$$;
+
 CREATE TABLE dagapp.dag_definitions (
     definition_hash varchar(64) NOT NULL,
     workflow_id varchar(64) NOT NULL,

@@ -100,7 +100,7 @@ async def plan(conn: AsyncConnection[Any], tables: Models = TABLES) -> Plan:
 async def _catalogue(conn: AsyncConnection[Any], tables: Models) -> tuple[Change, ...]:
     if not any(model.__sql_schema__ == "catalogue" for model in tables):
         return ()
-    return pgstac.steps(await pgstac.installed(conn))
+    return await pgstac.changes(conn)
 
 
 async def status(conn: AsyncConnection[Any], tables: Models = TABLES) -> Status:

@@ -22,14 +22,6 @@ from geomill.store.diff import Change
 _NAME = re.compile(r"pgstac\.(?:(\d+\.\d+\.\d+)-)?(\d+\.\d+\.\d+)\.sql")
 _AFTERWARDS = "\nRESET ROLE; RESET search_path; RESET pgstac.use_queue;"
 """The files leave the session as another role."""
-_QUERYABLES = "".join(
-    f"\nSELECT pgstac.upsert_queryable('geomill:{name}', '{definition}', 'to_text', 'BTREE');"
-    for name, definition in (
-        ("public", '{"title": "Whether anybody may see it", "type": "boolean"}'),
-        ("platform", '{"title": "Whose it is", "type": "string"}'),
-    )
-)
-"""What decides who sees an item has an index in each partition."""
 _DRAIN = "\nRESET ROLE; SET search_path TO pgstac, public; SELECT run_queued_queries_intransaction();"
 """Of a database with items: they put off a part of the work."""
 
@@ -49,6 +41,22 @@ async def installed(conn: AsyncConnection[Any]) -> str | None:
         return str(row[0]) if row else None
 
 
+async def changes(conn: AsyncConnection[Any]) -> tuple[Change, ...]:
+    """What brings the database to our release, with the indexes that we need."""
+    current = await installed(conn)
+    found = steps(current)
+    if found or not await _indexed(conn):
+        found += (Change("index who sees what in the catalogue", (queries("migration").index_pgstac,)),)
+    return found
+
+
+async def _indexed(conn: AsyncConnection[Any]) -> bool:
+    async with conn.transaction(), conn.cursor(row_factory=tuple_row) as cursor:
+        await cursor.execute(queries("migration").pgstac_indexed)
+        row = await cursor.fetchone()
+        return row is not None and bool(row[0])
+
+
 def steps(current: str | None) -> tuple[Change, ...]:
     """Nothing for a database that has it, or a newer one."""
     target = wanted()
@@ -64,9 +72,7 @@ def _change(summary: str, file: str) -> Change:
     text = re.sub(r"\A\s*BEGIN\s*;", "", text, flags=re.IGNORECASE)
     text = re.sub(r"COMMIT\s*;\s*\Z", "", text, flags=re.IGNORECASE)
     drain = _DRAIN if "-" in file else ""
-    return Change(
-        summary, (f"-- the file {file} of the package pypgstac",), script=text + drain + _AFTERWARDS + _QUERYABLES
-    )
+    return Change(summary, (f"-- the file {file} of the package pypgstac",), script=text + drain + _AFTERWARDS)
 
 
 def _path(current: str) -> list[tuple[str, str]]:

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import sys
+from importlib.resources import files
+from pathlib import Path
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -10,9 +15,17 @@ import psycopg
 import pytest
 
 from geomill.catalog.databases import create_database, external_status, migrate_external
+from geomill.engine.maintenance.catalogue import CatalogueFollower
+from geomill.sql import schema_sql
 from geomill.store import pgstac
 from geomill.store.connection import connect
 from geomill.store.migrate import migrate, plan, status
+from geomill.store.pool import Connection, open_pool
+from tests.integration.catalog.conftest import an_item
+from tests.integration.serve.stac.conftest import put_asset
+
+GEOMILL = str(Path(sys.executable).with_name("geomill"))
+OLD = "0.9.10"
 
 
 async def migrated(url: str) -> list[str]:
@@ -63,3 +76,52 @@ async def test_what_pgstac_needs_is_created(empty_database: str, name: str) -> N
     async with await connect(empty_database) as conn:
         row = await (await conn.execute("SELECT 1 FROM pg_extension WHERE extname = %s", [name])).fetchone()
         assert row is not None
+
+
+async def test_a_database_of_an_older_release_is_brought_up_with_what_is_in_it(server: str, tmp_path: Path) -> None:
+    """By the command. What could not be written under the older release is caught up with."""
+    name = f"geomill_test_{uuid4().hex[:12]}"
+    url = urlsplit(server)._replace(path=f"/{name}").geturl()
+    await create_database(server, name)
+    try:
+        await fill_older_pgstac(url)
+        environ = {"PATH": os.environ["PATH"], "GEOMILL_DATABASE_URL": url, "GEOMILL_DATA": str(tmp_path)}
+        migrating = await asyncio.create_subprocess_exec(GEOMILL, "db", "migrate", env=environ)
+        assert await migrating.wait() == 0
+        async with open_pool(url, size=1) as pool, pool.connection() as conn:
+            assert await pgstac.installed(conn) == pgstac.wanted()
+            assert await shown(conn) == {"by-hand": [2, 2, 3, 3]}
+            assert (await plan(conn)).changes == ()
+            assert (await CatalogueFollower().run_once(conn)).assets == ["one"]
+            assert await shown(conn) == {"one": [0, 0, 1, 1], "by-hand": [2, 2, 3, 3]}
+            await put_asset(conn, "two", "ddh", "public", "ours", an_item(50, 10))
+            assert set(await shown(conn)) == {"one", "two", "by-hand"}
+    finally:
+        with psycopg.connect(server, autocommit=True) as admin:
+            admin.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+
+async def fill_older_pgstac(url: str) -> None:
+    script = files("pypgstac").joinpath("migrations", f"pgstac.{OLD}.sql").read_text()
+    async with open_pool(url, size=1) as pool, pool.connection() as conn:
+        for extension in ("postgis", "btree_gist", "unaccent"):
+            await conn.execute(f"CREATE EXTENSION IF NOT EXISTS {extension}")  # type: ignore[arg-type]
+        await conn.execute(f"{script}\nRESET ROLE; RESET search_path;".encode())
+        assert await pgstac.installed(conn) == OLD
+        await conn.execute(schema_sql().encode())
+        await put_asset(conn, "one", "ddh", "public", "ours", an_item(0, 0))
+        collection = {"id": "theirs", "type": "Collection", "stac_version": "1.1.0", "description": "x", "links": []}
+        item = an_item(2, 2) | {"id": "by-hand", "collection": "theirs"}
+        async with conn.transaction():
+            await conn.execute("SET LOCAL search_path = pgstac, public")
+            await conn.execute("SELECT create_collection(%s)", [json.dumps(collection)])
+            await conn.execute("SELECT create_item(%s)", [json.dumps(item)])
+
+
+async def shown(conn: Connection) -> dict[str, list[int]]:
+    row = await (
+        await conn.execute("SELECT catalogue.search_items('{}', true, NULL, NULL, NULL, false) AS found")
+    ).fetchone()
+    assert row is not None
+    assert row["found"]["numberMatched"] == len(row["found"]["features"])
+    return {item["id"]: item["bbox"] for item in row["found"]["features"]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urljoin
 
 import attr
@@ -13,39 +13,45 @@ from fastapi import Request
 from fastapi.responses import JSONResponse, Response
 from stac_fastapi.pgstac.core import CoreCrudClient, clean_collection_search_args
 from stac_fastapi.pgstac.extensions.filter import FiltersClient
-from stac_fastapi.pgstac.models.links import CollectionLinks, CollectionSearchPagingLinks
+from stac_fastapi.pgstac.models.links import CollectionLinks, CollectionSearchPagingLinks, ItemLinks, PagingLinks
 from stac_fastapi.pgstac.types.search import PgstacSearch
+from stac_fastapi.pgstac.utils import filter_fields
 from stac_fastapi.types.errors import InvalidQueryParameter, NotFoundError
 from stac_fastapi.types.requests import get_base_url
 
 from geomill.domain.visibility import Sight
-from geomill.serve.stac.rule import Condition, restricted, visible
 from geomill.serve.stac.sessions import fetch_value, sight_of
 from geomill.sql import queries
 
-_TOKEN = re.compile(r"(?:next|prev):((?:[0-9a-f]{2})+):((?:[0-9a-f]{2})+)", re.IGNORECASE)
+_TOKEN = re.compile(r"(next|prev):((?:[0-9a-f]{2})+):((?:[0-9a-f]{2})+)", re.IGNORECASE)
+GONE = "the token is not one of this search, or its item is gone: begin again without it"
 DEEPEST = 64
-_EXACT, _AUTO = {"context": "on"}, {"context": "auto"}
-"""An estimate tells of the whole table: only who sees all of it may have one."""
+
+
+class Place(NamedTuple):
+    """Where a page begins, or ends: at an item, by collection and id."""
+
+    item: list[str]
+    backwards: bool
 
 
 @attr.s
 class CatalogueClient(CoreCrudClient):  # type: ignore[misc]  # it has no types
     """Items and collections that the caller may see; the others do not exist."""
 
-    async def _search_base(self, search_request: PgstacSearch, request: Request) -> Any:
-        sight = sight_of(request)
-        rule = visible(sight, await _withheld(request))
-        await _check_token(request, rule, getattr(search_request, "token", None))
-        search_request.conf = dict(_AUTO if sight.everything else _EXACT)
-        search_request.bbox = _flat(search_request.bbox)
-        wanted = getattr(search_request, "filter_expr", None)
-        search_request.filter_expr = restricted(rule, _valid(wanted))
-        search_request.filter_lang = "cql2-json"
-        found = await super()._search_base(search_request, request)
-        for item in found["features"]:
-            _complete(item, request, sight)
-        return found
+    async def _search_base(self, search_request: PgstacSearch, request: Request, *, counted: bool = True) -> Any:
+        """In place of pgstac's own search stands ours, which knows who asks."""
+        found = await _items(request, search_request, counted=counted)
+        fields = getattr(search_request, "fields", None)
+        included, excluded = (fields.include or set(), fields.exclude or set()) if fields else (set(), set())
+        links = PagingLinks(request=request, next=found["next"], prev=found["prev"])
+        return {
+            "type": "FeatureCollection",
+            "features": [await _shown(item, request, included, excluded) for item in found["features"]],
+            "links": await links.get_links(),
+            "numberReturned": len(found["features"]),
+            **({"numberMatched": found["numberMatched"]} if counted else {}),
+        }
 
     async def get_search(self, *arguments: Any, **named: Any) -> Any:
         return _geojson(await super().get_search(*arguments, **named))
@@ -58,7 +64,7 @@ class CatalogueClient(CoreCrudClient):  # type: ignore[misc]  # it has no types
 
     async def get_item(self, item_id: str, collection_id: str, request: Request, **_more: Any) -> Any:
         wanted = self.pgstac_search_model(ids=[item_id], collections=[collection_id], limit=1)
-        found = await self._search_base(wanted, request)
+        found = await self._search_base(wanted, request, counted=False)
         if not found["features"]:
             raise NotFoundError(f"Item {item_id} in Collection {collection_id} does not exist.")
         return found["features"][0]
@@ -129,29 +135,55 @@ def _geojson(answer: Any) -> Any:
     return answer
 
 
-async def _withheld(request: Request) -> list[str]:
-    """Assets with which the catalogue has not caught up: nobody is shown what was true of them before."""
-    if request.app.state.zone == "external":
-        return []
-    return await fetch_value(request, queries("stac").withheld) or []
+async def _items(request: Request, wanted: PgstacSearch, *, counted: bool) -> dict[str, Any]:
+    sight, place = sight_of(request), _place(getattr(wanted, "token", None))
+    _valid(getattr(wanted, "filter_expr", None))
+    wanted.bbox = _flat(wanted.bbox)
+    search = wanted.model_dump(mode="json", exclude_none=True, by_alias=True, exclude={"conf", "token", "fields"})
+    if not counted:
+        search["uncounted"] = True
+    found: dict[str, Any] | None = await fetch_value(
+        request,
+        queries("stac").search,
+        json.dumps(search),
+        sight.everything,
+        sight.platform_id,
+        sight.asset_id,
+        place.item if place else None,
+        bool(place and place.backwards),
+    )
+    if found is None:
+        raise InvalidQueryParameter(GONE)
+    return found
 
 
-async def _check_token(request: Request, rule: Condition | None, token: str | None) -> None:
-    """A token names an item, and pgstac says whether there is one: only one that the caller sees may be named."""
+def _place(token: str | None) -> Place | None:
     if not token:
-        return
+        return None
     match = _TOKEN.fullmatch(token)
     try:
-        collection, item = (bytes.fromhex(part).decode() for part in match.groups()) if match else ("", "")
+        if match:
+            item = [bytes.fromhex(part).decode() for part in match.groups()[1:]]
+            return Place(item, match[1].lower() == "prev")
     except UnicodeDecodeError:
-        match = None
-    if match:
-        wanted = {"ids": [item], "collections": [collection], "limit": 1, "conf": {"context": "off"}}
-        wanted |= {"filter": rule, "filter-lang": "cql2-json"} if rule else {}
-        found = await fetch_value(request, queries("stac").search, json.dumps(wanted))
-        if found["features"]:
-            return
-    raise InvalidQueryParameter("the token is not one of this search, or its item is gone: begin again without it")
+        pass
+    raise InvalidQueryParameter(GONE)
+
+
+async def _shown(item: dict[str, Any], request: Request, included: set[str], excluded: set[str]) -> dict[str, Any]:
+    """With the fields that are asked for. Places of files become addresses; links to older revisions are for those who
+    may see them."""
+    base = get_base_url(request)
+    names = {"collection_id": item["collection"], "item_id": item["id"]}
+    history = _sees_history(item, sight_of(request))
+    shown: dict[str, Any] = filter_fields(item, included, excluded)
+    for asset in (shown.get("assets") or {}).values():
+        if "href" in asset:
+            asset["href"] = address(base, asset["href"])
+    if "links" not in excluded:
+        known = [link for link in shown.get("links", ()) if history or link["rel"] != "predecessor-version"]
+        shown["links"] = await ItemLinks(request=request, **names).get_links(extra_links=known)
+    return shown
 
 
 def _flat(bbox: Any) -> Any:
@@ -159,7 +191,7 @@ def _flat(bbox: Any) -> Any:
     return (bbox[0], bbox[1], bbox[3], bbox[4]) if bbox and len(bbox) == 6 else bbox
 
 
-def _valid(wanted: Any) -> Condition | None:
+def _valid(wanted: Any) -> dict[str, Any] | None:
     """As far as can be told without pgstac, which refuses what it does not know."""
     if not wanted:
         return None
@@ -175,16 +207,6 @@ def _deeper(value: Any, levels: int) -> bool:
         inner = value.values() if isinstance(value, dict) else value
         return levels == 0 or any(_deeper(one, levels - 1) for one in inner)
     return False
-
-
-def _complete(item: dict[str, Any], request: Request, sight: Sight) -> None:
-    """Places of files become addresses; links to older revisions are for those who may see them."""
-    base = get_base_url(request)
-    for asset in (item.get("assets") or {}).values():
-        if "href" in asset:
-            asset["href"] = address(base, asset["href"])
-    if "links" in item and not _sees_history(item, sight):
-        item["links"] = [link for link in item["links"] if link["rel"] != "predecessor-version"]
 
 
 def address(base: str, href: str) -> str:

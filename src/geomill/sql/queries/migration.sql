@@ -37,5 +37,19 @@ SELECT to_regclass('pgstac.migrations') IS NOT NULL;
 -- name: pgstac_version
 SELECT version FROM pgstac.migrations ORDER BY datetime DESC, version DESC LIMIT 1;
 
+-- name: pgstac_indexed
+SELECT to_regclass('pgstac.geomill_public') IS NOT NULL;
+
+-- name: index_pgstac
+-- What decides who sees an item has an index in each partition: the newest ones that are public, and whose an item is.
+CREATE INDEX IF NOT EXISTS geomill_public ON pgstac.items (datetime DESC, end_datetime)
+    WHERE private = '{"public": true}';
+SELECT pgstac.upsert_queryable(
+    'geomill:platform', '{"title": "Whose it is", "type": "string"}', 'to_text', 'BTREE'
+);
+SELECT pgstac.upsert_queryable(
+    'geomill:public', '{"title": "Whether anybody may see it", "type": "boolean"}', 'to_text', NULL
+);
+
 -- name: create_database
 CREATE DATABASE {name};

@@ -1,13 +1,10 @@
 -- The STAC API. It runs on asyncpg, whose parameters are numbered.
 
 -- name: search
-SELECT * FROM pgstac.search($1::text::jsonb);
+SELECT catalogue.search_items($1::text::jsonb, $2::boolean, $3::text, $4::text, $5::text[], $6::boolean);
 
 -- name: collections
 SELECT catalogue.search_collections($1::text::jsonb, $2::boolean, $3::text);
-
--- name: withheld
-SELECT array_agg(asset_id) FROM catalogue.pending;
 
 -- name: version
 SELECT app.catalogue_version($1::text, $2::text, $3::integer);
