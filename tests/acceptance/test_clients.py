@@ -22,11 +22,13 @@ from cogeo_mosaic.backends import MosaicBackend
 from owslib.ogcapi.features import Features
 from owslib.wmts import WebMapTileService
 from rasterio.io import MemoryFile
+from rasterio.transform import from_origin
 
 from geomill.cli.gateway import listen
 from geomill.domain.objectname import ObjectName, Zone
 from geomill.domain.principal import Role
 from geomill.domain.signed_link import PARAMETER
+from geomill.handlers.raster.stac_register_item import stac_register_item
 from geomill.sdk.testing import folder_storage, run_handler
 from geomill.serve.app import create_serving_app
 from geomill.serve.services import Services
@@ -44,6 +46,8 @@ pytestmark = pytest.mark.filterwarnings(
 )
 CHROMIUM = shutil.which("chromium")
 GREEN = (34, 139, 34)
+COMPLETE = "UPDATE app.geospatial_assets SET revision = 2, served_revision = 2, outputs = %s WHERE asset_id = %s"
+"""The second revision. The catalogue follows."""
 
 
 @dataclass
@@ -91,6 +95,7 @@ async def _fill(url: str, storage: Storage) -> dict[str, str]:
         outputs = {"raster_type": "rgb", "statistics": one["statistics"], "bbox": [15.0, 45.1, 15.076, 45.154]}
         raster = await house.publish("green", blob_path=one["blob_path"], outputs=outputs)
         hidden = await house.publish("hidden", blob_path=one["blob_path"], outputs=outputs, clearance_state="ouo")
+        await _catalogue(house)
         many = _mosaic(storage)
         outputs = {"raster_type": "rgb", "statistics": many["statistics"], "bbox": outputs["bbox"]}
         mosaic = await house.publish("mosaic", blob_path=many["blob_path"], outputs=outputs)
@@ -107,6 +112,27 @@ async def _fill(url: str, storage: Storage) -> dict[str, str]:
         "vector": vector,
         "secret_vector": secret,
     }
+
+
+async def _catalogue(house: House) -> None:
+    """Three rasters side by side in the catalogue, one of them not for everybody."""
+    kinds = (("left", 500_000, "public"), ("middle", 506_000, "public"), ("right", 512_000, "ouo"))
+    for name, west, clearance in kinds:
+        sources.put(
+            house.storage,
+            sources.Made(np.full((1, 600, 600), 7, "uint8"), transform=from_origin(west, 5_000_000, 10, 10)),
+        )
+        seen, made = steps.validated(house.storage), steps.cog(house.storage, f"{name}/_r2", target_crs="EPSG:32633")
+        geometry = {"type": "Point", "coordinates": [15.0, 45.1]}
+        params = {
+            "stac_item_id": name, "stac_collection_id": "tests", "source": seen["source"], "facts": seen["facts"],
+            "times": seen["times"], "plan": made["plan"], "geometry": geometry, "bbox": [15.0, 45.1, 15.0, 45.1],
+            "statistics": made["statistics"], "files": made["files"], "blob_prefix": f"{name}/_r2",
+        }  # fmt: skip
+        found = steps.ok(run_handler(stac_register_item, params, storage=house.storage))
+        outputs = {"stac_item": found["stac_item"], "files": made["files"], "statistics": made["statistics"]}
+        asset_id = await house.publish(name, blob_path=made["blob_path"], clearance_state=clearance)
+        await house.execute(COMPLETE, json.dumps(outputs), asset_id)
 
 
 def _mosaic(storage: Storage) -> dict[str, Any]:
@@ -163,6 +189,21 @@ def test_gdal_reads_features_by_key(served: Served) -> None:
         "ogrinfo", "-q", "-spat", "15.001", "45.001", "15.012", "45.002", f"OAPIF:{served.url}/vector", served.vector
     )
     assert some.count("OGRFeature(") == 2
+
+
+def test_gdal_mosaics_what_a_search_finds(served: Served) -> None:
+    """STACIT: the search is the dataset. GDAL before 3.10.2 reads items of STAC 1.0 only (OSGeo/gdal issue 11753), so
+    this is rasterio's GDAL. It sends the header of a key only where the address begins with /vsicurl/."""
+    search = f"{served.url}/stac/search?collections=tests"
+    with rasterio.open(f'STACIT:"{search}&limit=1":asset=data') as dataset:  # two pages
+        assert (dataset.driver, dataset.crs.to_string(), dataset.shape) == ("STACIT", "EPSG:32633", (600, 1200))
+        assert np.unique(dataset.read(1)).tolist() == [7]
+    with (
+        rasterio.Env(GDAL_HTTP_HEADERS=f"X-API-Key: {served.reader}"),
+        rasterio.open(f'STACIT:"/vsicurl/{search}&limit=10":asset=data') as dataset,
+    ):
+        assert dataset.shape == (600, 1800)
+        assert np.unique(dataset.read(1)).tolist() == [7]
 
 
 def test_owslib_finds_and_fetches_tiles(served: Served) -> None:
