@@ -77,9 +77,10 @@ def create_app(
     pool_size: int = 8,
     services: Mountable | None = None,
     links: Links | None = None,
+    external_url: str | None = None,
 ) -> FastAPI:
     """`hosts` are the names that a caller may use for a gateway on this machine; any, when empty. `services` are what
-    else is answered here."""
+    else is answered here, `external_url` the external zone's database."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -96,8 +97,9 @@ def create_app(
                 authenticator=authenticator,
                 stage_jobs=job_types or StageJobs(),
                 links=links or Links(),
+                external_url=external_url,
             )
-            app.state.authenticator = authenticator
+            app.state.authenticator, app.state.figures = authenticator, app.state.gateway.figures
             async with authenticator.noting(), services.running(pool) if services else nullcontext():
                 yield
 

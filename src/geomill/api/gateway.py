@@ -35,6 +35,7 @@ class Gateway:
     desk: Desk
     stage_jobs: StageJobs
     links: Links
+    external_url: str | None = None
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from urllib.parse import quote
 
 from geomill.domain.asset import Asset, DataType
+from geomill.domain.served import part_of
 from geomill.domain.signed_link import PARAMETER, LinkKey
 
 MATRIX = "WebMercatorQuad"
@@ -62,9 +63,13 @@ def _vector(asset: Asset) -> dict[str, str]:
     if not asset.table_name:
         return {}
     start = f"/vector/collections/{asset.asset_id}"
+    tables = [one["table_name"] for one in (asset.outputs or {}).get("tables") or ()]
+    parts = [part_of(name, asset.table_name) for name in tables if name != asset.table_name]
     return {
         "features": f"{start}/items",
         "collection": start,
         "tilejson": f"{start}/tiles/{MATRIX}/tilejson.json",
         "tiles": f"{start}/tiles/{MATRIX}/{{z}}/{{x}}/{{y}}",
+        **{f"features_{part}": f"{start}.{part}/items" for part in parts},
+        **{f"tilejson_{part}": f"{start}.{part}/tiles/{MATRIX}/tilejson.json" for part in parts},
     }

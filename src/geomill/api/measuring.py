@@ -31,7 +31,7 @@ class Measuring:
 
 
 def _count(scope: Scope, status: int, seconds: float) -> None:
-    figures: Any = scope["app"].state.gateway.figures
+    figures: Any = scope["app"].state.figures
     route = getattr(scope.get("route"), "path", "other")
     method = scope["method"] if scope["method"] in _METHODS else "other"
     figures.requests.labels(method, route, str(status)).inc()

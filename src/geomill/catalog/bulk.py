@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -35,6 +36,31 @@ async def put_items(
             assert row is not None
             count += int(row["count"])
     return count
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """How the catalogue stands to the assets that it follows. All but the first should be nothing."""
+
+    wanted: int
+    missing: int
+    strays: int
+    """Of no asset: written by hand."""
+    different: int
+    pending: int
+    """Known to be behind; an orchestrator tries again."""
+    miscounted: int
+    """Collections."""
+
+    @property
+    def sound(self) -> bool:
+        return not (self.missing or self.strays or self.different or self.pending or self.miscounted)
+
+
+async def check(conn: Connection) -> Check:
+    row = await (await conn.execute(queries("catalog").check)).fetchone()
+    assert row is not None
+    return Check(**row)
 
 
 async def rebuild(conn: Connection) -> int:

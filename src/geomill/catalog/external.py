@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,11 +30,10 @@ class ExternalDatabase:
             entry = await _entry(source, asset_id, revision)
             await target.execute(queries("catalog").serialise_external, {"asset_id": asset_id})
             before = await _remove_entry(target, asset_id)
-            rows = None
-            if entry["table_name"]:
-                rows = await copy_table(source, target, entry["table_name"])
-            if before and before["table_name"] not in (None, entry["table_name"]):
-                await drop_table(target, before["table_name"])
+            tables = tables_of(entry)
+            rows = sum([await copy_table(source, target, name) for name in tables]) if tables else None
+            for name in set(tables_of(before or {})) - set(tables):
+                await drop_table(target, name)
             await _put_entry(target, asset_id, revision, entry, files)
         return {"stac_item": entry["item"] is not None, "table_name": entry["table_name"], "rows": rows}
 
@@ -42,9 +41,17 @@ class ExternalDatabase:
         async with self.outside.connection() as target, target.transaction():
             await target.execute(queries("catalog").serialise_external, {"asset_id": asset_id})
             before = await _remove_entry(target, asset_id)
-            if before and before["table_name"]:
-                await drop_table(target, before["table_name"])
+            for name in tables_of(before or {}):
+                await drop_table(target, name)
         return before is not None
+
+
+def tables_of(entry: Mapping[str, Any]) -> list[str]:
+    """The main one first. A layer that was split by its kinds of geometry has more."""
+    if not entry.get("table_name"):
+        return []
+    others = [one["table_name"] for one in entry["outputs"].get("tables") or ()]
+    return list(dict.fromkeys([entry["table_name"], *others]))
 
 
 async def _entry(conn: Connection, asset_id: str, revision: int) -> dict[str, Any]:

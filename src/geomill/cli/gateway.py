@@ -57,6 +57,7 @@ def gateway(host: Host = None, port: Port = None) -> None:
             hosts=hosts,
             services=Services(Zone.SILVER, url, context.storage(), key),
             links=Links(public_url, key, settings.serving.link_seconds),
+            external_url=context.external_database_url(),
         )
         uvloop.run(serve(app, listener))
 

@@ -12,6 +12,7 @@ import typer
 from geomill import __version__
 from geomill.cli import (
     assets,
+    catalogue,
     context,
     control,
     db,
@@ -41,6 +42,7 @@ app = typer.Typer(
 )
 app.add_typer(assets.app, name="assets")
 app.add_typer(platforms.app, name="platforms")
+app.add_typer(catalogue.app, name="catalogue")
 app.add_typer(db.app, name="db")
 app.add_typer(workflows.app, name="workflows")
 app.add_typer(jobs.app, name="jobs")

@@ -197,6 +197,7 @@ class Asset(Entity):
     )
     __sql_functions__: ClassVar = (
         "app.map_links",
+        "app.layer_assets",
         "app.revision_item",
         "app.catalogue_item",
         "app.catalogue_version",

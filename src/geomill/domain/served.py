@@ -24,6 +24,8 @@ class Served(BaseModel):
     scheme_path: str | None = None
     """Of a mosaic's tiling scheme; beside the mosaic when absent."""
     table_name: str | None = None
+    tables: list[dict[str, Any]] = []
+    """All of a layer that was split by its kinds of geometry; of others the one."""
     raster_type: str | None = None
     statistics: list[dict[str, Any]] = []
     bbox: list[float] | None = None
@@ -43,7 +45,19 @@ class Served(BaseModel):
     def mosaic(self) -> bool:
         return bool(self.blob_path and self.blob_path.endswith(("/mosaic.json", "_mosaic.json")))
 
+    @property
+    def layers(self) -> dict[str, str]:
+        """Tables by part. The main one has no name; those beside it are called by the ending of theirs."""
+        if self.table_name is None:
+            return {}
+        others = sorted({one["table_name"] for one in self.tables} - {self.table_name})
+        return {"": self.table_name, **{part_of(name, self.table_name): name for name in others}}
+
     def seen_by(self, sight: Sight) -> bool:
         return sight.sees(
             self.platform_id, self.approval_state, self.clearance_state, deleted=False, asset_id=self.asset_id
         )
+
+
+def part_of(table_name: str, main: str) -> str:
+    return table_name.removeprefix(f"{main}_")

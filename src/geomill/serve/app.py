@@ -7,15 +7,18 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import psycopg
 from fastapi import Depends, FastAPI
-from fastapi.responses import JSONResponse, RedirectResponse
+from fastapi.responses import JSONResponse, RedirectResponse, Response
+from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.middleware.cors import CORSMiddleware
 
 from geomill import __version__
 from geomill.api import problems
-from geomill.api.access import EVERYONE, Rules, confirmed, mounted, require_complete
+from geomill.api.access import ANY_CREDENTIAL, EVERYONE, Rules, confirmed, mounted, require_complete
 from geomill.api.authentication import Authenticator
+from geomill.api.figures import Figures
 from geomill.api.guard import Guard
 from geomill.api.limits import BodyLimit, BrowserGuard
+from geomill.api.measuring import Measuring
 from geomill.api.rates import Buckets
 from geomill.api.tokens import Tokens
 from geomill.domain.objectname import Zone
@@ -36,7 +39,7 @@ def create_serving_app(services: Services, url: str, access: AccessSettings, *, 
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
             pool = await stack.enter_async_context(open_pool(url, size=POOL_SIZE, name="geomill serve", idle=True))
-            app.state.pool = pool
+            app.state.pool, app.state.figures = pool, Figures(pool, {})
             app.state.authenticator = None if external else Authenticator(pool, Tokens.of(access))
             if app.state.authenticator:
                 await stack.enter_async_context(app.state.authenticator.noting())
@@ -51,7 +54,8 @@ def create_serving_app(services: Services, url: str, access: AccessSettings, *, 
         dependencies=[Depends(confirmed)],
     )
     _add_routes(app, services)
-    rules = {**dict.fromkeys(OPEN, EVERYONE), **mounted(services.prefixes)}
+    told = {"GET /metrics": EVERYONE if external else ANY_CREDENTIAL}
+    rules = {**dict.fromkeys(OPEN, EVERYONE), **told, **mounted(services.prefixes)}
     require_complete(app, rules)
     problems.install(app)
     app.add_middleware(Guard, rules=Rules(rules), submissions=Buckets(access.submit_rate, access.submit_burst))
@@ -65,6 +69,7 @@ def create_serving_app(services: Services, url: str, access: AccessSettings, *, 
             allow_headers=["Authorization", "X-API-Key", "Content-Type"],
             expose_headers=["ETag", "Content-Bbox", "Content-Crs"],
         )
+    app.add_middleware(Measuring)
     return app
 
 
@@ -88,6 +93,10 @@ def _add_routes(app: FastAPI, services: Services) -> None:
         return JSONResponse(
             {"status": "not ready" if reasons else "ready", "reasons": reasons}, status_code=503 if reasons else 200
         )
+
+    @app.get("/metrics")
+    async def prometheus() -> Response:
+        return Response(await app.state.figures.text(), media_type=CONTENT_TYPE_LATEST)
 
     for prefix in services.prefixes:
         app.mount(prefix, services.part(prefix))

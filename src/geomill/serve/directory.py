@@ -40,7 +40,7 @@ class Directory:
         self._pool = pool
         self._known: OrderedDict[str, _Known] = OrderedDict()
         self._looking: dict[str, asyncio.Task[Served | None]] = {}
-        self._tables: OrderedDict[tuple[str, int], Table] = OrderedDict()
+        self._tables: OrderedDict[tuple[str, int, str], Table] = OrderedDict()
         self._results: OrderedDict[str, dict[str, Any]] = OrderedDict()
 
     async def asset(self, asset_id: str, sight: Sight, data_type: DataType | None = None) -> Served:
@@ -76,9 +76,9 @@ class Directory:
                 conn, self.zone, sight, data_type=data_type, bbox=bbox, limit=limit, offset=offset
             )
 
-    async def tables(self, assets: list[Served]) -> dict[str, Table]:
-        """By asset. The table of a revision never changes once it is served, so it is looked at once."""
-        wanted = {(one.asset_id, one.revision): one.table_name for one in assets if one.table_name}
+    async def tables(self, assets: list[Served]) -> dict[tuple[str, str], Table]:
+        """By asset and part. A table of a revision never changes once it is served, so it is looked at once."""
+        wanted = {(one.asset_id, one.revision, part): name for one in assets for part, name in one.layers.items()}
         lacking = {key: name for key, name in wanted.items() if key not in self._tables}
         if lacking:
             async with self._pool.connection(timeout=PATIENCE_SECONDS) as conn:
@@ -86,7 +86,7 @@ class Directory:
             for key, name in lacking.items():
                 if name in found:
                     self._tables[key] = found[name]
-        result = {key[0]: self._tables[key] for key in wanted if key in self._tables}
+        result = {(key[0], key[2]): self._tables[key] for key in wanted if key in self._tables}
         while len(self._tables) > MOST_KEPT:
             self._tables.popitem(last=False)
         return result

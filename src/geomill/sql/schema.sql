@@ -183,6 +183,29 @@ BEGIN
 END
 $$;
 
+-- Of a layer that was split by its kinds of geometry: the features of the tables beside the main one, as assets of its item.
+CREATE OR REPLACE FUNCTION app.layer_assets(_asset_id text, _table text, _outputs jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path = pg_catalog
+AS $$
+BEGIN
+    RETURN (
+        SELECT coalesce(jsonb_object_agg('features_' || p.part, jsonb_build_object(
+            'href', format('/vector/collections/%s.%s/items', _asset_id, p.part), 'type', 'application/geo+json',
+            'title', format('OGC API Features: %s', p.part), 'roles', '["data"]'::jsonb
+        )), '{}')
+        FROM jsonb_array_elements(
+            CASE WHEN jsonb_typeof(_outputs -> 'tables') = 'array' THEN _outputs -> 'tables' ELSE '[]' END
+        ) AS one
+        CROSS JOIN LATERAL (
+            SELECT CASE WHEN starts_with(one ->> 'table_name', _table || '_')
+                        THEN substr(one ->> 'table_name', length(_table) + 2) ELSE one ->> 'table_name' END AS part
+        ) AS p
+        WHERE one ->> 'table_name' <> _table
+    );
+END
+$$;
+
 -- What all items of revisions have in common: names, places of files, and links between versions. `_before` is the
 -- revision before it that can still be looked at.
 CREATE OR REPLACE FUNCTION app.revision_item(
@@ -235,6 +258,7 @@ BEGIN
     );
     RETURN _item || jsonb_build_object(
         'links', _item -> 'links' || app.map_links(_asset_id, _asset.data_type = 'raster'),
+        'assets', (_item -> 'assets') || app.layer_assets(_asset_id, _asset.table_name, _asset.outputs),
         'properties', (_asset.item -> 'properties') || jsonb_build_object(
             'geomill:asset_id', _asset.asset_id,
             'geomill:revision', _asset.served_revision,
@@ -340,6 +364,7 @@ BEGIN
         );
         _item := _item || jsonb_build_object(
             'links', app.map_links(_asset_id, _asset.data_type = 'raster'),
+            'assets', (_item -> 'assets') || app.layer_assets(_asset_id, _asset.table_name, _asset.outputs),
             'properties', (_item -> 'properties') || jsonb_build_object(
                 'geomill:asset_id', _asset_id, 'geomill:revision', _revision, 'geomill:platform', _asset.platform_id,
                 'geomill:approval', 'approved', 'geomill:clearance', 'public', 'geomill:public', true,

@@ -21,6 +21,8 @@ Bounds = Sequence[float]
 class Page:
     assets: list[Served]
     matched: int
+    layers: list[int]
+    """Of each, which of its tables is meant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,8 @@ async def page(
         "offset": offset,
     }
     rows = await (await conn.execute(_query(zone, "page"), parameters)).fetchall()
-    return Page([Served.from_row(row) for row in rows], rows[0]["matched"] if rows else 0)
+    matched = rows[0]["matched"] if rows else 0
+    return Page([Served.from_row(row) for row in rows], matched, [row["layer"] for row in rows])
 
 
 async def tables(conn: Connection, names: Sequence[str]) -> dict[str, Table]:

@@ -48,7 +48,18 @@ async def test_not_ready_without_the_schema(make_platform: Any, empty_database: 
         migrated = await client.post("/api/v1/bootstrap/migrate", params={"confirm": "yes"})
         assert migrated.json()["changed"]
         again = await client.post("/api/v1/bootstrap/migrate", params={"confirm": "yes"})
-        assert again.json() == {"changed": False, "done": []}
+        assert again.json() == {"changed": False, "done": [], "external": None}
+
+
+async def test_the_external_zones_database_is_migrated_along(
+    make_platform: Any, make_client: Any, empty_database: str
+) -> None:
+    client = await make_client(make_platform(), external_url=empty_database)
+    migrated = (await client.post("/api/v1/bootstrap/migrate", params={"confirm": "yes"})).json()
+    assert (migrated["changed"], migrated["done"]) == (True, [])
+    assert "create table external.assets" in migrated["external"]
+    again = (await client.post("/api/v1/bootstrap/migrate", params={"confirm": "yes"})).json()
+    assert again == {"changed": False, "done": [], "external": []}
 
 
 async def test_health_shows_processes_queues_and_failing_duties(busy: AsyncClient, pool: Pool) -> None:

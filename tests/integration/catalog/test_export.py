@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -13,6 +19,8 @@ from geomill.errors import NotFoundError
 from geomill.platform import review
 from tests.integration.catalog.conftest import an_item, refs
 from tests.integration.platform.conftest import ADA, BOB, Office
+
+GEOMILL = str(Path(sys.executable).with_name("geomill"))
 
 
 def outside(url: str, query: str) -> list[dict[str, Any]]:
@@ -138,7 +146,7 @@ async def test_a_table_goes_along_with_keys_and_indexes(office: Office, database
 async def test_an_export_that_breaks_off_leaves_outside_what_was_there(
     office: Office, database: str, external_database: str
 ) -> None:
-    """The server ends the session in the middle of it, as a kill of the worker would."""
+    """The database refuses the last step."""
     office.engine.orchestrator()
     office.engine.worker()
     asset = await publish(office)
@@ -159,6 +167,83 @@ async def test_an_export_that_breaks_off_leaves_outside_what_was_there(
         {"tablename": "Rivers_r1"}
     ]
     assert (await external.publish(asset.asset_id, 3, []))["rows"] == 2000
+
+
+WAITING = """
+    SELECT pid FROM pg_stat_activity
+    WHERE wait_event_type = 'Lock' AND query LIKE 'INSERT INTO external.assets%' AND datname = current_database()
+"""
+TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = 'geo'"
+
+
+@asynccontextmanager
+async def worker_process(office: Office, external_database: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    environ = {
+        "PATH": os.environ["PATH"],
+        "GEOMILL_DATABASE_URL": office.engine.url,
+        "GEOMILL_EXTERNAL_DATABASE_URL": external_database,
+        "GEOMILL_DATA": office.storage.recipe.data or "",
+    }
+    process = await asyncio.create_subprocess_exec(GEOMILL, "worker", env=environ)
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+
+
+async def test_a_worker_that_is_killed_in_an_export_leaves_nothing_outside_and_another_completes_it(
+    office: Office, database: str, external_database: str
+) -> None:
+    office.engine.orchestrator()
+    publisher = office.engine.worker()
+    asset = await publish(office)
+    await office.engine.crash(publisher)
+    with_table(database, asset.asset_id, 1)
+    with psycopg.connect(external_database) as holder:
+        holder.execute("LOCK TABLE external.assets IN SHARE MODE")  # the entry waits when the table is copied
+        async with worker_process(office, external_database) as process:
+            outcome = await office.decide(review.approve, asset.asset_id, ClearanceState.PUBLIC, BOB, None)
+            async with asyncio.timeout(30):
+                while not outside(external_database, WAITING):  # noqa: ASYNC110  another process does the work
+                    await asyncio.sleep(0.02)
+            process.kill()
+            await process.wait()
+        assert outside(external_database, ASSETS) == outside(external_database, ITEMS) == []
+        assert outside(external_database, TABLES) == []
+    office.engine.worker()
+    job = await office.ended(outcome.export_job_id or "")
+    assert job.status is JobStatus.COMPLETED
+    assert [row["revision"] for row in outside(external_database, ASSETS)] == [2]
+    assert len(outside(external_database, ITEMS)) == 1
+    assert outside(external_database, 'SELECT count(*) AS n FROM geo."Rivers_r1"') == [{"n": 1000}]
+
+
+async def test_all_tables_of_a_split_layer_go_outside_and_come_back(
+    office: Office, database: str, external_database: str
+) -> None:
+    office.engine.orchestrator()
+    office.engine.worker()
+    asset = await publish(office)
+    with_table(database, asset.asset_id, 1)
+    with psycopg.connect(database, autocommit=True) as conn:
+        conn.execute('CREATE TABLE geo."Rivers_r1_points" AS SELECT * FROM geo."Rivers_r1" LIMIT 5')
+        tables = '{"tables": [{"table_name": "Rivers_r1"}, {"table_name": "Rivers_r1_points"}]}'
+        conn.execute(
+            "UPDATE app.geospatial_assets SET revision = 3, served_revision = 3, outputs = outputs || %s", [tables]
+        )
+        item = conn.execute("SELECT content FROM pgstac.items").fetchone()
+    assert item is not None
+    assert item[0]["assets"]["features_points"]["href"] == f"/vector/collections/{asset.asset_id}.points/items"
+    external = office.engine.external
+    assert external is not None
+    assert (await external.publish(asset.asset_id, 3, []))["rows"] == 1005
+    found = {row["tablename"] for row in outside(external_database, TABLES)}
+    assert found == {"Rivers_r1", "Rivers_r1_points"}
+    with_table(database, asset.asset_id, 2)
+    assert await external.withdraw(asset.asset_id)
+    assert outside(external_database, TABLES) == []
 
 
 async def test_what_has_no_outputs_cannot_be_exported(office: Office) -> None:

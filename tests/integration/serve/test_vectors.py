@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -11,7 +12,9 @@ import pyogrio
 import pytest
 from morecantile import tms as grids
 
-from tests.integration.serve.zone import House
+from geomill.domain.principal import Role
+from geomill.domain.signed_link import PARAMETER
+from tests.integration.serve.zone import KEY, House
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -213,3 +216,28 @@ async def test_a_full_tile_shows_some_of_everywhere(house: House, tmp_path: Path
     numbers = sorted(int(name.split()[1]) for name in pyogrio.raw.read(file, columns=["select"])[3][0])
     assert len(numbers) == 20
     assert len({number // 10 for number in numbers}) >= 6  # of ten rows of squares
+
+
+async def test_all_tables_of_a_layer_that_was_split_are_served(house: House) -> None:
+    name = f"v_{uuid4().hex[:10]}"
+    tables = [name, f"{name}_lines", f"{name}_points"]
+    for number, table in enumerate(tables):
+        await make_table(house, table, rows=10 + number)
+    outputs = {"bbox": [15.0, 45.0, 15.1, 45.1], "tables": [{"table_name": table} for table in tables[::-1]]}
+    asset_id = await house.publish(name, "vector", table_name=name, outputs=outputs, clearance_state="ouo")
+    names = [asset_id, f"{asset_id}.lines", f"{asset_id}.points"]
+    reader = await house.key(Role.READER)
+    first = (await house.client.get("/vector/collections?limit=2", headers=reader)).json()
+    rest = (await house.client.get("/vector/collections?limit=1&offset=2", headers=reader)).json()
+    assert [one["id"] for one in first["collections"] + rest["collections"]] == names
+    assert first["numberMatched"] == rest["numberMatched"]
+    ticket = {PARAMETER: KEY.ticket(asset_id, int(time.time()) + 60)}
+    for number, one in enumerate(names):
+        path = f"/vector/collections/{one}/items"
+        assert (await house.client.get(path)).status_code == 404
+        for options in ({"headers": reader}, {"params": ticket}):
+            found = await house.client.get(path, **options)  # type: ignore[arg-type]
+            assert found.json()["numberMatched"] == 10 + number
+    assert (await house.client.get(f"/vector/collections/{asset_id}.areas", headers=reader)).status_code == 404
+    page = (await house.client.get(f"/viewer/{asset_id}", headers=reader)).text
+    assert all(f"/vector/collections/{one}/tiles/" in page for one in names)

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from geomill.api.gateway import TheGateway
 from geomill.api.problems import problem_responses
+from geomill.catalog.databases import migrate_external
 from geomill.store.bootstrap import bootstrap_ddl, bootstrap_migrate
 
 router = APIRouter(prefix="/api/v1/bootstrap", tags=["bootstrap"])
@@ -18,6 +19,8 @@ router = APIRouter(prefix="/api/v1/bootstrap", tags=["bootstrap"])
 class Migration(BaseModel):
     changed: bool
     done: list[str]
+    external: list[str] | None = None
+    """What was done to the external zone's database; null where there is none."""
 
 
 @router.get("/ddl", summary="The schema as SQL", response_class=PlainTextResponse)
@@ -29,7 +32,12 @@ async def get_ddl() -> PlainTextResponse:
 async def migrate(
     gateway: TheGateway, confirm: Annotated[str, Query(description="`yes`, or nothing is done")] = ""
 ) -> Migration:
-    """Adds what is missing. What would lose data is refused, with its SQL."""
+    """Adds what is missing, in the external zone's database too. What would lose data is refused, with its SQL."""
     async with gateway.connection() as conn:
-        report = await bootstrap_migrate(conn, confirm=confirm == "yes")
-    return Migration(changed=bool(report.done), done=[change.summary for change in report.done])
+        done = (await bootstrap_migrate(conn, confirm=confirm == "yes")).done
+    outside = (await migrate_external(gateway.external_url)).done if gateway.external_url else None
+    return Migration(
+        changed=bool(done or outside),
+        done=[change.summary for change in done],
+        external=None if outside is None else [change.summary for change in outside],
+    )

@@ -108,7 +108,8 @@ class _Mounted:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if "root_path" in scope:
-            scope = {**scope, "app_root_path": scope["root_path"], "router": scope["app"].router}
+            # in place: who mounts it looks for the route in it
+            scope.update(app_root_path=scope["root_path"], router=scope["app"].router)
         if scope.get("method") == "POST":
             scope["headers"] = _json_type(scope["headers"])
         await self._app(scope, receive, send)

@@ -1,4 +1,5 @@
-"""Collections as TiPG knows them: each asset is one, under its own id, whatever table its revision has.
+"""Collections as TiPG knows them: each asset is one, under its own id, whatever table its revision has. Of a layer that
+was split by its kinds of geometry, the other tables are collections too: `{asset_id}.lines`.
 
 Nothing is kept that could be out of date: a request looks up what it needs, so a new table is there at once.
 """
@@ -48,15 +49,16 @@ class AssetCollection(PgCollection):
 
 
 async def collection(
-    request: Request, sight: TheSight, collection_id: Annotated[str, Path(alias="collectionId", max_length=64)]
+    request: Request, sight: TheSight, collection_id: Annotated[str, Path(alias="collectionId", max_length=128)]
 ) -> PgCollection:
     directory: Directory = request.app.state.directory
-    served = await directory.asset(collection_id, sight, DataType.VECTOR)
-    found = (await directory.tables([served])).get(served.asset_id)
+    asset_id, _, part = collection_id.partition(".")
+    served = await directory.asset(asset_id, sight, DataType.VECTOR)
+    found = (await directory.tables([served])).get((served.asset_id, part))
     if found is None:
-        raise NotFoundError(f"the asset '{served.asset_id}' has no table that is served")
+        raise NotFoundError(f"the asset '{served.asset_id}' has no such table that is served")
     caching.note(request, served)
-    return as_collection(served, found)
+    return as_collection(served, part, found)
 
 
 TheCollection = Annotated[PgCollection, Depends(collection)]
@@ -74,7 +76,10 @@ async def collections(
         bbox = [bbox[0], bbox[1], bbox[3], bbox[4]]
     page = await directory.page(sight, DataType.VECTOR, bbox=bbox, limit=limit, offset=offset)
     tables = await directory.tables(page.assets)
-    made: list[Collection] = [as_collection(one, tables[one.asset_id]) for one in page.assets if one.asset_id in tables]
+    meant = [(one, _part(one, layer)) for one, layer in zip(page.assets, page.layers, strict=True)]
+    made: list[Collection] = [
+        as_collection(one, part, tables[one.asset_id, part]) for one, part in meant if (one.asset_id, part) in tables
+    ]
     following = offset + len(page.assets)
     return CollectionList(
         collections=made,
@@ -84,14 +89,18 @@ async def collections(
     )
 
 
-def as_collection(served: Served, table: Table) -> PgCollection:
+def _part(served: Served, layer: int) -> str:
+    return [*served.layers, *("" for _ in range(layer))][layer]
+
+
+def as_collection(served: Served, part: str, table: Table) -> PgCollection:
     columns = [_column(column, served.bbox) for column in table.columns]
     geometry = next((column for column in columns if column["type"] in GEOMETRIES), None)
     time = next((column for column in columns if column["type"] in TIMES), None)
     return AssetCollection(
         type="Table",
-        id=served.asset_id,
-        title=served.title,
+        id=f"{served.asset_id}.{part}" if part else served.asset_id,
+        title=f"{served.title}, {part}" if part else served.title,
         description=table.description,
         table=table.name,
         schema=SCHEMA,

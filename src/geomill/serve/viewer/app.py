@@ -115,8 +115,9 @@ def _layer(served: Served, root: str, query: str) -> dict[str, Any]:
         url = f"{root}/raster/assets/{served.asset_id}/{MATRIX}/tilejson.json{query}"
         point = f"{root}/raster/assets/{served.asset_id}/point/"
         return {"kind": "raster", "tilejson": url, "point": point, "query": query, "bbox": served.bbox}
-    url = f"{root}/vector/collections/{served.asset_id}/tiles/{MATRIX}/tilejson.json{query}"
-    return {"kind": "vector", "tilejson": url, "bbox": served.bbox}
+    names = [f"{served.asset_id}.{part}" if part else served.asset_id for part in served.layers]
+    urls = [f"{root}/vector/collections/{name}/tiles/{MATRIX}/tilejson.json{query}" for name in names]
+    return {"kind": "vector", "tilejson": urls, "bbox": served.bbox}
 
 
 def _legend(served: Served) -> list[dict[str, Any]]:

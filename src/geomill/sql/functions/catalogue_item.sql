@@ -19,6 +19,7 @@ BEGIN
     );
     RETURN _item || jsonb_build_object(
         'links', _item -> 'links' || app.map_links(_asset_id, _asset.data_type = 'raster'),
+        'assets', (_item -> 'assets') || app.layer_assets(_asset_id, _asset.table_name, _asset.outputs),
         'properties', (_asset.item -> 'properties') || jsonb_build_object(
             'geomill:asset_id', _asset.asset_id,
             'geomill:revision', _asset.served_revision,

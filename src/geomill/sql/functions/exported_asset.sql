@@ -22,6 +22,7 @@ BEGIN
         );
         _item := _item || jsonb_build_object(
             'links', app.map_links(_asset_id, _asset.data_type = 'raster'),
+            'assets', (_item -> 'assets') || app.layer_assets(_asset_id, _asset.table_name, _asset.outputs),
             'properties', (_item -> 'properties') || jsonb_build_object(
                 'geomill:asset_id', _asset_id, 'geomill:revision', _revision, 'geomill:platform', _asset.platform_id,
                 'geomill:approval', 'approved', 'geomill:clearance', 'public', 'geomill:public', true,

@@ -45,6 +45,26 @@ FROM (
     ORDER BY a.stac_collection_id, a.created_at
 ) AS c;
 
+-- name: check
+-- What the catalogue has beside what follows from the assets.
+WITH wanted AS (
+    SELECT a.stac_collection_id AS collection, a.stac_item_id AS id, app.catalogue_item(a.asset_id) AS item
+    FROM app.geospatial_assets AS a
+    WHERE a.deleted_at IS NULL AND a.served_revision > a.data_deleted_through
+      AND jsonb_typeof(a.outputs -> 'stac_item') = 'object'
+), counted AS (
+    SELECT i.collection, count(*) AS items, count(*) FILTER (WHERE i.private = '{"public": true}') AS public_items
+    FROM pgstac.items AS i GROUP BY i.collection
+)
+SELECT count(w.id) AS wanted,
+       count(*) FILTER (WHERE i.id IS NULL) AS missing,
+       count(*) FILTER (WHERE w.id IS NULL) AS strays,
+       count(*) FILTER (WHERE i.content <> w.item - '{id,geometry,collection,type}'::text[]) AS different,
+       (SELECT count(*) FROM catalogue.pending) AS pending,
+       (SELECT count(*) FROM catalogue.collections AS o LEFT JOIN counted AS c ON c.collection = o.collection_id
+        WHERE (o.items, o.public_items) <> (coalesce(c.items, 0), coalesce(c.public_items, 0))) AS miscounted
+FROM wanted AS w FULL JOIN pgstac.items AS i ON i.collection = w.collection AND i.id = w.id;
+
 -- name: forget_pending
 DELETE FROM catalogue.pending;
 
@@ -79,7 +99,7 @@ SELECT app.exported_asset(%(asset_id)s, %(revision)s) AS entry;
 
 -- name: external_table
 -- The tables of the asset that is outside now.
-SELECT table_name, outputs ->> 'stac_collection_id' AS collection, outputs ->> 'stac_item_id' AS item
+SELECT table_name, outputs, outputs ->> 'stac_collection_id' AS collection, outputs ->> 'stac_item_id' AS item
 FROM external.assets WHERE asset_id = %(asset_id)s FOR UPDATE;
 
 -- name: put_external

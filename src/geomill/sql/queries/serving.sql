@@ -1,10 +1,12 @@
 -- What is served, in the internal zone from the assets themselves, in the external one from what was exported.
 -- Of the outputs only what serving needs is taken: the inventory of a mosaic can be long.
+-- A page of vectors has a line for each table: those of a layer that was split are collections of their own.
 
 -- name: internal_find
 SELECT a.asset_id, a.platform_id, a.table_stem AS title, a.data_type, a.served_revision AS revision,
        a.blob_path, a.table_name, a.approval_state, a.clearance_state,
-       a.outputs ->> 'raster_type' AS raster_type, a.outputs -> 'statistics' AS statistics, a.outputs -> 'bbox' AS bbox
+       a.outputs ->> 'raster_type' AS raster_type, a.outputs -> 'statistics' AS statistics, a.outputs -> 'bbox' AS bbox,
+       a.outputs -> 'tables' AS tables
 FROM app.geospatial_assets AS a
 WHERE a.asset_id = %(asset_id)s AND a.deleted_at IS NULL AND a.served_revision > a.data_deleted_through
 
@@ -21,8 +23,10 @@ LIMIT 1;
 -- name: internal_page
 SELECT a.asset_id, a.platform_id, a.table_stem AS title, a.data_type, a.served_revision AS revision,
        a.blob_path, a.table_name, a.approval_state, a.clearance_state, a.outputs -> 'bbox' AS bbox,
-       count(*) OVER () AS matched
+       a.outputs -> 'tables' AS tables, layer.number AS layer, count(*) OVER () AS matched
 FROM app.geospatial_assets AS a
+CROSS JOIN LATERAL generate_series(0, CASE WHEN %(data_type)s::text = 'vector' AND jsonb_typeof(a.outputs -> 'tables') = 'array'
+                                           THEN greatest(jsonb_array_length(a.outputs -> 'tables') - 1, 0) ELSE 0 END) AS layer (number)
 WHERE a.deleted_at IS NULL AND a.served_revision > a.data_deleted_through
   AND (%(data_type)s::text IS NULL OR a.data_type::text = %(data_type)s)
   AND (%(data_type)s::text IS DISTINCT FROM 'vector' OR a.table_name IS NOT NULL)
@@ -31,25 +35,28 @@ WHERE a.deleted_at IS NULL AND a.served_revision > a.data_deleted_through
   AND (%(bbox)s::float8[] IS NULL OR (
         (a.outputs -> 'bbox' ->> 0)::float8 < (%(bbox)s::float8[])[3] AND (a.outputs -> 'bbox' ->> 2)::float8 > (%(bbox)s::float8[])[1]
     AND (a.outputs -> 'bbox' ->> 1)::float8 < (%(bbox)s::float8[])[4] AND (a.outputs -> 'bbox' ->> 3)::float8 > (%(bbox)s::float8[])[2]))
-ORDER BY a.created_at DESC, a.asset_id DESC
+ORDER BY a.created_at DESC, a.asset_id DESC, layer.number
 LIMIT %(limit)s OFFSET %(offset)s
 
 -- name: external_find
 SELECT e.asset_id, e.platform_id, e.title, e.data_type, e.revision, e.blob_path, e.table_name,
-       e.outputs ->> 'raster_type' AS raster_type, e.outputs -> 'statistics' AS statistics, e.outputs -> 'bbox' AS bbox
+       e.outputs ->> 'raster_type' AS raster_type, e.outputs -> 'statistics' AS statistics, e.outputs -> 'bbox' AS bbox,
+       e.outputs -> 'tables' AS tables
 FROM external.assets AS e
 WHERE e.asset_id = %(asset_id)s
 
 -- name: external_page
 SELECT e.asset_id, e.platform_id, e.title, e.data_type, e.revision, e.blob_path, e.table_name,
-       e.outputs -> 'bbox' AS bbox, count(*) OVER () AS matched
+       e.outputs -> 'bbox' AS bbox, e.outputs -> 'tables' AS tables, layer.number AS layer, count(*) OVER () AS matched
 FROM external.assets AS e
+CROSS JOIN LATERAL generate_series(0, CASE WHEN %(data_type)s::text = 'vector' AND jsonb_typeof(e.outputs -> 'tables') = 'array'
+                                           THEN greatest(jsonb_array_length(e.outputs -> 'tables') - 1, 0) ELSE 0 END) AS layer (number)
 WHERE (%(data_type)s::text IS NULL OR e.data_type::text = %(data_type)s)
   AND (%(data_type)s::text IS DISTINCT FROM 'vector' OR e.table_name IS NOT NULL)
   AND (%(bbox)s::float8[] IS NULL OR (
         (e.outputs -> 'bbox' ->> 0)::float8 < (%(bbox)s::float8[])[3] AND (e.outputs -> 'bbox' ->> 2)::float8 > (%(bbox)s::float8[])[1]
     AND (e.outputs -> 'bbox' ->> 1)::float8 < (%(bbox)s::float8[])[4] AND (e.outputs -> 'bbox' ->> 3)::float8 > (%(bbox)s::float8[])[2]))
-ORDER BY e.exported_at DESC, e.asset_id DESC
+ORDER BY e.exported_at DESC, e.asset_id DESC, layer.number
 LIMIT %(limit)s OFFSET %(offset)s
 
 -- name: tables

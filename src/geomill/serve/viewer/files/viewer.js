@@ -32,30 +32,32 @@ function addRaster(tilejson) {
   });
 }
 
-function addVector(tilejson) {
+function addVector(tilejson, number) {
   const name = tilejson.vector_layers[0].id;
-  map.addSource("asset", { type: "vector", tiles: tilejson.tiles, minzoom: tilejson.minzoom, maxzoom: tilejson.maxzoom });
-  const common = { source: "asset", "source-layer": name };
-  map.addLayer({ id: "areas", type: "fill", ...common, filter: ["==", ["geometry-type"], "Polygon"],
+  const source = `asset${number}`;
+  map.addSource(source, { type: "vector", tiles: tilejson.tiles, minzoom: tilejson.minzoom, maxzoom: tilejson.maxzoom });
+  const common = { source, "source-layer": name };
+  map.addLayer({ id: `areas${number}`, type: "fill", ...common, filter: ["==", ["geometry-type"], "Polygon"],
     paint: { "fill-color": "#2a78b8", "fill-opacity": 0.5, "fill-outline-color": "#17456b" } });
-  map.addLayer({ id: "lines", type: "line", ...common, filter: ["==", ["geometry-type"], "LineString"],
+  map.addLayer({ id: `lines${number}`, type: "line", ...common, filter: ["==", ["geometry-type"], "LineString"],
     paint: { "line-color": "#17456b", "line-width": 1.5 } });
-  map.addLayer({ id: "points", type: "circle", ...common, filter: ["==", ["geometry-type"], "Point"],
+  map.addLayer({ id: `points${number}`, type: "circle", ...common, filter: ["==", ["geometry-type"], "Point"],
     paint: { "circle-color": "#2a78b8", "circle-radius": 4, "circle-stroke-color": "#fff", "circle-stroke-width": 1 } });
-  map.on("click", ["areas", "lines", "points"], (event) => {
+  map.on("click", [`areas${number}`, `lines${number}`, `points${number}`], (event) => {
     const properties = Object.entries(event.features[0].properties);
     told.textContent = properties.map(([key, value]) => `${key}: ${value}`).join("\n");
   });
 }
 
 map.on("load", async () => {
-  const answer = await fetch(layer.tilejson);
-  if (!answer.ok) {
-    told.textContent = `The layer could not be loaded: ${answer.status}`;
+  const answers = await Promise.all([layer.tilejson].flat().map((address) => fetch(address)));
+  const refused = answers.find((answer) => !answer.ok);
+  if (refused || !answers.length) {
+    told.textContent = `The layer could not be loaded: ${refused ? refused.status : "it has no table"}`;
     return;
   }
-  const tilejson = await answer.json();
-  fit(layer.bbox || tilejson.bounds);
-  (layer.kind === "raster" ? addRaster : addVector)(tilejson);
+  const documents = await Promise.all(answers.map((answer) => answer.json()));
+  fit(layer.bbox || documents[0].bounds);
+  documents.forEach(layer.kind === "raster" ? addRaster : addVector);
   map.once("idle", () => { document.body.dataset.drawn = "yes"; });
 });
