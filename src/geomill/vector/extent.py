@@ -6,7 +6,7 @@ it is kept twice, around Greenwich and around the meridian, and the narrower one
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,9 +34,8 @@ class Hull:
         self._hulls: list[BaseGeometry] = []
         self._pacific: list[BaseGeometry] = []
 
-    def add(self, geometries: NDArray[Any]) -> None:
-        many = len(geometries) > _MANY
-        points = _corners(shapely.bounds(geometries)) if many else shapely.get_coordinates(geometries)
+    def add(self, points: NDArray[np.float64]) -> None:
+        """Those that `outline` gives."""
         if not len(points):
             return
         self._hulls.append(_hull(points))
@@ -45,6 +44,11 @@ class Hull:
 
     def extent(self) -> Extent:
         return Extent(hull=_ring(self._hulls), pacific=_ring(self._pacific))
+
+
+def outline(bounds: NDArray[np.float64], coordinates: Callable[[], NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Points with the hull of geometries: their coordinates; of many, some that are found faster."""
+    return _corners(bounds) if len(bounds) > _MANY else coordinates()
 
 
 def _corners(bounds: NDArray[np.float64]) -> NDArray[np.float64]:

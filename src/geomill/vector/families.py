@@ -16,6 +16,7 @@ from shapely.geometry.base import BaseGeometry
 
 from geomill.raster.problems import refused
 from geomill.vector.facts import Family, Rules
+from geomill.vector.soundness import TYPES, types
 
 Geometries = NDArray[Any]
 Numbers = NDArray[np.int64]
@@ -29,7 +30,6 @@ _MULTI = {
     Family.LINE: shapely.multilinestrings,
     Family.POLYGON: shapely.multipolygons,
 }
-_WKB_MULTI = {Family.POINT: 4, Family.LINE: 5, Family.POLYGON: 6}
 _SINGLE_TYPES = (0, 1, 2, 3)
 
 
@@ -40,8 +40,19 @@ class Part:
     family: Family
     rows: Numbers
     geometries: Geometries
-    wkb: pa.Array | None = None
-    """Where nothing had to be repaired: as it was read, and there is no need to write it anew."""
+    untouched: bool = False
+    """Whether nothing had to be repaired, and what was read need not be written anew."""
+
+
+@dataclass(frozen=True)
+class Ready:
+    """Geometries of one family as they go into its table, the rows of the batch that they belong to, and points around
+    all of them."""
+
+    family: Family
+    rows: Numbers
+    wkb: pa.Array
+    points: NDArray[np.float64]
 
 
 def family_numbers(geometries: Geometries) -> Numbers:
@@ -108,18 +119,15 @@ def _single_points(geometries: Geometries, types: Numbers) -> Geometries:
     return geometries
 
 
-def same_bytes(wkb: pa.Array, part: Part, rules: Rules) -> pa.Array | None:
-    """The same bytes, with the head of a multi-geometry before each that needs one; None if some do and some do not."""
-    types = np.unique(shapely.get_type_id(part.geometries[~shapely.is_missing(part.geometries)]))
-    if len(types) != 1 or rules.keep_z:
-        return None
-    kind = rules.type_of(part.family)
-    if types[0] == shapely.GeometryType[kind.upper()]:
+def same_bytes(wkb: pa.Array, family: Family, rules: Rules) -> pa.Array:
+    """What needs no repair, as it was read, with the head of a multi-geometry before each that needs one."""
+    if rules.type_of(family) == "Point":
         return wkb
-    if not kind.startswith("Multi") or types[0] not in _SINGLE_TYPES:
-        return None
-    head = struct.pack("<BII", 1, _WKB_MULTI[part.family], 1)
-    return pc.binary_join_element_wise(pa.scalar(head, pa.binary()), wkb, pa.scalar(b"", pa.binary()))
+    single = types(wkb) == TYPES[family]
+    head: Any = pa.scalar(struct.pack("<BII", 1, TYPES[family] + 3, 1), pa.binary())
+    if not single.all():
+        head = pc.if_else(pa.array(single), head, pa.scalar(b"", pa.binary()))
+    return pc.binary_join_element_wise(head, wkb, pa.scalar(b"", pa.binary()))
 
 
 def _wrapped(geometries: Geometries, family: Family) -> Geometries:

@@ -9,6 +9,8 @@
 7. Outer rings run counter-clockwise, inner ones clockwise.
 8. Lines and polygons become multi-geometries, so that a column has one type.
 
+Before all that, those that need none of it are set aside by a look at their bytes: see `soundness`.
+
 Winding comes late because some projections mirror it, and the meridian after the transformation because only degrees
 have one.
 """
@@ -17,7 +19,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +27,7 @@ import shapely
 from numpy.typing import NDArray
 
 from geomill.raster.problems import refused
+from geomill.vector.extent import outline
 from geomill.vector.facts import Family, Mixed, Rules
 from geomill.vector.families import (
     COLLECTION,
@@ -33,6 +36,7 @@ from geomill.vector.families import (
     Geometries,
     Numbers,
     Part,
+    Ready,
     family_numbers,
     from_lines,
     in_one_type,
@@ -42,7 +46,9 @@ from geomill.vector.families import (
 )
 from geomill.vector.placing import Placing, drop_infinite
 from geomill.vector.projecting import Projection
+from geomill.vector.soundness import Sound, sound
 
+Floats = NDArray[np.float64]
 LARGEST = 256 * 1024 * 1024
 """Bytes of one geometry. PostgreSQL could hold four times as much, but nobody could draw it."""
 FEWEST = 100
@@ -64,18 +70,59 @@ class GeometryRepairs:
         project = Projection(self.source_crs, self.rules.target_crs)
         self._placing = Placing(project, self.rules.keep_z, self._count, self.fewest)
 
-    def harden(self, wkb: pa.Array, ids: Numbers) -> list[Part]:
+    def harden(self, wkb: pa.Array, ids: Numbers) -> list[Ready]:
         """The geometries, repaired, by family."""
+        _check_sizes(wkb, ids)
+        found = self._sound(wkb)
+        rest = np.delete(np.arange(len(wkb)), found.rows)
+        parts = self._repaired(wkb.take(rest), ids[rest], len(found.rows)) if len(rest) else []
+        if all(part.untouched for part in parts):
+            points = [self._points_of(wkb, found), *(_points(part.geometries) for part in parts)]
+            same = same_bytes(wkb, self.rules.family, self.rules)
+            return [Ready(self.rules.family, np.arange(len(wkb)), same, np.concatenate(points))]
+        return [*self._as_they_are(wkb, found), *(self._ready(part, rest) for part in parts)]
+
+    def _sound(self, wkb: pa.Array) -> Sound:
+        """Those that need nothing."""
+        project, kind = self._placing.project, self.rules.type_of(self.rules.family)
+        if self.rules.keep_z or not project.same:
+            return Sound(np.empty(0, np.int64), np.empty((0, 4)))
+        return sound(wkb, self.rules.family, multi=kind.startswith("Multi"), geographic=project.geographic)
+
+    def _as_they_are(self, wkb: pa.Array, found: Sound) -> list[Ready]:
+        if not len(found.rows):
+            return []
+        same = same_bytes(wkb.take(found.rows), self.rules.family, self.rules)
+        return [Ready(self.rules.family, found.rows, same, self._points_of(wkb, found))]
+
+    def _points_of(self, wkb: pa.Array, found: Sound) -> Floats:
+        return outline(found.bounds, lambda: shapely.get_coordinates(_read(wkb.take(found.rows))))
+
+    def _ready(self, part: Part, batch: Numbers) -> Ready:
+        """`batch` are the rows of the batch that were looked at."""
+        made = in_one_type(part, self.rules).geometries
+        wkb = shapely.to_wkb(made, output_dimension=3 if self.rules.keep_z else 2)
+        return Ready(part.family, batch[part.rows], pa.array(wkb, pa.binary()), _points(made))
+
+    def _repaired(self, wkb: pa.Array, ids: Numbers, others: int) -> list[Part]:
+        """By GEOS; `others` need nothing."""
         before = self._repairs()
-        geometries = self._valid(self._flat(self._parsed(wkb, ids)))
+        geometries = self._valid(self._flat(self._parsed(wkb)))
         families = family_numbers(geometries)
         self._count("collection_unpacked", (families == COLLECTION).sum())
         extras = list(unpack(geometries, families))
         self._check_families(families, extras, ids)
-        made = [self._wound(self._placed(one)) for one in parts(geometries, families, extras, self.rules.family)]
-        if self.plain and self._repairs() == before and self._placing.project.same and len(made) == 1:
-            made[0].wkb = same_bytes(wkb, made[0], self.rules)
-        return [part if part.wkb is not None else in_one_type(part, self.rules) for part in made]
+        found = parts(geometries, families, extras, self.rules.family)
+        made = [self._wound(self._placed(one, others)) for one in found]
+        same = self.plain and self._placing.project.same and not self.rules.keep_z and len(made) == 1
+        if same and self._repairs() == before:
+            made[0].untouched = made[0].family is self.rules.family and self._fits(made[0])
+        return made
+
+    def _fits(self, part: Part) -> bool:
+        """Whether it may go into the table, with the head of a multi-geometry at most."""
+        points = self.rules.type_of(part.family) == "Point"
+        return not points or bool((shapely.get_type_id(part.geometries) <= 0).all())
 
     def _repairs(self) -> int:
         """All that has been changed so far."""
@@ -83,19 +130,11 @@ class GeometryRepairs:
 
     # 1
 
-    def _parsed(self, wkb: pa.Array, ids: Numbers) -> Geometries:
-        raw = wkb.to_numpy(zero_copy_only=False)
-        sizes = np.diff(np.frombuffer(wkb.buffers()[1], np.int32, len(wkb) + 1, wkb.offset * 4))
-        if len(sizes) and sizes.max() > LARGEST:
-            raise refused(
-                "geometry_too_large",
-                f"the geometry of row {ids[sizes.argmax()]} has {sizes.max():,} bytes; at most {LARGEST:,} are taken: "
-                "cut it into parts",
-            )
-        geometries: Geometries = shapely.from_wkb(raw, on_invalid="ignore")
+    def _parsed(self, wkb: pa.Array) -> Geometries:
+        geometries = _read(wkb)
         missing = shapely.is_missing(geometries)
         if missing.sum() > wkb.null_count:
-            missing = self._closed(geometries, raw, missing)
+            missing = self._closed(geometries, wkb, missing)
         self._count("geometry_unreadable", missing.sum() - wkb.null_count)
         empty = shapely.is_empty(geometries) & ~missing
         self._count("geometry_empty", empty.sum())
@@ -103,9 +142,9 @@ class GeometryRepairs:
         self._count("geometry_null", wkb.null_count)
         return drop_infinite(geometries, self._count, "geometry_not_finite")
 
-    def _closed(self, geometries: Geometries, raw: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def _closed(self, geometries: Geometries, wkb: pa.Array, missing: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Rings that do not end where they begin can be read after all."""
-        mended = shapely.from_wkb(raw[missing], on_invalid="fix")
+        mended = _read(wkb.filter(pa.array(missing)), on_invalid="fix")
         self._count("rings_closed", (~shapely.is_missing(mended)).sum())
         geometries[missing] = mended
         still: NDArray[np.bool_] = shapely.is_missing(geometries)
@@ -157,8 +196,8 @@ class GeometryRepairs:
 
     # 5 to 8
 
-    def _placed(self, part: Part) -> Part:
-        placed = self._placing.place(part.geometries)
+    def _placed(self, part: Part, others: int) -> Part:
+        placed = self._placing.place(part.geometries, others)
         # What was valid in one CRS need not be so in another.
         part.geometries = placed if self._placing.project.same else self._valid(placed)
         return part
@@ -174,3 +213,22 @@ class GeometryRepairs:
     def _count(self, name: str, number: int) -> None:
         if number:
             self.counts[name] += int(number)
+
+
+def _read(wkb: pa.Array, on_invalid: Literal["ignore", "fix"] = "ignore") -> Geometries:
+    found: Geometries = shapely.from_wkb(wkb.to_numpy(zero_copy_only=False), on_invalid=on_invalid)
+    return found
+
+
+def _points(geometries: Geometries) -> Floats:
+    return outline(shapely.bounds(geometries), lambda: shapely.get_coordinates(geometries))
+
+
+def _check_sizes(wkb: pa.Array, ids: Numbers) -> None:
+    sizes = np.diff(np.frombuffer(wkb.buffers()[1], np.int32, len(wkb) + 1, wkb.offset * 4))
+    if len(sizes) and sizes.max() > LARGEST:
+        raise refused(
+            "geometry_too_large",
+            f"the geometry of row {ids[sizes.argmax()]} has {sizes.max():,} bytes; at most {LARGEST:,} are taken: "
+            "cut it into parts",
+        )

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyogrio
-import shapely
 
 from geomill.vector import tables
 from geomill.vector.attributes import filled, prepare
@@ -20,7 +19,7 @@ from geomill.vector.copying import HEADER, TRAILER, Field, rows
 from geomill.vector.database import Connection
 from geomill.vector.extent import Hull
 from geomill.vector.facts import Chunk, Family, Format, Loaded, Plan
-from geomill.vector.families import Part
+from geomill.vector.families import Ready
 from geomill.vector.geometry import LARGEST, GeometryRepairs
 from geomill.vector.layers import Batch, Layer, told
 from geomill.vector.projecting import Projection
@@ -105,19 +104,14 @@ class Load:
         for part in parts:
             self._copy_part(part, batch, attributes)
 
-    def _copy_part(self, part: Part, batch: Batch, attributes: list[Field]) -> None:
+    def _copy_part(self, part: Ready, batch: Batch, attributes: list[Field]) -> None:
         everything = len(part.rows) == len(batch.ids)
         kept = (
             attributes if everything else [Field(one.type, one.values.take(pa.array(part.rows))) for one in attributes]
         )
         ids = batch.ids if everything else batch.ids[part.rows]
-        wkb = part.wkb if part.wkb is not None else self._encoded(part)
-        fields = [Field("bigint", pa.array(np.ascontiguousarray(ids))), *kept, Field("geometry", wkb)]
+        fields = [Field("bigint", pa.array(np.ascontiguousarray(ids))), *kept, Field("geometry", part.wkb)]
         names = [ID, *(column.name for column in self.plan.facts.columns), GEOMETRY]
         tables.copy_rows(self.conn, self._staging, part.family, names, (HEADER, rows(fields), TRAILER))
         self.rows[Family(part.family).value] += len(ids)
-        self._hull.add(part.geometries)
-
-    def _encoded(self, part: Part) -> pa.Array:
-        dimensions = 3 if self.plan.rules.keep_z else 2
-        return pa.array(shapely.to_wkb(part.geometries, output_dimension=dimensions), pa.binary())
+        self._hull.add(part.points)

@@ -39,7 +39,8 @@ class Placing:
     fewest: int
     """Of fewer geometries no conclusion is drawn about the CRS."""
 
-    def place(self, geometries: Geometries) -> Geometries:
+    def place(self, geometries: Geometries, others: int = 0) -> Geometries:
+        """`others` are in their place already."""
         project, before = self.project, geometries
         if not project.same:
             geometries = shapely.transform(before, project, include_z=self.keep_z)
@@ -47,7 +48,7 @@ class Placing:
             self._check_lost(_there(before), _there(geometries))
         if not project.geographic:
             return geometries
-        geometries = self._on_earth(geometries)
+        geometries = self._on_earth(geometries, others)
         if project.same:
             mended, number = antimeridian.wrap(geometries)
         else:
@@ -57,12 +58,12 @@ class Placing:
             mended[shapely.is_empty(mended)] = None  # what had no extent but touched the edge
         return mended
 
-    def _on_earth(self, geometries: Geometries) -> Geometries:
+    def _on_earth(self, geometries: Geometries, others: int) -> Geometries:
         bounds = shapely.bounds(geometries)
         with np.errstate(invalid="ignore"):  # of what is missing
             off = (np.abs(bounds[:, [1, 3]]) > _POLE).any(axis=1) | (np.abs(bounds[:, [0, 2]]) > DEGREES).any(axis=1)
         if off.any():
-            there = _there(geometries)
+            there = _there(geometries) + others
             self._check_lost(there, there - int(off.sum()))
             self.count("geometry_not_on_earth", off.sum())
             geometries[off] = None

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from geomill.vector.extent import Hull, footprint
+from geomill.vector.extent import Hull, footprint, outline
 
 places = st.tuples(st.floats(-170, 170, width=32), st.floats(-80, 80, width=32))
 
@@ -19,7 +18,7 @@ def found(*batches: Any, crs: str = "EPSG:4326") -> tuple[Any, list[float]]:
     extents = []
     for batch in batches:
         hull = Hull(geographic=crs == "EPSG:4326")
-        hull.add(np.array(batch, dtype=object))
+        hull.add(outline(shapely.bounds(batch), lambda batch=batch: shapely.get_coordinates(batch)))
         extents.append(hull.extent())
     geometry, bbox = footprint(extents, crs)
     return shapely.geometry.shape(geometry), bbox

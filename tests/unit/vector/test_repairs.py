@@ -23,8 +23,9 @@ RULES = Rules(target_crs="EPSG:4326", srid=4326, family=Family.POLYGON)
 def hardened(geometries: list[Any], *, plain: bool) -> tuple[Any, dict[str, int]]:
     wkb = pa.array([None if one is None else shapely.to_wkb(one) for one in geometries], pa.binary())
     repairs = GeometryRepairs(RULES, "EPSG:4326", plain=plain)
-    (part,) = repairs.harden(wkb, np.arange(len(geometries)) + 1)
-    made = part.geometries if part.wkb is None else shapely.from_wkb(part.wkb.to_numpy(zero_copy_only=False))
+    made = np.empty(len(geometries), dtype=object)
+    for part in repairs.harden(wkb, np.arange(len(geometries)) + 1):
+        made[part.rows] = shapely.from_wkb(part.wkb.to_numpy(zero_copy_only=False))
     return made, dict(repairs.counts)
 
 
