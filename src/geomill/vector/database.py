@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import psycopg
@@ -16,6 +16,8 @@ from geomill.sdk import DatabaseAccess
 from geomill.sql import queries
 
 Connection = psycopg.Connection[DictRow]
+Sessions = Callable[[], AbstractContextManager[Connection]]
+"""Opens one."""
 
 
 @contextmanager

@@ -15,7 +15,7 @@ import shapely
 from geomill.raster.problems import refused
 from geomill.vector.attributes import postgres_type, storage_type
 from geomill.vector.columns import column_names
-from geomill.vector.facts import Chunk, Column, Family, LayerFacts, Mixed, Reading, Rules
+from geomill.vector.facts import Column, Family, LayerFacts, Mixed, Reading, Rules
 from geomill.vector.geometry import GeometryRepairs
 from geomill.vector.layers import Layer
 from geomill.vector.projecting import DEGREES, KEEP, named, parsed, srid_of
@@ -104,9 +104,7 @@ def _kind(kinds: Counter[str], name: str, mixed: Mixed) -> tuple[Family, Literal
 
 def _try(layer: Layer, facts: LayerFacts, rules: Rules, crs: pyproj.CRS, name: str, reading: Reading) -> list[str]:
     """A sample of the geometries, repaired and thrown away."""
-    start, stop = layer.bounds_of_ids()
-    batches = layer.batches(Chunk(number=0, start=start, stop=stop), SAMPLE, [])
-    for batch in islice(batches, 1):
+    for batch in islice(layer.batches(layer.beginning(SAMPLE), SAMPLE, []), 1):
         GeometryRepairs(rules, facts.crs, fewest=1).harden(batch.geometry, batch.ids)
         found = shapely.total_bounds(shapely.from_wkb(batch.geometry.to_numpy(zero_copy_only=False), on_invalid="fix"))
         if not reading.source_crs:

@@ -47,6 +47,10 @@ class Layer(Protocol):
         """From where to where chunks are cut: see `Chunk`."""
         ...
 
+    def beginning(self, size: int) -> Chunk:
+        """The first rows, about so many. GDAL reads a chunk to its end, even if it is left before."""
+        ...
+
     def batches(self, chunk: Chunk, size: int, columns: Sequence[str] | None = None) -> Iterator[Batch]: ...
 
 

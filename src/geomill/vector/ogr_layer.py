@@ -70,10 +70,22 @@ class OgrLayer:
     def bounds_of_ids(self) -> tuple[int, int]:
         if not self._numbered:
             return 0, self.rows
-        table, column = (_quoted(text) for text in (self.name or "", self.fid_column))
+        low, high = self._ids("SELECT (SELECT min({id}) FROM {table}), (SELECT max({id}) FROM {table})")  # by the index
+        return (low, high + 1) if low is not None and high is not None else (0, 0)
+
+    def beginning(self, size: int) -> Chunk:
+        if not self._numbered:
+            return Chunk(number=0, start=0, stop=size)
+        found = f"SELECT min(id), max(id) FROM (SELECT {{id}} AS id FROM {{table}} ORDER BY 1 LIMIT {size})"  # noqa: S608
+        low, high = self._ids(found)
+        return Chunk(number=0, start=low or 0, stop=(high or 0) + 1)
+
+    def _ids(self, query: str) -> tuple[int | None, int | None]:
         with _sqlite(self.path) as database:
-            low, high = database.execute(f"SELECT min({column}), max({column}) FROM {table}").fetchone()  # noqa: S608
-        return (low, high + 1) if low is not None else (0, 0)
+            low, high = database.execute(
+                query.format(id=_quoted(self.fid_column), table=_quoted(self.name or ""))
+            ).fetchone()
+        return low, high
 
     def batches(self, chunk: Chunk, size: int, columns: Sequence[str] | None = None) -> Iterator[Batch]:
         if self._numbered:

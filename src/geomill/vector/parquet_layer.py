@@ -56,6 +56,11 @@ class ParquetLayer:
         with pq.ParquetFile(self.path) as file:
             return 0, int(file.num_row_groups)
 
+    def beginning(self, size: int) -> Chunk:
+        with pq.ParquetFile(self.path) as file:
+            ends = np.cumsum([file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)])
+        return Chunk(number=0, start=0, stop=min(int(np.searchsorted(ends, size)) + 1, len(ends)))
+
     def batches(self, chunk: Chunk, size: int, columns: Sequence[str] | None = None) -> Iterator[Batch]:
         wanted = self.schema.names if columns is None else list(columns)
         with pq.ParquetFile(self.path) as file:

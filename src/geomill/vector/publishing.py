@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from psycopg.sql import SQL, Composable, Composed, Identifier, Literal
+from psycopg.sql import Identifier, Literal
 from pydantic import BaseModel
 
 from geomill.raster.problems import refused
-from geomill.sql import queries
-from geomill.vector import tables
-from geomill.vector.columns import GEOMETRY, ID
-from geomill.vector.database import Connection
+from geomill.vector import indexing, tables
+from geomill.vector.database import Connection, Sessions
 from geomill.vector.facts import Column, Extent, Family, Format, Loaded, Plan
 from geomill.vector.tables import SCHEMA, STAGING, Staging
 
-_SQL = queries("vectors")
 Tell = Callable[[float, str], None]
 FINISHED = -1
 """The line of the ledger in which it is written, in place of a chunk."""
@@ -33,22 +30,24 @@ class Published(BaseModel):
     warnings: list[str]
 
 
-def publish(conn: Connection, plan: Plan, table_name: str, chunks: int, id_column: str | None, tell: Tell) -> Published:
+def publish(
+    sessions: Sessions, plan: Plan, table_name: str, chunks: int, id_column: str | None, tell: Tell
+) -> Published:
     """Once: an attempt whose forerunner died after its commit finds what that has written."""
     staging = Staging(plan.staging, plan.rules)
-    with conn.transaction():
-        conn.execute(_SQL.prepare_to_finish)
+    with sessions() as conn, conn.transaction():
         if (earlier := tables.enter(conn, staging, FINISHED)) is not None:
             return Published.model_validate(earlier)
-        for family in plan.rules.families:  # nobody writes to it any more, not even an attempt that was given up
-            _run(conn, "lock_staging", table=staging.table(family))
         outcomes = _whole(conn, staging, plan, chunks)
         found = _summary(outcomes, plan, table_name)
+        tell(0.1, "indexing")
+        indexing.build(conn, sessions, staging, found.tables, sum(found.rows.values()))
+        tell(0.8, "analyzing")
         for family in plan.rules.families:
             if family in found.tables:
-                found.warnings += _finish(conn, staging, family, found.tables[family], plan, id_column, tell)
+                found.warnings += _finish(conn, staging, family, found.tables[family], plan, id_column)
             else:
-                _run(conn, "drop_table", table=staging.table(family))
+                tables.run(conn, "drop_table", table=staging.table(family))
         tables.note(conn, staging, FINISHED, found.model_dump(mode="json"))
     return found
 
@@ -83,49 +82,37 @@ def _whole(conn: Connection, staging: Staging, plan: Plan, chunks: int) -> list[
 
 
 def _finish(
-    conn: Connection, staging: Staging, family: Family, name: str, plan: Plan, id_column: str | None, tell: Tell
+    conn: Connection, staging: Staging, family: Family, name: str, plan: Plan, id_column: str | None
 ) -> list[str]:
     table = Identifier(SCHEMA, name)
-    _run(conn, "drop_table", table=table)  # of an earlier job of the same revision, which nobody is shown
-    _run(conn, "rename", table=staging.table(family), name=Identifier(name))
-    _run(conn, "move_to_geo", table=Identifier(STAGING, name))
-    tell(0.1, "adding the key")
-    _run(conn, "add_key", table=table, column=Identifier(ID))
-    tell(0.3, "indexing geometries")
-    _run(conn, "index_geometries", table=table, column=Identifier(GEOMETRY))
+    tables.run(conn, "drop_table", table=table)  # of an earlier job of the same revision, which nobody is shown
+    tables.run(conn, "rename", table=staging.table(family), name=Identifier(name))
+    tables.run(conn, "move_to_geo", table=Identifier(STAGING, name))
+    indexing.settle(conn, staging, family, name)
     warnings = _index_ids(conn, table, plan.facts.columns, id_column) if id_column else []
     _describe(conn, table, plan)
-    _run(conn, "settle_storage", table=table)
-    tell(0.9, "analyzing")
-    _run(conn, "analyze", table=table)
+    tables.run(conn, "settle_storage", table=table)
+    tables.run(conn, "analyze", table=table)
     return warnings
 
 
 def _index_ids(conn: Connection, table: Identifier, columns: Sequence[Column], wanted: str) -> list[str]:
     column = next(one for one in columns if wanted in (one.source, one.name))
     name = Identifier(column.name)
-    row = conn.execute(_made("repeated_ids", table=table, column=name)).fetchone()
+    row = conn.execute(tables.made("repeated_ids", table=table, column=name)).fetchone()
     assert row is not None
     if row["repeated"] or row["missing"]:
-        _run(conn, "index_plain", table=table, column=name)
+        tables.run(conn, "index_plain", table=table, column=name)
         repeated, missing = row["repeated"], row["missing"]
         which = f"{repeated:,} rows repeat a value, {missing:,} have none"
         return [f"the column '{column.name}' does not identify features: {which}"]
-    _run(conn, "index_unique", table=table, column=name)
+    tables.run(conn, "index_unique", table=table, column=name)
     return []
 
 
 def _describe(conn: Connection, table: Identifier, plan: Plan) -> None:
     text = f"{plan.source.file_name}, {plan.facts.layer or plan.facts.format.value}"
-    _run(conn, "comment_table", table=table, text=Literal(text))
+    tables.run(conn, "comment_table", table=table, text=Literal(text))
     for column in plan.facts.columns:
         if column.source != column.name:
-            _run(conn, "comment_column", table=table, column=Identifier(column.name), text=Literal(column.source))
-
-
-def _made(statement: str, **parts: Composable) -> Composed:
-    return SQL(getattr(_SQL, statement)).format(**parts)
-
-
-def _run(conn: Connection, statement: str, **parts: Composable) -> None:
-    conn.execute(_made(statement, **parts))
+            tables.run(conn, "comment_column", table=table, column=Identifier(column.name), text=Literal(column.source))

@@ -46,8 +46,12 @@ class Staging:
         return Identifier(STAGING, self.name + LEDGER)
 
 
-def _made(name: str, **parts: Composable) -> Composed:
-    return SQL(getattr(_SQL, name)).format(**parts)
+def made(statement: str, **parts: Composable) -> Composed:
+    return SQL(getattr(_SQL, statement)).format(**parts)
+
+
+def run(conn: Connection, statement: str, **parts: Composable) -> None:
+    conn.execute(made(statement, **parts))
 
 
 def ensure_schemas(conn: Connection) -> None:
@@ -62,13 +66,13 @@ def make_staging(conn: Connection, staging: Staging, columns: Sequence[Column], 
         row = conn.execute(_SQL.known_srid, {"srid": staging.rules.srid}).fetchone()
         if not (row and row["known"]):
             raise refused("bad_crs", f"PostGIS does not know the CRS {staging.rules.srid}: give another target_crs")
-        conn.execute(_made("drop_table", table=staging.ledger))
-        conn.execute(_made("make_ledger", ledger=staging.ledger))
-        conn.execute(_made("comment_table", table=staging.ledger, text=Literal(job_id)))
+        run(conn, "drop_table", table=staging.ledger)
+        run(conn, "make_ledger", ledger=staging.ledger)
+        run(conn, "comment_table", table=staging.ledger, text=Literal(job_id))
         for family in staging.rules.families:
-            conn.execute(_made("drop_table", table=staging.table(family)))
+            run(conn, "drop_table", table=staging.table(family))
             definitions = _definitions(columns, staging.rules, family)
-            conn.execute(_made("make_staging", table=staging.table(family), columns=definitions))
+            run(conn, "make_staging", table=staging.table(family), columns=definitions)
 
 
 def _definitions(columns: Sequence[Column], rules: Rules, family: Family) -> Composed:
@@ -87,34 +91,34 @@ def _type(name: str) -> SQL:
 def enter(conn: Connection, staging: Staging, chunk: int) -> dict[str, Any] | None:
     """Within a transaction: None, and the chunk is ours to load; or what was noted of it by somebody who has."""
     try:
-        entered = conn.execute(_made("enter_chunk", ledger=staging.ledger), {"chunk": chunk}).fetchone()
+        entered = conn.execute(made("enter_chunk", ledger=staging.ledger), {"chunk": chunk}).fetchone()
     except errors.UndefinedTable as error:
         raise refused(
             "staging_gone", f"the staging table {staging.name} is not there any more: submit the source again"
         ) from error
     if entered:
         return None
-    row = conn.execute(_made("chunk_outcome", ledger=staging.ledger), {"chunk": chunk}).fetchone()
+    row = conn.execute(made("chunk_outcome", ledger=staging.ledger), {"chunk": chunk}).fetchone()
     assert row is not None
     found: dict[str, Any] = row["outcome"]
     return found
 
 
 def note(conn: Connection, staging: Staging, chunk: int, outcome: dict[str, Any]) -> None:
-    conn.execute(_made("note_chunk", ledger=staging.ledger), {"chunk": chunk, "outcome": Jsonb(outcome)})
+    conn.execute(made("note_chunk", ledger=staging.ledger), {"chunk": chunk, "outcome": Jsonb(outcome)})
 
 
 def copy_rows(
     conn: Connection, staging: Staging, family: Family, columns: Iterable[str], data: Iterable[bytes | memoryview]
 ) -> None:
     names = SQL(", ").join(map(Identifier, columns))
-    with conn.cursor() as cursor, cursor.copy(_made("copy_rows", table=staging.table(family), columns=names)) as copy:
+    with conn.cursor() as cursor, cursor.copy(made("copy_rows", table=staging.table(family), columns=names)) as copy:
         for part in data:
             copy.write(part)
 
 
 def outcomes(conn: Connection, staging: Staging) -> list[Loaded]:
-    rows = conn.execute(_made("outcomes", ledger=staging.ledger)).fetchall()
+    rows = conn.execute(made("outcomes", ledger=staging.ledger)).fetchall()
     return [Loaded.model_validate(row["outcome"]) for row in rows]
 
 
@@ -134,7 +138,7 @@ def drop_staging(conn: Connection, names: Iterable[str]) -> list[str]:
         try:
             with conn.transaction():
                 conn.execute(_SQL.lock_timeout, {"milliseconds": int(LOCK_SECONDS * 1000)})
-                conn.execute(_made("drop_table", table=Identifier(STAGING, name)))
+                run(conn, "drop_table", table=Identifier(STAGING, name))
         except errors.LockNotAvailable:
             continue
         dropped.append(name)
@@ -159,5 +163,5 @@ def drop_published(conn: Connection, names: Sequence[str]) -> list[str]:
     """All of them that are there, and which these were."""
     rows = conn.execute(_SQL.tables_named, {"schema": SCHEMA, "names": list(names)}).fetchall()
     for row in rows:
-        conn.execute(_made("drop_table", table=Identifier(SCHEMA, row["name"])))
+        run(conn, "drop_table", table=Identifier(SCHEMA, row["name"]))
     return [row["name"] for row in rows]

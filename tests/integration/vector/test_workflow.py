@@ -8,6 +8,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pystac
 import pytest
 import shapely
@@ -16,6 +17,7 @@ from geomill.domain.states import JobStatus
 from geomill.handlers.vector.drop_tables import drop_tables
 from geomill.raster.intermediates import folder_of, mount
 from geomill.sdk import ObjectName, Storage, Zone
+from geomill.vector import indexing
 from tests.integration.engine.platform import Platform
 from tests.integration.raster.checks import check_stac
 from tests.integration.vector import sources
@@ -128,6 +130,43 @@ def test_a_chunk_is_loaded_once_and_a_table_finished_once(storage: Storage, data
     run = missing.finish(plan, chunks, "parcels_r1")
     assert (run.ended.error_code, run.ended.retryable) == ("staging_gone", False)
     assert missing.rows("SELECT count(*) AS n FROM geo.parcels_r1") == [{"n": 1_000}], "the old one stays"
+
+
+def test_the_key_is_built_beside_the_spatial_index(
+    storage: Storage, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By another session, as of many rows; and once, whether or not an attempt that died has left it."""
+    monkeypatch.setattr(indexing, "MANY", 1)
+    put(storage, tmp_path, 1_000)
+    steps = Steps(storage, database)
+    plan, chunks = steps.planned("a.gpkg", chunk_rows=300)
+    for chunk in chunks:
+        ok(steps.load(plan, chunk))
+    stem = plan["staging"]
+    with psycopg.connect(database, autocommit=True) as conn:
+        conn.execute(f"CREATE INDEX {stem}_areas_gix ON geo_staging.{stem}_chunks (chunk)")  # its name is taken
+        assert not steps.finish(plan, chunks, "parcels_r1").success
+        conn.execute(f"DROP INDEX geo_staging.{stem}_areas_gix")
+    left = steps.rows(f"SELECT indexname AS name FROM pg_indexes WHERE tablename = '{stem}_areas'")
+    assert left == [{"name": f"{stem}_areas_key"}]
+    assert steps.tables() == set(), "nothing is seen"
+    ok(steps.finish(plan, chunks, "parcels_r1"))
+    found = steps.rows("SELECT indexdef FROM pg_indexes WHERE schemaname = 'geo' ORDER BY indexname")
+    assert [row["indexdef"] for row in found] == [
+        "CREATE INDEX parcels_r1_gix ON geo.parcels_r1 USING gist (geom)",
+        "CREATE UNIQUE INDEX parcels_r1_key ON geo.parcels_r1 USING btree (gid)",
+    ]
+    constraints = steps.rows("SELECT contype::text FROM pg_constraint WHERE conrelid = 'geo.parcels_r1'::regclass")
+    assert constraints == [{"contype": "p"}]
+
+
+def test_long_names_of_revisions_and_kinds_do_not_collide(storage: Storage, database: str) -> None:
+    point, area = shapely.Point(5, 45), sources.squares(1)[0]
+    sources.put(storage, "a.geojson", sources.geojson(area, point))
+    for revision in (1, 2):
+        steps = Steps(storage, database)
+        steps.publish("a.geojson", "x" * 53 + f"_r{revision}", mixed_geometries="split")
+    assert len(steps.tables()) == 4
 
 
 def test_tables_of_deleted_revisions_are_dropped(storage: Storage, database: str, tmp_path: Path) -> None:

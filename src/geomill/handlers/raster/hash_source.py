@@ -1,9 +1,10 @@
-"""The hash of a source that is too large to wait for it: beside the work on its pixels."""
+"""The hash of a source that is too large to wait for it: beside other work."""
 
 from __future__ import annotations
 
 from pydantic import BaseModel
 
+from geomill.raster.freshness import check_unchanged
 from geomill.raster.hashing import sha256_of
 from geomill.raster.plan import Source
 from geomill.sdk import HandlerContext, register_handler
@@ -26,4 +27,7 @@ class HashSourceOutput(BaseModel):
 )
 def hash_source(ctx: HandlerContext[HashSourceParams]) -> HashSourceOutput:
     """The SHA-256 of a source."""
-    return HashSourceOutput(source_file_hash=sha256_of(ctx.storage, ctx.params.source.name, ctx))
+    source = ctx.params.source
+    digest = sha256_of(ctx.storage, source.name, ctx)
+    check_unchanged(ctx.storage, source)  # what was hashed is what was worked on
+    return HashSourceOutput(source_file_hash=digest)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
@@ -55,8 +56,8 @@ def finish(ctx: HandlerContext[FinishParams]) -> FinishOutput:
         ctx.raise_if_cancelled()
         ctx.progress(fraction, message=message)
 
-    with session(ctx.database) as conn:
-        made = publish(conn, params.plan, params.table_name, params.chunks, params.id_column, tell)
+    sessions = partial(session, ctx.database)
+    made = publish(sessions, params.plan, params.table_name, params.chunks, params.id_column, tell)
     geometry, bbox = footprint(made.extent, rules.target_crs)
     empty = [f"the column '{name}' is empty in all rows" for name in made.empty_columns]
     split = [f"the layer is split into {', '.join(made.tables.values())}"] if len(made.tables) > 1 else []

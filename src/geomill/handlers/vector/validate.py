@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pydantic import BaseModel
 
-from geomill.raster.hashing import sha256_of
 from geomill.raster.plan import Source
 from geomill.raster.stac import Times, times
 from geomill.sdk import HandlerContext, Zone, register_handler
@@ -38,7 +37,6 @@ class ValidateVectorOutput(BaseModel):
     bounds: tuple[int, int]
     """From where to where chunks are cut."""
     file_size_bytes: int
-    source_file_hash: str
     times: Times
     warnings: list[str]
 
@@ -80,7 +78,6 @@ def validate(ctx: HandlerContext[ValidateVectorParams]) -> ValidateVectorOutput:
         rules=rules,
         bounds=bounds,
         file_size_bytes=info.size,
-        source_file_hash=sha256_of(ctx.storage, source.name, ctx),
         times=known,
         warnings=[*warnings, *undated],
     )

@@ -55,11 +55,18 @@ ALTER TABLE {table} RENAME TO {name}
 -- name: move_to_geo
 ALTER TABLE {table} SET SCHEMA geo
 
--- name: add_key
-ALTER TABLE {table} ADD PRIMARY KEY ({column})
+-- Another attempt may have made it.
+-- name: index_ids
+CREATE UNIQUE INDEX IF NOT EXISTS {name} ON {table} ({column})
 
 -- name: index_geometries
-CREATE INDEX ON {table} USING gist ({column})
+CREATE INDEX {name} ON {table} USING gist ({column})
+
+-- name: rename_index
+ALTER INDEX {index} RENAME TO {name}
+
+-- name: add_key
+ALTER TABLE {table} ADD PRIMARY KEY USING INDEX {index}
 
 -- name: repeated_ids
 SELECT count(*) - count(DISTINCT {column}) - count(*) FILTER (WHERE {column} IS NULL) AS repeated,
