@@ -12,13 +12,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyogrio
+from numpy.typing import NDArray
 
 from geomill.raster.problems import refused
 from geomill.vector.csv_places import places
 from geomill.vector.facts import Chunk, Format, Reading
 from geomill.vector.formats import DRIVERS
 from geomill.vector.layers import Batch, binary, refuse_repeated, told
+from geomill.vector.soundness import types
 
+_FIRST_CURVE = 8
+"""WKB's number of the first type that may have arcs."""
 _IMMUTABLE = {"IMMUTABLE": "YES"}
 """Nothing is written beside it, such as the journals of SQLite."""
 
@@ -107,9 +111,25 @@ class OgrLayer:
                     batch = batch.slice(0, chunk.stop - done)
                     ids = np.arange(done, done + len(batch), dtype=np.int64) + 1
                     done += len(batch)
-                yield Batch(ids, binary(batch.column(geometry)), batch.select(self._attributes(columns)))
+                wkb = self._straight(binary(batch.column(geometry)), ids)
+                yield Batch(ids, wkb, batch.select(self._attributes(columns)))
                 if done >= chunk.stop:
                     break
+
+    def _straight(self, wkb: pa.Array, ids: NDArray[np.int64]) -> pa.Array:
+        """With lines in place of arcs, which GDAL makes when it is not asked for Arrow."""
+        curved = np.flatnonzero(types(wkb) % 1000 >= _FIRST_CURVE)
+        if not len(curved):
+            return wkb
+        if self._numbered:
+            window: dict[str, Any] = {"fids": ids[curved]}
+        else:
+            window = {"skip_features": int(ids[0]) - 1, "max_features": len(ids)}
+        about = {"layer": self.name, "encoding": self.encoding, "columns": [], **window, **self.options}
+        read = pyogrio.raw.read(self.path, **about)[2]
+        made = wkb.to_numpy(zero_copy_only=False)
+        made[curved] = read if self._numbered else read[curved]
+        return pa.array(made, pa.binary())
 
     @property
     def _numbered(self) -> bool:

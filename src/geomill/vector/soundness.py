@@ -109,10 +109,10 @@ def _candidates(wkb: pa.Array, family: Family, *, multi: bool) -> tuple[Numbers,
 
 
 def types(wkb: pa.Array) -> Numbers:
-    """The type of each geometry, as its bytes say, lowest first; 0 of what is missing."""
+    """The type of each geometry, as its bytes say, lowest first; 0 of what is missing or too short to say."""
     begins, sizes = _places(wkb)
     found = np.zeros(len(wkb), dtype=np.int64)
-    there = np.flatnonzero(sizes)
+    there = np.flatnonzero(sizes >= _HEADS[Family.POINT])
     found[there] = _view(wkb, "<u4")[begins[there] + 1]
     return found
 

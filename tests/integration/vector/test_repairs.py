@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -229,6 +230,23 @@ def test_a_collection_of_one_kind_is_unpacked(steps: Steps) -> None:
     sources.put(steps.storage, "a.geojson", sources.geojson(SQUARE, nested))
     assert steps.publish("a.geojson")["geometry_type"] == "MultiPolygon"
     assert steps.rows("SELECT ST_NumGeometries(geom) AS parts FROM geo.made_r1 ORDER BY gid")[1]["parts"] == 2
+
+
+def test_arcs_become_lines(steps: Steps, tmp_path: Path) -> None:
+    def circle(west: float) -> bytes:
+        corners = [(west, 45), (west + 1, 46), (west + 2, 45), (west + 1, 44), (west, 45)]
+        arcs = struct.pack("<BII10d", 1, 8, 5, *(number for corner in corners for number in corner))
+        return struct.pack("<BII", 1, 10, 1) + arcs
+
+    features = pa.table({"name": ["a", "b", "c"], "wkb": pa.array([circle(5), SQUARE.wkb, circle(9)], pa.binary())})
+    sources.put(steps.storage, "a.gpkg", sources.encoded(tmp_path, features))
+    assert steps.publish("a.gpkg")["geometry_type"] == "MultiPolygon"
+    wkt = b'name,wkt\na,"CURVEPOLYGON (CIRCULARSTRING (5 45, 6 46, 7 45, 6 44, 5 45))"\n'
+    sources.put(steps.storage, "a.csv", wkt)
+    Steps(steps.storage, steps.url).publish("a.csv", "text_r1", source_crs="EPSG:4326")
+    areas = [row["area"] for row in steps.rows("SELECT ST_Area(geom) AS area FROM geo.made_r1 ORDER BY gid")]
+    assert areas == pytest.approx([np.pi, 1.0, np.pi], abs=0.01)
+    assert steps.rows("SELECT ST_Area(geom) AS area FROM geo.text_r1")[0]["area"] == pytest.approx(np.pi, abs=0.01)
 
 
 def test_ids_that_repeat_are_told(steps: Steps, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from geomill.vector.facts import Family
-from geomill.vector.soundness import Sound, sound
+from geomill.vector.soundness import Sound, sound, types
 
 numbers = st.floats(-200, 200, allow_nan=False, width=32) | st.sampled_from([0.0, 1.0, 180.0, -180.0, 1e-200])
 pairs = st.tuples(numbers, numbers)
@@ -102,3 +102,8 @@ def test_a_part_of_an_array_is_looked_at_alone() -> None:
     assert found.rows.tolist() == [0, 1]
     assert found.bounds.tolist() == [[0, 0, 1, 1], [5, 5, 6, 6]]
     assert len(sound(squares.slice(0, 0), Family.POLYGON, multi=True, geographic=True).rows) == 0
+
+
+def test_types_are_read_of_whatever_has_one() -> None:
+    given_ones = [None, b"", b"\x01", shapely.box(0, 0, 1, 1), shapely.MultiPoint([(1, 2)]), b"\x01\x03"]
+    assert types(packed(given_ones)).tolist() == [0, 0, 0, 3, 4, 0]
