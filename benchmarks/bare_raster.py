@@ -87,61 +87,50 @@ def one_pass(work: Work) -> None:
         list(pool.map(_tile, [(work, window) for window in work.windows()]))
 
 
-def _cut(work: Work, name: Path, source: Any, window: tuple[int, int, int, int]) -> None:
-    left, top, right, bottom = 10**9, 10**9, 0, 0
-    with WarpedVRT(
-        source, crs=work.crs, transform=Affine(*work.transform), width=work.width, height=work.height
-    ) as warped:
-        from rasterio.warp import transform_bounds
+SPECIFIED_TILE, SPECIFIED_OVERLAP = 8192, 512
+"""Of the specification: windows of the source, each with a margin to the right and below."""
 
-        x0, y1 = warped.transform @ (window[0], window[1])
-        x1, y0 = warped.transform @ (window[0] + window[2], window[1] + window[3])
-        box = transform_bounds(work.crs, source.crs, x0, y0, x1, y1)
-    corners = [~source.transform @ (x, y) for x in (box[0], box[2]) for y in (box[1], box[3])]
-    left, right = (
-        max(0, int(min(c for c, _ in corners)) - 256),
-        min(source.width, int(max(c for c, _ in corners)) + 256),
-    )
-    top, bottom = (
-        max(0, int(min(r for _, r in corners)) - 256),
-        min(source.height, int(max(r for _, r in corners)) + 256),
-    )
-    if right <= left or bottom <= top:
-        return
-    part = Window(left, top, right - left, bottom - top)
-    profile = {**source.profile, "width": part.width, "height": part.height, "transform": source.window_transform(part)}
-    with rasterio.open(name, "w", **profile) as target:
-        target.write(source.read(window=part))
+
+def _extract(source: Any, folder: Path) -> Iterable[str]:
+    """As the specification does it: read a window, write it to a buffer in memory, put that into the store."""
+    for row in range(0, source.height, SPECIFIED_TILE):
+        for column in range(0, source.width, SPECIFIED_TILE):
+            width = min(SPECIFIED_TILE + SPECIFIED_OVERLAP, source.width - column)
+            height = min(SPECIFIED_TILE + SPECIFIED_OVERLAP, source.height - row)
+            part = Window(column, row, width, height)
+            place = source.window_transform(part)
+            with MemoryFile() as memory:
+                with memory.open(**{**source.profile, "width": width, "height": height, "transform": place}) as target:
+                    target.write(source.read(window=part))
+                name = folder / f"{column}_{row}.tif"
+                name.write_bytes(memory.read())
+            yield str(name)
 
 
 def _convert(job: tuple[Work, str]) -> None:
-    """As the specification does it: rio-cogeo, in memory, from a warped view of the piece."""
+    """As the specification does it: fetch the piece, rio-cogeo in memory from a warped view of it, into the store."""
     work, piece = job
     profile = {"driver": "GTiff", "compress": "DEFLATE", "predictor": 2, "zlevel": 6, "tiled": True,
                "blockxsize": 512, "blockysize": 512, "interleave": "pixel"}  # fmt: skip
-    with (
-        rasterio.Env(**CACHE),
-        rasterio.open(piece) as source,
-        WarpedVRT(source, crs=work.crs, resampling=Resampling.bilinear, add_alpha=True, tolerance=0.01) as warped,
-    ):
-        target = str(Path(work.target) / Path(piece).name)
-        cog_translate(
-            warped, target, profile, indexes=[1, 2, 3], add_mask=True, in_memory=True,
-            overview_resampling="average", quiet=True,
-        )  # fmt: skip
+    with rasterio.Env(**CACHE), MemoryFile(Path(piece).read_bytes()) as fetched, MemoryFile() as made:
+        with (
+            fetched.open() as source,
+            WarpedVRT(source, crs=work.crs, resampling=Resampling.bilinear, add_alpha=True) as warped,
+        ):
+            cog_translate(
+                warped, made.name, profile, indexes=[1, 2, 3], add_mask=True, in_memory=True,
+                overview_resampling="average", quiet=True,
+            )  # fmt: skip
+        (Path(work.target) / Path(piece).name).write_bytes(made.read())
 
 
 def two_passes(work: Work) -> None:
-    """Cut all tiles out of the source, one after the other; then convert them, two at a time."""
+    """The specification's stages two and three: extract all tiles, one after the other; then convert them, two at a
+    time."""
     folder = Path(work.target) / "pieces"
     folder.mkdir()
-    jobs = []
     with rasterio.Env(**CACHE), rasterio.open(work.source) as source:
-        for window in work.windows():
-            piece = folder / f"{window[0]}_{window[1]}.tif"
-            _cut(work, piece, source, window)
-            if piece.exists():
-                jobs.append((work, str(piece)))
+        jobs = [(work, piece) for piece in _extract(source, folder)]
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         list(pool.map(_convert, jobs))
     shutil.rmtree(folder)

@@ -23,7 +23,9 @@ TILE_BYTES = LARGEST_TILE * LARGEST_TILE * 3
 ENOUGH_TILES = 32
 """Below, tiles are made smaller, so that several processes have about the same to do."""
 BATCH_BYTES = 96 * 1024 * 1024
-"""Pixels of one task: some seconds of work."""
+"""Pixels of one task at most: some seconds of work."""
+BATCH_SHARE = 16
+"""And of what is left, no more than one in so many: towards the end tasks get small, and all processes end together."""
 
 
 class Window(BaseModel, frozen=True):
@@ -125,13 +127,14 @@ def _tiles(grid: Grid, side: int) -> int:
 
 def batches(tiles: Sequence[Tile], bytes_per_pixel: int) -> list[list[Tile]]:
     """Neighbours together: they read the same blocks of the source."""
+    sizes = [tile.width * tile.height * bytes_per_pixel for tile in tiles]
     made: list[list[Tile]] = []
-    filled = BATCH_BYTES
-    for tile in tiles:
-        size = tile.width * tile.height * bytes_per_pixel
-        if filled + size > BATCH_BYTES:
+    left, room = sum(sizes), 0
+    for tile, size in zip(tiles, sizes, strict=True):
+        if size > room:
             made.append([])
-            filled = 0
+            room = min(BATCH_BYTES, left // BATCH_SHARE)
         made[-1].append(tile)
-        filled += size
+        room -= size
+        left -= size
     return made

@@ -20,9 +20,11 @@ def ends() -> Iterator[tuple[socket.socket, Questions]]:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         questions = Questions(Line(theirs))
-        threading.Thread(target=Listener(theirs, questions).run, daemon=True).start()
+        listener = threading.Thread(target=Listener(theirs, questions).run)
+        listener.start()
         yield ours, questions
         ours.shutdown(socket.SHUT_RDWR)
+        listener.join()
 
 
 def answer(sock: socket.socket, **found: Any) -> threading.Thread:
