@@ -19,7 +19,7 @@ import psycopg
 
 from benchmarks import bare, peer
 from benchmarks.figures import Figure
-from benchmarks.roles import Client, Roles, running
+from benchmarks.roles import Client, Roles, running, settled
 from benchmarks.server import database
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -114,6 +114,7 @@ async def idle(client: Client, roles: Roles) -> list[Figure]:
     roles.start("gateway", "--port", str(port))
     async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as http:
         await _until_it_answers(http)
+    await settled()
     submitter = Submitter(port, await client.credential())
     delays = [await _submit_to_start(client, submitter) for _ in range(220)][20:]
     await asyncio.sleep(12)  # until every session has handed in its statistics

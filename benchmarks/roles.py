@@ -164,6 +164,23 @@ class Client:
         return float(next(iter(row.values())))
 
 
+async def settled(share: float = 0.1, seconds: float = 30.0) -> None:
+    """Until the machine is quiet: processes that have just started load their libraries and start children ahead."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        before = _busy_and_all()
+        await asyncio.sleep(0.5)
+        busy, everything = (after - once for after, once in zip(_busy_and_all(), before, strict=True))
+        if busy < share * everything:
+            return
+
+
+def _busy_and_all() -> tuple[int, int]:
+    """Ticks of all processors so far."""
+    ticks = [int(field) for field in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
+    return sum(ticks) - ticks[3] - ticks[4], sum(ticks)
+
+
 @contextmanager
 def running(url: str, work: Any, **options: Any) -> Iterator[Any]:
     """Run `await work(client, roles)` with the roles up; yields what it returns."""
@@ -175,6 +192,7 @@ def running(url: str, work: Any, **options: Any) -> Iterator[Any]:
             async with open_pool(url, size=2) as pool:
                 client = Client(pool, catalogue)
                 await client.ready(len(found.everyone()))
+                await settled()
                 return await work(client, found)
 
         yield asyncio.run(main())
