@@ -20,6 +20,7 @@ from stac_fastapi.types.errors import InvalidQueryParameter, NotFoundError
 from stac_fastapi.types.requests import get_base_url
 
 from geomill.domain.visibility import Sight
+from geomill.serve.stac.fields import Chosen, chosen
 from geomill.serve.stac.sessions import fetch_value, sight_of
 from geomill.sql import queries
 
@@ -41,13 +42,12 @@ class CatalogueClient(CoreCrudClient):  # type: ignore[misc]  # it has no types
 
     async def _search_base(self, search_request: PgstacSearch, request: Request, *, counted: bool = True) -> Any:
         """In place of pgstac's own search stands ours, which knows who asks."""
+        fields = chosen(search_request, by_post=request.method == "POST")
         found = await _items(request, search_request, counted=counted)
-        fields = getattr(search_request, "fields", None)
-        included, excluded = (fields.include or set(), fields.exclude or set()) if fields else (set(), set())
         links = PagingLinks(request=request, next=found["next"], prev=found["prev"])
         return {
             "type": "FeatureCollection",
-            "features": [await _shown(item, request, included, excluded) for item in found["features"]],
+            "features": [await _shown(item, request, fields) for item in found["features"]],
             "links": await links.get_links(),
             "numberReturned": len(found["features"]),
             **({"numberMatched": found["numberMatched"]} if counted else {}),
@@ -170,17 +170,17 @@ def _place(token: str | None) -> Place | None:
     raise InvalidQueryParameter(GONE)
 
 
-async def _shown(item: dict[str, Any], request: Request, included: set[str], excluded: set[str]) -> dict[str, Any]:
+async def _shown(item: dict[str, Any], request: Request, fields: Chosen) -> dict[str, Any]:
     """With the fields that are asked for. Places of files become addresses; links to older revisions are for those who
     may see them."""
     base = get_base_url(request)
     names = {"collection_id": item["collection"], "item_id": item["id"]}
     history = _sees_history(item, sight_of(request))
-    shown: dict[str, Any] = filter_fields(item, included, excluded)
+    shown: dict[str, Any] = filter_fields(item, set(fields.included), set(fields.excluded))
     for asset in (shown.get("assets") or {}).values():
         if "href" in asset:
             asset["href"] = address(base, asset["href"])
-    if "links" not in excluded:
+    if "links" not in fields.excluded:
         known = [link for link in shown.get("links", ()) if history or link["rel"] != "predecessor-version"]
         shown["links"] = await ItemLinks(request=request, **names).get_links(extra_links=known)
     return shown

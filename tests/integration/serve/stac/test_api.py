@@ -32,6 +32,7 @@ WRONG: dict[str, dict[str, Any]] = {
     "a place that is none": {"intersects": {"type": "Star", "coordinates": []}},
     "both kinds of place": {"bbox": [0, 0, 1, 1], "intersects": {"type": "Point", "coordinates": [0, 0]}},
     "a sort that is none": {"sortby": [{"field": "", "direction": "asc"}]},
+    "fields that are null": {"fields": None},
     "a byte that text cannot hold": {"ids": ["a\x00b"]},
     "very deep": {"filter": json.loads('{"op":"not","args":[' * 200 + '{"op":"=","args":[1,1]}' + "]}" * 200)},
 }
@@ -65,6 +66,30 @@ async def test_what_is_wrong_gets_a_problem_document_and_never_500(database: str
         assert (await client.post("/stac/collections", json={})).status_code == 405
         answer = await client.post("/stac/search", content=b"{")
         assert answer.status_code == 400
+
+
+async def test_fields_are_those_that_were_asked_for(database: str, serve: Serve, storage: Any) -> None:
+    await one_asset(database, storage)
+    valid = {"type", "stac_version", "id", "collection", "geometry", "bbox", "links", "assets", "properties"}
+    async with serve(database) as client:
+
+        async def found(fields: Any) -> Any:
+            answer = await client.post("/stac/search", json={"fields": fields} if fields is not None else {})
+            return answer.json()["features"][0]
+
+        assert set(await found(None)) == {*valid, "stac_extensions"}
+        for nothing in ({}, {"include": [], "exclude": []}, {"include": None, "exclude": None}):
+            item = await found(nothing)
+            assert (set(item), set(item["properties"])) == (valid, {"datetime"})
+            assert pystac.validation.validate_dict(item)
+        item = await found({"include": [], "exclude": ["geometry", "properties.datetime"]})
+        assert set(item) == valid - {"geometry", "properties"}
+        item = await found({"exclude": ["geometry"]})
+        assert set(item) == {*valid, "stac_extensions"} - {"geometry"}
+        assert item["properties"]["height"] == 3
+        by_get = (await client.get("/stac/search?fields=-geometry")).json()["features"][0]
+        assert by_get == item
+        assert set(await found({"include": ["properties.height"]})) == {"properties", "links"}
 
 
 async def test_a_search_that_reads_forever_is_cut_off_and_sessions_cannot_write(
