@@ -273,7 +273,8 @@ BEGIN
 END
 $$;
 
--- The item of a revision that was superseded, as a deprecated one; nothing if there is none, or its data is deleted.
+-- The item of a revision that was superseded, as a deprecated one; nothing if there is none, or its data is deleted. Its
+-- files are its own; features, whose address begins with a slash, are served of the latest revision only.
 CREATE OR REPLACE FUNCTION app.catalogue_version(_collection text, _id text, _revision integer) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     SET search_path = pg_catalog
@@ -303,6 +304,10 @@ BEGIN
             'rel', 'latest-version', 'type', 'application/geo+json',
             'href', format('collections/%s/items/%s', _collection, _id)
         )),
+        'assets', coalesce((
+            SELECT jsonb_object_agg(one.key, one.value)
+            FROM jsonb_each(_item -> 'assets') AS one WHERE NOT starts_with(one.value ->> 'href', '/')
+        ), '{}'),
         'properties', (_old.item -> 'properties') || jsonb_build_object(
             'geomill:asset_id', _asset.asset_id, 'geomill:revision', _old.revision,
             'geomill:platform', _asset.platform_id, 'version', _old.revision::text, 'deprecated', true

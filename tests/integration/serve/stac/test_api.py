@@ -170,7 +170,14 @@ async def test_versions_are_for_those_who_see_the_asset_whatever_its_state(
             clearance_state = 'uncleared'
     """
     public = "UPDATE app.geospatial_assets SET approval_state = 'approved', clearance_state = 'public'"
-    await one_asset(database, storage, statements=(log, next_one, public))
+    features = """
+        UPDATE app.geospatial_assets SET table_name = 'one', outputs = outputs
+            || '{"tables": [{"table_name": "one"}, {"table_name": "one_points"}]}'
+            || jsonb_build_object('stac_item', jsonb_set(
+                outputs -> 'stac_item', '{assets,features}', '{"href": "/vector/collections/one/items"}'))
+    """
+    await one_asset(database, storage, statements=("SET geomill.writer = 'orchestrator'", features,
+                                                   "RESET geomill.writer", log, next_one, public))  # fmt: skip
     async with serve(database) as client:
         here = "/stac/collections/things/items/one"
         for sight, status in ((Sight(everything=True), 200), (Sight(platform_id="ddh"), 200),
@@ -178,6 +185,7 @@ async def test_versions_are_for_those_who_see_the_asset_whatever_its_state(
             headers = {"sight": sight.model_dump_json()}
             item = (await client.get(here, headers=headers)).json()
             assert item["properties"]["version"] == "3"
+            assert set(item["assets"]) == {"data", "features", "features_points"}
             links = {link["rel"]: link["href"] for link in item["links"]}
             assert ("predecessor-version" in links) == (status == 200)
             old = await client.get(f"{here}/versions/2", headers=headers)
@@ -188,6 +196,8 @@ async def test_versions_are_for_those_who_see_the_asset_whatever_its_state(
                 links = {link["rel"]: link["href"] for link in old.json()["links"]}
                 assert links["latest-version"] == f"{client.base_url}{here}"
                 assert old.json()["properties"]["deprecated"] is True
+                # features are served of the latest revision only
+                assert list(old.json()["assets"]) == ["data"]
                 assert old.json()["assets"]["data"]["href"] == f"{client.base_url}/stac/files/one/2/a.tif"
         assert (await client.get(f"{here}/versions/1", headers=HOUSE)).status_code == 404
 
