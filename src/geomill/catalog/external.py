@@ -71,6 +71,7 @@ async def _remove_entry(conn: Connection, asset_id: str) -> dict[str, Any] | Non
     if before["item"]:
         names = {"collection": before["collection"], "item": before["item"]}
         await conn.execute(queries("catalog").remove_external_item, names)
+        await conn.execute(queries("catalog").put_external_side_items, {**names, "items": "[]"})
     await conn.execute(queries("catalog").remove_external, {"asset_id": asset_id})
     return before
 
@@ -96,6 +97,14 @@ async def _put_entry(
                 "item": json.dumps(entry["item"]),
                 "collection": json.dumps(entry["collection"]),
                 "platform_id": entry["platform_id"],
+            },
+        )
+        await conn.execute(
+            queries("catalog").put_external_side_items,
+            {
+                "collection": entry["item"]["collection"],
+                "item": entry["item"]["id"],
+                "items": json.dumps(entry["side_items"]),
             },
         )
 

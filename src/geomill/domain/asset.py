@@ -200,6 +200,8 @@ class Asset(Entity):
         "app.layer_assets",
         "app.revision_item",
         "app.catalogue_item",
+        "app.side_items",
+        "app.catalogue_items",
         "app.catalogue_version",
         "app.settle_item",
         "app.exported_asset",

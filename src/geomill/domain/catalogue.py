@@ -28,6 +28,7 @@ class CatalogueCollection(Entity):
         "catalogue.reserve_collection",
         "catalogue.put_item",
         "catalogue.put_items",
+        "catalogue.put_side_items",
         "catalogue.remove_item",
         "catalogue.visible_collections",
         "catalogue.search_collections",

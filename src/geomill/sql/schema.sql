@@ -273,6 +273,57 @@ BEGIN
 END
 $$;
 
+-- The items beside an asset's main one, of `outputs.stac_items`. They are in its collection, under its id, a dot and their
+-- own, and share revision and visibility with it: what `_main`, as the catalogue has it, says of these is said of them.
+CREATE OR REPLACE FUNCTION app.side_items(_main jsonb, _outputs jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path = pg_catalog
+AS $$
+DECLARE
+    _collection text := _main ->> 'collection';
+    _properties jsonb := _main -> 'properties';
+    _shared jsonb;
+BEGIN
+    SELECT jsonb_object_agg(p.key, p.value) INTO _shared
+    FROM jsonb_each(_properties) AS p
+    WHERE p.key IN ('geomill:asset_id', 'geomill:revision', 'geomill:platform', 'geomill:approval', 'geomill:clearance',
+                    'geomill:public', 'version', 'deprecated');
+    RETURN (
+        SELECT coalesce(jsonb_agg(
+            app.revision_item(
+                one, _properties ->> 'geomill:asset_id', (_properties ->> 'geomill:revision')::integer, NULL,
+                _collection, format('%s.', _main ->> 'id') || (one ->> 'id')
+            ) || jsonb_build_object(
+                'links', jsonb_build_array(jsonb_build_object(
+                    'rel', 'related', 'type', 'application/geo+json', 'title', 'The whole',
+                    'href', format('collections/%s/items/%s', _collection, _main ->> 'id')
+                )),
+                'properties', (one -> 'properties') || _shared
+            )
+        ), '[]')
+        FROM jsonb_array_elements(
+            CASE WHEN jsonb_typeof(_outputs -> 'stac_items') = 'array' THEN _outputs -> 'stac_items' ELSE '[]' END
+        ) AS one
+    );
+END
+$$;
+
+-- All items of an asset as the catalogue has them: the main one, and those beside it.
+CREATE OR REPLACE FUNCTION app.catalogue_items(_asset_id text) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE
+    SET search_path = pg_catalog
+AS $$
+DECLARE
+    _main jsonb := app.catalogue_item(_asset_id);
+BEGIN
+    RETURN NEXT _main;
+    RETURN QUERY
+    SELECT one
+    FROM app.geospatial_assets AS a CROSS JOIN LATERAL jsonb_array_elements(app.side_items(_main, a.outputs)) AS one
+    WHERE a.asset_id = _asset_id;
+END
+$$;
+
 -- The item of a revision that was superseded, as a deprecated one; nothing if there is none, or its data is deleted. Its
 -- files are its own; features, whose address begins with a slash, are served of the latest revision only.
 CREATE OR REPLACE FUNCTION app.catalogue_version(_collection text, _id text, _revision integer) RETURNS jsonb
@@ -323,8 +374,13 @@ CREATE OR REPLACE FUNCTION app.settle_item(_asset_id text) RETURNS void
 AS $$
 DECLARE
     _asset record;
+    _main jsonb;
 BEGIN
     SELECT a.platform_id, a.stac_item_id, a.stac_collection_id, a.outputs -> 'stac_collection' AS collection,
+           a.outputs, coalesce(jsonb_typeof(a.outputs -> 'stac_items') = 'array', false) OR EXISTS (
+               SELECT FROM app.asset_revisions AS r
+               WHERE r.asset_id = a.asset_id AND jsonb_typeof(r.outputs -> 'stac_items') = 'array'
+           ) AS has_sides,
            coalesce(
                a.deleted_at IS NULL AND a.served_revision > a.data_deleted_through
                AND jsonb_typeof(a.outputs -> 'stac_item') = 'object', false
@@ -333,15 +389,24 @@ BEGIN
     FROM app.geospatial_assets AS a WHERE a.asset_id = _asset_id;
     IF NOT _asset.shown THEN
         PERFORM catalogue.remove_item(_asset.stac_collection_id, _asset.stac_item_id);
+        IF _asset.has_sides THEN
+            PERFORM catalogue.put_side_items(_asset.stac_collection_id, _asset.stac_item_id, '[]');
+        END IF;
         RETURN;
     END IF;
+    _main := app.catalogue_item(_asset_id);
     PERFORM catalogue.put_item(
-        app.catalogue_item(_asset_id),
+        _main,
         jsonb_build_object('stac_version', '1.1.0', 'license', 'other',
                            'description', format('Assets of %s', _asset.stac_collection_id))
             || CASE WHEN jsonb_typeof(_asset.collection) = 'object' THEN _asset.collection ELSE '{}' END,
         _asset.platform_id
     );
+    IF _asset.has_sides THEN
+        PERFORM catalogue.put_side_items(
+            _asset.stac_collection_id, _asset.stac_item_id, app.side_items(_main, _asset.outputs)
+        );
+    END IF;
 END
 $$;
 
@@ -383,10 +448,11 @@ BEGIN
         'data_type', _asset.data_type,
         'table_name', _asset.table_name,
         'blob_path', _asset.blob_path,
-        'outputs', _asset.outputs - '{stac_item,stac_collection}'::text[] || jsonb_build_object(
+        'outputs', _asset.outputs - '{stac_item,stac_items,stac_collection}'::text[] || jsonb_build_object(
             'stac_item_id', _asset.stac_item_id, 'stac_collection_id', _asset.stac_collection_id
         ),
         'item', _item,
+        'side_items', CASE WHEN _item IS NULL THEN '[]' ELSE app.side_items(_item, _asset.outputs) END,
         'collection', jsonb_build_object('stac_version', '1.1.0', 'license', 'other',
                                          'description', format('Assets of %s', _asset.stac_collection_id))
             || CASE WHEN jsonb_typeof(_asset.outputs -> 'stac_collection') = 'object'
@@ -671,6 +737,38 @@ BEGIN
         PERFORM catalogue.measure_collection(_group.name);
     END LOOP;
     RETURN _count;
+END
+$$;
+
+-- Makes the items beside a main one be these, of a collection that is there: puts them in, and takes the others out. Their
+-- ids begin with the main one's and a dot, which no main id has.
+CREATE OR REPLACE FUNCTION catalogue.put_side_items(_name text, _main text, _items jsonb) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path = pgstac, public, pg_temp
+AS $$
+DECLARE
+    _gone integer;
+BEGIN
+    IF EXISTS (SELECT FROM jsonb_array_elements(_items) AS one WHERE one ->> 'id' ~ '^[^/:[:space:]]+$' IS NOT true) THEN
+        RAISE EXCEPTION 'an item of stac_items has no id, or one with a slash, a colon or a space in it';
+    END IF;
+    IF (SELECT count(*) <> count(DISTINCT one ->> 'id') FROM jsonb_array_elements(_items) AS one) THEN
+        RAISE EXCEPTION 'two items of stac_items have the same id';
+    END IF;
+    PERFORM pg_advisory_xact_lock(hashtextextended(_name, 11));
+    DELETE FROM items AS i
+    WHERE i.collection = _name AND starts_with(i.id, _main || '.')
+      AND NOT EXISTS (SELECT FROM jsonb_array_elements(_items) AS one WHERE one ->> 'id' = i.id);
+    GET DIAGNOSTICS _gone = ROW_COUNT;
+    IF jsonb_array_length(_items) > 0 THEN
+        CREATE TEMPORARY TABLE IF NOT EXISTS incoming (content jsonb NOT NULL, platform_id text) ON COMMIT DROP;
+        DELETE FROM incoming;
+        INSERT INTO incoming (content) SELECT one FROM jsonb_array_elements(_items) AS one;
+        PERFORM catalogue.put_items('{}');
+        DELETE FROM incoming;
+    ELSIF _gone > 0 THEN
+        PERFORM catalogue.measure_collection(_name);
+    END IF;
 END
 $$;
 

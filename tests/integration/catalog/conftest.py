@@ -28,6 +28,7 @@ PUBLISH = """
       blob_prefix: {type: string}
       item: {type: object}
       collection: {type: object, required: false}
+      items: {type: array, required: false}
       fails: {type: boolean, default: false}
     nodes:
       START: {type: start, next: choose}
@@ -51,6 +52,7 @@ PUBLISH = """
       blob_path: "{{ nodes.good.output.blob_path | default(none) }}"
       files: "{{ nodes.good.output.files | default([]) }}"
       stac_item: "{{ inputs.item }}"
+      stac_items: "{{ inputs['items'] }}"
       stac_collection: "{{ inputs.collection }}"
 """
 

@@ -36,10 +36,11 @@ BEGIN
         'data_type', _asset.data_type,
         'table_name', _asset.table_name,
         'blob_path', _asset.blob_path,
-        'outputs', _asset.outputs - '{stac_item,stac_collection}'::text[] || jsonb_build_object(
+        'outputs', _asset.outputs - '{stac_item,stac_items,stac_collection}'::text[] || jsonb_build_object(
             'stac_item_id', _asset.stac_item_id, 'stac_collection_id', _asset.stac_collection_id
         ),
         'item', _item,
+        'side_items', CASE WHEN _item IS NULL THEN '[]' ELSE app.side_items(_item, _asset.outputs) END,
         'collection', jsonb_build_object('stac_version', '1.1.0', 'license', 'other',
                                          'description', format('Assets of %s', _asset.stac_collection_id))
             || CASE WHEN jsonb_typeof(_asset.outputs -> 'stac_collection') = 'object'

@@ -5,8 +5,13 @@ CREATE OR REPLACE FUNCTION app.settle_item(_asset_id text) RETURNS void
 AS $$
 DECLARE
     _asset record;
+    _main jsonb;
 BEGIN
     SELECT a.platform_id, a.stac_item_id, a.stac_collection_id, a.outputs -> 'stac_collection' AS collection,
+           a.outputs, coalesce(jsonb_typeof(a.outputs -> 'stac_items') = 'array', false) OR EXISTS (
+               SELECT FROM app.asset_revisions AS r
+               WHERE r.asset_id = a.asset_id AND jsonb_typeof(r.outputs -> 'stac_items') = 'array'
+           ) AS has_sides,
            coalesce(
                a.deleted_at IS NULL AND a.served_revision > a.data_deleted_through
                AND jsonb_typeof(a.outputs -> 'stac_item') = 'object', false
@@ -15,14 +20,23 @@ BEGIN
     FROM app.geospatial_assets AS a WHERE a.asset_id = _asset_id;
     IF NOT _asset.shown THEN
         PERFORM catalogue.remove_item(_asset.stac_collection_id, _asset.stac_item_id);
+        IF _asset.has_sides THEN
+            PERFORM catalogue.put_side_items(_asset.stac_collection_id, _asset.stac_item_id, '[]');
+        END IF;
         RETURN;
     END IF;
+    _main := app.catalogue_item(_asset_id);
     PERFORM catalogue.put_item(
-        app.catalogue_item(_asset_id),
+        _main,
         jsonb_build_object('stac_version', '1.1.0', 'license', 'other',
                            'description', format('Assets of %s', _asset.stac_collection_id))
             || CASE WHEN jsonb_typeof(_asset.collection) = 'object' THEN _asset.collection ELSE '{}' END,
         _asset.platform_id
     );
+    IF _asset.has_sides THEN
+        PERFORM catalogue.put_side_items(
+            _asset.stac_collection_id, _asset.stac_item_id, app.side_items(_main, _asset.outputs)
+        );
+    END IF;
 END
 $$;

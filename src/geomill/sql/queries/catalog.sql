@@ -19,8 +19,8 @@ LOCK TABLE app.geospatial_assets IN EXCLUSIVE MODE;
 
 -- name: incoming_assets
 INSERT INTO incoming (content, platform_id)
-SELECT app.catalogue_item(a.asset_id), a.platform_id
-FROM app.geospatial_assets AS a
+SELECT item, a.platform_id
+FROM app.geospatial_assets AS a CROSS JOIN LATERAL app.catalogue_items(a.asset_id) AS item
 WHERE a.deleted_at IS NULL AND a.served_revision > a.data_deleted_through
   AND jsonb_typeof(a.outputs -> 'stac_item') = 'object';
 
@@ -48,8 +48,8 @@ FROM (
 -- name: check
 -- What the catalogue has beside what follows from the assets.
 WITH wanted AS (
-    SELECT a.stac_collection_id AS collection, a.stac_item_id AS id, app.catalogue_item(a.asset_id) AS item
-    FROM app.geospatial_assets AS a
+    SELECT a.stac_collection_id AS collection, item ->> 'id' AS id, item
+    FROM app.geospatial_assets AS a CROSS JOIN LATERAL app.catalogue_items(a.asset_id) AS item
     WHERE a.deleted_at IS NULL AND a.served_revision > a.data_deleted_through
       AND jsonb_typeof(a.outputs -> 'stac_item') = 'object'
 ), counted AS (
@@ -113,6 +113,9 @@ SET revision = EXCLUDED.revision, platform_id = EXCLUDED.platform_id, title = EX
 
 -- name: put_external_item
 SELECT catalogue.put_item(%(item)s::jsonb, %(collection)s::jsonb, %(platform_id)s);
+
+-- name: put_external_side_items
+SELECT catalogue.put_side_items(%(collection)s, %(item)s, %(items)s::jsonb);
 
 -- name: remove_external_item
 SELECT catalogue.remove_item(%(collection)s, %(item)s) AS removed;
