@@ -28,7 +28,7 @@ PUBLISH = """
       blob_prefix: {type: string}
       item: {type: object}
       collection: {type: object, required: false}
-      items: {type: array, required: false}
+      scenes: {type: array, required: false}
       fails: {type: boolean, default: false}
     nodes:
       START: {type: start, next: choose}
@@ -46,13 +46,14 @@ PUBLISH = """
           container_name: "{{ inputs.container_name }}"
           file_name: "{{ inputs.file_name }}"
           blob_prefix: "{{ inputs.blob_prefix }}"
-        next: END
+        next: scenes
+      scenes: {type: task, handler: echo, params: {scenes: "{{ inputs.scenes }}"}, next: END}
       END: {type: end}
     outputs:
       blob_path: "{{ nodes.good.output.blob_path | default(none) }}"
       files: "{{ nodes.good.output.files | default([]) }}"
       stac_item: "{{ inputs.item }}"
-      stac_items: "{{ inputs['items'] }}"
+      stac_items: "{{ nodes.scenes.output.echoed_params.scenes | default(none) }}"
       stac_collection: "{{ inputs.collection }}"
 """
 

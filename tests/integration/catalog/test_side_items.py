@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from psycopg.rows import dict_row
 
 from geomill.catalog.bulk import check, rebuild
+from geomill.domain.large import LARGE
 from geomill.domain.states import ClearanceState, JobStatus, ProcessingStatus
 from geomill.domain.visibility import Sight
 from geomill.platform import review
@@ -52,7 +54,7 @@ def sides(*names: str, **more: Any) -> list[Any]:
 
 
 async def publish(office: Office, *names: str, resource: str = "jakarta", **changes: Any) -> Any:
-    options = {"item": an_item(), "items": changes.pop("items", sides(*names)), **changes.pop("options", {})}
+    options = {"item": an_item(), "scenes": changes.pop("scenes", sides(*names)), **changes.pop("options", {})}
     return await office.published(ADA, platform_refs=refs(resource), processing_options=options, **changes)
 
 
@@ -105,7 +107,7 @@ async def test_a_revision_replaces_them_a_failed_one_does_not_and_unpublishing_t
     assert await items() == {main: 10.0, f"{main}.b": 20.0, f"{main}.c": 21.0}
     await office.decide(review.rollback, asset.asset_id, 1, BOB)
     assert await items() == {main: 10.0, f"{main}.a": 20.0, f"{main}.b": 21.0}
-    await publish(office, overwrite=True, items=None)
+    await publish(office, overwrite=True, scenes=None)
     assert await items() == {main: 10.0}
     await publish(office, "e", overwrite=True)
     async with office.engine.pool.connection() as conn:
@@ -135,11 +137,25 @@ async def test_a_revision_replaces_them_a_failed_one_does_not_and_unpublishing_t
 async def test_one_that_is_wrong_holds_back_all_and_is_told(office: Office, wrong: Any, reason: str) -> None:
     office.engine.orchestrator(scan_seconds=600.0)
     office.engine.worker()
-    asset = await publish(office, items=wrong)
+    asset = await publish(office, scenes=wrong)
     assert asset.processing_status is ProcessingStatus.COMPLETED
     (noted,) = await office.rows("SELECT * FROM catalogue.pending")
     assert reason in noted["reason"]
     assert not await office.rows("SELECT id FROM pgstac.items")
+
+
+async def test_more_than_fit_into_a_row_of_a_node_are_there_all(office: Office) -> None:
+    office.engine.orchestrator()
+    office.engine.worker()
+    scenes = [{**an_item(n / 10, title="x" * 1000), "id": f"scene-{n}"} for n in range(1000)]
+    assert len(json.dumps(scenes)) > LARGE
+    await publish(office, scenes=scenes)
+    (node,) = await office.rows("SELECT output FROM dagapp.dag_node_states WHERE node_id = 'scenes'")
+    assert "large_output" in node["output"]
+    (counts,) = await office.rows("SELECT items, public_items FROM catalogue.collections")
+    assert counts == {"items": 1001, "public_items": 0}
+    async with office.engine.pool.connection() as conn:
+        assert (await check(conn)).sound
 
 
 async def test_they_go_outside_and_come_back_with_the_main_one(office: Office, external_database: str) -> None:
