@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import numpy as np
 import pyogrio
 import pytest
 from morecantile import tms as grids
@@ -100,6 +101,34 @@ async def test_other_reference_systems_are_told_in_degrees(house: House) -> None
     ring = (await get(house, f"{path}/items/0"))["geometry"]["coordinates"][0][0]
     assert min(point[0] for point in ring) == pytest.approx(15, abs=1e-6)
     assert max(point[1] for point in ring) == pytest.approx(45.005, abs=1e-6)
+
+
+async def test_coordinates_come_in_the_system_that_is_asked_for(house: House) -> None:
+    path, _ = await published(house, srid=32633)
+    epsg = "http://www.opengis.net/def/crs/EPSG/0/"
+
+    async def corner(crs: str, **more: Any) -> tuple[float, float]:
+        shape = (await get(house, f"{path}/items/0", crs=crs, **more))["geometry"]
+        assert set(shape) == {"type", "coordinates"}
+        points = np.array(shape["coordinates"]).reshape(-1, 2)
+        return float(points[:, 0].min()), float(points[:, 1].min())
+
+    assert await corner("http://www.opengis.net/def/crs/OGC/1.3/CRS84") == pytest.approx((15, 45), abs=1e-6)
+    assert await corner(f"{epsg}4326") == pytest.approx((45, 15), abs=1e-6)
+    assert await corner("EPSG:3857") == pytest.approx((1669792.362, 5621521.486), abs=0.01)
+    assert await corner(f"[{epsg}32633]") == pytest.approx((500000, 4982950.4), abs=0.1)
+    for system, box in (
+        (f"{epsg}4326", "45.001,15.001,45.002,15.012"),
+        (f"{epsg}32633", "500080,4983062,500945,4983172"),
+        ("EPSG:3857", "1669904,5621679,1671128,5621837"),
+    ):
+        assert await ids(house, path, bbox=box, **{"bbox-crs": system}) == [0, 1], system
+    page = await get(house, f"{path}/items", limit=1, crs="EPSG:3857")
+    assert "crs=EPSG" in next(link["href"] for link in page["links"] if link["rel"] == "next")
+    for query in ("crs=EPSG:2154", "crs=EPSG:999999", "crs=metres", "bbox=1,2,3,4&bbox-crs=metres",
+                  "bbox=1,2,3&bbox-crs=EPSG:3857", "bbox=1e30,1e30,2e30,2e30&bbox-crs=EPSG:32633"):  # fmt: skip
+        answer = await house.client.get(f"{path}/items?{query}")
+        assert (answer.status_code, answer.json()["code"]) == (422, "invalid_input"), query
 
 
 async def test_tiles_hold_what_is_there(house: House) -> None:

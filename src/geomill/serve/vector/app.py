@@ -33,9 +33,10 @@ from geomill.serve.directory import Directory
 from geomill.serve.pages import TEMPLATES
 from geomill.serve.quick import on_the_loop
 from geomill.serve.vector.collections import MOST_IN_A_TILE, collection, collections
+from geomill.serve.vector.crs import box_in_degrees
 from geomill.serve.vector.filters import checked_filter
 
-QUICK = ("ids_query", "bbox_query", "datetime_query", "properties_query", "sortby_query", "TileParams", "OutputType",
+QUICK = ("ids_query", "datetime_query", "properties_query", "sortby_query", "TileParams", "OutputType",
          "ItemsOutputType", "QueryablesOutputType")  # fmt: skip
 _ALONE = Lock()
 CONNECTIONS = 8
@@ -103,6 +104,7 @@ def _endpoints() -> Endpoints:
     work everything out anew at each request, which takes longer than a query."""
     others: dict[str, Any] = {name: on_the_loop(getattr(factory, name)) for name in QUICK}
     others["filter_query"] = checked_filter
+    others["bbox_query"] = box_in_degrees
     own = {name: getattr(factory, name) for name in others}
     with _ALONE:
         vars(factory).update(others)

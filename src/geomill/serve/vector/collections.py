@@ -11,7 +11,6 @@ from typing import Annotated, Any
 import asyncpg
 from fastapi import Depends, Path, Query, Request
 from tipg.collections import Collection, CollectionList, PgCollection
-from tipg.dependencies import bbox_query
 
 from geomill.domain.asset import DataType
 from geomill.domain.served import Served
@@ -19,6 +18,7 @@ from geomill.errors import NotFoundError
 from geomill.serve import caching
 from geomill.serve.access import TheSight
 from geomill.serve.directory import Directory
+from geomill.serve.vector.crs import Axes, answered, box_in_degrees
 from geomill.store.quoting import identifier
 from geomill.store.serving import Table
 
@@ -35,6 +35,22 @@ class AssetCollection(PgCollection):
     else a map would have holes."""
 
     scattered: bool = False
+    axes: Axes | None = None
+    """Of the coordinates in an answer; degrees, if nothing is said."""
+
+    def _geom_expr(self, geometry_column: Any, bbox_only: bool | None, simplify: float | None) -> str | None:
+        if self.axes is None or geometry_column is None:
+            found: str | None = super()._geom_expr(geometry_column, bbox_only, simplify)
+            return found
+        shape = f"CAST({identifier(geometry_column.name)} AS geometry)"
+        if geometry_column.srid != self.axes.srid:
+            shape = f"ST_Transform({shape}, {self.axes.srid})"
+        if bbox_only:
+            shape = f"ST_Envelope({shape})"
+        elif simplify:
+            shape = f"ST_SnapToGrid(ST_SimplifyPreserveTopology({shape}, {float(simplify)}), {float(simplify)})"
+        shape = f"ST_FlipCoordinates({shape})" if self.axes.swapped else shape
+        return f"ST_SetSRID({shape}, 0)"  # else PostGIS says the system in each geometry
 
     async def get_tile(self, conn: asyncpg.Connection, *, sortby: str | None = None, **options: Any) -> Any:
         shown = self if sortby or self.id_column is None else self.model_copy(update={"scattered": True})
@@ -58,7 +74,10 @@ async def collection(
     if found is None:
         raise NotFoundError(f"the asset '{served.asset_id}' has no such table that is served")
     caching.note(request, served)
-    return as_collection(served, part, found)
+    made = as_collection(served, part, found)
+    if made.geometry_column and "crs" not in made.columns():
+        made.axes = answered(request.query_params.get("crs"), made.geometry_column.srid)
+    return made
 
 
 TheCollection = Annotated[PgCollection, Depends(collection)]
@@ -67,7 +86,7 @@ TheCollection = Annotated[PgCollection, Depends(collection)]
 async def collections(
     request: Request,
     sight: TheSight,
-    bbox: Annotated[list[float] | None, Depends(bbox_query)] = None,
+    bbox: Annotated[list[float] | None, Depends(box_in_degrees)] = None,
     limit: Annotated[int, Query(ge=1, le=MOST_AT_ONCE)] = 100,
     offset: Annotated[int, Query(ge=0)] = 0,
 ) -> CollectionList:
@@ -93,7 +112,7 @@ def _part(served: Served, layer: int) -> str:
     return [*served.layers, *("" for _ in range(layer))][layer]
 
 
-def as_collection(served: Served, part: str, table: Table) -> PgCollection:
+def as_collection(served: Served, part: str, table: Table) -> AssetCollection:
     columns = [_column(column, served.bbox) for column in table.columns]
     geometry = next((column for column in columns if column["type"] in GEOMETRIES), None)
     time = next((column for column in columns if column["type"] in TIMES), None)
