@@ -77,8 +77,10 @@ def _by_count(counts: Numbers) -> Iterator[tuple[int, Numbers]]:
 
 def _inside(bounds: Floats, geographic: bool) -> Flags:
     west, south, east, north = bounds.T
-    on_earth: Flags = (west >= -180) & (east <= 180) & (south >= -90) & (north <= 90)
-    return on_earth if geographic else np.isfinite(bounds).all(axis=1)
+    if geographic:
+        on_earth: Flags = (west >= -180) & (east <= 180) & (south >= -90) & (north <= 90)
+        return on_earth
+    return np.asarray(np.isfinite(bounds).all(axis=1))
 
 
 def _shape(x: Floats, y: Floats, bounds: Floats, family: Family) -> Flags:
