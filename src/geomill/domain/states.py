@@ -27,13 +27,7 @@ from typing import Generic, TypeVar
 from geomill.errors import IllegalTransition
 
 
-class Status(StrEnum):
-    """Looked up in sets and mappings at every step: a text's own hash takes a tenth of an enumeration's."""
-
-    __hash__ = str.__hash__
-
-
-class JobStatus(Status):
+class JobStatus(StrEnum):
     PENDING = "pending"
     RUNNING = "running"
     COMPLETED = "completed"
@@ -41,7 +35,7 @@ class JobStatus(Status):
     CANCELLED = "cancelled"
 
 
-class NodeStatus(Status):
+class NodeStatus(StrEnum):
     PENDING = "pending"
     READY = "ready"
     DISPATCHED = "dispatched"

@@ -31,7 +31,7 @@ class Outgoing:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """Taken and completed: the receiver's transaction stands for both."""
+    """Looked at, or taken: then it is completed as well, and the receiver's transaction stands for both."""
 
     sequence: int
     message_id: str

@@ -1,7 +1,8 @@
 """Wake-ups between processes (LISTEN/NOTIFY). A lost one costs a poll interval, never a result.
 
-Notifications of rounds are sent after the commit, outside of the hot transaction: NOTIFY inside it takes a lock that is
-global to the server. Submissions and claims are few, and send theirs with the commit, which is a round trip sooner.
+Notifications of batches are sent after the commit, outside of the hot transaction: NOTIFY inside it takes a lock that
+is global to the server. Submissions, claims, and results or rounds that come alone send theirs with the commit, which
+is a round trip sooner.
 The listening session also holds the process's liveness lock: when the session ends, the process counts as dead, and it
 comes back under a new registration.
 """
