@@ -147,7 +147,8 @@ def whole(work: Work) -> str:
         subprocess.run(
             [program, "-q", "-of", "COG", "-t_srs", work.crs, "-r", "bilinear", "-multi", "-wo", "NUM_THREADS=ALL_CPUS",
              "-te", *map(str, extent), "-ts", str(work.width), str(work.height), "-dstalpha",
-             "-co", "COMPRESS=DEFLATE", "-co", f"LEVEL={DEFLATE_LEVEL}", "-co", "PREDICTOR=YES", "-co", "NUM_THREADS=ALL_CPUS", work.source, target],
+             "-co", "COMPRESS=DEFLATE", "-co", f"LEVEL={DEFLATE_LEVEL}", "-co", "PREDICTOR=YES",
+             "-co", "NUM_THREADS=ALL_CPUS", work.source, target],
             check=True,
         )  # fmt: skip
         return "gdalwarp -of COG"

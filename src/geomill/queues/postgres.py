@@ -89,6 +89,13 @@ async def look(conn: Connection, queue_name: str, limit: int) -> list[Received]:
     return [Received(**row) for row in await cursor.fetchall()]
 
 
+@dataclass(frozen=True, slots=True)
+class Leased:
+    deliveries: list[Delivery]
+    empty: set[str]
+    """Queues that had less than they were asked for."""
+
+
 async def lease(
     conn: Connection,
     shares: Mapping[str, int],
@@ -97,18 +104,20 @@ async def lease(
     *,
     limits: Mapping[str, int] | None = None,
     relaxed: bool = False,
-) -> list[Delivery]:
+) -> Leased:
     """As many messages as the shares of the queues add up to. What one queue has not, the others give, up to their
     limits.
 
     `relaxed`: the transaction does not wait for the disk. Only for one that does nothing else.
     """
     found: list[Delivery] = []
+    empty: set[str] = set()
     wanted = sum(shares.values())
-    while shares:
+    asked = {name: share for name, share in shares.items() if share}
+    while asked:
         parameters = {
-            "queue_names": list(shares),
-            "shares": list(shares.values()),
+            "queue_names": list(asked),
+            "shares": list(asked.values()),
             "leased_by": leased_by,
             "lease_seconds": lease_seconds,
             "relaxed": relaxed,
@@ -116,21 +125,25 @@ async def lease(
         cursor = await conn.cursor(row_factory=args_row(Delivery)).execute(queries("queue").lease, parameters)
         taken = await cursor.fetchall()
         found += taken
-        shares = _rest(shares, taken, wanted - len(found))
-        room = {name: limit - sum(one.queue_name == name for one in found) for name, limit in (limits or {}).items()}
-        shares = {name: least for name, share in shares.items() if (least := min(share, room.get(name, share))) > 0}
+        given = Counter(delivery.queue_name for delivery in taken)
+        empty |= {name for name, share in asked.items() if given[name] < share}
+        asked = _rest(wanted - len(found), [name for name in shares if name not in empty], _room(limits, found))
     found.sort(key=attrgetter("sequence"))
-    return found
+    return Leased(found, empty)
 
 
-def _rest(shares: Mapping[str, int], taken: Sequence[Delivery], left: int) -> dict[str, int]:
-    """What is still wanted, among the queues that gave all they were asked for: only those can have more."""
-    given = Counter(delivery.queue_name for delivery in taken)
-    willing = [name for name, share in shares.items() if given[name] == share]
-    if not left or not willing:
+def _room(limits: Mapping[str, int] | None, found: Sequence[Delivery]) -> dict[str, int]:
+    given = Counter(delivery.queue_name for delivery in found)
+    return {name: limit - given[name] for name, limit in (limits or {}).items()}
+
+
+def _rest(left: int, willing: Sequence[str], room: Mapping[str, int]) -> dict[str, int]:
+    """What is still wanted, divided among the queues that may have more."""
+    able = [name for name in willing if room.get(name, left) > 0]
+    if not left or not able:
         return {}
-    each, more = divmod(left, len(willing))
-    rest = {name: each + (place < more) for place, name in enumerate(willing)}
+    each, more = divmod(left, len(able))
+    rest = {name: min(each + (place < more), room.get(name, left)) for place, name in enumerate(able)}
     return {name: share for name, share in rest.items() if share}
 
 

@@ -62,7 +62,7 @@ class PostgresBroker:
             if queue_name not in self.task_queues:
                 await queue.expire(conn, queue_name)
             await queue.lapse(conn, queue_name)
-            while leased := await queue.lease(conn, {queue_name: limit}, self.consumer, lease_seconds):
+            while leased := (await queue.lease(conn, {queue_name: limit}, self.consumer, lease_seconds)).deliveries:
                 fresh = await self._without_worn_out(conn, queue_name, leased)
                 if good := await _understood(conn, fresh, model):
                     return good

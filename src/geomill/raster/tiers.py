@@ -30,8 +30,8 @@ class Resampling(StrEnum):
 FAITHFUL_AS_JPEG = (RasterType.RGB, RasterType.RGBA, RasterType.SINGLE_BAND)
 BLOCK = 512
 DEFLATE_LEVEL = 2
-"""Behind a predictor, more search finds hardly more: level 6 takes up to twice the time for files 1 % smaller, measured on
-pictures, elevations and 16-bit bands. Reading costs the same."""
+"""Behind a predictor, more search finds hardly more: level 6 takes up to twice the time for files 1 % smaller. Measured
+on pictures, elevations and 16-bit bands; reading costs the same."""
 
 
 def check_tier(tier: Tier, kind: RasterType, dtype: str) -> None:

@@ -56,9 +56,9 @@ class Exchange:
         return await self._lease(conn, self.shares.of(free, limits), limits) if free > 0 else []
 
     async def _lease(self, conn: Connection, shares: Mapping[str, int], limits: Mapping[str, int]) -> list[Delivery]:
-        found = await queue.lease(conn, shares, self.worker_id, self.lease_seconds, limits=limits, relaxed=True)
-        self.shares.gave(shares, (delivery.queue_name for delivery in found))
-        return found
+        leased = await queue.lease(conn, shares, self.worker_id, self.lease_seconds, limits=limits, relaxed=True)
+        self.shares.found_empty(leased.empty)
+        return leased.deliveries
 
     async def _report(
         self,

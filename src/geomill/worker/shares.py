@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
@@ -49,8 +48,6 @@ class Shares:
             shares[chosen] += 1
         return {name: min(share, limits.get(name, share)) for name, share in shares.items()}
 
-    def gave(self, shares: Mapping[str, int], queues: Iterable[str]) -> None:
-        """What came of it: the queue of each message."""
-        given = Counter(queues)
-        short = given.total() < sum(shares.values())
-        self._hopeful -= {name for name, share in shares.items() if short or given[name] < share}
+    def found_empty(self, queues: Iterable[str]) -> None:
+        """These had less than they were asked for. One that gave all its limit allows may have more."""
+        self._hopeful.difference_update(queues)

@@ -71,7 +71,7 @@ async def _report_together(platform: StagePlatform, count: int, *, sessions: int
     for _ in range(sessions):
         worker_id = f"worker-{new_id()}"
         async with platform.pool.connection() as conn:
-            deliveries = await lease(conn, {"functionapp-tasks": count // sessions}, worker_id)
+            deliveries = (await lease(conn, {"functionapp-tasks": count // sessions}, worker_id)).deliveries
         held.append((worker_id, deliveries))
     assert sum(len(deliveries) for _, deliveries in held) == count
     go = asyncio.Event()

@@ -43,3 +43,13 @@ async def test_heavy_tasks_are_limited_and_light_ones_pass(database, pool) -> No
         await asyncio.sleep(0.01)
     assert most == 2
     await platform.shutdown()
+
+
+async def test_the_next_heavy_task_follows_the_last_at_once(database, pool) -> None:
+    """Nobody calls for it, and the next look round would come too late: a queue at its limit is not an empty one."""
+    platform = Platform(database, pool, None)
+    platform.catalogue = catalogue_of(platform.registry, WORKFLOW)
+    platform.worker(processes=2, concurrency=16, poll_seconds=600)
+    platform.orchestrator()
+    assert (await platform.run("heavy")).status.value == "completed"
+    await platform.shutdown()

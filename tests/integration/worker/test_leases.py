@@ -110,15 +110,29 @@ async def test_notes_that_the_database_refuses_are_dropped(bench: Bench, monkeyp
 async def lease_of(bench: Bench, shares: dict[str, int]) -> dict[str, int]:
     async with bench.pool.connection() as conn:
         found = await queue.lease(conn, shares, "me")
-    return {name: sum(one.queue_name == name for one in found) for name in shares}
+    return {name: sum(one.queue_name == name for one in found.deliveries) for name in shares}
 
 
 async def test_each_queue_gets_its_share_and_what_one_has_not_goes_to_the_others(bench: Bench) -> None:
-    async with bench.pool.connection() as conn:
-        for name, count in (("a", 20), ("b", 20), ("c", 1)):
-            await queue.send(conn, [Outgoing(name, f"{name}{n}", "{}") for n in range(count)])
+    await fill(bench, a=20, b=20, c=1)
     assert await lease_of(bench, {"a": 3, "b": 1}) == {"a": 3, "b": 1}
     assert await lease_of(bench, {"a": 0, "b": 1}) == {"a": 0, "b": 1}
     assert await lease_of(bench, {"c": 6, "b": 2}) == {"c": 1, "b": 7}
     assert await lease_of(bench, {"c": 6, "b": 2, "a": 2}) == {"c": 0, "b": 5, "a": 5}
     assert await lease_of(bench, {"a": 50, "b": 50}) == {"a": 12, "b": 6}
+    await fill(bench, d=1)
+    assert await lease_of(bench, {"a": 1, "b": 0, "d": 0}) == {"a": 0, "b": 0, "d": 1}
+
+
+async def test_a_queue_at_its_limit_is_not_taken_for_empty(bench: Bench) -> None:
+    await fill(bench, a=1, b=20)
+    async with bench.pool.connection() as conn:
+        found = await queue.lease(conn, {"a": 4, "b": 1, "c": 3}, "me", limits={"b": 2})
+    assert sorted(one.message_id for one in found.deliveries) == ["a0", "b0", "b1"]
+    assert found.empty == {"a", "c"}
+
+
+async def fill(bench: Bench, **counts: int) -> None:
+    async with bench.pool.connection() as conn:
+        for name, count in counts.items():
+            await queue.send(conn, [Outgoing(name, f"{name}{n}", "{}") for n in range(count)])

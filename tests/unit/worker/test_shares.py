@@ -54,11 +54,11 @@ def test_what_is_no_weight(text: str) -> None:
         weighted(text)
 
 
-def test_a_queue_that_gave_too_little_is_asked_again_once_it_has_called() -> None:
+def test_an_empty_queue_is_asked_again_once_it_has_called() -> None:
     shares = Shares(("a", "b", "c"), {})
-    shares.gave(shares.of(6), ["a", "a", "a", "a", "b", "b"])  # a gave its own and what c had not
+    shares.found_empty({"c"})
     assert shares.of(4) == {"a": 2, "b": 2}
-    shares.gave({"a": 2, "b": 2}, ["b", "b"])
+    shares.found_empty({"a", "b"})
     assert not shares.hopeful
     assert shares.of(4) == {}
     shares.called(["c"])
