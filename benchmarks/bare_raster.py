@@ -24,11 +24,11 @@ from rasterio.warp import reproject
 from rasterio.windows import Window
 from rio_cogeo.cogeo import cog_translate
 
-from geomill.raster.tiers import DEFLATE_LEVEL
+from geomill.raster.tiers import QUICK
 
 CACHE = {"GDAL_CACHEMAX": 128 * 1024 * 1024, "GDAL_NUM_THREADS": "1"}
 COG = {
-    "driver": "COG", "COMPRESS": "DEFLATE", "LEVEL": DEFLATE_LEVEL, "PREDICTOR": "YES", "BLOCKSIZE": 512,
+    "driver": "COG", "COMPRESS": "DEFLATE", "LEVEL": QUICK, "PREDICTOR": "YES", "BLOCKSIZE": 512,
     "OVERVIEW_RESAMPLING": "AVERAGE", "BIGTIFF": "IF_SAFER", "NUM_THREADS": 1,
 }  # fmt: skip
 
@@ -147,7 +147,7 @@ def whole(work: Work) -> str:
         subprocess.run(
             [program, "-q", "-of", "COG", "-t_srs", work.crs, "-r", "bilinear", "-multi", "-wo", "NUM_THREADS=ALL_CPUS",
              "-te", *map(str, extent), "-ts", str(work.width), str(work.height), "-dstalpha",
-             "-co", "COMPRESS=DEFLATE", "-co", f"LEVEL={DEFLATE_LEVEL}", "-co", "PREDICTOR=YES",
+             "-co", "COMPRESS=DEFLATE", "-co", f"LEVEL={QUICK}", "-co", "PREDICTOR=YES",
              "-co", "NUM_THREADS=ALL_CPUS", work.source, target],
             check=True,
         )  # fmt: skip

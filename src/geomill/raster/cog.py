@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import rasterio
 from rasterio.crs import CRS
 from rasterio.enums import ColorInterp
@@ -17,7 +18,7 @@ from rasterio.io import DatasetReader, MemoryFile
 from rasterio.shutil import copy as copy_file
 
 from geomill.raster.facts import RasterType, Validity
-from geomill.raster.grid import Grid, Window
+from geomill.raster.grid import CELL, Grid, Window
 from geomill.raster.inspection import alpha_band, bits_of, has_palette, nodata_of, validity_of
 from geomill.raster.opening import bytes_per_pixel
 from geomill.raster.problems import refused
@@ -28,6 +29,7 @@ from geomill.raster.warping import Pixels, render
 MEDIA_TYPE = "image/tiff; application=geotiff; profile=cloud-optimized"
 LARGEST_IN_MEMORY = 160 * 1024 * 1024
 """Of pixels. Beyond, a file on the scratch disk takes them in between."""
+CELLS_OF_A_STRIP = 2
 PIECE = 2048
 """Of that file, in pixels each way."""
 
@@ -60,24 +62,43 @@ class Made:
 
 def tile(dataset: DatasetReader, recipe: Recipe, window: Window) -> Made | None:
     """A window of the grid as a COG, in one pass and in memory. None when nothing in it is valid."""
-    pixels = render(dataset, recipe.grid, window, recipe.resampling)
-    if pixels.empty:
-        return None
-    statistics = measure(pixels, recipe.ranges, recipe.step)
     options = creation_options(recipe.tier, recipe.kind, dataset.dtypes[0], bits_of(dataset), recipe.quality)
     with MemoryFile() as memory:
-        with memory.open(driver="COG", **_profile(dataset, recipe, window), **options) as target:
-            describe(dataset, target, statistics)
-            _write(target, _for_jpeg(pixels) if recipe.jpeg else pixels)
-            del pixels  # GDAL has its own copy, and encodes it at the end of the block: that needs the room
+        with rasterio.open("tile", "w+", driver="MEM", **_profile(dataset, recipe, window)) as canvas:
+            statistics = _paint(dataset, recipe, window, canvas)
+            if statistics is None:
+                return None
+            describe(dataset, canvas, statistics)
+            copy_file(canvas, memory.name, driver="COG", **options)
         _check(memory)
         return Made(bytes(memory.read()), statistics)
 
 
-def _write(target: Any, pixels: Pixels) -> None:
-    target.write(pixels.data)
-    if pixels.mask is not None:
-        target.write_mask(pixels.mask)
+def _paint(dataset: DatasetReader, recipe: Recipe, window: Window, canvas: Any) -> list[BandStatistics] | None:
+    """In strips, so that the pixels are not there twice; None when none is valid. A mask is only made if it hides
+    something."""
+    parts, anything, mask = [], False, np.full((window.height, window.width), 255, "uint8")
+    for strip in _strips(window):
+        pixels = render(dataset, recipe.grid, strip, recipe.resampling)
+        parts.append(measure(pixels, recipe.ranges, recipe.step))
+        anything = anything or not pixels.empty
+        pixels = _for_jpeg(pixels) if recipe.jpeg else pixels
+        top = strip.row - window.row
+        canvas.write(pixels.data, window=rasterio.windows.Window(0, top, strip.width, strip.height))
+        if pixels.mask is not None:
+            mask[top : top + strip.height] = pixels.mask
+    if anything and not mask.all():
+        canvas.write_mask(mask)
+    return merged_bands(parts) if anything else None
+
+
+def _strips(window: Window) -> Iterator[Window]:
+    """Cut where cells of the grid end."""
+    row = window.row
+    while row < window.end_row:
+        end = min((row // CELL + CELLS_OF_A_STRIP) * CELL, window.end_row)
+        yield Window(column=window.column, row=row, width=window.width, height=end - row)
+        row = end
 
 
 def _for_jpeg(pixels: Pixels) -> Pixels:

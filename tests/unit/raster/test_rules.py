@@ -10,7 +10,7 @@ from geomill.raster import stac
 from geomill.raster.detection import detect
 from geomill.raster.facts import BandFacts, RasterFacts, RasterType, Validity
 from geomill.raster.plan import stem
-from geomill.raster.tiers import Resampling, Tier, check_tier, creation_options, resampling_for
+from geomill.raster.tiers import QUICK, THOROUGH, Resampling, Tier, check_tier, creation_options, resampling_for
 from geomill.sdk import HandlerError
 
 
@@ -95,3 +95,20 @@ def test_a_wrong_date_is_refused(given: tuple[str | None, str | None, str | None
 )
 def test_the_stem_of_a_file_is_plain(name: str, expected: str) -> None:
     assert stem(name) == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "dtype", "bits", "level"),
+    [
+        (RasterType.RGB, "uint8", None, QUICK),
+        (RasterType.MULTISPECTRAL, "uint16", None, QUICK),
+        (RasterType.DEM, "int16", None, QUICK),
+        (RasterType.DEM, "float32", None, THOROUGH),
+        (RasterType.CATEGORICAL, "uint8", None, THOROUGH),
+        (RasterType.SINGLE_BAND, "uint8", 1, THOROUGH),
+    ],
+)
+def test_what_repeats_itself_is_compressed_thoroughly(
+    kind: RasterType, dtype: str, bits: int | None, level: int
+) -> None:
+    assert creation_options(Tier.ANALYSIS, kind, dtype, bits)["LEVEL"] == level
