@@ -7,6 +7,9 @@ from typing import Any, Literal
 
 Aggregation = Literal["collect", "outcomes", "concat", "sum", "first", "last", "count"]
 
+LOOKS_INSIDE = frozenset({"concat", "sum"})
+"""The others hand on outputs as they are."""
+
 
 def aggregate(kind: Aggregation, outputs: Iterable[Any]) -> dict[str, Any]:
     """The fan_in node's output.
@@ -39,6 +42,11 @@ def aggregate(kind: Aggregation, outputs: Iterable[Any]) -> dict[str, Any]:
             return {"result": values[-1] if values else None, "count": len(values)}
         case "count":
             return {"count": len(values)}
+
+
+def inside(kind: Aggregation, output: Any) -> Any:
+    """What an output adds to the aggregate, without the rest of it."""
+    return {"total": aggregate("sum", [output])["total"]} if kind == "sum" else output
 
 
 def _parts(value: Any) -> Iterable[Any]:

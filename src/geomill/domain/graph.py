@@ -61,7 +61,6 @@ class Execution:
     progress_timeout_seconds: float | None
     retry: RetryPolicy
     circuit_breaker: CircuitBreaker | None = None
-    outputs_aside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +119,7 @@ def _compile(node_id: str, node: Node, dependencies: tuple[str, ...]) -> GraphNo
         case TaskNode():
             execution = _execution(node)
         case FanOutNode():
-            execution = _execution(node.task, outputs_aside=node.outputs_aside)
+            execution = _execution(node.task)
             value = compile_value(node.source)
         case ConditionalNode():
             value = compile_value(node.condition_field)
@@ -133,7 +132,7 @@ def _compile(node_id: str, node: Node, dependencies: tuple[str, ...]) -> GraphNo
     return GraphNode(node_id, node, dependencies, targets(node), execution, value, branches)
 
 
-def _execution(node: TaskTemplate, *, outputs_aside: bool = False) -> Execution:
+def _execution(node: TaskTemplate) -> Execution:
     return Execution(
         handler=node.handler,
         queue=node.queue or LIGHT_QUEUE,
@@ -143,7 +142,6 @@ def _execution(node: TaskTemplate, *, outputs_aside: bool = False) -> Execution:
         progress_timeout_seconds=node.progress_timeout_seconds,
         retry=node.retry,
         circuit_breaker=node.circuit_breaker,
-        outputs_aside=outputs_aside,
     )
 
 

@@ -62,7 +62,6 @@ class TaskMessage(BaseModel):
     retry_count: int = 0
     attempt: int
     circuit_breaker: CircuitBreaker | None = None
-    outputs_aside: bool = False
 
 
 class QueueMessage(Entity):

@@ -151,9 +151,6 @@ class FanOutNode(_Node):
     batch_size: Annotated[
         int | None, Field(ge=1, description="Hand each task a list of up to this many items as {{ item }}")
     ] = None
-    outputs_aside: Annotated[
-        bool, Field(description="Put outputs of items beyond a megabyte into the object store; a fan_in gets the place")
-    ] = False
     on_failure: OnFailure = "fail"
     next: Next
 

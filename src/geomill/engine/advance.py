@@ -93,7 +93,7 @@ async def advance(
     by_job = _by_job(arrivals)
     concerned = by_job.keys() | kicked.jobs
     mine = {job_id: owned[job_id] for job_id in sorted(concerned & owned.keys())}
-    decisions = await _decide_all(conn, mine, by_job, kicked)
+    decisions = await _decide_all(conn, mine, by_job, kicked, large)
     batch = _batch(decisions, by_job)
     reports = [one.sequence for job_id in mine for one in by_job.get(job_id, [])]
     epochs = {job_id: job.epoch for job_id, job in mine.items()}
@@ -147,18 +147,18 @@ def _batch(decisions: Iterable[tuple[OwnedJob, Decision]], by_job: dict[str, lis
 
 
 async def _decide_all(
-    conn: Connection, mine: dict[str, OwnedJob], by_job: dict[str, list[Arrival]], kicked: Kicks
+    conn: Connection, mine: dict[str, OwnedJob], by_job: dict[str, list[Arrival]], kicked: Kicks, large: LargeOutputs
 ) -> list[tuple[OwnedJob, Decision]]:
     arrived = next((reports[0].now for reports in by_job.values()), None)
     now = arrived or await transaction_time(conn)
-    return [(job, await _decide(conn, job, by_job.get(job_id, []), kicked, now)) for job_id, job in mine.items()]
+    return [(job, await _decide(conn, job, by_job.get(job_id, []), kicked, now, large)) for job_id, job in mine.items()]
 
 
 async def _decide(
-    conn: Connection, job: OwnedJob, arrivals: Sequence[Arrival], kicked: Kicks, now: datetime
+    conn: Connection, job: OwnedJob, arrivals: Sequence[Arrival], kicked: Kicks, now: datetime, large: LargeOutputs
 ) -> Decision:
     try:
-        return await _evaluate(conn, job, arrivals, kicked, now)
+        return await _evaluate(conn, job, arrivals, kicked, now, large)
     except psycopg.Error:
         raise
     except Exception as error:  # a mistake of ours with one job must not stop all the others
@@ -169,7 +169,7 @@ async def _decide(
 
 
 async def _evaluate(
-    conn: Connection, job: OwnedJob, arrivals: Sequence[Arrival], kicked: Kicks, now: datetime
+    conn: Connection, job: OwnedJob, arrivals: Sequence[Arrival], kicked: Kicks, now: datetime, large: LargeOutputs
 ) -> Decision:
     evaluation = Evaluation(job.run, now)
     if job.job_id in kicked.taken:
@@ -177,7 +177,7 @@ async def _evaluate(
     evaluation.feed(outcome for arrival in arrivals for outcome in arrival.outcomes)
     if job.job_id in kicked.more:
         evaluation.send_more()
-    await answer_all(conn, job.run, evaluation)
+    await answer_all(conn, job.run, evaluation, large)
     if job.job_id in kicked.overdue:
         evaluation.fail(f"the job did not end within timeout_seconds ({job.run.graph.workflow.timeout_seconds:g} s)")
     return evaluation.decision()

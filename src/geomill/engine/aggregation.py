@@ -1,39 +1,89 @@
-"""Answers what a fan_in asks for: the outputs that led to it, aggregated."""
+"""Answers what a fan_in asks for: the outputs that led to it, aggregated.
+
+An item's output beyond a megabyte lies in the object store. What hands outputs on as they are (collect, outcomes,
+first, last) hands on what stands for it; what looks inside (concat, sum) has it read, beside the loop. There an answer
+that is itself too large for a row is put aside, too. Until then the fan_in stays `ready`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from geomill.domain.aggregate import aggregate
+from geomill.domain.aggregate import LOOKS_INSIDE, Aggregation, aggregate, inside
 from geomill.domain.decision import Aggregate, Outcome
 from geomill.domain.evaluator import Evaluation
+from geomill.domain.large import LARGEST, large_output
 from geomill.domain.run import NodeRun, RunState
 from geomill.domain.states import NodeStatus
 from geomill.domain.task import Report
 from geomill.domain.workflow import FanInNode, FanOutNode
+from geomill.engine.large import NO_REPORT, LargeOutputs
+from geomill.errors import ConflictError
 from geomill.store import nodes
-from geomill.store.pool import Connection
+from geomill.store.inbox import Arrival
+from geomill.store.pool import Connection, transaction_time
+
+TOO_MUCH = (
+    f"the outputs to gather have more than {LARGEST:,} characters of JSON together; "
+    "aggregate by 'count', and let a later task read them by ctx.item_outcomes"
+)
 
 
-async def answer_all(conn: Connection, run: RunState, evaluation: Evaluation) -> None:
-    """Until no fan_in waits: an answer may lead to the next one."""
+async def answer_all(
+    conn: Connection, run: RunState, evaluation: Evaluation, large: LargeOutputs | None = None
+) -> None:
+    """Until no fan_in waits for what is at hand: an answer may lead to the next one. Those that `large` has to find
+    arrive later."""
     while waiting := evaluation.take_aggregates():
-        evaluation.feed([await _answer(conn, run, evaluation, wanted) for wanted in waiting])
+        found = [await _answer(conn, run, evaluation, wanted, large) for wanted in waiting]
+        evaluation.feed(outcome for outcome in found if outcome)
 
 
-async def _answer(conn: Connection, run: RunState, evaluation: Evaluation, wanted: Aggregate) -> Outcome:
+async def _answer(
+    conn: Connection, run: RunState, evaluation: Evaluation, wanted: Aggregate, large: LargeOutputs | None
+) -> Outcome | None:
     definition = run.graph.nodes[wanted.node_id].definition
     assert isinstance(definition, FanInNode)
-    if definition.aggregation == "count":
-        counted = sum(_completed(run, evaluation, source) for source in wanted.sources)
-        return Outcome(wanted.node_id, wanted.attempt, Report.COMPLETED, output={"count": counted})
-    gather = _outcomes if definition.aggregation == "outcomes" else _outputs
+    kind = definition.aggregation
+    answer = Outcome(wanted.node_id, wanted.attempt, Report.COMPLETED)
+    if kind == "count":
+        answer.output = {"count": sum(_completed(run, evaluation, source) for source in wanted.sources)}
+        return answer
+    try:
+        values = await _gathered(conn, run, evaluation, wanted, kind)
+    except nodes.TooMuch:
+        answer.report, answer.error = Report.FAILED, TOO_MUCH
+        return answer
+    to_read = large is not None and kind in LOOKS_INSIDE and any(map(large_output, values))
+    answer.output = None if to_read else aggregate(kind, values)
+    if large is None or (not to_read and large.holds(answer.output)):
+        return answer
+    asked = Arrival(NO_REPORT, run.job_id, None, None, await transaction_time(conn), [answer])
+    large.answer(asked, lambda: _looked_inside(kind, values, large))
+    return None
+
+
+async def _looked_inside(kind: Aggregation, values: list[Any], large: LargeOutputs) -> dict[str, Any]:
+    if kind not in LOOKS_INSIDE:
+        return aggregate(kind, values)
+    asides = [large_output(value) for value in values]
+    if kind == "concat" and sum(aside.size for aside in asides if aside) > LARGEST:
+        raise ConflictError(TOO_MUCH)
+    whole = [
+        inside(kind, await large.read(aside)) if aside else value for value, aside in zip(values, asides, strict=True)
+    ]
+    return aggregate(kind, whole)
+
+
+async def _gathered(
+    conn: Connection, run: RunState, evaluation: Evaluation, wanted: Aggregate, kind: Aggregation
+) -> list[Any]:
+    gather = _outcomes if kind == "outcomes" else _outputs
     values: list[Any] = []
     for source in wanted.sources:
         values += await gather(conn, run, evaluation, source)
-    output = aggregate(definition.aggregation, values)
-    return Outcome(wanted.node_id, wanted.attempt, Report.COMPLETED, output=output)
+    return values
 
 
 def _completed(run: RunState, evaluation: Evaluation, source: str) -> int:
@@ -51,7 +101,7 @@ async def _outputs(conn: Connection, run: RunState, evaluation: Evaluation, sour
     change = evaluation.decision().fan_outs.get(source)
     ended = change.changed.items() if change else ()
     fresh = [index for index, item in ended if item.status is NodeStatus.COMPLETED]
-    return await nodes.item_outputs(conn, run.job_id, source, fresh)
+    return await nodes.item_outputs(conn, run.job_id, source, fresh, LARGEST)
 
 
 async def _outcomes(conn: Connection, run: RunState, evaluation: Evaluation, source: str) -> list[Any]:
@@ -62,7 +112,7 @@ async def _outcomes(conn: Connection, run: RunState, evaluation: Evaluation, sou
     change = evaluation.decision().fan_outs.get(source)
     ended = dict(change.changed) if change else {}
     fresh = [index for index, item in ended.items() if item.status is NodeStatus.COMPLETED]
-    found = await nodes.item_outcomes(conn, run.job_id, source, fresh)
+    found = await nodes.item_outcomes(conn, run.job_id, source, fresh, LARGEST)
     for index, item in ended.items():
         if item.status is NodeStatus.FAILED:
             found[index] = {"index": index, "status": item.status.value, "output": None, "error": item.error}

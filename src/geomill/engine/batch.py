@@ -195,8 +195,6 @@ def _wishes(execution: Execution) -> dict[str, Any]:
     wishes: dict[str, Any] = {}
     if execution.circuit_breaker:
         wishes["circuit_breaker"] = execution.circuit_breaker.model_dump()
-    if execution.outputs_aside:
-        wishes["outputs_aside"] = True
     return wishes
 
 

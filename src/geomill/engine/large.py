@@ -1,29 +1,31 @@
-"""Reads large outputs from the object store for the jobs that this process owns, beside its loop.
+"""Large outputs, for the jobs that this process owns, beside its loop: nobody else waits for the object store.
 
-A report whose output is not here yet stays in the inbox, and is taken once it is. So a slow store delays the jobs that
-need it, and no other.
+A report whose output is not here yet stays in the inbox, and is taken once it is. A fan_in whose answer needs the store
+stays `ready`; the answer comes as a report does. If this process dies meanwhile, the next owner asks again.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from geomill.domain.large import LargeOutput, large_output
+from geomill.domain.decision import Outcome
+from geomill.domain.jsonvalue import to_json
+from geomill.domain.large import LARGE, LargeOutput, large_output
 from geomill.domain.node import NodeState
-from geomill.domain.objectname import ObjectName, Zone
 from geomill.domain.task import Report
 from geomill.errors import GeomillError, UnavailableError
-from geomill.storage import Storage
+from geomill.storage import NO_STORAGE, Storage
 from geomill.store.inbox import Arrival
 
 log = logging.getLogger(__name__)
 
 AGAIN_SECONDS = 1.0
+NO_REPORT = 0
+"""The sequence of an answer: it does not lie in the inbox."""
 
 
 class LargeOutputs:
@@ -33,14 +35,58 @@ class LargeOutputs:
         self._arrived = arrived
         self._here: dict[LargeOutput, Any] = {}
         self._coming: dict[LargeOutput, asyncio.Task[None]] = {}
+        self._answers: dict[tuple[str, str, int], Arrival] = {}
+        self._asked: dict[tuple[str, str, int], asyncio.Task[None]] = {}
 
     def ready(self, arrivals: Iterable[Arrival]) -> list[Arrival]:
-        """Those that can be evaluated now, with their outputs. The others are on their way."""
-        return [one for arrival in arrivals if (one := self._filled(arrival))]
+        """Those that can be evaluated now, with their outputs, and answers that have come. The others are on their
+        way."""
+        answers, self._answers = list(self._answers.values()), {}
+        return [one for arrival in arrivals if (one := self._filled(arrival))] + answers
 
     async def fill(self, rows: Sequence[NodeState]) -> list[NodeState]:
-        """The nodes of a job with their outputs. Raises `UnavailableError` while the store is away."""
+        """The nodes of a job with their outputs; items keep what stands for theirs. Raises `UnavailableError` while the
+        store is away."""
         return [await self._fill(row) for row in rows]
+
+    async def read(self, large: LargeOutput) -> Any:
+        return large.value(await self._storage.read(large.name))
+
+    def holds(self, output: Any) -> bool:
+        """Whether a row may hold it."""
+        return self._storage is NO_STORAGE or len(to_json(output)) <= LARGE
+
+    def answer(self, asked: Arrival, answering: Callable[[], Awaitable[Any]]) -> None:
+        """Find the output of a fan_in, put it aside if it is large, and let it arrive as `asked` with it."""
+        outcome = asked.outcomes[0]
+        question = (asked.job_id, outcome.node_id, outcome.attempt)
+        if question not in self._asked and question not in self._answers:
+            self._asked[question] = asyncio.create_task(self._answer(question, asked, answering))
+
+    async def _answer(
+        self, question: tuple[str, str, int], asked: Arrival, answering: Callable[[], Awaitable[Any]]
+    ) -> None:
+        outcome = asked.outcomes[0]
+        try:
+            output, stored = await self._patiently(lambda: self._found(question, answering))
+        except Exception as error:  # without an answer, the job would wait for ever
+            log.exception("the answer for %s of %s failed", outcome.node_id, asked.job_id)
+            self._answers[question] = replace(asked, outcomes=[_lost(outcome, error)])
+        else:
+            self._answers[question] = replace(asked, outcomes=[replace(outcome, output=output)], stored=stored)
+        del self._asked[question]
+        self._arrived()
+
+    async def _found(self, question: tuple[str, str, int], answering: Callable[[], Awaitable[Any]]) -> tuple[Any, Any]:
+        """The output, and what stands for it in its row if it is large."""
+        output = await answering()
+        text = to_json(output)
+        if len(text) <= LARGE or self._storage is NO_STORAGE:
+            return output, None
+        content = text.encode()
+        large = LargeOutput.of(*question, content)
+        await self._storage.put_bytes(large.name, content)
+        return output, large.output()
 
     def _filled(self, arrival: Arrival) -> Arrival | None:
         large = large_output(arrival.outcomes[0].output) if len(arrival.outcomes) == 1 else None
@@ -52,32 +98,29 @@ class LargeOutputs:
             return None
         found = self._here.pop(large)
         if isinstance(found, GeomillError):
-            lost = replace(
-                arrival.outcomes[0], report=Report.FAILED, output=None, error=str(found), error_code="lost_output"
-            )
-            return replace(arrival, outcomes=[lost])
+            return replace(arrival, outcomes=[_lost(arrival.outcomes[0], found)])
         return replace(arrival, outcomes=[replace(arrival.outcomes[0], output=found)], stored=large.output())
 
     async def _bring(self, large: LargeOutput) -> None:
-        while True:
-            try:
-                self._here[large] = await self._read(large)
-                break
-            except UnavailableError as error:
-                log.warning("a large output waits for its store: %s", error, extra={"action": "large_output"})
-                await asyncio.sleep(AGAIN_SECONDS)
-            except GeomillError as error:
-                self._here[large] = error
-                break
+        try:
+            self._here[large] = await self._patiently(lambda: self.read(large))
+        except GeomillError as error:
+            self._here[large] = error
         del self._coming[large]
         self._arrived()
 
+    async def _patiently(self, work: Callable[[], Awaitable[Any]]) -> Any:
+        while True:
+            try:
+                return await work()
+            except UnavailableError as error:
+                log.warning("a large output waits for its store: %s", error, extra={"action": "large_output"})
+                await asyncio.sleep(AGAIN_SECONDS)
+
     async def _fill(self, row: NodeState) -> NodeState:
         large = large_output(row.output)
-        return row if large is None else row.model_copy(update={"output": await self._read(large)})
+        return row if large is None else row.model_copy(update={"output": await self.read(large)})
 
-    async def _read(self, large: LargeOutput) -> Any:
-        content = await self._storage.read(ObjectName(Zone.SILVER, large.container, large.path))
-        if not large.stands_for(content):
-            raise GeomillError(f"{large.path} is not what was stored there", remedy="retry the job")
-        return json.loads(content)
+
+def _lost(outcome: Outcome, error: Exception) -> Outcome:
+    return replace(outcome, report=Report.FAILED, output=None, error=str(error), error_code="lost_output")

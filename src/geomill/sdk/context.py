@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from geomill.domain.ids import SINGLE
+from geomill.domain.large import large_output
 from geomill.sdk.database import NO_DATABASE, DatabaseAccess
 from geomill.sdk.outcomes import ItemOutcome, OutcomePages, no_pages, outcomes_in
 from geomill.sdk.result import HandlerError
@@ -92,6 +93,17 @@ class HandlerContext(Generic[ParamsT]):
         """How the tasks of a fan-out of this job ended: the next page of them behind the index `after`, or nothing.
         `having` leaves out those without such a key in their output. For handlers that are not async."""
         return outcomes_in(self.outcome_pages(node_id, after, having))
+
+    def read_output(self, output: Any) -> Any:
+        """An output as an item's handler returned it. One beyond a megabyte lies in the object store, and what a fan_in
+        or `item_outcomes` gives in its place, `{"large_output": …}`, is read. Any other value is returned as it is."""
+        large = large_output(output)
+        return output if large is None else large.value(self.storage.sync.read(large.name))
+
+    async def read_output_async(self, output: Any) -> Any:
+        """The same in an async handler."""
+        large = large_output(output)
+        return output if large is None else large.value(await self.storage.read(large.name))
 
     @property
     def cancelled(self) -> bool:

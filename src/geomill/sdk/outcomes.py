@@ -11,7 +11,8 @@ from geomill.sdk.result import HandlerError
 
 @dataclass(slots=True)
 class ItemOutcome:
-    """`error` is None if it succeeded. An output of more than a megabyte may be the place where it lies."""
+    """`error` is None if it succeeded. For an output of more than a megabyte see
+    `ctx.read_output`."""
 
     index: int
     output: Any = None

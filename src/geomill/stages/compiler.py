@@ -119,7 +119,6 @@ def _fan_out(job: StageJob, stage: StageDefinition) -> dict[str, Any]:
         "source": f"{{{{ nodes.{plan(number)}.output.tasks }}}}",
         "task": task,
         "max_parallel": job.parallel(number),
-        "outputs_aside": True,
         "on_failure": _on_failure(stage),
         "next": results(number),
     }

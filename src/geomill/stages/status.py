@@ -8,7 +8,6 @@ from typing import Any
 
 from geomill.domain.circuit import Circuit, CircuitState
 from geomill.domain.large import large_output
-from geomill.domain.objectname import ObjectName, Zone
 from geomill.domain.stage_job import StageStatus, stage_task_id
 from geomill.domain.states import JobStatus, NodeStatus
 from geomill.domain.workflow import FanOutNode, Workflow
@@ -123,7 +122,7 @@ def _task(attempt: Attempt, stage: int, row: dict[str, Any], indexes: list[str] 
         started_at=row["started_at"],
         completed_at=row["completed_at"],
         result=None if large else row["output"],
-        large_metadata_path=str(ObjectName(Zone.SILVER, large.container, large.path)) if large else None,
+        large_metadata_path=str(large.name) if large else None,
         position=row["item_index"],
     )
 

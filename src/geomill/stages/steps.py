@@ -10,10 +10,10 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from geomill.domain.jsonvalue import NotJson, to_json
-from geomill.domain.large import CONTAINER, KEY, LARGE, large_output
+from geomill.domain.large import KEY, LARGE, LargeOutput, large_output
 from geomill.domain.stage_job import stage_task_id
 from geomill.errors import GeomillError
-from geomill.sdk import HandlerContext, HandlerError, ObjectName, Storage, Zone
+from geomill.sdk import HandlerContext, HandlerError, ObjectName, Storage
 from geomill.sdk.outcomes import ItemOutcome
 from geomill.stages.controller import JobExecutionContext, StageController, StageResults, TaskResult
 from geomill.stages.definitions import StageDefinition, WorkflowDefinition
@@ -166,20 +166,15 @@ class _Ended:
         indexes = self.tasks.indexes
         index = indexes[outcome.index] if indexes else str(outcome.index)
         large = large_output(outcome.output)
-        name = ObjectName(Zone.SILVER, large.container, large.path) if large else None
         return TaskResult(
             task_id=stage_task_id(self._job_id, self._stage, index),
             task_index=index,
             success=outcome.error is None,
             result_data=outcome.output if isinstance(outcome.output, dict) and not large else {},
-            large_metadata_path=str(name) if name else None,
+            large_metadata_path=str(large.name) if large else None,
             error_details=outcome.error,
-            read=partial(_read, self._ctx.storage, name) if name else dict,
+            read=partial(self._ctx.read_output, outcome.output) if large else dict,
         )
-
-
-def _read(storage: Storage, name: ObjectName) -> Any:
-    return json.loads(storage.sync.read(name))
 
 
 def _put_aside(result: dict[str, Any], step: StepParams, ctx: HandlerContext[Any]) -> dict[str, Any]:
@@ -194,13 +189,13 @@ def _put_aside(result: dict[str, Any], step: StepParams, ctx: HandlerContext[Any
         ) from error
     if len(content) <= LARGEST_RESULT or ctx.storage is NO_STORAGE:
         return result
-    path = f"{ctx.job_id[:8]}/{ctx.job_id}/stage-{step.stage}-result-{ctx.attempt}.json"
-    stored = ctx.storage.sync.put_bytes(ObjectName(Zone.SILVER, CONTAINER, path), content.encode())
+    large = LargeOutput.of(ctx.job_id, f"stage-{step.stage}-result", ctx.attempt, content.encode())
+    stored = ctx.storage.sync.put_bytes(large.name, content.encode())
     return {"large_metadata_path": str(stored.name), "sha256": stored.sha256, "size": stored.size}
 
 
 def _loaded(result: dict[str, Any], storage: Storage) -> dict[str, Any]:
     if result.keys() != {"large_metadata_path", "sha256", "size"}:
         return result
-    found: dict[str, Any] = _read(storage, ObjectName.parse(result["large_metadata_path"]))
+    found: dict[str, Any] = json.loads(storage.sync.read(ObjectName.parse(result["large_metadata_path"])))
     return found

@@ -8,7 +8,6 @@ from geomill.domain.ids import SINGLE
 from geomill.domain.jsonvalue import to_json
 from geomill.domain.large import LARGE, LargeOutput
 from geomill.domain.message import TaskMessage
-from geomill.domain.objectname import ObjectName, Zone
 from geomill.errors import GeomillError, UnavailableError
 from geomill.sdk.execution import Ended, failed
 from geomill.storage import NO_STORAGE, Storage
@@ -19,17 +18,14 @@ class Aside:
     storage: Storage
 
     async def put(self, message: TaskMessage, ended: Ended | None) -> Ended | None:
-        """The result to report. Items of a fan-out keep their outputs, because they are gathered inside the database,
-        unless their workflow wants it otherwise."""
+        """The result to report."""
         if ended is None or ended.size <= LARGE or self.storage is NO_STORAGE:
-            return ended
-        if message.item_index != SINGLE and not message.outputs_aside:
             return ended
         content = to_json(ended.output).encode()
         item = "" if message.item_index == SINGLE else f".{message.item_index}"  # no node has a dot in its name
         large = LargeOutput.of(message.job_id, f"{message.node_id}{item}", message.attempt, content)
         try:
-            await self.storage.put_bytes(ObjectName(Zone.SILVER, large.container, large.path), content)
+            await self.storage.put_bytes(large.name, content)
         except GeomillError as error:
             retryable = isinstance(error, UnavailableError)
             return failed(f"its output could not be stored: {error}", error.code, retryable=retryable)

@@ -8,11 +8,13 @@ import json
 
 import pytest
 
-from geomill.domain.large import LARGE, LargeOutput
+from geomill.domain.large import LARGE, LargeOutput, large_output
 from geomill.domain.objectname import ObjectName, Zone
 from geomill.errors import UnavailableError
+from geomill.sdk.registry import load_handlers
 from geomill.storage import Recipe, Storage
 from tests.integration.engine.conftest import MakePlatform
+from tests.integration.engine.platform import catalogue_of
 
 ITEMS = [str(number) * 60_000 for number in range(20)]
 
@@ -26,7 +28,10 @@ async def platform(make_platform: MakePlatform, tmp_path):
 
 
 async def row_of(platform, node_id: str) -> dict:
-    (row,) = await platform.rows(f"SELECT output FROM dagapp.dag_node_states WHERE node_id = '{node_id}'")
+    """Of the latest job."""
+    (row, *_) = await platform.rows(
+        f"SELECT output FROM dagapp.dag_node_states WHERE node_id = '{node_id}' AND item_index < 0 ORDER BY job_id DESC"
+    )
     return row["output"]
 
 
@@ -82,9 +87,139 @@ async def test_a_store_that_is_away_delays_its_jobs_and_no_others(platform, monk
 
 
 async def test_an_output_that_is_not_what_was_stored_fails_its_attempt(platform, monkeypatch):
-    monkeypatch.setattr(LargeOutput, "stands_for", lambda *_: False)
+    put = platform.storage.put_bytes
+    monkeypatch.setattr(platform.storage, "put_bytes", lambda name, content: put(name, content + b" "))
     platform.orchestrator()
     platform.worker()
     job = await platform.run("fan_out_test", {"item_list": ITEMS})
     assert job.status.value == "failed"
     assert "not what was stored" in job.error_message
+
+
+# Items of a fan-out
+
+FAN = """
+    workflow_id: {name}
+    name: {name}
+    nodes:
+      START: {{type: start, next: each}}
+      each:
+        type: fan_out
+        source: [3, 200000, 2]
+        task: {{handler: numbers, params: {{count: "{{{{ item }}}}"}}}}
+        next: gather
+      gather: {{type: fan_in, aggregation: {name}, next: after}}
+      after: {after}
+      END: {{type: end}}
+    outputs: {outputs}
+    """
+PASS_ON = "{type: task, handler: echo, params: {}, next: END}"
+KINDS = {
+    "collect": ("{type: task, handler: measure_async, params: '{{ nodes.gather.output }}', next: END}", "nodes.after"),
+    "count": ("{type: task, handler: measure, params: {}, next: END}", "nodes.after"),
+    "sum": (PASS_ON, "nodes.gather"),
+    "concat": (
+        "{type: task, handler: echo, params: {length: '{{ nodes.gather.output.count }}'}, next: END}",
+        "nodes.after",
+    ),
+}
+
+
+@pytest.fixture
+async def fans(make_platform: MakePlatform, tmp_path):
+    made = make_platform()
+    made.registry = load_handlers(["tests.integration.engine.large_handlers"])
+    texts = [
+        FAN.format(name=name, after=after, outputs=f"{{found: '{{{{ {node}.output }}}}'}}")
+        for name, (after, node) in KINDS.items()
+    ]
+    made.catalogue = catalogue_of(made.registry, *texts)
+    made.storage = Storage(Recipe.in_folder(tmp_path))
+    await made.storage.prepare()
+    return made
+
+
+async def items_of(platform, node_id: str = "each") -> list:
+    query = "SELECT output FROM dagapp.dag_task_results WHERE node_id = '{}' ORDER BY item_index"
+    return [row["output"] for row in await platform.rows(query.format(node_id))]
+
+
+async def test_a_large_output_of_an_item_goes_aside_and_handlers_read_it(fans):
+    fans.orchestrator()
+    fans.worker()
+    job = await fans.run("collect")
+    assert job.result_data["found"] == {"counts": [3, 200_000, 2]}
+    small, large, also_small = await items_of(fans)
+    assert (small["number"], also_small["number"]) == (3, 2)
+    reference = large_output(large)
+    assert reference is not None
+    assert reference.size > LARGE
+    assert (await row_of(fans, "gather"))["results"] == [small, large, also_small]
+
+
+async def test_a_handler_of_a_child_process_reads_them_from_its_pages(fans):
+    fans.orchestrator()
+    fans.worker()
+    job = await fans.run("count")
+    assert job.result_data["found"] == {"counts": [3, 200_000, 2]}
+
+
+async def test_what_looks_inside_has_them_read(fans):
+    fans.orchestrator()
+    fans.worker()
+    assert (await fans.run("sum")).result_data["found"] == {"total": 200_005, "count": 3}
+    assert (await fans.run("concat")).result_data["found"]["echoed_params"] == {"length": 200_008}
+    assert large_output(await row_of(fans, "gather")), "what was gathered is large, too"
+
+
+async def test_they_wait_for_a_store_that_is_away_and_for_a_next_owner(fans, monkeypatch):
+    monkeypatch.setattr("geomill.engine.large.AGAIN_SECONDS", 0.1)
+    away = asyncio.Event()
+    read = fans.storage.read
+
+    async def flaky(name, *rest):
+        if not away.is_set():
+            raise UnavailableError("the store is away")
+        return await read(name, *rest)
+
+    monkeypatch.setattr(fans.storage, "read", flaky)
+    first = fans.orchestrator()
+    fans.worker()
+    waiting = await fans.submit("sum")
+    async with asyncio.timeout(15):
+        while True:
+            if (await fans.statuses(waiting)).get("gather") == "ready":
+                break
+            await asyncio.sleep(0.01)
+    assert (await fans.run("count")).status.value == "completed", "nobody else waits"
+    await fans.crash(first)
+    fans.orchestrator(scan_seconds=0.1)
+    away.set()
+    assert (await fans.ended(waiting)).result_data["found"]["total"] == 200_005
+
+
+async def test_what_many_small_ones_come_to_goes_aside_and_templates_read_it(platform):
+    platform.orchestrator()
+    platform.worker()
+    items = ["x" * 3_000] * 400
+    job = await platform.run("fan_out_test", {"item_list": items})
+    assert len(job.result_data["results"]) == 400
+    reference = large_output(await row_of(platform, "gather"))
+    assert reference is not None
+    assert reference.size > LARGE
+    gathered = reference.value(await platform.storage.read(reference.name))
+    assert [one["echoed_params"]["item_value"] for one in gathered["results"]] == items
+
+
+async def test_more_than_can_be_gathered_fails_with_the_remedy(platform, monkeypatch):
+    monkeypatch.setattr("geomill.engine.aggregation.LARGEST", 100_000)
+    platform.orchestrator()
+    platform.worker()
+    job = await platform.run("fan_out_test", {"item_list": ["x" * 3_000] * 100})
+    assert job.status.value == "failed"
+    assert "ctx.item_outcomes" in job.error_message
+
+
+async def test_a_late_answer_to_the_same_attempt_overwrites_nothing():
+    mine, yours = (LargeOutput.of("job", "node", 1, content) for content in (b"mine", b"yours"))
+    assert mine.path != yours.path

@@ -98,7 +98,7 @@ def _step(action: str, number: int, tasks_of: int, following: str) -> list[str]:
 
 def _fan_out(number: int, stage: dict[str, Any], limit: int | None) -> list[str]:
     lines = [f"  stage{number}_tasks:", "    type: fan_out", f"    description: s{number}"]
-    lines += [f'    source: "{{{{ nodes.stage{number}_plan.output.tasks }}}}"', "    outputs_aside: true", "    task:"]
+    lines += [f'    source: "{{{{ nodes.stage{number}_plan.output.tasks }}}}"', "    task:"]
     lines += [f"      handler: {stage.get('task_type', 'echo')}", '      params: "{{ item }}"']
     lines += [f"      timeout_seconds: {stage.get('timeout_minutes', 30) * 60}"]
     lines += [f"      queue: {stage['queue']}"] if "queue" in stage else []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Path, Query, Response
@@ -26,7 +25,6 @@ from geomill.api.stage_models import (
 )
 from geomill.domain.circuit import CircuitState
 from geomill.domain.large import large_output
-from geomill.domain.objectname import ObjectName, Zone
 from geomill.domain.stage_job import StageStatus, workflow_id
 from geomill.errors import NotFoundError
 from geomill.stages import compiler, status
@@ -167,6 +165,6 @@ async def _indexes(gateway: Gateway, plan: Any) -> list[str] | None:
     if plan is None:
         return None
     if large := large_output(plan):
-        plan = json.loads(await gateway.desk.storage.read(ObjectName(Zone.SILVER, large.container, large.path)))
+        plan = large.value(await gateway.desk.storage.read(large.name))
     found: list[str] | None = plan["indexes"]
     return found

@@ -22,25 +22,30 @@ LEFT JOIN (
 WHERE n.job_id = %(job_id)s AND n.item_index = -1;
 
 -- name: item_outputs
--- The outputs of a fan-out's completed items, in the order of the list: each item's current attempt and no other.
--- `fresh` are those that complete in this very transaction.
-SELECT r.output
+-- The outputs of a fan-out's completed items, as text, in the order of the list: each item's current attempt and no
+-- other, the next ones behind an index. `fresh` are those that complete in this very transaction.
+SELECT n.item_index AS index, r.output::text AS output
 FROM dagapp.dag_node_states AS n
 JOIN dagapp.dag_task_results AS r ON r.task_id = ANY (ARRAY[n.task_id])
 WHERE n.job_id = %(job_id)s AND n.node_id = %(node_id)s AND n.item_index >= 0
+  AND n.item_index > %(after)s
   AND (n.status = 'completed' OR n.item_index = ANY(%(fresh)b::integer[]))
-ORDER BY n.item_index;
+ORDER BY n.item_index
+LIMIT %(rows)s;
 
 -- name: item_outcomes
 -- How a fan-out's items ended. As above, and those that failed with their error.
 SELECT n.item_index AS index,
        CASE WHEN n.status = 'failed' THEN 'failed' ELSE 'completed' END AS status,
-       CASE WHEN n.status <> 'failed' THEN r.output END AS output,
+       CASE WHEN n.status <> 'failed' THEN r.output::text END AS output,
        n.error_message AS error
 FROM dagapp.dag_node_states AS n
 LEFT JOIN dagapp.dag_task_results AS r ON n.status <> 'failed' AND r.task_id = ANY (ARRAY[n.task_id])
 WHERE n.job_id = %(job_id)s AND n.node_id = %(node_id)s AND n.item_index >= 0
-  AND (n.status IN ('completed', 'failed') OR n.item_index = ANY(%(fresh)b::integer[]));
+  AND n.item_index > %(after)s
+  AND (n.status IN ('completed', 'failed') OR n.item_index = ANY(%(fresh)b::integer[]))
+ORDER BY n.item_index
+LIMIT %(rows)s;
 
 -- name: outcomes_page
 -- How a fan-out's items ended, as JSON text, in their order: the next ones behind an index, at most so many rows and about
