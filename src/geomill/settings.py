@@ -105,6 +105,23 @@ class EngineSettings(_Settings):
     ] = 10
 
 
+class RetentionSettings(_Settings):
+    """How long what nobody needs any more is kept."""
+
+    keep_details_days: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=36_500,
+            description="Days that the details and large outputs of a job are kept after its end; 0: for ever",
+        ),
+    ] = 90.0
+    keep_jobs_days: Annotated[
+        float,
+        Field(ge=0, le=36_500, description="Days that jobs are kept to which nothing refers; 0: for ever"),
+    ] = 0.0
+
+
 class WorkerSettings(_Settings):
     """Handlers that are not async run in processes of their own. None of this concerns the async ones but the drain."""
 
@@ -332,6 +349,7 @@ class Settings:
         WorkflowSettings,
         QueueSettings,
         EngineSettings,
+        RetentionSettings,
         WorkerSettings,
         PlatformSettings,
         GatewaySettings,
@@ -357,6 +375,7 @@ class Settings:
         self.workflow = _read(WorkflowSettings, **({"workflows": list(workflows)} if workflows else {}))
         self.queue = _read(QueueSettings)
         self.engine = _read(EngineSettings)
+        self.retention = _read(RetentionSettings)
         self.worker = _read(WorkerSettings)
         self.callback = _read(CallbackSettings)
         self.platform = _read(PlatformSettings)

@@ -94,6 +94,9 @@ class JobSummary(BaseModel):
     completed_at: datetime | None = None
     error: str | None = None
     failed_node_id: str | None = None
+    details_deleted_at: datetime | None = Field(
+        default=None, description="Since then its nodes, events and logs are gone, and it cannot be retried"
+    )
 
     @classmethod
     def of(cls, job: Job, **more: Any) -> Self:
@@ -207,6 +210,7 @@ class JobPage(BaseModel):
 class EventPage(BaseModel):
     events: list[JobEvent]
     next_after: int = Field(description="Give it as `after` for the events that follow")
+    details_deleted_at: datetime | None = Field(default=None, description="Since then the job's events are gone")
 
 
 class ActionAccepted(BaseModel):

@@ -127,13 +127,15 @@ def logs(
 ) -> None:
     """What the handlers of a job said."""
 
-    async def work(url: str) -> list[TaskLog]:
+    async def work(url: str) -> tuple[Job, list[TaskLog]]:
         async with open_pool(url, size=1) as pool, pool.connection() as conn:
-            await job_store.get(conn, job_id)
-            return await log_store.of_job(conn, job_id, node_id=node_id, limit=limit)
+            job = await job_store.get(conn, job_id)
+            return job, await log_store.of_job(conn, job_id, node_id=node_id, limit=limit)
 
     with context.ready_database() as url:
-        found = asyncio.run(work(url))
+        job, found = asyncio.run(work(url))
+    if job.details_gone:
+        typer.echo(job.details_gone, err=True)
     if as_json:
         typer.echo(json.dumps([line.model_dump(mode="json") for line in found], indent=2))
         return
@@ -150,6 +152,7 @@ async def _describe(conn: Any, settings: Settings, job_id: str, *, with_events: 
             await job_store.get(conn, job_id)  # raises, with the remedy
         return {"job_id": job_id, "status": "queued", "workflow_id": waiting.workflow_id if waiting else None}
     described = found.job.model_dump(mode="json") | {"nodes": [_node_json(node) for node in found.nodes]}
+    described["note"] = found.job.details_gone
     if with_events:
         described["events"] = [one.model_dump(mode="json") for one in await event_store.of_job(conn, job_id)]
     return described
@@ -170,6 +173,8 @@ def _readable(found: dict[str, Any]) -> str:
     lines = [f"{found['job_id']}  {found['workflow_id']}  {found['status']}"]
     if found.get("error_message"):
         lines.append(f"  error: {found['error_message']}")
+    if found.get("note"):
+        lines.append(f"  {found['note']}")
     for node in found.get("nodes", []):
         items = f"  {node['items']['completed']} of {node['items']['total']} items" if node["items"]["total"] else ""
         lines.append(

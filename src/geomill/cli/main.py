@@ -22,6 +22,7 @@ from geomill.cli import (
     jobs,
     keys,
     platforms,
+    pruning,
     queues,
     roles,
     schedules,
@@ -58,7 +59,7 @@ app.command()(serve.serve)
 app.command()(up.up)
 app.command()(demo.demo)
 app.command()(doctor.doctor)
-for _command in (control.watch_job, control.cancel, control.pause, control.resume, control.retry):
+for _command in (control.watch_job, control.cancel, control.pause, control.resume, control.retry, pruning.prune):
     jobs.app.command(_command.__name__.removesuffix("_job"))(_command)
 
 

@@ -14,6 +14,7 @@ import typer
 from geomill.catalog.external import ExternalDatabase
 from geomill.cli import context
 from geomill.engine.maintenance.callbacks import CallbackOptions
+from geomill.engine.maintenance.retention import RetentionOptions
 from geomill.engine.orchestrator import Orchestrator, OrchestratorOptions
 from geomill.errors import InputError, StorageUnavailable
 from geomill.process import run_async
@@ -43,6 +44,7 @@ def orchestrator() -> None:
         silent_seconds=settings.engine.orphan_threshold_sec,
         max_deliveries=settings.engine.max_deliveries,
         callbacks=CallbackOptions.of(settings.callback),
+        retention=RetentionOptions.of(settings.retention),
     )
 
     async def work(url: str, pool: Pool, stop: asyncio.Event) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar
 
@@ -55,6 +56,8 @@ class Job(Entity):
             ("completed_at",),
             where="callback_url IS NOT NULL AND completed_at IS NOT NULL AND called_back_run < run_number",
         ),
+        Index("idx_dag_jobs_details", ("completed_at",), where="completed_at IS NOT NULL AND details_left"),
+        Index("idx_dag_jobs_bare", ("completed_at",), where="NOT details_left AND asset_id IS NULL"),
     )
     __sql_checks__: ClassVar = (
         Check("dag_jobs_completed_at", "(status IN ('completed', 'failed', 'cancelled')) = (completed_at IS NOT NULL)"),
@@ -111,11 +114,23 @@ class Job(Entity):
     run_number: Annotated[int, Field(ge=1)] = Field(default=1, description="Raised by every retry of the whole job")
     called_back_run: int = Field(default=0, description="The latest run whose end is in dag_callbacks")
 
+    details_deleted_at: AwareDatetime | None = Field(
+        default=None, description="When somebody began to delete its nodes, results, logs and events: it is not retried"
+    )
+    details_left: bool = Field(default=True, description="Until all of them are gone")
+
     submitted_at: Now
     created_at: Now
     started_at: AwareDatetime | None = None
     completed_at: AwareDatetime | None = None
     updated_at: Now
+
+    @property
+    def details_gone(self) -> str:
+        """What to say in the place of details; empty if they are there."""
+        if self.details_deleted_at is None:
+            return ""
+        return f"its details were deleted on {self.details_deleted_at.astimezone(UTC):%Y-%m-%d at %H:%M} UTC"
 
     def outcome(self) -> dict[str, Any]:
         """What a submitter wants to know once the job has ended."""

@@ -56,6 +56,11 @@ async def retry(conn: Connection, job_id: str) -> Job:
                 f"the job {job_id} changes what is outside of asset {job.asset_id}: it may be decided otherwise now",
                 remedy=f"run 'geomill assets retry-export {job.asset_id}'",
             )
+        if job.details_deleted_at:
+            raise ConflictError(
+                f"the job {job_id} cannot be retried: {job.details_gone}",
+                remedy="submit it again; GEOMILL_KEEP_DETAILS_DAYS says how long they are kept",
+            )
         if await stage_jobs.superseded(conn, job_id):
             raise ConflictError(f"a later attempt has taken the place of the job {job_id}", remedy="retry that one")
         if job.definition_hash is None:

@@ -22,6 +22,7 @@ from geomill.engine.large import LargeOutputs
 from geomill.engine.maintenance.callbacks import CallbackCaller, CallbackOptions
 from geomill.engine.maintenance.catalogue import CatalogueFollower
 from geomill.engine.maintenance.reclaim import Reclaimer
+from geomill.engine.maintenance.retention import Retention, RetentionOptions
 from geomill.engine.maintenance.schedules import Scheduler
 from geomill.engine.owned import Graphs, OwnedJob, load
 from geomill.errors import UnavailableError
@@ -52,6 +53,7 @@ class OrchestratorOptions:
     silent_seconds: float = instances.SILENT_SECONDS
     max_deliveries: int = 10
     callbacks: CallbackOptions = field(default_factory=CallbackOptions)
+    retention: RetentionOptions = field(default_factory=RetentionOptions)
 
 
 @dataclass
@@ -85,6 +87,7 @@ class Orchestrator:
         self._duties = Duties(self.instance_id)
         self._tallies = Tallies()
         self._callbacks = CallbackCaller(self.pool, options.callbacks, self._duties)
+        self._retention = Retention(self.pool, self.storage, options.retention, self._duties)
         self._jobs_channel = queue_channel(options.job_queue)
         self._inbox_channel = owner_channel(self.instance_id)
         channels = (self._jobs_channel, self._inbox_channel, ORPHANS_CHANNEL)
@@ -100,7 +103,7 @@ class Orchestrator:
         await self._signals.start()
         async with self.pool.connection() as conn:
             await self._look_after_orphans(conn)  # and see who else is there, before the first submission is taken
-        await run_duties(stop, self._work, self._watch, self._callbacks.run, leave=self._leave)
+        await run_duties(stop, self._work, self._watch, self._callbacks.run, self._retention.run, leave=self._leave)
 
     async def _leave(self) -> None:
         async with self.pool.connection() as conn:

@@ -63,13 +63,21 @@ $$;
 
 -- What belongs to a deleted job goes with it, from the tables that have no foreign key to see to it: rows are added to
 -- them by the thousand, under the lock of the job's owner, and asking for the job at each would cost more than it tells.
+-- Results are found by their names, which follow from the nodes: they have no other index.
 CREATE OR REPLACE FUNCTION dagapp.forget_job() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path = pg_catalog
 AS $$
 BEGIN
-    DELETE FROM dagapp.dag_node_states WHERE job_id = OLD.job_id;
-    DELETE FROM dagapp.dag_task_results WHERE job_id = OLD.job_id;
+    WITH gone AS (
+        DELETE FROM dagapp.dag_node_states WHERE job_id = OLD.job_id RETURNING job_id, node_id, item_index, attempt
+    )
+    DELETE FROM dagapp.dag_task_results AS r
+    USING (SELECT job_id || ':' || node_id || CASE WHEN item_index >= 0 THEN '[' || item_index || ']' ELSE '' END
+                  || ':' || number AS task_id
+           FROM gone, generate_series(1, attempt) AS number
+           OFFSET 0) AS attempts
+    WHERE r.task_id = ANY (ARRAY[attempts.task_id]);
     RETURN NULL;
 END
 $$;
@@ -1086,6 +1094,8 @@ CREATE TABLE dagapp.dag_jobs (
     deadline_at timestamptz,
     run_number integer DEFAULT 1 NOT NULL,
     called_back_run integer DEFAULT 0 NOT NULL,
+    details_deleted_at timestamptz,
+    details_left boolean DEFAULT true NOT NULL,
     submitted_at timestamptz DEFAULT now() NOT NULL,
     created_at timestamptz DEFAULT now() NOT NULL,
     started_at timestamptz,
@@ -1116,6 +1126,10 @@ CREATE INDEX idx_dag_jobs_correlation ON dagapp.dag_jobs USING btree (correlatio
 CREATE INDEX idx_dag_jobs_asset ON dagapp.dag_jobs USING btree (asset_id, created_at DESC) WHERE asset_id IS NOT NULL;
 
 CREATE INDEX idx_dag_jobs_callback ON dagapp.dag_jobs USING btree (completed_at) WHERE callback_url IS NOT NULL AND completed_at IS NOT NULL AND called_back_run < run_number;
+
+CREATE INDEX idx_dag_jobs_details ON dagapp.dag_jobs USING btree (completed_at) WHERE completed_at IS NOT NULL AND details_left;
+
+CREATE INDEX idx_dag_jobs_bare ON dagapp.dag_jobs USING btree (completed_at) WHERE NOT details_left AND asset_id IS NULL;
 
 CREATE OR REPLACE TRIGGER dag_jobs_status_transitions
     AFTER UPDATE OF status ON dagapp.dag_jobs
@@ -1171,6 +1185,10 @@ COMMENT ON COLUMN dagapp.dag_jobs.deadline_at IS 'The job fails if it has not en
 COMMENT ON COLUMN dagapp.dag_jobs.run_number IS 'Raised by every retry of the whole job';
 
 COMMENT ON COLUMN dagapp.dag_jobs.called_back_run IS 'The latest run whose end is in dag_callbacks';
+
+COMMENT ON COLUMN dagapp.dag_jobs.details_deleted_at IS 'When somebody began to delete its nodes, results, logs and events: it is not retried';
+
+COMMENT ON COLUMN dagapp.dag_jobs.details_left IS 'Until all of them are gone';
 
 CREATE TABLE dagapp.dag_node_states (
     job_id varchar(64) NOT NULL,

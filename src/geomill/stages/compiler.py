@@ -8,6 +8,7 @@ There is nothing in it that an author of YAML could not write by hand.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from typing import Any
 
@@ -51,6 +52,12 @@ def graph_of(job: StageJob) -> Workflow:
             "outputs": {f"stage_{stage.stage_number}": _result(stage.stage_number) for stage in stages},
         }
     )
+
+
+def stage_of(node_id: str) -> int | None:
+    """To which stage a node belongs."""
+    found = re.match(r"stage(\d+)_", node_id)
+    return int(found[1]) if found else None
 
 
 def plan(number: int) -> str:

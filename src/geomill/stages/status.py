@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from geomill.domain.circuit import Circuit, CircuitState
+from geomill.domain.job import Job
 from geomill.domain.large import large_output
 from geomill.domain.stage_job import StageStatus, stage_task_id
 from geomill.domain.states import JobStatus, NodeStatus
@@ -80,7 +81,7 @@ async def view(conn: Connection, queue_name: str, job_id: str, planned: Workflow
     expanded = await stage_jobs.expanded(conn, run_id)
     return StageJobView(
         attempts,
-        _stages(workflow, found, expanded, open_circuits) if workflow else [],
+        _all_stages(workflow, found, expanded, open_circuits) if workflow else [],
         found.job.result_data if found else None,
         await transaction_time(conn),
     )
@@ -137,6 +138,23 @@ def _task_status(status: NodeStatus) -> str:
             return StageStatus.FAILED
         case _:
             return StageStatus.QUEUED
+
+
+def _all_stages(
+    workflow: Workflow, found: JobProgress | None, expanded: dict[str, int], open_circuits: dict[str, Circuit]
+) -> list[StageView]:
+    stages = _stages(workflow, found, expanded, open_circuits)
+    return [_remembered(one, found.job) for one in stages] if found and found.job.details_gone else stages
+
+
+def _remembered(one: StageView, job: Job) -> StageView:
+    """What the job's own row still tells when its details are gone."""
+    result = (job.result_data or {}).get(f"stage_{one.stage}")
+    if job.status is JobStatus.COMPLETED:
+        return replace(one, status=StageStatus.COMPLETED, result=result)
+    failed = compiler.stage_of(job.failed_node_id or "") or one.stage
+    status = StageStatus.COMPLETED if one.stage < failed else StageStatus.QUEUED
+    return replace(one, status=StageStatus.FAILED if one.stage == failed else status)
 
 
 def _stages(

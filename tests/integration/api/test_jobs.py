@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from httpx import AsyncClient
 
+from geomill.engine.maintenance.retention import Retention, RetentionOptions
 from geomill.store.pool import Pool
 from tests.integration.api.conftest import SLOW, eventually
 
@@ -56,7 +58,11 @@ async def test_a_job_that_nobody_has_claimed_is_queued(idle: AsyncClient) -> Non
     accepted = await submit(idle, priority=7, correlation_id="mine")
     job = (await idle.get(accepted["status_url"])).json()
     assert job | {"status": "queued", "priority": 7, "correlation_id": "mine", "nodes": []} == job
-    assert (await idle.get(accepted["events_url"])).json() == {"events": [], "next_after": 0}
+    assert (await idle.get(accepted["events_url"])).json() == {
+        "events": [],
+        "next_after": 0,
+        "details_deleted_at": None,
+    }
     assert (await idle.get(JOBS)).json()["jobs"] == []
     for action in ("pause", "resume", "retry"):
         answer = await idle.post(f"{accepted['status_url']}/{action}")
@@ -181,3 +187,14 @@ async def test_an_estimate_once_something_is_known(make_platform: Any, make_clie
     await eventually(paused)
     job = (await client.get(accepted["status_url"])).json()
     assert job["progress"]["remaining_seconds"] is None
+
+
+async def test_a_job_whose_details_were_deleted_says_so(busy: AsyncClient, pool: Pool) -> None:
+    accepted = await submit(busy)
+    await until(busy, accepted["job_id"], "completed")
+    await Retention(pool, options=RetentionOptions(details=timedelta(microseconds=1))).run_once()
+    job = await until(busy, accepted["job_id"], "completed")
+    assert (job["nodes"], job["result"]) == ([], {"message": "Hello, World!"})
+    events = (await busy.get(accepted["events_url"])).json()
+    assert events == {"events": [], "next_after": 0, "details_deleted_at": job["details_deleted_at"]}
+    assert job["details_deleted_at"] is not None

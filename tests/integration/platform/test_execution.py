@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 
 import psycopg
 import pytest
 
 from geomill.domain.asset import BUSINESS_FIELDS, EXECUTION_FIELDS, IDENTITY_FIELDS, Asset
+from geomill.domain.states import ClearanceState
 from geomill.engine import control
-from tests.integration.platform.conftest import REFS
+from geomill.engine.maintenance.retention import Retention, RetentionOptions
+from geomill.platform import review
+from tests.integration.platform.conftest import BOB, REFS
 
 
 async def until(office, asset_id, true) -> Asset:
@@ -186,3 +190,16 @@ async def test_a_scheduled_look_finds_what_is_stuck(office):
         await conn.execute("RESET geomill.writer")
     job = await office.engine.run("report_stuck_assets")
     assert [one["asset_id"] for one in job.result_data["assets"]] == [accepted.asset.asset_id]
+
+
+async def test_details_of_the_job_are_kept_while_the_asset_waits_for_review(office):
+    office.engine.orchestrator()
+    office.engine.worker()
+    asset = await office.published()
+    await asyncio.sleep(0.01)
+    duty = Retention(office.engine.pool, office.storage, RetentionOptions(details=timedelta(milliseconds=1)))
+    assert (await duty.run_once()).jobs == 0
+    await office.decide(review.approve, asset.asset_id, ClearanceState.OUO, BOB, None)
+    assert (await duty.run_once()).jobs == 1
+    kept = await office.asset(asset.asset_id)
+    assert (kept.processing_status.value, kept.outputs) == ("completed", asset.outputs)

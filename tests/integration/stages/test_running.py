@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 
 from geomill.domain.stage_job import StageStatus
+from geomill.engine.maintenance.retention import Retention, RetentionOptions
 from geomill.errors import InputsError, NotFoundError
 from geomill.store import stage_jobs
 from tests.integration.stages.conftest import StagePlatform
@@ -179,3 +181,15 @@ async def test_jobs_whose_ids_begin_alike(platform: StagePlatform) -> None:
         assert [one.completed for one in found.stages] == [2, 3, 1]
     (row,) = await platform.rows("SELECT count(*), count(DISTINCT task_id) AS ids FROM dagapp.dag_task_results")
     assert row == {"count": 24, "ids": 24}
+
+
+async def test_what_the_jobs_own_row_tells_stays_when_its_details_are_deleted(platform: StagePlatform) -> None:
+    well = await platform.complete("counting", {"widths": [2, 3, 1]})
+    badly = await platform.complete("counting", {"widths": [2, 2, 2], "fail_stage": 2, "fail_index": 1})
+    pruned = await Retention(platform.pool, options=RetentionOptions(details=timedelta(microseconds=1))).run_once()
+    assert pruned.jobs == 2
+    found = await platform.view(well.latest.run.job_id)
+    assert {one.status for one in found.stages} == {StageStatus.COMPLETED}
+    assert found.stage_results == found.result == well.result
+    found = await platform.view(badly.latest.run.job_id)
+    assert [one.status.value for one in found.stages] == ["COMPLETED", "FAILED", "QUEUED"]

@@ -115,9 +115,10 @@ async def test_a_bare_insert_has_the_defaults_of_the_model(stocked):
 
 async def test_deleting_a_job_takes_its_rows_along_and_a_pinned_definition_stays(stocked):
     await stocked.execute(INSERT_NODE, row("n", NodeStatus.READY))
+    await stocked.execute("UPDATE dagapp.dag_node_states SET attempt = 2")
     await stocked.execute(
         "INSERT INTO dagapp.dag_task_results (task_id, job_id, node_id, attempt, status)"
-        " VALUES ('t', 'j', 'n', 1, 'completed')"
+        " VALUES ('j:n:1', 'j', 'n', 1, 'failed'), ('j:n:2', 'j', 'n', 2, 'completed')"
     )
     with pytest.raises(psycopg.errors.ForeignKeyViolation):
         await stocked.execute("DELETE FROM dagapp.dag_definitions")

@@ -26,6 +26,7 @@ from geomill.store import events as event_store
 from geomill.store import jobs as job_store
 from geomill.store import stage_jobs
 from geomill.store.pool import Connection, transaction_time
+from geomill.store.progress import JobProgress
 
 router = APIRouter(prefix="/api/v1/jobs", responses=problem_responses(503))
 
@@ -131,9 +132,12 @@ async def get_job(gateway: TheGateway, job_id: JobId, wanted: Annotated[WantedDe
 async def get_events(gateway: TheGateway, job_id: JobId, wanted: Annotated[WantedEvents, Query()]) -> models.EventPage:
     async with gateway.connection() as conn:
         found = await event_store.of_job(conn, job_id, after=wanted.after, limit=wanted.limit)
-        if not found:
-            await lookup.get(conn, gateway.job_queue, job_id)
-    return models.EventPage(events=found, next_after=found[-1].event_id if found else wanted.after)
+        job = None if found else await lookup.get(conn, gateway.job_queue, job_id)
+    return models.EventPage(
+        events=found,
+        next_after=found[-1].event_id if found else wanted.after,
+        details_deleted_at=job.job.details_deleted_at if isinstance(job, JobProgress) else None,
+    )
 
 
 async def _known_job(gateway: TheGateway, job_id: JobId) -> str:

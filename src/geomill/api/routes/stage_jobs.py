@@ -154,6 +154,8 @@ async def _plan(conn: Connection, run_id: str, stage: int) -> Any:
     """What the plan of a stage gave; nothing while there is none."""
     found = await progress.find(conn, run_id)
     nodes = {node.node_id: node for node in found.nodes} if found else {}
+    if found and found.job.details_gone:
+        raise NotFoundError(f"the tasks of stage {stage} are not known any more: {found.job.details_gone}")
     if found and found.job.definition_hash and compiler.plan(stage) not in nodes:
         raise NotFoundError(f"there is no stage {stage}", remedy="GET /api/jobs/status/{job_id} lists the stages")
     plan = nodes.get(compiler.plan(stage))

@@ -1,0 +1,167 @@
+"""Deletes what nobody needs any more: details of jobs that ended long ago, old dead letters, perhaps jobs themselves.
+
+    mark: nobody retries it any more → delete its large outputs → delete its rows, in batches → finish
+
+A mark is a lease, too: if its holder dies anywhere in between, another one begins again when it is over, and finds less
+to do. Objects go before the rows, because nobody would look for them afterwards; they are found by the job's folder,
+so that those go too that no row knows. The job's own row stays, with its result: assets and requests refer to it.
+
+What it does badly: jobs whose assets wait for review are looked at and passed over each time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import psycopg
+
+from geomill.domain.large import CONTAINER, folder_of
+from geomill.domain.objectname import Zone
+from geomill.errors import GeomillError, UnavailableError
+from geomill.settings import RetentionSettings
+from geomill.storage import NO_STORAGE, Storage
+from geomill.store import retention
+from geomill.store.duties import Duties
+from geomill.store.pool import Pool
+
+log = logging.getLogger(__name__)
+
+FIRST_SECONDS = 30.0
+BETWEEN_SECONDS = 0.1
+"""Between two batches: others want the database, too."""
+
+
+@dataclass(frozen=True)
+class RetentionOptions:
+    """None keeps for ever."""
+
+    details: timedelta | None = None
+    jobs: timedelta | None = None
+    look_seconds: float = 600.0
+    lease_seconds: float = 900.0
+    batch: int = 20
+    """Jobs at once."""
+    rows: int = 2_000
+    """Of each kind in one statement."""
+
+    @classmethod
+    def of(cls, settings: RetentionSettings) -> RetentionOptions:
+        return cls(_days(settings.keep_details_days), _days(settings.keep_jobs_days))
+
+
+def _days(days: float) -> timedelta | None:
+    return timedelta(days=days) if days else None
+
+
+@dataclass
+class Pruned:
+    """What one batch, or several, did."""
+
+    jobs: int = 0
+    objects: int = 0
+    rows: Counter[str] = field(default_factory=Counter)
+    dead_letters: int = 0
+    job_rows: int = 0
+    failed: dict[str, GeomillError] = field(default_factory=dict)
+    """Job to reason: their details are deleted later."""
+    more: bool = False
+    """There may be."""
+
+    def add(self, other: Pruned) -> None:
+        self.jobs += other.jobs
+        self.objects += other.objects
+        self.rows += other.rows
+        self.dead_letters += other.dead_letters
+        self.job_rows += other.job_rows
+        self.failed |= other.failed
+        self.more = other.more
+
+
+@dataclass
+class Retention:
+    pool: Pool
+    storage: Storage = NO_STORAGE
+    options: RetentionOptions = field(default_factory=RetentionOptions)
+    duties: Duties | None = None
+    """Where trouble is noted, so that /health shows it."""
+
+    async def run(self) -> None:
+        """As a duty of the orchestrator, beside its loop: it waits for the object store."""
+        options = self.options
+        pause = min(FIRST_SECONDS, options.look_seconds) if options.details or options.jobs else None
+        while True:
+            await asyncio.sleep(3600 if pause is None else pause)
+            if pause is not None:
+                pause = BETWEEN_SECONDS if await self._try_once() else options.look_seconds
+
+    async def _try_once(self) -> bool:
+        """Whether there may be more to do at once."""
+        try:
+            pruned = await self.run_once()
+        except psycopg.Error as error:
+            self._trouble(error)
+            return False
+        if pruned.failed:
+            self._trouble(next(iter(pruned.failed.values())))
+            return False
+        if self.duties:
+            self.duties.passed("retention")
+        return pruned.more
+
+    def _trouble(self, error: Exception) -> None:
+        log.warning("what is old could not be deleted, again in a while: %s", error, extra={"action": "retention"})
+        if self.duties:
+            self.duties.failed("retention", error)
+
+    async def run_once(self) -> Pruned:
+        """One batch of each kind."""
+        options, pruned = self.options, Pruned()
+        if options.details:
+            await self._delete_details(options.details, pruned)
+            async with self.pool.connection() as conn:
+                pruned.dead_letters = await retention.delete_dead_letters(conn, options.details, options.rows)
+        if options.jobs:
+            async with self.pool.connection() as conn:
+                pruned.job_rows = await retention.delete_jobs(conn, options.jobs, options.batch)
+        pruned.more = (
+            pruned.jobs >= options.batch or pruned.dead_letters >= options.rows or pruned.job_rows >= options.batch
+        )
+        return pruned
+
+    async def _delete_details(self, older_than: timedelta, pruned: Pruned) -> None:
+        async with self.pool.connection() as conn:
+            marked = await retention.mark(conn, older_than, self.options.lease_seconds, self.options.batch)
+        bare = await self._delete_objects(marked, pruned)
+        if not bare:
+            return
+        async with self.pool.connection() as conn:
+            while True:
+                gone = await retention.delete_rows(conn, bare, self.options.rows)
+                pruned.rows.update(gone)
+                if max(gone["nodes"], gone["logs"], gone["events"], gone["checkpoints"]) < self.options.rows:
+                    break
+                await asyncio.sleep(0)
+            await retention.finish(conn, bare)
+        pruned.jobs += len(bare)
+        log.info("deleted the details of %d old jobs", len(bare), extra={"action": "retention"})
+
+    async def _delete_objects(self, marked: list[str], pruned: Pruned) -> list[str]:
+        """The jobs of which none are left. When the store is away, those that were not begun with are given back."""
+        bare: list[str] = []
+        for place, job_id in enumerate(marked):
+            try:
+                if self.storage is not NO_STORAGE:
+                    pruned.objects += await self.storage.delete_prefix(Zone.SILVER, CONTAINER, folder_of(job_id))
+            except GeomillError as error:
+                pruned.failed[job_id] = error
+                if isinstance(error, UnavailableError):
+                    async with self.pool.connection() as conn:
+                        await retention.release(conn, marked[place + 1 :])
+                    break
+            else:
+                bare.append(job_id)
+        return bare
