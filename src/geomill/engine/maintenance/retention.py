@@ -92,11 +92,12 @@ class Retention:
     async def run(self) -> None:
         """As a duty of the orchestrator, beside its loop: it waits for the object store."""
         options = self.options
-        pause = min(FIRST_SECONDS, options.look_seconds) if options.details or options.jobs else None
+        if options.details is None and options.jobs is None:
+            await asyncio.Event().wait()
+        pause = min(FIRST_SECONDS, options.look_seconds)
         while True:
-            await asyncio.sleep(3600 if pause is None else pause)
-            if pause is not None:
-                pause = BETWEEN_SECONDS if await self._try_once() else options.look_seconds
+            await asyncio.sleep(pause)
+            pause = BETWEEN_SECONDS if await self._try_once() else options.look_seconds
 
     async def _try_once(self) -> bool:
         """Whether there may be more to do at once."""
@@ -120,11 +121,11 @@ class Retention:
     async def run_once(self) -> Pruned:
         """One batch of each kind."""
         options, pruned = self.options, Pruned()
-        if options.details:
+        if options.details is not None:
             await self._delete_details(options.details, pruned)
             async with self.pool.connection() as conn:
                 pruned.dead_letters = await retention.delete_dead_letters(conn, options.details, options.rows)
-        if options.jobs:
+        if options.jobs is not None:
             async with self.pool.connection() as conn:
                 pruned.job_rows = await retention.delete_jobs(conn, options.jobs, options.batch)
         pruned.more = (
