@@ -16,6 +16,7 @@ import pytest
 from typer.main import get_command
 
 import geomill
+from geomill.cli.lazy import Later
 from geomill.cli.main import app
 from geomill.domain.message import TASK_QUEUES
 from geomill.domain.states import (
@@ -75,7 +76,7 @@ def test_every_variable_is_in_the_reference() -> None:
 def commands(command: Any, path: str = "geomill") -> Iterator[tuple[str, Any]]:
     yield path, command
     for name, child in getattr(command, "commands", {}).items():
-        yield from commands(child, f"{path} {name}")
+        yield from commands(child.load() if isinstance(child, Later) else child, f"{path} {name}")
 
 
 def test_every_command_has_a_heading_and_every_option_is_in_the_reference() -> None:

@@ -7,22 +7,23 @@ import os
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import lru_cache
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from geomill.catalog.databases import create_database, migrate_external
 from geomill.embedded import Cluster
 from geomill.errors import ConflictError
-from geomill.sdk.registry import Registry, load_handlers
 from geomill.settings import Settings
-from geomill.stages.registry import StageJobs, load_stage_jobs
-from geomill.storage import Recipe, Storage
 from geomill.store.connection import connect
-from geomill.store.fitness import check_fitness
-from geomill.store.migrate import Report, migrate, plan
 from geomill.store.pool import Connection, open_pool
 from geomill.telemetry.logging import configure
-from geomill.workflows.catalogue import WorkflowCatalogue
+
+if TYPE_CHECKING:  # at run time where they are used: most commands need few of them
+    from geomill.sdk.registry import Registry
+    from geomill.stages.registry import StageJobs
+    from geomill.storage import Storage
+    from geomill.store.migrate import Report
+    from geomill.workflows.catalogue import WorkflowCatalogue
 
 Result = TypeVar("Result")
 
@@ -35,7 +36,15 @@ url_option: ContextVar[str | None] = ContextVar("url_option", default=None)
 
 def settings() -> Settings:
     """The environment, with the options of the command line in front."""
-    return Settings(os.environ, data=data_option.get(), workflows=workflows_option.get(), url=url_option.get())
+    return _settings(frozenset(os.environ.items()), data_option.get(), workflows_option.get(), url_option.get())
+
+
+@lru_cache(maxsize=1)
+def _settings(
+    environ: frozenset[tuple[str, str]], data: Path | None, workflows: tuple[Path, ...], url: str | None
+) -> Settings:
+    """To read them takes a hundredth of a second, and a command asks for them more than once."""
+    return Settings(dict(environ), data=data, workflows=workflows, url=url)
 
 
 @contextmanager
@@ -89,6 +98,9 @@ def with_database(work: Callable[[Connection], Awaitable[Result]]) -> Result:
 
 
 async def make_ready(url: str, *, private: bool) -> None:
+    from geomill.store.fitness import check_fitness
+    from geomill.store.migrate import migrate, plan
+
     async with await connect(url) as conn:
         await check_fitness(conn)
         if not (await plan(conn)).steps:
@@ -101,6 +113,8 @@ async def make_ready(url: str, *, private: bool) -> None:
 
 def make_external_ready(server_url: str) -> Report | None:
     """Migrates the external zone's database; makes it, if it is the private server's. None where there is none."""
+    from geomill.catalog.databases import create_database, migrate_external
+
     url = external_database_url()
     if url is None:
         return None
@@ -120,20 +134,28 @@ async def alone(url: str) -> bool:
 
 
 def storage() -> Storage:
+    from geomill.storage import Recipe, Storage
+
     found = settings()
     return Storage(Recipe.of(found.storage, found.database.data))
 
 
 def handlers() -> Registry:
+    from geomill.sdk.registry import load_handlers
+
     return load_handlers(settings().workflow.handlers)
 
 
 def stage_jobs() -> StageJobs:
+    from geomill.stages.registry import load_stage_jobs
+
     return load_stage_jobs(settings().workflow.handlers)
 
 
 def catalogue(registry: Registry, job_types: StageJobs | None = None) -> WorkflowCatalogue:
     """The workflows of files, and those that stage jobs compile to."""
+    from geomill.workflows.catalogue import WorkflowCatalogue
+
     found = settings()
     handlers, queues = registry.info, found.queue.task_queues
     files = WorkflowCatalogue.load(found.workflow.workflows, handlers=handlers, queues=queues)

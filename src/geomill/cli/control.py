@@ -5,27 +5,28 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from geomill.cli import context
-from geomill.cli.jobs import Json, print_outcome
+from geomill.cli.jobs import Json, app, print_outcome
 from geomill.cli.local import missing_roles
-from geomill.cli.watching import watch
 from geomill.domain.job import Job
 from geomill.domain.message import JobQueueMessage
-from geomill.domain.workflow import Workflow
-from geomill.engine import control
-from geomill.store import definitions
 from geomill.store import jobs as job_store
 from geomill.store.pool import Connection, Pool, open_pool
+
+if TYPE_CHECKING:
+    from geomill.domain.workflow import Workflow
 
 JobArgument = Annotated[str, typer.Argument(metavar="JOB")]
 
 
+@app.command("watch")
 def watch_job(job_id: JobArgument, as_json: Json = False) -> None:
     """Follow a job until it has ended, then print its result."""
+    from geomill.cli.watching import watch
 
     async def work(url: str) -> Job:
         async with open_pool(url, size=2) as pool:
@@ -41,6 +42,8 @@ def watch_job(job_id: JobArgument, as_json: Json = False) -> None:
 
 async def _subject(pool: Pool, job_id: str) -> tuple[Workflow, JobQueueMessage]:
     """The definition that the job is pinned to; while it waits, the one that it will be."""
+    from geomill.store import definitions
+
     job_queue = context.settings().queue.job_queue_name
     async with pool.connection() as conn:
         message = await job_store.waiting(conn, job_queue, job_id)
@@ -52,28 +55,40 @@ async def _subject(pool: Pool, job_id: str) -> tuple[Workflow, JobQueueMessage]:
     return context.catalogue(context.handlers()).get(message.workflow_id), message
 
 
+@app.command()
 def cancel(
     job_id: JobArgument,
     reason: Annotated[str, typer.Option(help="Why; kept with the job.")] = "cancelled",
     as_json: Json = False,
 ) -> None:
     """End a job that waits, runs or is paused."""
+    from geomill.engine import control
+
     job_queue = context.settings().queue.job_queue_name
     _tell(job_id, "cancel", lambda conn: control.cancel(conn, job_queue, job_id, reason[:500]), as_json=as_json)
 
 
+@app.command()
 def pause(job_id: JobArgument, as_json: Json = False) -> None:
     """Let nothing new of a job begin; what runs goes on."""
+    from geomill.engine import control
+
     _tell(job_id, "pause", lambda conn: control.pause(conn, job_id), as_json=as_json)
 
 
+@app.command()
 def resume(job_id: JobArgument, as_json: Json = False) -> None:
     """Let a paused job go on."""
+    from geomill.engine import control
+
     _tell(job_id, "resume", lambda conn: control.resume(conn, job_id), as_json=as_json)
 
 
+@app.command()
 def retry(job_id: JobArgument, as_json: Json = False) -> None:
     """Run again what failed or never ran in a failed or cancelled job."""
+    from geomill.engine import control
+
     _tell(job_id, "retry", lambda conn: control.retry(conn, job_id), as_json=as_json)
 
 

@@ -8,20 +8,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Column, Table
 
 from geomill.cli import context
-from geomill.cli.inputs import inputs_from_file, inputs_from_options
 from geomill.cli.local import local_roles, missing_roles
-from geomill.cli.watching import watch
 from geomill.domain.ids import SINGLE
-from geomill.domain.inputs import validate_inputs
 from geomill.domain.job import Job
 from geomill.domain.log import TaskLog
 from geomill.domain.message import JobQueueMessage
 from geomill.domain.states import JobStatus
-from geomill.engine.submit import submit as submit_job
 from geomill.settings import Settings
 from geomill.store import events as event_store
 from geomill.store import jobs as job_store
@@ -47,6 +41,11 @@ def submit(
     as_json: Json = False,
 ) -> None:
     """Submit a job. With --wait, an orchestrator and a worker run in this process if none run elsewhere."""
+    from geomill.cli.inputs import inputs_from_file, inputs_from_options
+    from geomill.cli.watching import watch
+    from geomill.domain.inputs import validate_inputs
+    from geomill.engine.submit import submit as submit_job
+
     registry = context.handlers()
     catalogue = context.catalogue(registry)
     workflow = catalogue.get(workflow_id)
@@ -95,7 +94,7 @@ def list_jobs(
     if as_json:
         typer.echo(json.dumps([job.model_dump(mode="json") for job in found], indent=2))
     elif found:
-        Console().print(_table(found))
+        _print_table(found)
     else:
         typer.echo("no jobs yet; submit one with 'geomill jobs submit hello_world --wait'")
 
@@ -206,9 +205,12 @@ def print_outcome(job: Job, *, as_json: bool) -> None:
         raise typer.Exit(1)
 
 
-def _table(found: list[Job]) -> Table:
+def _print_table(found: list[Job]) -> None:
+    from rich.console import Console
+    from rich.table import Column, Table
+
     table = Table(Column("job", no_wrap=True), "workflow", "status", "created", "took", box=None)
     for job in found:
         took = f"{(job.completed_at - job.created_at).total_seconds():.2f} s" if job.completed_at else ""
         table.add_row(job.job_id, job.workflow_id, job.status.value, f"{job.created_at:%Y-%m-%d %H:%M:%S}", took)
-    return table
+    Console().print(table)

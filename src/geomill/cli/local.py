@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 from geomill.domain.instance import InstanceRole
-from geomill.engine.orchestrator import Orchestrator, OrchestratorOptions
-from geomill.sdk.registry import Registry
-from geomill.settings import QueueSettings
-from geomill.storage import Storage
 from geomill.store import instances
 from geomill.store.pool import Pool
-from geomill.worker.loop import Worker
-from geomill.worker.options import WorkerOptions
-from geomill.workflows.catalogue import WorkflowCatalogue
+
+if TYPE_CHECKING:
+    from geomill.engine.orchestrator import Orchestrator
+    from geomill.sdk.registry import Registry
+    from geomill.settings import QueueSettings
+    from geomill.storage import Storage
+    from geomill.worker.loop import Worker
+    from geomill.workflows.catalogue import WorkflowCatalogue
 
 
 async def missing_roles(pool: Pool) -> set[InstanceRole]:
@@ -35,6 +37,10 @@ async def local_roles(
     storage: Storage,
 ) -> AsyncIterator[None]:
     """Run whichever role is missing while the block runs."""
+    from geomill.engine.orchestrator import Orchestrator, OrchestratorOptions
+    from geomill.worker.loop import Worker
+    from geomill.worker.options import WorkerOptions
+
     missing = await missing_roles(pool)
     stop = asyncio.Event()
     roles: list[Orchestrator | Worker] = []

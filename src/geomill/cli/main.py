@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -10,57 +9,83 @@ from typing import Annotated
 import typer
 
 from geomill import __version__
-from geomill.cli import (
-    assets,
-    catalogue,
-    context,
-    control,
-    db,
-    demo,
-    doctor,
-    gateway,
-    jobs,
-    keys,
-    platforms,
-    pruning,
-    queues,
-    roles,
-    schedules,
-    serve,
-    stages,
-    storage,
-    up,
-    workflows,
-)
+from geomill.cli.lazy import Later, LazyGroup
 from geomill.errors import DestructiveMigration, GeomillError, InputError
+
+
+class _Commands(LazyGroup):
+    later = (
+        Later(
+            "orchestrator",
+            "Run an orchestrator: it claims jobs and drives their graphs. Any number may run at once.",
+            "geomill.cli.roles",
+            attribute="orchestrator",
+        ),
+        Later(
+            "worker",
+            "Run a worker: it leases tasks and runs handlers. Any number may run at once.",
+            "geomill.cli.roles",
+            attribute="worker",
+        ),
+        Later(
+            "gateway",
+            "Run the HTTP API, with tiles, features and catalogue. Any number may run behind a balancer.",
+            "geomill.cli.gateway",
+            attribute="gateway",
+        ),
+        Later(
+            "serve",
+            "Serve tiles, features and catalogue of one zone. Any number may run behind a balancer.",
+            "geomill.cli.serve",
+            attribute="serve",
+        ),
+        Later(
+            "up",
+            "Run everything on this machine: database, orchestrators, workers and gateway, until Ctrl-C or SIGTERM.",
+            "geomill.cli.up",
+            attribute="up",
+        ),
+        Later(
+            "demo",
+            "Make a raster and a vector layer, publish them, approve them, and show where they can be seen.",
+            "geomill.cli.demo",
+            attribute="demo",
+        ),
+        Later(
+            "doctor",
+            "Check this machine, the database and the platform. Exit code 1 if something is broken.",
+            "geomill.cli.doctor",
+            attribute="doctor",
+        ),
+        Later("assets", "Publish data, see how it stands, decide about it.", "geomill.cli.assets"),
+        Later("platforms", "Partner applications and their identifiers.", "geomill.cli.platforms"),
+        Later("catalogue", "The catalogue of what is published.", "geomill.cli.catalogue"),
+        Later("db", "The database schema and its migration.", "geomill.cli.db"),
+        Later("workflows", "The workflows: list, show and check them.", "geomill.cli.workflows"),
+        Later(
+            "jobs",
+            "Submit jobs and see what became of them.",
+            "geomill.cli.jobs",
+            "geomill.cli.control",
+            "geomill.cli.pruning",
+        ),
+        Later("stages", "Jobs in stages: submit them and see how they stand.", "geomill.cli.stages"),
+        Later("queues", "See what waits on the queues, and send dead letters again.", "geomill.cli.queues"),
+        Later("schedules", "Start workflows at given times.", "geomill.cli.schedules"),
+        Later("keys", "Keys for the HTTP API.", "geomill.cli.keys"),
+        Later("storage", "See what lies in the zones, put files in and get them out.", "geomill.cli.storage"),
+    )
+
 
 app = typer.Typer(
     name="geomill",
+    cls=_Commands,
     help="A geospatial publishing platform.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # to draw boxes takes twice as long as all else that --help does
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(assets.app, name="assets")
-app.add_typer(platforms.app, name="platforms")
-app.add_typer(catalogue.app, name="catalogue")
-app.add_typer(db.app, name="db")
-app.add_typer(workflows.app, name="workflows")
-app.add_typer(jobs.app, name="jobs")
-app.add_typer(stages.app, name="stages")
-app.add_typer(queues.app, name="queues")
-app.add_typer(schedules.app, name="schedules")
-app.add_typer(keys.app, name="keys")
-app.add_typer(storage.app, name="storage")
-app.command()(roles.orchestrator)
-app.command()(roles.worker)
-app.command()(gateway.gateway)
-app.command()(serve.serve)
-app.command()(up.up)
-app.command()(demo.demo)
-app.command()(doctor.doctor)
-for _command in (control.watch_job, control.cancel, control.pause, control.resume, control.retry, pruning.prune):
-    jobs.app.command(_command.__name__.removesuffix("_job"))(_command)
 
 
 def _print_version(wanted: bool) -> None:
@@ -83,6 +108,10 @@ def main(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
+    import logging
+
+    from geomill.cli import context
+
     context.data_option.set(data)
     context.workflows_option.set(tuple(workflow_folders or ()))
     context.url_option.set(url)

@@ -7,20 +7,23 @@ import json
 import re
 from dataclasses import replace
 from datetime import timedelta
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from geomill.cli import context
-from geomill.cli.jobs import Json
-from geomill.engine.maintenance.retention import Pruned, Retention, RetentionOptions
+from geomill.cli.jobs import Json, app
 from geomill.errors import InputError
 from geomill.store import retention
 from geomill.store.pool import open_pool
 
+if TYPE_CHECKING:
+    from geomill.engine.maintenance.retention import Pruned, Retention, RetentionOptions
+
 UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
+@app.command()
 def prune(
     older_than: Annotated[
         str | None,
@@ -32,6 +35,8 @@ def prune(
     as_json: Json = False,
 ) -> None:
     """Delete nodes, results, logs, events and large outputs of jobs that ended long ago. The jobs themselves stay."""
+    from geomill.engine.maintenance.retention import Pruned, Retention
+
     options = _options(older_than)
 
     async def work(url: str) -> tuple[int, Pruned]:
@@ -53,6 +58,8 @@ def prune(
 
 
 def _options(older_than: str | None) -> RetentionOptions:
+    from geomill.engine.maintenance.retention import RetentionOptions
+
     options = RetentionOptions.of(context.settings().retention)
     if older_than is not None:
         return replace(options, details=_age(older_than))
@@ -73,6 +80,8 @@ def _age(text: str) -> timedelta:
 async def _prune(duty: Retention, due: int, *, quiet: bool) -> Pruned:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from geomill.engine.maintenance.retention import Pruned
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     done = Pruned(more=True)
