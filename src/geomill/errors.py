@@ -7,7 +7,8 @@
     │   ├── ExpressionError            a template that does not parse or does not evaluate
     │   ├── InputsError                a job's inputs; carries every problem found in them
     │   ├── SourceError                the file to publish: missing, empty, of another kind
-    │   └── InvalidName                the name of a zone, container or object
+    │   ├── InvalidName                the name of a zone, container or object
+    │   └── UnknownReferenceSystem     coordinates are not to be had in it
     ├── NotFoundError                  no such workflow, job, handler
     ├── ConflictError                  the state of things forbids it
     │   ├── IllegalTransition          names both states
@@ -99,6 +100,10 @@ class SourceError(InputError):
 
 class InvalidName(InputError):  # noqa: N818
     code = "invalid_name"
+
+
+class UnknownReferenceSystem(InputError):  # noqa: N818
+    code = "unknown_crs"
 
 
 class NotFoundError(GeomillError):

@@ -6,6 +6,7 @@ import asyncio
 import json
 import shutil
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from typing import Any
 
 import httpx
 import numpy as np
+import pyproj
 import pytest
 import rasterio
 import uvicorn
@@ -61,6 +63,7 @@ class Served:
     mosaic: str
     vector: str
     secret_vector: str
+    laea_vector: str
 
 
 @pytest.fixture(scope="module")
@@ -103,6 +106,8 @@ async def _fill(url: str, storage: Storage) -> dict[str, str]:
         box = {"bbox": [15.0, 45.0, 15.095, 45.095]}
         vector = await house.publish("squares", "vector", table_name="squares", outputs=box)
         secret = await house.publish("secrets", "vector", table_name="squares", outputs=box, clearance_state="ouo")
+        await make_table(house, "europe", srid=3035)
+        laea = await house.publish("europe", "vector", table_name="europe", outputs=box)
     key = (await make_key(url, Role.READER)).reveal()
     return {
         "reader": key,
@@ -111,6 +116,7 @@ async def _fill(url: str, storage: Storage) -> dict[str, str]:
         "mosaic": mosaic,
         "vector": vector,
         "secret_vector": secret,
+        "laea_vector": laea,
     }
 
 
@@ -189,6 +195,40 @@ def test_gdal_reads_features_by_key(served: Served) -> None:
         "ogrinfo", "-q", "-spat", "15.001", "45.001", "15.012", "45.002", f"OAPIF:{served.url}/vector", served.vector
     )
     assert some.count("OGRFeature(") == 2
+
+
+READ = """
+import json, sys
+import pyogrio, shapely
+options = {"CRS": sys.argv[3]} if len(sys.argv) > 3 else {}
+meta, _, geometries, _ = pyogrio.raw.read(sys.argv[1], layer=sys.argv[2], **options)
+print(json.dumps([meta["crs"], shapely.get_coordinates(shapely.from_wkb(geometries)).tolist()]))
+"""
+"""In a process of its own: GDAL would wait for a server that waits for it."""
+
+
+def test_gdal_reads_features_in_the_system_that_it_asks_for(served: Served) -> None:
+    """OGC API Features, part 2. In EPSG:3035 north is first, which GDAL turns; it complains where an answer is in
+    another system than it asked for."""
+    told, degrees = json.loads(_read(served, served.laea_vector, "OGC:CRS84"))
+    points = np.array(degrees)
+    assert (len(points), points.min(axis=0).tolist()) == (500, pytest.approx([15, 45], abs=1e-6))
+    for system in ("EPSG:3857", "EPSG:3035"):
+        told, found = json.loads(_read(served, served.laea_vector, system))
+        assert pyproj.CRS(told) == pyproj.CRS(system)
+        wanted = pyproj.Transformer.from_crs("OGC:CRS84", system, always_xy=True).transform(*points.T)
+        assert np.abs(np.array(found).T - wanted).max() < 0.05
+    told, found = json.loads(_read(served, served.laea_vector))
+    assert told == "EPSG:3035"  # in which the table is: nothing is transformed
+    told, found = json.loads(_read(served, served.vector))
+    assert np.array(found).min(axis=0) == pytest.approx([15, 45], abs=1e-9)
+    with pytest.raises(AssertionError, match="EPSG:2154 not found in list of CRS valid for"):
+        _read(served, served.laea_vector, "EPSG:2154")
+
+
+def _read(served: Served, layer: str, *system: str) -> str:
+    command = [sys.executable, "-W", "error", "-c", READ, f"OAPIF:{served.url}/vector", layer, *system]
+    return run(*command, CPL_LOG="/dev/stderr")
 
 
 def test_gdal_mosaics_what_a_search_finds(served: Served) -> None:

@@ -28,6 +28,7 @@ from geomill.errors import (
     TooManyRequests,
     Unauthenticated,
     UnavailableError,
+    UnknownReferenceSystem,
     nearest,
 )
 
@@ -36,6 +37,7 @@ log = logging.getLogger(__name__)
 MEDIA_TYPE = "application/problem+json"
 STATUSES: tuple[tuple[type[GeomillError], int], ...] = (
     (NotFoundError, 404),
+    (UnknownReferenceSystem, 400),
     (InputError, 422),
     (ConflictError, 409),
     (Unauthenticated, 401),

@@ -7,6 +7,7 @@ before a pixel or a row is read, but after it was checked that they may see it.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
@@ -30,6 +31,11 @@ def note(request: Request, served: Served) -> None:
     request.state.served = served
     if request.method in ("GET", "HEAD") and _matches(request.headers.get("if-none-match", ""), etag(request.scope)):
         raise NotModified
+
+
+def tell(request: Request, headers: Mapping[str, str]) -> None:
+    """Headers of the answer to this request, if there is one: an answer that the caller has tells nothing."""
+    request.state.told = headers
 
 
 def etag(scope: Scope) -> str:
@@ -60,7 +66,7 @@ class Caching:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 if message["status"] == 200 and scope["state"].get("served") and scope["method"] in ("GET", "HEAD"):
-                    headers.update(_headers(scope))
+                    headers.update({**_headers(scope), **scope["state"].get("told", {})})
                 elif "cache-control" not in headers:
                     headers["Cache-Control"] = "no-store" if message["status"] >= 400 else NOT_PUBLIC
             await send(message)

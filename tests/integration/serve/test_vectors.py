@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from pathlib import Path
@@ -15,6 +16,7 @@ from morecantile import tms as grids
 
 from geomill.domain.principal import Role
 from geomill.domain.signed_link import PARAMETER
+from geomill.serve.vector.crs import CONFORMANCE
 from tests.integration.serve.zone import KEY, House
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -125,10 +127,73 @@ async def test_coordinates_come_in_the_system_that_is_asked_for(house: House) ->
         assert await ids(house, path, bbox=box, **{"bbox-crs": system}) == [0, 1], system
     page = await get(house, f"{path}/items", limit=1, crs="EPSG:3857")
     assert "crs=EPSG" in next(link["href"] for link in page["links"] if link["rel"] == "next")
-    for query in ("crs=EPSG:2154", "crs=EPSG:999999", "crs=metres", "bbox=1,2,3,4&bbox-crs=metres",
-                  "bbox=1,2,3&bbox-crs=EPSG:3857", "bbox=1e30,1e30,2e30,2e30&bbox-crs=EPSG:32633"):  # fmt: skip
+    for query in ("crs=EPSG:2154", "crs=EPSG:999999", "crs=metres", "crs=EPSG:5773", "crs=OGC:CRS84h",
+                  "bbox=1,2,3,4&bbox-crs=metres", "bbox=1,2,3,4&bbox-crs=EPSG:999999"):  # fmt: skip
+        answer = await house.client.get(f"{path}/items?{query}")
+        assert (answer.status_code, answer.json()["code"]) == (400, "unknown_crs"), query
+        (problem,) = answer.json()["errors"]
+        assert query.rpartition("=")[2] in problem["message"]
+        assert "http://www.opengis.net/def/crs/EPSG/0/3857" in problem["hint"]
+    for query in ("bbox=1,2,3&bbox-crs=EPSG:3857", "bbox=1e30,1e30,2e30,2e30&bbox-crs=EPSG:32633"):
         answer = await house.client.get(f"{path}/items?{query}")
         assert (answer.status_code, answer.json()["code"]) == (422, "invalid_input"), query
+
+
+async def test_reference_systems_are_told(house: House) -> None:
+    """OGC API Features, part 2."""
+    epsg, crs84 = "http://www.opengis.net/def/crs/EPSG/0/", "http://www.opengis.net/def/crs/OGC/1.3/CRS84"
+    assert CONFORMANCE in (await get(house, "/vector/conformance"))["conformsTo"]
+    (degrees, first), (metres, second) = await published(house), await published(house, srid=32633)
+    common = [crs84, f"{epsg}4326", f"{epsg}3857"]
+    listed = await get(house, "/vector/collections", limit=1000)
+    assert listed["crs"] == common
+    ones = {one["id"]: one for one in listed["collections"]}
+    assert (ones[first]["crs"], ones[first]["storageCrs"]) == (["#/crs"], crs84)
+    assert (ones[second]["crs"], ones[second]["storageCrs"]) == (["#/crs", f"{epsg}32633"], f"{epsg}32633")
+    one, other = await get(house, degrees), await get(house, metres)
+    assert ones[first]["title"] == one["title"]
+    assert (one["crs"], one["storageCrs"]) == (common, crs84)
+    assert (other["crs"], other["storageCrs"]) == ([*common, f"{epsg}32633"], f"{epsg}32633")
+    for place in ("items", "items/0"):
+        for system in other["crs"]:
+            answer = await house.client.get(f"{metres}/{place}", params={"crs": system})
+            assert answer.headers["content-crs"] == f"<{system}>"
+        assert (await house.client.get(f"{metres}/{place}")).headers["content-crs"] == f"<{crs84}>"
+    assert "content-crs" not in (await house.client.get(metres)).headers
+    items = (await get(house, "/vector/api"))["paths"]["/collections/{collectionId}/items"]["get"]["parameters"]
+    assert {"crs", "bbox-crs"} <= {one["name"] for one in items}
+
+
+async def test_heights_have_a_system_of_their_own(house: House) -> None:
+    path, asset_id = await published(house)
+    table = (await get(house, path))["title"]
+    await house.execute(
+        f'ALTER TABLE geo."{table}" ALTER geom TYPE geometry(MultiPolygonZ, 4326) USING ST_Force3D(geom)'
+    )
+    await house.execute(
+        "UPDATE app.geospatial_assets SET revision = 2, served_revision = 2 WHERE asset_id = %s", asset_id
+    )
+    await asyncio.sleep(1.1)  # what is known of an asset is a second old at most
+    one, answer = await get(house, path), await house.client.get(f"{path}/items/0")
+    height = "http://www.opengis.net/def/crs/OGC/0/CRS84h"
+    assert (one["crs"][0], one["storageCrs"], answer.headers["content-crs"]) == (height, height, f"<{height}>")
+    assert len(answer.json()["geometry"]["coordinates"][0][0][0]) == 3
+
+
+async def test_a_column_called_crs_is_a_column(house: House) -> None:
+    """Then nothing else is promised."""
+    path, asset_id = await published(house)
+    table = (await get(house, path))["title"]
+    await house.execute(f"ALTER TABLE geo.\"{table}\" ADD crs text DEFAULT 'EPSG:3857'")
+    await house.execute(
+        "UPDATE app.geospatial_assets SET revision = 2, served_revision = 2 WHERE asset_id = %s", asset_id
+    )
+    await asyncio.sleep(1.1)
+    listed = {one["id"]: one for one in (await get(house, "/vector/collections", limit=1000))["collections"]}
+    crs84 = "http://www.opengis.net/def/crs/OGC/1.3/CRS84"
+    assert (await get(house, path))["crs"] == listed[asset_id]["crs"] == [crs84]
+    answer = await house.client.get(f"{path}/items", params={"crs": "EPSG:3857"})
+    assert (answer.json()["numberMatched"], answer.headers["content-crs"]) == (100, f"<{crs84}>")
 
 
 async def test_tiles_hold_what_is_there(house: House) -> None:

@@ -34,6 +34,7 @@ from geomill.serve.pages import TEMPLATES
 from geomill.serve.quick import on_the_loop
 from geomill.serve.vector.collections import MOST_IN_A_TILE, collection, collections
 from geomill.serve.vector.crs import box_in_degrees
+from geomill.serve.vector.documents import Features
 from geomill.serve.vector.filters import checked_filter
 
 QUICK = ("ids_query", "datetime_query", "properties_query", "sortby_query", "TileParams", "OutputType",
@@ -100,11 +101,12 @@ def create_vector_app(directory: Directory, url: str) -> FastAPI:
 
 
 def _endpoints() -> Endpoints:
-    """TiPG's routes name their dependencies when they are made, and take no others. FastAPI's overrides would do, but
+    """TiPG's routes name what they depend on when they are made, and take no others. FastAPI's overrides would do, but
     work everything out anew at each request, which takes longer than a query."""
     others: dict[str, Any] = {name: on_the_loop(getattr(factory, name)) for name in QUICK}
     others["filter_query"] = checked_filter
     others["bbox_query"] = box_in_degrees
+    others["OGCFeaturesFactory"] = Features
     own = {name: getattr(factory, name) for name in others}
     with _ALONE:
         vars(factory).update(others)

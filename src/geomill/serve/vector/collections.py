@@ -18,7 +18,7 @@ from geomill.errors import NotFoundError
 from geomill.serve import caching
 from geomill.serve.access import TheSight
 from geomill.serve.directory import Directory
-from geomill.serve.vector.crs import Axes, answered, box_in_degrees
+from geomill.serve.vector.crs import Axes, Systems, axes, box_in_degrees
 from geomill.store.quoting import identifier
 from geomill.store.serving import Table
 
@@ -28,6 +28,8 @@ WORLD = [-180.0, -90.0, 180.0, 90.0]
 GEOMETRIES = ("geometry", "geography")
 TIMES = ("timestamp", "timestamptz", "date")
 MOST_IN_A_TILE = 50_000
+FEATURES = ("items", "item")
+"""Routes whose answers have coordinates."""
 
 
 class AssetCollection(PgCollection):
@@ -37,6 +39,12 @@ class AssetCollection(PgCollection):
     scattered: bool = False
     axes: Axes | None = None
     """Of the coordinates in an answer; degrees, if nothing is said."""
+
+    @property
+    def systems(self) -> Systems:
+        column = self.geometry_column
+        heights = bool(column and (column.geometry_type or "").upper().rstrip("M").endswith("Z"))
+        return Systems(column.srid if column else None, heights, obeyed="crs" not in self.columns())
 
     def _geom_expr(self, geometry_column: Any, bbox_only: bool | None, simplify: float | None) -> str | None:
         if self.axes is None or geometry_column is None:
@@ -65,8 +73,11 @@ class AssetCollection(PgCollection):
 
 
 async def collection(
-    request: Request, sight: TheSight, collection_id: Annotated[str, Path(alias="collectionId", max_length=128)]
-) -> PgCollection:
+    request: Request,
+    sight: TheSight,
+    collection_id: Annotated[str, Path(alias="collectionId", max_length=128)],
+    crs: Annotated[str | None, Query(description="Of the coordinates of features; degrees if not given.")] = None,
+) -> AssetCollection:
     directory: Directory = request.app.state.directory
     asset_id, _, part = collection_id.partition(".")
     served = await directory.asset(asset_id, sight, DataType.VECTOR)
@@ -75,12 +86,14 @@ async def collection(
         raise NotFoundError(f"the asset '{served.asset_id}' has no such table that is served")
     caching.note(request, served)
     made = as_collection(served, part, found)
-    if made.geometry_column and "crs" not in made.columns():
-        made.axes = answered(request.query_params.get("crs"), made.geometry_column.srid)
+    if request.scope["route"].name in FEATURES:
+        uri = made.systems.chosen(crs)
+        made.axes = axes(uri)
+        caching.tell(request, {"Content-Crs": f"<{uri}>"})
     return made
 
 
-TheCollection = Annotated[PgCollection, Depends(collection)]
+TheCollection = Annotated[AssetCollection, Depends(collection)]
 
 
 async def collections(

@@ -1,7 +1,7 @@
-"""Coordinates in other reference systems than degrees: `crs` and `bbox-crs` of OGC API Features, part 2.
+"""Coordinates in other reference systems than degrees: OGC API Features, part 2.
 
-TiPG ignores both, and a box in metres would be read as degrees. Axes are in the order of the system's definition: in
-EPSG:4326, latitude is first.
+TiPG ignores `crs` and `bbox-crs`, and a box in metres would be read as degrees. Axes are in the order of the system's
+definition: in EPSG:4326, latitude is first.
 """
 
 from __future__ import annotations
@@ -13,16 +13,19 @@ from typing import Annotated, NamedTuple
 
 from fastapi import Query
 from pyproj import CRS, Transformer
-from pyproj.exceptions import CRSError
+from pyproj.exceptions import CRSError, ProjError
 from tipg.dependencies import bbox_query
 
-from geomill.errors import InputError, Problem
+from geomill.errors import InputError, Problem, UnknownReferenceSystem
 
+CONFORMANCE = "http://www.opengis.net/spec/ogcapi-features-2/1.0/conf/crs"
 CRS84 = "http://www.opengis.net/def/crs/OGC/1.3/CRS84"
-EVERYWHERE = (4326, 3857)
+CRS84_HEIGHT = "http://www.opengis.net/def/crs/OGC/0/CRS84h"
+_EPSG = "http://www.opengis.net/def/crs/EPSG/0/"
+EVERYWHERE = (CRS84, f"{_EPSG}4326", f"{_EPSG}3857")
 """Every collection can be had in these; and in the one that its table is in."""
-_DEGREES = (CRS84, f"[{CRS84}]", "OGC:CRS84", "[OGC:CRS84]")
-_EPSG = re.compile(r"\[?(?:https?://www\.opengis\.net/def/crs/EPSG/[0-9.]+/|EPSG:)([0-9]{4,6})]?", re.IGNORECASE)
+DEGREES = {CRS84: CRS84, "OGC:CRS84": CRS84, CRS84_HEIGHT: CRS84_HEIGHT, "OGC:CRS84h": CRS84_HEIGHT}
+_CODE = re.compile(r"(?:https?://www\.opengis\.net/def/crs/EPSG/[0-9.]+/|EPSG:)([0-9]{4,6})", re.IGNORECASE)
 
 
 class Axes(NamedTuple):
@@ -31,24 +34,48 @@ class Axes(NamedTuple):
     """North comes first."""
 
 
-def wanted(field: str, text: str | None) -> Axes | None:
-    """Nothing means degrees, longitude first."""
-    if text is None or text in _DEGREES:
-        return None
-    match = _EPSG.fullmatch(text)
-    found = _axes(int(match[1])) if match else None
-    if found is None:
-        raise _wrong(field, f"{text[:100]!r} is no reference system that is known here; use {CRS84} or a URI of EPSG")
-    return found
+class Systems(NamedTuple):
+    """In what a collection can be had. `obeyed` is false where a column is called `crs`: then its values are asked."""
+
+    srid: int | None
+    heights: bool = False
+    obeyed: bool = True
+
+    @property
+    def default(self) -> str:
+        return CRS84_HEIGHT if self.heights else CRS84
+
+    @property
+    def storage(self) -> str | None:
+        """PostGIS keeps degrees with the longitude first, which EPSG:4326 does not."""
+        if self.srid is None or self.srid == 4326:
+            return self.default
+        return f"{_EPSG}{self.srid}" if self.obeyed and _axes(self.srid) else None
+
+    @property
+    def offered(self) -> list[str]:
+        wanted = (self.default, *EVERYWHERE, self.storage) if self.obeyed else (self.default,)
+        return list(dict.fromkeys(one for one in wanted if one))
+
+    def chosen(self, text: str | None) -> str:
+        if text is None or not self.obeyed:
+            return self.default
+        found = named(text)
+        if found not in self.offered:
+            raise _unknown("crs", text, f"one of {', '.join(self.offered)}")
+        return found
 
 
-def answered(text: str | None, srid: int | None) -> Axes | None:
-    """In what a collection of this `srid` answers."""
-    found = wanted("crs", text)
-    if found and found.srid not in (*EVERYWHERE, srid):
-        offered = ", ".join(f"EPSG:{one}" for one in dict.fromkeys((*EVERYWHERE, srid)) if one)
-        raise _wrong("crs", f"the collection is not to be had in EPSG:{found.srid}; use {CRS84} or one of {offered}")
-    return found
+def named(text: str) -> str | None:
+    """The URI by which a system is listed; None if it has none."""
+    text = text.removeprefix("[").removesuffix("]")
+    code = _CODE.fullmatch(text)
+    return f"{_EPSG}{int(code[1])}" if code else DEGREES.get(text.replace("https://", "http://"))
+
+
+def axes(uri: str | None) -> Axes | None:
+    """None for degrees, longitude first, and for what is not known."""
+    return _axes(int(uri.removeprefix(_EPSG))) if uri and uri.startswith(_EPSG) else None
 
 
 async def box_in_degrees(
@@ -58,27 +85,38 @@ async def box_in_degrees(
     ] = None,
 ) -> list[float] | None:
     """Takes the place of TiPG's own reading of `bbox`."""
-    axes = wanted("bbox-crs", bbox_crs)
-    if axes is None or not bbox:
+    uri = None if bbox_crs is None else named(bbox_crs)
+    system = axes(uri)
+    if bbox_crs is not None and system is None and uri not in DEGREES:
+        raise _unknown("bbox-crs", bbox_crs, f"{CRS84} or a URI of EPSG, such as {EVERYWHERE[-1]}")
+    if system is None or not bbox:
         found: list[float] | None = bbox_query(bbox)
         return found
     bounds = [float(one) for one in bbox.split(",")]
     if len(bounds) != 4:
-        raise _wrong("bbox", f"{bbox[:100]!r} has not four numbers, which it needs with bbox-crs")
-    west, south, east, north = (bounds[place] for place in ((1, 0, 3, 2) if axes.swapped else range(4)))
-    degrees = _to_degrees(axes.srid).transform_bounds(west, south, east, north)
+        raise _wrong(f"{bbox[:100]!r} has not four numbers, which it needs with bbox-crs")
+    west, south, east, north = (bounds[place] for place in ((1, 0, 3, 2) if system.swapped else range(4)))
+    degrees = _to_degrees(system.srid).transform_bounds(west, south, east, north)
     if not all(math.isfinite(one) for one in degrees):
-        raise _wrong("bbox", f"{bbox[:100]!r} does not lie in EPSG:{axes.srid}")
+        raise _wrong(f"{bbox[:100]!r} does not lie in EPSG:{system.srid}")
     return list(degrees)
 
 
 @lru_cache(maxsize=100)
 def _axes(srid: int) -> Axes | None:
+    """PostGIS puts the axes into the order of maps, by PROJ's rules, which are not told by the directions alone: both
+    axes of a polar system point north. So a place is looked at in both orders."""
     try:
-        axis = CRS.from_epsg(srid).axis_info[0]
-    except (CRSError, IndexError):
+        system = CRS.from_epsg(srid)
+        if not (system.is_geographic or system.is_projected):
+            return None
+        area = system.area_of_use
+        place = (area.west + 0.3, area.south + 0.2) if area else (0.3, 0.2)
+        x, y = Transformer.from_crs(4326, system, always_xy=True).transform(*place)
+        first, second = Transformer.from_crs(4326, system).transform(place[1], place[0])
+    except (CRSError, ProjError):
         return None
-    return Axes(srid, axis.direction == "north")
+    return Axes(srid, (first, second) == (y, x))
 
 
 @lru_cache(maxsize=100)
@@ -86,6 +124,11 @@ def _to_degrees(srid: int) -> Transformer:
     return Transformer.from_crs(srid, 4326, always_xy=True)
 
 
-def _wrong(field: str, message: str) -> InputError:
-    problem = Problem(field, message)
+def _unknown(field: str, text: str, known: str) -> UnknownReferenceSystem:
+    problem = Problem(field, f"{text[:100]!r} is no reference system that is known here", f"use {known}")
+    return UnknownReferenceSystem(f"the request is wrong: {problem}", problems=[problem])
+
+
+def _wrong(message: str) -> InputError:
+    problem = Problem("bbox", message)
     return InputError(f"the request is wrong: {problem}", problems=[problem])

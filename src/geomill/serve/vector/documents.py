@@ -1,0 +1,100 @@
+"""What TiPG says of collections, and what it leaves out: in which reference systems they can be had (OGC API Features,
+part 2), and in a list their titles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, cast
+
+import orjson
+from fastapi import Depends, Request
+from fastapi.routing import APIRoute
+from starlette.responses import Response
+from tipg import model
+from tipg.collections import CollectionList
+from tipg.dependencies import OutputType
+from tipg.factory import OGCFeaturesFactory
+from tipg.resources.enums import MediaType
+from tipg.resources.response import ORJSONResponse
+
+from geomill.serve.quick import on_the_loop
+from geomill.serve.vector.collections import AssetCollection, TheCollection, collections
+from geomill.serve.vector.crs import CONFORMANCE, EVERYWHERE
+
+GLOBAL = "#/crs"
+"""In a list: those that the list names for all."""
+TheCollections = Annotated[CollectionList, Depends(collections)]
+TheOutput = Annotated[MediaType | None, Depends(on_the_loop(OutputType))]
+
+
+class CollectionDocument(model.Collection):
+    storageCrs: str | None = None  # noqa: N815  the standard calls it so
+
+
+class CollectionsDocument(model.Collections):
+    crs: list[str]
+    collections: list[CollectionDocument]  # type: ignore[assignment]  # a list of more than theirs
+
+
+class Features(OGCFeaturesFactory):
+    @property
+    def conforms_to(self) -> list[str]:
+        return [*super().conforms_to, CONFORMANCE]
+
+    def _collections_route(self) -> None:
+        super()._collections_route()  # type: ignore[no-untyped-call]
+        theirs = self._taken()
+
+        async def collections(request: Request, collection_list: TheCollections, output_type: TheOutput = None) -> Any:
+            """List of collections."""
+            document = _read(theirs(request, collection_list))
+            document["crs"] = EVERYWHERE
+            made = cast("list[AssetCollection]", collection_list["collections"])
+            for told, known in zip(document["collections"], made, strict=True):
+                own = [one for one in known.systems.offered if one not in EVERYWHERE]
+                listed = [GLOBAL, *own] if known.systems.obeyed else own or known.systems.offered
+                told.update(_systems(known, listed), title=known.title)
+            return self._shown(request, document, output_type, "collections", "Collections list")
+
+        self._add("/collections", collections, CollectionsDocument)
+
+    def _collection_route(self) -> None:
+        super()._collection_route()  # type: ignore[no-untyped-call]
+        theirs = self._taken()
+
+        async def collection(request: Request, collection: TheCollection, output_type: TheOutput = None) -> Any:
+            """Metadata for a feature collection."""
+            document = _read(theirs(request, collection))
+            document.update(_systems(collection, collection.systems.offered))
+            return self._shown(request, document, output_type, "collection", f"{collection.id} collection")
+
+        self._add("/collections/{collectionId}", collection, CollectionDocument)
+
+    def _taken(self) -> Callable[..., Response]:
+        """The function of the route that TiPG has just made; ours takes its place."""
+        return cast("APIRoute", self.router.routes.pop()).endpoint
+
+    def _add(self, path: str, endpoint: Callable[..., Any], document: type[Any]) -> None:
+        content: dict[str, Any] = {MediaType.json.value: {}, MediaType.html.value: {}}
+        self.router.add_api_route(
+            path,
+            endpoint,
+            response_model=document,
+            response_class=ORJSONResponse,
+            responses={200: {"content": content}},
+            tags=["OGC Features API"],
+        )
+
+    def _shown(self, request: Request, document: Any, output: MediaType | None, template: str, title: str) -> Any:
+        if output == MediaType.html:
+            return self._create_html_response(request, document, template_name=template, title=title)
+        return ORJSONResponse(document)
+
+
+def _read(response: Response) -> Any:
+    return orjson.loads(response.body)
+
+
+def _systems(collection: AssetCollection, listed: list[str]) -> dict[str, Any]:
+    storage = collection.systems.storage
+    return {"crs": listed, **({"storageCrs": storage} if storage else {})}
