@@ -21,6 +21,8 @@ from geomill.vector.projecting import PLATE_CARREE, Projection
 
 Ring = list[tuple[float, float]]
 _MANY = 1_000
+_MANY_POINTS = 200_000
+"""All of them may be corners of the hull, which goes through JSON."""
 _STRIPS = 64
 _STEPS = 50
 """Into so many parts each side of a hull is cut before it is transformed: straight lines do not stay straight."""
@@ -48,7 +50,10 @@ class Hull:
 
 def outline(bounds: NDArray[np.float64], coordinates: Callable[[], NDArray[np.float64]]) -> NDArray[np.float64]:
     """Points with the hull of geometries: their coordinates; of many, some that are found faster."""
-    return _corners(bounds) if len(bounds) > _MANY else coordinates()
+    if len(bounds) > _MANY:
+        return _corners(bounds)
+    points = coordinates()
+    return points if len(points) <= _MANY_POINTS else _corners(np.hstack([points, points]))
 
 
 def _corners(bounds: NDArray[np.float64]) -> NDArray[np.float64]:

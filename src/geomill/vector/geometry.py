@@ -49,8 +49,8 @@ from geomill.vector.projecting import Projection
 from geomill.vector.soundness import Sound, sound
 
 Floats = NDArray[np.float64]
-LARGEST = 256 * 1024 * 1024
-"""Bytes of one geometry. PostgreSQL could hold four times as much, but nobody could draw it."""
+LARGEST = 64 * 1024 * 1024
+"""Bytes of one geometry: four million points. To repair it takes some twelve times as much memory."""
 FEWEST = 100
 
 

@@ -21,6 +21,10 @@ from geomill.vector.facts import Chunk, Format
 log = logging.getLogger(__name__)
 
 MOST_REMARKS = 20
+GEOJSON_LIMIT = "OGR_GEOJSON_MAX_OBJ_SIZE"
+"""GDAL's option; its error names it."""
+GIVEN_UP = "interrupted"
+"""What SQLite says where GDAL gets no memory for a batch of a GeoPackage, and stops it."""
 
 
 class Batch(NamedTuple):
@@ -66,6 +70,17 @@ def told(name: str) -> Iterator[None]:
     except (DataSourceError, DataLayerError, pa.ArrowException, sqlite3.DatabaseError, OSError, UnicodeError) as error:
         if isinstance(error, OSError) and error.errno is not None:  # the machine's trouble, not the file's
             raise
+        if GEOJSON_LIMIT in str(error):
+            raise refused(
+                "geometry_too_large",
+                f"'{name}' has a feature of more than some 250,000 points, for which GeoJSON takes too much memory: "
+                "cut it into parts, or give it as a GeoPackage",
+            ) from error
+        if str(error) == GIVEN_UP:
+            raise refused(
+                "geometry_too_large",
+                f"'{name}' does not fit into the worker's memory: cut its geometries into parts",
+            ) from error
         raise refused("unreadable", f"'{name}' is damaged or incomplete: {str(error)[:300]}") from error
 
 

@@ -21,7 +21,7 @@ from geomill.vector.extent import Hull
 from geomill.vector.facts import Chunk, Family, Format, Loaded, Plan
 from geomill.vector.families import Ready
 from geomill.vector.geometry import LARGEST, GeometryRepairs
-from geomill.vector.layers import Batch, Layer, told
+from geomill.vector.layers import GEOJSON_LIMIT, Batch, Layer, told
 from geomill.vector.projecting import Projection
 from geomill.vector.tables import Staging
 
@@ -35,9 +35,10 @@ Tell = Callable[[int], None]
 
 
 def configure() -> None:
-    """GDAL stops a batch before it takes more memory than the largest geometry that is taken."""
+    """GDAL stops a batch before it takes more memory than the largest geometry that is taken, and a feature of GeoJSON,
+    which as a tree of values takes much more than its text, before it takes a gigabyte."""
     pyogrio.set_gdal_config_options(
-        {"OGR_ARROW_MEM_LIMIT": str(LARGEST + _MARGIN), "OGR_GEOJSON_MAX_OBJ_SIZE": "1000", "GDAL_NUM_THREADS": "1"}
+        {"OGR_ARROW_MEM_LIMIT": str(LARGEST + _MARGIN), GEOJSON_LIMIT: "300", "GDAL_NUM_THREADS": "1"}
     )
 
 

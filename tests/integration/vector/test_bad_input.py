@@ -211,12 +211,36 @@ def test_a_layer_that_lies_about_its_geometries(steps: Steps, tmp_path: Path) ->
 def test_a_huge_geometry_is_refused(steps: Steps, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a limit that a test can reach: what counts is that size is looked at before anything is made of it."""
     monkeypatch.setattr(geometry, "LARGEST", 1_000_000)
-    angles = np.linspace(0, 2 * np.pi, 100_000, endpoint=False)
-    huge = shapely.Polygon(np.column_stack([5 + np.cos(angles), 45 + np.sin(angles)]))
-    sources.put(steps.storage, "a.gpkg", sources.encoded(tmp_path, sources.table([SQUARES[0], huge]), kind="Polygon"))
+    made = sources.table([SQUARES[0], circle(100_000)])
+    sources.put(steps.storage, "a.gpkg", sources.encoded(tmp_path, made, kind="Polygon"))
     run = steps.validate("a.gpkg")
     assert_refused(run, "geometry_too_large")
     assert "row 2" in run.error
+
+
+def test_a_large_geometry_is_loaded(steps: Steps, tmp_path: Path) -> None:
+    """All of whose points are corners of its hull."""
+    sources.put(steps.storage, "a.gpkg", sources.encoded(tmp_path, sources.table([circle(400_000)]), kind="Polygon"))
+    found = steps.publish("a.gpkg")
+    assert found["bbox"] == pytest.approx([4, 44, 6, 46])
+    assert len(json.dumps(found["geometry"])) < 20_000
+    assert steps.rows("SELECT ST_NPoints(geom) AS points FROM geo.made_r1") == [{"points": 400_001}]
+
+
+def test_a_feature_that_is_too_large_for_geojson_is_told_as_such(steps: Steps) -> None:
+    """GDAL takes what it can hold at once, some 1.5 million points; of a larger file it reads features one by one."""
+    ring = "[5.000000000,45.000000000],[6.000000000,45.000000000],[6.000000000,46.000000000]," * 700_000
+    shape = f'{{"type":"Polygon","coordinates":[[{ring}[5,45]]]}}'
+    feature = f'{{"type":"Feature","properties":{{}},"geometry":{shape}}}'
+    sources.put(steps.storage, "a.geojson", f'{{"type":"FeatureCollection","features":[{feature}]}}'.encode())
+    run = steps.validate("a.geojson")
+    assert_refused(run, "geometry_too_large")
+    assert "GeoPackage" in str(run.error)
+
+
+def circle(points: int) -> shapely.Polygon:
+    angles = np.linspace(0, 2 * np.pi, points, endpoint=False)
+    return shapely.Polygon(np.column_stack([5 + np.cos(angles), 45 + np.sin(angles)]))
 
 
 def test_rows_that_are_too_wide_are_told(steps: Steps, tmp_path: Path) -> None:

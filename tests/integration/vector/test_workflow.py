@@ -5,15 +5,20 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sqlite3
+import struct
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psycopg
 import pystac
 import pytest
 import shapely
 
 from geomill.domain.states import JobStatus
+from geomill.handlers.vector.cleanup_staging import cleanup_staging
 from geomill.handlers.vector.drop_tables import drop_tables
 from geomill.raster.intermediates import folder_of, mount
 from geomill.sdk import ObjectName, Storage, Zone
@@ -177,3 +182,25 @@ def test_tables_of_deleted_revisions_are_dropped(storage: Storage, database: str
     found = ok(steps.run(drop_tables, {"table_stem": "parcels", "revision": 2}))
     assert found["dropped"] == ["parcels_r1", "parcels_r2"]
     assert steps.tables() == {"parcels_r3", "parcels_r1_r1", "parcels_too_r1"}
+
+
+async def test_a_geometry_of_300_megabytes_is_refused_and_leaves_nothing(
+    platform: Platform, storage: Storage, tmp_path: Path
+) -> None:
+    put(storage, tmp_path, 2_000)
+    points = 20_000_000
+    head = b"GP\x00\x01" + struct.pack("<iBIII", 4326, 1, 3, 1, points)
+    with closing(sqlite3.connect(tmp_path / "bronze" / sources.CONTAINER / "a.gpkg")) as file, file:
+        (table,) = file.execute("SELECT table_name FROM gpkg_contents").fetchone()
+        for (trigger,) in file.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            file.execute(f'DROP TRIGGER "{trigger}"')  # they call functions that only GDAL has
+        ring = np.tile(np.array([[5, 45], [6, 45], [6, 46], [5, 46]], "<f8"), (points // 4, 1))
+        file.execute(f'UPDATE "{table}" SET geom = ? WHERE fid = 1900', (head + ring.tobytes(),))
+    platform.worker(concurrency=2, memory_mb=1_300)
+    job = await platform.run("vector_processing", INPUTS)
+    assert job.status is JobStatus.FAILED
+    assert "the geometry of row 1900 has 320,000,013 bytes; at most 67,108,864 are taken" in str(job.error_message)
+    assert await platform.rows("SELECT relname FROM pg_class WHERE relname = 'parcels_r1'") == []
+    ok(Steps(storage, platform.url, job.job_id).run(cleanup_staging, {"job_id": job.job_id}))
+    assert await staging(platform) == set()
+    assert not (mount() / folder_of(job.job_id)).exists()
