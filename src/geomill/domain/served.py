@@ -11,6 +11,15 @@ from geomill.domain.states import ApprovalState, ClearanceState
 from geomill.domain.visibility import Sight, is_public
 
 
+class Scene(BaseModel):
+    """What differs between the rasters of a series."""
+
+    blob_path: str
+    raster_type: str | None = None
+    statistics: list[dict[str, Any]] = []
+    bbox: list[float] | None = None
+
+
 class Served(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -29,6 +38,8 @@ class Served(BaseModel):
     raster_type: str | None = None
     statistics: list[dict[str, Any]] = []
     bbox: list[float] | None = None
+    scene: str = ""
+    """Which one of a series of rasters."""
     approval_state: ApprovalState = ApprovalState.APPROVED
     clearance_state: ClearanceState = ClearanceState.PUBLIC
 
@@ -40,6 +51,11 @@ class Served(BaseModel):
     @property
     def public(self) -> bool:
         return is_public(self.approval_state, self.clearance_state)
+
+    @property
+    def name(self) -> str:
+        """In addresses."""
+        return f"{self.asset_id}.{self.scene}" if self.scene else self.asset_id
 
     @property
     def mosaic(self) -> bool:

@@ -41,6 +41,7 @@ class Directory:
         self._known: OrderedDict[str, _Known] = OrderedDict()
         self._looking: dict[str, asyncio.Task[Served | None]] = {}
         self._tables: OrderedDict[tuple[str, int, str], Table] = OrderedDict()
+        self._scenes: OrderedDict[tuple[str, int, str], Served] = OrderedDict()
         self._results: OrderedDict[str, dict[str, Any]] = OrderedDict()
 
     async def asset(self, asset_id: str, sight: Sight, data_type: DataType | None = None) -> Served:
@@ -49,6 +50,25 @@ class Directory:
         if served is None or not served.seen_by(sight) or data_type not in (None, served.data_type):
             raise NotFoundError(f"there is no asset '{asset_id[:LONGEST_ID]}' that you may see")
         return served
+
+    async def raster(self, name: str, sight: Sight) -> Served:
+        """By the asset's id, and of a series with a dot and the id of the one that is meant. What a revision has never
+        changes, so it is looked at once."""
+        asset_id, _, scene = name.partition(".")
+        served = await self.asset(asset_id, sight, DataType.RASTER)
+        if not scene:
+            return served
+        key = (served.asset_id, served.revision, scene)
+        if key not in self._scenes:
+            async with self._pool.connection(timeout=PATIENCE_SECONDS) as conn:
+                found = await serving.scene(conn, self.zone, served, scene)
+            if found is None:
+                raise NotFoundError(f"the asset '{asset_id}' has no scene '{scene[:LONGEST_ID]}'")
+            self._scenes[key] = found
+            if len(self._scenes) > MOST_KEPT:
+                self._scenes.popitem(last=False)
+        states = {"approval_state": served.approval_state, "clearance_state": served.clearance_state}
+        return self._scenes[key].model_copy(update=states)
 
     async def job_result(self, job_id: str) -> dict[str, Any] | None:
         """Of a job that has completed. It never changes, so it is looked up once."""

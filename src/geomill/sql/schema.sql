@@ -265,7 +265,8 @@ BEGIN
         _asset.item, _asset_id, _asset.served_revision, _before, _asset.stac_collection_id, _asset.stac_item_id
     );
     RETURN _item || jsonb_build_object(
-        'links', _item -> 'links' || app.map_links(_asset_id, _asset.data_type = 'raster'),
+        'links', _item -> 'links' || CASE WHEN _asset.outputs ? 'scenes' THEN '[]'  -- they have their own
+            ELSE app.map_links(_asset_id, _asset.data_type = 'raster') END,
         'assets', (_item -> 'assets') || app.layer_assets(_asset_id, _asset.table_name, _asset.outputs),
         'properties', (_asset.item -> 'properties') || jsonb_build_object(
             'geomill:asset_id', _asset.asset_id,
@@ -305,7 +306,9 @@ BEGIN
                 'links', jsonb_build_array(jsonb_build_object(
                     'rel', 'related', 'type', 'application/geo+json', 'title', 'The whole',
                     'href', format('collections/%s/items/%s', _collection, _main ->> 'id')
-                )),
+                )) || CASE WHEN _outputs -> 'scenes' ? (one ->> 'id')
+                           THEN app.map_links((_properties ->> 'geomill:asset_id') || '.' || (one ->> 'id'), true)
+                           ELSE '[]' END,
                 'properties', (one -> 'properties') || _shared
             )
         ), '[]')
@@ -441,7 +444,8 @@ BEGIN
             _asset.outputs -> 'stac_item', _asset_id, _revision, NULL, _asset.stac_collection_id, _asset.stac_item_id
         );
         _item := _item || jsonb_build_object(
-            'links', app.map_links(_asset_id, _asset.data_type = 'raster'),
+            'links', CASE WHEN _asset.outputs ? 'scenes' THEN '[]'  -- they have their own
+            ELSE app.map_links(_asset_id, _asset.data_type = 'raster') END,
             'assets', (_item -> 'assets') || app.layer_assets(_asset_id, _asset.table_name, _asset.outputs),
             'properties', (_item -> 'properties') || jsonb_build_object(
                 'geomill:asset_id', _asset_id, 'geomill:revision', _revision, 'geomill:platform', _asset.platform_id,

@@ -8,7 +8,7 @@ from typing import Any
 
 from geomill.domain.asset import DataType
 from geomill.domain.objectname import Zone
-from geomill.domain.served import Served
+from geomill.domain.served import Scene, Served
 from geomill.domain.visibility import Sight
 from geomill.sql import queries
 from geomill.store.pool import Connection
@@ -39,6 +39,15 @@ async def find(conn: Connection, zone: Zone, asset_id: str) -> Served | None:
     """Whatever is there and not deleted. Who may see it is another question."""
     row = await (await conn.execute(_query(zone, "find"), {"asset_id": asset_id})).fetchone()
     return Served.from_row(row) if row else None
+
+
+async def scene(conn: Connection, zone: Zone, served: Served, name: str) -> Served | None:
+    """One of a series of rasters, seen by whoever sees the series."""
+    parameters = {"asset_id": served.asset_id, "revision": served.revision, "name": name}
+    row = await (await conn.execute(_query(zone, "scene"), parameters)).fetchone()
+    if row is None or row["scene"] is None:
+        return None
+    return served.model_copy(update={"scene": name, **Scene.model_validate(row["scene"]).model_dump()})
 
 
 async def job_result(conn: Connection, job_id: str) -> dict[str, Any] | None:

@@ -5,16 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import httpx
+import pytest
+from rasterio.transform import from_origin
 
-from geomill.domain.asset import DataType
+from geomill.domain.asset import Asset, DataType
 from geomill.domain.lifecycle import Actor
 from geomill.domain.message import TASK_QUEUES
+from geomill.domain.principal import Role
 from geomill.domain.states import JobStatus
 from geomill.domain.visibility import Sight
 from geomill.handlers.raster.stac_register_items import stac_register_items
+from geomill.handlers.raster.stac_register_scenes import common_times, scene_names
 from geomill.platform.desk import Desk
 from geomill.platform.export import WorkflowExporter
 from geomill.platform.submit import Submission, submit
+from geomill.raster.stac import Times
 from geomill.sdk import ObjectName, Storage, Zone
 from geomill.sdk.registry import load_handlers
 from geomill.sdk.testing import run_handler
@@ -24,9 +29,10 @@ from geomill.store.pool import Pool
 from geomill.workflows.catalogue import WorkflowCatalogue
 from tests.integration.engine.platform import Platform, catalogue_of
 from tests.integration.raster import sources
-from tests.integration.raster.checks import check_stac
+from tests.integration.raster.checks import check_stac, sizes
 from tests.integration.raster.steps import cog, validated
 from tests.integration.serve.stac.conftest import parent_of, served
+from tests.integration.serve.zone import House
 
 PARTS = """stac_collection_id: "{{ inputs.stac_collection_id }}",
     source: "{{ nodes.validate.output.source }}", facts: "{{ nodes.validate.output.facts }}",
@@ -142,3 +148,78 @@ def test_items_name_their_files_from_their_own_folder_and_for_the_catalogue_from
         run = run_handler(stac_register_items, wrong, storage=storage)
         assert not run.success
         assert reason in str(run.error)
+
+
+async def test_several_rasters_are_one_asset(database: str, pool: Pool, storage: Storage) -> None:
+    """From the order to tiles of each, through the workflow that comes with it."""
+    far = from_origin(520_000, 5_000_000, 10, 10)
+    sources.put(storage, sources.rgb(200), "2020/a.tif")
+    sources.put(
+        storage, sources.dem(200, transform=far, tags={"TIFFTAG_DATETIME": "2021:06:01 10:00:00"}), "2021/a.tif"
+    )
+    registry = load_handlers()
+    catalogue = WorkflowCatalogue.load([], handlers=registry.info, queues=TASK_QUEUES)
+    platform = Platform(database, pool, catalogue, registry, storage)
+    platform.orchestrator()
+    platform.worker(concurrency=2)
+    exporter = WorkflowExporter(catalogue, "dag-jobs")
+    desk = Desk(catalogue, "dag-jobs", exporter, {DataType.RASTER: "process_raster_collection"}, storage)
+    options = {"datetimes": {"2020/a.tif": "2020-03-01"}, "datetime": "2021-06-01T10:00:00Z"}
+
+    async def ordered(version: str, files: list[str]) -> tuple[Any, Asset]:
+        refs = {"dataset_id": "floods", "resource_id": "jakarta", "version_id": version}
+        order = Submission("ddh", refs, DataType.RASTER, sources.CONTAINER, files, processing_options=options)
+        async with pool.connection() as conn:
+            accepted = await submit(conn, desk, order, Actor("ada"))
+        assert accepted.message is not None
+        job = await platform.ended(accepted.message.job_id)
+        async with pool.connection() as conn:
+            return job, await assets.get(conn, accepted.asset.asset_id)
+
+    job, asset = await ordered("v1", ["2020/a.tif", "2021/a.tif"])
+    sources.put(storage, b"II*\x00 and no more", "broken.tif")
+    failed, other = await ordered("v2", ["2020/a.tif", "broken.tif"])
+    await platform.shutdown()
+    assert job.status is JobStatus.COMPLETED, job.error_message
+    made = job.result_data or {}
+    assert {file["path"]: file["size"] for file in made["files"]} == sizes(storage, "cogs", f"{asset.blob_stem}/")
+    assert (failed.status, other.processing_status) == (JobStatus.FAILED, "failed")
+    assert not [path for path in sizes(storage, "cogs") if path.startswith(f"{other.blob_stem}/")]  # not one of them
+    check_stac(storage, ObjectName(Zone.SILVER, "cogs", f"{asset.blob_stem}/_r1/item.json"))
+    async with House.open(database, storage) as house:
+        reader = await house.key(Role.READER)
+        found = (await house.client.get("/stac/search?sortby=id", headers=reader)).json()["features"]
+        whole, *scenes = found
+        assert [item["id"] for item in found] == [asset.stac_item_id + end for end in ("", ".a", ".a-2")]
+        assert [item["properties"]["datetime"] for item in found] == [None, *(
+            f"{day}Z" for day in ("2020-03-01T00:00:00", "2021-06-01T10:00:00")
+        )]  # fmt: skip
+        assert (whole["properties"]["start_datetime"], whole["properties"]["geomill:scenes"]) == (
+            "2020-03-01T00:00:00Z",
+            2,
+        )
+        assert whole["bbox"][2] == pytest.approx(max(item["bbox"][2] for item in scenes))
+        assert not [link for link in whole["links"] if link["rel"] == "tilejson"]
+        for item, bands in zip(scenes, (3, 1), strict=True):
+            (tiles,) = [link["href"] for link in item["links"] if link["rel"] == "tilejson"]
+            told = (await house.client.get(tiles, headers=reader)).json()
+            assert told["bounds"] == pytest.approx(item["bbox"], abs=0.01)
+            assert (await house.client.get(tiles)).status_code == 404  # nobody has approved it
+            base = f"/raster/assets/{asset.asset_id}.{item['id'].rpartition('.')[2]}"
+            assert len((await house.client.get(f"{base}/info", headers=reader)).json()["band_metadata"]) == bands
+            assert (await house.client.get(f"{base}/preview.png", headers=reader)).status_code == 200
+            assert base in (await house.client.get(f"/viewer/{base.rpartition('/')[2]}", headers=reader)).text
+        for wrong in ("", ".nobody"):
+            answer = await house.client.get(f"/raster/assets/{asset.asset_id}{wrong}/info", headers=reader)
+            assert answer.status_code == 404
+            assert "scene" in answer.json()["detail"]
+
+
+def test_scenes_are_called_like_their_files() -> None:
+    assert scene_names(["x/a.tif", "y/a.tif", "a-2.tif", "y/ä b.tif"]) == ["a", "a-2", "a-2-2", "b"]
+    dated = [Times(datetime="2020-01-01T00:00:00Z", known_from="input")]
+    assert common_times(dated * 2) == dated[0]
+    received = Times(start_datetime="2021-01-01T00:00:00Z", end_datetime="2021-01-01T00:00:00Z")
+    both = common_times([*dated, received])
+    assert (both.start_datetime, both.end_datetime) == ("2020-01-01T00:00:00Z", "2021-01-01T00:00:00Z")
+    assert (both.datetime, both.known_from) == (None, "received")

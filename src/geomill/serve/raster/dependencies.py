@@ -18,7 +18,6 @@ from titiler.core.dependencies import (
     TileParams,
 )
 
-from geomill.domain.asset import DataType
 from geomill.domain.objectname import ObjectName
 from geomill.domain.served import Served
 from geomill.errors import NotFoundError
@@ -51,7 +50,10 @@ class Shelf:
     def source(self, served: Served) -> RasterSource:
         name = self._name(served.blob_path)
         if name is None:
-            raise NotFoundError(f"the asset '{served.asset_id}' has no raster that is served")
+            raise NotFoundError(
+                f"the asset '{served.asset_id}' has no single raster that is served",
+                remedy="of a series, ask for a scene: its id stands after a dot",
+            )
         return RasterSource(
             served, name, self.storage.gdal_path(name), self.mosaics, scheme=self._name(served.scheme_path)
         )
@@ -62,11 +64,13 @@ class Shelf:
 
 
 async def raster_source(
-    request: Request, sight: TheSight, asset_id: Annotated[str, Path(description="Of a raster", max_length=64)]
+    request: Request,
+    sight: TheSight,
+    asset_id: Annotated[str, Path(description="Of a raster; of a series with a dot and a scene's id", max_length=256)],
 ) -> RasterSource:
     limits.check(request)
     shelf: Shelf = request.app.state.shelf
-    served = await shelf.directory.asset(asset_id, sight, DataType.RASTER)
+    served = await shelf.directory.raster(asset_id, sight)
     source = shelf.source(served)
     caching.note(request, served)
     return source

@@ -39,7 +39,7 @@ def router(tiler: TilerFactory) -> APIRouter:
         document = ENVIRONMENT.get_template("wmts.xml").render(
             url=str(request.url),
             title=source.served.title,
-            identifier=source.served.asset_id,
+            identifier=source.served.name,
             bounds=sets[0]["bounds"],
             media_type=tile_format.mediatype,
             sets=sets,

@@ -66,8 +66,8 @@ def create_viewer_app(directory: Directory) -> FastAPI:
         return FileResponse(path, media_type=media_type, headers={"Cache-Control": "public, max-age=86400"})
 
     @app.get("/{asset_id}")
-    async def show(request: Request, sight: TheSight, asset_id: Annotated[str, InPath(max_length=64)]) -> Response:
-        served = await directory.asset(asset_id, sight)
+    async def show(request: Request, sight: TheSight, asset_id: Annotated[str, InPath(max_length=256)]) -> Response:
+        served = await (directory.raster if "." in asset_id else directory.asset)(asset_id, sight)
         caching.note(request, served)
         root = _root(request)
         ticket = {PARAMETER: request.query_params[PARAMETER]} if PARAMETER in request.query_params else {}
@@ -112,8 +112,8 @@ def _listed(served: Served, root: str) -> dict[str, Any]:
 def _layer(served: Served, root: str, query: str) -> dict[str, Any]:
     """What the script needs to know."""
     if served.data_type is DataType.RASTER:
-        url = f"{root}/raster/assets/{served.asset_id}/{MATRIX}/tilejson.json{query}"
-        point = f"{root}/raster/assets/{served.asset_id}/point/"
+        url = f"{root}/raster/assets/{served.name}/{MATRIX}/tilejson.json{query}"
+        point = f"{root}/raster/assets/{served.name}/point/"
         return {"kind": "raster", "tilejson": url, "point": point, "query": query, "bbox": served.bbox}
     names = [f"{served.asset_id}.{part}" if part else served.asset_id for part in served.layers]
     urls = [f"{root}/vector/collections/{name}/tiles/{MATRIX}/tilejson.json{query}" for name in names]

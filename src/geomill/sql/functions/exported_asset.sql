@@ -21,7 +21,8 @@ BEGIN
             _asset.outputs -> 'stac_item', _asset_id, _revision, NULL, _asset.stac_collection_id, _asset.stac_item_id
         );
         _item := _item || jsonb_build_object(
-            'links', app.map_links(_asset_id, _asset.data_type = 'raster'),
+            'links', CASE WHEN _asset.outputs ? 'scenes' THEN '[]'  -- they have their own
+            ELSE app.map_links(_asset_id, _asset.data_type = 'raster') END,
             'assets', (_item -> 'assets') || app.layer_assets(_asset_id, _asset.table_name, _asset.outputs),
             'properties', (_item -> 'properties') || jsonb_build_object(
                 'geomill:asset_id', _asset_id, 'geomill:revision', _revision, 'geomill:platform', _asset.platform_id,

@@ -22,7 +22,9 @@ BEGIN
                 'links', jsonb_build_array(jsonb_build_object(
                     'rel', 'related', 'type', 'application/geo+json', 'title', 'The whole',
                     'href', format('collections/%s/items/%s', _collection, _main ->> 'id')
-                )),
+                )) || CASE WHEN _outputs -> 'scenes' ? (one ->> 'id')
+                           THEN app.map_links((_properties ->> 'geomill:asset_id') || '.' || (one ->> 'id'), true)
+                           ELSE '[]' END,
                 'properties', (one -> 'properties') || _shared
             )
         ), '[]')

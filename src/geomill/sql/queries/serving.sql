@@ -38,6 +38,17 @@ WHERE a.deleted_at IS NULL AND a.served_revision > a.data_deleted_through
 ORDER BY a.created_at DESC, a.asset_id DESC, layer.number
 LIMIT %(limit)s OFFSET %(offset)s
 
+-- name: internal_scene
+-- Of a series of rasters, one.
+SELECT a.outputs -> 'scenes' -> %(name)s::text AS scene
+FROM app.geospatial_assets AS a
+WHERE a.asset_id = %(asset_id)s AND a.served_revision = %(revision)s
+
+-- name: external_scene
+SELECT e.outputs -> 'scenes' -> %(name)s::text AS scene
+FROM external.assets AS e
+WHERE e.asset_id = %(asset_id)s AND e.revision = %(revision)s
+
 -- name: external_find
 SELECT e.asset_id, e.platform_id, e.title, e.data_type, e.revision, e.blob_path, e.table_name,
        e.outputs ->> 'raster_type' AS raster_type, e.outputs -> 'statistics' AS statistics, e.outputs -> 'bbox' AS bbox,
