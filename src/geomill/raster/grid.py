@@ -19,7 +19,7 @@ CELL = 1024
 LARGEST_TILE = 8192
 SMALLEST_TILE = 512
 TILE_BYTES = LARGEST_TILE * LARGEST_TILE * 3
-"""Pixels of one tile: those of 8192 by 8192 in RGB. What a process needs is some four times this."""
+"""Pixels of one tile: those of 8192 by 8192 in RGB. What a process needs is some three times this."""
 ENOUGH_TILES = 32
 """Below, tiles are made smaller, so that several processes have about the same to do."""
 BATCH_BYTES = 96 * 1024 * 1024
