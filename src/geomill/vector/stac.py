@@ -14,7 +14,10 @@ from geomill.vector.facts import Column
 
 TABLE = "https://stac-extensions.github.io/table/v1.2.0/schema.json"
 PARQUET_TYPE = "application/vnd.apache.parquet"
+PMTILES_TYPE = "application/vnd.pmtiles"
 GEOJSON_TYPE = "application/geo+json"
+_TITLES = {PARQUET_TYPE: ("GeoParquet", "data"), PMTILES_TYPE: ("Vector tiles", "visual")}
+"""By media type, what a file is called and its role."""
 
 
 class ItemParts(BaseModel):
@@ -85,11 +88,12 @@ def _assets(parts: ItemParts) -> dict[str, Any]:
             "roles": ["data"],
         }
     for file in parts.files:
+        title, role = _TITLES[file.media_type]
         made[file.role] = {
             "href": "./" + file.path.removeprefix(parts.folder + "/"),
             "type": file.media_type,
-            "title": "GeoParquet",
-            "roles": ["data"],
+            "title": title,
+            "roles": [role],
             "file:size": file.size,
             "file:checksum": "1220" + file.sha256,
         }

@@ -113,3 +113,27 @@ ORDER BY 1
 
 -- name: all_rows
 SELECT {columns}, ST_AsBinary({geometry}) AS {geometry} FROM {table} ORDER BY {id}
+
+-- name: map_shape
+ST_Transform(t.{geometry}, 3857)
+
+-- name: map_shape_clipped
+-- The poles are not on the map.
+ST_Transform(
+    ST_ClipByBox2D(ST_Transform(t.{geometry}, 4326), ST_MakeEnvelope(-180, -85.05, 180, 85.05, 4326)), 3857
+)
+
+-- name: tile
+-- The features in a box of degrees, as a vector tile, and whether there are any: at a small scale, all of them may come to
+-- nothing.
+WITH features AS MATERIALIZED (
+    SELECT t.{id}{columns},
+           ST_AsMVTGeom({shape}, ST_TileEnvelope(%(zoom)s, %(x)s, %(y)s), 4096, 64, true) AS {geometry}
+    FROM {table} AS t
+    WHERE t.{geometry} && ST_Transform(
+        ST_Segmentize(ST_MakeEnvelope(%(west)s, %(south)s, %(east)s, %(north)s, 4326), 1), {srid}
+    )
+    LIMIT {most}
+)
+SELECT (SELECT ST_AsMVT(f, {layer}, 4096, 'geom', {id_name}) FROM features AS f WHERE f.{geometry} IS NOT NULL) AS tile,
+       EXISTS (SELECT FROM features) AS inhabited
