@@ -11,15 +11,19 @@ from cogeo_mosaic.mosaic import MosaicJSON
 from rasterio.merge import merge
 
 from geomill.domain.asset import DataType
+from geomill.domain.large import LargeOutput
 from geomill.domain.lifecycle import Actor
 from geomill.domain.states import JobStatus
+from geomill.handlers.raster.create_mosaic import create_mosaic
+from geomill.handlers.raster.process_tile_batch import process_tile_batch
 from geomill.platform.desk import Desk
 from geomill.platform.export import WorkflowExporter
 from geomill.platform.submit import Submission, submit
 from geomill.sdk import ObjectName, Storage, Zone
+from geomill.sdk.testing import run_handler
 from geomill.store import assets
 from tests.integration.engine.platform import Platform
-from tests.integration.raster import sources
+from tests.integration.raster import sources, steps
 from tests.integration.raster.checks import check_cog, check_stac, read, sizes
 from tests.integration.raster.sources import Made
 
@@ -167,3 +171,23 @@ async def test_an_attribute_table_beside_the_raster(platform: Platform, storage:
         {"value": 1, "name": "open_water_1", "title": "open water", "color_hint": "0000FF"},
         {"value": 5, "name": "forest_5", "title": "forest"},
     ]
+
+
+def test_results_of_tiles_that_lie_aside(storage: Storage) -> None:
+    """Of a raster with hundreds of bands they are too large for a row: the mosaic reads them where they lie."""
+    sources.put(storage, sources.rgb(1_300))
+    seen, scheme = steps.tiling(storage, target_crs="source")
+    common = {"plan": scheme["plan"], "blob_prefix": "many"}
+    results = [
+        steps.ok(run_handler(process_tile_batch, {**common, "source": seen["source"], "tiles": batch}, storage=storage))
+        for batch in scheme["batches"]
+    ]
+    content = json.dumps(results[0]).encode()
+    aside = LargeOutput.of("job", "tiles.0", 1, content)
+    storage.sync.put_bytes(aside.name, content)
+    there, apart = (
+        steps.ok(run_handler(create_mosaic, {**common, "results": one, "name": "many"}, storage=storage))
+        for one in (results, [aside.output(), *results[1:]])
+    )
+    assert there["tile_count"] > len(results[0]["parts"]) > 0
+    assert apart == there
