@@ -209,6 +209,8 @@ class Worker:
             log.warning("a malformed task goes to the dead letters: %s", delivery.message_id)
             return
         slot = Slot(delivery, message, TaskNotes(self._notebook, delivery, message), time.monotonic())
+        if forgotten := self._slots.get(delivery.sequence):  # its lease was lost in a crash of the server
+            forgotten.lose(time.monotonic())
         self._slots[delivery.sequence] = slot
         self._tallies.observe("step_wait_seconds", delivery.waited)
         slot.task = asyncio.create_task(self._run_slot(slot), name=message.task_id)
@@ -217,7 +219,7 @@ class Worker:
         try:
             ended = await self._aside.put(slot.message, await self._runner.run(slot))
         except BaseException:  # cancelled from outside, or a fault of ours: the lease will lapse
-            self._slots.pop(slot.delivery.sequence, None)
+            self._free(slot)
             raise
         self._close(slot, ended)
 
@@ -229,12 +231,17 @@ class Worker:
     def _close(self, slot: Slot, ended: Ended | None) -> None:
         if not slot.closed:
             slot.closed = True
-            del self._slots[slot.delivery.sequence]
+            self._free(slot)
             self._tallies.observe("step_run_seconds", time.monotonic() - (slot.begun or slot.leased))
             self._breakers.note(slot.message, ended)
             if settlement := slot.outcome(ended):
                 self._exchange.ended.append(settlement)
             self._poke()
+
+    def _free(self, slot: Slot) -> None:
+        """Unless the same message was leased again meanwhile, and has a slot of its own."""
+        if self._slots.get(slot.delivery.sequence) is slot:
+            del self._slots[slot.delivery.sequence]
 
 
 def _first(error: ValidationError) -> str:

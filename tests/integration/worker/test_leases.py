@@ -47,6 +47,28 @@ async def test_a_result_under_an_old_token_changes_nothing(bench: Bench) -> None
     assert await bench.attempts() == []
 
 
+async def test_a_lease_that_the_server_forgot_in_a_crash_is_taken_again(bench: Bench) -> None:
+    """By the worker that still works on the task: both of its handlers end, and one of them is heard."""
+    worker = bench.worker(check_seconds=60, running_after_seconds=60, poll_seconds=0.1)
+    bench.offer("nap", {"seconds": 0.5})
+    job_id = await bench.submit("nap")
+    await until(lambda: worker._slots)
+    (first,) = worker._slots.values()
+    await bench.rows(
+        "UPDATE dagapp.dag_queue SET lease_token = NULL, leased_by = NULL, leased_until = NULL, delivery_count = 0"
+        " RETURNING 1 AS one"
+    )
+    worker._shares.called()
+    worker._poke()
+    await until(lambda: first not in worker._slots.values())
+    (second,) = worker._slots.values()
+    assert first.cancelled
+    assert (await bench.ended(job_id)).status is JobStatus.COMPLETED
+    await until(lambda: first.closed and second.closed)
+    assert not worker._slots
+    assert [row["attempt"] for row in await bench.attempts()] == [1]
+
+
 async def test_a_worker_that_others_forgot_appears_again(bench: Bench) -> None:
     worker = bench.worker(beat_seconds=0.1, check_seconds=0.1)
     find = f"SELECT 1 AS one FROM dagapp.dag_instances WHERE instance_id = '{worker.instance_id}'"
