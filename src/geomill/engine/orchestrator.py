@@ -15,6 +15,7 @@ import psycopg
 
 from geomill.domain.instance import InstanceRole
 from geomill.domain.job import Job
+from geomill.domain.states import JOB_MACHINE
 from geomill.engine.advance import Kicks, advance
 from geomill.engine.claim import Claimer
 from geomill.engine.fairness import Share
@@ -71,6 +72,8 @@ class Orchestrator:
         self._graphs = Graphs()
         self._owned: dict[str, OwnedJob] = {}
         self._kicks = Kicks()
+        self._taken_over: set[str] = set()
+        """Ours by the database, to be read before the next round."""
         self._reminders: set[str] = set()
         self._unsure = False
         self._share = Share()
@@ -137,6 +140,7 @@ class Orchestrator:
         """Reports and submissions in turn, until there are none."""
         if self._unsure:
             await self._reload(conn)
+        await self._adopt_taken(conn)
         if ORPHANS_CHANNEL in heard:
             await self._look_after_orphans(conn)
         if self._reminders:
@@ -151,9 +155,19 @@ class Orchestrator:
     async def _reload(self, conn: Connection) -> None:
         """Nobody knows whether the last commit took place: the database does."""
         self._owned.clear()
+        self._taken_over.clear()
         for job in await jobs.owned(conn, self.instance_id):
             await self._adopt(conn, job)
         self._unsure = False
+
+    async def _adopt_taken(self, conn: Connection) -> None:
+        """Jobs are read where rounds are made, and nowhere else: what was read beside a round would be older than it,
+        and good reports would be taken for stale."""
+        taken, self._taken_over = self._taken_over, set()
+        for job_id in taken:
+            job = await jobs.find(conn, job_id)
+            if job and job.owner_id == self.instance_id and job.status not in JOB_MACHINE.terminal:
+                await self._adopt(conn, job)
 
     async def _adopt(self, conn: Connection, job: Job) -> None:
         try:
@@ -254,10 +268,9 @@ class Orchestrator:
         found = await self._reclaimer.run_once(conn)
         self._share.update(found.peers, found.active)
         self._tallies.count("jobs_reclaimed", len(found.jobs))
-        for job in found.jobs:
-            await self._adopt(conn, job)
+        self._taken_over.update(job.job_id for job in found.jobs)
         self._kicks.overdue.update(found.overdue)
-        if self._kicks or found.reports:
+        if self._taken_over or self._kicks or found.reports:
             self._signals.poke(self._inbox_channel)
         if found.submissions:
             self._signals.poke(self._jobs_channel)

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
+from geomill.domain.job import Job
 from geomill.domain.states import JobStatus
+from geomill.engine.large import LargeOutputs
+from geomill.engine.owned import Graphs, OwnedJob, load
+from geomill.store.pool import Connection
 from tests.integration.engine.conftest import MakePlatform
 
 STEPS = """
@@ -38,6 +44,37 @@ async def test_another_orchestrator_takes_over_a_dead_ones_jobs(make_platform: M
     assert {row["instance_id"] for row in await platform.rows("SELECT instance_id FROM dagapp.dag_instances")} == set(
         platform.running
     )
+
+
+async def test_a_job_that_is_read_slowly_is_not_older_than_its_rounds(
+    make_platform: MakePlatform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its reports go on arriving meanwhile. Whoever took it over must not be left with what it was before them."""
+    platform = make_platform(STEPS)
+    first = platform.orchestrator()
+    fanned = "SELECT 1 FROM dagapp.dag_node_states WHERE node_id = 'each' AND item_index >= 0"
+    slow = iter([True])
+
+    async def read_slowly(conn: Connection, job: Job, graphs: Graphs, large: LargeOutputs) -> OwnedJob:
+        found = await load(conn, job, graphs, large)
+        if next(slow, False):
+            for _ in range(100):
+                if await platform.rows(fanned):
+                    break
+                await asyncio.sleep(0.02)
+        return found
+
+    monkeypatch.setattr("geomill.engine.orchestrator.load", read_slowly)
+    job_id = await platform.submit("steps")
+    await platform.until(job_id, lambda job: job is not None and job.owner_id == first.instance_id)
+    second = platform.orchestrator(scan_seconds=0.1)
+    await asyncio.wait_for(second._signals.connected.wait(), 10)
+    await asyncio.sleep(0.3)  # it has looked round once, and found nothing to take over
+    platform.worker()
+    await platform.crash(first)
+    job = await platform.ended(job_id)
+    assert (job.status, job.owner_id) == (JobStatus.COMPLETED, second.instance_id)
+    assert next(slow, None) is None
 
 
 async def test_another_worker_resumes_a_dead_ones_task_from_its_checkpoint(make_platform: MakePlatform) -> None:
