@@ -31,8 +31,8 @@ FAITHFUL_AS_JPEG = (RasterType.RGB, RasterType.RGBA, RasterType.SINGLE_BAND)
 BLOCK = 512
 QUICK, THOROUGH = 1, 6
 """Levels of DEFLATE. Behind a predictor, photographs and measurements in integers leave little to search for: level 1
-is up to twice as fast as 6, and files differ by 2 % either way, seldom by 5. Classes and masks are a quarter larger by 1,
-floats up to 6 %."""
+is up to twice as fast as 6, and files differ by 2 % either way, seldom by 5. Classes and masks would be a quarter
+larger by 1, floats up to 6 %."""
 
 
 def check_tier(tier: Tier, kind: RasterType, dtype: str) -> None:
