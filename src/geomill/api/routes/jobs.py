@@ -15,7 +15,7 @@ from geomill.api.access import ThePrincipal
 from geomill.api.gateway import TheGateway
 from geomill.api.models import Given, JobAccepted, JobDetails, JobPage, JobSubmission, JobSummary
 from geomill.api.problems import problem_responses
-from geomill.domain.ids import id_of_key
+from geomill.domain.ids import id_of_key, new_id
 from geomill.domain.job import Job
 from geomill.domain.message import JobQueueMessage
 from geomill.domain.states import JobStatus
@@ -82,7 +82,7 @@ async def submit_job(
             return JobAccepted.of(first.job_id, first.workflow_id, first.status.value)
         key = wanted.idempotency_key
         message = JobQueueMessage(
-            **wanted.model_dump(), submitted_by=principal.subject, **({"job_id": id_of_key(key)} if key else {})
+            **wanted.model_dump(), submitted_by=principal.subject, job_id=id_of_key(key) if key else new_id()
         )
         await submit(conn, gateway.catalogue, gateway.job_queue, message)
     response.headers["Location"] = f"/api/v1/jobs/{message.job_id}"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import posixpath
+from typing import Any
 
 from pydantic import BaseModel
 
-from geomill.handlers.raster.create_mosaic import CreateMosaicOutput, CreateMosaicParams, TileBatchResult, create_mosaic
+from geomill.handlers.raster.create_mosaic import CreateMosaicOutput, CreateMosaicParams, create_mosaic
 from geomill.handlers.raster.create_preview import CreatePreviewOutput, CreatePreviewParams, create_preview
 from geomill.handlers.raster.stac_register_item import RegisterItemParams, item_parts
 from geomill.raster.facts import RasterFacts, RasterType
@@ -19,7 +20,7 @@ from geomill.sdk import HandlerContext, ObjectName, Zone, register_handler
 
 class StageMosaicParams(BaseModel):
     plan: Plan
-    results: list[TileBatchResult]
+    results: list[dict[str, Any]]
     source: Source
     facts: RasterFacts
     times: Times

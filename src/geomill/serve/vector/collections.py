@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import asyncpg
 from fastapi import Depends, Path, Query, Request
-from tipg.collections import Collection, CollectionList, PgCollection
+from tipg.collections import Collection, CollectionList, Column, PgCollection
 
 from geomill.domain.asset import DataType
 from geomill.domain.served import Served
@@ -127,8 +127,8 @@ def _part(served: Served, layer: int) -> str:
 
 def as_collection(served: Served, part: str, table: Table) -> AssetCollection:
     columns = [_column(column, served.bbox) for column in table.columns]
-    geometry = next((column for column in columns if column["type"] in GEOMETRIES), None)
-    time = next((column for column in columns if column["type"] in TIMES), None)
+    geometry = next((column for column in columns if column.type in GEOMETRIES), None)
+    time = next((column for column in columns if column.type in TIMES), None)
     return AssetCollection(
         type="Table",
         id=f"{served.asset_id}.{part}" if part else served.asset_id,
@@ -138,11 +138,11 @@ def as_collection(served: Served, part: str, table: Table) -> AssetCollection:
         schema=SCHEMA,
         table_columns=columns,
         properties=columns,
-        id_column=next((column for column in columns if column["name"] == table.key), None),
+        id_column=next((column for column in columns if column.name == table.key), None),
         geometry_column=geometry,
         datetime_column=time,
     )
 
 
-def _column(column: dict[str, Any], bbox: list[float] | None) -> dict[str, Any]:
-    return {**column, "bounds": bbox or WORLD} if column["type"] in GEOMETRIES else column
+def _column(column: dict[str, Any], bbox: list[float] | None) -> Column:
+    return Column.model_validate({**column, "bounds": bbox or WORLD} if column["type"] in GEOMETRIES else column)
