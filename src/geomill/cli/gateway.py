@@ -13,6 +13,7 @@ import typer
 from geomill.cli import context, link_key
 from geomill.domain.objectname import Zone
 from geomill.errors import ConflictError
+from geomill.process import run_async
 from geomill.settings import is_loopback
 
 log = logging.getLogger(__name__)
@@ -23,8 +24,6 @@ Port = Annotated[int | None, typer.Option("--port", help="Port to listen on.", m
 
 def gateway(host: Host = None, port: Port = None) -> None:
     """Run the HTTP API, with tiles, features and catalogue. Any number may run behind a balancer."""
-    import uvloop
-
     from geomill.api.app import LOOPBACK_NAMES, create_app
     from geomill.api.links import Links
     from geomill.cli.serving import serve
@@ -59,7 +58,7 @@ def gateway(host: Host = None, port: Port = None) -> None:
             links=Links(public_url, key, settings.serving.link_seconds),
             external_url=context.external_database_url(),
         )
-        uvloop.run(serve(app, listener))
+        run_async(serve(app, listener))
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from geomill.cli import context, link_key
 from geomill.cli.gateway import Host, Port, listen
 from geomill.domain.objectname import Zone
 from geomill.errors import SettingsError
+from geomill.process import run_async
 from geomill.settings import is_loopback
 
 
@@ -31,8 +32,6 @@ def serve(
     port: Port = None,
 ) -> None:
     """Serve tiles, features and catalogue of one zone. Any number may run behind a balancer."""
-    import uvloop
-
     from geomill.api.app import LOOPBACK_NAMES
     from geomill.cli.serving import serve as run
     from geomill.serve.app import create_serving_app
@@ -46,7 +45,7 @@ def serve(
         hosts = (*LOOPBACK_NAMES, address.lower()) if is_loopback(address) else ()
         key = None if zone is ServedZone.EXTERNAL else link_key.ensure(settings)
         services = Services(zone.files, url, context.storage(), key)
-        uvloop.run(run(create_serving_app(services, url, settings.access, hosts=hosts), listener))
+        run_async(run(create_serving_app(services, url, settings.access, hosts=hosts), listener))
 
 
 @contextmanager

@@ -30,6 +30,10 @@ class Outcome:
     retryable: bool = True
 
 
+QUIET = frozenset({NodeStatus.READY, NodeStatus.DISPATCHED, NodeStatus.RUNNING, NodeStatus.COMPLETED})
+"""What items of a fan-out come to by the hundred thousand: unless it comes after a failure, it is only counted."""
+
+
 @dataclass(slots=True)
 class Step:
     """One transition of one node or item, for the history."""
@@ -92,6 +96,7 @@ class Decision:
     nodes: dict[str, NodeRun] = field(default_factory=dict)
     fan_outs: dict[str, FanOutChange] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
+    quiet_steps: int = 0
     dispatches: list[Dispatch] = field(default_factory=list)
     cancels: list[Cancel] = field(default_factory=list)
     aggregates: list[Aggregate] = field(default_factory=list)

@@ -30,7 +30,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from geomill.domain.decision import Aggregate, Cancel, Decision, Dispatch, FanOutChange, Outcome, Step
+from geomill.domain.decision import QUIET, Aggregate, Cancel, Decision, Dispatch, FanOutChange, Outcome, Step
 from geomill.domain.graph import Execution, GraphNode
 from geomill.domain.ids import SINGLE, task_id
 from geomill.domain.run import ItemRun, NodeRun, RunState, fan_out_items, leads_to, may_continue, scope_of
@@ -189,7 +189,10 @@ class Evaluation:
     ) -> None:
         for target in path:
             NODE_MACHINE.check(source, target)
-            self._decision.steps.append(Step(node_id, item_index, source, target, detail))
+            if item_index != SINGLE and target in QUIET and source is not _N.FAILED:
+                self._decision.quiet_steps += 1
+            else:
+                self._decision.steps.append(Step(node_id, item_index, source, target, detail))
             source = target
 
     def _job(self, target: JobStatus) -> None:

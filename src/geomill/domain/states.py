@@ -85,9 +85,8 @@ class Machine(Generic[State]):
 
     def check(self, source: State, target: State) -> None:
         """Raise `IllegalTransition` unless `target` may follow `source` in one step."""
-        allowed = self.steps.get(source, frozenset())
-        if target not in allowed:
-            raise IllegalTransition(self.name, source, target, sorted(allowed))
+        if target not in self.steps.get(source, ()):
+            raise IllegalTransition(self.name, source, target, sorted(self.steps.get(source, ())))
 
     @cached_property
     def commits(self) -> Mapping[State, frozenset[State]]:

@@ -114,7 +114,7 @@ async def advance(
 
 def _count(done: Round, decisions: Iterable[tuple[OwnedJob, Decision]]) -> None:
     for _, decision in decisions:
-        done.transitions += len(decision.steps)
+        done.transitions += len(decision.steps) + decision.quiet_steps
         done.retries += decision.retries
         done.stale += len(decision.stale)
 

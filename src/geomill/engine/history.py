@@ -17,8 +17,6 @@ _NODE: dict[NodeStatus, tuple[EventType, EventStatus]] = {
     NodeStatus.SKIPPED: (EventType.NODE_SKIPPED, EventStatus.INFO),
     NodeStatus.CANCELLED: (EventType.NODE_CANCELLED, EventStatus.WARNING),
 }
-_QUIET = frozenset({NodeStatus.READY, NodeStatus.DISPATCHED, NodeStatus.RUNNING, NodeStatus.COMPLETED})
-"""Of items, and by the hundred thousand: not worth an event, nor a closer look."""
 _JOB: dict[JobStatus, tuple[EventType, EventStatus]] = {
     JobStatus.RUNNING: (EventType.JOB_STARTED, EventStatus.INFO),
     JobStatus.COMPLETED: (EventType.JOB_COMPLETED, EventStatus.SUCCESS),
@@ -32,8 +30,6 @@ def events(job_id: str, before: JobStatus, decision: Decision) -> Iterator[Event
         yield EventWrite(job_id, *_JOB[JobStatus.RUNNING])
     retried = {(s.node_id, s.item_index) for s in decision.steps if s.source is NodeStatus.FAILED}
     for step in decision.steps:
-        if step.item_index != SINGLE and step.target in _QUIET and step.source is not NodeStatus.FAILED:
-            continue
         event = _event(job_id, step, retried=(step.node_id, step.item_index) in retried)
         if event:
             yield event
