@@ -9,6 +9,8 @@ import signal
 import socket
 import statistics
 import time
+from dataclasses import dataclass
+from functools import partial
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -25,28 +27,25 @@ from benchmarks.server import database
 TICKS = os.sysconf("SC_CLK_TCK")
 LARGE = 100_000
 REPEATS = 5
-"""The median is taken, of ours, of the bare programs and of the peer alike. The largest fan-out runs once."""
+"""Ours, the bare program and the peer take turns, and what is told of each is the median: a machine with neighbours is
+half as fast in one minute as in the next. The largest fan-out runs once, between two turns of the bare program."""
 
 
 def run() -> list[Figure]:
-    with database(migrated=False) as url:
-        bare.prepare(url)
-        limits = {
-            "chain": statistics.median(bare.chain_step_milliseconds(url) for _ in range(REPEATS)),
-            "claim": statistics.median(bare.claim_complete_per_second(url) for _ in range(REPEATS)),
-            "commit": bare.commit_milliseconds(url),
-        }
-    with database(migrated=False) as url:
-        peers = peer.measure(url)
-    figures = [
-        Figure("bare psycopg: one commit", limits["commit"], "ms"),
-        Figure("bare psycopg: chain step, two commits, two notifications", limits["chain"], "ms"),
-        Figure("bare psycopg: claim 100, complete 100, two processes", limits["claim"], "tasks/s"),
-    ]
-    with database() as url, running(url, chain_step_milliseconds, workers=1) as found:
-        figures += _chain(found, limits, peers)
-    with database() as url, running(url, throughput, workers=2) as found:
-        figures += _throughput(found, limits, peers)
+    with (
+        database(migrated=False) as bare_url,
+        database(migrated=False) as peer_url,
+        peer.running(peer_url) as procrastinate,
+    ):
+        bare.prepare(bare_url)
+        others = Others(bare_url, procrastinate)
+        figures = [Figure("bare psycopg: one commit", bare.commit_milliseconds(bare_url), "ms")]
+        with database() as url, running(url, partial(chain, others=others), workers=1) as found:
+            figures += _chain(found)
+        with database() as url, running(url, partial(chain, others=others), workers=2) as found:
+            figures += _vain(found)
+        with database() as url, running(url, partial(throughput, others=others), workers=2) as found:
+            figures += _throughput(found)
     with database() as url, running(url, idle, workers=1) as found:
         figures += found
     with database() as url, running(url, kills, orchestrators=2, workers=2) as found:
@@ -54,26 +53,75 @@ def run() -> list[Figure]:
     return figures
 
 
-async def chain_step_milliseconds(client: Client, roles: Roles) -> float:
+@dataclass(frozen=True)
+class Others:
+    bare_url: str
+    procrastinate: peer.Peer
+
+    def bare_step(self) -> float:
+        return bare.chain_step_milliseconds(self.bare_url)
+
+    def bare_loop(self) -> float:
+        return bare.claim_complete_per_second(self.bare_url)
+
+
+class Turns(dict[str, list[float]]):
+    """What each made of it, turn by turn."""
+
+    def note(self, **made: float) -> None:
+        for name, figure in made.items():
+            self.setdefault(name, []).append(figure)
+
+    def of(self, name: str) -> float:
+        return statistics.median(self[name])
+
+    def ratio(self, name: str, other: str) -> float:
+        """Of two that ran in the same turn."""
+        return statistics.median(mine / its for mine, its in zip(self[name], self[other], strict=True))
+
+
+async def chain(client: Client, roles: Roles, others: Others) -> Turns:
     """W1: one orchestrator and as many workers as there are; as many as the bare program has, one."""
     await client.run("chain5", count=20)
-    chains = [await client.run("chain50") for _ in range(REPEATS)]
-    return 1000 * statistics.median(chains) / 50
+    turns = Turns()
+    for _ in range(REPEATS):
+        turns.note(
+            bare=others.bare_step(),
+            ours=1000 * await client.run("chain50") / 50,
+            peer=others.procrastinate.chain_milliseconds(),
+        )
+    return turns
 
 
-async def throughput(client: Client, roles: Roles) -> dict[str, Any]:
-    found: dict[str, Any] = {"chain": await chain_step_milliseconds(client, roles)}
+async def throughput(client: Client, roles: Roles, others: Others) -> dict[str, Any]:
+    await client.run("chain5", count=20)
     await client.run("fan", {"items": list(range(1_000))})  # sessions prepare the statements that chains do not need
-    for items in (1_000, 10_000):
-        fans = [await client.run("fan", {"items": list(range(items))}) for _ in range(REPEATS)]
-        found[f"fan {items}"] = items / statistics.median(fans)
+    fans, workflows, large = Turns(), Turns(), Turns()
+    for _ in range(REPEATS):
+        fans.note(
+            bare=others.bare_loop(),
+            **{f"{items:,}": await _fans(client, items) for items in (1_000, 10_000)},
+            peer=others.procrastinate.fan_per_second(),
+        )
     before = await _costs(client)
-    await client.run("fan", {"items": list(range(10_000))})
-    found["costs"] = {name: (after - before[name]) / 10_000 for name, after in (await _costs(client)).items()}
-    found["workflows"] = 200 / statistics.median([await client.run("chain5", count=200) for _ in range(REPEATS)])
-    found[f"fan {LARGE}"] = LARGE / await client.run("fan", {"items": list(range(LARGE))})
-    found["memory"] = max(_peak_megabytes(process.pid) for process in roles.processes["orchestrator"])
-    return found
+    await _fan(client, 10_000)
+    costs = {name: (after - before[name]) / 10_000 for name, after in (await _costs(client)).items()}
+    for _ in range(REPEATS):
+        ours = 200 / await client.run("chain5", count=200)
+        workflows.note(ours=ours, peer=others.procrastinate.workflows_per_second())
+    around = others.bare_loop()
+    large.note(ours=await _fan(client, LARGE), peer=fans.of("peer"), bare=(around + others.bare_loop()) / 2)
+    memory = max(_peak_megabytes(process.pid) for process in roles.processes["orchestrator"])
+    return {"fans": fans, "costs": costs, "workflows": workflows, "large": large, "memory": memory}
+
+
+async def _fans(client: Client, items: int, altogether: int = 20_000) -> float:
+    """As many one after the other as the bare loop has tasks in its turn."""
+    return statistics.median([await _fan(client, items) for _ in range(altogether // items)])
+
+
+async def _fan(client: Client, items: int) -> float:
+    return items / await client.run("fan", {"items": list(range(items))})
 
 
 async def _costs(client: Client) -> dict[str, float]:
@@ -87,34 +135,44 @@ async def _costs(client: Client) -> dict[str, float]:
     }
 
 
-def _chain(step: float, limits: dict[str, float], peers: dict[str, float]) -> list[Figure]:
-    peer_step = peers["chain_milliseconds"]
+def _chain(turns: Turns) -> list[Figure]:
     return [
-        Figure("W1 chain of 50, per step", step, "ms", f"{step / limits['chain']:.2f} times bare psycopg"),
-        Figure("   procrastinate", peer_step, "ms", f"{peer_step / step:.1f} times ours"),
+        Figure("bare psycopg: chain step, two commits, two notifications", turns.of("bare"), "ms"),
+        Figure(
+            "W1 chain of 50, per step", turns.of("ours"), "ms", f"{turns.ratio('ours', 'bare'):.2f} times bare psycopg"
+        ),
+        Figure("   procrastinate", turns.of("peer"), "ms", f"{turns.ratio('peer', 'ours'):.1f} times ours"),
     ]
 
 
-def _throughput(found: dict[str, Any], limits: dict[str, float], peers: dict[str, float]) -> list[Figure]:
-    chain, workflows = found["chain"], found["workflows"]
-    note = f"{chain / limits['chain']:.2f} times bare psycopg, which has one"
-    figures = [Figure("W1 with two workers, of which one is in vain", chain, "ms", note)]
-    for items in (1_000, 10_000, LARGE):
-        rate = found[f"fan {items}"]
-        note = (
-            f"{rate / peers['fan_per_second']:.1f} times procrastinate, {rate / limits['claim']:.0%} of the bare loop"
-        )
-        figures.append(Figure(f"W2 fan-out and fan-in of {items:,}", rate, "tasks/s", note))
-    ratio = f"{workflows / peers['workflows_per_second']:.1f} times procrastinate"
+def _vain(turns: Turns) -> list[Figure]:
+    note = f"{turns.ratio('ours', 'bare'):.2f} times bare psycopg, which has one"
+    return [Figure("W1 with two workers, of which one is in vain", turns.of("ours"), "ms", note)]
+
+
+def _throughput(found: dict[str, Any]) -> list[Figure]:
+    fans, workflows, large = found["fans"], found["workflows"], found["large"]
     return [
-        *figures,
-        Figure("   procrastinate, 1,000 tasks", peers["fan_per_second"], "tasks/s"),
+        Figure("bare psycopg: claim 100, complete 100, two processes", fans.of("bare"), "tasks/s"),
+        *(_fan_figure(items, fans, items) for items in ("1,000", "10,000")),
+        _fan_figure(f"{LARGE:,}", large, "ours"),
+        Figure("   procrastinate, 1,000 tasks", fans.of("peer"), "tasks/s"),
         Figure(f"   peak memory of the orchestrator, {LARGE:,} items", found["memory"], "MB"),
-        Figure("W3 200 workflows of 5 steps", workflows, "jobs/s", ratio),
-        Figure("   procrastinate", peers["workflows_per_second"], "jobs/s"),
+        Figure(
+            "W3 200 workflows of 5 steps",
+            workflows.of("ours"),
+            "jobs/s",
+            f"{workflows.ratio('ours', 'peer'):.1f} times procrastinate",
+        ),
+        Figure("   procrastinate", workflows.of("peer"), "jobs/s"),
         Figure("W7 write-ahead log per task of a fan-out", found["costs"]["wal"] / 1024, "KiB"),
         Figure("   commits per task", found["costs"]["commits"], ""),
     ]
+
+
+def _fan_figure(items: str, turns: Turns, ours: str) -> Figure:
+    note = f"{turns.ratio(ours, 'peer'):.1f} times procrastinate, {turns.ratio(ours, 'bare'):.0%} of the bare loop"
+    return Figure(f"W2 fan-out and fan-in of {items}", turns.of(ours), "tasks/s", note)
 
 
 async def idle(client: Client, roles: Roles) -> list[Figure]:

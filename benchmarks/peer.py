@@ -4,7 +4,6 @@ nothing, on the same server in the same run."""
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import subprocess
 import sys
@@ -12,12 +11,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from statistics import median
 
 import procrastinate
 
 ROOT = Path(__file__).parents[1]
-REPEATS = 5
 app = procrastinate.App(
     connector=procrastinate.PsycopgConnector(conninfo=os.environ.get("PEER_URL", "")), import_paths=["benchmarks.peer"]
 )
@@ -52,24 +49,49 @@ def workers(url: str, count: int = 2) -> Iterator[None]:
             process.wait()
 
 
-def measure(url: str) -> dict[str, float]:
-    """In a process of its own: the app reads its address when it is imported."""
-    with workers(url):
-        code = "import asyncio, json; from benchmarks import peer; print(json.dumps(asyncio.run(peer.main())))"
-        environ = {**os.environ, "PEER_URL": url, "PYTHONPATH": str(ROOT)}
-        done = subprocess.run([sys.executable, "-c", code], env=environ, check=True, capture_output=True, text=True)
-    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return found
+class Peer:
+    """Asks a process of its own, since the app reads its address when it is imported."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def chain_milliseconds(self) -> float:
+        return 1000 * self._seconds("chains 1 50") / 50
+
+    def fan_per_second(self) -> float:
+        return 1000 / self._seconds("batch 1000")
+
+    def workflows_per_second(self) -> float:
+        return 200 / self._seconds("chains 200 5")
+
+    def _seconds(self, work: str) -> float:
+        asked, answered = self._process.stdin, self._process.stdout
+        assert asked is not None
+        assert answered is not None
+        asked.write(f"{work}\n")
+        asked.flush()
+        return float(answered.readline())
 
 
-async def main() -> dict[str, float]:
+@contextmanager
+def running(url: str) -> Iterator[Peer]:
+    environ = {**os.environ, "PEER_URL": url, "PYTHONPATH": str(ROOT)}
+    code = "import asyncio; from benchmarks import peer; asyncio.run(peer.answer())"
+    command, pipe = [sys.executable, "-c", code], subprocess.PIPE
+    with workers(url), subprocess.Popen(command, env=environ, stdin=pipe, stdout=pipe, text=True) as process:
+        peer = Peer(process)
+        peer.chain_milliseconds()
+        yield peer
+        process.kill()
+
+
+async def answer() -> None:
+    """The seconds of each piece of work that is asked for, until nobody asks."""
     async with app.open_async():
-        await _chains(1, 5)
-        return {
-            "chain_milliseconds": 1000 * median([await _chains(1, 50) for _ in range(REPEATS)]) / 50,
-            "fan_per_second": 1000 / median([await _batch(1000) for _ in range(REPEATS)]),
-            "workflows_per_second": 200 / median([await _chains(200, 5) for _ in range(REPEATS)]),
-        }
+        for line in sys.stdin:
+            kind, *numbers = line.split()
+            seconds = await (_chains if kind == "chains" else _batch)(*map(int, numbers))
+            print(seconds, flush=True)
 
 
 async def _chains(count: int, length: int) -> float:
