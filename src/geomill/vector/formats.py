@@ -29,7 +29,7 @@ class Driver:
     names: tuple[str, ...]
     extension: str
     random: bool = False
-    """Whether a row in the middle can be reached without reading those before it."""
+    """Whether a row in the middle can be reached without reading those before it; else a copy is read."""
 
 
 DRIVERS = {

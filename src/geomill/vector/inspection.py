@@ -18,12 +18,15 @@ from geomill.vector.columns import column_names
 from geomill.vector.facts import Column, Family, LayerFacts, Mixed, Reading, Rules
 from geomill.vector.geometry import GeometryRepairs
 from geomill.vector.layers import Layer
+from geomill.vector.loading import batch_rows
 from geomill.vector.projecting import DEGREES, KEEP, named, parsed, srid_of
 from geomill.vector.scanning import KINDS, kinds_of
 
 MOST_COLUMNS = 1_598
 """PostgreSQL has 1,600 for a table; two are ours."""
 SAMPLE = 1_000
+FEWEST_SAMPLED = 10
+"""Of large features."""
 
 
 def inspect(
@@ -104,7 +107,8 @@ def _kind(kinds: Counter[str], name: str, mixed: Mixed) -> tuple[Family, Literal
 
 def _try(layer: Layer, facts: LayerFacts, rules: Rules, crs: pyproj.CRS, name: str, reading: Reading) -> list[str]:
     """A sample of the geometries, repaired and thrown away."""
-    for batch in islice(layer.batches(layer.beginning(SAMPLE), SAMPLE, []), 1):
+    size = min(SAMPLE, max(batch_rows(layer), FEWEST_SAMPLED))
+    for batch in islice(layer.batches(layer.beginning(size), size, []), 1):
         GeometryRepairs(rules, facts.crs, fewest=1).harden(batch.geometry, batch.ids)
         found = shapely.total_bounds(shapely.from_wkb(batch.geometry.to_numpy(zero_copy_only=False), on_invalid="fix"))
         if not reading.source_crs:

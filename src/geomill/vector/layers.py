@@ -8,6 +8,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -35,6 +36,7 @@ class Batch(NamedTuple):
 
 
 class Layer(Protocol):
+    path: Path
     format: Format
     name: str | None
     rows: int
@@ -73,7 +75,7 @@ def told(name: str) -> Iterator[None]:
         if GEOJSON_LIMIT in str(error):
             raise refused(
                 "geometry_too_large",
-                f"'{name}' has a feature of more than some 250,000 points, for which GeoJSON takes too much memory: "
+                f"'{name}' has a feature of more than some 500,000 points, for which GeoJSON takes too much memory: "
                 "cut it into parts, or give it as a GeoPackage",
             ) from error
         if str(error) == GIVEN_UP:

@@ -6,7 +6,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +26,7 @@ from geomill.vector.tables import Staging
 
 MOST_ROWS = 20_000
 BATCH_BYTES = 8 * 1024 * 1024
-SMALLEST_BATCH = 50
+SMALLEST_BATCH = 5
 _MARGIN = 64 * 1024 * 1024
 
 Tell = Callable[[int], None]
@@ -36,15 +35,15 @@ Tell = Callable[[int], None]
 
 def configure() -> None:
     """GDAL stops a batch before it takes more memory than the largest geometry that is taken, and a feature of GeoJSON,
-    which as a tree of values takes much more than its text, before it takes a gigabyte."""
+    which as a tree of values takes much more than its text, before it takes half a gigabyte."""
     pyogrio.set_gdal_config_options(
-        {"OGR_ARROW_MEM_LIMIT": str(LARGEST + _MARGIN), GEOJSON_LIMIT: "300", "GDAL_NUM_THREADS": "1"}
+        {"OGR_ARROW_MEM_LIMIT": str(LARGEST + _MARGIN), GEOJSON_LIMIT: "130", "GDAL_NUM_THREADS": "1"}
     )
 
 
-def batch_rows(path: Path, layer: Layer) -> int:
+def batch_rows(layer: Layer) -> int:
     """So many that they have about the same size, whatever the features are."""
-    average = max(path.stat().st_size / max(layer.rows, 1), 1)
+    average = max(layer.path.stat().st_size / max(layer.rows, 1), 1)
     return int(min(max(BATCH_BYTES / average, SMALLEST_BATCH), MOST_ROWS))
 
 
@@ -52,7 +51,6 @@ def batch_rows(path: Path, layer: Layer) -> int:
 class Load:
     conn: Connection
     layer: Layer
-    path: Path
     plan: Plan
     tell: Tell
     counts: Counter[str] = field(default_factory=Counter)
@@ -91,7 +89,7 @@ class Load:
 
     def _batches(self, chunk: Chunk) -> Iterator[Batch]:
         with told(self.plan.source.file_name):
-            yield from self.layer.batches(chunk, batch_rows(self.path, self.layer))
+            yield from self.layer.batches(chunk, batch_rows(self.layer))
 
     def _copy(self, batch: Batch) -> None:
         parts = self._geometry.harden(batch.geometry, batch.ids)

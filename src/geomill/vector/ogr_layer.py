@@ -23,8 +23,12 @@ from geomill.vector.soundness import types
 
 _FIRST_CURVE = 8
 """WKB's number of the first type that may have arcs."""
+GEOMETRY_NAME = "wkb_geometry"
+"""In Arrow, where the file has no name for it."""
 _IMMUTABLE = {"IMMUTABLE": "YES"}
 """Nothing is written beside it, such as the journals of SQLite."""
+_LOOKED_AT = "OGR_GEOJSON_MAX_FEATURES_FIRST_PASS"
+"""GDAL's option: so many features are read before a GeoJSON is open, all when it is absent."""
 
 
 @dataclass
@@ -42,34 +46,10 @@ class OgrLayer:
 
     @classmethod
     def opened(cls, path: Path, found: Format, name: str, reading: Reading) -> OgrLayer:
-        options: dict[str, str] = dict(_IMMUTABLE) if found is Format.GEOPACKAGE else {}
-        crs = None
-        if found is Format.GEOPACKAGE:
-            refuse_virtual_tables(path, name)
-        if found is Format.CSV:
-            where = places(path, name, reading)
-            options, crs = where.options, where.crs
-        layer = _choose(path, found, name, reading.layer)
-        about = {"layer": layer, "encoding": reading.encoding, **options}
-        info = _read_info(path, name, about)
-        if info["driver"] not in DRIVERS[found].names:
-            raise refused("unsupported_format", f"'{name}' is no {found.value}, whatever it looks like")
-        with pyogrio.open_arrow(path, batch_size=1, use_pyarrow=True, **about) as (meta, reader):
+        opening = Opening.of(path, found, name, reading)
+        with pyogrio.open_arrow(path, batch_size=1, use_pyarrow=True, **opening.about) as (meta, reader):
             refuse_repeated(reader.schema.names, name)
-            known = {meta["geometry_name"] or "wkb_geometry"}
-            schema = pa.schema([column for column in reader.schema if column.name not in known])
-        return cls(
-            path=path,
-            format=found,
-            name=layer,
-            rows=info["features"],
-            geometry_type=str(info["geometry_type"]),
-            crs=info["crs"] or crs,
-            schema=schema,
-            fid_column=info["fid_column"],
-            encoding=reading.encoding,
-            options=options,
-        )
+            return opening.layer(meta, reader.schema, _read_info(path, name, opening.about)["features"])
 
     def bounds_of_ids(self) -> tuple[int, int]:
         if not self._numbered:
@@ -103,7 +83,7 @@ class OgrLayer:
         about = {"layer": self.name, "encoding": self.encoding, "columns": columns, **window, **self.options}
         done = chunk.start
         with pyogrio.open_arrow(self.path, batch_size=size, use_pyarrow=True, **about) as (meta, reader):
-            geometry = meta["geometry_name"] or "wkb_geometry"
+            geometry = meta["geometry_name"] or GEOMETRY_NAME
             for batch in reader:
                 if self._numbered:
                     ids = batch.column(self.fid_column).to_numpy(zero_copy_only=False).astype(np.int64)
@@ -111,12 +91,12 @@ class OgrLayer:
                     batch = batch.slice(0, chunk.stop - done)
                     ids = np.arange(done, done + len(batch), dtype=np.int64) + 1
                     done += len(batch)
-                wkb = self._straight(binary(batch.column(geometry)), ids)
+                wkb = self.straight(binary(batch.column(geometry)), ids)
                 yield Batch(ids, wkb, batch.select(self._attributes(columns)))
                 if done >= chunk.stop:
                     break
 
-    def _straight(self, wkb: pa.Array, ids: NDArray[np.int64]) -> pa.Array:
+    def straight(self, wkb: pa.Array, ids: NDArray[np.int64]) -> pa.Array:
         """With lines in place of arcs, which GDAL makes when it is not asked for Arrow."""
         curved = np.flatnonzero(types(wkb) % 1000 >= _FIRST_CURVE)
         if not len(curved):
@@ -140,9 +120,63 @@ class OgrLayer:
         return self.schema.names if columns is None else list(columns)
 
 
-def _read_info(path: Path, name: str, about: dict[str, Any]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Opening:
+    """How GDAL is asked for a layer, after a look by which driver it would read it."""
+
+    path: Path
+    format: Format
+    about: dict[str, Any]
+    options: dict[str, str]
+    crs: str | None
+    """Where the file has none of its own."""
+    announced: int
+    """Features, -1 if that is only known by reading them."""
+
+    @classmethod
+    def of(cls, path: Path, found: Format, name: str, reading: Reading) -> Opening:
+        options: dict[str, str] = dict(_IMMUTABLE) if found is Format.GEOPACKAGE else {}
+        crs = None
+        if found is Format.GEOPACKAGE:
+            refuse_virtual_tables(path, name)
+        if found is Format.CSV:
+            where = places(path, name, reading)
+            options, crs = where.options, where.crs
+        about = {"layer": _choose(path, found, name, reading.layer), "encoding": reading.encoding, **options}
+        with _hasty():
+            info = _read_info(path, name, about, count=False)
+        if info["driver"] not in DRIVERS[found].names:
+            raise refused("unsupported_format", f"'{name}' is no {found.value}, whatever it looks like")
+        return cls(path, found, about, options, crs, info["features"])
+
+    def layer(self, meta: dict[str, Any], schema: pa.Schema, rows: int) -> OgrLayer:
+        geometry = meta["geometry_name"] or GEOMETRY_NAME
+        return OgrLayer(
+            path=self.path,
+            format=self.format,
+            name=self.about["layer"],
+            rows=rows,
+            geometry_type=str(meta["geometry_type"]),
+            crs=meta["crs"] or self.crs,
+            schema=pa.schema([column for column in schema if column.name != geometry]),
+            fid_column=meta["fid_column"],
+            encoding=self.about["encoding"],
+            options=self.options,
+        )
+
+
+@contextmanager
+def _hasty() -> Iterator[None]:
+    pyogrio.set_gdal_config_options({_LOOKED_AT: "1"})
     try:
-        info: dict[str, Any] = pyogrio.read_info(path, force_feature_count=True, **about)
+        yield
+    finally:
+        pyogrio.set_gdal_config_options({_LOOKED_AT: None})
+
+
+def _read_info(path: Path, name: str, about: dict[str, Any], *, count: bool = True) -> dict[str, Any]:
+    try:
+        info: dict[str, Any] = pyogrio.read_info(path, force_feature_count=count, **about)
     except IndexError as error:  # pyogrio's way to say that there is no layer
         raise refused("unreadable", f"'{name}' is damaged or incomplete: there is no layer in it") from error
     return info

@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
+from geomill.raster.plan import Source
+from geomill.sdk import HandlerContext
+from geomill.vector import columnar
 from geomill.vector.facts import Format, Reading
+from geomill.vector.formats import DRIVERS
 from geomill.vector.layers import Layer, told
 from geomill.vector.ogr_layer import OgrLayer
 from geomill.vector.parquet_layer import ParquetLayer
+from geomill.vector.workspace import by_columns, local_data
 
 
-def open_layer(path: Path, found: Format, name: str, reading: Reading) -> Layer:
+def open_source(ctx: HandlerContext[Any], source: Source, reading: Reading) -> Layer:
+    """What is only read in order, in a copy by columns, which a job makes once on each machine."""
+    name = source.file_name
+    path, found = local_data(ctx, source, reading.layer)
+
+    def tell(rows: int) -> None:
+        ctx.raise_if_cancelled()
+        ctx.progress(0.0, message=f"{found.value}, {rows:,} features so far")
+
     with told(name):
         if found is Format.GEOPARQUET:
             return ParquetLayer.opened(path, name)
-        return OgrLayer.opened(path, found, name, reading)
+        if DRIVERS[found].random:
+            return OgrLayer.opened(path, found, name, reading)
+        made = by_columns(ctx, source, lambda target: columnar.copy(path, found, name, reading, target, tell))
+        return ParquetLayer.copied(made, found)

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from geomill.raster.problems import refused
+from geomill.vector.columnar import ABOUT
 from geomill.vector.facts import Chunk, Format
 from geomill.vector.layers import Batch, binary, refuse_repeated
 
@@ -52,6 +53,23 @@ class ParquetLayer:
             ),
         )
 
+    @classmethod
+    def copied(cls, path: Path, found: Format) -> ParquetLayer:
+        """A copy that `columnar` has made of a file of that format."""
+        with pq.ParquetFile(path) as file:
+            schema, rows = file.schema_arrow, file.metadata.num_rows
+        about: dict[str, Any] = json.loads(schema.metadata[ABOUT])
+        return cls(
+            path=path,
+            rows=rows,
+            geometry_type=about["geometry_type"],
+            crs=about["crs"],
+            column=about["column"],
+            schema=pa.schema([one.remove_metadata() for one in schema if one.name != about["column"]]),
+            name=about["layer"],
+            format=found,
+        )
+
     def bounds_of_ids(self) -> tuple[int, int]:
         with pq.ParquetFile(self.path) as file:
             return 0, int(file.num_row_groups)
@@ -63,7 +81,7 @@ class ParquetLayer:
 
     def batches(self, chunk: Chunk, size: int, columns: Sequence[str] | None = None) -> Iterator[Batch]:
         wanted = self.schema.names if columns is None else list(columns)
-        with pq.ParquetFile(self.path) as file:
+        with pq.ParquetFile(self.path, pre_buffer=False) as file:  # else all groups are held
             done = sum(file.metadata.row_group(group).num_rows for group in range(chunk.start))
             groups = list(range(chunk.start, chunk.stop))
             for batch in file.iter_batches(size, row_groups=groups, columns=[*wanted, self.column]):

@@ -10,6 +10,7 @@ import fcntl
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -20,6 +21,8 @@ from geomill.sdk import HandlerContext
 from geomill.vector.archives import SHAPEFILE_PARTS, unpack
 from geomill.vector.facts import Format
 from geomill.vector.formats import DRIVERS, HEADER_BYTES, ZIP_MAGIC, detect
+
+COPY = "data.parquet"
 
 
 def local_data(ctx: HandlerContext[Any], source: Source, layer: str | None) -> tuple[Path, Format]:
@@ -35,6 +38,18 @@ def local_data(ctx: HandlerContext[Any], source: Source, layer: str | None) -> t
             name = original.name
         found = detect(_header(original, HEADER_BYTES), name)
         return _named(original, folder, DRIVERS[found].extension), found
+
+
+def by_columns(ctx: HandlerContext[Any], source: Source, make: Callable[[Path], object]) -> Path:
+    """The job's copy of its source, as it is now, as a Parquet file. Who comes first makes it."""
+    folder, content = mount() / folder_of(ctx.job_id), sha256((source.etag or "").encode()).hexdigest()[:16]
+    with _alone(folder):
+
+        def fill(draft: Path) -> None:
+            draft.mkdir()
+            make(draft / COPY)
+
+        return _once(folder / f"columns-{content}", fill) / COPY
 
 
 def forget(job_id: str) -> None:

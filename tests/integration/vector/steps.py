@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -14,6 +15,7 @@ from geomill.handlers.vector.finish import finish
 from geomill.handlers.vector.load_chunk import load_chunk
 from geomill.handlers.vector.plan_chunks import plan_chunks
 from geomill.handlers.vector.validate import validate
+from geomill.raster.intermediates import folder_of, mount
 from geomill.sdk import Storage
 from geomill.sdk.testing import HandlerRun, run_handler
 from tests.integration.vector import sources
@@ -23,6 +25,11 @@ def ok(run: HandlerRun) -> dict[str, Any]:
     assert run.success, run.error
     found: dict[str, Any] = run.output
     return found
+
+
+def copies(job_id: str) -> list[Path]:
+    """By columns, of its source, on this machine."""
+    return list((mount() / folder_of(job_id)).glob("columns-*/data.parquet"))
 
 
 @dataclass

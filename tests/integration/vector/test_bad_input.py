@@ -228,7 +228,7 @@ def test_a_large_geometry_is_loaded(steps: Steps, tmp_path: Path) -> None:
 
 
 def test_a_feature_that_is_too_large_for_geojson_is_told_as_such(steps: Steps) -> None:
-    """GDAL takes what it can hold at once, some 1.5 million points; of a larger file it reads features one by one."""
+    """GDAL holds a feature as a tree of values, and stops at a limit."""
     ring = "[5.000000000,45.000000000],[6.000000000,45.000000000],[6.000000000,46.000000000]," * 700_000
     shape = f'{{"type":"Polygon","coordinates":[[{ring}[5,45]]]}}'
     feature = f'{{"type":"Feature","properties":{{}},"geometry":{shape}}}'

@@ -21,18 +21,16 @@ def load_chunk(ctx: HandlerContext[LoadChunkParams]) -> Loaded:
     """Reads, repairs and copies the features of a chunk, in one transaction."""
     from geomill.vector.database import session
     from geomill.vector.loading import Load, configure
-    from geomill.vector.opening import open_layer
-    from geomill.vector.workspace import local_data
+    from geomill.vector.opening import open_source
 
     plan, chunk = ctx.params.plan, ctx.params.chunk
     configure()
     check_unchanged(ctx.storage, plan.source)
-    path, found = local_data(ctx, plan.source, plan.reading.layer)
-    layer = open_layer(path, found, plan.source.file_name, plan.reading)
+    layer = open_source(ctx, plan.source, plan.reading)
 
     def tell(rows: int) -> None:
         ctx.raise_if_cancelled()
         ctx.progress(min(rows / max(chunk.stop - chunk.start, 1), 0.99), message=f"{rows:,} rows")
 
     with session(ctx.database) as conn:
-        return Load(conn, layer, path, plan, tell).run(chunk)
+        return Load(conn, layer, plan, tell).run(chunk)

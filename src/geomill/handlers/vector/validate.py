@@ -53,18 +53,17 @@ def validate(ctx: HandlerContext[ValidateVectorParams]) -> ValidateVectorOutput:
     from geomill.vector.inspection import check_id_column, inspect
     from geomill.vector.layers import told
     from geomill.vector.loading import configure
-    from geomill.vector.opening import open_layer
-    from geomill.vector.workspace import local_data
+    from geomill.vector.opening import open_source
 
     params = ctx.params
     configure()
     source = Source(zone=params.zone, container_name=params.container_name, file_name=params.file_name)
     info = ctx.storage.sync.stat(source.name)
+    source = source.model_copy(update={"etag": info.etag})
     known, undated = times(params.datetime, params.start_datetime, params.end_datetime, None, info.modified.isoformat())
     reading = Reading.model_validate(params.model_dump(include=set(Reading.model_fields)))
-    path, found = local_data(ctx, source, reading.layer)
-    layer = open_layer(path, found, params.file_name, reading)
-    ctx.progress(0.1, message=f"{found.value}, {layer.rows:,} features")
+    layer = open_source(ctx, source, reading)
+    ctx.progress(0.1, message=f"{layer.format.value}, {layer.rows:,} features")
     with told(params.file_name):
         facts, rules, warnings = inspect(
             layer, params.file_name, reading, params.mixed_geometries, params.target_crs, keep_z=params.keep_z
@@ -72,7 +71,7 @@ def validate(ctx: HandlerContext[ValidateVectorParams]) -> ValidateVectorOutput:
         bounds = layer.bounds_of_ids()
     check_id_column(facts, params.id_column)
     return ValidateVectorOutput(
-        source=source.model_copy(update={"etag": info.etag}),
+        source=source,
         reading=reading,
         facts=facts,
         rules=rules,
