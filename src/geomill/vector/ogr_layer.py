@@ -47,9 +47,12 @@ class OgrLayer:
     @classmethod
     def opened(cls, path: Path, found: Format, name: str, reading: Reading) -> OgrLayer:
         opening = Opening.of(path, found, name, reading)
+        rows = opening.announced
+        if rows < 0:
+            rows = _read_info(path, name, opening.about)["features"]
         with pyogrio.open_arrow(path, batch_size=1, use_pyarrow=True, **opening.about) as (meta, reader):
             refuse_repeated(reader.schema.names, name)
-            return opening.layer(meta, reader.schema, _read_info(path, name, opening.about)["features"])
+            return opening.layer(meta, reader.schema, rows)
 
     def bounds_of_ids(self) -> tuple[int, int]:
         if not self._numbered:
