@@ -87,7 +87,7 @@ async def _put_entry(
         "data_type": entry["data_type"],
         "blob_path": blob_path_outside(entry["blob_path"], files),
         "table_name": entry["table_name"],
-        "outputs": json.dumps({**entry["outputs"], "files": list(files)}),
+        "outputs": json.dumps({**scenes_outside(entry["outputs"], files), "files": list(files)}),
     }
     await conn.execute(queries("catalog").put_external, parameters)
     if entry["item"]:
@@ -107,6 +107,18 @@ async def _put_entry(
                 "items": json.dumps(entry["side_items"]),
             },
         )
+
+
+def scenes_outside(outputs: Mapping[str, Any], files: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The outputs; those of a series of rasters with the places where each of them lies outside."""
+    if not isinstance(outputs.get("scenes"), dict):
+        return dict(outputs)
+    places = {within_revision(file["path"]): f"{file['container']}/{file['path']}" for file in files}
+    scenes = {
+        name: {**scene, "blob_path": places.get(within_revision(scene["blob_path"]))}
+        for name, scene in outputs["scenes"].items()
+    }
+    return {**outputs, "scenes": {name: scene for name, scene in scenes.items() if scene["blob_path"]}}
 
 
 def blob_path_outside(inside: str | None, files: Sequence[dict[str, Any]]) -> str | None:

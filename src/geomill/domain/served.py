@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict
@@ -18,6 +20,21 @@ class Scene(BaseModel):
     raster_type: str | None = None
     statistics: list[dict[str, Any]] = []
     bbox: list[float] | None = None
+    zoom: int = 0
+    """At which it is as fine as a map of the web."""
+    rank: int = 0
+    """0 lies on top of all others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Rasters that are served one by one and as one picture: by name, from the top to the bottom."""
+
+    scenes: Mapping[str, Scene]
+
+    @property
+    def zoom(self) -> int:
+        return max((one.zoom for one in self.scenes.values()), default=0)
 
 
 class Served(BaseModel):
@@ -38,8 +55,12 @@ class Served(BaseModel):
     raster_type: str | None = None
     statistics: list[dict[str, Any]] = []
     bbox: list[float] | None = None
+    series: bool = False
+    """Of rasters. What lies at `blob_path` is a picture of the whole."""
     scene: str = ""
     """Which one of a series of rasters."""
+    stac_item_id: str | None = None
+    stac_collection_id: str | None = None
     approval_state: ApprovalState = ApprovalState.APPROVED
     clearance_state: ClearanceState = ClearanceState.PUBLIC
 
@@ -68,6 +89,12 @@ class Served(BaseModel):
             return {}
         others = sorted({one["table_name"] for one in self.tables} - {self.table_name})
         return {"": self.table_name, **{part_of(name, self.table_name): name for name in others}}
+
+    def one(self, name: str, scene: Scene) -> Self:
+        """Of a series, seen by whoever sees the series."""
+        facts = scene.model_dump(include={"blob_path", "raster_type", "statistics", "bbox"})
+        item = f"{self.stac_item_id}.{name}" if self.stac_item_id else None
+        return self.model_copy(update={"scene": name, "series": False, "stac_item_id": item, **facts})
 
     def seen_by(self, sight: Sight) -> bool:
         return sight.sees(

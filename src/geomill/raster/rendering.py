@@ -72,6 +72,18 @@ def _house(
     return Rendering(bands=bands, rescale=tuple(_range(statistics, band - 1) for band in bands))
 
 
+def kind_of(name: str | None) -> RasterType:
+    """What was published without being looked at is shown as it is."""
+    return RasterType(name) if name in list(RasterType) else RasterType.SINGLE_BAND
+
+
+def stretches(kind: RasterType, statistics: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """What `rendering` needs of the statistics, without their histograms: for who keeps those of many rasters."""
+    find = _extremes if kind is RasterType.CATEGORICAL else _range
+    ranges = [find(statistics, index) for index in range(len(statistics))]
+    return [{"minimum": low, "maximum": high} for low, high in ranges]
+
+
 def red_green_blue(count: int, colors: Sequence[str] = ()) -> tuple[int, ...]:
     """The bands of a picture in natural colours, or the first one alone."""
     if all(color in colors for color in ("red", "green", "blue")):

@@ -24,7 +24,13 @@ PROCESSING = f"{_SCHEMAS}/processing/v1.2.0/schema.json"
 RENDER = f"{_SCHEMAS}/render/v1.0.0/schema.json"
 CLASSIFICATION = f"{_SCHEMAS}/classification/v2.0.0/schema.json"
 MOST_COLORS = 64
-ROLES = {"data": ["data"], "mosaic": ["mosaic", "data"], "thumbnail": ["thumbnail"], "overview": ["overview"]}
+ROLES = {
+    "data": ["data"],
+    "mosaic": ["mosaic", "data"],
+    "thumbnail": ["thumbnail"],
+    "overview": ["overview"],
+    "visual": ["visual"],
+}
 MOST_TILES = 200
 """An item with more of them names only the mosaic."""
 TITLES = {
@@ -33,6 +39,7 @@ TITLES = {
     "tiling_scheme": "Tiling scheme",
     "thumbnail": "Thumbnail",
     "overview": "Preview",
+    "visual": "Picture of the whole, small, as Cloud-optimized GeoTIFF",
 }
 
 
@@ -198,9 +205,10 @@ def _assets(parts: ItemParts) -> dict[str, Any]:
     return made
 
 
-def _asset(file: FileEntry, parts: ItemParts) -> dict[str, Any]:
+def file_asset(file: FileEntry, folder: str) -> dict[str, Any]:
+    """As an item in that folder names it."""
     asset: dict[str, Any] = {
-        "href": _href(file.path, parts.folder),
+        "href": _href(file.path, folder),
         "type": file.media_type,
         "roles": ROLES.get(file.role, ["data"] if file.role == "tile" else ["metadata"]),
         "file:size": file.size,
@@ -208,6 +216,11 @@ def _asset(file: FileEntry, parts: ItemParts) -> dict[str, Any]:
     }
     if title := TITLES.get(file.role):
         asset["title"] = title
+    return asset
+
+
+def _asset(file: FileEntry, parts: ItemParts) -> dict[str, Any]:
+    asset = file_asset(file, parts.folder)
     if file.role in ("data", "mosaic"):
         asset["bands"] = bands(parts.facts, parts.statistics)
         asset["data_type"] = parts.facts.dtype

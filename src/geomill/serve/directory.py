@@ -14,9 +14,10 @@ from typing import Any
 
 from geomill.domain.asset import DataType
 from geomill.domain.objectname import Zone
-from geomill.domain.served import Served
+from geomill.domain.served import Scene, Series, Served
 from geomill.domain.visibility import Sight
 from geomill.errors import NotFoundError
+from geomill.raster.rendering import kind_of, stretches
 from geomill.store import serving
 from geomill.store.pool import Pool
 from geomill.store.serving import Bounds, Page, Table
@@ -24,6 +25,7 @@ from geomill.store.serving import Bounds, Page, Table
 FRESH_SECONDS = 1.0
 MOST_KEPT = 5_000
 MOST_RESULTS = 50
+MOST_SERIES = 50
 PATIENCE_SECONDS = 5.0
 LONGEST_ID = 64
 
@@ -42,6 +44,7 @@ class Directory:
         self._looking: dict[str, asyncio.Task[Served | None]] = {}
         self._tables: OrderedDict[tuple[str, int, str], Table] = OrderedDict()
         self._scenes: OrderedDict[tuple[str, int, str], Served] = OrderedDict()
+        self._series: OrderedDict[tuple[str, int], Series] = OrderedDict()
         self._results: OrderedDict[str, dict[str, Any]] = OrderedDict()
 
     async def asset(self, asset_id: str, sight: Sight, data_type: DataType | None = None) -> Served:
@@ -69,6 +72,17 @@ class Directory:
                 self._scenes.popitem(last=False)
         states = {"approval_state": served.approval_state, "clearance_state": served.clearance_state}
         return self._scenes[key].model_copy(update=states)
+
+    async def series(self, served: Served) -> Series:
+        """Without histograms: of a thousand rasters they would be most of what is kept."""
+        key = (served.asset_id, served.revision)
+        if key not in self._series:
+            async with self._pool.connection(timeout=PATIENCE_SECONDS) as conn:
+                found = await serving.scenes(conn, self.zone, served)
+            self._series[key] = await asyncio.to_thread(_slim, found)
+            if len(self._series) > MOST_SERIES:
+                self._series.popitem(last=False)
+        return self._series[key]
 
     async def job_result(self, job_id: str) -> dict[str, Any] | None:
         """Of a job that has completed. It never changes, so it is looked up once."""
@@ -134,3 +148,12 @@ class Directory:
             if len(self._known) > MOST_KEPT:
                 self._known.popitem(last=False)
         return found
+
+
+def _slim(found: dict[str, Scene]) -> Series:
+    def one(scene: Scene) -> Scene:
+        kind = kind_of(scene.raster_type)
+        return scene.model_copy(update={"statistics": stretches(kind, scene.statistics)})
+
+    ordered = sorted(found, key=lambda name: (found[name].rank, name))
+    return Series({name: one(found[name]) for name in ordered})

@@ -265,7 +265,7 @@ BEGIN
         _asset.item, _asset_id, _asset.served_revision, _before, _asset.stac_collection_id, _asset.stac_item_id
     );
     RETURN _item || jsonb_build_object(
-        'links', _item -> 'links' || CASE WHEN _asset.outputs ? 'scenes' THEN '[]'  -- they have their own
+        'links', _item -> 'links' || CASE WHEN _asset.outputs ? 'scenes' AND _asset.blob_path IS NULL THEN '[]'  -- they have their own
             ELSE app.map_links(_asset_id, _asset.data_type = 'raster') END,
         'assets', (_item -> 'assets') || app.layer_assets(_asset_id, _asset.table_name, _asset.outputs),
         'properties', (_asset.item -> 'properties') || jsonb_build_object(
@@ -444,7 +444,7 @@ BEGIN
             _asset.outputs -> 'stac_item', _asset_id, _revision, NULL, _asset.stac_collection_id, _asset.stac_item_id
         );
         _item := _item || jsonb_build_object(
-            'links', CASE WHEN _asset.outputs ? 'scenes' THEN '[]'  -- they have their own
+            'links', CASE WHEN _asset.outputs ? 'scenes' AND _asset.blob_path IS NULL THEN '[]'  -- they have their own
             ELSE app.map_links(_asset_id, _asset.data_type = 'raster') END,
             'assets', (_item -> 'assets') || app.layer_assets(_asset_id, _asset.table_name, _asset.outputs),
             'properties', (_item -> 'properties') || jsonb_build_object(

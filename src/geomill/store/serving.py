@@ -47,7 +47,15 @@ async def scene(conn: Connection, zone: Zone, served: Served, name: str) -> Serv
     row = await (await conn.execute(_query(zone, "scene"), parameters)).fetchone()
     if row is None or row["scene"] is None:
         return None
-    return served.model_copy(update={"scene": name, **Scene.model_validate(row["scene"]).model_dump()})
+    return served.one(name, Scene.model_validate(row["scene"]))
+
+
+async def scenes(conn: Connection, zone: Zone, served: Served) -> dict[str, Scene]:
+    """All of a series, by name."""
+    parameters = {"asset_id": served.asset_id, "revision": served.revision}
+    row = await (await conn.execute(_query(zone, "scenes"), parameters)).fetchone()
+    found: dict[str, Any] = (row and row["scenes"]) or {}
+    return {name: Scene.model_validate(one) for name, one in found.items()}
 
 
 async def job_result(conn: Connection, job_id: str) -> dict[str, Any] | None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from hashlib import sha256
 from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, Field, model_validator
 
-from geomill.handlers.raster.create_cog import CreateCogOutput
-from geomill.handlers.raster.create_preview import CreatePreviewOutput
+from geomill.handlers.raster.create_overview import CreateOverviewOutput
+from geomill.handlers.raster.create_scene import CreateSceneOutput, check_as_many
 from geomill.handlers.raster.stac_register_item import RegisterItemParams, item_parts
 from geomill.handlers.raster.validate import ValidateOutput
 from geomill.raster.catalogue import ID_PATTERN, SOFTWARE
@@ -25,6 +26,7 @@ from geomill.raster.stac import (
     Times,
     build_collection,
     build_item,
+    file_asset,
     provenance,
     when,
 )
@@ -36,9 +38,11 @@ MOST = 1_000
 class RegisterScenesParams(BaseModel):
     """What the steps before have said of each raster, in the same order."""
 
-    validated: Annotated[list[ValidateOutput], Field(min_length=1, max_length=MOST)]
-    cogs: list[CreateCogOutput]
-    previews: list[CreatePreviewOutput]
+    validated: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=MOST)]
+    """Of `raster.validate`, or the places where results lie that are too large for a row."""
+    scenes: list[dict[str, Any]]
+    """Of `raster.create_scene`, likewise."""
+    overview: CreateOverviewOutput
     stac_item_id: Annotated[str, Field(pattern=ID_PATTERN)]
     stac_collection_id: Annotated[str, Field(pattern=ID_PATTERN)]
     blob_prefix: str
@@ -48,11 +52,7 @@ class RegisterScenesParams(BaseModel):
 
     @model_validator(mode="after")
     def _as_many(self) -> Self:
-        if not len(self.validated) == len(self.cogs) == len(self.previews):
-            raise ValueError(
-                f"there are {len(self.validated)} rasters, {len(self.cogs)} COGs and {len(self.previews)} previews; "
-                "give one of each for each raster"
-            )
+        check_as_many(self.validated, self.scenes)
         return self
 
 
@@ -63,6 +63,10 @@ class Scene(BaseModel):
     raster_type: RasterType
     statistics: list[BandSummary]
     bbox: list[float]
+    zoom: int
+    """At which it is as fine as a map of the web."""
+    rank: int
+    """0 lies on top of all others."""
 
 
 class RegisterScenesOutput(BaseModel):
@@ -74,6 +78,9 @@ class RegisterScenesOutput(BaseModel):
     """For the catalogue, which takes them from the outputs of an asset's job."""
     scenes: dict[str, Scene]
     """By the id of their items."""
+    blob_path: str
+    raster_type: RasterType
+    """Of the picture of the whole."""
     bbox: list[float]
     source_file_hash: str
     output_file_hash: str
@@ -98,42 +105,44 @@ def stac_register_scenes(ctx: HandlerContext[RegisterScenesParams]) -> RegisterS
     from geomill.raster.footprint import as_geometry, bbox_of
 
     params = ctx.params
-    names = scene_names([one.source.file_name for one in params.validated])
-    scenes = [_scene(params, number, name) for number, name in enumerate(names)]
-    known = common_times([one.times for one in params.validated])
-    together = shapely.unary_union([shape(one.geometry) for one in params.previews])
+    validated = [ValidateOutput.model_validate(ctx.read_output(one)) for one in params.validated]
+    names = scene_names([one.source.file_name for one in validated])
+    known = common_times([one.times for one in validated])
+    items, documents, files, scenes, outlines, hashes, warnings = [], [], [], {}, [], [], []
+    for number, (name, seen) in enumerate(zip(names, validated, strict=True)):
+        ctx.raise_if_cancelled()
+        made = CreateSceneOutput.model_validate(ctx.read_output(params.scenes[number]))
+        item = _scene(params, name, seen, made)
+        parts = item_parts(item, ctx.job_id)
+        documents.append(_put(ctx, f"{item.blob_prefix}/item.json", build_item(parts), "stac_item"))
+        items.append(build_item(parts.model_copy(update={"folder": params.blob_prefix})))
+        scenes[name] = _served(params.overview, number, made)
+        files += item.files
+        outlines.append(shape(made.preview.geometry))
+        hashes.append((made.cog.blob_path, made.cog.output_file_hash))
+        warnings += [f"{seen.source.file_name}: {warning}" for warning in (*seen.warnings, *made.cog.warnings)]
+        ctx.progress(number + 1, len(names), f"item {number + 1} of {len(names)}")
+    together = shapely.unary_union(outlines)
     geometry = as_geometry(list(getattr(together, "geoms", [together])))
     bbox = bbox_of(geometry)
-    items, documents = [], []
-    for number, scene in enumerate(scenes, 1):
-        ctx.raise_if_cancelled()
-        parts = item_parts(scene, ctx.job_id)
-        documents.append(_put(ctx, f"{scene.blob_prefix}/item.json", build_item(parts), "stac_item"))
-        items.append(build_item(parts.model_copy(update={"folder": params.blob_prefix})))
-        ctx.progress(number, len(scenes), f"item {number} of {len(scenes)}")
-    item = _whole(params, items, names, known, geometry, bbox, ctx.job_id)
+    whole = _whole(params, items, names, known, geometry, bbox, ctx.job_id)
     collection = build_collection(params.stac_collection_id, bbox, known, f"Rasters of {params.stac_collection_id}")
-    documents.append(_put(ctx, f"{params.blob_prefix}/item.json", item, "stac_item"))
+    documents.append(_put(ctx, f"{params.blob_prefix}/item.json", whole, "stac_item"))
     documents.append(_put(ctx, f"{params.blob_prefix}/collection.json", collection, "stac_collection"))
     return RegisterScenesOutput(
         stac_item_id=params.stac_item_id,
         stac_collection_id=params.stac_collection_id,
-        stac_item=item,
+        stac_item=whole,
         stac_items=items,
         stac_collection=collection,
-        scenes={
-            name: Scene(blob_path=cog.blob_path, raster_type=seen.raster_type, statistics=cog.statistics, bbox=one.bbox)
-            for name, seen, cog, one in zip(names, params.validated, params.cogs, params.previews, strict=True)
-        },
+        scenes=scenes,
+        blob_path=params.overview.blob_path,
+        raster_type=RasterType.RGBA,
         bbox=bbox,
-        source_file_hash=_digest([(one.source.file_name, one.source_file_hash) for one in params.validated]),
-        output_file_hash=_digest([(one.blob_path, one.output_file_hash) for one in params.cogs]),
-        files=[*(file for scene in scenes for file in scene.files), *documents],
-        warnings=[
-            f"{seen.source.file_name}: {warning}"
-            for seen, cog in zip(params.validated, params.cogs, strict=True)
-            for warning in (*seen.warnings, *cog.warnings)
-        ],
+        source_file_hash=_digest([(one.source.file_name, one.source_file_hash) for one in validated]),
+        output_file_hash=_digest(hashes),
+        files=[*files, *params.overview.files, *documents],
+        warnings=warnings,
     )
 
 
@@ -160,23 +169,35 @@ def common_times(known: list[Times]) -> Times:
     return Times(start_datetime=start, end_datetime=end, known_from=origin)
 
 
-def _scene(params: RegisterScenesParams, number: int, name: str) -> RegisterItemParams:
-    seen, cog, preview = params.validated[number], params.cogs[number], params.previews[number]
+def _scene(
+    params: RegisterScenesParams, name: str, seen: ValidateOutput, made: CreateSceneOutput
+) -> RegisterItemParams:
     return RegisterItemParams(
         stac_item_id=name,
         stac_collection_id=params.stac_collection_id,
         source=seen.source,
         facts=seen.facts,
         times=seen.times,
-        plan=cog.plan,
-        geometry=preview.geometry,
-        bbox=preview.bbox,
-        statistics=cog.statistics,
-        files=[*cog.files, *preview.files],
-        blob_prefix=cog.files[0].path.rpartition("/")[0],
+        plan=made.cog.plan,
+        geometry=made.preview.geometry,
+        bbox=made.preview.bbox,
+        statistics=made.cog.statistics,
+        files=[*made.cog.files, *made.preview.files],
+        blob_prefix=made.cog.files[0].path.rpartition("/")[0],
         output_container=params.output_container,
         workflow_id=params.workflow_id,
         workflow_version=params.workflow_version,
+    )
+
+
+def _served(overview: CreateOverviewOutput, number: int, made: CreateSceneOutput) -> Scene:
+    return Scene(
+        blob_path=made.cog.blob_path,
+        raster_type=made.cog.plan.raster_type,
+        statistics=made.cog.statistics,
+        bbox=made.preview.bbox,
+        zoom=overview.zooms[number],
+        rank=overview.order.index(number),
     )
 
 
@@ -193,6 +214,7 @@ def _whole(
     lineage = f"{len(items):,} rasters, each as a COG"
     shown = zip(names, items, strict=True) if len(items) <= MOST_TILES else ()
     kept = ("href", "type", "roles", "file:size", "file:checksum")
+    pictures = {file.role: file_asset(file, params.blob_prefix) for file in params.overview.files}
     return {
         "type": "Feature",
         "stac_version": VERSION,
@@ -207,7 +229,10 @@ def _whole(
             "geomill:scenes": len(items),
         },
         "links": [],
-        "assets": {name: {"title": name, **{key: item["assets"]["data"][key] for key in kept}} for name, item in shown},
+        "assets": {
+            **{name: {"title": name, **{key: item["assets"]["data"][key] for key in kept}} for name, item in shown},
+            **pictures,
+        },
     }
 
 
@@ -218,5 +243,5 @@ def _put(ctx: HandlerContext[RegisterScenesParams], path: str, document: dict[st
     return FileEntry.of(ctx.storage.sync.put_bytes(name, data, media_type=media_type), media_type, role)
 
 
-def _digest(named: list[tuple[str, str | None]]) -> str:
+def _digest(named: Iterable[tuple[str, str | None]]) -> str:
     return sha256("".join(f"{digest}  {name}\n" for name, digest in named).encode()).hexdigest()

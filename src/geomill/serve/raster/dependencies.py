@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from fastapi import Depends, Path, Request
@@ -55,8 +55,17 @@ class Shelf:
                 remedy="of a series, ask for a scene: its id stands after a dot",
             )
         return RasterSource(
-            served, name, self.storage.gdal_path(name), self.mosaics, scheme=self._name(served.scheme_path)
+            served,
+            name,
+            self.storage.gdal_path(name),
+            self.mosaics,
+            scheme=self._name(served.scheme_path),
+            gdal_path=self._gdal_path,
         )
+
+    def _gdal_path(self, place: str) -> str:
+        container, _, path = place.partition("/")
+        return self.storage.gdal_path(ObjectName(self.directory.zone, container, path))
 
     def _name(self, place: str | None) -> ObjectName | None:
         container, _, path = (place or "").partition("/")
@@ -73,7 +82,7 @@ async def raster_source(
     served = await shelf.directory.raster(asset_id, sight)
     source = shelf.source(served)
     caching.note(request, served)
-    return source
+    return replace(source, series=await shelf.directory.series(served)) if served.series else source
 
 
 async def job_source(

@@ -16,6 +16,8 @@ LONGEST_EXPRESSION = 500
 MOST_FEATURES = 100
 MOST_TILES = 256
 """Files of a mosaic that one picture is made from."""
+MOST_SCENES = 64
+"""Rasters of a series that one picture is made from; what lies below them is seen in the overview."""
 AT_ONCE = 16
 """Requests for pixels; the others wait."""
 

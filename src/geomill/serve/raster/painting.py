@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from rasterio.enums import ColorInterp
 from rasterio.io import DatasetReader
 from rio_tiler.models import ImageData
 from titiler.core.utils import render_image
 
 from geomill.domain.served import Served
-from geomill.raster.facts import RasterType
-from geomill.raster.rendering import Rendering, rendering
+from geomill.raster.pictures import rendering_of
+from geomill.raster.rendering import kind_of
 
 RESCALE = "geomill_rescale"
 """Where an image remembers the stretch that it gets unless another is given."""
@@ -26,28 +25,12 @@ class Painter:
         self, dataset: DatasetReader, read: Callable[..., ImageData], *args: Any, indexes: Any = None, **options: Any
     ) -> tuple[ImageData, Any]:
         """The image, and the colormap that it gets unless another is given."""
-        palette = dataset.colorinterp[0] is ColorInterp.palette
-        chosen = self._rendering(dataset, indexes, palette=palette)
+        wanted = (indexes,) if isinstance(indexes, int) else tuple(indexes or ())
+        chosen = rendering_of(dataset, kind_of(self._served.raster_type), self._served.statistics, wanted)
         image = read(*args, indexes=chosen.bands or indexes, **options)
         if chosen.rescale:
             image.metadata = {**(image.metadata or {}), RESCALE: chosen.rescale}
-        return image, dataset.colormap(1) if palette and chosen.bands == (1,) else chosen.colormap
-
-    def _rendering(self, dataset: DatasetReader, indexes: Any, *, palette: bool) -> Rendering:
-        served = self._served
-        return rendering(
-            kind_of(served),
-            served.statistics,
-            dtype=dataset.dtypes[0],
-            colors=[color.name for color in dataset.colorinterp],
-            palette=palette,
-            wanted=(indexes,) if isinstance(indexes, int) else tuple(indexes or ()),
-        )
-
-
-def kind_of(served: Served) -> RasterType:
-    """What was published without being looked at is shown as it is."""
-    return RasterType(served.raster_type) if served.raster_type in list(RasterType) else RasterType.SINGLE_BAND
+        return image, chosen.colormap
 
 
 def render(

@@ -19,13 +19,14 @@ from rio_tiler.io import BaseReader, Reader
 from rio_tiler.models import BandStatistics, ImageData, Info, PointData
 
 from geomill.domain.objectname import ObjectName
-from geomill.domain.served import Served
+from geomill.domain.served import Series, Served
 from geomill.errors import ConflictError
 from geomill.raster.grid import Window
 from geomill.raster.opening import LARGEST_BLOCK, block_bytes
 from geomill.serve.raster.limits import LARGEST_SIDE, Countdown
 from geomill.serve.raster.mosaics import Mosaic, Mosaics
 from geomill.serve.raster.painting import Painter
+from geomill.serve.raster.series import SeriesReader
 
 WITHOUT_OVERVIEWS = 4096
 """Pixels each way, above which a raster must have them: a small picture of it would be made from all pixels."""
@@ -42,10 +43,16 @@ class RasterSource:
     mosaics: Mosaics
     scheme: ObjectName | None = None
     """Of a mosaic whose tiling scheme lies elsewhere."""
+    series: Series | None = None
+    """Of which the rest is the picture of the whole."""
+    gdal_path: Callable[[str], str] = str
+    """What GDAL opens for a container and path."""
 
 
 def open_reader(source: RasterSource, tms: TileMatrixSet = WEB_MERCATOR_TMS, *, house: bool = False) -> BaseReader:
     """`house`: pictures are coloured by our rule, where the caller says nothing else."""
+    if source.series:
+        return SeriesReader(source, tms, lambda path: CogReader(path, tms=tms), house=house)
     painter = Painter(source.served) if house else None
     if source.served.mosaic:
         return MosaicReader(source.mosaics.open(source.name, source.scheme), tms, painter)

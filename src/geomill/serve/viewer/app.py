@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from fastapi import FastAPI, Query, Request
 from fastapi import Path as InPath
@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, Response
 
 from geomill import __version__
 from geomill.domain.asset import DataType
-from geomill.domain.served import Served
+from geomill.domain.served import Scene, Served
 from geomill.domain.signed_link import PARAMETER
 from geomill.errors import NotFoundError
 from geomill.raster.facts import RasterType
@@ -28,6 +28,7 @@ from geomill.serve.pages import TEMPLATES
 MATRIX = "WebMercatorQuad"
 FILES = Path(__file__).with_name("files")
 MOST_AT_ONCE = 100
+MOST_SCENES = 1_000
 
 
 def create_viewer_app(directory: Directory) -> FastAPI:
@@ -70,10 +71,37 @@ def create_viewer_app(directory: Directory) -> FastAPI:
         served = await (directory.raster if "." in asset_id else directory.asset)(asset_id, sight)
         caching.note(request, served)
         root = _root(request)
-        ticket = {PARAMETER: request.query_params[PARAMETER]} if PARAMETER in request.query_params else {}
-        query = f"?{urlencode(ticket)}" if ticket else ""
+        query = _query(_ticket(request))
         shown = {"root": root, "asset": served, "layer": _layer(served, root, query), "legend": _legend(served)}
-        return TEMPLATES.TemplateResponse(request, "viewer.html", shown)
+        return TEMPLATES.TemplateResponse(request, "viewer.html", {**shown, "links": _links(served, root, query)})
+
+    @app.get("/{asset_id}/scenes")
+    async def scenes(
+        request: Request,
+        sight: TheSight,
+        asset_id: Annotated[str, InPath(max_length=64)],
+        limit: Annotated[int, Query(ge=1, le=MOST_SCENES)] = MOST_SCENES,
+        offset: Annotated[int, Query(ge=0)] = 0,
+    ) -> Response:
+        """Where the rasters of a series lie and what they are called, as GeoJSON, from the top to the bottom."""
+        served = await directory.asset(asset_id, sight, DataType.RASTER)
+        if not served.series:
+            raise NotFoundError(f"the asset '{asset_id}' is no series of rasters")
+        caching.note(request, served)
+        found = list((await directory.series(served)).scenes.items())
+        address, ticket = f"{_root(request)}/viewer/{asset_id}", _ticket(request)
+        document = {
+            "type": "FeatureCollection",
+            "numberMatched": len(found),
+            "features": [
+                _feature(name, scene, f"{address}.{name}{_query(ticket)}")
+                for name, scene in found[offset : offset + limit]
+            ],
+        }
+        if offset + limit < len(found):
+            onwards = _query({"limit": limit, "offset": offset + limit, **ticket})
+            document["links"] = [{"rel": "next", "href": f"{address}/scenes{onwards}"}]
+        return JSONResponse(document, media_type="application/geo+json")
 
     prepare(app, {})
     return app
@@ -98,6 +126,33 @@ def _root(request: Request) -> str:
     return str(request.base_url).rstrip("/").removesuffix("/viewer")
 
 
+def _ticket(request: Request) -> dict[str, Any]:
+    return {PARAMETER: request.query_params[PARAMETER]} if PARAMETER in request.query_params else {}
+
+
+def _query(given: dict[str, Any]) -> str:
+    return f"?{urlencode(given)}" if given else ""
+
+
+def _feature(name: str, scene: Scene, viewer: str) -> dict[str, Any]:
+    west, south, east, north = scene.bbox or (-180, -90, 180, 90)
+    east += 360 if east < west else 0  # a map goes on there
+    ring = [[west, south], [east, south], [east, north], [west, north], [west, south]]
+    geometry = {"type": "Polygon", "coordinates": [ring]}
+    return {"type": "Feature", "id": name, "geometry": geometry, "properties": {"name": name, "viewer": viewer}}
+
+
+def _links(served: Served, root: str, query: str) -> list[dict[str, str]]:
+    """Where else the asset is to be found."""
+    found = []
+    if served.scene:
+        found.append({"title": "the whole", "href": f"{root}/viewer/{served.asset_id}{query}"})
+    if served.stac_item_id and served.stac_collection_id:
+        collection, item = quote(served.stac_collection_id, safe=""), quote(served.stac_item_id, safe="")
+        found.append({"title": "in the catalogue", "href": f"{root}/stac/collections/{collection}/items/{item}"})
+    return found
+
+
 def _listed(served: Served, root: str) -> dict[str, Any]:
     return {
         "asset_id": served.asset_id,
@@ -114,7 +169,9 @@ def _layer(served: Served, root: str, query: str) -> dict[str, Any]:
     if served.data_type is DataType.RASTER:
         url = f"{root}/raster/assets/{served.name}/{MATRIX}/tilejson.json{query}"
         point = f"{root}/raster/assets/{served.name}/point/"
-        return {"kind": "raster", "tilejson": url, "point": point, "query": query, "bbox": served.bbox}
+        scenes = {"scenes": f"{root}/viewer/{served.asset_id}/scenes{query}"} if served.series else {}
+        tiles = {"tilejson": url if served.blob_path else []}
+        return {"kind": "raster", **tiles, "point": point, "query": query, "bbox": served.bbox, **scenes}
     names = [f"{served.asset_id}.{part}" if part else served.asset_id for part in served.layers]
     urls = [f"{root}/vector/collections/{name}/tiles/{MATRIX}/tilejson.json{query}" for name in names]
     return {"kind": "vector", "tilejson": urls, "bbox": served.bbox}

@@ -6,7 +6,8 @@
 SELECT a.asset_id, a.platform_id, a.table_stem AS title, a.data_type, a.served_revision AS revision,
        a.blob_path, a.table_name, a.approval_state, a.clearance_state,
        a.outputs ->> 'raster_type' AS raster_type, a.outputs -> 'statistics' AS statistics, a.outputs -> 'bbox' AS bbox,
-       a.outputs -> 'tables' AS tables
+       a.outputs -> 'tables' AS tables, a.outputs -> 'scenes' IS NOT NULL AS series,
+       CASE WHEN jsonb_typeof(a.outputs -> 'stac_item') = 'object' THEN a.stac_item_id END AS stac_item_id, a.stac_collection_id
 FROM app.geospatial_assets AS a
 WHERE a.asset_id = %(asset_id)s AND a.deleted_at IS NULL AND a.served_revision > a.data_deleted_through
 
@@ -44,6 +45,16 @@ SELECT a.outputs -> 'scenes' -> %(name)s::text AS scene
 FROM app.geospatial_assets AS a
 WHERE a.asset_id = %(asset_id)s AND a.served_revision = %(revision)s
 
+-- name: internal_scenes
+SELECT a.outputs -> 'scenes' AS scenes
+FROM app.geospatial_assets AS a
+WHERE a.asset_id = %(asset_id)s AND a.served_revision = %(revision)s
+
+-- name: external_scenes
+SELECT e.outputs -> 'scenes' AS scenes
+FROM external.assets AS e
+WHERE e.asset_id = %(asset_id)s AND e.revision = %(revision)s
+
 -- name: external_scene
 SELECT e.outputs -> 'scenes' -> %(name)s::text AS scene
 FROM external.assets AS e
@@ -52,7 +63,8 @@ WHERE e.asset_id = %(asset_id)s AND e.revision = %(revision)s
 -- name: external_find
 SELECT e.asset_id, e.platform_id, e.title, e.data_type, e.revision, e.blob_path, e.table_name,
        e.outputs ->> 'raster_type' AS raster_type, e.outputs -> 'statistics' AS statistics, e.outputs -> 'bbox' AS bbox,
-       e.outputs -> 'tables' AS tables
+       e.outputs -> 'tables' AS tables, e.outputs -> 'scenes' IS NOT NULL AS series,
+       e.outputs ->> 'stac_item_id' AS stac_item_id, e.outputs ->> 'stac_collection_id' AS stac_collection_id
 FROM external.assets AS e
 WHERE e.asset_id = %(asset_id)s
 

@@ -24,6 +24,7 @@ function addRaster(tilejson) {
   map.addSource("asset", { type: "raster", tiles: tilejson.tiles, tileSize: 256, bounds: tilejson.bounds,
     minzoom: Math.max(0, tilejson.minzoom - 1), maxzoom: tilejson.maxzoom });
   map.addLayer({ id: "raster", type: "raster", source: "asset", paint: { "raster-fade-duration": 0 } });
+  if (layer.scenes) return;
   map.on("click", async (event) => {
     const { lng, lat } = event.lngLat.wrap();
     const answer = await fetch(`${layer.point}${lng},${lat}${layer.query}`);
@@ -49,15 +50,54 @@ function addVector(tilejson, number) {
   });
 }
 
+// The rasters of a series: all by name, or those of a place that was clicked.
+function listScenes(features, more) {
+  const entries = features.map(({ properties }) => {
+    const entry = document.createElement("li");
+    const link = document.createElement("a");
+    link.href = properties.viewer;
+    link.textContent = properties.name;
+    entry.append(link);
+    return entry;
+  });
+  if (more > 0) {
+    const entry = document.createElement("li");
+    entry.textContent = `and ${more} more: click on the map`;
+    entries.push(entry);
+  }
+  document.getElementById("scenes").replaceChildren(...entries);
+}
+
+const MOST_LISTED = 50;
+
+async function addScenes(address) {
+  const features = [];
+  for (let next = address; next;) {
+    const page = await (await fetch(next)).json();
+    features.push(...page.features);
+    next = page.links?.find((link) => link.rel === "next")?.href;
+  }
+  const show = (found) => listScenes(found.slice(0, MOST_LISTED), found.length - MOST_LISTED);
+  map.addSource("scenes", { type: "geojson", data: { type: "FeatureCollection", features } });
+  map.addLayer({ id: "places", type: "fill", source: "scenes", paint: { "fill-opacity": 0 } });
+  map.addLayer({ id: "outlines", type: "line", source: "scenes", paint: { "line-color": "#17456b", "line-width": 1 } });
+  show(features);
+  map.on("click", (event) => {
+    const names = new Set(map.queryRenderedFeatures(event.point, { layers: ["places"] }).map((one) => one.properties.name));
+    show(names.size ? features.filter((one) => names.has(one.properties.name)) : features);
+  });
+}
+
 map.on("load", async () => {
   const answers = await Promise.all([layer.tilejson].flat().map((address) => fetch(address)));
   const refused = answers.find((answer) => !answer.ok);
-  if (refused || !answers.length) {
+  if (refused || (!answers.length && !layer.scenes)) {
     told.textContent = `The layer could not be loaded: ${refused ? refused.status : "it has no table"}`;
     return;
   }
   const documents = await Promise.all(answers.map((answer) => answer.json()));
-  fit(layer.bbox || documents[0].bounds);
+  fit(layer.bbox || documents[0]?.bounds || [-180, -80, 180, 80]);
   documents.forEach(layer.kind === "raster" ? addRaster : addVector);
+  if (layer.scenes) await addScenes(layer.scenes);
   map.once("idle", () => { document.body.dataset.drawn = "yes"; });
 });

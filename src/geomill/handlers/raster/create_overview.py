@@ -1,0 +1,107 @@
+"""One picture of a series of rasters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Self
+
+from pydantic import BaseModel, Field, model_validator
+
+from geomill.handlers.raster.create_scene import CreateSceneOutput, check_as_many
+from geomill.handlers.raster.validate import ValidateOutput
+from geomill.raster.outputs import OUTPUT_CONTAINER, FileEntry
+from geomill.raster.rendering import stretches
+from geomill.sdk import HandlerContext, ObjectName, Zone, register_handler
+
+if TYPE_CHECKING:
+    from geomill.raster.overview import Scene
+
+
+class CreateOverviewParams(BaseModel):
+    validated: Annotated[list[dict[str, Any]], Field(min_length=1)]
+    """What `raster.validate` has returned for each raster, or the place where it lies."""
+    scenes: list[dict[str, Any]]
+    """What `raster.create_scene` has returned, in the same order."""
+    blob_prefix: str
+    output_container: str = OUTPUT_CONTAINER
+    preview_pixels: Annotated[int, Field(ge=64, le=2048)] = 1024
+    thumbnail_pixels: Annotated[int, Field(ge=16, le=1024)] = 256
+
+    @model_validator(mode="after")
+    def _as_many(self) -> Self:
+        check_as_many(self.validated, self.scenes)
+        return self
+
+
+class CreateOverviewOutput(BaseModel):
+    files: list[FileEntry]
+    blob_path: str
+    zooms: list[int]
+    """At which each raster is as fine as a map of the web."""
+    order: list[int]
+    """Their numbers, from the top to the bottom."""
+
+
+@register_handler(
+    "raster.create_overview",
+    queue="container-tasks",
+    timeout_seconds=7200,
+    params=CreateOverviewParams,
+    output=CreateOverviewOutput,
+)
+def create_overview(ctx: HandlerContext[CreateOverviewParams]) -> CreateOverviewOutput:
+    """Lays all rasters of a series over each other in one small picture, the latest on top."""
+    from geomill.raster import cog
+    from geomill.raster.opening import environment
+    from geomill.raster.overview import as_cog, overview, overview_grid
+    from geomill.raster.preview import encoded, smaller
+
+    params = ctx.params
+    scenes = [_seen(ctx, number) for number in range(len(params.scenes))]
+    order = sorted(range(len(scenes)), key=lambda number: (scenes[number].taken, number), reverse=True)
+    grid = overview_grid([one.scene.bbox for one in scenes], max(one.zoom for one in scenes))
+    canvas = overview(grid, _from_the_top(ctx, [scenes[number].scene for number in order]))
+    with environment(ctx.storage, Zone.SILVER):
+        pictures = (
+            ("overview.tif", as_cog(grid, canvas), cog.MEDIA_TYPE, "visual"),
+            ("preview.webp", encoded(smaller(canvas, params.preview_pixels), "WEBP"), "image/webp", "overview"),
+            ("thumbnail.png", encoded(smaller(canvas, params.thumbnail_pixels), "PNG"), "image/png", "thumbnail"),
+        )
+    files = []
+    for file_name, data, media_type, role in pictures:
+        name = ObjectName(Zone.SILVER, params.output_container, f"{params.blob_prefix}/{file_name}")
+        files.append(FileEntry.of(ctx.storage.sync.put_bytes(name, data, media_type=media_type), media_type, role))
+    return CreateOverviewOutput(
+        files=files,
+        blob_path=f"{files[0].container}/{files[0].path}",
+        zooms=[one.zoom for one in scenes],
+        order=order,
+    )
+
+
+@dataclass(frozen=True)
+class _Seen:
+    scene: Scene
+    zoom: int
+    taken: str
+
+
+def _seen(ctx: HandlerContext[CreateOverviewParams], number: int) -> _Seen:
+    """Only what is needed of it: a thousand results of many bands are more than there is memory."""
+    from geomill.raster.opening import opened
+    from geomill.raster.overview import Scene, zoom_of
+
+    times = ValidateOutput.model_validate(ctx.read_output(ctx.params.validated[number])).times
+    made = CreateSceneOutput.model_validate(ctx.read_output(ctx.params.scenes[number]))
+    kind, name = made.cog.plan.raster_type, made.cog.files[0].name
+    statistics = stretches(kind, [band.model_dump() for band in made.cog.statistics])
+    scene = Scene(kind, statistics, made.preview.bbox, lambda: opened(ctx.storage, name))
+    return _Seen(scene, zoom_of(made.cog.plan.grid), times.datetime or times.end_datetime or "")
+
+
+def _from_the_top(ctx: HandlerContext[CreateOverviewParams], scenes: list[Scene]) -> Iterator[Scene]:
+    for number, scene in enumerate(scenes, 1):
+        ctx.raise_if_cancelled()
+        ctx.progress(0.9 * number / len(scenes), message=f"raster {number} of {len(scenes)}")
+        yield scene

@@ -1,0 +1,55 @@
+"""One raster of a series: its COG, and pictures of it. Two steps in one task, since both work on the same pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field
+
+from geomill.handlers.raster.create_cog import CreateCogOutput, CreateCogParams, create_cog
+from geomill.handlers.raster.create_preview import CreatePreviewOutput, CreatePreviewParams, create_preview
+from geomill.handlers.raster.validate import ValidateOutput
+from geomill.raster.outputs import OUTPUT_CONTAINER
+from geomill.raster.tiers import Resampling, Tier
+from geomill.sdk import HandlerContext, register_handler
+
+
+class CreateSceneParams(BaseModel):
+    validated: dict[str, Any]
+    """What `raster.validate` has returned, or the place where it lies because it is too large for a row."""
+    blob_prefix: str
+    target_crs: str = "EPSG:3857"
+    output_tier: Tier = Tier.ANALYSIS
+    resampling: Resampling = Resampling.AUTO
+    jpeg_quality: Annotated[int, Field(ge=1, le=100)] = 85
+    output_container: str = OUTPUT_CONTAINER
+
+
+class CreateSceneOutput(BaseModel):
+    cog: CreateCogOutput
+    preview: CreatePreviewOutput
+
+
+@register_handler(
+    "raster.create_scene",
+    queue="container-tasks",
+    timeout_seconds=7200,
+    params=CreateSceneParams,
+    output=CreateSceneOutput,
+)
+def create_scene(ctx: HandlerContext[CreateSceneParams]) -> CreateSceneOutput:
+    """Makes the COG of a raster that was validated, its preview and its thumbnail."""
+    params = ctx.params
+    seen = ValidateOutput.model_validate(ctx.read_output(params.validated))
+    wanted = CreateCogParams(source=seen.source, facts=seen.facts, **params.model_dump(exclude={"validated"}))
+    cog = create_cog(ctx.with_params(wanted))
+    pictures = CreatePreviewParams(
+        plan=cog.plan, parts=cog.parts, blob_prefix=params.blob_prefix, output_container=params.output_container
+    )
+    return CreateSceneOutput(cog=cog, preview=create_preview(ctx.with_params(pictures)))
+
+
+def check_as_many(validated: Sequence[Any], scenes: Sequence[Any]) -> None:
+    if len(validated) != len(scenes):
+        raise ValueError(f"{len(validated)} rasters were validated and {len(scenes)} made; give as many of both")

@@ -1,0 +1,63 @@
+"""Rasters as pictures in red, green and blue, by the rule of `rendering.py`, so that they can be laid over each other
+whatever they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from rasterio.enums import ColorInterp
+from rasterio.io import DatasetReader
+from rio_tiler.models import ImageData
+
+from geomill.raster.facts import RasterType
+from geomill.raster.rendering import Rendering, rendering
+
+Statistics = Sequence[Mapping[str, Any]]
+
+
+def rendering_of(
+    dataset: DatasetReader, kind: RasterType, statistics: Statistics, wanted: Sequence[int] = ()
+) -> Rendering:
+    """Of what is open, with its own palette as the colormap if it has one."""
+    palette = dataset.colorinterp[0] is ColorInterp.palette
+    found = rendering(
+        kind,
+        statistics,
+        dtype=dataset.dtypes[0],
+        colors=[color.name for color in dataset.colorinterp],
+        palette=palette,
+        wanted=wanted,
+    )
+    if palette and found.bands == (1,):
+        return found.model_copy(update={"colormap": dataset.colormap(1)})
+    return found
+
+
+def colored(
+    dataset: DatasetReader, kind: RasterType, statistics: Statistics, read: Callable[..., ImageData]
+) -> ImageData:
+    """What `read` gives of the bands that it is told, as a picture of 8 bits with a mask."""
+    chosen = rendering_of(dataset, kind, statistics)
+    image = read(indexes=chosen.bands)
+    valid = image.mask > 0
+    if chosen.rescale:
+        image.rescale(in_range=chosen.rescale)
+    if chosen.colormap:
+        image.alpha_mask = None
+        image = image.apply_colormap(chosen.colormap)
+        valid &= image.mask > 0
+    bands = image.array.data if image.count == 3 else np.repeat(image.array.data[:1], 3, axis=0)
+    return picture(bands.astype("uint8"), valid, image)
+
+
+def under(top: ImageData, image: ImageData) -> ImageData:
+    """Two pictures of one place: the lower one is seen where the upper one has nothing."""
+    valid = top.mask > 0
+    return picture(np.where(valid, top.array.data, image.array.data), valid | (image.mask > 0), top)
+
+
+def picture(bands: np.ndarray[Any, Any], valid: np.ndarray[Any, Any], like: ImageData) -> ImageData:
+    hidden = np.broadcast_to(~valid, bands.shape)
+    return ImageData(np.ma.MaskedArray(bands, mask=hidden), bounds=like.bounds, crs=like.crs)
