@@ -47,7 +47,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::rasterio.errors.NotGeoreferencedWarning", "ignore::ResourceWarning", "ignore::DeprecationWarning"
 )
 CHROMIUM = shutil.which("chromium")
-GREEN = (34, 139, 34)
+GREEN, BLUE = (34, 139, 34), (30, 60, 200)
 COMPLETE = "UPDATE app.geospatial_assets SET revision = 2, served_revision = 2, outputs = %s WHERE asset_id = %s"
 """The second revision. The catalogue follows."""
 
@@ -64,6 +64,7 @@ class Served:
     vector: str
     secret_vector: str
     laea_vector: str
+    series: str
 
 
 @pytest.fixture(scope="module")
@@ -108,6 +109,7 @@ async def _fill(url: str, storage: Storage) -> dict[str, str]:
         secret = await house.publish("secrets", "vector", table_name="squares", outputs=box, clearance_state="ouo")
         await make_table(house, "europe", srid=3035)
         laea = await house.publish("europe", "vector", table_name="europe", outputs=box)
+        series = await _series(house)
     key = (await make_key(url, Role.READER)).reveal()
     return {
         "reader": key,
@@ -117,6 +119,7 @@ async def _fill(url: str, storage: Storage) -> dict[str, str]:
         "vector": vector,
         "secret_vector": secret,
         "laea_vector": laea,
+        "series": series,
     }
 
 
@@ -139,6 +142,32 @@ async def _catalogue(house: House) -> None:
         outputs = {"stac_item": found["stac_item"], "files": made["files"], "statistics": made["statistics"]}
         asset_id = await house.publish(name, blob_path=made["blob_path"], clearance_state=clearance)
         await house.execute(COMPLETE, json.dumps(outputs), asset_id)
+
+
+async def _series(house: House) -> str:
+    """Two rasters side by side."""
+    from geomill.handlers.raster.create_overview import create_overview
+    from geomill.handlers.raster.create_scene import create_scene
+
+    seen, made = [], []
+    for name, color, west in (("one", GREEN, 500_000), ("two", BLUE, 503_000)):
+        data = np.empty((3, 300, 300), "uint8")
+        data[:] = np.array(color, "uint8")[:, None, None]
+        sources.put(house.storage, sources.Made(data, transform=from_origin(west, 5_000_000, 10, 10)))
+        seen.append(steps.validated(house.storage))
+        params = {"validated": seen[-1], "blob_prefix": f"series/{name}"}
+        made.append(steps.ok(run_handler(create_scene, params, storage=house.storage)))
+    params = {"validated": seen, "scenes": made, "blob_prefix": "series"}
+    whole = steps.ok(run_handler(create_overview, params, storage=house.storage))
+    scenes = {
+        name: {
+            "blob_path": one["cog"]["blob_path"], "raster_type": "rgb", "statistics": one["cog"]["statistics"],
+            "bbox": one["preview"]["bbox"], "zoom": whole["zooms"][number], "rank": whole["order"].index(number),
+        }
+        for number, (name, one) in enumerate(zip(("one", "two"), made, strict=True))
+    }  # fmt: skip
+    outputs = {"raster_type": "rgba", "scenes": scenes, "bbox": [15.0, 45.126, 15.077, 45.154]}
+    return await house.publish("series", blob_path=whole["blob_path"], outputs=outputs)
 
 
 def _mosaic(storage: Storage) -> dict[str, Any]:
@@ -319,6 +348,23 @@ def test_a_browser_draws_a_raster(served: Served, browser: Any) -> None:
     picture, wrong = drawn(browser, f"{served.url}/viewer/{served.raster}")
     assert not wrong
     assert share(picture, GREEN) > 0.4
+
+
+def test_a_browser_draws_a_series_and_leads_to_its_scenes(served: Served, browser: Any) -> None:
+    picture, wrong = drawn(browser, f"{served.url}/viewer/{served.series}")
+    assert not wrong
+    assert share(picture, GREEN) > 0.15
+    assert share(picture, BLUE) > 0.15
+    page = browser.new_page(viewport={"width": 900, "height": 600})
+    page.goto(f"{served.url}/viewer/{served.series}")
+    page.wait_for_selector("body[data-drawn=yes]", timeout=60_000)
+    assert sorted(page.locator("#scenes a").all_text_contents()) == ["one", "two"]
+    page.mouse.click(250, 320)  # on the western one
+    page.wait_for_function("document.querySelectorAll('#scenes a').length === 1")
+    page.click("#scenes a")
+    page.wait_for_selector("body[data-drawn=yes]", timeout=60_000)
+    assert page.url == f"{served.url}/viewer/{served.series}.one"
+    page.close()
 
 
 def test_a_browser_draws_features(served: Served, browser: Any) -> None:
