@@ -98,16 +98,20 @@ def with_database(work: Callable[[Connection], Awaitable[Result]]) -> Result:
 
 
 async def make_ready(url: str, *, private: bool) -> None:
+    """A plan is made only where the last migration was not that of this release."""
+    from geomill.store import fingerprint
     from geomill.store.fitness import check_fitness
-    from geomill.store.migrate import migrate, plan
 
     async with await connect(url) as conn:
         await check_fitness(conn)
-        if not (await plan(conn)).steps:
-            return  # a newer release may have added more: that does not disturb this one
-        if private:
+        if await fingerprint.matches(conn):
+            return
+        from geomill.store.migrate import migrate, plan
+
+        found = await plan(conn)
+        if private and (found.steps or not found.changes):
             await migrate(conn)
-        else:
+        elif found.steps:  # a newer release may have added more: that does not disturb this one
             raise ConflictError("the database does not have geomill's schema", remedy="run 'geomill db migrate'")
 
 

@@ -24,7 +24,7 @@ from geomill.domain.entity import Entity
 from geomill.domain.tables import TABLES
 from geomill.errors import ConflictError, DatabaseUnfit, DestructiveMigration, UnavailableError
 from geomill.sql import queries
-from geomill.store import pgstac
+from geomill.store import fingerprint, pgstac
 from geomill.store.catalogue import read_live, read_models
 from geomill.store.describe import describe, table_name
 from geomill.store.diff import Change, Effect, diff, needs_empty
@@ -123,6 +123,8 @@ async def migrate(conn: AsyncConnection[Any], tables: Models = TABLES, *, lock_t
                 found.refuse_destruction()
                 steps = found.enum_values or found.steps
                 await _apply(conn, steps)
+                if tables is TABLES and not found.enum_values:
+                    await fingerprint.store(conn)
         except (psycopg.errors.UniqueViolation, psycopg.errors.InternalError_) as error:
             collisions += 1
             if collisions > MOST_COLLISIONS or not _collided(error):

@@ -28,6 +28,14 @@ SELECT name, default_version AS available, installed_version AS installed
 FROM pg_available_extensions
 WHERE name = ANY(%(names)s)
 
+-- name: fingerprint
+SELECT obj_description(n.oid, 'pg_namespace'), pg_has_role(n.nspowner, 'USAGE')
+FROM pg_namespace AS n
+WHERE n.nspname = 'dagapp'
+
+-- name: set_fingerprint
+COMMENT ON SCHEMA dagapp IS {fingerprint}
+
 -- name: has_rows
 SELECT EXISTS (SELECT FROM {table})
 

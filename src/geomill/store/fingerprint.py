@@ -1,0 +1,44 @@
+"""What the last migration has brought a database to, as a comment on its schema: who finds what it needs there need not
+describe the whole schema. It says nothing of what somebody has changed by hand since; a plan does."""
+
+from __future__ import annotations
+
+from functools import cache
+from hashlib import sha256
+from typing import Any
+
+from psycopg import AsyncConnection
+from psycopg.rows import tuple_row
+from psycopg.sql import SQL, Literal
+
+from geomill.sql import queries, schema_sql
+from geomill.store import pgstac
+
+PREFIX = "geomill schema "
+
+
+@cache
+def wanted() -> str:
+    """Of this release."""
+    parts = (schema_sql(), pgstac.wanted(), queries("migration").index_pgstac)
+    return PREFIX + sha256("\n".join(parts).encode()).hexdigest()
+
+
+async def matches(conn: AsyncConnection[Any]) -> bool:
+    found = await _stored(conn)
+    return found is not None and found[0] == wanted()
+
+
+async def store(conn: AsyncConnection[Any]) -> None:
+    """In the migration's own transaction. Who may not, because the schema is another's, leaves it as it is."""
+    found = await _stored(conn)
+    if found is not None and found[0] != wanted() and found[1]:
+        await conn.execute(SQL(queries("migration").set_fingerprint).format(fingerprint=Literal(wanted())))
+
+
+async def _stored(conn: AsyncConnection[Any]) -> tuple[str | None, bool] | None:
+    """The comment, and whether we may change it; None without the schema."""
+    async with conn.transaction(), conn.cursor(row_factory=tuple_row) as cursor:
+        await cursor.execute(queries("migration").fingerprint)
+        row = await cursor.fetchone()
+        return (row[0], bool(row[1])) if row else None
