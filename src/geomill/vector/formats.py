@@ -16,6 +16,7 @@ HEADER_BYTES = 1024 * 1024
 ZIP_MAGIC = b"PK\x03\x04"
 _GEOPACKAGES = (b"GPKG", b"GP10", b"GP11")
 _TEXT_NAMES = (".csv", ".tsv", ".txt")
+_LINES_NAMES = (".geojsonl", ".geojsons", ".jsonl", ".ndgeojson", ".ndjson")
 _TYPE = re.compile(rb'"type"\s*:\s*"(\w+)"')
 _GEOMETRIES = ["Point", "LineString", "Polygon", "MultiPoint", "MultiLineString", "MultiPolygon", "GeometryCollection"]
 _REFERENCES = (b"<OGRVRT", b"<VRTDataset", b"<!DOCTYPE", b"<!ENTITY")
@@ -83,6 +84,8 @@ def _json(text: bytes, name: str) -> Format:
     except ValueError:
         first = None
     if isinstance(first, dict) and first.get("type") == "Feature" and newline:
+        return Format.GEOJSON_LINES
+    if not newline and first is None and name.lower().endswith(_LINES_NAMES):  # a line longer than the header
         return Format.GEOJSON_LINES
     kinds = {found.decode() for found in _TYPE.findall(text)}
     if kinds & {"FeatureCollection", "Feature", *_GEOMETRIES}:
