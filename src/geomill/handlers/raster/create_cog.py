@@ -14,15 +14,20 @@ from geomill.raster.tiers import Resampling, Tier, check_tier, resampling_for
 from geomill.sdk import HandlerContext, ObjectName, Zone, register_handler
 
 
-class CreateCogParams(BaseModel):
-    source: Source
-    facts: RasterFacts
+class WantedCog(BaseModel):
+    """How the file is to be, and where."""
+
     blob_prefix: str
     target_crs: str = "EPSG:3857"
     output_tier: Tier = Tier.ANALYSIS
     resampling: Resampling = Resampling.AUTO
     jpeg_quality: Annotated[int, Field(ge=1, le=100)] = 85
     output_container: str = OUTPUT_CONTAINER
+
+
+class CreateCogParams(WantedCog):
+    source: Source
+    facts: RasterFacts
 
 
 class CreateCogOutput(BaseModel):

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
-from geomill.handlers.raster.create_cog import CreateCogOutput, CreateCogParams, create_cog
+from geomill.handlers.raster.create_cog import CreateCogOutput, CreateCogParams, WantedCog, create_cog
 from geomill.handlers.raster.create_preview import CreatePreviewOutput, CreatePreviewParams, create_preview
 from geomill.handlers.raster.validate import ValidateOutput
-from geomill.raster.outputs import OUTPUT_CONTAINER
-from geomill.raster.tiers import Resampling, Tier
 from geomill.sdk import HandlerContext, register_handler
 
 
-class CreateSceneParams(BaseModel):
+class CreateSceneParams(WantedCog):
     validated: dict[str, Any]
     """What `raster.validate` has returned, or the place where it lies because it is too large for a row."""
-    blob_prefix: str
-    target_crs: str = "EPSG:3857"
-    output_tier: Tier = Tier.ANALYSIS
-    resampling: Resampling = Resampling.AUTO
-    jpeg_quality: Annotated[int, Field(ge=1, le=100)] = 85
-    output_container: str = OUTPUT_CONTAINER
 
 
 class CreateSceneOutput(BaseModel):

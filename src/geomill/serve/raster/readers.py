@@ -24,6 +24,7 @@ from geomill.errors import ConflictError
 from geomill.raster.grid import Window
 from geomill.raster.opening import LARGEST_BLOCK, block_bytes
 from geomill.serve.raster.limits import LARGEST_SIDE, Countdown
+from geomill.serve.raster.many import ManyReader
 from geomill.serve.raster.mosaics import Mosaic, Mosaics
 from geomill.serve.raster.painting import Painter
 from geomill.serve.raster.series import SeriesReader
@@ -97,20 +98,12 @@ class CogReader(Reader):
         return image
 
 
-class MosaicReader(BaseReader):
+class MosaicReader(ManyReader):
     def __init__(self, mosaic: Mosaic, tms: TileMatrixSet = WEB_MERCATOR_TMS, painter: Painter | None = None) -> None:
         self.input, self.tms, self.painter, self.features = mosaic, tms, painter, Countdown()
         self.crs, self.bounds = mosaic.crs, mosaic.grid.bounds
         self.transform, self.width, self.height = mosaic.grid.affine, mosaic.grid.width, mosaic.grid.height
         self.colormap: dict[int, Any] | None = None
-
-    @property
-    def minzoom(self) -> int:
-        return int(self._minzoom)
-
-    @property
-    def maxzoom(self) -> int:
-        return int(self._maxzoom)
 
     def info(self) -> Info:
         """One file tells as much as all."""

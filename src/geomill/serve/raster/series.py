@@ -17,7 +17,7 @@ from rasterio.io import DatasetReader
 from rasterio.warp import transform_bounds, transform_geom
 from rio_tiler.constants import WGS84_CRS
 from rio_tiler.errors import PointOutsideBounds, TileOutsideBounds
-from rio_tiler.io import BaseReader, Reader
+from rio_tiler.io import Reader
 from rio_tiler.models import BandStatistics, ImageData, Info, PointData
 
 from geomill.domain.served import Scene
@@ -26,6 +26,7 @@ from geomill.raster.overview import WEB_MERCATOR, resolution_at
 from geomill.raster.pictures import colored, picture, under
 from geomill.raster.rendering import kind_of
 from geomill.serve.raster.limits import LARGEST_SIDE, MOST_SCENES, Countdown
+from geomill.serve.raster.many import ManyReader
 
 if TYPE_CHECKING:
     from geomill.serve.raster.readers import RasterSource
@@ -35,7 +36,7 @@ ALMOST = 1.01
 """A pixel of the overview may be this much larger than what was asked for."""
 
 
-class SeriesReader(BaseReader):
+class SeriesReader(ManyReader):
     """`open_one` opens one file; `house` as for others."""
 
     def __init__(
@@ -55,14 +56,6 @@ class SeriesReader(BaseReader):
 
     def __exit__(self, *trouble: object) -> None:
         self._opened.close()
-
-    @property
-    def minzoom(self) -> int:
-        return int(self._minzoom)
-
-    @property
-    def maxzoom(self) -> int:
-        return int(self._maxzoom)
 
     def info(self) -> Info:
         """Of the picture."""
