@@ -17,6 +17,12 @@ VIOLATIONS = {
     "a node or item did not end": """
         SELECT job_id, node_id, item_index, status FROM dagapp.dag_node_states
         WHERE status IN ('pending', 'ready', 'dispatched', 'running')""",
+    "a fan-out that completed has an item without a row, or one that was never sent": """
+        SELECT n.job_id, n.node_id, n.items_total, n.items_sent FROM dagapp.dag_node_states n
+        WHERE n.item_index = -1 AND n.items_total IS NOT NULL AND n.status = 'completed'
+          AND (n.items_sent <> n.items_total OR n.items_total <> (
+              SELECT count(*) FROM dagapp.dag_node_states i
+              WHERE i.job_id = n.job_id AND i.node_id = n.node_id AND i.item_index >= 0))""",
     "a completed job has a node that neither completed nor was skipped": """
         SELECT n.job_id, n.node_id, n.status FROM dagapp.dag_node_states n JOIN dagapp.dag_jobs j USING (job_id)
         WHERE j.status = 'completed' AND n.status NOT IN ('completed', 'skipped')""",

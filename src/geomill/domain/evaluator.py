@@ -387,7 +387,7 @@ class Evaluation:
         except ExpressionError as error:
             return self._end_item(node, index, item, _N.FAILED, str(error))
         self._record(node.node_id, index, _N.READY, (_N.DISPATCHED,))
-        change.changed[index] = ItemRun(_N.DISPATCHED, item.attempt, item.failures, item.error)
+        change.changed[index] = ItemRun(_N.DISPATCHED, item.attempt, item.failures, "", self._now, item.stored)
         self._decision.dispatches.append(
             Dispatch(node.node_id, index, item.attempt, item.failures, params, node.execution, not_before)
         )
@@ -431,14 +431,16 @@ class Evaluation:
         if attempt is None:
             return self._end_item(node, index, replace(item, failures=item.failures + 1), _N.FAILED, outcome.error)
         self._record(node.node_id, index, item.status, (_N.FAILED, _N.READY), outcome.error)
-        self._change(node.node_id).changed[index] = ItemRun(_N.READY, attempt.number, attempt.failures)
+        self._change(node.node_id).changed[index] = ItemRun(
+            _N.READY, attempt.number, attempt.failures, stored=item.stored
+        )
         return self._dispatch_item(node, index, self._not_before(node, index, attempt))
 
     def _end_item(self, node: GraphNode, index: int, item: ItemRun, status: NodeStatus, error: str = "") -> bool:
         """Count an ended item. False when its failure ends the fan-out."""
         change = self._change(node.node_id)
         self._record(node.node_id, index, item.status, (status,), error)
-        change.changed[index] = ItemRun(status, item.attempt, item.failures, error)
+        change.changed[index] = ItemRun(status, item.attempt, item.failures, error, item.sent_at, item.stored)
         change.ended += 1
         if status is _N.COMPLETED:
             change.completed += 1

@@ -1,4 +1,8 @@
-"""The state of one node of a job, or of one item of a fan-out node (`item_index` >= 0)."""
+"""The state of one node of a job, or of one item of a fan-out node (`item_index` >= 0).
+
+An item has a row once there is more to say of it than that it was sent: it runs for a while, is tried again, or has
+ended. Until then it is one of the `items_sent` of its fan-out.
+"""
 
 from __future__ import annotations
 
@@ -40,6 +44,8 @@ class NodeState(Entity):
     error_message: str | None = None
     worker_id: Name | None = None
     not_before: AwareDatetime | None = Field(default=None, description="A retry waits until then")
+    items_total: int | None = Field(default=None, description="Of a fan-out: the length of its list")
+    items_sent: int | None = Field(default=None, description="Of a fan-out: how many of them were sent so far")
     dispatched_at: AwareDatetime | None = None
     started_at: AwareDatetime | None = None
     completed_at: AwareDatetime | None = None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from geomill.domain.graph import Graph, GraphNode
@@ -48,6 +49,15 @@ class ItemRun:
     attempt: int = 1
     failures: int = 0
     error: str = ""
+    sent_at: datetime | None = field(default=None, compare=False)
+    """Unknown after a take-over."""
+    stored: bool = False
+    """Whether it has a row of its own."""
+
+    @property
+    def only_sent(self) -> bool:
+        """Nothing is to be stored of it but that its fan-out has sent it."""
+        return self.status is NodeStatus.DISPATCHED and self.attempt == 1 and not self.stored
 
 
 @dataclass(slots=True)
@@ -97,17 +107,19 @@ class RunState:
         """The state as the database has it: for an orchestrator that takes over a job."""
         run = cls.begin(graph, job_id, inputs)
         run.status, run.paused = status, paused
+        sent: dict[str, int] = {}
         children: dict[str, list[NodeState]] = {}
         for row in rows:
             run.retries += row.retry_count
             if row.item_index == SINGLE:
                 run.nodes[row.node_id] = node_run(row)
+                sent[row.node_id] = row.items_sent or 0
             else:
                 children.setdefault(row.node_id, []).append(row)
         run.recount()
         for node_id, node in run.nodes.items():
             if node.status is NodeStatus.RUNNING and isinstance(graph.nodes[node_id].definition, FanOutNode):
-                run.fan_outs[node_id] = _fan_out_run(run, node_id, children.get(node_id, []))
+                run.fan_outs[node_id] = _fan_out_run(run, node_id, sent[node_id], children.get(node_id, []))
         return run
 
     def recount(self) -> None:
@@ -138,6 +150,7 @@ class RunState:
                     fan_out.in_flight.pop(index, None)
                 else:
                     fan_out.in_flight[index] = item
+                    item.stored = not item.only_sent
             if decision.nodes.get(node_id, self.nodes[node_id]).terminal:
                 del self.fan_outs[node_id]
 
@@ -208,14 +221,16 @@ def node_run(row: NodeState) -> NodeRun:
     )
 
 
-def _fan_out_run(run: RunState, node_id: str, rows: list[NodeState]) -> FanOutRun:
+def _fan_out_run(run: RunState, node_id: str, sent: int, rows: list[NodeState]) -> FanOutRun:
     fan_out = FanOutRun(fan_out_items(run.graph.nodes[node_id], scope_of(run, run.nodes.__getitem__)))
-    fan_out.next_index = len(rows)
+    fan_out.next_index = max(sent, len(rows))  # an earlier release counted nothing, and made a row for each
+    fan_out.in_flight = {index: ItemRun(NodeStatus.DISPATCHED) for index in range(sent)}
     for row in rows:
+        fan_out.in_flight.pop(row.item_index, None)
         if row.status is NodeStatus.COMPLETED:
             fan_out.completed += 1
         elif row.status is NodeStatus.FAILED:
             fan_out.failed += 1
         else:
-            fan_out.in_flight[row.item_index] = ItemRun(row.status, row.attempt, row.retry_count)
+            fan_out.in_flight[row.item_index] = ItemRun(row.status, row.attempt, row.retry_count, stored=True)
     return fan_out

@@ -13,6 +13,7 @@ from typing import Any
 from geomill.domain.aggregate import LOOKS_INSIDE, Aggregation, aggregate, inside
 from geomill.domain.decision import Aggregate, Outcome
 from geomill.domain.evaluator import Evaluation
+from geomill.domain.ids import task_id
 from geomill.domain.large import LARGEST, large_output
 from geomill.domain.run import NodeRun, RunState
 from geomill.domain.states import NodeStatus
@@ -98,20 +99,26 @@ async def _outputs(conn: Connection, run: RunState, evaluation: Evaluation, sour
     if not isinstance(run.graph.nodes[source].definition, FanOutNode):
         changed: Mapping[str, NodeRun] = evaluation.decision().nodes
         return [changed.get(source, run.nodes[source]).output]
-    change = evaluation.decision().fan_outs.get(source)
-    ended = change.changed.items() if change else ()
-    fresh = [index for index, item in ended if item.status is NodeStatus.COMPLETED]
-    return await nodes.item_outputs(conn, run.job_id, source, fresh, LARGEST)
+    found = await _items(conn, run, evaluation, source)
+    return [item["output"] for item in found if item["status"] == NodeStatus.COMPLETED]
 
 
 async def _outcomes(conn: Connection, run: RunState, evaluation: Evaluation, source: str) -> list[Any]:
-    """Of every item, in their order. Those that ended in this very round stand in the decision alone."""
     if not isinstance(run.graph.nodes[source].definition, FanOutNode):
         (output,) = await _outputs(conn, run, evaluation, source)
         return [{"index": None, "status": NodeStatus.COMPLETED.value, "output": output, "error": None}]
+    return await _items(conn, run, evaluation, source)
+
+
+async def _items(conn: Connection, run: RunState, evaluation: Evaluation, source: str) -> list[dict[str, Any]]:
+    """How each ended, in their order. Those that ended in this very round stand in the decision alone."""
     change = evaluation.decision().fan_outs.get(source)
-    ended = dict(change.changed) if change else {}
-    fresh = [index for index, item in ended.items() if item.status is NodeStatus.COMPLETED]
+    ended = change.changed if change else {}
+    fresh = [
+        task_id(run.job_id, source, index, item.attempt)
+        for index, item in ended.items()
+        if item.status is NodeStatus.COMPLETED
+    ]
     found = await nodes.item_outcomes(conn, run.job_id, source, fresh, LARGEST)
     for index, item in ended.items():
         if item.status is NodeStatus.FAILED:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from datetime import datetime
 from typing import Any
 
 from geomill.domain.decision import Cancel, Decision, Dispatch, FanOutChange
@@ -27,16 +28,18 @@ class Batch(Writes):
         """A job's first decision: its nodes do not exist yet, and its row is written by whoever creates it."""
         dispatches = _by_place(decision)
         for node_id, before in job.run.nodes.items():
-            after = decision.nodes.get(node_id, before)
-            self.inserts.append(_node_write(job.job_id, node_id, after, dispatches.get((node_id, SINGLE))))
+            after, change = decision.nodes.get(node_id, before), decision.fan_outs.get(node_id)
+            self.inserts.append(_node_write(job.job_id, node_id, after, change, dispatches.get((node_id, SINGLE))))
         self._add_common(job, decision, dispatches, {})
 
     def add(self, job: OwnedJob, decision: Decision, arrivals: Mapping[Place, Arrival]) -> None:
         dispatches = _by_place(decision)
-        for node_id, after in decision.nodes.items():
-            if _differs(job.run.nodes[node_id], after):
+        for node_id in decision.nodes.keys() | decision.fan_outs.keys():
+            before, change = job.run.nodes[node_id], decision.fan_outs.get(node_id)
+            after = decision.nodes.get(node_id, before)
+            if _differs(before, after) or (change and change.next_index > _sent(job, node_id)):
                 place = (node_id, SINGLE)
-                write = _node_write(job.job_id, node_id, after, dispatches.get(place), arrivals.get(place))
+                write = _node_write(job.job_id, node_id, after, change, dispatches.get(place), arrivals.get(place))
                 self.updates.append(write)
         if decision.status is not job.run.status or decision.paused not in (None, job.run.paused):
             self.jobs.append(job_write(job.job_id, decision))
@@ -74,22 +77,19 @@ class Batch(Writes):
         arrivals: Mapping[Place, Arrival],
     ) -> AbstractSet[Place]:
         """The usual cases, sent for the first time and ended well, are written by the hundred. Returns what is sent."""
-        known = job.run.fan_outs[node_id].next_index if node_id in job.run.fan_outs else 0
-        completed: dict[int, Completed] = {}
+        completed: dict[tuple[int, datetime | None], Completed] = {}
         spread: dict[Place, Dispatch] = {}
         for index, item in change.changed.items():
             place = (node_id, index)
             dispatch, arrival = dispatches.get(place), arrivals.get(place)
-            if index < known and item.status is NodeStatus.COMPLETED and arrival:
-                group = completed.get(arrival.sequence) or completed.setdefault(
-                    arrival.sequence, Completed(job.job_id, node_id, arrival.worker_id, arrival.started_at)
-                )
+            if item.status is NodeStatus.COMPLETED and arrival and not item.stored:
+                key = (arrival.sequence, item.sent_at)
+                group = completed.get(key) or completed.setdefault(key, _completed(job.job_id, node_id, item, arrival))
                 group.items.append(index)
-            elif index >= known and dispatch and item.status is NodeStatus.DISPATCHED and not dispatch.not_before:
+            elif dispatch and item.only_sent:
                 spread[place] = dispatch
             else:
-                write = _item_write(job.job_id, place, item, dispatch, arrival)
-                (self.updates if index < known else self.inserts).append(write)
+                self.items.append(_item_write(job.job_id, place, item, dispatch, arrival))
         self.completed += completed.values()
         if spread:
             self.spread.append(_spread(job, list(spread.values())))
@@ -98,6 +98,11 @@ class Batch(Writes):
 
 def _by_place(decision: Decision) -> dict[Place, Dispatch]:
     return {(dispatch.node_id, dispatch.item_index): dispatch for dispatch in decision.dispatches}
+
+
+def _sent(job: OwnedJob, node_id: str) -> int:
+    """How many items of a fan-out were sent before this decision."""
+    return job.run.fan_outs[node_id].next_index if node_id in job.run.fan_outs else 0
 
 
 def _withdrawal(job: OwnedJob, cancel: Cancel) -> tuple[str, str]:
@@ -112,7 +117,12 @@ def _differs(before: NodeRun, after: NodeRun) -> bool:
 
 
 def _node_write(
-    job_id: str, node_id: str, run: NodeRun, dispatch: Dispatch | None, arrival: Arrival | None = None
+    job_id: str,
+    node_id: str,
+    run: NodeRun,
+    change: FanOutChange | None,
+    dispatch: Dispatch | None,
+    arrival: Arrival | None = None,
 ) -> NodeWrite:
     return NodeWrite(
         job_id=job_id,
@@ -127,6 +137,8 @@ def _node_write(
         not_before=dispatch.not_before if dispatch else None,
         worker_id=arrival.worker_id if arrival else None,
         started_at=arrival.started_at if arrival else None,
+        items_total=len(change.items) if change else None,
+        items_sent=change.next_index if change else None,
     )
 
 
@@ -145,7 +157,20 @@ def _item_write(
         error=item.error or None,
         not_before=dispatch.not_before if dispatch else None,
         worker_id=arrival.worker_id if arrival else None,
+        dispatched_at=item.sent_at,
         started_at=arrival.started_at if arrival else None,
+    )
+
+
+def _completed(job_id: str, node_id: str, item: ItemRun, arrival: Arrival) -> Completed:
+    return Completed(
+        job_id,
+        node_id,
+        item.attempt,
+        *around_index(job_id, node_id, item.attempt),
+        arrival.worker_id,
+        item.sent_at,
+        arrival.started_at,
     )
 
 
@@ -163,8 +188,6 @@ def _spread(job: OwnedJob, dispatches: Sequence[Dispatch]) -> Spread:
     first = dispatches[0]
     execution = first.execution
     return Spread(
-        job.job_id,
-        first.node_id,
         execution.queue,
         job.priority,
         execution.dispatch_timeout_seconds,

@@ -25,7 +25,7 @@ class Queries:
         for name, statement in zip(parts[::2], parts[1::2], strict=True):
             if name in self._statements or not statement.strip():
                 raise ValueError(f"{noun}.sql: '{name}' is empty or there twice")
-            self._statements[name] = statement.strip()
+            self._statements[name] = _without_comments(statement)
 
     def __getattr__(self, name: str) -> LiteralString:
         if name.startswith("_") or name not in self._statements:
@@ -34,6 +34,11 @@ class Queries:
 
     def __dir__(self) -> list[str]:
         return sorted(self._statements)
+
+
+def _without_comments(statement: str) -> str:
+    """They are for those who read the file. Psycopg analyses statements above 4,096 bytes again at each use."""
+    return "\n".join(line for line in statement.splitlines() if not line.lstrip().startswith("--")).strip()
 
 
 @cache

@@ -63,19 +63,24 @@ $$;
 
 -- What belongs to a deleted job goes with it, from the tables that have no foreign key to see to it: rows are added to
 -- them by the thousand, under the lock of the job's owner, and asking for the job at each would cost more than it tells.
--- Results are found by their names, which follow from the nodes: they have no other index.
+-- Results are found by their names, which follow from the nodes: they have no other index. Items of a fan-out under way
+-- may have a result and no row.
 CREATE OR REPLACE FUNCTION dagapp.forget_job() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path = pg_catalog
 AS $$
 BEGIN
     WITH gone AS (
-        DELETE FROM dagapp.dag_node_states WHERE job_id = OLD.job_id RETURNING job_id, node_id, item_index, attempt
+        DELETE FROM dagapp.dag_node_states WHERE job_id = OLD.job_id RETURNING *
     )
     DELETE FROM dagapp.dag_task_results AS r
     USING (SELECT job_id || ':' || node_id || CASE WHEN item_index >= 0 THEN '[' || item_index || ']' ELSE '' END
                   || ':' || number AS task_id
            FROM gone, generate_series(1, attempt) AS number
+           UNION ALL
+           SELECT job_id || ':' || node_id || '[' || item || ']:1'
+           FROM gone, generate_series(0, items_sent - 1) AS item
+           WHERE status = 'running'
            OFFSET 0) AS attempts
     WHERE r.task_id = ANY (ARRAY[attempts.task_id]);
     RETURN NULL;
@@ -1206,6 +1211,8 @@ CREATE TABLE dagapp.dag_node_states (
     error_message text,
     worker_id varchar(64),
     not_before timestamptz,
+    items_total integer,
+    items_sent integer,
     dispatched_at timestamptz,
     started_at timestamptz,
     completed_at timestamptz,
@@ -1241,6 +1248,10 @@ COMMENT ON COLUMN dagapp.dag_node_states.retry_count IS 'Attempts that counted a
 COMMENT ON COLUMN dagapp.dag_node_states.output IS 'What the handler returned';
 
 COMMENT ON COLUMN dagapp.dag_node_states.not_before IS 'A retry waits until then';
+
+COMMENT ON COLUMN dagapp.dag_node_states.items_total IS 'Of a fan-out: the length of its list';
+
+COMMENT ON COLUMN dagapp.dag_node_states.items_sent IS 'Of a fan-out: how many of them were sent so far';
 
 CREATE TABLE dagapp.dag_task_results (
     task_id varchar(200) NOT NULL,

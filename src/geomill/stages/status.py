@@ -78,10 +78,9 @@ async def view(conn: Connection, queue_name: str, job_id: str, planned: Workflow
     definition_hash = found.job.definition_hash if found else None
     workflow = await definitions.get(conn, definition_hash) if definition_hash else planned
     open_circuits = {one.handler: one for one in await circuits.read(conn) if one.state is CircuitState.OPEN}
-    expanded = await stage_jobs.expanded(conn, run_id)
     return StageJobView(
         attempts,
-        _all_stages(workflow, found, expanded, open_circuits) if workflow else [],
+        _all_stages(workflow, found, open_circuits) if workflow else [],
         found.job.result_data if found else None,
         await transaction_time(conn),
     )
@@ -105,7 +104,7 @@ class TaskView:
 async def tasks(
     conn: Connection, attempt: Attempt, stage: int, indexes: list[str] | None, *, after: int, limit: int
 ) -> list[TaskView]:
-    """Tasks of a stage that have begun. `indexes` are those that the plan gave; None when they are positions."""
+    """Tasks of a stage that were sent. `indexes` are those that the plan gave; None when they are positions."""
     rows = await stage_jobs.tasks(conn, attempt.run.run_id, compiler.tasks(stage), after=after, limit=limit)
     return [_task(attempt, stage, row, indexes) for row in rows]
 
@@ -140,10 +139,8 @@ def _task_status(status: NodeStatus) -> str:
             return StageStatus.QUEUED
 
 
-def _all_stages(
-    workflow: Workflow, found: JobProgress | None, expanded: dict[str, int], open_circuits: dict[str, Circuit]
-) -> list[StageView]:
-    stages = _stages(workflow, found, expanded, open_circuits)
+def _all_stages(workflow: Workflow, found: JobProgress | None, open_circuits: dict[str, Circuit]) -> list[StageView]:
+    stages = _stages(workflow, found, open_circuits)
     return [_remembered(one, found.job) for one in stages] if found and found.job.details_gone else stages
 
 
@@ -157,16 +154,14 @@ def _remembered(one: StageView, job: Job) -> StageView:
     return replace(one, status=StageStatus.FAILED if one.stage == failed else status)
 
 
-def _stages(
-    workflow: Workflow, found: JobProgress | None, expanded: dict[str, int], open_circuits: dict[str, Circuit]
-) -> list[StageView]:
+def _stages(workflow: Workflow, found: JobProgress | None, open_circuits: dict[str, Circuit]) -> list[StageView]:
     nodes = {node.node_id: node for node in found.nodes} if found else {}
     ended = found is not None and found.job.status in (JobStatus.FAILED, JobStatus.CANCELLED)
     made = []
     for number, node in enumerate((one for one in workflow.nodes.values() if isinstance(one, FanOutNode)), 1):
         task_type = node.task.handler
         fan_out = nodes.get(compiler.tasks(number))
-        total, completed, failed = _counts(fan_out, expanded.get(compiler.tasks(number)))
+        total, completed, failed = _counts(fan_out)
         made.append(
             StageView(
                 stage=number,
@@ -183,13 +178,13 @@ def _stages(
     return made
 
 
-def _counts(fan_out: NodeProgress | None, expanded: int | None) -> tuple[int, int, int]:
+def _counts(fan_out: NodeProgress | None) -> tuple[int, int, int]:
     if fan_out is None:
         return 0, 0, 0
     if fan_out.status is NodeStatus.COMPLETED:
         output = fan_out.output
         return output["total"], output["completed"], output["failed"]
-    return expanded or fan_out.items_total, fan_out.items_completed, fan_out.items_failed
+    return fan_out.items_total, fan_out.items_completed, fan_out.items_failed
 
 
 def _status(nodes: dict[str, NodeProgress], number: int, *, ended: bool) -> StageStatus:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from typing import Any, LiteralString
 
 from geomill.domain.ids import task_id
@@ -28,38 +28,46 @@ async def of_job(conn: Connection, job_id: str) -> list[NodeState]:
     return [NodeState.from_row(row) for row in await cursor.fetchall()]
 
 
-async def item_outputs(conn: Connection, job_id: str, node_id: str, fresh: Sequence[int], characters: int) -> list[Any]:
-    """Of the items that completed, in their order. `fresh` completed in this transaction and are not written yet."""
-    parameters = {"job_id": job_id, "node_id": node_id, "fresh": list(fresh)}
-    return [row["output"] async for row in _pages(conn, queries("nodes").item_outputs, parameters, characters)]
-
-
 async def item_outcomes(
-    conn: Connection, job_id: str, node_id: str, fresh: Sequence[int], characters: int
+    conn: Connection, job_id: str, node_id: str, fresh: Sequence[str], characters: int
 ) -> dict[int, dict[str, Any]]:
-    """By item: how it ended, with what output or error. `fresh` are as above."""
-    parameters = {"job_id": job_id, "node_id": node_id, "fresh": list(fresh)}
-    return {row["index"]: row async for row in _pages(conn, queries("nodes").item_outcomes, parameters, characters)}
+    """By item: how it ended, with what output or error. `fresh` are the tasks of those that complete in this round and
+    have no row yet. Raises `TooMuch` beyond so many characters of outputs, before they are all in memory."""
+    reader = _Reader(conn, characters)
+    found: dict[int, dict[str, Any]] = {}
+    after, full = -1, True
+    while full:
+        rows = reader.rows
+        parameters = {"job_id": job_id, "node_id": node_id, "after": after, "rows": rows}
+        page = await reader.read(queries("nodes").item_outcomes, parameters)
+        found |= page
+        after, full = max(page, default=after), len(page) == rows
+    while fresh:
+        some, fresh = fresh[: reader.rows], fresh[reader.rows :]
+        found |= await reader.read(queries("nodes").results, {"task_ids": some})
+    return found
 
 
-async def _pages(
-    conn: Connection, query: LiteralString, parameters: dict[str, Any], characters: int
-) -> AsyncIterator[dict[str, Any]]:
-    """Raises `TooMuch` beyond so many characters of outputs, before they are all in memory: a page is as long as the
-    ones before it let expect."""
-    after, seen, read, rows = -1, 0, 0, FIRST_ROWS
-    while True:
-        page = await (await conn.execute(query, parameters | {"after": after, "rows": rows})).fetchall()
-        read += sum(len(row["output"] or "") for row in page)
-        if read > characters:
+class _Reader:
+    """A page is as long as the ones before it let expect."""
+
+    def __init__(self, conn: Connection, characters: int) -> None:
+        self._conn = conn
+        self._most = characters
+        self._characters = 0
+        self._items = 0
+        self.rows = FIRST_ROWS
+
+    async def read(self, query: LiteralString, parameters: dict[str, Any]) -> dict[int, dict[str, Any]]:
+        page = await (await self._conn.execute(query, parameters)).fetchall()
+        self._items += len(page)
+        self._characters += sum(len(row["output"] or "") for row in page)
+        if self._characters > self._most:
             raise TooMuch
+        self.rows = max(FIRST_ROWS, min(MOST_ROWS, PAGE_CHARACTERS * self._items // max(self._characters, 1)))
         for row in page:
             row["output"] = json.loads(row["output"]) if row["output"] else None
-            yield row
-        if len(page) < rows:
-            return
-        after, seen = page[-1]["index"], seen + len(page)
-        rows = max(FIRST_ROWS, min(MOST_ROWS, PAGE_CHARACTERS * seen // max(read, 1)))
+        return {row["index"]: row for row in page}
 
 
 async def outcomes_page(conn: Connection, job_id: str, node_id: str, after: int, having: str) -> str:

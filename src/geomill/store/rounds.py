@@ -59,7 +59,10 @@ class NodeWrite:
     error: str | None = None
     not_before: datetime | None = None
     worker_id: str | None = None
+    dispatched_at: datetime | None = None
     started_at: datetime | None = None
+    items_total: int | None = None
+    items_sent: int | None = None
 
 
 @dataclass(slots=True)
@@ -76,8 +79,6 @@ class MessageWrite:
 class Spread:
     """New items of a fan-out that are sent for the first time, with what they have in common."""
 
-    job_id: str
-    node_id: str
     queue_name: str
     priority: int
     ttl_seconds: float | None
@@ -91,11 +92,15 @@ class Spread:
 
 @dataclass(slots=True)
 class Completed:
-    """Items that one worker began at one time, and that ended well."""
+    """Items that were sent at one time and begun by one worker at another, and that ended well."""
 
     job_id: str
     node_id: str
+    attempt: int
+    before_index: str
+    after_index: str
     worker_id: str | None
+    dispatched_at: datetime | None
     started_at: datetime | None
     items: list[int] = field(default_factory=list)
 
@@ -126,6 +131,7 @@ class Writes:
 
     inserts: list[NodeWrite] = field(default_factory=list)
     updates: list[NodeWrite] = field(default_factory=list)
+    items: list[NodeWrite] = field(default_factory=list)
     completed: list[Completed] = field(default_factory=list)
     spread: list[Spread] = field(default_factory=list)
     messages: list[MessageWrite] = field(default_factory=list)
@@ -139,6 +145,7 @@ class Writes:
         return (
             ("inserted", self.inserts),
             ("updated", self.updates),
+            ("items", self.items),
             ("completed", self.completed),
             ("spread", self.spread),
             ("sent", self.messages),
@@ -226,15 +233,10 @@ async def _execute(
     return row is not None and bool(row["held"])
 
 
-BUILT_ON = {"spread": ("spread_rows", "spread_messages")}
-"""Parts that write what another part has read."""
-
-
 @cache
 def _statement(parts: tuple[str, ...], fence: str = "fence") -> LiteralString:
     """A round writes what it has: the other parts of the statement are left out."""
     found = queries("rounds")
-    names = [name for part in parts for name in (part, *BUILT_ON.get(part, ()))]
-    written = "".join(f", {name} AS ({getattr(found, name)})" for name in names)
-    seen = "fence, called" if "called" in names else "fence"
+    written = "".join(f", {part} AS ({getattr(found, part)})" for part in parts)
+    seen = "fence, called" if "called" in parts else "fence"
     return f"WITH fence AS MATERIALIZED ({getattr(found, fence)}){written} SELECT held FROM {seen}"  # noqa: S608  our own files

@@ -133,12 +133,6 @@ def _rows_of(status: StageStatus | None) -> Sequence[str] | None:
     return [*found, "queued"] if status is StageStatus.QUEUED else found
 
 
-async def expanded(conn: Connection, run_id: str) -> dict[str, int]:
-    """How many items the fan-outs of a run have, by node."""
-    cursor = await conn.execute(queries("stage_jobs").expanded, {"run_id": run_id})
-    return {row["node_id"]: row["items"] for row in await cursor.fetchall()}
-
-
 async def tasks(conn: Connection, run_id: str, node_id: str, *, after: int, limit: int) -> list[dict[str, Any]]:
     parameters = {"run_id": run_id, "node_id": node_id, "after": after, "limit": limit}
     return await (await conn.execute(queries("stage_jobs").tasks, parameters)).fetchall()

@@ -255,3 +255,30 @@ async def test_a_job_that_the_database_refuses_ends_and_the_others_go_on(make_pl
     ended = await platform.ended(bad)
     assert ended.status is JobStatus.FAILED
     assert (ended.error_message or "").startswith("internal error: no")
+
+
+async def test_items_of_a_refused_job_are_cancelled_and_run_again_when_it_is_retried(
+    make_platform: MakePlatform,
+) -> None:
+    """They have no rows before they end: those of the refused job get them, so that a retry finds them."""
+    platform = make_platform(PARTLY.replace("[0, 1, 5]", "[0, 0, 0]"))
+    async with platform.pool.connection() as conn:
+        await conn.execute(
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS"
+            " $$ BEGIN RAISE 'no' USING ERRCODE = '23514'; END $$"
+        )
+        await conn.execute(
+            "CREATE TRIGGER refuse BEFORE INSERT ON dagapp.dag_node_states FOR EACH ROW"
+            " WHEN (NEW.status = 'completed' AND NEW.item_index >= 0) EXECUTE FUNCTION refuse()"
+        )
+    platform.orchestrator()
+    platform.worker()
+    job_id = await platform.submit("partly", {"fail_times": 0})
+    assert (await platform.ended(job_id)).status is JobStatus.FAILED
+    items = "SELECT status::text FROM dagapp.dag_node_states WHERE item_index >= 0"
+    assert await platform.rows(items) == [{"status": "cancelled"}] * 3
+    async with platform.pool.connection() as conn:
+        await conn.execute("DROP TRIGGER refuse ON dagapp.dag_node_states")
+        await control.retry(conn, job_id)
+    assert (await platform.ended(job_id)).status is JobStatus.COMPLETED
+    assert await platform.rows(items) == [{"status": "completed"}] * 3

@@ -12,6 +12,7 @@ from geomill.engine.large import LargeOutputs
 from geomill.engine.owned import Graphs, OwnedJob, load
 from geomill.store.pool import Connection
 from tests.integration.engine.conftest import MakePlatform
+from tests.integration.worker.waiting import until_rows
 
 STEPS = """
 workflow_id: steps
@@ -46,13 +47,33 @@ async def test_another_orchestrator_takes_over_a_dead_ones_jobs(make_platform: M
     )
 
 
+async def test_items_that_were_only_sent_have_no_rows_and_a_successor_knows_them(make_platform: MakePlatform) -> None:
+    platform = make_platform(STEPS)
+    first = platform.orchestrator()
+    worker = platform.worker()
+    job_id = await platform.submit("steps")
+    sent = "SELECT 1 FROM dagapp.dag_node_states WHERE node_id = 'each' AND items_total = 3 AND items_sent = 3"
+    await until_rows(platform, sent)
+    await platform.crash(first)
+    await platform.crash(worker)
+    assert not await platform.rows("SELECT 1 FROM dagapp.dag_node_states WHERE item_index >= 0")
+    platform.orchestrator(scan_seconds=0.1)
+    platform.worker()
+    assert (await platform.ended(job_id)).result_data == {"all": {"count": 3}}
+    items = await platform.rows(
+        "SELECT item_index, status::text, attempt, dispatched_at <= started_at AND started_at < completed_at"
+        " FROM dagapp.dag_node_states WHERE item_index >= 0 ORDER BY item_index"
+    )
+    assert [tuple(item.values()) for item in items] == [(index, "completed", 1, True) for index in range(3)]
+
+
 async def test_a_job_that_is_read_slowly_is_not_older_than_its_rounds(
     make_platform: MakePlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its reports go on arriving meanwhile. Whoever took it over must not be left with what it was before them."""
     platform = make_platform(STEPS)
     first = platform.orchestrator()
-    fanned = "SELECT 1 FROM dagapp.dag_node_states WHERE node_id = 'each' AND item_index >= 0"
+    fanned = "SELECT 1 FROM dagapp.dag_node_states WHERE node_id = 'each' AND items_sent = 3"
     slow = iter([True])
 
     async def read_slowly(conn: Connection, job: Job, graphs: Graphs, large: LargeOutputs) -> OwnedJob:

@@ -89,7 +89,7 @@ async def test_a_number_of_failures_is_tolerated_and_no_more_run_at_once(platfor
     (most,) = await platform.rows("""
         SELECT max(at_once) AS most FROM (
             SELECT (SELECT count(*) FROM dagapp.dag_node_states o WHERE o.item_index >= 0
-                    AND o.dispatched_at <= n.dispatched_at AND o.completed_at > n.dispatched_at) AS at_once
+                    AND o.started_at <= n.started_at AND o.completed_at > n.started_at) AS at_once
             FROM dagapp.dag_node_states n WHERE n.item_index >= 0) AS counted""")
     assert most == {"most": 2}
 

@@ -20,7 +20,7 @@ STATEMENTS = {
     "queue.report_progress": queries("queue").report_progress,
     "inbox.settle": queries("inbox").settle,
     "inbox.peek": queries("inbox").peek,
-    "nodes.item_outputs": queries("nodes").item_outputs,
+    "nodes.results": queries("nodes").results,
     "nodes.item_outcomes": queries("nodes").item_outcomes,
     **{f"retention.{name}": getattr(queries("retention"), name) for name in ("mark", "finish", "delete_dead_letters")},
     "retention.delete_rows": queries("retention").delete_rows,

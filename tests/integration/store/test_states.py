@@ -127,3 +127,17 @@ async def test_deleting_a_job_takes_its_rows_along_and_a_pinned_definition_stays
         "SELECT (SELECT count(*) FROM dagapp.dag_node_states), (SELECT count(*) FROM dagapp.dag_task_results)"
     )
     assert await cursor.fetchone() == (0, 0)
+
+
+async def test_deleting_a_job_takes_along_results_of_items_that_have_no_rows_yet(stocked):
+    await stocked.execute(
+        "INSERT INTO dagapp.dag_node_states (job_id, node_id, status, attempt, dispatched_at, items_total, items_sent)"
+        " VALUES ('j', 'each', 'running', 1, now(), 3, 2)"
+    )
+    await stocked.execute(
+        "INSERT INTO dagapp.dag_task_results (task_id, job_id, node_id, item_index, attempt, status)"
+        " VALUES ('j:each[0]:1', 'j', 'each', 0, 1, 'completed'), ('j:each[1]:1', 'j', 'each', 1, 1, 'completed')"
+    )
+    await stocked.execute("DELETE FROM dagapp.dag_jobs")
+    cursor = await stocked.execute("SELECT count(*) FROM dagapp.dag_task_results")
+    assert await cursor.fetchone() == (0,)

@@ -156,9 +156,7 @@ class World:
     def retry(self) -> None:
         """What an operator does with a job that ended badly, and the successor that takes it from there."""
         for again in reopen(self.graph, self.rows.values()):
-            self.rows[again.node_id, again.item_index] = row(
-                again.node_id, again.item_index, again.status, again.attempt
-            )
+            self._put(row(again.node_id, again.item_index, again.status, again.attempt))
         self.run = RunState.restore(self.graph, "job", {}, JobStatus.RUNNING, self.rows.values())
         self.pending.clear()
         evaluation = Evaluation(self.run, NOW, window=self.window)
@@ -168,12 +166,18 @@ class World:
     def _write(self, decision: Decision) -> None:
         """What the store does: the changed rows, from the decision alone."""
         for name, run in decision.nodes.items():
-            self.rows[name, SINGLE] = row(
-                name, SINGLE, run.status, run.attempt, run.failures, run.output, run.error or None
-            )
+            self._put(row(name, SINGLE, run.status, run.attempt, run.failures, run.output, run.error or None))
         for name, change in decision.fan_outs.items():
+            self._put(self.rows[name, SINGLE].model_copy(update={"items_sent": change.next_index}))
             for index, item in change.changed.items():
-                self.rows[name, index] = row(name, index, item.status, item.attempt, item.failures)
+                assert item.stored == ((name, index) in self.rows)
+                if not item.only_sent:
+                    self._put(row(name, index, item.status, item.attempt, item.failures))
+
+    def _put(self, written: NodeState) -> None:
+        place = (written.node_id, written.item_index)
+        before = self.rows[place].items_sent if place in self.rows else None
+        self.rows[place] = written if written.items_sent else written.model_copy(update={"items_sent": before})
 
 
 def _completed(one: NodeState | ItemRun) -> bool:

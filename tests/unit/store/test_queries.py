@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import pytest
+from psycopg._queries import MAX_CACHED_STATEMENT_LENGTH
 
 from geomill.sql import Queries, queries
+from geomill.store import rounds
 
 TEXT = """\
 -- About jobs.
@@ -19,7 +21,7 @@ FROM jobs
 def test_statements_are_attributes():
     jobs = Queries("jobs", TEXT)
     assert dir(jobs) == ["claim", "count_all"]
-    assert jobs.claim == "-- Takes one.\nSELECT 1"
+    assert jobs.claim == "SELECT 1"
     assert jobs.count_all == "SELECT count(*)\nFROM jobs"
 
 
@@ -45,3 +47,16 @@ def test_files_are_read_once_and_unknown_ones_are_errors():
     assert queries("catalogue") is queries("catalogue")
     with pytest.raises(FileNotFoundError):
         queries("nothing")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        queries("inbox").settle,
+        queries("queue").lease,
+        rounds._statement(("claimed", "created", "inserted", "spread", "noted", "called"), "unclaimed"),
+        rounds._statement(("taken", "updated", "completed", "spread", "noted")),
+    ],
+)
+def test_hot_statements_are_short_enough_for_psycopg_to_remember_them(statement):
+    assert len(statement) <= MAX_CACHED_STATEMENT_LENGTH

@@ -86,6 +86,13 @@ WITH job AS (
         completed_at = now(), updated_at = now()
     FROM job
     WHERE n.job_id = job.job_id AND n.status IN ('pending', 'ready', 'dispatched', 'running')
+), items AS (
+    INSERT INTO dagapp.dag_node_states (job_id, node_id, item_index, status, attempt, dispatched_at, completed_at)
+    SELECT n.job_id, n.node_id, item.item_index, 'cancelled', 1, now(), now()
+    FROM job
+    JOIN dagapp.dag_node_states AS n ON n.job_id = job.job_id AND n.item_index = -1 AND n.status = 'running'
+    CROSS JOIN generate_series(0, n.items_sent - 1) AS item (item_index)
+    ON CONFLICT (job_id, node_id, item_index) DO NOTHING
 ), reports AS (
     DELETE FROM dagapp.dag_inbox AS i USING job WHERE i.job_id = job.job_id
 ), messages AS (

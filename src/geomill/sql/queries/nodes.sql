@@ -4,9 +4,10 @@
 SELECT * FROM dagapp.dag_node_states WHERE job_id = %(job_id)s ORDER BY created_at, node_id, item_index;
 
 -- name: summary
--- One row per node; the items of a fan-out are counted.
-SELECT n.*,
-       coalesce(items.total, 0) AS items_total,
+-- One row per node; the items of a fan-out are counted. Jobs of an earlier release do not say how many they have.
+SELECT n.job_id, n.node_id, n.status, n.task_id, n.attempt, n.retry_count, n.output, n.error_message, n.started_at,
+       n.completed_at,
+       coalesce(n.items_total, items.total, 0) AS items_total,
        coalesce(items.completed, 0) AS items_completed,
        coalesce(items.failed, 0) AS items_failed
 FROM dagapp.dag_node_states AS n
@@ -21,31 +22,23 @@ LEFT JOIN (
 ) AS items USING (node_id)
 WHERE n.job_id = %(job_id)s AND n.item_index = -1;
 
--- name: item_outputs
--- The outputs of a fan-out's completed items, as text, in the order of the list: each item's current attempt and no
--- other, the next ones behind an index. `fresh` are those that complete in this very transaction.
-SELECT n.item_index AS index, r.output::text AS output
+-- name: item_outcomes
+-- How a fan-out's items ended, in the order of the list, the next ones behind an index: with the output, as text, of each
+-- item's current attempt and no other, or its error.
+SELECT n.item_index AS index, n.status::text AS status, r.output::text AS output, n.error_message AS error
 FROM dagapp.dag_node_states AS n
-JOIN dagapp.dag_task_results AS r ON r.task_id = ANY (ARRAY[n.task_id])
+LEFT JOIN dagapp.dag_task_results AS r ON n.status = 'completed' AND r.task_id = ANY (ARRAY[n.task_id])
 WHERE n.job_id = %(job_id)s AND n.node_id = %(node_id)s AND n.item_index >= 0
   AND n.item_index > %(after)s
-  AND (n.status = 'completed' OR n.item_index = ANY(%(fresh)b::integer[]))
+  AND n.status IN ('completed', 'failed')
 ORDER BY n.item_index
 LIMIT %(rows)s;
 
--- name: item_outcomes
--- How a fan-out's items ended. As above, and those that failed with their error.
-SELECT n.item_index AS index,
-       CASE WHEN n.status = 'failed' THEN 'failed' ELSE 'completed' END AS status,
-       CASE WHEN n.status <> 'failed' THEN r.output::text END AS output,
-       n.error_message AS error
-FROM dagapp.dag_node_states AS n
-LEFT JOIN dagapp.dag_task_results AS r ON n.status <> 'failed' AND r.task_id = ANY (ARRAY[n.task_id])
-WHERE n.job_id = %(job_id)s AND n.node_id = %(node_id)s AND n.item_index >= 0
-  AND n.item_index > %(after)s
-  AND (n.status IN ('completed', 'failed') OR n.item_index = ANY(%(fresh)b::integer[]))
-ORDER BY n.item_index
-LIMIT %(rows)s;
+-- name: results
+-- The outputs of some attempts at items, as text, whose rows are not written yet.
+SELECT r.item_index AS index, 'completed' AS status, r.output::text AS output, NULL AS error
+FROM unnest(%(task_ids)b::text[]) AS wanted (task_id)
+JOIN dagapp.dag_task_results AS r ON r.task_id = ANY (ARRAY[wanted.task_id]);
 
 -- name: outcomes_page
 -- How a fan-out's items ended, as JSON text, in their order: the next ones behind an index, at most so many rows and about

@@ -66,15 +66,15 @@ WHERE fence.held AND i.owner_id = ANY (ARRAY[t.owner_id]) AND i.sequence = t.seq
 -- name: inserted
 INSERT INTO dagapp.dag_node_states (
     job_id, node_id, item_index, status, task_id, attempt, retry_count, output, error_message, not_before,
-    dispatched_at, completed_at
+    items_total, items_sent, dispatched_at, completed_at
 )
 SELECT u.job_id, u.node_id, u.item_index, u.status, u.task_id, u.attempt, u.retry_count, u.output, u.error,
-       u.not_before,
+       u.not_before, u.items_total, u.items_sent,
        CASE WHEN u.status IN ('dispatched', 'running', 'cancelled') THEN now() END,
        CASE WHEN u.status IN ('completed', 'failed', 'skipped', 'cancelled') THEN now() END
 FROM fence, json_to_recordset(%(inserted)s::json) AS u (
     job_id text, node_id text, item_index integer, status dagapp.node_status, task_id text, attempt bigint,
-    retry_count integer, output jsonb, error text, not_before timestamptz
+    retry_count integer, output jsonb, error text, not_before timestamptz, items_total integer, items_sent integer
 )
 WHERE fence.held
 
@@ -88,6 +88,8 @@ SET status = u.status,
     error_message = u.error,
     not_before = u.not_before,
     worker_id = coalesce(u.worker_id, n.worker_id),
+    items_total = coalesce(u.items_total, n.items_total),
+    items_sent = coalesce(u.items_sent, n.items_sent),
     dispatched_at = CASE
         WHEN u.status = 'dispatched' THEN now()
         WHEN u.status IN ('running', 'cancelled') THEN coalesce(n.dispatched_at, now())
@@ -98,51 +100,70 @@ SET status = u.status,
     updated_at = now()
 FROM fence, json_to_recordset(%(updated)s::json) AS u (
     job_id text, node_id text, item_index integer, status dagapp.node_status, task_id text, attempt bigint,
-    retry_count integer, output jsonb, error text, not_before timestamptz, worker_id text, started_at timestamptz
+    retry_count integer, output jsonb, error text, not_before timestamptz, worker_id text, started_at timestamptz,
+    items_total integer, items_sent integer
 )
 WHERE fence.held AND n.job_id = ANY (ARRAY[u.job_id]) AND n.node_id = u.node_id AND n.item_index = u.item_index
 
--- name: completed
--- Items that ended well: of their rows nothing else changes, so they come as numbers. OFFSET 0 has them unfolded before
--- the rows are looked up, each by its whole key.
-UPDATE dagapp.dag_node_states AS n
-SET status = 'completed',
-    error_message = NULL,
-    not_before = NULL,
-    worker_id = u.worker_id,
-    started_at = u.started_at,
-    completed_at = now(),
+-- name: items
+-- Items of fan-outs that run for a while, failed, wait, or are cancelled: of some it is the first that is stored.
+INSERT INTO dagapp.dag_node_states AS n (
+    job_id, node_id, item_index, status, task_id, attempt, retry_count, error_message, not_before, worker_id,
+    dispatched_at, started_at, completed_at
+)
+SELECT u.job_id, u.node_id, u.item_index, u.status, u.task_id, u.attempt, u.retry_count, u.error, u.not_before,
+       u.worker_id,
+       CASE WHEN u.status IN ('dispatched', 'running', 'cancelled') THEN coalesce(u.dispatched_at, now())
+            ELSE u.dispatched_at END,
+       CASE WHEN u.status <> 'dispatched' THEN u.started_at END,
+       CASE WHEN u.status IN ('completed', 'failed', 'skipped', 'cancelled') THEN now() END
+FROM fence, json_to_recordset(%(items)s::json) AS u (
+    job_id text, node_id text, item_index integer, status dagapp.node_status, task_id text, attempt bigint,
+    retry_count integer, error text, not_before timestamptz, worker_id text, dispatched_at timestamptz,
+    started_at timestamptz
+)
+WHERE fence.held
+ON CONFLICT (job_id, node_id, item_index) DO UPDATE
+SET status = EXCLUDED.status,
+    task_id = EXCLUDED.task_id,
+    attempt = EXCLUDED.attempt,
+    retry_count = EXCLUDED.retry_count,
+    error_message = EXCLUDED.error_message,
+    not_before = EXCLUDED.not_before,
+    worker_id = coalesce(EXCLUDED.worker_id, n.worker_id),
+    dispatched_at = CASE
+        WHEN EXCLUDED.status = 'dispatched' THEN EXCLUDED.dispatched_at
+        ELSE coalesce(n.dispatched_at, EXCLUDED.dispatched_at)
+    END,
+    started_at = CASE WHEN EXCLUDED.status <> 'dispatched' THEN coalesce(EXCLUDED.started_at, n.started_at) END,
+    completed_at = EXCLUDED.completed_at,
     updated_at = now()
-FROM fence, (
-    SELECT c.job_id, c.node_id, item.item_index, c.worker_id, c.started_at
-    FROM json_to_recordset(%(completed)s::json) AS c (
-        job_id text, node_id text, items integer[], worker_id text, started_at timestamptz
-    ), unnest(c.items) AS item (item_index)
-    OFFSET 0
-) AS u
-WHERE fence.held AND n.job_id = ANY (ARRAY[u.job_id]) AND n.node_id = u.node_id AND n.item_index = u.item_index
 
--- name: spread
--- New items of a fan-out: each becomes a row and a message by the two parts below.
-SELECT s.job_id, s.node_id, s.queue_name, s.priority, s.ttl_seconds, item.item_index,
-       s.before_index || item.item_index || s.after_index AS task_id, s.body, item.params
-FROM fence, json_to_recordset(%(spread)s::json) AS s (
-    job_id text, node_id text, queue_name text, priority smallint, ttl_seconds float8, before_index text,
-    after_index text, body jsonb, items integer[], params jsonb
-), ROWS FROM (unnest(s.items), jsonb_array_elements(s.params)) AS item (item_index, params)
+-- name: completed
+-- Items of which nothing was stored before they ended well. They have all in common but their numbers.
+INSERT INTO dagapp.dag_node_states (
+    job_id, node_id, item_index, status, task_id, attempt, worker_id, dispatched_at, started_at, completed_at
+)
+SELECT c.job_id, c.node_id, item.item_index, 'completed', c.before_index || item.item_index || c.after_index, c.attempt,
+       c.worker_id, coalesce(c.dispatched_at, c.started_at), c.started_at, now()
+FROM fence, json_to_recordset(%(completed)s::json) AS c (
+    job_id text, node_id text, attempt bigint, before_index text, after_index text, worker_id text,
+    dispatched_at timestamptz, started_at timestamptz, items integer[]
+), unnest(c.items) AS item (item_index)
 WHERE fence.held
 
--- name: spread_rows
-INSERT INTO dagapp.dag_node_states (job_id, node_id, item_index, status, task_id, attempt, dispatched_at)
-SELECT job_id, node_id, item_index, 'dispatched', task_id, 1, now()
-FROM spread
-
--- name: spread_messages
+-- name: spread
+-- New items of a fan-out: each becomes a message. Of their fan-out's row, what is sent is counted.
 INSERT INTO dagapp.dag_queue (queue_name, message_id, body, priority, expires_at)
-SELECT queue_name, task_id,
-       body || jsonb_build_object('task_id', task_id, 'item_index', item_index, 'params', params),
-       priority, now() + make_interval(secs => ttl_seconds)
-FROM spread
+SELECT s.queue_name, one.task_id,
+       s.body || jsonb_build_object('task_id', one.task_id, 'item_index', item.item_index, 'params', item.params),
+       s.priority, now() + make_interval(secs => s.ttl_seconds)
+FROM fence, json_to_recordset(%(spread)s::json) AS s (
+    queue_name text, priority smallint, ttl_seconds float8, before_index text, after_index text, body jsonb,
+    items integer[], params jsonb
+), ROWS FROM (unnest(s.items), jsonb_array_elements(s.params)) AS item (item_index, params),
+LATERAL (SELECT s.before_index || item.item_index || s.after_index AS task_id) AS one
+WHERE fence.held
 ON CONFLICT (queue_name, message_id) DO NOTHING
 
 -- name: sent

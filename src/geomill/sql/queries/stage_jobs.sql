@@ -50,18 +50,14 @@ WHERE NOT EXISTS (
 ORDER BY s.submitted_at DESC, s.job_id DESC
 LIMIT %(limit)s;
 
--- name: expanded
--- How many tasks each stage has: a fan-out's items become rows only as they are sent.
-SELECT DISTINCT ON (node_id) node_id, split_part(event_data ->> 'detail', ' ', 1)::integer AS items
-FROM dagapp.dag_job_events
-WHERE job_id = %(run_id)s AND event_type = 'fan_out_expanded'
-ORDER BY node_id, event_id DESC;
-
 -- name: tasks
--- Tasks of a stage that have begun, in their order.
-SELECT n.item_index, n.status, n.attempt, n.retry_count, n.error_message, n.started_at, n.completed_at, r.output
-FROM dagapp.dag_node_states AS n
+-- Tasks of a stage that were sent, in their order. What has no row of its own yet waits or has just begun.
+SELECT item.item_index, coalesce(n.status, 'dispatched') AS status, coalesce(n.attempt, 1) AS attempt,
+       coalesce(n.retry_count, 0) AS retry_count, n.error_message, n.started_at, n.completed_at, r.output
+FROM dagapp.dag_node_states AS f
+CROSS JOIN LATERAL generate_series(%(after)s + 1, least(%(after)s + %(limit)s, f.items_sent - 1)) AS item (item_index)
+LEFT JOIN dagapp.dag_node_states AS n
+    ON n.job_id = f.job_id AND n.node_id = f.node_id AND n.item_index = item.item_index
 LEFT JOIN dagapp.dag_task_results AS r ON n.status = 'completed' AND r.task_id = n.task_id
-WHERE n.job_id = %(run_id)s AND n.node_id = %(node_id)s AND n.item_index > %(after)s
-ORDER BY n.item_index
-LIMIT %(limit)s;
+WHERE f.job_id = %(run_id)s AND f.node_id = %(node_id)s AND f.item_index = -1
+ORDER BY item.item_index;
