@@ -75,6 +75,7 @@ class Evaluation:
         self._slices = slices
         self._decision = Decision(status=run.status)
         self._settled: deque[str] = deque()
+        self._advanced: dict[str, None] = {}
         self._scope = scope_of(run, self._node)
 
     def begin(self) -> None:
@@ -87,22 +88,28 @@ class Evaluation:
                 self._decision.stale.append(outcome)
             elif outcome.report in _COMMANDS:
                 self._command(outcome)
+                self._settle()
             elif outcome.node_id not in self._graph.nodes:
                 self._decision.stale.append(outcome)
             elif outcome.item_index == SINGLE:
                 self._take_node(outcome)
+                self._settle()
             else:
                 self._take_item(outcome)
-            self._settle()
+        self._go_on()
 
     def send_more(self) -> None:
         """The next slice of each fan-out that has room: the decision before sent all that it may send at once."""
-        if self._decision.status in JOB_MACHINE.terminal:
-            return
-        for node_id in list(self._run.fan_outs):
-            if not self._node(node_id).terminal:
-                self._after_item(self._graph.nodes[node_id])
-            self._settle()
+        self._advanced.update(dict.fromkeys(self._run.fan_outs))
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """With fan-outs of which items have ended: once for all of them, not for each."""
+        while self._advanced:
+            node_id, _ = self._advanced.popitem()
+            if self._decision.status not in JOB_MACHINE.terminal and not self._node(node_id).terminal:
+                self._after_items(self._graph.nodes[node_id])
+                self._settle()
 
     def carry_on(self) -> None:
         """Set going whatever stands still although nothing holds it: after a take-over, a pause or a retry.
@@ -139,7 +146,7 @@ class Evaluation:
                 self._change(node.node_id).changed[index] = item
                 if not self._dispatch_item(node, index):
                     return
-        self._after_item(node)
+        self._after_items(node)
 
     def _command(self, command: Outcome) -> None:
         match command.report:
@@ -339,7 +346,7 @@ class Evaluation:
         self._move(node.node_id, _N.DISPATCHED, _N.RUNNING, detail=f"{len(items)} items")
         self._job(_J.RUNNING)
         self._decision.fan_outs[node.node_id] = FanOutChange(items, 0)
-        self._after_item(node)
+        self._after_items(node)
 
     def _in_flight(self, node_id: str) -> int:
         before = self._run.fan_outs.get(node_id)
@@ -414,27 +421,27 @@ class Evaluation:
         elif outcome.report is Report.RUNNING:
             self._run_item(node, outcome.item_index, item)
         elif outcome.report is Report.COMPLETED:
-            if self._end_item(node, outcome.item_index, item, _N.COMPLETED):
-                self._after_item(node)
-        elif self._retry_or_fail_item(node, outcome, item):
-            self._after_item(node)
+            self._end_item(node, outcome.item_index, item, _N.COMPLETED)
+        else:
+            self._retry_or_fail_item(node, outcome, item)
 
     def _run_item(self, node: GraphNode, index: int, item: ItemRun) -> None:
         if item.status is _N.DISPATCHED:
             self._record(node.node_id, index, item.status, (_N.RUNNING,))
             self._change(node.node_id).changed[index] = replace(item, status=_N.RUNNING)
 
-    def _retry_or_fail_item(self, node: GraphNode, outcome: Outcome, item: ItemRun) -> bool:
+    def _retry_or_fail_item(self, node: GraphNode, outcome: Outcome, item: ItemRun) -> None:
         assert node.execution is not None
         index = outcome.item_index
         attempt = self._next_attempt(node.execution, item.attempt, item.failures, outcome)
         if attempt is None:
-            return self._end_item(node, index, replace(item, failures=item.failures + 1), _N.FAILED, outcome.error)
+            self._end_item(node, index, replace(item, failures=item.failures + 1), _N.FAILED, outcome.error)
+            return
         self._record(node.node_id, index, item.status, (_N.FAILED, _N.READY), outcome.error)
         self._change(node.node_id).changed[index] = ItemRun(
             _N.READY, attempt.number, attempt.failures, stored=item.stored
         )
-        return self._dispatch_item(node, index, self._not_before(node, index, attempt))
+        self._dispatch_item(node, index, self._not_before(node, index, attempt))
 
     def _end_item(self, node: GraphNode, index: int, item: ItemRun, status: NodeStatus, error: str = "") -> bool:
         """Count an ended item. False when its failure ends the fan-out."""
@@ -442,6 +449,7 @@ class Evaluation:
         self._record(node.node_id, index, item.status, (status,), error)
         change.changed[index] = ItemRun(status, item.attempt, item.failures, error, item.sent_at, item.stored)
         change.ended += 1
+        self._advanced[node.node_id] = None
         if status is _N.COMPLETED:
             change.completed += 1
             return True
@@ -455,7 +463,7 @@ class Evaluation:
         before = self._run.fan_outs.get(node_id)
         return (before.failed if before else 0) + self._change(node_id).failed
 
-    def _after_item(self, node: GraphNode) -> None:
+    def _after_items(self, node: GraphNode) -> None:
         self._refill(node)
         if self._node(node.node_id).terminal:
             return

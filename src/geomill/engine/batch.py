@@ -206,7 +206,6 @@ def _common_body(job: OwnedJob, dispatch: Dispatch) -> dict[str, Any]:
         "node_id": dispatch.node_id,
         "handler": execution.handler,
         "timeout_seconds": execution.timeout_seconds,
-        "progress_timeout_seconds": execution.progress_timeout_seconds,
         "retry_count": dispatch.retry_count,
         "attempt": dispatch.attempt,
         **_wishes(execution),
@@ -216,6 +215,8 @@ def _common_body(job: OwnedJob, dispatch: Dispatch) -> dict[str, Any]:
 def _wishes(execution: Execution) -> dict[str, Any]:
     """What few tasks want is in no other's message."""
     wishes: dict[str, Any] = {}
+    if execution.progress_timeout_seconds:
+        wishes["progress_timeout_seconds"] = execution.progress_timeout_seconds
     if execution.circuit_breaker:
         wishes["circuit_breaker"] = execution.circuit_breaker.model_dump()
     return wishes

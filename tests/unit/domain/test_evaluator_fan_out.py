@@ -111,14 +111,10 @@ def test_a_failed_item_fails_the_job_and_cancels_the_others() -> None:
     decision = job.feed(*all_done(job, 0), job.failed("many", "broken", item=1))
     assert (decision.status, decision.failed_node) == (JobStatus.FAILED, "many")
     assert decision.error == "node 'many' failed: item 1: broken"
-    assert decision.cancels == [Cancel("many", 2, 1), Cancel("many", 3, 1)]
+    assert decision.cancels == [Cancel("many", 2, 1)]
     assert decision.dispatches == []
-    assert [str(job.rows["many", index].status) for index in range(4)] == [
-        "completed",
-        "failed",
-        "cancelled",
-        "cancelled",
-    ]
+    assert [str(job.rows["many", index].status) for index in range(3)] == ["completed", "failed", "cancelled"]
+    assert ("many", 3) not in job.rows  # it is not sent first, only to be called back
     assert job.statuses() == {"many": "failed", "all": "skipped", "after": "skipped"}
 
 
