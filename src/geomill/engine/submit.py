@@ -19,7 +19,8 @@ async def submit(
     conn: Connection, catalogue: WorkflowCatalogue, queue_name: str, message: JobQueueMessage
 ) -> JobQueueMessage:
     """Raises `NotFoundError` or `InputError` before anything is written. The job's id is known from now on."""
-    await submit_all(conn, catalogue, queue_name, [message])
+    _check(catalogue, message)
+    await queue.hand_in(conn, _outgoing(queue_name, message), queue_channel(queue_name))
     return message
 
 
@@ -39,10 +40,15 @@ async def enqueue(
 ) -> None:
     """Without `called` nobody is woken: for a transaction that does more. Whoever commits it notifies afterwards."""
     for message in messages:
-        validate_inputs(catalogue.get(message.workflow_id), message.input_params)
-        check_callback_url(message.callback_url)
-    outgoing = [
-        Outgoing(queue_name, message.job_id, to_json(message.model_dump(mode="json")), message.priority)
-        for message in messages
-    ]
+        _check(catalogue, message)
+    outgoing = [_outgoing(queue_name, message) for message in messages]
     await queue.send(conn, outgoing, called)  # one statement: a transaction of its own, or part of the caller's
+
+
+def _check(catalogue: WorkflowCatalogue, message: JobQueueMessage) -> None:
+    validate_inputs(catalogue.get(message.workflow_id), message.input_params)
+    check_callback_url(message.callback_url)
+
+
+def _outgoing(queue_name: str, message: JobQueueMessage) -> Outgoing:
+    return Outgoing(queue_name, message.job_id, to_json(message.model_dump(mode="json")), message.priority)

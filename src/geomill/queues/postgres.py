@@ -9,6 +9,7 @@ from datetime import datetime
 from operator import attrgetter
 from typing import Any
 
+from psycopg.pq import TransactionStatus
 from psycopg.rows import args_row
 
 from geomill.domain.ids import canonical_json
@@ -74,6 +75,25 @@ async def send(conn: Connection, messages: Sequence[Outgoing], called: Collectio
                 "called": list(called),
             },
         )
+
+
+async def hand_in(conn: Connection, message: Outgoing, called: str) -> None:
+    """Send one message, and wait for the disk only after `called` has heard of it. Not in a transaction.
+
+    Nothing hangs in the air meanwhile: what others commit because of the message is behind it in the log, so no crash
+    keeps the one without the other. Who hands in knows that the message is there to stay when this returns.
+    """
+    assert conn.autocommit, "what does not wait for the disk must be nothing but this"
+    assert conn.pgconn.transaction_status == TransactionStatus.IDLE, "a transaction would commit without the disk"
+    parameters = {
+        "queue_name": message.queue_name,
+        "message_id": message.message_id,
+        "body": message.body,
+        "priority": message.priority,
+        "called": called,
+    }
+    await conn.execute(queries("queue").hand_in, parameters)
+    await conn.execute(queries("queue").flush)
 
 
 async def take(conn: Connection, queue_name: str, limit: int, older_than: float = 0.0) -> list[Received]:

@@ -21,6 +21,22 @@ WITH sent AS (
 )
 SELECT pg_notify(channel, '') FROM unnest(%(called)b::text[]) AS channel;
 
+-- name: hand_in
+-- One message, in a transaction of its own that does not wait for the disk: whoever is called looks while the disk writes.
+-- `flush` must follow before anybody is told that the message was sent.
+WITH relaxed AS MATERIALIZED (
+    SELECT set_config('synchronous_commit', 'off', true)
+), sent AS (
+    INSERT INTO dagapp.dag_queue (queue_name, message_id, body, priority)
+    VALUES (%(queue_name)s, %(message_id)s, %(body)s::jsonb, %(priority)s)
+    ON CONFLICT (queue_name, message_id) DO NOTHING
+)
+SELECT pg_notify(%(called)s, '') FROM relaxed;
+
+-- name: flush
+-- Waits until everything that was committed before is on disk: that takes a commit that has something to write.
+SELECT pg_logical_emit_message(true, 'geomill', '');
+
 -- name: take
 -- Receive and complete at once, for a consumer whose effects are in the same transaction.
 WITH chosen AS MATERIALIZED (
