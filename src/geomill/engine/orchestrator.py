@@ -148,9 +148,10 @@ class Orchestrator:
             await notify(conn, due)
         reports, submissions = self._inbox_channel in heard, self._jobs_channel in heard
         while reports or submissions:
-            await asyncio.sleep(0)
             submissions = submissions and await self._claim(conn)
-            reports = await self._advance(conn)
+            # Reports that come meanwhile have called, too. To look for them in vain would be in the way of the workers.
+            reports = (reports or submissions or bool(self._kicks)) and await self._advance(conn)
+            await asyncio.sleep(0)
 
     async def _reload(self, conn: Connection) -> None:
         """Nobody knows whether the last commit took place: the database does."""
