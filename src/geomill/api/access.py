@@ -170,14 +170,14 @@ async def confirmed(request: Request) -> None:
         raise Forbidden("there is no rule that lets this pass")
 
 
-async def _principal(request: Request) -> Principal:
+async def principal_of(request: Request) -> Principal:
     found = admission(request.scope)
     if found is None or found.principal is None:
         raise Forbidden("this needs a caller, and the route is open to everyone")
     return found.principal
 
 
-ThePrincipal = Annotated[Principal, Depends(_principal)]
+ThePrincipal = Annotated[Principal, Depends(principal_of)]
 """The caller, on routes that ask for a credential."""
 
 

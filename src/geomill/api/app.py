@@ -22,7 +22,18 @@ from geomill.api.measuring import Measuring
 from geomill.api.mounting import Mountable
 from geomill.api.rates import Buckets
 from geomill.api.readiness import Readiness
-from geomill.api.routes import assets, bootstrap, docs, health, jobs, platform, platforms, stage_jobs, workflows
+from geomill.api.routes import (
+    assets,
+    bootstrap,
+    docs,
+    health,
+    jobs,
+    platform,
+    platforms,
+    stage_jobs,
+    submission,
+    workflows,
+)
 from geomill.api.streams import Streams
 from geomill.api.tokens import Tokens
 from geomill.domain.asset import DataType
@@ -114,7 +125,8 @@ def create_app(
         dependencies=[Depends(confirmed)],
         responses=problems.problem_responses(422),
     )
-    for noun in (platform, platforms, assets, jobs, stage_jobs, workflows, bootstrap, health, docs):
+    # Routes are tried one after the other: the first is the one that somebody waits for.
+    for noun in (submission, jobs, platform, platforms, assets, stage_jobs, workflows, bootstrap, health, docs):
         app.include_router(noun.router)
     rules = dict(RULES)
     if services:

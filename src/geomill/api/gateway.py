@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Annotated, cast
 
@@ -37,15 +36,13 @@ class Gateway:
     links: Links
     external_url: str | None = None
 
-    @asynccontextmanager
-    async def connection(self) -> AsyncIterator[Connection]:
-        async with self.pool.connection(timeout=PATIENCE_SECONDS) as conn:
-            yield conn
+    def connection(self) -> AbstractAsyncContextManager[Connection]:
+        return self.pool.connection(timeout=PATIENCE_SECONDS)
 
 
-async def _gateway(request: Request) -> Gateway:
+async def gateway_of(request: Request) -> Gateway:
     """Not that it waits: what is not a coroutine would be called in a thread, there and back at each request."""
     return cast("Gateway", request.app.state.gateway)
 
 
-TheGateway = Annotated[Gateway, Depends(_gateway)]
+TheGateway = Annotated[Gateway, Depends(gateway_of)]

@@ -47,6 +47,18 @@ async def test_from_submission_to_result(busy: AsyncClient) -> None:
     assert lean["nodes"][1]["output"] is None
 
 
+async def test_a_submission_is_answered_alike_on_the_direct_and_on_the_ordinary_way(idle: AsyncClient) -> None:
+    """A content type that is spelled otherwise leaves the request to FastAPI."""
+    answers = [
+        await idle.post(JOBS, content=body, headers={"Content-Type": kind})
+        for body in (b'{"workflow_id": "hello_world", "idempotency_key": "k"}', b'{"workflow_id": ""}', b"{", b"")
+        for kind in ("application/json", "application/json; charset=utf-8")
+    ]
+    seen = [(one.status_code, one.json(), dict(one.headers) | {"date": ""}) for one in answers]
+    assert seen[0::2] == seen[1::2]
+    assert [one.status_code for one in answers[0::2]] == [202, 422, 400, 422]
+
+
 async def test_inputs_is_understood_too_and_items_are_counted(busy: AsyncClient) -> None:
     accepted = await submit(busy, "fan_out_test", inputs={"item_list": [1, 2, 3, 4]})
     job = await until(busy, accepted["job_id"], "completed")

@@ -99,7 +99,7 @@ async def test_an_unknown_error_tells_nothing_about_our_inside(
     async def broken(*_: Any) -> None:
         raise RuntimeError("the password is hunter2")
 
-    monkeypatch.setattr("geomill.api.routes.jobs.submit", broken)
+    monkeypatch.setattr("geomill.api.routes.submission.submit", broken)
     answer = await idle.post(JOBS, json={"workflow_id": "hello_world"})
     assert (answer.status_code, answer.json()["code"]) == (500, "internal")
     assert "hunter2" not in answer.text

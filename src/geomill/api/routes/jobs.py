@@ -1,4 +1,4 @@
-"""Jobs over HTTP: submit, list, look at, follow, steer."""
+"""Jobs over HTTP: list, look at, follow, steer."""
 
 from __future__ import annotations
 
@@ -6,22 +6,17 @@ import re
 from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Depends, Header, Path, Query, Response
+from fastapi import APIRouter, Body, Depends, Header, Path, Query
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from pydantic import Field
 
 from geomill.api import cursors, lookup, models
-from geomill.api.access import ThePrincipal
 from geomill.api.gateway import TheGateway
-from geomill.api.models import Given, JobAccepted, JobDetails, JobPage, JobSubmission, JobSummary
+from geomill.api.models import Given, JobDetails, JobPage, JobSummary
 from geomill.api.problems import problem_responses
-from geomill.domain.ids import id_of_key, new_id
-from geomill.domain.job import Job
 from geomill.domain.message import JobQueueMessage
 from geomill.domain.states import JobStatus
 from geomill.engine import control
-from geomill.engine.submit import submit
-from geomill.errors import ConflictError
 from geomill.store import events as event_store
 from geomill.store import jobs as job_store
 from geomill.store import stage_jobs
@@ -64,40 +59,6 @@ class WantedEvents(Given):
 
 class WantedDetails(Given):
     outputs: bool = Field(default=True, description="Whether nodes are shown with their outputs")
-
-
-@router.post(
-    "", status_code=202, tags=["jobs"], summary="Submit a job", responses=problem_responses(400, 404, 409, 413)
-)
-async def submit_job(
-    gateway: TheGateway, principal: ThePrincipal, wanted: JobSubmission, response: Response
-) -> JobAccepted:
-    """The job is the caller's: `submitted_by` comes from the credential, never from the body. The inputs are checked
-    first: what is refused leaves nothing behind. With an idempotency key that already has a job, the answer is 200 and
-    that job."""
-    async with gateway.connection() as conn:
-        first = await _first_with_key(conn, wanted)
-        if first:
-            response.status_code = 200
-            return JobAccepted.of(first.job_id, first.workflow_id, first.status.value)
-        key = wanted.idempotency_key
-        message = JobQueueMessage(
-            **wanted.model_dump(), submitted_by=principal.subject, job_id=id_of_key(key) if key else new_id()
-        )
-        await submit(conn, gateway.catalogue, gateway.job_queue, message)
-    response.headers["Location"] = f"/api/v1/jobs/{message.job_id}"
-    return JobAccepted.of(message.job_id, message.workflow_id, models.QUEUED)
-
-
-async def _first_with_key(conn: Connection, wanted: JobSubmission) -> Job | None:
-    if wanted.idempotency_key is None:
-        return None
-    first = await job_store.by_idempotency_key(conn, wanted.idempotency_key)
-    if first and first.workflow_id != wanted.workflow_id:
-        raise ConflictError(
-            f"the idempotency key has a job of the workflow '{first.workflow_id}'", remedy="use another key"
-        )
-    return first
 
 
 @router.get("", tags=["jobs"], summary="List jobs, the newest first")
