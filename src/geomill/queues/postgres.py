@@ -45,12 +45,12 @@ class Received:
 
 @dataclass(slots=True)
 class Delivery:
-    """Leased. `lease_token` proves it. The fields stand in the order of the columns."""
+    """Leased. `lease_token` proves it. `body` is JSON text. The fields stand in the order of the columns."""
 
     sequence: int
     queue_name: str
     message_id: str
-    body: Any
+    body: str
     lease_token: int
     delivery_count: int
     started_at: datetime

@@ -12,6 +12,7 @@ duty `engine/maintenance/reclaim.py` does so.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -130,7 +131,7 @@ async def _understood(conn: Connection, leased: Sequence[Delivery], model: type[
     refused: list[tuple[Delivery, str]] = []
     for one in leased:
         try:
-            body = model.model_validate(one.body)
+            body = model.model_validate(json.loads(one.body))
         except ValidationError as error:
             refused.append((one, _first_fault(error)))
         else:

@@ -31,8 +31,8 @@ class Ended:
     error_code: str = ""
     retryable: bool = True
     metrics: dict[str, Any] = field(default_factory=dict)
-    size: int = 0
-    """Characters of JSON that the output takes."""
+    text: str = "{}"
+    """The output as JSON: what is reported."""
 
 
 async def execute(
@@ -91,14 +91,18 @@ def _typed_params(handler: RegisteredHandler, params: Mapping[str, Any]) -> Any:
 
 
 def _succeeded(handler: RegisteredHandler, returned: Any) -> Ended:
-    returned = {} if returned is None else returned
-    result = returned if isinstance(returned, HandlerResult) else HandlerResult(output=returned)
-    if not result.success:
-        return failed(result.error_message or "the handler gave no reason", result.error_code, result.retryable)
-    metrics = dict(result.metrics)
-    _size("metrics", metrics, LARGEST_METRICS)
-    output = _plain(handler, result.output)
-    return Ended(success=True, output=output, metrics=metrics, size=_size("output", output, LARGEST))
+    metrics: dict[str, Any] = {}
+    if returned is None:
+        returned = {}
+    elif isinstance(returned, HandlerResult):
+        if not returned.success:
+            reason = returned.error_message or "the handler gave no reason"
+            return failed(reason, returned.error_code, returned.retryable)
+        metrics = dict(returned.metrics)
+        _text("metrics", metrics, LARGEST_METRICS)
+        returned = returned.output
+    output = _plain(handler, returned)
+    return Ended(success=True, output=output, metrics=metrics, text=_text("output", output, LARGEST))
 
 
 def _plain(handler: RegisteredHandler, output: Any) -> Any:
@@ -112,6 +116,8 @@ def _plain(handler: RegisteredHandler, output: Any) -> Any:
                 retryable=False,
                 code="invalid_output",
             ) from error
+    if isinstance(output, dict):
+        return dict(output)
     if isinstance(output, BaseModel):
         return output.model_dump(mode="json")
     if isinstance(output, Mapping):
@@ -123,17 +129,17 @@ def _plain(handler: RegisteredHandler, output: Any) -> Any:
     )
 
 
-def _size(what: str, value: Mapping[str, Any], largest: int) -> int:
+def _text(what: str, value: Mapping[str, Any], largest: int) -> str:
     if not value:
-        return 2
+        return "{}"
     try:
-        size = len(to_json(value))
+        text = to_json(value)
     except NotJson as error:
         raise HandlerError(f"the {what} cannot be stored: {error}", retryable=False, code="invalid_output") from error
-    if size > largest:
-        text = f"the {what} has {size:,} characters of JSON, at most {largest:,} are kept: store it as a file"
-        raise HandlerError(text, retryable=False, code="invalid_output")
-    return size
+    if len(text) > largest:
+        reason = f"the {what} has {len(text):,} characters of JSON, at most {largest:,} are kept: store it as a file"
+        raise HandlerError(reason, retryable=False, code="invalid_output")
+    return text
 
 
 def failed(message: str, code: str, retryable: bool) -> Ended:

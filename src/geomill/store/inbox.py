@@ -60,23 +60,18 @@ async def settle(
 def _rows(ended: Sequence[Settlement]) -> list[dict[str, Any]]:
     """Completed items of one node that began together are one row, with what is their own in lists: to read a row costs
     the server more than to read ten values. All else stands alone."""
-    groups: dict[tuple[Any, ...], dict[str, Any]] = {}
+    groups: dict[tuple[Any, ...], list[Settlement]] = {}
     for one in ended:
         message = one.message
         alike = message.item_index != SINGLE and one.report is Report.COMPLETED and one.metrics == "{}"
         key = (message.job_id, message.node_id, message.attempt, one.started_at) if alike else (one.sequence,)
-        row = groups.get(key) or groups.setdefault(key, _row(one))
-        row["sequences"].append(one.sequence)
-        row["tokens"].append(one.lease_token)
-        row["task_ids"].append(message.task_id)
-        row["items"].append(message.item_index)
-        row["outputs"].append(one.output)
-    return list(groups.values())
+        groups.setdefault(key, []).append(one)
+    return [_row(group) for group in groups.values()]
 
 
-def _row(one: Settlement) -> dict[str, Any]:
+def _row(group: Sequence[Settlement]) -> dict[str, Any]:
     """What is missing is NULL: most attempts have neither an error nor metrics."""
-    message = one.message
+    one, message = group[0], group[0].message
     row = {
         "group": one.sequence,
         "job_id": message.job_id,
@@ -84,11 +79,11 @@ def _row(one: Settlement) -> dict[str, Any]:
         "attempt": message.attempt,
         "report": one.report,
         "started_at": one.started_at.isoformat(),
-        "sequences": [],
-        "tokens": [],
-        "task_ids": [],
-        "items": [],
-        "outputs": [],
+        "sequences": [one.sequence for one in group],
+        "tokens": [one.lease_token for one in group],
+        "task_ids": [one.message.task_id for one in group],
+        "items": [one.message.item_index for one in group],
+        "outputs": [one.output for one in group],
     }
     if one.metrics != "{}":
         row["metrics"] = one.metrics

@@ -15,6 +15,7 @@ from geomill.store.recordset import recordset
 
 EVERY_SECONDS = 5.0
 _BOUNDS = (*BUCKETS, inf)
+_PLACES = (*_BOUNDS, SUM)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ class Tallies:
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, float]] = Counter()
+        self._observed: dict[str, list[float]] = {}
         self._told = time.monotonic()
 
     def count(self, name: str, times: int = 1) -> None:
@@ -37,17 +39,20 @@ class Tallies:
 
     def observe(self, name: str, seconds: float) -> None:
         """In the bucket whose bound it does not exceed; they are added up when they are read."""
-        seconds = max(seconds, 0.0)
-        self._counts[name, _BOUNDS[bisect_left(_BOUNDS, seconds)]] += 1
-        self._counts[name, SUM] += seconds  # type: ignore[assignment]  # a sum of seconds is no integer
+        observed = self._observed.get(name)
+        if observed is None:
+            observed = self._observed[name] = [0.0] * len(_PLACES)
+        if seconds > 0.0:  # by two clocks it may be less
+            observed[-1] += seconds
+        observed[bisect_left(_BOUNDS, seconds)] += 1
 
     @property
     def due(self) -> bool:
-        return bool(self._counts) and time.monotonic() - self._told >= EVERY_SECONDS
+        return bool(self._counts or self._observed) and time.monotonic() - self._told >= EVERY_SECONDS
 
     async def tell(self, conn: Connection) -> None:
         """In one order everywhere, so that two processes never wait for each other."""
-        taken, self._counts = self._counts, Counter()
+        taken = self._take()
         self._told = time.monotonic()
         rows = [_Row(name, f"{bucket}", value) for (name, bucket), value in sorted(taken.items())]
         try:
@@ -55,6 +60,15 @@ class Tallies:
         except BaseException:  # also a cancellation: what was not told is told next time
             self._counts.update(taken)
             raise
+
+    def _take(self) -> Counter[tuple[str, float]]:
+        taken, self._counts = self._counts, Counter()
+        observed, self._observed = self._observed, {}
+        for name, values in observed.items():
+            for place, value in zip(_PLACES, values, strict=True):
+                if value:
+                    taken[name, place] += value  # type: ignore[assignment]  # a sum of seconds is no integer
+        return taken
 
 
 async def read(conn: Connection) -> list[Tally]:

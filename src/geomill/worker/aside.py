@@ -17,11 +17,12 @@ from geomill.storage import NO_STORAGE, Storage
 class Aside:
     storage: Storage
 
-    async def put(self, message: TaskMessage, ended: Ended | None) -> Ended | None:
+    def wants(self, ended: Ended) -> bool:
+        return len(ended.text) > LARGE and self.storage is not NO_STORAGE
+
+    async def put(self, message: TaskMessage, ended: Ended) -> Ended:
         """The result to report."""
-        if ended is None or ended.size <= LARGE or self.storage is NO_STORAGE:
-            return ended
-        content = to_json(ended.output).encode()
+        content = ended.text.encode()
         item = "" if message.item_index == SINGLE else f".{message.item_index}"  # no node has a dot in its name
         large = LargeOutput.of(message.job_id, f"{message.node_id}{item}", message.attempt, content)
         try:
@@ -29,4 +30,4 @@ class Aside:
         except GeomillError as error:
             retryable = isinstance(error, UnavailableError)
             return failed(f"its output could not be stored: {error}", error.code, retryable=retryable)
-        return replace(ended, output=large.output())
+        return replace(ended, text=to_json(large.output()))

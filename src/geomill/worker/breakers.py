@@ -11,15 +11,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pydantic import ValidationError
-
 from geomill.domain.circuit import Circuit, CircuitBreaker, CircuitState
 from geomill.domain.message import TaskMessage
 from geomill.queues import postgres as queue
-from geomill.queues.postgres import Delivery
 from geomill.sdk.execution import Ended
 from geomill.store import circuits
 from geomill.store.pool import Connection
+from geomill.worker.slots import Slot
 
 log = logging.getLogger(__name__)
 
@@ -46,20 +44,21 @@ class Breakers:
         self._failing: set[str] = set()
         self._seen: dict[str, _Seen] = {}
 
-    async def admit(self, conn: Connection, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
+    async def admit(self, conn: Connection, leased: Sequence[Slot]) -> Sequence[Slot]:
         """Those that may begin. The others go back to their queue until the next probe may run."""
-        if not any(map(_guarded, deliveries)):
-            return deliveries
+        if all(slot.message.circuit_breaker is None for slot in leased):
+            return leased
         await self._refresh(conn)
         if not self._any_open:
-            return deliveries
-        held = set()
-        for delivery in deliveries:
-            policy = _policy(delivery)
-            if policy and not await self._may_begin(conn, delivery.body["handler"], policy):
-                await queue.defer(conn, [delivery], policy.open_seconds)
-                held.add(delivery.sequence)
-        return [one for one in deliveries if one.sequence not in held] if held else deliveries
+            return leased
+        admitted = []
+        for slot in leased:
+            policy = slot.message.circuit_breaker
+            if policy is None or await self._may_begin(conn, slot.message.handler, policy):
+                admitted.append(slot)
+            else:
+                await queue.defer(conn, [slot.delivery], policy.open_seconds)
+        return admitted
 
     def note(self, message: TaskMessage, ended: Ended | None) -> None:
         """Only failures that may pass by themselves count: the others are the task's own."""
@@ -112,18 +111,3 @@ class Breakers:
             self._known = {circuit.handler: circuit for circuit in await circuits.read(conn)}
             self._failing |= {circuit.handler for circuit in self._known.values() if circuit.failures}
             self._read_at = time.monotonic()
-
-
-def _guarded(delivery: Delivery) -> bool:
-    body = delivery.body
-    return isinstance(body, dict) and bool(body.get("circuit_breaker")) and isinstance(body.get("handler"), str)
-
-
-def _policy(delivery: Delivery) -> CircuitBreaker | None:
-    """Of a task that has a breaker. What is malformed is found out by whoever starts it."""
-    if not _guarded(delivery):
-        return None
-    try:
-        return CircuitBreaker.model_validate(delivery.body["circuit_breaker"])
-    except ValidationError:
-        return None

@@ -11,11 +11,14 @@ lease tokens sort out what had arrived after all.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import psycopg
+from pydantic import ValidationError
 
+from geomill.domain.message import TaskMessage
 from geomill.domain.task import Report
 from geomill.queues import postgres as queue
 from geomill.queues.postgres import Delivery
@@ -25,8 +28,9 @@ from geomill.store.inbox import Settlement
 from geomill.store.logs import LogWrite
 from geomill.store.pool import Connection
 from geomill.store.signals import notify, owner_channel
-from geomill.worker.notes import Notebook, Said
+from geomill.worker.notes import Notebook, Said, TaskNotes
 from geomill.worker.shares import NO_LIMITS, Shares
+from geomill.worker.slots import Slot
 
 log = logging.getLogger(__name__)
 
@@ -48,17 +52,30 @@ class Exchange:
     ended: list[Settlement] = field(default_factory=list)
     malformed: list[tuple[Delivery, str]] = field(default_factory=list)
 
-    async def once(self, conn: Connection, free: int, limits: Mapping[str, int] = NO_LIMITS) -> list[Delivery]:
+    async def once(self, conn: Connection, free: int, limits: Mapping[str, int] = NO_LIMITS) -> list[Slot]:
         """Write what there is and lease up to `free` tasks, of some queues no more than their limit."""
         ended, malformed, said = self.ended[:], self.malformed[:], self.notebook.take()
         if ended or malformed or said:
             await self._report(conn, said, ended, malformed)
         return await self._lease(conn, self.shares.of(free, limits), limits) if free > 0 else []
 
-    async def _lease(self, conn: Connection, shares: Mapping[str, int], limits: Mapping[str, int]) -> list[Delivery]:
+    async def _lease(self, conn: Connection, shares: Mapping[str, int], limits: Mapping[str, int]) -> list[Slot]:
         leased = await queue.lease(conn, shares, self.worker_id, self.lease_seconds, limits=limits, relaxed=True)
         self.shares.found_empty(leased.empty)
-        return leased.deliveries
+        return self._understood(leased.deliveries)
+
+    def _understood(self, deliveries: Sequence[Delivery]) -> list[Slot]:
+        """The others go to the dead letters."""
+        now, found = time.monotonic(), []
+        for delivery in deliveries:
+            try:
+                message = TaskMessage.received(delivery.body)
+            except (ValueError, RecursionError) as error:
+                self.malformed.append((delivery, _first(error)))
+                log.warning("a malformed task goes to the dead letters: %s", delivery.message_id)
+            else:
+                found.append(Slot(delivery, message, TaskNotes(self.notebook, delivery, message), now))
+        return found
 
     async def _report(
         self,
@@ -143,3 +160,10 @@ def _refused(one: Settlement, error: psycopg.Error) -> Settlement:
     return replace(
         one, report=Report.FAILED, output=None, metrics="{}", error=text, error_code="invalid_output", retryable=False
     )
+
+
+def _first(error: Exception) -> str:
+    if not isinstance(error, ValidationError):
+        return f"body: {error}"
+    first = error.errors()[0]
+    return f"{'.'.join(map(str, first['loc'])) or 'body'}: {first['msg']}"

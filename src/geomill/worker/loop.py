@@ -14,13 +14,11 @@ import time
 from dataclasses import dataclass, field
 
 import psycopg
-from pydantic import ValidationError
 
 from geomill.domain.instance import InstanceRole
-from geomill.domain.message import HEAVY_QUEUE, TaskMessage
+from geomill.domain.message import HEAVY_QUEUE
 from geomill.process import run_duties
 from geomill.queues import postgres as queue
-from geomill.queues.postgres import Delivery
 from geomill.sdk.context import ExternalCatalogue
 from geomill.sdk.execution import Ended
 from geomill.sdk.registry import Registry
@@ -35,7 +33,7 @@ from geomill.worker.children.pool import ChildPool
 from geomill.worker.drain import drain, end_all
 from geomill.worker.exchange import Exchange
 from geomill.worker.keeper import Keeper
-from geomill.worker.notes import Notebook, TaskNotes
+from geomill.worker.notes import Notebook
 from geomill.worker.options import WorkerOptions
 from geomill.worker.runner import Runner
 from geomill.worker.shares import Shares
@@ -138,10 +136,10 @@ class Worker:
                 await self._disown(conn)
             free = self._free_slots()
             await self._breakers.tell(conn)
-            deliveries = await self._exchange.once(conn, free, self._limits())
-            for delivery in await self._breakers.admit(conn, deliveries):
-                self._start(delivery)
-        return bool(self._exchange.ended or self._exchange.malformed) or 0 < free == len(deliveries)
+            leased = await self._exchange.once(conn, free, self._limits())
+            for slot in await self._breakers.admit(conn, leased):
+                self._start(slot)
+        return bool(self._exchange.ended or self._exchange.malformed) or 0 < free == len(leased)
 
     def _limits(self) -> dict[str, int]:
         """Heavy tasks are for processes, and more processes than CPUs only take memory. The others leave them alone."""
@@ -201,23 +199,19 @@ class Worker:
 
     # Tasks
 
-    def _start(self, delivery: Delivery) -> None:
-        try:
-            message = TaskMessage.model_validate(delivery.body)
-        except ValidationError as error:
-            self._exchange.malformed.append((delivery, _first(error)))
-            log.warning("a malformed task goes to the dead letters: %s", delivery.message_id)
-            return
-        slot = Slot(delivery, message, TaskNotes(self._notebook, delivery, message), time.monotonic())
+    def _start(self, slot: Slot) -> None:
+        delivery = slot.delivery
         if forgotten := self._slots.get(delivery.sequence):  # its lease was lost in a crash of the server
             forgotten.lose(time.monotonic())
         self._slots[delivery.sequence] = slot
         self._tallies.observe("step_wait_seconds", delivery.waited)
-        slot.task = asyncio.create_task(self._run_slot(slot), name=message.task_id)
+        slot.task = self._loop.create_task(self._run_slot(slot), name=slot.message.task_id)
 
     async def _run_slot(self, slot: Slot) -> None:
         try:
-            ended = await self._aside.put(slot.message, await self._runner.run(slot))
+            ended = await self._runner.run(slot)
+            if ended and self._aside.wants(ended):
+                ended = await self._aside.put(slot.message, ended)
         except BaseException:  # cancelled from outside, or a fault of ours: the lease will lapse
             self._free(slot)
             raise
@@ -242,8 +236,3 @@ class Worker:
         """Unless the same message was leased again meanwhile, and has a slot of its own."""
         if self._slots.get(slot.delivery.sequence) is slot:
             del self._slots[slot.delivery.sequence]
-
-
-def _first(error: ValidationError) -> str:
-    first = error.errors()[0]
-    return f"{'.'.join(map(str, first['loc'])) or 'body'}: {first['msg']}"

@@ -72,7 +72,8 @@ class TaskNotes:
         self._delivery = delivery
         self._message = message
         self._lines = 0
-        self.spoke = time.monotonic()
+        self.spoke = 0.0
+        """Counts from when the handler begins."""
 
     def progress(self, fraction: float, message: str) -> None:
         self.spoke = time.monotonic()

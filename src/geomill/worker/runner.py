@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -19,7 +20,7 @@ from geomill.store import jobs, nodes, reports
 from geomill.store.pool import Pool
 from geomill.worker.children.pool import ChildPool, not_started
 from geomill.worker.children.process import ChildFailed
-from geomill.worker.context import make_context
+from geomill.worker.context import make_context, services
 from geomill.worker.slots import Slot
 from geomill.worker.tasklog import TaskLogger, clean
 
@@ -35,16 +36,17 @@ class Runner:
         pool: Pool,
         external: ExternalCatalogue | None = None,
     ) -> None:
-        self._handlers = handlers
+        self._handlers = dict(handlers)
         self._children = children
-        self._storage = storage
         self._pool = pool
-        self._external = external
+        self._services = services(
+            storage=storage, pool=pool, job_ended=self._job_ended, asset_report=self._asset_report, external=external
+        )
 
     async def run(self, slot: Slot) -> Ended | None:
         """None when the attempt was ended unfinished, without a verdict. A cancellation from elsewhere is passed on."""
         try:
-            return await self._run_handler(slot)
+            return await self._attempt(slot)
         except asyncio.CancelledError:
             if slot.forced_at is not None:
                 return slot.verdict
@@ -53,42 +55,25 @@ class Runner:
                 raise
             return failed("the handler cancelled itself", "handler_error", retryable=True)
 
-    async def _run_handler(self, slot: Slot) -> Ended:
+    def _attempt(self, slot: Slot) -> Awaitable[Ended]:
         name = slot.message.handler
-        if name not in self._handlers:
-            return failed(f"this worker has no handler '{name}'", "unknown_handler", retryable=False)
-        handler = self._handlers[name]
-        return await (self._isolated(slot) if handler.isolated else self._inline(slot, handler))
-
-    async def _inline(self, slot: Slot, handler: RegisteredHandler) -> Ended:
-        loop = asyncio.get_running_loop()
-
-        def page(node_id: str, after: int, having: str) -> str:
-            """From the thread of a handler that is not async."""
-            reading = self._page(slot.message.job_id, node_id, after, having)
-            return asyncio.run_coroutine_threadsafe(reading, loop).result()
-
-        def context(params: Any) -> HandlerContext[Any]:
-            delivery = slot.delivery
-            saved = (delivery.checkpoint_phase, delivery.checkpoint_data or {}) if delivery.checkpoint_phase else None
-            logger = TaskLogger(handler_log, slot.notes.line, _ids(slot))
-            return make_context(
-                slot.message,
-                saved,
-                params,
-                logger,
-                slot.notes,
-                lambda: slot.cancelled,
-                storage=self._storage,
-                pool=self._pool,
-                job_ended=self._job_ended,
-                asset_report=self._asset_report,
-                external=self._external,
-                **({} if handler.is_async else {"outcome_pages": page}),
-            )
-
+        handler = self._handlers.get(name)
+        if handler is None:
+            return _without_handler(name)
+        if handler.isolated:
+            return self._isolated(slot)
         slot.begin()
-        return await execute(handler, slot.message.params, context)
+        return execute(handler, slot.message.params, partial(self._context, slot, handler))
+
+    def _context(self, slot: Slot, handler: RegisteredHandler, params: Any) -> HandlerContext[Any]:
+        delivery = slot.delivery
+        saved = (delivery.checkpoint_phase, delivery.checkpoint_data or {}) if delivery.checkpoint_phase else None
+        logger = TaskLogger(handler_log, slot.notes.line, _ids(slot))
+        given = self._services
+        if not handler.is_async:
+            pages = partial(self._page_for_thread, asyncio.get_running_loop(), slot.message.job_id)
+            given = {**given, "outcome_pages": pages}
+        return make_context(slot.message, saved, params, logger, slot.notes, lambda: slot.cancelled, given)
 
     async def _job_ended(self, job_id: str) -> bool:
         async with self._pool.connection() as conn:
@@ -97,6 +82,12 @@ class Runner:
     async def _asset_report(self, report: str, seconds: float) -> list[dict[str, Any]]:
         async with self._pool.connection() as conn:
             return await reports.read(conn, reports.Report(report), seconds=seconds)
+
+    def _page_for_thread(
+        self, loop: asyncio.AbstractEventLoop, job_id: str, node_id: str, after: int, having: str
+    ) -> str:
+        """In the thread of a handler that is not async."""
+        return asyncio.run_coroutine_threadsafe(self._page(job_id, node_id, after, having), loop).result()
 
     async def _page(self, job_id: str, node_id: str, after: int, having: str) -> str:
         try:
@@ -134,6 +125,10 @@ class _Echo:
     def line(self, level: int, text: str) -> None:
         handler_log.log(level, "%s", clean(text), extra=self._ids)
         self._line(level, text)
+
+
+async def _without_handler(name: str) -> Ended:
+    return failed(f"this worker has no handler '{name}'", "unknown_handler", retryable=False)
 
 
 def _ids(slot: Slot) -> dict[str, object]:

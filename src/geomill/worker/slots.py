@@ -83,7 +83,7 @@ class Slot:
             message=self.message,
             report=report,
             started_at=self.delivery.started_at,
-            output=to_json(ended.output) if ended and good else None,
+            output=ended.text if ended and good else None,
             error=ended.error_message if ended and bad else None,
             error_code=ended.error_code if ended and bad else None,
             retryable=ended.retryable if ended else True,

@@ -110,7 +110,7 @@ async def test_an_unknown_handler_fails_the_attempt_for_good(bench: Bench) -> No
 async def test_a_result_that_the_database_refuses_fails_its_own_task_only(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("geomill.worker.slots.to_json", lambda value: "{" if "poison" in value else to_json(value))
+    monkeypatch.setattr("geomill.sdk.execution.to_json", lambda value: "{" if "poison" in value else to_json(value))
     bench.offer("poison")
     bench.offer("hello_world")
     jobs = [await bench.submit(name) for name in ("hello_world", "poison", "hello_world")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -73,3 +74,17 @@ def test_a_wrong_job_message_is_refused(wrong: dict[str, Any]) -> None:
 def test_a_wrong_task_message_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         TaskMessage.model_validate({**TASK, **wrong})
+
+
+@pytest.mark.parametrize("depth", [1, 150, 500])
+def test_a_task_is_read_however_deep_its_parameters_are(depth: int) -> None:
+    value: Any = 1.5
+    for _ in range(depth):
+        value = [value, 10**25]
+    assert TaskMessage.received(json.dumps({**TASK, "params": {"a": value}})).params == {"a": value}
+
+
+@pytest.mark.parametrize("body", ["[1]", "7", "null", '{"task_id": "t"}', json.dumps({**TASK, "attempt": "two"}), "{"])
+def test_a_task_that_is_none_is_refused(body: str) -> None:
+    with pytest.raises(ValueError, match=r"task_id|TaskMessage|Expecting"):
+        TaskMessage.received(body)

@@ -10,7 +10,7 @@ from geomill.worker.slots import Slot
 
 
 def delivery(sequence: int = 1) -> Delivery:
-    return Delivery(sequence, "functionapp-tasks", f"task{sequence}", {}, 1, 1, datetime.now(UTC))
+    return Delivery(sequence, "functionapp-tasks", f"task{sequence}", "{}", 1, 1, datetime.now(UTC))
 
 
 def message(**fields: Any) -> TaskMessage:

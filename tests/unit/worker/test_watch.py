@@ -112,7 +112,7 @@ def test_who_ignores_everything_is_given_up() -> None:
     assert look(made, 10 + STUBBORN_SECONDS) == [made]
 
 
-GOOD, BAD = Ended(True, {"a": 1}), failed("no", "x", retryable=False)
+GOOD, BAD = Ended(True, text='{"a":1}'), failed("no", "x", retryable=False)
 STOPPED = failed("asked to", "cancelled", retryable=True)
 
 

@@ -90,9 +90,9 @@ WITH chosen AS MATERIALIZED (
     FROM chosen, relaxed
     WHERE q.sequence = ANY (ARRAY[chosen.sequence])
     RETURNING q.sequence, q.queue_name, q.message_id, q.body, q.lease_token, q.delivery_count, q.started_at,
-              extract(epoch FROM now() - greatest(q.enqueued_at, q.visible_at))::float8 AS waited
+              date_part('epoch', now() - greatest(q.enqueued_at, q.visible_at)) AS waited
 )
-SELECT leased.sequence, leased.queue_name, leased.message_id, leased.body, leased.lease_token, leased.delivery_count,
+SELECT leased.sequence, leased.queue_name, leased.message_id, leased.body::text, leased.lease_token, leased.delivery_count,
        leased.started_at, leased.waited, c.phase AS checkpoint_phase, c.data AS checkpoint_data
 FROM leased
 LEFT JOIN LATERAL (

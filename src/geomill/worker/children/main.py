@@ -16,7 +16,7 @@ import socket
 import sys
 import threading
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from geomill.domain.message import TaskMessage
@@ -29,7 +29,7 @@ from geomill.storage import Recipe, Storage
 from geomill.worker.children import frames
 from geomill.worker.children.frames import Frame
 from geomill.worker.children.limits import die_with, limit_memory
-from geomill.worker.context import checkpoint_text, make_context
+from geomill.worker.context import checkpoint_text, make_context, services
 from geomill.worker.tasklog import TaskLogger
 
 PROGRESS_SECONDS = 0.05
@@ -162,10 +162,11 @@ def main(descriptor: int, parent: int) -> None:
     questions = Questions(line)
     listener = Listener(sock, questions)
     threading.Thread(target=listener.run, name="listener", daemon=True).start()
+    given = services(storage=storage, database=database, outcome_pages=questions.page)
     line.send("ready")
     while order := listener.orders.get():
         listener.busy = True
-        _serve(line, handlers, order, storage=storage, database=database, outcome_pages=questions.page)
+        _serve(line, handlers, order, given)
         listener.busy = False
 
 
@@ -185,7 +186,7 @@ def _order(frame: Frame) -> Order:
     return Order(frame["ticket"], message, (saved[0], saved[1]) if saved else None)
 
 
-def _serve(line: Line, handlers: Registry, order: Order, **services: Any) -> None:
+def _serve(line: Line, handlers: Registry, order: Order, given: Mapping[str, Any]) -> None:
     reporter = ChildReporter(line)
     logger = TaskLogger(QUIET, lambda level, text: line.send("log", level=level, text=text))
 
@@ -197,13 +198,13 @@ def _serve(line: Line, handlers: Registry, order: Order, **services: Any) -> Non
             logger,
             reporter,
             lambda: order.cancelled,
-            **services,
+            given,
         )
 
     ended = execute_here(handlers[order.message.handler], order.message.params, context)
     reporter.close()
     _say_what_is_left()
-    line.send("ended", **asdict(ended))
+    line.send("ended", **asdict(replace(ended, output=None)))  # it is in the text
 
 
 def _say_what_is_left() -> None:
