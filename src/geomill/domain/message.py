@@ -55,13 +55,13 @@ class TaskMessage(BaseModel):
     task_id: Annotated[str, Field(max_length=200)]
     job_id: Key
     node_id: Key
-    item_index: int = SINGLE
+    item_index: Annotated[int, Field(ge=SINGLE, le=2**31 - 1)] = SINGLE
     handler: Key
     params: dict[str, Any] = Field(default_factory=dict)
     timeout_seconds: Annotated[float, Field(gt=0)]
     progress_timeout_seconds: Annotated[float, Field(gt=0)] | None = None
     retry_count: int = 0
-    attempt: int
+    attempt: Annotated[int, Field(ge=0, le=2**63 - 1)]
     circuit_breaker: CircuitBreaker | None = None
 
     @classmethod

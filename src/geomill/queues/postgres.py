@@ -55,8 +55,6 @@ class Delivery:
     delivery_count: int
     started_at: datetime
     waited: float = 0.0
-    checkpoint_phase: str | None = None
-    checkpoint_data: dict[str, Any] | None = None
 
 
 async def send(conn: Connection, messages: Sequence[Outgoing], called: Collection[str] = ()) -> None:

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from geomill.domain.message import TaskMessage
 from geomill.sql import queries
 from geomill.store.pool import Connection
+
+Place = tuple[str, str, int]
+"""Job, node, item."""
+Saved = tuple[str, dict[str, Any]]
+"""Phase and data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +25,22 @@ class CheckpointWrite:
     message: TaskMessage
     phase: str
     data: str
+
+
+async def read(conn: Connection, messages: Sequence[TaskMessage]) -> dict[Place, Saved]:
+    """What earlier attempts or deliveries of these tasks saved."""
+    if not messages:
+        return {}
+    parameters = {
+        "job_ids": [message.job_id for message in messages],
+        "node_ids": [message.node_id for message in messages],
+        "item_indexes": [message.item_index for message in messages],
+    }
+    cursor = await conn.execute(queries("checkpoints").read, parameters)
+    return {
+        (row["job_id"], row["node_id"], row["item_index"]): (row["phase"], row["data"])
+        for row in await cursor.fetchall()
+    }
 
 
 async def save(conn: Connection, writes: Sequence[CheckpointWrite]) -> None:

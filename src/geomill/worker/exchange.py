@@ -62,7 +62,9 @@ class Exchange:
     async def _lease(self, conn: Connection, shares: Mapping[str, int], limits: Mapping[str, int]) -> list[Slot]:
         leased = await queue.lease(conn, shares, self.worker_id, self.lease_seconds, limits=limits, relaxed=True)
         self.shares.found_empty(leased.empty)
-        return self._understood(leased.deliveries)
+        slots = self._understood(leased.deliveries)
+        await _recall(conn, [slot for slot in slots if slot.delivery.delivery_count > 1 or slot.message.attempt > 1])
+        return slots
 
     def _understood(self, deliveries: Sequence[Delivery]) -> list[Slot]:
         """The others go to the dead letters."""
@@ -153,6 +155,14 @@ async def write_notes(conn: Connection, said: Sequence[Said]) -> None:
         conn, [(sequence, token, *note.progress) for sequence, token, note in held if note.progress]
     )
     await logs.insert(conn, [LogWrite(note.message, level, text) for note in said for level, text in note.lines])
+
+
+async def _recall(conn: Connection, begun: Sequence[Slot]) -> None:
+    """What was saved by those that are not here for the first time."""
+    saved = await checkpoints.read(conn, [slot.message for slot in begun])
+    for slot in begun:
+        message = slot.message
+        slot.checkpoint = saved.get((message.job_id, message.node_id, message.item_index))
 
 
 def _refused(one: Settlement, error: psycopg.Error) -> Settlement:

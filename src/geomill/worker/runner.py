@@ -66,14 +66,12 @@ class Runner:
         return execute(handler, slot.message.params, partial(self._context, slot, handler))
 
     def _context(self, slot: Slot, handler: RegisteredHandler, params: Any) -> HandlerContext[Any]:
-        delivery = slot.delivery
-        saved = (delivery.checkpoint_phase, delivery.checkpoint_data or {}) if delivery.checkpoint_phase else None
         logger = TaskLogger(handler_log, slot.notes.line, _ids(slot))
         given = self._services
         if not handler.is_async:
             pages = partial(self._page_for_thread, asyncio.get_running_loop(), slot.message.job_id)
             given = {**given, "outcome_pages": pages}
-        return make_context(slot.message, saved, params, logger, slot.notes, lambda: slot.cancelled, given)
+        return make_context(slot.message, slot.checkpoint, params, logger, slot.notes, lambda: slot.cancelled, given)
 
     async def _job_ended(self, job_id: str) -> bool:
         async with self._pool.connection() as conn:
@@ -103,7 +101,7 @@ class Runner:
             return not_started(error)
         slot.begin(child)
         try:
-            return await self._children.run(child, slot.delivery, slot.message, _Echo(slot, self._page))
+            return await self._children.run(child, slot.message, slot.checkpoint, _Echo(slot, self._page))
         finally:
             slot.child = None
 

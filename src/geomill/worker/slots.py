@@ -11,6 +11,7 @@ from geomill.domain.message import TaskMessage
 from geomill.domain.task import Report
 from geomill.queues.postgres import Delivery
 from geomill.sdk.execution import Ended
+from geomill.store.checkpoints import Saved
 from geomill.store.inbox import Settlement
 from geomill.worker.children.process import Child
 from geomill.worker.notes import TaskNotes
@@ -27,6 +28,7 @@ class Slot:
     message: TaskMessage
     notes: TaskNotes
     leased: float
+    checkpoint: Saved | None = None
     begun: float | None = None
     task: asyncio.Task[None] | None = None
     child: Child | None = None

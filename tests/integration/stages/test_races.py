@@ -81,7 +81,7 @@ async def _report_together(platform: StagePlatform, count: int, *, sessions: int
             Settlement(
                 sequence=one.sequence,
                 lease_token=one.lease_token,
-                message=TaskMessage.model_validate(one.body),
+                message=TaskMessage.received(one.body),
                 report=Report.COMPLETED,
                 started_at=one.started_at,
                 output=to_json(output),

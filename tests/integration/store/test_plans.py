@@ -25,7 +25,7 @@ STATEMENTS = {
     **{f"retention.{name}": getattr(queries("retention"), name) for name in ("mark", "finish", "delete_dead_letters")},
     "retention.delete_rows": queries("retention").delete_rows,
     "retention.delete_jobs": queries("retention").delete_jobs,
-    "checkpoints.save": queries("checkpoints").save,
+    **{f"checkpoints.{name}": getattr(queries("checkpoints"), name) for name in ("save", "read")},
     "rounds": _statement(("taken", "inserted", "updated", "completed", "spread", "sent", "noted", "decided")),
     "rounds.summarised": _statement(("summarised",)),
     "rounds.withdrawn": _statement(("withdrawn",)),

@@ -77,11 +77,16 @@ async def test_a_worker_that_others_forgot_appears_again(bench: Bench) -> None:
     await until_rows(bench, find)
 
 
+WHOLE = {"task_id": "t", "job_id": "j", "node_id": "n", "handler": "h", "timeout_seconds": 1, "attempt": 2}
+
+
 async def test_a_malformed_message_is_a_dead_letter_and_blocks_nobody(bench: Bench) -> None:
     bodies = [
         {"task_id": "x"},
         {"attempt": "abc", "item_index": "zero", "task_id": 1},
         {"attempt": 2, "item_index": 1e30, "job_id": "j", "node_id": "n"},
+        {**WHOLE, "item_index": 1e30},
+        {**WHOLE, "attempt": 2**63},
         [1, 2],
     ]
     messages = [Outgoing("functionapp-tasks", f"bad{n}", json.dumps(body), 10) for n, body in enumerate(bodies)]
@@ -90,7 +95,7 @@ async def test_a_malformed_message_is_a_dead_letter_and_blocks_nobody(bench: Ben
     bench.worker(concurrency=2)
     assert (await bench.try_out("hello_world")).status is JobStatus.COMPLETED
     letters = await bench.rows("SELECT message_id, reason, description FROM dagapp.dag_dead_letters ORDER BY 1")
-    assert [row["message_id"] for row in letters] == ["bad0", "bad1", "bad2", "bad3"]
+    assert [row["message_id"] for row in letters] == [f"bad{n}" for n in range(6)]
     assert {row["reason"] for row in letters} == {"MalformedMessage"}
     assert "job_id: Field required" in letters[0]["description"]
     assert await bench.rows("SELECT 1 FROM dagapp.dag_queue") == []

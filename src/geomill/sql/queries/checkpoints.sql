@@ -12,3 +12,9 @@ JOIN dagapp.dag_queue AS q ON q.sequence = ANY (ARRAY[u.sequence]) AND coalesce(
 ON CONFLICT (job_id, node_id, item_index) DO UPDATE
 SET phase = excluded.phase, data = excluded.data, attempt = excluded.attempt, saved_at = now()
 WHERE c.attempt <= excluded.attempt;
+
+-- name: read
+SELECT c.job_id, c.node_id, c.item_index, c.phase, c.data
+FROM unnest(%(job_ids)b::text[], %(node_ids)b::text[], %(item_indexes)b::integer[]) AS t (job_id, node_id, item_index)
+JOIN dagapp.dag_checkpoints AS c
+  ON c.job_id = ANY (ARRAY[t.job_id]) AND c.node_id = t.node_id AND c.item_index = t.item_index;

@@ -62,51 +62,34 @@ ORDER BY priority DESC, sequence
 LIMIT %(limit)s;
 
 -- name: lease
--- The next messages of each queue, up to its share, with what an earlier delivery or attempt saved. The token is new
--- and greater. No row is locked that is not leased. A body may be anything: nothing is cast that cannot be. OFFSET 0 has
--- a first delivery of a first attempt recognised before anything is looked up for it.
-WITH chosen AS MATERIALIZED (
-    SELECT next.sequence
+-- The next messages of each queue, up to its share. The token is new and greater. No row is locked that is not leased.
+-- What was locked by this statement is where it was found: nothing needs to be looked up again.
+WITH relaxed AS MATERIALIZED (
+    SELECT CASE WHEN %(relaxed)s THEN set_config('synchronous_commit', 'off', true) END
+)
+UPDATE dagapp.dag_queue AS q
+SET lease_token = q.delivery_count + 1,
+    delivery_count = q.delivery_count + 1,
+    leased_by = %(leased_by)s,
+    leased_until = now() + make_interval(secs => %(lease_seconds)s),
+    started_at = now(),
+    progress = NULL,
+    progress_message = NULL
+FROM relaxed
+WHERE q.ctid = ANY (ARRAY(
+    SELECT next.place
     FROM unnest(%(queue_names)b::text[], %(shares)b::integer[]) AS wanted (queue_name, share)
     CROSS JOIN LATERAL (
-        SELECT q.sequence
-        FROM dagapp.dag_queue AS q
-        WHERE q.queue_name = wanted.queue_name AND q.lease_token IS NULL AND q.visible_at <= now()
-        ORDER BY q.priority DESC, q.sequence
+        SELECT w.ctid AS place
+        FROM dagapp.dag_queue AS w
+        WHERE w.queue_name = wanted.queue_name AND w.lease_token IS NULL AND w.visible_at <= now()
+        ORDER BY w.priority DESC, w.sequence
         LIMIT wanted.share
         FOR UPDATE SKIP LOCKED
     ) AS next
-), relaxed AS MATERIALIZED (
-    SELECT CASE WHEN %(relaxed)s THEN set_config('synchronous_commit', 'off', true) END
-), leased AS (
-    UPDATE dagapp.dag_queue AS q
-    SET lease_token = q.delivery_count + 1,
-        delivery_count = q.delivery_count + 1,
-        leased_by = %(leased_by)s,
-        leased_until = now() + make_interval(secs => %(lease_seconds)s),
-        started_at = now(),
-        progress = NULL,
-        progress_message = NULL
-    FROM chosen, relaxed
-    WHERE q.sequence = ANY (ARRAY[chosen.sequence])
-    RETURNING q.sequence, q.queue_name, q.message_id, q.body, q.lease_token, q.delivery_count, q.started_at,
-              date_part('epoch', now() - greatest(q.enqueued_at, q.visible_at)) AS waited
-)
-SELECT leased.sequence, leased.queue_name, leased.message_id, leased.body::text, leased.lease_token, leased.delivery_count,
-       leased.started_at, leased.waited, c.phase AS checkpoint_phase, c.data AS checkpoint_data
-FROM leased
-LEFT JOIN LATERAL (
-    SELECT phase, data
-    FROM dagapp.dag_checkpoints
-    WHERE (leased.delivery_count > 1 OR leased.body -> 'attempt' > '1')
-      AND job_id = ANY (ARRAY[leased.body ->> 'job_id'])
-      AND node_id = leased.body ->> 'node_id'
-      AND item_index = CASE
-          WHEN leased.body @@ '$.item_index >= -1 && $.item_index <= 2147483647'
-          THEN (leased.body ->> 'item_index')::numeric::integer
-      END
-    OFFSET 0
-) AS c ON true;
+))
+RETURNING q.sequence, q.queue_name, q.message_id, q.body::text, q.lease_token, q.delivery_count, q.started_at,
+          date_part('epoch', now() - greatest(q.enqueued_at, q.visible_at)) AS waited;
 
 -- name: renew
 UPDATE dagapp.dag_queue AS q

@@ -9,10 +9,10 @@ from collections.abc import Coroutine
 from typing import Any
 
 from geomill.domain.message import TaskMessage
-from geomill.queues.postgres import Delivery
 from geomill.sdk.execution import Ended, failed
 from geomill.sdk.registry import Registry
 from geomill.storage import Recipe
+from geomill.store.checkpoints import Saved
 from geomill.worker.children.limits import MEGABYTE
 from geomill.worker.children.process import START_SECONDS, Child, ChildFailed, ChildSetup, Ear
 
@@ -80,10 +80,10 @@ class ChildPool:
             self._retire(child)
             self._fill()
 
-    async def run(self, child: Child, delivery: Delivery, message: TaskMessage, ear: Ear) -> Ended:
+    async def run(self, child: Child, message: TaskMessage, checkpoint: Saved | None, ear: Ear) -> Ended:
         ended: Ended | None = None
         try:
-            ended = await child.run(delivery, message, ear)
+            ended = await child.run(message, checkpoint, ear)
         finally:
             self.give_back(child, ended)
         return ended

@@ -22,9 +22,9 @@ from typing import Protocol
 from geomill.domain.log import LONGEST_LINE
 from geomill.domain.message import TaskMessage
 from geomill.errors import UnavailableError
-from geomill.queues.postgres import Delivery
 from geomill.sdk.execution import Ended, failed
 from geomill.storage import Recipe
+from geomill.store.checkpoints import Saved
 from geomill.worker.children import frames
 from geomill.worker.children.frames import Frame
 from geomill.worker.children.limits import memory_of
@@ -136,14 +136,14 @@ class Child:
     def memory(self) -> int:
         return memory_of(self.pid) if self.alive else 0
 
-    async def run(self, delivery: Delivery, message: TaskMessage, ear: Ear) -> Ended:
+    async def run(self, message: TaskMessage, checkpoint: Saved | None, ear: Ear) -> Ended:
         """The task's end, or the child's. When this is cancelled, the child is killed, and heard out before."""
         self.tasks += 1
         self._ticket = next(self._tickets)
-        saved = (delivery.checkpoint_phase, delivery.checkpoint_data or {}) if delivery.checkpoint_phase else None
         self._tail.clear()
         try:
-            await self._send("run", ticket=self._ticket, message=message.model_dump(mode="json"), checkpoint=saved)
+            given = message.model_dump(mode="json")
+            await self._send("run", ticket=self._ticket, message=given, checkpoint=checkpoint)
             ended = await self._listen(ear)
         except asyncio.CancelledError:
             self.kill()
