@@ -96,7 +96,7 @@ class Exchange:
             self.notebook.put_back(said)
             raise
         del self.ended[: len(ended)], self.malformed[: len(malformed)]
-        await notify(conn, map(owner_channel, owners.values()))
+        await notify(conn, map(owner_channel, set(owners.values())))
 
     async def _transact(
         self,

@@ -77,17 +77,14 @@ class Slot:
         return self.settlement(Report.COMPLETED if ended.success else Report.FAILED, ended)
 
     def settlement(self, report: Report, ended: Ended | None = None) -> Settlement:
-        good = ended is not None and ended.success
-        bad = ended is not None and not ended.success
-        return Settlement(
-            sequence=self.delivery.sequence,
-            lease_token=self.delivery.lease_token,
-            message=self.message,
-            report=report,
-            started_at=self.delivery.started_at,
-            output=ended.text if ended and good else None,
-            error=ended.error_message if ended and bad else None,
-            error_code=ended.error_code if ended and bad else None,
-            retryable=ended.retryable if ended else True,
-            metrics=to_json(ended.metrics) if ended and ended.metrics else "{}",
-        )
+        delivery = self.delivery
+        made = Settlement(delivery.sequence, delivery.lease_token, self.message, report, delivery.started_at)
+        if ended is None:
+            return made
+        if ended.success:
+            made.output = ended.text
+        else:
+            made.error, made.error_code, made.retryable = ended.error_message, ended.error_code, ended.retryable
+        if ended.metrics:
+            made.metrics = to_json(ended.metrics)
+        return made
