@@ -223,7 +223,7 @@ def node_run(row: NodeState) -> NodeRun:
 
 def _fan_out_run(run: RunState, node_id: str, sent: int, rows: list[NodeState]) -> FanOutRun:
     fan_out = FanOutRun(fan_out_items(run.graph.nodes[node_id], scope_of(run, run.nodes.__getitem__)))
-    fan_out.next_index = max(sent, len(rows))  # an earlier release counted nothing, and made a row for each
+    fan_out.next_index = sent
     fan_out.in_flight = {index: ItemRun(NodeStatus.DISPATCHED) for index in range(sent)}
     for row in rows:
         fan_out.in_flight.pop(row.item_index, None)

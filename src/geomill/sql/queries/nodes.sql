@@ -4,16 +4,15 @@
 SELECT * FROM dagapp.dag_node_states WHERE job_id = %(job_id)s ORDER BY created_at, node_id, item_index;
 
 -- name: summary
--- One row per node; the items of a fan-out are counted. Jobs of an earlier release do not say how many they have.
+-- One row per node; the items of a fan-out that have ended are counted.
 SELECT n.job_id, n.node_id, n.status, n.task_id, n.attempt, n.retry_count, n.output, n.error_message, n.started_at,
        n.completed_at,
-       coalesce(n.items_total, items.total, 0) AS items_total,
+       coalesce(n.items_total, 0) AS items_total,
        coalesce(items.completed, 0) AS items_completed,
        coalesce(items.failed, 0) AS items_failed
 FROM dagapp.dag_node_states AS n
 LEFT JOIN (
     SELECT node_id,
-           count(*) AS total,
            count(*) FILTER (WHERE status = 'completed') AS completed,
            count(*) FILTER (WHERE status = 'failed') AS failed
     FROM dagapp.dag_node_states
