@@ -18,12 +18,13 @@ from typing import Any
 import yaml
 
 from geomill.domain.api_key import Secret
-from geomill.domain.message import TASK_QUEUES, JobQueueMessage
+from geomill.domain.message import JOBS_QUEUE, TASK_QUEUES, JobQueueMessage
 from geomill.domain.principal import Role
-from geomill.engine.submit import submit_all
+from geomill.engine.submit import enqueue, submit
 from geomill.sdk.registry import load_handlers
 from geomill.store import instances, keys
 from geomill.store.pool import Pool, open_pool
+from geomill.store.signals import notify, queue_channel
 from geomill.workflows.catalogue import WorkflowCatalogue
 
 GEOMILL = str(Path(sys.executable).with_name("geomill"))
@@ -133,7 +134,11 @@ class Client:
     async def submit(self, workflow_id: str, inputs: dict[str, Any] | None = None, count: int = 1) -> list[str]:
         messages = [JobQueueMessage(workflow_id=workflow_id, input_params=inputs or {}) for _ in range(count)]
         async with self.pool.connection() as conn:
-            await submit_all(conn, self.catalogue, "dag-jobs", messages)
+            if count == 1:
+                await submit(conn, self.catalogue, JOBS_QUEUE, messages[0])
+            else:
+                await enqueue(conn, self.catalogue, JOBS_QUEUE, messages)
+                await notify(conn, [queue_channel(JOBS_QUEUE)])
         return [message.job_id for message in messages]
 
     async def run(self, workflow_id: str, inputs: dict[str, Any] | None = None, count: int = 1) -> float:

@@ -24,25 +24,13 @@ async def submit(
     return message
 
 
-async def submit_all(
+async def enqueue(
     conn: Connection, catalogue: WorkflowCatalogue, queue_name: str, messages: Sequence[JobQueueMessage]
 ) -> None:
-    """All of them, or none."""
-    await enqueue(conn, catalogue, queue_name, messages, called=[queue_channel(queue_name)])
-
-
-async def enqueue(
-    conn: Connection,
-    catalogue: WorkflowCatalogue,
-    queue_name: str,
-    messages: Sequence[JobQueueMessage],
-    called: Sequence[str] = (),
-) -> None:
-    """Without `called` nobody is woken: for a transaction that does more. Whoever commits it notifies afterwards."""
+    """All of them or none, in the caller's transaction. Whoever commits it notifies afterwards."""
     for message in messages:
         _check(catalogue, message)
-    outgoing = [_outgoing(queue_name, message) for message in messages]
-    await queue.send(conn, outgoing, called)  # one statement: a transaction of its own, or part of the caller's
+    await queue.send(conn, [_outgoing(queue_name, message) for message in messages])
 
 
 def _check(catalogue: WorkflowCatalogue, message: JobQueueMessage) -> None:

@@ -57,9 +57,7 @@ class Delivery:
     waited: float = 0.0
 
 
-async def send(conn: Connection, messages: Sequence[Outgoing], called: Collection[str] = ()) -> None:
-    """`called` are channels that hear of it with the commit. That saves a round trip, and makes commits wait for each
-    other: it is for submissions, which are few, and not for what is hot."""
+async def send(conn: Connection, messages: Sequence[Outgoing]) -> None:
     if messages:
         await conn.execute(
             queries("queue").send,
@@ -70,7 +68,6 @@ async def send(conn: Connection, messages: Sequence[Outgoing], called: Collectio
                 "priorities": [message.priority for message in messages],
                 "visible_at": [message.visible_at for message in messages],
                 "ttl_seconds": [message.ttl_seconds for message in messages],
-                "called": list(called),
             },
         )
 

@@ -13,7 +13,7 @@ from geomill.domain.node import NodeState
 from geomill.domain.run import RunState
 from geomill.domain.task import Report
 from geomill.domain.workflow import FanOutNode, Workflow
-from tests.unit.domain.simulation import NOW, row
+from tests.unit.domain.simulation import NOW, row, write
 
 
 def task(following: str | list[str], **more: Any) -> dict[str, Any]:
@@ -46,7 +46,7 @@ class Driver:
         """What the engine does once a decision is committed."""
         self.last = decision
         self.sent.update({(d.node_id, d.item_index): d for d in decision.dispatches})
-        self._write(decision)
+        write(self.rows, decision)
         self.run.apply(decision)
         return decision
 
@@ -87,15 +87,6 @@ class Driver:
 
     def params(self, name: str, item: int = SINGLE) -> dict[str, Any]:
         return self.sent[name, item].params
-
-    def _write(self, decision: Decision) -> None:
-        for name, run in decision.nodes.items():
-            self.rows[name, SINGLE] = row(
-                name, SINGLE, run.status, run.attempt, run.failures, run.output, run.error or None
-            )
-        for name, change in decision.fan_outs.items():
-            for index, item in change.changed.items():
-                self.rows[name, index] = row(name, index, item.status, item.attempt, item.failures)
 
 
 def names(decision: Decision) -> list[str]:

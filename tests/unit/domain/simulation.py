@@ -109,7 +109,7 @@ class World:
             evaluation.feed([self._answer(one, evaluation.decision()) for one in waiting])
         decision = evaluation.decision()
         self.pending += decision.dispatches
-        self._write(decision)
+        write(self.rows, decision)
         self.run.apply(decision)
         self.decisions.append(decision)
         return decision
@@ -156,28 +156,33 @@ class World:
     def retry(self) -> None:
         """What an operator does with a job that ended badly, and the successor that takes it from there."""
         for again in reopen(self.graph, self.rows.values()):
-            self._put(row(again.node_id, again.item_index, again.status, again.attempt))
+            put(self.rows, row(again.node_id, again.item_index, again.status, again.attempt))
         self.run = RunState.restore(self.graph, "job", {}, JobStatus.RUNNING, self.rows.values())
         self.pending.clear()
         evaluation = Evaluation(self.run, NOW, window=self.window)
         evaluation.carry_on()
         self._commit(evaluation)
 
-    def _write(self, decision: Decision) -> None:
-        """What the store does: the changed rows, from the decision alone."""
-        for name, run in decision.nodes.items():
-            self._put(row(name, SINGLE, run.status, run.attempt, run.failures, run.output, run.error or None))
-        for name, change in decision.fan_outs.items():
-            self._put(self.rows[name, SINGLE].model_copy(update={"items_sent": change.next_index}))
-            for index, item in change.changed.items():
-                assert item.stored == ((name, index) in self.rows)
-                if not item.only_sent:
-                    self._put(row(name, index, item.status, item.attempt, item.failures))
 
-    def _put(self, written: NodeState) -> None:
-        place = (written.node_id, written.item_index)
-        before = self.rows[place].items_sent if place in self.rows else None
-        self.rows[place] = written if written.items_sent else written.model_copy(update={"items_sent": before})
+Rows = dict[tuple[str, int], NodeState]
+
+
+def write(rows: Rows, decision: Decision) -> None:
+    """What the store does: the changed rows, from the decision alone."""
+    for name, run in decision.nodes.items():
+        put(rows, row(name, SINGLE, run.status, run.attempt, run.failures, run.output, run.error or None))
+    for name, change in decision.fan_outs.items():
+        put(rows, rows[name, SINGLE].model_copy(update={"items_sent": change.next_index}))
+        for index, item in change.changed.items():
+            assert item.stored == ((name, index) in rows)
+            if not item.only_sent:
+                put(rows, row(name, index, item.status, item.attempt, item.failures))
+
+
+def put(rows: Rows, written: NodeState) -> None:
+    place = (written.node_id, written.item_index)
+    before = rows[place].items_sent if place in rows else None
+    rows[place] = written if written.items_sent else written.model_copy(update={"items_sent": before})
 
 
 def _completed(one: NodeState | ItemRun) -> bool:

@@ -8,18 +8,15 @@
 -- hold the row, too. `tests/integration/store/test_plans.py` holds the plans to it.
 
 -- name: send
--- Joins the caller's transaction. A message sent twice is stored once. Who is called hears of it with the commit.
-WITH sent AS (
-    INSERT INTO dagapp.dag_queue (queue_name, message_id, body, priority, visible_at, expires_at)
-    SELECT m.queue_name, m.message_id, m.body::jsonb, m.priority, coalesce(m.visible_at, now()),
-           coalesce(m.visible_at, now()) + make_interval(secs => m.ttl_seconds)
-    FROM unnest(
-        %(queue_names)b::text[], %(message_ids)b::text[], %(bodies)b::text[], %(priorities)b::smallint[],
-        %(visible_at)b::timestamptz[], %(ttl_seconds)b::float8[]
-    ) AS m (queue_name, message_id, body, priority, visible_at, ttl_seconds)
-    ON CONFLICT (queue_name, message_id) DO NOTHING
-)
-SELECT pg_notify(channel, '') FROM unnest(%(called)b::text[]) AS channel;
+-- Joins the caller's transaction. A message sent twice is stored once.
+INSERT INTO dagapp.dag_queue (queue_name, message_id, body, priority, visible_at, expires_at)
+SELECT m.queue_name, m.message_id, m.body::jsonb, m.priority, coalesce(m.visible_at, now()),
+       coalesce(m.visible_at, now()) + make_interval(secs => m.ttl_seconds)
+FROM unnest(
+    %(queue_names)b::text[], %(message_ids)b::text[], %(bodies)b::text[], %(priorities)b::smallint[],
+    %(visible_at)b::timestamptz[], %(ttl_seconds)b::float8[]
+) AS m (queue_name, message_id, body, priority, visible_at, ttl_seconds)
+ON CONFLICT (queue_name, message_id) DO NOTHING;
 
 -- name: hand_in
 -- One message, in a transaction of its own that does not wait for the disk: whoever is called looks while the disk writes.
