@@ -224,9 +224,9 @@ def node_run(row: NodeState) -> NodeRun:
 def _fan_out_run(run: RunState, node_id: str, sent: int, rows: list[NodeState]) -> FanOutRun:
     fan_out = FanOutRun(fan_out_items(run.graph.nodes[node_id], scope_of(run, run.nodes.__getitem__)))
     fan_out.next_index = sent
-    fan_out.in_flight = {index: ItemRun(NodeStatus.DISPATCHED) for index in range(sent)}
+    stored = {row.item_index for row in rows}
+    fan_out.in_flight = {index: ItemRun(NodeStatus.DISPATCHED) for index in range(sent) if index not in stored}
     for row in rows:
-        fan_out.in_flight.pop(row.item_index, None)
         if row.status is NodeStatus.COMPLETED:
             fan_out.completed += 1
         elif row.status is NodeStatus.FAILED:

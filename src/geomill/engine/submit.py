@@ -18,7 +18,8 @@ from geomill.workflows.catalogue import WorkflowCatalogue
 async def submit(
     conn: Connection, catalogue: WorkflowCatalogue, queue_name: str, message: JobQueueMessage
 ) -> JobQueueMessage:
-    """Raises `NotFoundError` or `InputError` before anything is written. The job's id is known from now on."""
+    """Not in a transaction: it makes its own. Raises `NotFoundError` or `InputError` before anything is written. The
+    job's id is known from now on."""
     _check(catalogue, message)
     await queue.hand_in(conn, _outgoing(queue_name, message), queue_channel(queue_name))
     return message

@@ -236,20 +236,25 @@ async def test_what_is_urgent_is_claimed_first(make_platform: MakePlatform) -> N
     assert {row["priority"] for row in first} == {5}
 
 
-async def test_a_job_that_the_database_refuses_ends_and_the_others_go_on(make_platform: MakePlatform) -> None:
-    platform = make_platform(SLOW)
-    platform.orchestrator()
-    good, bad = await platform.submit("slow"), await platform.submit("slow")
-    await platform.until(bad, lambda job: job is not None)
+async def _refuse(platform: Platform, what: str) -> None:
+    """The database takes no node or item that completes, if it is such a one."""
     async with platform.pool.connection() as conn:
         await conn.execute(
             "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS"
             " $$ BEGIN RAISE 'no' USING ERRCODE = '23514'; END $$"
         )
         await conn.execute(
-            "CREATE TRIGGER refuse BEFORE UPDATE ON dagapp.dag_node_states FOR EACH ROW"
-            f" WHEN (NEW.status = 'completed' AND NEW.job_id = '{bad}') EXECUTE FUNCTION refuse()"
+            "CREATE TRIGGER refuse BEFORE INSERT OR UPDATE ON dagapp.dag_node_states FOR EACH ROW"
+            f" WHEN (NEW.status = 'completed' AND {what}) EXECUTE FUNCTION refuse()"
         )
+
+
+async def test_a_job_that_the_database_refuses_ends_and_the_others_go_on(make_platform: MakePlatform) -> None:
+    platform = make_platform(SLOW)
+    platform.orchestrator()
+    good, bad = await platform.submit("slow"), await platform.submit("slow")
+    await platform.until(bad, lambda job: job is not None)
+    await _refuse(platform, f"NEW.job_id = '{bad}'")
     platform.worker()
     assert (await platform.ended(good)).status is JobStatus.COMPLETED
     ended = await platform.ended(bad)
@@ -262,15 +267,7 @@ async def test_items_of_a_refused_job_are_cancelled_and_run_again_when_it_is_ret
 ) -> None:
     """They have no rows before they end: those of the refused job get them, so that a retry finds them."""
     platform = make_platform(PARTLY.replace("[0, 1, 5]", "[0, 0, 0]"))
-    async with platform.pool.connection() as conn:
-        await conn.execute(
-            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS"
-            " $$ BEGIN RAISE 'no' USING ERRCODE = '23514'; END $$"
-        )
-        await conn.execute(
-            "CREATE TRIGGER refuse BEFORE INSERT ON dagapp.dag_node_states FOR EACH ROW"
-            " WHEN (NEW.status = 'completed' AND NEW.item_index >= 0) EXECUTE FUNCTION refuse()"
-        )
+    await _refuse(platform, "NEW.item_index >= 0")
     platform.orchestrator()
     platform.worker()
     job_id = await platform.submit("partly", {"fail_times": 0})

@@ -26,7 +26,7 @@ STATEMENTS = {
     "retention.delete_rows": queries("retention").delete_rows,
     "retention.delete_jobs": queries("retention").delete_jobs,
     **{f"checkpoints.{name}": getattr(queries("checkpoints"), name) for name in ("save", "read")},
-    "rounds": _statement(("taken", "inserted", "updated", "completed", "spread", "sent", "noted", "decided")),
+    "rounds": _statement(("taken", "inserted", "updated", "items", "completed", "spread", "sent", "noted", "decided")),
     "rounds.summarised": _statement(("summarised",)),
     "rounds.withdrawn": _statement(("withdrawn",)),
     "rounds.claim": _statement(("claimed", "created", "inserted", "spread", "sent", "noted", "called"), "unclaimed"),
