@@ -71,7 +71,7 @@ def run() -> Iterator[Figure]:
 
 async def _measure(client: Client, roles: Roles, folder: Path, url: str) -> list[Figure]:
     path = folder / "bronze/uploads/polygons.gpkg"
-    inputs = {"container_name": "uploads", "datetime": "2024-01-01", "table_name": "bench_r1"}
+    inputs = {"container_name": "uploads", "datetime": "2024-01-01", "table_name": "bench"}
     for _ in range(2):
         small = await client.run("vector_processing", {**inputs, "file_name": "small.gpkg"})  # the second one is warm
     peaks = Peaks(roles.processes["worker"][0].pid)
@@ -83,7 +83,7 @@ async def _measure(client: Client, roles: Roles, folder: Path, url: str) -> list
         ours.append(await client.run("vector_processing", {**inputs, "file_name": "polygons.gpkg"}))
         loads.append(await client.number(LOAD_SECONDS))
     peak = peaks.stop()
-    loaded = await client.number("SELECT count(*) FROM geo.bench_r1")
+    loaded = await client.number("SELECT count(*) FROM geo.bench")
     assert loaded == ROWS, f"{loaded} rows"
     some = min(ROWS, MOST_GEOPANDAS)
     frames = some / timed(bare_vector.geopandas_copy, path, url, some)

@@ -166,6 +166,9 @@ class ServingSettings(_Settings):
         Annotated[SecretStr, Field(min_length=32)] | None,
         Field(description="Signs links; the same on all machines. A file in the data folder when absent"),
     ] = None
+    external_url: Annotated[
+        str | None, Field(description="Where the external server is reached; begins the links to what is public")
+    ] = None
     link_seconds: Annotated[
         int, Field(ge=60, le=LONGEST_SECONDS, description="How long a signed link opens, unless asked otherwise")
     ] = 86_400

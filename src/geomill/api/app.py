@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from typing import Any
 
 from fastapi import Depends, FastAPI
@@ -42,7 +42,7 @@ from geomill.platform.export import WorkflowExporter
 from geomill.settings import AccessSettings, PlatformSettings, QueueSettings
 from geomill.stages.registry import StageJobs
 from geomill.storage import NO_STORAGE, Storage
-from geomill.store.pool import open_pool
+from geomill.store.pool import Pool, open_pool
 from geomill.workflows.catalogue import WorkflowCatalogue
 
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "::1")
@@ -95,7 +95,9 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with open_pool(url, size=pool_size, name="geomill gateway") as pool:
+        async with AsyncExitStack() as stack:
+            pool = await stack.enter_async_context(open_pool(url, size=pool_size, name="geomill gateway"))
+            outside = await stack.enter_async_context(_outside(external_url))
             authenticator = Authenticator(pool, Tokens.of(access))
             app.state.gateway = Gateway(
                 pool=pool,
@@ -104,7 +106,7 @@ def create_app(
                 streams=Streams(pool, queues.job_queue_name),
                 figures=Figures(pool),
                 readiness=Readiness(pool),
-                desk=_desk(catalogue, queues.job_queue_name, storage, defaults or PlatformSettings()),
+                desk=_desk(catalogue, queues.job_queue_name, storage, defaults or PlatformSettings(), outside),
                 authenticator=authenticator,
                 stage_jobs=job_types or StageJobs(),
                 links=links or Links(),
@@ -150,6 +152,18 @@ def create_app(
     return app
 
 
-def _desk(catalogue: WorkflowCatalogue, job_queue: str, storage: Storage, defaults: PlatformSettings) -> Desk:
+@asynccontextmanager
+async def _outside(url: str | None) -> AsyncIterator[Pool | None]:
+    """The external zone's database, so that a decision takes effect there at once. Opened when it is first needed."""
+    if url is None:
+        yield None
+        return
+    async with open_pool(url, size=2, name="geomill gateway outside", idle=True) as pool:
+        yield pool
+
+
+def _desk(
+    catalogue: WorkflowCatalogue, job_queue: str, storage: Storage, defaults: PlatformSettings, outside: Pool | None
+) -> Desk:
     workflows = {DataType.RASTER: defaults.raster_workflow, DataType.VECTOR: defaults.vector_workflow}
-    return Desk(catalogue, job_queue, WorkflowExporter(catalogue, job_queue), workflows, storage)
+    return Desk(catalogue, job_queue, WorkflowExporter(catalogue, job_queue), workflows, storage, outside)

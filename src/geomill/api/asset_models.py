@@ -22,7 +22,7 @@ from geomill.domain.asset import Asset, DataType
 from geomill.domain.audit import AuditEntry
 from geomill.domain.job import Job, JobPurpose
 from geomill.domain.naming import blob_prefix
-from geomill.domain.platform import DDH, DDH_REFS, Platform, PlatformId, RefName
+from geomill.domain.platform import DDH, DDH_REFS, ContainerName, Platform, PlatformId, RefName, WorkflowId
 from geomill.domain.request import PlatformRequest
 from geomill.domain.revision import AssetRevision
 from geomill.domain.states import ClearanceState
@@ -249,7 +249,7 @@ class AssetView(BaseModel):
 
 class DecisionMade(BaseModel):
     asset_id: str
-    decision: str
+    decision: str = Field(description="What was decided, or `unchanged` if the asset has that clearance already")
     revision: int
     approval_state: str
     clearance_state: str
@@ -270,7 +270,7 @@ class DecisionMade(BaseModel):
         asset = outcome.asset
         return cls(
             asset_id=asset.asset_id,
-            decision=outcome.decision.value,
+            decision=outcome.decision.value if outcome.decision else "unchanged",
             revision=asset.revision,
             approval_state=asset.approval_state.value,
             clearance_state=asset.clearance_state.value,
@@ -278,7 +278,7 @@ class DecisionMade(BaseModel):
             reviewer=asset.reviewer,
             dry_run=dry_run,
             warning="; ".join(outcome.warnings) or None,
-            action_required="wait for the job export_job_id" if outcome.warnings else None,
+            action_required="wait for the job export_job_id" if outcome.warnings and outcome.export_job_id else None,
             export_job_id=outcome.export_job_id,
             delete_job_id=outcome.delete_job_id,
             would=outcome.would,
@@ -435,6 +435,9 @@ class LinksView(BaseModel):
     links: dict[str, str] = Field(
         description="stac_item, viewer, tilejson, tiles; of rasters wmts, preview; of vectors features, collection"
     )
+    public_links: dict[str, str] = Field(
+        default={}, description="Links that everybody may follow, to the public revision; none when there is none"
+    )
     expires_at: datetime | None = Field(
         description="Until when they open for whoever holds them; none where they are not signed: public, or by key"
     )
@@ -455,6 +458,13 @@ class PlatformChanges(Given):
     display_name: Annotated[str, StringConstraints(min_length=1, max_length=100), AfterValidator(storable)]
     description: Annotated[str, StringConstraints(max_length=2000), AfterValidator(storable)] | None = None
     optional_refs: Annotated[list[RefName], Field(max_length=20)] = Field(default_factory=list)
+    workflows: Annotated[list[WorkflowId], Field(max_length=100)] | None = Field(
+        default=None, description="Workflows that its partners may name; null for the configured ones"
+    )
+    containers: Annotated[list[ContainerName], Field(max_length=100)] = Field(
+        default_factory=list,
+        description="Containers in bronze that its partners may submit from, besides the one named like the platform",
+    )
     is_active: Annotated[bool, Field(strict=True)] = True
 
 

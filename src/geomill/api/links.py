@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from urllib.parse import quote
 
@@ -16,35 +16,49 @@ MATRIX = "WebMercatorQuad"
 @dataclass(frozen=True, slots=True)
 class AssetLinks:
     links: dict[str, str]
-    expires_at: datetime | None
+    expires_at: datetime | None = None
     """When the tickets in them end; None where they have none."""
+    public: dict[str, str] = field(default_factory=dict)
+    """Links that everybody may follow, to the public revision."""
 
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """`base` is where the gateway is reached; without it links begin as the request did. Without a key nothing is
-    signed."""
+    """`base` is where the gateway is reached; without it links begin as the request did. `outside` is where the
+    external server is reached, if that is set. Without a key nothing is signed."""
 
     base: str = ""
     key: LinkKey | None = None
     seconds: int = 86_400
+    outside: str = ""
 
     def of(self, asset: Asset, now: datetime, called: str, seconds: int | None = None) -> AssetLinks:
-        """None for what is not served. `called` is how the gateway was called."""
+        """None for what is not served. Those of a public revision lead where the public may go: outside, once it is
+        there. `called` is how the gateway was called."""
         base = self.base or called.rstrip("/")
         if not asset.active or asset.served_revision is None:
-            return AssetLinks({}, None)
-        made = _raster(asset) if asset.data_type is DataType.RASTER else _vector(asset)
-        made = {"viewer": f"/viewer/{asset.asset_id}", **made}
-        expires_at = None
-        ticket = ""
-        if self.key and not asset.public:
-            end = int(now.timestamp()) + (seconds or self.seconds)
-            expires_at = datetime.fromtimestamp(end, UTC)
-            ticket = f"?{PARAMETER}={self.key.ticket(asset.asset_id, end)}"
-        links = {name: f"{base}{path}{ticket}" for name, path in made.items()}
-        collection, item = quote(asset.stac_collection_id, safe=""), quote(asset.stac_item_id, safe="")
-        return AssetLinks({"stac_item": f"{base}/stac/collections/{collection}/items/{item}", **links}, expires_at)
+            return AssetLinks({})
+        exported = asset.public_revision is not None and asset.external_revision == asset.public_revision
+        public_base = self.outside if self.outside and exported else base
+        public = _addresses(asset, public_base) if asset.public_revision is not None else {}
+        if asset.public_revision == asset.served_revision:
+            return AssetLinks(public, public=public)
+        if self.key is None:
+            return AssetLinks(_addresses(asset, base), public=public)
+        end = int(now.timestamp()) + (seconds or self.seconds)
+        ticket = f"?{PARAMETER}={self.key.ticket(asset.asset_id, end, asset.withdrawn_through)}"
+        return AssetLinks(_addresses(asset, base, ticket), datetime.fromtimestamp(end, UTC), public)
+
+
+def _addresses(asset: Asset, base: str, ticket: str = "") -> dict[str, str]:
+    """The STAC item is not signed: it wants a credential."""
+    paths = _raster(asset) if asset.data_type is DataType.RASTER else _vector(asset)
+    collection, item = quote(asset.stac_collection_id, safe=""), quote(asset.stac_item_id, safe="")
+    return {
+        "stac_item": f"{base}/stac/collections/{collection}/items/{item}",
+        "viewer": f"{base}/viewer/{asset.asset_id}{ticket}",
+        **{name: f"{base}{path}{ticket}" for name, path in paths.items()},
+    }
 
 
 def _raster(asset: Asset) -> dict[str, str]:

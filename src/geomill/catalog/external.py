@@ -1,20 +1,23 @@
-"""What is outside, beside the files: the catalogue entry, the row that the external server goes by, and the table.
+"""What is outside, beside the files: the catalogue entry, the row that the external server goes by, and the tables.
 
-All of it changes in one transaction of the external database, so nothing is half outside, and a run that is repeated
-after a crash finds everything or nothing.
+Tables are copied first, under names of their revision that no entry leads to. The entry then appears, or goes, in one
+short transaction, and whoever publishes holds the asset meanwhile: a decision about the asset waits for it, or finds
+the entry and takes it out.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from geomill.catalog.tables import copy_table, drop_table
+from geomill.catalog.tables import copy_table
+from geomill.domain.inventory import within_revision
 from geomill.errors import NotFoundError
+from geomill.sdk.orders import AssetOrder
 from geomill.sql import queries
+from geomill.store.orders import drop_tables
 from geomill.store.pool import Connection, Pool
 
 
@@ -25,25 +28,40 @@ class ExternalDatabase:
     inside: Pool
     outside: Pool
 
-    async def publish(self, asset_id: str, revision: int, files: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        async with self.inside.connection() as source, self.outside.connection() as target, target.transaction():
-            entry = await _entry(source, asset_id, revision)
-            await target.execute(queries("catalog").serialise_external, {"asset_id": asset_id})
-            before = await _remove_entry(target, asset_id)
-            tables = tables_of(entry)
-            rows = sum([await copy_table(source, target, name) for name in tables]) if tables else None
-            for name in set(tables_of(before or {})) - set(tables):
-                await drop_table(target, name)
-            await _put_entry(target, asset_id, revision, entry, files)
-        return {"stac_item": entry["item"] is not None, "table_name": entry["table_name"], "rows": rows}
+    async def prepare(self, order: AssetOrder) -> dict[str, Any]:
+        """The entry of the order's revision, whose tables are outside now."""
+        async with self.inside.connection() as source, self.outside.connection() as target:
+            entry = await _entry(source, order.asset_id, order.revision)
+            rows = [await _copied(source, target, name) for name in tables_of(entry)]
+        return {**entry, "rows": sum(rows) if rows else None}
 
-    async def withdraw(self, asset_id: str) -> bool:
+    async def publish(self, order: AssetOrder, entry: Mapping[str, Any], files: Sequence[dict[str, Any]]) -> None:
+        """In place of an entry that is there. Tables of earlier revisions go with it."""
+        async with self.outside.connection() as target:
+            async with target.transaction():
+                await target.execute(queries("catalog").serialise_external, {"asset_id": order.asset_id})
+                await _remove_entry(target, order.asset_id)
+                await _put_entry(target, order.asset_id, order.revision, entry, files)
+            async with target.transaction():
+                await drop_tables(target, order, but=tables_of(entry))
+
+    async def withdraw(self, order: AssetOrder) -> bool:
+        removed = await hide(self.outside, order.asset_id)
         async with self.outside.connection() as target, target.transaction():
-            await target.execute(queries("catalog").serialise_external, {"asset_id": asset_id})
-            before = await _remove_entry(target, asset_id)
-            for name in tables_of(before or {}):
-                await drop_table(target, name)
-        return before is not None
+            await drop_tables(target, order)
+        return removed
+
+
+async def hide(outside: Pool, asset_id: str) -> bool:
+    """Take the entry of an asset out, so that nothing of it is served outside any more. Whether one was there."""
+    async with outside.connection() as target, target.transaction():
+        await target.execute(queries("catalog").serialise_external, {"asset_id": asset_id})
+        return await _remove_entry(target, asset_id)
+
+
+async def _copied(source: Connection, target: Connection, name: str) -> int:
+    async with target.transaction():
+        return await copy_table(source, target, name)
 
 
 def tables_of(entry: Mapping[str, Any]) -> list[str]:
@@ -64,20 +82,20 @@ async def _entry(conn: Connection, asset_id: str, revision: int) -> dict[str, An
     return entry
 
 
-async def _remove_entry(conn: Connection, asset_id: str) -> dict[str, Any] | None:
+async def _remove_entry(conn: Connection, asset_id: str) -> bool:
     before = await (await conn.execute(queries("catalog").external_table, {"asset_id": asset_id})).fetchone()
     if before is None:
-        return None
+        return False
     if before["item"]:
         names = {"collection": before["collection"], "item": before["item"]}
         await conn.execute(queries("catalog").remove_external_item, names)
         await conn.execute(queries("catalog").put_external_side_items, {**names, "items": "[]"})
     await conn.execute(queries("catalog").remove_external, {"asset_id": asset_id})
-    return before
+    return True
 
 
 async def _put_entry(
-    conn: Connection, asset_id: str, revision: int, entry: dict[str, Any], files: Sequence[dict[str, Any]]
+    conn: Connection, asset_id: str, revision: int, entry: Mapping[str, Any], files: Sequence[dict[str, Any]]
 ) -> None:
     parameters = {
         "asset_id": asset_id,
@@ -129,7 +147,3 @@ def blob_path_outside(inside: str | None, files: Sequence[dict[str, Any]]) -> st
     return next(
         (f"{file['container']}/{file['path']}" for file in files if within_revision(file["path"]) == name), None
     )
-
-
-def within_revision(path: str) -> str:
-    return re.sub(r"^.*?/_r[0-9]+/", "", path)

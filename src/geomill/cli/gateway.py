@@ -55,7 +55,9 @@ def gateway(host: Host = None, port: Port = None) -> None:
             job_types=job_types,
             hosts=hosts,
             services=Services(Zone.SILVER, url, context.storage(), key),
-            links=Links(public_url, key, settings.serving.link_seconds),
+            links=Links(
+                public_url, key, settings.serving.link_seconds, (settings.serving.external_url or "").rstrip("/")
+            ),
             external_url=context.external_database_url(),
         )
         run_async(serve(app, listener))

@@ -43,7 +43,7 @@ def submit(
     """Submit a job. With --wait, an orchestrator and a worker run in this process if none run elsewhere."""
     from geomill.cli.inputs import inputs_from_file, inputs_from_options
     from geomill.cli.watching import watch
-    from geomill.domain.inputs import validate_inputs
+    from geomill.engine.submit import check_plain
     from geomill.engine.submit import submit as submit_job
 
     registry = context.handlers()
@@ -57,7 +57,7 @@ def submit(
         correlation_id=correlation_id,
         callback_url=callback_url,
     )
-    validate_inputs(workflow, message.input_params)  # before a database is started or made
+    check_plain(catalogue, message)  # before a database is started or made
     settings = context.settings()
 
     async def work(url: str) -> Job | None:

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from geomill.cli.client import gateway
+from geomill.errors import InputError
 
 app = typer.Typer(no_args_is_help=True, help="Partner applications and their identifiers.")
 
@@ -17,6 +18,14 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 PlatformId = Annotated[str, typer.Argument(metavar="PLATFORM")]
 Required = Annotated[
     list[str], typer.Option("--required", metavar="NAME", help="An identifier it must give, in order.")
+]
+Workflows = Annotated[
+    list[str] | None,
+    typer.Option("--workflow", metavar="ID", help="A workflow that its partners may name; may be repeated."),
+]
+Containers = Annotated[
+    list[str] | None,
+    typer.Option("--container", metavar="NAME", help="A container in bronze that it may submit from, besides its own."),
 ]
 Optional = Annotated[list[str] | None, typer.Option("--optional", metavar="NAME", help="One that it may give.")]
 
@@ -54,6 +63,8 @@ def create(
     required: Required,
     optional: Optional = None,
     description: Annotated[str | None, typer.Option("--description", help="What it is.")] = None,
+    workflows: Workflows = None,
+    containers: Containers = None,
 ) -> None:
     """Register a partner application."""
     body = {
@@ -62,34 +73,49 @@ def create(
         "required_refs": required,
         "optional_refs": optional or [],
         "description": description,
+        "workflows": workflows,
+        "containers": containers or [],
     }
     with gateway() as client:
         typer.echo(_readable(client.post("/api/platforms", body)))
 
 
 @app.command()
+def allow(platform_id: PlatformId, workflows: Workflows = None, containers: Containers = None) -> None:
+    """Say which workflows its partners may name, and which containers they may submit from."""
+    if workflows is None and containers is None:
+        raise InputError("there is nothing to change", remedy="give --workflow or --container, or both")
+    named = {"workflows": workflows, "containers": containers}
+    _change(platform_id, {name: value for name, value in named.items() if value is not None})
+
+
+@app.command()
 def activate(platform_id: PlatformId) -> None:
     """Let a partner application submit."""
-    _set_active(platform_id, active=True)
+    _change(platform_id, {"is_active": True})
 
 
 @app.command()
 def deactivate(platform_id: PlatformId) -> None:
     """Take no more submissions of a partner application. Its assets stay."""
-    _set_active(platform_id, active=False)
+    _change(platform_id, {"is_active": False})
 
 
-def _set_active(platform_id: str, *, active: bool) -> None:
+def _change(platform_id: str, changes: dict[str, Any]) -> None:
     with gateway() as client:
-        found = client.get(f"/api/platforms/{platform_id}")
-        body = {name: found[name] for name in ("display_name", "description", "optional_refs")}
-        typer.echo(_readable(client.call("PUT", f"/api/platforms/{platform_id}", body={**body, "is_active": active})))
+        platform = client.get(f"/api/platforms/{platform_id}")
+        body = {name: platform[name] for name in ("display_name", "description", "optional_refs", "is_active")}
+        typer.echo(_readable(client.call("PUT", f"/api/platforms/{platform_id}", body={**body, **changes})))
 
 
 def _readable(found: dict[str, Any]) -> str:
     optional = f", optional {', '.join(found['optional_refs'])}" if found["optional_refs"] else ""
     state = "active" if found["is_active"] else "takes no submissions"
+    own = found["platform_id"].replace("_", "-")
+    workflows = "the configured ones" if found["workflows"] is None else ", ".join(found["workflows"]) or "none"
     return (
         f"{found['platform_id']}  {found['display_name']}  {state}\n"
-        f"  identifiers {', '.join(found['required_refs'])}{optional}"
+        f"  identifiers {', '.join(found['required_refs'])}{optional}\n"
+        f"  workflows {workflows}\n"
+        f"  containers {', '.join([own, *found['containers']])}"
     )

@@ -12,10 +12,11 @@ from rich.table import Column, Table
 
 from geomill.cli import context
 from geomill.cli.inputs import inputs_from_file, inputs_from_options
-from geomill.domain.inputs import validate_inputs
+from geomill.domain.message import JobQueueMessage
 from geomill.domain.schedule import CatchUp, Schedule
 from geomill.engine.maintenance.schedules import Scheduler, set_paused
 from geomill.engine.maintenance.schedules import create as create_schedule
+from geomill.engine.submit import check_plain
 from geomill.store import schedules as store
 from geomill.store.pool import Connection
 
@@ -40,9 +41,11 @@ def create(
     as_json: Json = False,
 ) -> None:
     """Start a workflow at given times. The inputs are checked now."""
-    workflow = context.catalogue(context.handlers()).get(workflow_id)
+    catalogue = context.catalogue(context.handlers())
+    workflow = catalogue.get(workflow_id)
     given = {**inputs_from_file(inputs_file), **inputs_from_options(workflow, inputs or [])}
-    validate_inputs(workflow, given)  # before a database is started or made
+    # before a database is started or made
+    check_plain(catalogue, JobQueueMessage(workflow_id=workflow_id, input_params=given))
 
     async def work(conn: Connection) -> Schedule:
         return await create_schedule(

@@ -76,6 +76,9 @@ DECIDED_FIELDS = (
     "deleted_at",
     "deleted_by",
     "data_deleted_through",
+    "withdrawn_through",
+    "kept_public_revision",
+    "delete_run_id",
 )
 """What reviewers decide."""
 
@@ -104,11 +107,21 @@ CATALOGUE_FIELDS = (
     "clearance_state",
     "deleted_at",
     "data_deleted_through",
+    "withdrawn_through",
+    "kept_public_revision",
 )
 """What the catalogue shows, or depends on."""
 
 _ORCHESTRATOR = "current_setting('geomill.writer', true) IS NOT DISTINCT FROM 'orchestrator'"
 _User = Annotated[str, Field(max_length=200)]
+
+
+PUBLIC_REVISION = SqlType(
+    "integer GENERATED ALWAYS AS (CASE WHEN deleted_at IS NOT NULL THEN NULL"
+    " WHEN approval_state = 'approved' AND clearance_state = 'public' THEN revision"
+    " ELSE kept_public_revision END) STORED"
+)
+"""The rule of what the public may see. Everything that serves asks this column."""
 
 
 def _ref_column(name: str) -> SqlType:
@@ -163,6 +176,7 @@ class Asset(Entity):
         Check("assets_cleared", "clearance_state = 'uncleared' OR approval_state = 'approved'"),
         Check("assets_rejected", "approval_state <> 'rejected' OR rejection_reason IS NOT NULL"),
         Check("assets_deleted", "(deleted_at IS NULL) = (deleted_by IS NULL)"),
+        Check("assets_kept_public", "kept_public_revision < revision"),
         Check("assets_approved", "approval_state <> 'approved' OR coalesce(served_revision = revision, false)"),
     )
     __sql_states__: ClassVar = (
@@ -199,6 +213,7 @@ class Asset(Entity):
         "app.map_links",
         "app.layer_assets",
         "app.revision_item",
+        "app.shown_revision",
         "app.catalogue_item",
         "app.side_items",
         "app.catalogue_items",
@@ -237,6 +252,12 @@ class Asset(Entity):
     source_file_hash: Annotated[str, Field(max_length=64)] | None = None
     output_file_hash: Annotated[str, Field(max_length=64)] | None = None
     data_deleted_through: int = Field(default=0, description="Outputs up to this revision are deleted, or will be")
+    delete_run_id: Annotated[str, Field(max_length=100)] | None = Field(
+        default=None, description="The latest job that deletes outputs"
+    )
+    withdrawn_through: int = Field(
+        default=0, description="Revisions up to this one were revoked or unpublished, and are not served again"
+    )
 
     approval_state: ApprovalState = ApprovalState.PENDING_REVIEW
     reviewer: _User | None = None
@@ -249,6 +270,12 @@ class Asset(Entity):
     cleared_by: _User | None = None
     made_public_at: AwareDatetime | None = None
     made_public_by: _User | None = None
+    kept_public_revision: int | None = Field(
+        default=None, description="The public revision that an overwrite or rollback left public"
+    )
+    public_revision: Annotated[int | None, PUBLIC_REVISION] = Field(
+        default=None, description="The revision that anybody may see"
+    )
     adf_run_id: Annotated[str, Field(max_length=100)] | None = Field(
         default=None, description="The latest job that changes what is outside: an export or a withdrawal"
     )
@@ -282,7 +309,7 @@ class Asset(Entity):
 
     @property
     def public(self) -> bool:
-        """Whether anybody may see it."""
+        """Whether the current revision is public."""
         return (
             self.active
             and self.approval_state is ApprovalState.APPROVED

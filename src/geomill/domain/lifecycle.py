@@ -51,7 +51,8 @@ class Actor:
 @dataclass(frozen=True, slots=True)
 class Reviewed:
     asset: Asset
-    decision: Decision
+    decision: Decision | None
+    """None if nothing changes."""
     outside: Outside | None = None
     warnings: tuple[str, ...] = ()
 
@@ -83,13 +84,16 @@ def _or_retry(asset: Asset) -> str:
 def approve(
     asset: Asset, clearance: ClearanceState, actor: Actor, now: datetime, expected_revision: int | None = None
 ) -> Reviewed:
-    """From pending review; or, of an approved asset, a change of its clearance."""
+    """From pending review; or, of an approved asset, a change of its clearance. The clearance that it has already
+    changes nothing."""
     require_seen(asset, expected_revision)
     _require_active(asset)
+    if asset.approval_state is _A.APPROVED and asset.clearance_state is clearance:
+        return Reviewed(asset, None)
     if asset.approval_state is _A.REJECTED:
         raise AssetState(
             f"revision {asset.revision} of {asset.asset_id} was rejected: {asset.rejection_reason}",
-            remedy="submit the mended data with overwrite=true, then review that",
+            remedy="submit corrected data with overwrite=true, then review that",
         )
     if asset.processing_status is not ProcessingStatus.COMPLETED:
         raise AssetState(
@@ -111,14 +115,14 @@ def approve(
         cleared_by=actor.name if first else asset.cleared_by,
         made_public_at=now if made_public else asset.made_public_at,
         made_public_by=actor.name if made_public else asset.made_public_by,
+        kept_public_revision=None,
     )
     decision = Decision.CLEARANCE_CHANGED if asset.approval_state is _A.APPROVED else Decision.APPROVED
     if public:
-        up_to_date = asset.external_revision == asset.revision and asset.clearance_state is _C.PUBLIC
-        return Reviewed(after, decision, None if up_to_date else Outside.EXPORT)
+        return Reviewed(after, decision, Outside.EXPORT)
     if not outside(asset):
         return Reviewed(after, decision)
-    warning = "the copy in the external zone is being withdrawn; until that job ends it can still be seen there"
+    warning = "the copy in the external zone is hidden; its files there are deleted by a job"
     return Reviewed(after, decision, Outside.WITHDRAW, (warning,))
 
 
@@ -135,10 +139,11 @@ def reject(asset: Asset, reason: str, actor: Actor, now: datetime, expected_revi
 
 
 def revoke(asset: Asset, reason: str, actor: Actor, now: datetime, expected_revision: int | None = None) -> Reviewed:
-    """The approval was wrong: the asset is taken out of every service, and its approval with it."""
+    """The approval was wrong, of this revision or of an earlier one that is still public. The asset is taken out of
+    every service, and its approval with it."""
     require_seen(asset, expected_revision)
     _require_active(asset)
-    if asset.approval_state is not _A.APPROVED:
+    if asset.approval_state is not _A.APPROVED and asset.public_revision is None:
         raise AssetState(
             f"{asset.asset_id} is {asset.approval_state.value}: there is no approval to revoke",
             remedy="reject it instead",
@@ -151,6 +156,8 @@ def revoke(asset: Asset, reason: str, actor: Actor, now: datetime, expected_revi
         reviewed_at=now,
         deleted_at=now,
         deleted_by=actor.name,
+        withdrawn_through=asset.revision,
+        kept_public_revision=None,
     )
     return Reviewed(after, Decision.REVOKED, Outside.WITHDRAW if outside(asset) else None)
 
@@ -162,14 +169,20 @@ def unpublish(
     require_seen(asset, expected_revision)
     _require_active(asset)
     through = asset.revision if delete_data else asset.data_deleted_through
-    after = asset.evolve(deleted_at=now, deleted_by=actor.name, data_deleted_through=through)
+    after = asset.evolve(
+        deleted_at=now,
+        deleted_by=actor.name,
+        data_deleted_through=through,
+        withdrawn_through=asset.revision,
+        kept_public_revision=None,
+    )
     return Reviewed(after, Decision.UNPUBLISHED, Outside.WITHDRAW if outside(asset) else None)
 
 
 def check_rollback(
     asset: Asset, target: AssetRevision | None, revision: int, expected_revision: int | None = None
-) -> AssetRevision:
-    """The revision whose outputs become those of a new one."""
+) -> tuple[str, ...]:
+    """Warnings. Raises unless the outputs of the target may become those of a new revision."""
     require_seen(asset, expected_revision)
     _require_active(asset)
     if revision == asset.revision:
@@ -184,7 +197,9 @@ def check_rollback(
         raise AssetState(
             f"the data of revision {revision} of {asset.asset_id} was deleted", remedy="submit the source again"
         )
-    return target
+    if revision > asset.withdrawn_through:
+        return ()
+    return (f"revision {revision} was revoked or unpublished: this brings it back, to be reviewed again",)
 
 
 def outside(asset: Asset) -> bool:
@@ -195,7 +210,7 @@ def outside(asset: Asset) -> bool:
 def check_retried_export(asset: Asset, what: Outside, expected_revision: int | None = None) -> None:
     """A run that failed is started again only while the asset is still to be where the run brings it."""
     require_seen(asset, expected_revision)
-    if what is Outside.EXPORT and not asset.public:
+    if what is Outside.EXPORT and asset.public_revision is None:
         raise AssetState(
             f"revision {asset.revision} of {asset.asset_id} is not public: {asset.approval_state.value},"
             f" {asset.clearance_state.value}" + ("" if asset.active else ", unpublished"),

@@ -24,6 +24,8 @@ Ref = str | int
 Refs = dict[str, Ref]
 
 PlatformId = Annotated[str, Field(min_length=1, max_length=50, pattern=r"^[a-z][a-z0-9_]*$")]
+WorkflowId = Annotated[str, Field(min_length=1, max_length=64)]
+ContainerName = Annotated[str, Field(min_length=3, max_length=63, pattern=r"^[a-z0-9](-?[a-z0-9])+$")]
 RefName = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[a-z][a-z0-9_]*$")]
 
 
@@ -40,6 +42,7 @@ class Platform(Entity):
             "display_name": "Data Distribution Hub",
             "description": "Datasets, their resources, and versions of these",
             "required_refs": list(DDH_REFS),
+            "containers": ["uploads"],
         },
         {
             "platform_id": "arcgis",
@@ -58,6 +61,12 @@ class Platform(Entity):
     optional_refs: Annotated[list[RefName], Field(max_length=20)] = Field(
         default_factory=list, description="Keys that platform_refs may have besides"
     )
+    workflows: Annotated[list[WorkflowId], Field(max_length=100)] | None = Field(
+        default=None, description="Workflows that its partners may name; the configured ones when absent"
+    )
+    containers: Annotated[list[ContainerName], Field(max_length=100)] = Field(
+        default_factory=list, description="Containers in bronze that its partners may submit from, besides its own"
+    )
     is_active: bool = Field(default=True, description="Whether it may submit")
     created_at: Now
     updated_at: Now
@@ -69,6 +78,15 @@ class Platform(Entity):
             raise InputError(
                 f"the platform_refs do not fit the platform '{self.platform_id}': {problems[0]}", problems=problems
             )
+
+    @property
+    def own_container(self) -> str:
+        """The container in bronze that is named like the platform. Containers have hyphens, platforms underscores."""
+        return self.platform_id.replace("_", "-")
+
+    def may_read(self, container: str) -> bool:
+        """Whether its partners may submit files of this container in bronze."""
+        return container == self.own_container or container in self.containers
 
     def group_of(self, refs: Mapping[str, Ref]) -> Ref:
         """The identifier whose assets belong together: of a DDH asset, its dataset."""

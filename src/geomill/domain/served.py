@@ -10,7 +10,6 @@ from pydantic import BaseModel, ConfigDict
 
 from geomill.domain.asset import DataType
 from geomill.domain.states import ApprovalState, ClearanceState
-from geomill.domain.visibility import Sight, is_public
 
 
 class Scene(BaseModel):
@@ -63,6 +62,9 @@ class Served(BaseModel):
     stac_collection_id: str | None = None
     approval_state: ApprovalState = ApprovalState.APPROVED
     clearance_state: ClearanceState = ClearanceState.PUBLIC
+    public_revision: int | None = None
+    """The revision that anybody may see, which may be another one."""
+    withdrawn_through: int = 0
 
     @classmethod
     def from_row(cls, row: dict[str, Any]) -> Self:
@@ -71,7 +73,7 @@ class Served(BaseModel):
 
     @property
     def public(self) -> bool:
-        return is_public(self.approval_state, self.clearance_state)
+        return self.public_revision == self.revision
 
     @property
     def name(self) -> str:
@@ -91,15 +93,10 @@ class Served(BaseModel):
         return {"": self.table_name, **{part_of(name, self.table_name): name for name in others}}
 
     def one(self, name: str, scene: Scene) -> Self:
-        """Of a series, seen by whoever sees the series."""
+        """A scene of a series. It has the visibility of the series."""
         facts = scene.model_dump(include={"blob_path", "raster_type", "statistics", "bbox"})
         item = f"{self.stac_item_id}.{name}" if self.stac_item_id else None
         return self.model_copy(update={"scene": name, "series": False, "stac_item_id": item, **facts})
-
-    def seen_by(self, sight: Sight) -> bool:
-        return sight.sees(
-            self.platform_id, self.approval_state, self.clearance_state, deleted=False, asset_id=self.asset_id
-        )
 
 
 def part_of(table_name: str, main: str) -> str:

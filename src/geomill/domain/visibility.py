@@ -1,8 +1,10 @@
-"""Who may see what is served: one rule for tiles, features and the catalogue.
+"""Who may see what: the one rule for the API, tiles, features, files and the catalogue.
 
-In the internal zone a credential of the house sees whatever has data and is not deleted, a partner's sees its own and
-what is public, and who shows none sees only what is public. A signed link adds the one asset that it is for. In the
-external zone there is nothing else to see.
+An asset has two faces. Whoever may see the asset itself (the house, its own partner, the holder of a signed link) gets
+the newest revision that has completed. Everybody else gets the public revision, or nothing. What nobody has allowed is
+not seen. In the external zone there is nothing but public revisions.
+
+The database keeps the public revision of each asset in one column, `public_revision` (domain/asset.py).
 """
 
 from __future__ import annotations
@@ -10,7 +12,6 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict
 
 from geomill.domain.principal import Principal, Role
-from geomill.domain.states import ApprovalState, ClearanceState
 
 
 class Sight(BaseModel):
@@ -23,35 +24,22 @@ class Sight(BaseModel):
     asset_id: str | None = None
     """The one that a signed link opens."""
 
-    def sees(
-        self,
-        platform_id: str,
-        approval: ApprovalState,
-        clearance: ClearanceState,
-        *,
-        deleted: bool,
-        asset_id: str | None = None,
-    ) -> bool:
-        if deleted:
-            return False
-        if self.asset_id is not None and self.asset_id == asset_id:
+    def covers(self, platform_id: str | None, asset_id: str | None = None) -> bool:
+        """Whether the caller may see an asset of this platform although it is not public."""
+        if self.everything or (self.asset_id is not None and self.asset_id == asset_id):
             return True
-        if self.everything or (self.platform_id is not None and self.platform_id == platform_id):
-            return True
-        return is_public(approval, clearance)
+        return self.platform_id is not None and self.platform_id == platform_id
 
 
 PUBLIC_ONLY = Sight()
 _HOUSE = (Role.READER, Role.REVIEWER, Role.OPERATOR)
 
 
-def is_public(approval: ApprovalState, clearance: ClearanceState) -> bool:
-    return approval is ApprovalState.APPROVED and clearance is ClearanceState.PUBLIC
-
-
 def sight_of(principal: Principal | None) -> Sight:
+    """The house sees everything, a partner what is of its platform. A submitter without a platform sees no more than
+    everybody."""
     if principal is None:
         return PUBLIC_ONLY
-    if principal.has(*_HOUSE) or (principal.has(Role.SUBMITTER) and principal.platform_id is None):
+    if principal.has(*_HOUSE):
         return Sight(everything=True)
-    return Sight(platform_id=principal.platform_id)
+    return Sight(platform_id=principal.platform_id) if principal.has(Role.SUBMITTER) else PUBLIC_ONLY

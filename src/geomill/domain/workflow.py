@@ -21,6 +21,7 @@ from pydantic import (
 from geomill.domain.circuit import CircuitBreaker
 from geomill.domain.jsonvalue import to_json
 from geomill.domain.retry import RetryPolicy
+from geomill.domain.starting import Starter
 
 NODE_ID = r"^[A-Za-z_][A-Za-z0-9_-]*$"
 WORKFLOW_ID = r"^[A-Za-z][A-Za-z0-9_.-]*$"
@@ -213,6 +214,10 @@ class Workflow(_Model):
     name: Annotated[str, StringConstraints(min_length=1, max_length=128)]
     version: Annotated[int, Field(ge=1)] = 1
     description: str | None = None
+    started_by: Annotated[
+        Starter,
+        Field(description="Who may start it: 'partners' whose platform lists it, 'operators', or only geomill itself"),
+    ] = Starter.OPERATORS
     inputs: dict[NodeId, InputDefinition] = {}
     nodes: Annotated[dict[NodeId, Node], Field(min_length=1)]
     outputs: Annotated[dict[str, Any] | None, Field(description="What the job returns, as {{ templates }}")] = None

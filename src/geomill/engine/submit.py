@@ -8,6 +8,7 @@ from geomill.domain.callback import check_callback_url
 from geomill.domain.inputs import validate_inputs
 from geomill.domain.jsonvalue import to_json
 from geomill.domain.message import JobQueueMessage
+from geomill.domain.starting import Starter, require_free_names, require_starter
 from geomill.queues import postgres as queue
 from geomill.queues.postgres import Outgoing
 from geomill.store.pool import Connection
@@ -18,24 +19,36 @@ from geomill.workflows.catalogue import WorkflowCatalogue
 async def submit(
     conn: Connection, catalogue: WorkflowCatalogue, queue_name: str, message: JobQueueMessage
 ) -> JobQueueMessage:
-    """Not in a transaction: it makes its own. Raises `NotFoundError` or `InputError` before anything is written. The
-    job's id is known from now on."""
-    _check(catalogue, message)
+    """Submit a job without an asset, as an operator. Opens its own transaction. Raises `NotFoundError`, `Forbidden` or
+    `InputError` before anything is written. The job's id is known from now on."""
+    check_plain(catalogue, message)
     await queue.hand_in(conn, _outgoing(queue_name, message), queue_channel(queue_name))
     return message
 
 
 async def enqueue(
-    conn: Connection, catalogue: WorkflowCatalogue, queue_name: str, messages: Sequence[JobQueueMessage]
+    conn: Connection,
+    catalogue: WorkflowCatalogue,
+    queue_name: str,
+    messages: Sequence[JobQueueMessage],
+    starter: Starter,
 ) -> None:
     """All of them or none, in the caller's transaction. Whoever commits it notifies afterwards."""
     for message in messages:
-        _check(catalogue, message)
+        _check(catalogue, message, starter)
     await queue.send(conn, [_outgoing(queue_name, message) for message in messages])
 
 
-def _check(catalogue: WorkflowCatalogue, message: JobQueueMessage) -> None:
-    validate_inputs(catalogue.get(message.workflow_id), message.input_params)
+def check_plain(catalogue: WorkflowCatalogue, message: JobQueueMessage) -> None:
+    """Check a job without an asset: of a route, a command or a schedule."""
+    require_free_names(message.input_params)
+    _check(catalogue, message, Starter.OPERATORS)
+
+
+def _check(catalogue: WorkflowCatalogue, message: JobQueueMessage, starter: Starter) -> None:
+    workflow = catalogue.get(message.workflow_id)
+    require_starter(workflow.workflow_id, workflow.started_by, starter)
+    validate_inputs(workflow, message.input_params)
     check_callback_url(message.callback_url)
 
 

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+import psycopg
+from psycopg_pool import PoolTimeout
+
+from geomill.catalog.external import hide
 from geomill.domain.asset import DataType
+from geomill.domain.platform import Platform
+from geomill.domain.starting import Starter, require_starter
 from geomill.domain.workflow import Workflow
 from geomill.engine import control
-from geomill.errors import ConflictError, NotFoundError
+from geomill.errors import ConflictError, Forbidden, NotFoundError
 from geomill.platform.export import Exporter
 from geomill.storage import Storage
-from geomill.store.pool import Connection
+from geomill.store.pool import Connection, Pool
 from geomill.store.signals import notify, queue_channel
 from geomill.workflows.catalogue import WorkflowCatalogue
 
 log = logging.getLogger(__name__)
+
+FOR_EVERY_PLATFORM = "publish_file"
+HIDE_SECONDS = 5.0
+NOT_HIDDEN = "the external zone did not answer: what is outside can be seen there until the withdrawal has ended"
 
 
 @dataclass(frozen=True)
@@ -27,9 +38,41 @@ class Desk:
     workflows: Mapping[DataType, str]
     """Which workflow processes a kind of data, unless the submitter says."""
     storage: Storage
+    outside: Pool | None = None
+    """The external zone's database, if there is one."""
 
-    def workflow_for(self, data_type: DataType, wanted: str | None) -> Workflow:
-        return self.catalogue.get(wanted or self.workflows[data_type])
+    def workflow_for(
+        self, platform: Platform, data_type: DataType, requested: str | None, starter: Starter
+    ) -> Workflow:
+        """The workflow that was asked for, or the configured one, if this caller may start it."""
+        workflow = self.catalogue.get(requested or self.workflows[data_type])
+        require_starter(workflow.workflow_id, workflow.started_by, starter)
+        allowed = self.workflows_of(platform)
+        if starter is Starter.PARTNERS and workflow.workflow_id not in allowed:
+            raise Forbidden(
+                f"the platform '{platform.platform_id}' may not start the workflow '{workflow.workflow_id}'",
+                remedy=f"choose one of {', '.join(allowed)}, or ask an administrator to add it to the platform",
+            )
+        return workflow
+
+    def workflows_of(self, platform: Platform) -> list[str]:
+        """What partners of the platform may name."""
+        if platform.workflows is not None:
+            return sorted(platform.workflows)
+        return sorted({*self.workflows.values(), FOR_EVERY_PLATFORM})
+
+    async def hide(self, asset_id: str) -> tuple[str, ...]:
+        """Take an asset out of the external catalogue at once; its files follow by the job. Warnings. A decision is
+        never held up by an external zone that does not answer."""
+        if self.outside is None:
+            return ()
+        try:
+            async with asyncio.timeout(HIDE_SECONDS):
+                await hide(self.outside, asset_id)
+        except (TimeoutError, PoolTimeout, psycopg.Error) as error:
+            log.warning("not hidden: %r", error, extra={"action": "hide", "asset_id": asset_id})
+            return (NOT_HIDDEN,)
+        return ()
 
     async def announce(self, conn: Connection) -> None:
         """After the commit: a notification inside it would hold up every other commit."""
@@ -44,8 +87,8 @@ class Desk:
                 log.info("nothing to cancel: %s", error, extra={"action": "cancel", "job_id": job_id})
 
     async def call_off(self, conn: Connection, job_id: str, reason: str) -> None:
-        """Of a run that changes what is outside: only if it has not begun. One that has is let end, because what it is
-        just writing would appear after the next one has looked."""
+        """Of a withdrawal: only if it has not begun. One that has is let end, because what it is just deleting would be
+        missing from the export that follows."""
         try:
             await control.cancel_waiting(conn, self.job_queue, job_id, reason)
         except NotFoundError as error:

@@ -50,9 +50,7 @@ async def _look(storage: Storage, source: ObjectName, data_type: DataType) -> No
         info = await storage.stat(source)
         header = await storage.read(source, 0, HEADER_BYTES)
     except NotFoundError:
-        raise _refusal(
-            f"there is no file '{source.path}' in the container '{source.container}'", "upload it to bronze first"
-        ) from None
+        raise missing(source) from None
     if info.size == 0:
         raise _refusal(f"the file '{source.path}' is empty", "upload it again")
     kind = kind_of(header)
@@ -61,6 +59,13 @@ async def _look(storage: Storage, source: ObjectName, data_type: DataType) -> No
             f"the file '{source.path}' is {kind.name}, which holds no {data_type.value} data",
             f"submit it with data_type={kind.data_types[0]}" if kind.data_types else "submit the data itself",
         )
+
+
+def missing(source: ObjectName) -> SourceError:
+    """The answer for a file that does not exist, and for one of a container that the platform may not read."""
+    return _refusal(
+        f"there is no file '{source.path}' in the container '{source.container}'", "upload it to bronze first"
+    )
 
 
 def _refusal(message: str, remedy: str) -> SourceError:

@@ -25,7 +25,8 @@ Decide = Callable[[Asset, datetime], Reviewed]
 @dataclass(frozen=True, slots=True)
 class Outcome:
     asset: Asset
-    decision: Decision
+    decision: Decision | None
+    """None if nothing changed."""
     warnings: tuple[str, ...] = ()
     export_job_id: str | None = None
     """The export or the withdrawal that was started."""
@@ -93,13 +94,14 @@ async def rollback(
     async with conn.transaction():
         before = await _lock(conn, found.asset_id)
         target = await assets.revision(conn, before.asset_id, revision)
-        lifecycle.check_rollback(before, target, revision, expected_revision)
+        warnings = lifecycle.check_rollback(before, target, revision, expected_revision)
         running = await requests.supersede(conn, before.asset_id)
         after = await assets.roll_back(conn, before.asset_id, revision)
-        text = f"to revision {revision}" + (f": {reason}" if reason else "")
+        brought_back = ", which was revoked or unpublished" if warnings else ""
+        text = f"to revision {revision}{brought_back}" + (f": {reason}" if reason else "")
         await assets.note(conn, Decision.ROLLED_BACK, actor, after, before, reason=text)
     await desk.cancel(conn, running, "superseded by a rollback")
-    return Outcome(after, Decision.ROLLED_BACK)
+    return Outcome(after, Decision.ROLLED_BACK, warnings)
 
 
 async def retry_export(
@@ -138,21 +140,37 @@ async def _review(
         if current:
             lifecycle.check_current(before, found.request_id, given)
         reviewed = decide(before, await transaction_time(conn))
+        if reviewed.decision is None:
+            return Outcome(before, None, reviewed.warnings)
         stopped = [] if reviewed.asset.active else await assets.open_jobs(conn, before.asset_id)
+        after = await assets.decide(conn, reviewed.asset)
         if reviewed.outside and not dry_run:
-            run = await desk.exporter.start(conn, before, reviewed.outside, actor)
+            run = await desk.exporter.start(conn, after, reviewed.outside, actor)
         if delete_data and not dry_run:
-            deletion = await export.delete_data(conn, desk.catalogue, desk.job_queue, before, actor, stopped)
-        after = await assets.decide(conn, reviewed.asset.evolve(adf_run_id=run or before.adf_run_id))
+            deletion = await export.delete_data(conn, desk.catalogue, desk.job_queue, after, actor, stopped)
+        if run or deletion:
+            ordered = {"adf_run_id": run or after.adf_run_id, "delete_run_id": deletion or after.delete_run_id}
+            after = await assets.decide(conn, after.evolve(**ordered))
         await assets.note(conn, reviewed.decision, actor, after, before, reason=reason, job_id=run or deletion)
     if dry_run:
         return Outcome(after, reviewed.decision, reviewed.warnings, would=_would(reviewed, stopped, delete_data))
     await desk.announce(conn)
+    warnings = reviewed.warnings
+    if reviewed.outside is Outside.WITHDRAW:
+        warnings += await desk.hide(before.asset_id)
     why = f"the asset was {reviewed.decision.value.replace('_', ' ')}"
-    if run and before.adf_run_id:
-        await desk.call_off(conn, before.adf_run_id, why)
+    await _stop_outside(conn, desk, before if run else None, why)
     await desk.cancel(conn, stopped, why)
-    return Outcome(after, reviewed.decision, reviewed.warnings, run, deletion)
+    return Outcome(after, reviewed.decision, warnings, run, deletion)
+
+
+async def _stop_outside(conn: Connection, desk: Desk, before: Asset | None, why: str) -> None:
+    """An export whose order was superseded ends at once: each of its steps asks whether it may still be done."""
+    job = await jobs.find(conn, before.adf_run_id) if before and before.adf_run_id else None
+    if job and job.purpose is JobPurpose.EXPORT:
+        await desk.cancel(conn, [job.job_id], why)
+    elif before and before.adf_run_id:
+        await desk.call_off(conn, before.adf_run_id, why)
 
 
 def _would(reviewed: Reviewed, stopped: list[str], delete_data: bool) -> dict[str, Any]:

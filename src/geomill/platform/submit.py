@@ -18,12 +18,13 @@ from geomill.domain.lifecycle import Actor, Operation, opening, require_seen
 from geomill.domain.message import JobQueueMessage
 from geomill.domain.platform import Platform, Refs
 from geomill.domain.request import PlatformRequest, RequestStatus
+from geomill.domain.starting import Starter
 from geomill.domain.states import ClearanceState
 from geomill.domain.workflow import Workflow
 from geomill.engine.submit import enqueue
 from geomill.errors import AssetState, ConflictError, InputsError, PlatformInactive, Problem
 from geomill.platform.desk import Desk
-from geomill.platform.preflight import preflight, source_names
+from geomill.platform.preflight import missing, preflight, source_names
 from geomill.store import assets, platforms, requests
 from geomill.store.assets import NewAsset, Order
 from geomill.store.pool import Connection, transaction_time
@@ -63,7 +64,17 @@ class Accepted:
     warnings: list[str] = field(default_factory=list)
 
 
-async def submit(conn: Connection, desk: Desk, wanted: Submission, actor: Actor, *, dry_run: bool = False) -> Accepted:
+async def submit(
+    conn: Connection,
+    desk: Desk,
+    wanted: Submission,
+    actor: Actor,
+    *,
+    starter: Starter = Starter.PARTNERS,
+    dry_run: bool = False,
+) -> Accepted:
+    """Take an order of a partner, or of an operator for one: an operator may name any workflow that is not of the house
+    and any container."""
     platform = await platforms.get(conn, wanted.platform_id)
     if not platform.is_active:
         raise PlatformInactive(
@@ -71,11 +82,13 @@ async def submit(conn: Connection, desk: Desk, wanted: Submission, actor: Actor,
         )
     platform.check_refs(wanted.platform_refs)
     check_callback_url(wanted.callback_url)
-    workflow = desk.workflow_for(wanted.data_type, wanted.workflow_id)
+    workflow = desk.workflow_for(platform, wanted.data_type, wanted.workflow_id, starter)
     sources = source_names(wanted.container_name, wanted.file_names)
     asset_id = naming.asset_id(platform.platform_id, wanted.platform_refs)
     if earlier := await _earlier(conn, wanted, asset_id):  # its source may be gone by now
         return earlier
+    if starter is Starter.PARTNERS and not platform.may_read(wanted.container_name):
+        raise missing(sources[0])
     warnings = await preflight(desk.storage, sources, wanted.data_type)
     superseded: list[str] = []
     async with conn.transaction(force_rollback=dry_run):
@@ -94,7 +107,7 @@ async def submit(conn: Connection, desk: Desk, wanted: Submission, actor: Actor,
             superseded = await requests.supersede(conn, asset_id)
         message = _message(wanted, workflow, asset, actor).model_copy(update={"submitted_at": asset.updated_at})
         async with conn.pipeline():
-            await enqueue(conn, desk.catalogue, desk.job_queue, [message])  # checks the options
+            await enqueue(conn, desk.catalogue, desk.job_queue, [message], starter)  # checks the options
             await assets.note(conn, _DECISIONS[operation], actor, asset, before, job_id=message.job_id)
             request = await requests.create(conn, _request(wanted, workflow, asset, message, actor))
     if not dry_run:
@@ -118,12 +131,12 @@ async def retry(
             raise AssetState(
                 f"the request {request.request_id} is {request.status.value}", remedy="only a failed one is retried"
             )
-        workflow = desk.workflow_for(asset.data_type, request.workflow_id)
+        workflow = desk.catalogue.get(request.workflow_id)
         message = _message(_submission(request), workflow, asset, actor).model_copy(
             update={"submitted_at": await transaction_time(conn)}
         )
         after = await requests.retry(conn, request.request_id, message.job_id)
-        await enqueue(conn, desk.catalogue, desk.job_queue, [message])
+        await enqueue(conn, desk.catalogue, desk.job_queue, [message], Starter.OPERATORS)  # it was accepted before
         await assets.note(conn, Decision.RETRIED, actor, asset, asset, job_id=message.job_id)
     await desk.announce(conn)
     return Accepted(after, await assets.get(conn, asset.asset_id), None, message)

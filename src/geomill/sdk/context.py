@@ -10,6 +10,7 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 from geomill.domain.ids import SINGLE
 from geomill.domain.large import large_output
 from geomill.sdk.database import NO_DATABASE, DatabaseAccess
+from geomill.sdk.orders import NO_ORDERS, AssetOrder, AssetOrders
 from geomill.sdk.outcomes import ItemOutcome, OutcomePages, no_pages, outcomes_in
 from geomill.sdk.result import HandlerError
 from geomill.storage import NO_STORAGE, Storage
@@ -37,12 +38,16 @@ class Reporter(Protocol):
 class ExternalCatalogue(Protocol):
     """What the external zone has beside files: entries of its catalogue, and tables."""
 
-    async def publish(self, asset_id: str, revision: int, files: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        """Put in what belongs to the files that are outside now, in place of what was there."""
+    async def prepare(self, order: AssetOrder) -> dict[str, Any]:
+        """Copy the tables of the order's revision, which nobody sees yet. The entry that `publish` takes."""
         ...
 
-    async def withdraw(self, asset_id: str) -> bool:
-        """Take it out. Whether something was there."""
+    async def publish(self, order: AssetOrder, entry: Mapping[str, Any], files: Sequence[dict[str, Any]]) -> None:
+        """Put in the entry, in place of what was there."""
+        ...
+
+    async def withdraw(self, order: AssetOrder) -> bool:
+        """Take out entry and tables. Whether an entry was there."""
         ...
 
 
@@ -80,6 +85,8 @@ class HandlerContext(Generic[ParamsT]):
     """Whether another job has ended. For async handlers."""
     asset_report: Callable[[str, float], Awaitable[list[dict[str, Any]]]] = _nothing
     """What operators ask about assets: `await ctx.asset_report("stuck", 3600)`. For async handlers."""
+    orders: AssetOrders = NO_ORDERS
+    """Decisions about assets that jobs of the house carry out. For async handlers."""
     external: ExternalCatalogue | None = None
     """None where there is no external database. For async handlers."""
     outcome_pages: OutcomePages = no_pages

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import Annotated
 from urllib.parse import parse_qsl
 
@@ -16,17 +17,26 @@ from geomill.domain.visibility import PUBLIC_ONLY, Sight, sight_of
 from geomill.errors import Forbidden, Unauthenticated
 
 
-def sight_for(scope: Scope, zone: Zone, key: LinkKey | None, prefix: str) -> Sight:
+@dataclass(frozen=True, slots=True)
+class SignedLink:
+    """The asset that a ticket is for, and the generation of the ticket."""
+
+    asset_id: str
+    generation: int
+
+
+def sight_for(scope: Scope, zone: Zone, prefix: str) -> Sight:
     """In the external zone everybody sees all that there is, and nobody has to say who they are."""
-    found = admission(scope)
-    if found is None or found.rule != f"ANY {prefix}":
+    admitted = admission(scope)
+    if admitted is None or admitted.rule != f"ANY {prefix}":
         raise Forbidden("there is no rule that lets this pass")
-    if zone is Zone.EXTERNAL:
-        return PUBLIC_ONLY
-    sight = sight_of(found.principal)
-    if ticket := _ticket(scope):
-        return sight.model_copy(update={"asset_id": _opened_by(ticket, scope["path"], key)})
-    return sight
+    return PUBLIC_ONLY if zone is Zone.EXTERNAL else sight_of(admitted.principal)
+
+
+def signed_link(scope: Scope, zone: Zone, key: LinkKey | None) -> SignedLink | None:
+    """The link that the request came by. Raises `Unauthenticated` for one that opens nothing."""
+    ticket = _ticket(scope) if zone is not Zone.EXTERNAL else None
+    return _opened_by(ticket, scope["path"], key) if ticket else None
 
 
 def _ticket(scope: Scope) -> str | None:
@@ -39,13 +49,14 @@ def _ticket(scope: Scope) -> str | None:
     return given[0] if given else None
 
 
-def _opened_by(ticket: str, path: str, key: LinkKey | None) -> str:
+def _opened_by(ticket: str, path: str, key: LinkKey | None) -> SignedLink:
     """The asset that is in the path and that the ticket is for."""
     now = time.time()
     for part in path.split("/")[:6]:
         asset_id = part.partition(".")[0]
-        if key and asset_id and key.opens(ticket, asset_id, now):
-            return asset_id
+        generation = key.generation(ticket, asset_id, now) if key and asset_id else None
+        if generation is not None:
+            return SignedLink(asset_id, generation)
     raise Unauthenticated(
         "the link has expired, or is not for this", remedy="ask for a new one: /api/assets/{id}/links"
     )

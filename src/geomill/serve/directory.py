@@ -16,11 +16,11 @@ from geomill.domain.asset import DataType
 from geomill.domain.objectname import Zone
 from geomill.domain.served import Scene, Series, Served
 from geomill.domain.visibility import Sight
-from geomill.errors import NotFoundError
+from geomill.errors import NotFoundError, Unauthenticated
 from geomill.raster.rendering import kind_of, stretches
 from geomill.store import serving
 from geomill.store.pool import Pool
-from geomill.store.serving import Bounds, Page, Table
+from geomill.store.serving import Bounds, Faces, Page, Table
 
 FRESH_SECONDS = 1.0
 MOST_KEPT = 5_000
@@ -32,7 +32,7 @@ LONGEST_ID = 64
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    served: Served
+    faces: Faces
     looked_at: float
 
 
@@ -41,7 +41,7 @@ class Directory:
         self.zone = zone
         self._pool = pool
         self._known: OrderedDict[str, _Known] = OrderedDict()
-        self._looking: dict[str, asyncio.Task[Served | None]] = {}
+        self._looking: dict[str, asyncio.Task[Faces | None]] = {}
         self._tables: OrderedDict[tuple[str, int, str], Table] = OrderedDict()
         self._scenes: OrderedDict[tuple[str, int, str], Served] = OrderedDict()
         self._series: OrderedDict[tuple[str, int], Series] = OrderedDict()
@@ -49,10 +49,17 @@ class Directory:
 
     async def asset(self, asset_id: str, sight: Sight, data_type: DataType | None = None) -> Served:
         """`NotFoundError` for what is not there, is of another kind, or may not be seen: a caller cannot tell which."""
-        served = await self._find(asset_id)
-        if served is None or not served.seen_by(sight) or data_type not in (None, served.data_type):
+        faces = await self._find(asset_id)
+        served = faces.shown_to(sight) if faces else None
+        if served is None or data_type not in (None, served.data_type):
             raise NotFoundError(f"there is no asset '{asset_id[:LONGEST_ID]}' that you may see")
         return served
+
+    async def require_link(self, asset_id: str, withdrawn_through: int) -> None:
+        """Raise `Unauthenticated` if the asset was revoked or unpublished since a signed link for it was made."""
+        faces = await self._find(asset_id)
+        if faces is not None and faces.newest.withdrawn_through != withdrawn_through:
+            raise Unauthenticated("the link has ended", remedy="ask for a new one: /api/assets/{id}/links")
 
     async def raster(self, name: str, sight: Sight) -> Served:
         """By the asset's id, and of a series with a dot and the id of the one that is meant. What a revision has never
@@ -70,8 +77,8 @@ class Directory:
             self._scenes[key] = found
             if len(self._scenes) > MOST_KEPT:
                 self._scenes.popitem(last=False)
-        states = {"approval_state": served.approval_state, "clearance_state": served.clearance_state}
-        return self._scenes[key].model_copy(update=states)
+        states = ("approval_state", "clearance_state", "public_revision", "withdrawn_through")
+        return self._scenes[key].model_copy(update={name: getattr(served, name) for name in states})
 
     async def series(self, served: Served) -> Series:
         """Without histograms: of a thousand rasters they would be most of what is kept."""
@@ -125,10 +132,10 @@ class Directory:
             self._tables.popitem(last=False)
         return result
 
-    async def _find(self, asset_id: str) -> Served | None:
+    async def _find(self, asset_id: str) -> Faces | None:
         known = self._known.get(asset_id)
         if known and time.monotonic() - known.looked_at < FRESH_SECONDS:
-            return known.served
+            return known.faces
         if not asset_id or len(asset_id) > LONGEST_ID or not asset_id.isalnum() or not asset_id.isascii():
             return None
         looking = self._looking.get(asset_id)
@@ -137,7 +144,7 @@ class Directory:
             looking.add_done_callback(lambda _: self._looking.pop(asset_id, None))
         return await asyncio.shield(looking)
 
-    async def _look_up(self, asset_id: str) -> Served | None:
+    async def _look_up(self, asset_id: str) -> Faces | None:
         """One look for all who ask at the same time."""
         begun = time.monotonic()
         async with self._pool.connection(timeout=PATIENCE_SECONDS) as conn:

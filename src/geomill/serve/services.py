@@ -11,7 +11,7 @@ import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import psycopg
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -20,9 +20,12 @@ from geomill.api.problems import respond_to
 from geomill.domain.objectname import Zone
 from geomill.domain.signed_link import LinkKey
 from geomill.errors import GeomillError, UnavailableError
-from geomill.serve.access import sight_for
+from geomill.serve.access import sight_for, signed_link
 from geomill.storage import Storage
 from geomill.store.pool import Pool
+
+if TYPE_CHECKING:  # its imports take long
+    from geomill.serve.directory import Directory
 
 log = logging.getLogger(__name__)
 
@@ -51,6 +54,7 @@ class Services:
     def __init__(self, zone: Zone, url: str, storage: Storage, key: LinkKey | None = None) -> None:
         self.zone, self._url, self._storage, self._key = zone, url, storage, key
         self._apps: Mapping[str, ASGIApp] = {}
+        self._directory: Directory  # made with the applications
         self._built, self._wanted = asyncio.Event(), asyncio.Event()
 
     @asynccontextmanager
@@ -70,8 +74,11 @@ class Services:
 
         async def call(scope: Scope, receive: Receive, send: Send) -> None:
             try:
-                sight = sight_for(scope, self.zone, self._key, prefix)
+                sight, link = sight_for(scope, self.zone, prefix), signed_link(scope, self.zone, self._key)
                 app = await self._app(prefix)
+                if link:
+                    await self._directory.require_link(link.asset_id, link.generation)
+                    sight = sight.model_copy(update={"asset_id": link.asset_id})
             except (GeomillError, psycopg.OperationalError) as error:
                 await respond_to(scope["path"], error)(scope, receive, send)
                 return
@@ -133,7 +140,7 @@ class Services:
         from geomill.serve.vector.app import create_vector_app
         from geomill.serve.viewer.app import create_viewer_app
 
-        directory = Directory(pool, self.zone)
+        directory = self._directory = Directory(pool, self.zone)
         zone: Literal["external", "internal"] = "external" if self.zone is Zone.EXTERNAL else "internal"
         return {
             "/stac": create_stac_app(database_url=self._url, zone=zone, storage=self._storage),

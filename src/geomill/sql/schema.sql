@@ -250,6 +250,37 @@ BEGIN
 END
 $$;
 
+-- The revision of an asset that the catalogue shows: the public one if there is one, else the newest that has completed.
+-- Nothing for an asset that was revoked, unpublished or never completed.
+CREATE OR REPLACE FUNCTION app.shown_revision(
+    _asset_id text,
+    OUT revision integer, OUT outputs jsonb, OUT table_name text, OUT blob_path text,
+    OUT approval text, OUT clearance text, OUT is_public boolean
+)
+    LANGUAGE plpgsql STABLE
+    SET search_path = pg_catalog
+AS $$
+DECLARE
+    _asset record;
+BEGIN
+    SELECT a.* INTO _asset
+    FROM app.geospatial_assets AS a
+    WHERE a.asset_id = _asset_id AND a.deleted_at IS NULL AND a.served_revision > a.data_deleted_through;
+    revision := coalesce(_asset.public_revision, _asset.served_revision);
+    is_public := _asset.public_revision IS NOT NULL;
+    approval := CASE WHEN is_public THEN 'approved' ELSE _asset.approval_state::text END;
+    clearance := CASE WHEN is_public THEN 'public' ELSE _asset.clearance_state::text END;
+    IF revision = _asset.served_revision THEN
+        outputs := _asset.outputs;
+        table_name := _asset.table_name;
+        blob_path := _asset.blob_path;
+    ELSE
+        SELECT r.outputs, r.table_name, r.blob_path INTO outputs, table_name, blob_path
+        FROM app.asset_revisions AS r WHERE r.asset_id = _asset_id AND r.revision = shown_revision.revision;
+    END IF;
+END
+$$;
+
 -- An asset's item as the catalogue has it: what its job has made, with who it is, which revision, and who may see it.
 -- Places of files are relative to the root of the STAC API.
 CREATE OR REPLACE FUNCTION app.catalogue_item(_asset_id text) RETURNS jsonb
@@ -258,29 +289,32 @@ CREATE OR REPLACE FUNCTION app.catalogue_item(_asset_id text) RETURNS jsonb
 AS $$
 DECLARE
     _asset record;
+    _shown record;
     _before integer;
     _item jsonb;
 BEGIN
-    SELECT a.*, a.outputs -> 'stac_item' AS item INTO _asset FROM app.geospatial_assets AS a WHERE a.asset_id = _asset_id;
+    SELECT a.* INTO _asset FROM app.geospatial_assets AS a WHERE a.asset_id = _asset_id;
+    SELECT s.* INTO _shown FROM app.shown_revision(_asset_id) AS s;
     SELECT max(r.revision) INTO _before
     FROM app.asset_revisions AS r
-    WHERE r.asset_id = _asset_id AND r.revision < _asset.served_revision AND r.revision > _asset.data_deleted_through
-      AND r.outputs ? 'stac_item';
+    WHERE r.asset_id = _asset_id AND r.revision < _shown.revision
+      AND r.revision > greatest(_asset.data_deleted_through, _asset.withdrawn_through) AND r.outputs ? 'stac_item';
     _item := app.revision_item(
-        _asset.item, _asset_id, _asset.served_revision, _before, _asset.stac_collection_id, _asset.stac_item_id
+        _shown.outputs -> 'stac_item', _asset_id, _shown.revision, _before, _asset.stac_collection_id,
+        _asset.stac_item_id
     );
     RETURN _item || jsonb_build_object(
-        'links', _item -> 'links' || CASE WHEN _asset.outputs ? 'scenes' AND _asset.blob_path IS NULL THEN '[]'  -- they have their own
+        'links', _item -> 'links' || CASE WHEN _shown.outputs ? 'scenes' AND _shown.blob_path IS NULL THEN '[]'  -- they have their own
             ELSE app.map_links(_asset_id, _asset.data_type = 'raster') END,
-        'assets', (_item -> 'assets') || app.layer_assets(_asset_id, _asset.table_name, _asset.outputs),
-        'properties', (_asset.item -> 'properties') || jsonb_build_object(
+        'assets', (_item -> 'assets') || app.layer_assets(_asset_id, _shown.table_name, _shown.outputs),
+        'properties', (_item -> 'properties') || jsonb_build_object(
             'geomill:asset_id', _asset.asset_id,
-            'geomill:revision', _asset.served_revision,
+            'geomill:revision', _shown.revision,
             'geomill:platform', _asset.platform_id,
-            'geomill:approval', _asset.approval_state,
-            'geomill:clearance', _asset.clearance_state,
-            'geomill:public', _asset.approval_state = 'approved' AND _asset.clearance_state = 'public',
-            'version', _asset.served_revision::text,
+            'geomill:approval', _shown.approval,
+            'geomill:clearance', _shown.clearance,
+            'geomill:public', _shown.is_public,
+            'version', _shown.revision::text,
             'deprecated', false
         )
     );
@@ -324,23 +358,26 @@ BEGIN
 END
 $$;
 
--- All items of an asset as the catalogue has them: the main one, and those beside it.
+-- All items of an asset as the catalogue has them: the main one, and those beside it. None if it shows nothing of it.
 CREATE OR REPLACE FUNCTION app.catalogue_items(_asset_id text) RETURNS SETOF jsonb
     LANGUAGE plpgsql STABLE
     SET search_path = pg_catalog
 AS $$
 DECLARE
-    _main jsonb := app.catalogue_item(_asset_id);
+    _outputs jsonb := (SELECT s.outputs FROM app.shown_revision(_asset_id) AS s);
+    _main jsonb;
 BEGIN
+    IF jsonb_typeof(_outputs -> 'stac_item') IS DISTINCT FROM 'object' THEN
+        RETURN;
+    END IF;
+    _main := app.catalogue_item(_asset_id);
     RETURN NEXT _main;
-    RETURN QUERY
-    SELECT one
-    FROM app.geospatial_assets AS a CROSS JOIN LATERAL jsonb_array_elements(app.side_items(_main, a.outputs)) AS one
-    WHERE a.asset_id = _asset_id;
+    RETURN QUERY SELECT item FROM jsonb_array_elements(app.side_items(_main, _outputs)) AS item;
 END
 $$;
 
--- The item of a revision that was superseded, as a deprecated one; nothing if there is none, or its data is deleted. Its
+-- The item of a revision beside the one that the catalogue shows: one that was superseded, as a deprecated one, or one
+-- that is to be reviewed while an earlier one is public. Nothing if there is none, or if it was withdrawn or deleted. Its
 -- files are its own; features, whose address begins with a slash, are served of the latest revision only.
 CREATE OR REPLACE FUNCTION app.catalogue_version(_collection text, _id text, _revision integer) RETURNS jsonb
     LANGUAGE plpgsql STABLE
@@ -348,24 +385,30 @@ CREATE OR REPLACE FUNCTION app.catalogue_version(_collection text, _id text, _re
 AS $$
 DECLARE
     _asset record;
-    _old record;
+    _gone integer;
+    _shown integer;
+    _stored jsonb;
+    _before integer;
     _item jsonb;
 BEGIN
     SELECT a.* INTO _asset
     FROM app.geospatial_assets AS a
     WHERE a.stac_item_id = _id AND a.stac_collection_id = _collection AND a.deleted_at IS NULL;
-    SELECT r.revision, r.outputs -> 'stac_item' AS item,
-           (SELECT max(b.revision) FROM app.asset_revisions AS b
-            WHERE b.asset_id = r.asset_id AND b.revision < r.revision AND b.revision > _asset.data_deleted_through
-              AND b.outputs ? 'stac_item') AS before
-    INTO _old
-    FROM app.asset_revisions AS r
-    WHERE r.asset_id = _asset.asset_id AND r.revision = _revision AND r.revision > _asset.data_deleted_through
-      AND r.revision <> _asset.served_revision AND jsonb_typeof(r.outputs -> 'stac_item') = 'object';
-    IF _old.item IS NULL THEN
+    _gone := greatest(_asset.data_deleted_through, _asset.withdrawn_through);
+    _shown := (SELECT s.revision FROM app.shown_revision(_asset.asset_id) AS s);
+    IF _revision = _asset.served_revision THEN
+        _stored := _asset.outputs -> 'stac_item';
+    ELSE
+        SELECT r.outputs -> 'stac_item' INTO _stored
+        FROM app.asset_revisions AS r WHERE r.asset_id = _asset.asset_id AND r.revision = _revision;
+    END IF;
+    IF _revision <= _gone OR _revision = _shown OR jsonb_typeof(_stored) IS DISTINCT FROM 'object' THEN
         RETURN NULL;
     END IF;
-    _item := app.revision_item(_old.item, _asset.asset_id, _old.revision, _old.before, _collection, _id);
+    SELECT max(b.revision) INTO _before
+    FROM app.asset_revisions AS b
+    WHERE b.asset_id = _asset.asset_id AND b.revision < _revision AND b.revision > _gone AND b.outputs ? 'stac_item';
+    _item := app.revision_item(_stored, _asset.asset_id, _revision, _before, _collection, _id);
     RETURN _item || jsonb_build_object(
         'links', _item -> 'links' || jsonb_build_array(jsonb_build_object(
             'rel', 'latest-version', 'type', 'application/geo+json',
@@ -375,9 +418,9 @@ BEGIN
             SELECT jsonb_object_agg(one.key, one.value)
             FROM jsonb_each(_item -> 'assets') AS one WHERE NOT starts_with(one.value ->> 'href', '/')
         ), '{}'),
-        'properties', (_old.item -> 'properties') || jsonb_build_object(
-            'geomill:asset_id', _asset.asset_id, 'geomill:revision', _old.revision,
-            'geomill:platform', _asset.platform_id, 'version', _old.revision::text, 'deprecated', true
+        'properties', (_stored -> 'properties') || jsonb_build_object(
+            'geomill:asset_id', _asset.asset_id, 'geomill:revision', _revision,
+            'geomill:platform', _asset.platform_id, 'version', _revision::text, 'deprecated', _revision < _shown
         )
     );
 END
@@ -390,20 +433,18 @@ CREATE OR REPLACE FUNCTION app.settle_item(_asset_id text) RETURNS void
 AS $$
 DECLARE
     _asset record;
+    _shown record;
     _main jsonb;
 BEGIN
-    SELECT a.platform_id, a.stac_item_id, a.stac_collection_id, a.outputs -> 'stac_collection' AS collection,
-           a.outputs, coalesce(jsonb_typeof(a.outputs -> 'stac_items') = 'array', false) OR EXISTS (
+    SELECT a.platform_id, a.stac_item_id, a.stac_collection_id,
+           coalesce(jsonb_typeof(a.outputs -> 'stac_items') = 'array', false) OR EXISTS (
                SELECT FROM app.asset_revisions AS r
                WHERE r.asset_id = a.asset_id AND jsonb_typeof(r.outputs -> 'stac_items') = 'array'
-           ) AS has_sides,
-           coalesce(
-               a.deleted_at IS NULL AND a.served_revision > a.data_deleted_through
-               AND jsonb_typeof(a.outputs -> 'stac_item') = 'object', false
-           ) AS shown
+           ) AS has_sides
     INTO STRICT _asset
     FROM app.geospatial_assets AS a WHERE a.asset_id = _asset_id;
-    IF NOT _asset.shown THEN
+    SELECT s.* INTO _shown FROM app.shown_revision(_asset_id) AS s;
+    IF jsonb_typeof(_shown.outputs -> 'stac_item') IS DISTINCT FROM 'object' THEN
         PERFORM catalogue.remove_item(_asset.stac_collection_id, _asset.stac_item_id);
         IF _asset.has_sides THEN
             PERFORM catalogue.put_side_items(_asset.stac_collection_id, _asset.stac_item_id, '[]');
@@ -415,12 +456,13 @@ BEGIN
         _main,
         jsonb_build_object('stac_version', '1.1.0', 'license', 'other',
                            'description', format('Assets of %s', _asset.stac_collection_id))
-            || CASE WHEN jsonb_typeof(_asset.collection) = 'object' THEN _asset.collection ELSE '{}' END,
+            || CASE WHEN jsonb_typeof(_shown.outputs -> 'stac_collection') = 'object'
+                    THEN _shown.outputs -> 'stac_collection' ELSE '{}' END,
         _asset.platform_id
     );
     IF _asset.has_sides THEN
         PERFORM catalogue.put_side_items(
-            _asset.stac_collection_id, _asset.stac_item_id, app.side_items(_main, _asset.outputs)
+            _asset.stac_collection_id, _asset.stac_item_id, app.side_items(_main, _shown.outputs)
         );
     END IF;
 END
@@ -1546,6 +1588,8 @@ CREATE TABLE app.platforms (
     description varchar(2000),
     required_refs jsonb DEFAULT '[]'::jsonb NOT NULL,
     optional_refs jsonb DEFAULT '[]'::jsonb NOT NULL,
+    workflows jsonb,
+    containers jsonb DEFAULT '[]'::jsonb NOT NULL,
     is_active boolean DEFAULT true NOT NULL,
     created_at timestamptz DEFAULT now() NOT NULL,
     updated_at timestamptz DEFAULT now() NOT NULL,
@@ -1560,9 +1604,13 @@ COMMENT ON COLUMN app.platforms.required_refs IS 'Keys that platform_refs must h
 
 COMMENT ON COLUMN app.platforms.optional_refs IS 'Keys that platform_refs may have besides';
 
+COMMENT ON COLUMN app.platforms.workflows IS 'Workflows that its partners may name; the configured ones when absent';
+
+COMMENT ON COLUMN app.platforms.containers IS 'Containers in bronze that its partners may submit from, besides its own';
+
 COMMENT ON COLUMN app.platforms.is_active IS 'Whether it may submit';
 
-INSERT INTO app.platforms (platform_id, display_name, description, required_refs) VALUES ('ddh', 'Data Distribution Hub', 'Datasets, their resources, and versions of these', '["dataset_id", "resource_id", "version_id"]') ON CONFLICT DO NOTHING;
+INSERT INTO app.platforms (platform_id, display_name, description, required_refs, containers) VALUES ('ddh', 'Data Distribution Hub', 'Datasets, their resources, and versions of these', '["dataset_id", "resource_id", "version_id"]', '["uploads"]') ON CONFLICT DO NOTHING;
 
 INSERT INTO app.platforms (platform_id, display_name, description, required_refs) VALUES ('arcgis', 'ArcGIS', 'Items of an ArcGIS portal, and their layers', '["item_id", "layer_index"]') ON CONFLICT DO NOTHING;
 
@@ -1603,6 +1651,8 @@ CREATE TABLE app.geospatial_assets (
     source_file_hash varchar(64),
     output_file_hash varchar(64),
     data_deleted_through integer DEFAULT 0 NOT NULL,
+    delete_run_id varchar(100),
+    withdrawn_through integer DEFAULT 0 NOT NULL,
     approval_state app.approval_state DEFAULT 'pending_review' NOT NULL,
     reviewer varchar(200),
     reviewed_at timestamptz,
@@ -1613,6 +1663,8 @@ CREATE TABLE app.geospatial_assets (
     cleared_by varchar(200),
     made_public_at timestamptz,
     made_public_by varchar(200),
+    kept_public_revision integer,
+    public_revision integer GENERATED ALWAYS AS (CASE WHEN deleted_at IS NOT NULL THEN NULL WHEN approval_state = 'approved' AND clearance_state = 'public' THEN revision ELSE kept_public_revision END) STORED,
     adf_run_id varchar(100),
     external_revision integer,
     external_files jsonb,
@@ -1639,6 +1691,7 @@ CREATE TABLE app.geospatial_assets (
     CONSTRAINT assets_cleared CHECK (clearance_state = 'uncleared' OR approval_state = 'approved'),
     CONSTRAINT assets_rejected CHECK (approval_state <> 'rejected' OR rejection_reason IS NOT NULL),
     CONSTRAINT assets_deleted CHECK ((deleted_at IS NULL) = (deleted_by IS NULL)),
+    CONSTRAINT assets_kept_public CHECK (kept_public_revision < revision),
     CONSTRAINT assets_approved CHECK (approval_state <> 'approved' OR coalesce(served_revision = revision, false)),
     CONSTRAINT geospatial_assets_platform_id_fkey FOREIGN KEY (platform_id) REFERENCES app.platforms (platform_id) ON DELETE RESTRICT
 ) WITH (fillfactor = 80);
@@ -1714,7 +1767,7 @@ CREATE OR REPLACE TRIGGER geospatial_assets_execution
 
 CREATE OR REPLACE TRIGGER geospatial_assets_business
     BEFORE UPDATE ON app.geospatial_assets
-    FOR EACH ROW WHEN (ROW(OLD.revision, OLD.proposed_clearance, OLD.last_request_id, OLD.workflow_id, OLD.priority, OLD.approval_state, OLD.reviewer, OLD.reviewed_at, OLD.rejection_reason, OLD.clearance_state, OLD.cleared_at, OLD.cleared_by, OLD.made_public_at, OLD.made_public_by, OLD.adf_run_id, OLD.deleted_at, OLD.deleted_by, OLD.data_deleted_through) IS DISTINCT FROM ROW(NEW.revision, NEW.proposed_clearance, NEW.last_request_id, NEW.workflow_id, NEW.priority, NEW.approval_state, NEW.reviewer, NEW.reviewed_at, NEW.rejection_reason, NEW.clearance_state, NEW.cleared_at, NEW.cleared_by, NEW.made_public_at, NEW.made_public_by, NEW.adf_run_id, NEW.deleted_at, NEW.deleted_by, NEW.data_deleted_through) AND current_setting('geomill.writer', true) IS NOT DISTINCT FROM 'orchestrator')
+    FOR EACH ROW WHEN (ROW(OLD.revision, OLD.proposed_clearance, OLD.last_request_id, OLD.workflow_id, OLD.priority, OLD.approval_state, OLD.reviewer, OLD.reviewed_at, OLD.rejection_reason, OLD.clearance_state, OLD.cleared_at, OLD.cleared_by, OLD.made_public_at, OLD.made_public_by, OLD.adf_run_id, OLD.deleted_at, OLD.deleted_by, OLD.data_deleted_through, OLD.withdrawn_through, OLD.kept_public_revision, OLD.delete_run_id) IS DISTINCT FROM ROW(NEW.revision, NEW.proposed_clearance, NEW.last_request_id, NEW.workflow_id, NEW.priority, NEW.approval_state, NEW.reviewer, NEW.reviewed_at, NEW.rejection_reason, NEW.clearance_state, NEW.cleared_at, NEW.cleared_by, NEW.made_public_at, NEW.made_public_by, NEW.adf_run_id, NEW.deleted_at, NEW.deleted_by, NEW.data_deleted_through, NEW.withdrawn_through, NEW.kept_public_revision, NEW.delete_run_id) AND current_setting('geomill.writer', true) IS NOT DISTINCT FROM 'orchestrator')
     EXECUTE FUNCTION app.refuse_change('what people decide is not changed by a job');
 
 CREATE OR REPLACE TRIGGER geospatial_assets_identity
@@ -1734,7 +1787,7 @@ CREATE OR REPLACE TRIGGER geospatial_assets_kept
 
 CREATE OR REPLACE TRIGGER geospatial_assets_follow
     AFTER UPDATE ON app.geospatial_assets
-    FOR EACH ROW WHEN (ROW(OLD.served_revision, OLD.outputs, OLD.approval_state, OLD.clearance_state, OLD.deleted_at, OLD.data_deleted_through) IS DISTINCT FROM ROW(NEW.served_revision, NEW.outputs, NEW.approval_state, NEW.clearance_state, NEW.deleted_at, NEW.data_deleted_through))
+    FOR EACH ROW WHEN (ROW(OLD.served_revision, OLD.outputs, OLD.approval_state, OLD.clearance_state, OLD.deleted_at, OLD.data_deleted_through, OLD.withdrawn_through, OLD.kept_public_revision) IS DISTINCT FROM ROW(NEW.served_revision, NEW.outputs, NEW.approval_state, NEW.clearance_state, NEW.deleted_at, NEW.data_deleted_through, NEW.withdrawn_through, NEW.kept_public_revision))
     EXECUTE FUNCTION app.follow_asset();
 
 COMMENT ON TABLE app.geospatial_assets IS 'Something published: identity, outputs, and its four independent states.';
@@ -1757,7 +1810,15 @@ COMMENT ON COLUMN app.geospatial_assets.content_hash IS 'SHA-256 of the source o
 
 COMMENT ON COLUMN app.geospatial_assets.data_deleted_through IS 'Outputs up to this revision are deleted, or will be';
 
+COMMENT ON COLUMN app.geospatial_assets.delete_run_id IS 'The latest job that deletes outputs';
+
+COMMENT ON COLUMN app.geospatial_assets.withdrawn_through IS 'Revisions up to this one were revoked or unpublished, and are not served again';
+
 COMMENT ON COLUMN app.geospatial_assets.proposed_clearance IS 'The submitter''s; nothing follows';
+
+COMMENT ON COLUMN app.geospatial_assets.kept_public_revision IS 'The public revision that an overwrite or rollback left public';
+
+COMMENT ON COLUMN app.geospatial_assets.public_revision IS 'The revision that anybody may see';
 
 COMMENT ON COLUMN app.geospatial_assets.adf_run_id IS 'The latest job that changes what is outside: an export or a withdrawal';
 

@@ -12,6 +12,7 @@ from typing import Any
 from geomill.domain.ids import new_id
 from geomill.domain.message import JobQueueMessage
 from geomill.domain.stage_job import StageRun, StageStatus
+from geomill.domain.starting import Starter, require_free_names
 from geomill.domain.states import JobStatus
 from geomill.engine.submit import enqueue
 from geomill.stages.registry import StageJobs
@@ -47,6 +48,7 @@ async def submit(
     """Raises `NotFoundError` or `InputError` before anything is written. Name and message are one transaction."""
     job = job_types[order.job_type]
     parameters = job.validate(order.parameters)
+    require_free_names(parameters)
     job_id = job.job_id(parameters)
     async with conn.transaction():
         await stage_jobs.serialise(conn, job_id)
@@ -63,7 +65,7 @@ async def submit(
             correlation_id=order.correlation_id,
             callback_url=order.callback_url,
         )
-        await enqueue(conn, catalogue, queue_name, [message])
+        await enqueue(conn, catalogue, queue_name, [message], Starter.OPERATORS)
         run = await stage_jobs.add(
             conn,
             job_id=job_id,

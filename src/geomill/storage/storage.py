@@ -97,6 +97,16 @@ class Storage:
         """Inside of the store where it can, through this machine where it cannot."""
         return await self._transfer(partial(self.sync.copy, source, target), progress)
 
+    async def move(self, source: ObjectName, target: ObjectName) -> None:
+        """In a folder one atomic step; elsewhere a copy, then a deletion. A move that has begun is waited for, also
+        when this is cancelled: who holds a lock meanwhile must know that nothing appears afterwards."""
+        moving = asyncio.ensure_future(self._run(partial(self.sync.move, source, target)))
+        try:
+            await asyncio.shield(moving)
+        except asyncio.CancelledError:
+            await asyncio.gather(moving, return_exceptions=True)
+            raise
+
     async def delete(self, name: ObjectName) -> None:
         """What is not there is deleted already."""
         await self._run(partial(self.sync.delete, name))

@@ -39,4 +39,5 @@ async def update(conn: Connection, fields: dict[str, Any]) -> Platform:
 
 
 def _parameters(fields: dict[str, Any]) -> dict[str, Any]:
-    return {**fields, **{name: to_json(fields[name]) for name in ("required_refs", "optional_refs") if name in fields}}
+    lists = ("required_refs", "optional_refs", "workflows", "containers")
+    return {**fields, **{name: to_json(fields[name]) for name in lists if fields.get(name) is not None}}

@@ -35,10 +35,27 @@ class Table:
     description: str | None = None
 
 
-async def find(conn: Connection, zone: Zone, asset_id: str) -> Served | None:
-    """Whatever is there and not deleted. Who may see it is another question."""
+@dataclass(frozen=True, slots=True)
+class Faces:
+    """What an asset shows: the newest revision to those who may see the asset itself, the public one to everybody."""
+
+    newest: Served
+    public: Served | None
+
+    def shown_to(self, sight: Sight) -> Served | None:
+        return self.newest if sight.covers(self.newest.platform_id, self.newest.asset_id) else self.public
+
+
+async def find(conn: Connection, zone: Zone, asset_id: str) -> Faces | None:
+    """None for what is not there or was withdrawn."""
     row = await (await conn.execute(_query(zone, "find"), {"asset_id": asset_id})).fetchone()
-    return Served.from_row(row) if row else None
+    if row is None:
+        return None
+    newest = Served.from_row(row)
+    if newest.public_revision is None or newest.public:
+        return Faces(newest, newest if newest.public else None)
+    kept = await (await conn.execute(queries("serving").internal_public, {"asset_id": asset_id})).fetchone()
+    return Faces(newest, Served.from_row(kept) if kept else None)
 
 
 async def scene(conn: Connection, zone: Zone, served: Served, name: str) -> Served | None:

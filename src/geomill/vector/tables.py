@@ -157,11 +157,3 @@ def sweep(conn: Connection, seconds: float) -> list[str]:
     rows = conn.execute(_SQL.abandoned, {"seconds": seconds}).fetchall()
     stems = [row["ledger"].removesuffix(LEDGER) for row in rows]
     return drop_staging(conn, [name for stem in stems for name in staging_tables(conn, stem)])
-
-
-def drop_published(conn: Connection, names: Sequence[str]) -> list[str]:
-    """All of them that are there, and which these were."""
-    rows = conn.execute(_SQL.tables_named, {"schema": SCHEMA, "names": list(names)}).fetchall()
-    for row in rows:
-        run(conn, "drop_table", table=Identifier(SCHEMA, row["name"]))
-    return [row["name"] for row in rows]

@@ -17,6 +17,7 @@ from geomill.sdk.registration import RegisteredHandler
 from geomill.sdk.registry import Registry
 from geomill.storage import Storage
 from geomill.store import jobs, nodes, reports
+from geomill.store.orders import Orders
 from geomill.store.pool import Pool
 from geomill.worker.children.pool import ChildPool, not_started
 from geomill.worker.children.process import ChildFailed
@@ -40,7 +41,12 @@ class Runner:
         self._children = children
         self._pool = pool
         self._services = services(
-            storage=storage, pool=pool, job_ended=self._job_ended, asset_report=self._asset_report, external=external
+            storage=storage,
+            pool=pool,
+            job_ended=self._job_ended,
+            asset_report=self._asset_report,
+            orders=Orders(pool),
+            external=external,
         )
 
     async def run(self, slot: Slot) -> Ended | None:

@@ -166,7 +166,7 @@ async def test_a_whole_life_over_http(counter: Any) -> None:
     assert (export["status"], export["external_revision"], len(export["files"])) == ("completed", 1, 1)
 
     made = await counter.decide("approve", asset_id=asset_id, clearance_level="ouo")
-    assert "withdrawn" in made["warning"]
+    assert "hidden" in made["warning"]
     assert made["action_required"]
     assert (await counter.ended(made["export_job_id"]))["status"] == "completed"
 
@@ -344,5 +344,6 @@ async def test_who_may_also_read_still_submits_for_its_own_platform_only(idle_co
     accepted = await idle_counter.submit()
     assert (await idle_counter.get(f"/api/platform/status/{accepted['asset_id']}", by=both)).status_code == 200
     problem(await idle_counter.post("retry", {"asset_id": accepted["asset_id"]}, by=both), 403, "forbidden")
-    body = order(platform_id="arcgis", platform_refs={"item_id": "x", "layer_index": 0})
+    await idle_counter.put("a.tif", TIFF, container="arcgis")
+    body = order(platform_id="arcgis", platform_refs={"item_id": "x", "layer_index": 0}, container_name="arcgis")
     assert (await idle_counter.post("submit", body, by=both)).status_code == 202

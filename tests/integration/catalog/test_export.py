@@ -14,9 +14,11 @@ import psycopg
 import pytest
 from psycopg.rows import dict_row
 
+from geomill.domain.asset import DataType
 from geomill.domain.states import ClearanceState, JobStatus
 from geomill.errors import NotFoundError
 from geomill.platform import review
+from geomill.sdk.orders import AssetOrder
 from tests.integration.catalog.conftest import an_item, refs
 from tests.integration.platform.conftest import ADA, BOB, Office
 
@@ -29,6 +31,7 @@ def outside(url: str, query: str) -> list[dict[str, Any]]:
 
 
 ASSETS = "SELECT * FROM external.assets"
+TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = 'geo'"
 ITEMS = "SELECT id, pgstac.get_item(id, collection) AS item FROM pgstac.items"
 
 
@@ -108,6 +111,18 @@ FACTS = """
 """
 
 
+def order_of(asset_id: str, revision: int) -> AssetOrder:
+    return AssetOrder(asset_id, DataType.VECTOR, "rivers", "Rivers", revision)
+
+
+async def put_outside(office: Office, asset_id: str, revision: int) -> dict[str, Any]:
+    external, order = office.engine.external, order_of(asset_id, revision)
+    assert external is not None
+    entry = await external.prepare(order)
+    await external.publish(order, entry, [])
+    return entry
+
+
 def with_table(database: str, asset_id: str, number: int) -> None:
     with psycopg.connect(database, autocommit=True) as conn:
         conn.execute(TABLE.format(n=number))
@@ -121,7 +136,7 @@ async def test_a_table_goes_along_with_keys_and_indexes(office: Office, database
     with_table(database, asset.asset_id, 1)
     external = office.engine.external
     assert external is not None
-    done = await external.publish(asset.asset_id, 2, [])
+    done = await put_outside(office, asset.asset_id, 2)
     assert (done["table_name"], done["rows"]) == ("Rivers_r1", 1000)
     everything = 'SELECT count(*) AS n, sum(size) AS size, ST_Extent(geom)::text AS box FROM geo."Rivers_r1"'
     assert outside(external_database, everything) == outside(database, everything)
@@ -133,14 +148,14 @@ async def test_a_table_goes_along_with_keys_and_indexes(office: Office, database
     )
     assert outside(external_database, columns) == outside(database, columns)
     # again, as after a crash: the same
-    assert (await external.publish(asset.asset_id, 2, []))["rows"] == 1000
+    assert (await put_outside(office, asset.asset_id, 2))["rows"] == 1000
     with_table(database, asset.asset_id, 2)
-    await external.publish(asset.asset_id, 3, [])
+    await put_outside(office, asset.asset_id, 3)
     tables = "SELECT tablename FROM pg_tables WHERE schemaname = 'geo'"
     assert outside(external_database, tables) == [{"tablename": "Rivers_r2"}]
-    assert await external.withdraw(asset.asset_id)
+    assert await external.withdraw(order_of(asset.asset_id, 3))
     assert outside(external_database, tables) == []
-    assert not await external.withdraw(asset.asset_id)
+    assert not await external.withdraw(order_of(asset.asset_id, 3))
 
 
 async def test_an_export_that_breaks_off_leaves_outside_what_was_there(
@@ -151,29 +166,24 @@ async def test_an_export_that_breaks_off_leaves_outside_what_was_there(
     office.engine.worker()
     asset = await publish(office)
     with_table(database, asset.asset_id, 1)
-    external = office.engine.external
-    assert external is not None
-    await external.publish(asset.asset_id, 2, [])
+    await put_outside(office, asset.asset_id, 2)
     before = outside(external_database, ASSETS), outside(external_database, ITEMS)
     with_table(database, asset.asset_id, 2)
     with psycopg.connect(external_database, autocommit=True) as admin:
         # at the last step: the entry is refused when all else is done
         admin.execute("ALTER TABLE external.assets ADD CONSTRAINT broken CHECK (revision < 3) NOT VALID")
         with pytest.raises(psycopg.errors.CheckViolation):
-            await external.publish(asset.asset_id, 3, [])
+            await put_outside(office, asset.asset_id, 3)
         admin.execute("ALTER TABLE external.assets DROP CONSTRAINT broken")
     assert (outside(external_database, ASSETS), outside(external_database, ITEMS)) == before
-    assert outside(external_database, "SELECT tablename FROM pg_tables WHERE schemaname = 'geo'") == [
-        {"tablename": "Rivers_r1"}
-    ]
-    assert (await external.publish(asset.asset_id, 3, []))["rows"] == 2000
+    assert (await put_outside(office, asset.asset_id, 3))["rows"] == 2000
+    assert outside(external_database, TABLES) == [{"tablename": "Rivers_r2"}]
 
 
 WAITING = """
     SELECT pid FROM pg_stat_activity
     WHERE wait_event_type = 'Lock' AND query LIKE 'INSERT INTO external.assets%' AND datname = current_database()
 """
-TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = 'geo'"
 
 
 @asynccontextmanager
@@ -211,7 +221,6 @@ async def test_a_worker_that_is_killed_in_an_export_leaves_nothing_outside_and_a
             process.kill()
             await process.wait()
         assert outside(external_database, ASSETS) == outside(external_database, ITEMS) == []
-        assert outside(external_database, TABLES) == []
     office.engine.worker()
     job = await office.ended(outcome.export_job_id or "")
     assert job.status is JobStatus.COMPLETED
@@ -238,16 +247,14 @@ async def test_all_tables_of_a_split_layer_go_outside_and_come_back(
     assert item[0]["assets"]["features_points"]["href"] == f"/vector/collections/{asset.asset_id}.points/items"
     external = office.engine.external
     assert external is not None
-    assert (await external.publish(asset.asset_id, 3, []))["rows"] == 1005
+    assert (await put_outside(office, asset.asset_id, 3))["rows"] == 1005
     found = {row["tablename"] for row in outside(external_database, TABLES)}
     assert found == {"Rivers_r1", "Rivers_r1_points"}
     with_table(database, asset.asset_id, 2)
-    assert await external.withdraw(asset.asset_id)
+    assert await external.withdraw(order_of(asset.asset_id, 3))
     assert outside(external_database, TABLES) == []
 
 
 async def test_what_has_no_outputs_cannot_be_exported(office: Office) -> None:
-    external = office.engine.external
-    assert external is not None
     with pytest.raises(NotFoundError, match="no outputs"):
-        await external.publish("nobody", 1, [])
+        await put_outside(office, "nobody", 1)

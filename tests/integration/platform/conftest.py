@@ -12,6 +12,7 @@ from geomill.domain.job import Job
 from geomill.domain.lifecycle import Actor
 from geomill.domain.message import TASK_QUEUES
 from geomill.domain.objectname import ObjectName, Zone
+from geomill.domain.starting import Starter
 from geomill.platform import review
 from geomill.platform.desk import Desk
 from geomill.platform.export import WorkflowExporter
@@ -26,6 +27,7 @@ from tests.integration.engine.platform import Platform, catalogue_of
 PUBLISH = """
     workflow_id: publish
     name: Publish
+    started_by: partners
     inputs:
       container_name: {type: string}
       file_name: {type: string}
@@ -76,9 +78,11 @@ class Office:
     desk: Desk
     storage: Storage
 
-    async def submit(self, actor: Actor = ADA, *, dry_run: bool = False, **changes: Any) -> Accepted:
+    async def submit(
+        self, actor: Actor = ADA, *, starter: Starter = Starter.OPERATORS, dry_run: bool = False, **changes: Any
+    ) -> Accepted:
         async with self.engine.pool.connection() as conn:
-            return await submit(conn, self.desk, wanted(**changes), actor, dry_run=dry_run)
+            return await submit(conn, self.desk, wanted(**changes), actor, starter=starter, dry_run=dry_run)
 
     async def published(self, actor: Actor = ADA, **changes: Any) -> Asset:
         """Submitted, and its job has ended."""

@@ -56,12 +56,25 @@ class Gate:
         return await asyncio.shield(asyncio.ensure_future(self._copy(source, target, **more)))
 
 
-async def test_what_nobody_has_approved_is_not_exported_by_a_retry(running):
+async def test_a_retry_exports_the_public_revision_and_nothing_that_nobody_has_approved(running):
+    asset = await broken_export(running)
+    await running.storage.put_bytes(ObjectName.parse(f"silver/{asset.blob_path}"), TIFF)
+    await published(running, overwrite=True)
+    retried = await running.decide(review.retry_export, asset.asset_id, ADA)
+    assert (await running.ended(retried.export_job_id)).status.value == "completed"
+    stem = asset.blob_stem
+    assert await outside(running) == [f"{stem}/_manifest.json", f"{stem}/_r1/a.tif"]
+    assert (await running.asset(asset.asset_id)).external_revision == 1
+
+
+async def test_what_is_not_public_is_not_exported_by_a_retry(running):
     asset = await broken_export(running)
     await published(running, overwrite=True)
-    with pytest.raises(AssetState, match=r"revision 2 .* is not public: pending_review"):
-        await running.decide(review.retry_export, asset.asset_id, ADA)
+    await running.decide(review.approve, asset.asset_id, OUO, BOB, 2)
+    await running.decide(review.unpublish, asset.asset_id, BOB)
     assert await outside(running) == []
+    with pytest.raises(AssetState):
+        await running.decide(review.retry_export, asset.asset_id, ADA)
 
 
 async def test_a_retried_export_is_of_the_revision_that_was_seen(running):
@@ -80,7 +93,7 @@ async def test_an_export_that_was_overtaken_is_withdrawn_all_the_same(running, m
     outcome = await running.decide(review.approve, asset.asset_id, OUO, BOB, 2)
     assert outcome.export_job_id, "a withdrawal"
     gate.open.set()
-    assert (await running.ended(exported.export_job_id)).status.value == "completed"
+    assert (await running.ended(exported.export_job_id)).status.value == "cancelled"
     assert (await running.ended(outcome.export_job_id)).status.value == "completed"
     assert await outside(running) == []
 

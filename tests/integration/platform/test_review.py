@@ -105,7 +105,7 @@ async def test_a_downgrade_warns_and_withdraws(running):
     asset = await published(running)
     exported = await running.decide(review.approve, asset.asset_id, PUBLIC, BOB, None)
     outcome = await running.decide(review.approve, asset.asset_id, OUO, BOB, None)
-    assert "withdrawn" in outcome.warnings[0]
+    assert "hidden" in outcome.warnings[0]
     assert (await running.ended(exported.export_job_id)).status.value in ("cancelled", "completed")
     assert (await running.ended(outcome.export_job_id)).status.value == "completed"
     assert await outside(running) == []

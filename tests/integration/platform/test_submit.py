@@ -188,10 +188,8 @@ async def test_bad_input_is_told_and_leaves_nothing(office, changes, error, says
 
 async def test_an_inactive_platform_takes_nothing(office):
     async with office.engine.pool.connection() as conn:
-        await platforms.update(
-            conn,
-            {"platform_id": "ddh", "display_name": "D", "description": None, "optional_refs": [], "is_active": False},
-        )
+        changed = (await platforms.get(conn, "ddh")).evolve(is_active=False)
+        await platforms.update(conn, changed.model_dump())
     with pytest.raises(PlatformInactive):
         await office.submit()
 

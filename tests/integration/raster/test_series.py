@@ -145,7 +145,7 @@ async def test_a_series_is_one_picture_inside_and_outside(
     async with House.open(database, storage) as house:
         reader = await house.key(Role.READER)
         await whole_is_seen(house, asset, reader)
-        ticket = KEY.ticket(asset.asset_id, int(time.time()) + 60)
+        ticket = KEY.ticket(asset.asset_id, int(time.time()) + 60, 0)
         page = await house.client.get(f"/viewer/{asset.asset_id}/scenes?geomill_link={ticket}&limit=3")
         assert page.status_code == 200, page.text
         (onwards,) = page.json()["links"]

@@ -182,7 +182,7 @@ async def test_a_wrong_credential_is_told_so_even_where_none_is_needed(full: Hou
 async def test_a_signed_link_opens_one_asset_and_no_deleted_one(full: House, kind: tuple[str, str, bool, str]) -> None:
     for data_type, paths in (("raster", RASTER), ("vector", VECTOR)):
         asset_id = id_of(name_of(kind, data_type))
-        ticket = KEY.ticket(asset_id, int(time.time()) + 100)
+        ticket = KEY.ticket(asset_id, int(time.time()) + 100, 0)
         for path in paths:
             joint = "&" if "?" in path else "?"
             answer = await full.client.get(f"{path.format(id=asset_id)}{joint}{PARAMETER}={ticket}")
@@ -195,11 +195,11 @@ async def test_a_ticket_is_for_its_asset_and_its_time(full: House) -> None:
     mine = id_of(name_of(("approved", "ouo", False, "ddh"), "raster"))
     others = id_of(name_of(("approved", "ouo", False, "other"), "raster"))
     now = int(time.time())
-    good = KEY.ticket(mine, now + 100)
+    good = KEY.ticket(mine, now + 100, 0)
     for asset_id, ticket in (
         (others, good),
-        (mine, KEY.ticket(mine, now - 1)),
-        (mine, KEY.ticket(mine, now + 10**8)),
+        (mine, KEY.ticket(mine, now - 1, 0)),
+        (mine, KEY.ticket(mine, now + 10**8, 0)),
         (mine, good[:-1] + ("A" if good[-1] != "A" else "B")),
         (mine, str(now + 99) + good[good.index("-") :]),
         (mine, ""),

@@ -325,7 +325,7 @@ async def test_all_tables_of_a_layer_that_was_split_are_served(house: House) -> 
     rest = (await house.client.get("/vector/collections?limit=1&offset=2", headers=reader)).json()
     assert [one["id"] for one in first["collections"] + rest["collections"]] == names
     assert first["numberMatched"] == rest["numberMatched"]
-    ticket = {PARAMETER: KEY.ticket(asset_id, int(time.time()) + 60)}
+    ticket = {PARAMETER: KEY.ticket(asset_id, int(time.time()) + 60, 0)}
     for number, one in enumerate(names):
         path = f"/vector/collections/{one}/items"
         assert (await house.client.get(path)).status_code == 404

@@ -56,6 +56,19 @@ async def test_bytes_go_in_and_come_out(storage: Storage) -> None:
     assert await storage.read(bronze("a/b.txt")) == b"hello"
 
 
+async def test_a_move_replaces_the_target_and_leaves_no_source(storage: Storage) -> None:
+    await storage.put_bytes(bronze("aside/a"), b"new")
+    await storage.put_bytes(bronze("b"), b"old")
+    await storage.move(bronze("aside/a"), bronze("b"))
+    await storage.put_bytes(bronze("aside/c"), CONTENT)
+    await storage.move(bronze("aside/c"), silver("d"))
+    assert (await storage.read(bronze("b")), await storage.read(silver("d"))) == (b"new", CONTENT)
+    assert await listed(storage) == {"b": 3}
+    with pytest.raises(NotFoundError):
+        await storage.move(bronze("aside/a"), bronze("b"))
+    assert await storage.read(bronze("b")) == b"new"
+
+
 async def test_an_object_can_be_empty(storage: Storage, tmp_path: Path) -> None:
     await storage.put_bytes(bronze("empty"), b"")
     assert (await storage.stat(bronze("empty"))).size == 0

@@ -17,7 +17,7 @@ from tests.integration.engine.platform import Platform
 from tests.integration.vector import sources
 
 INPUTS = {
-    "container_name": sources.CONTAINER, "file_name": "a.gpkg", "table_name": "parcels_r1", "blob_prefix": "x",
+    "container_name": sources.CONTAINER, "file_name": "a.gpkg", "table_name": "parcels", "blob_prefix": "x",
     "pmtiles": True,
 }  # fmt: skip
 
@@ -39,7 +39,7 @@ async def test_every_feature_is_in_the_deepest_tiles(platform: Platform, storage
     found = await made(platform)
     item = pystac.Item.from_dict(found["stac_item"])
     assert item.assets["pmtiles"].media_type == "application/vnd.pmtiles"
-    path = tmp_path / "silver/vectors/x/parcels_r1.pmtiles"
+    path = tmp_path / "silver/vectors/x/parcels.pmtiles"
     with path.open("rb") as file:
         header = Reader(MmapSource(file)).header()
         metadata = Reader(MmapSource(file)).metadata()
@@ -54,7 +54,7 @@ async def test_every_feature_is_in_the_deepest_tiles(platform: Platform, storage
     assert {"mvt_id", "name", "number"} <= set(fields)
     assert len({row["mvt_id"] for row in rows}) == 2_000
     table = await platform.rows(
-        "SELECT gid, name, number, ST_AsBinary(ST_Transform(geom, 3857)) AS geom FROM geo.parcels_r1"
+        "SELECT gid, name, number, ST_AsBinary(ST_Transform(geom, 3857)) AS geom FROM geo.parcels"
     )
     known = {row["gid"]: row for row in table}
     for row in rows:
@@ -75,7 +75,7 @@ def read(path: Path) -> tuple[list[str], list[dict[str, Any]]]:
 async def test_tables_in_other_systems(platform: Platform, storage: Storage, tmp_path: Path, crs: str) -> None:
     squares(storage, tmp_path, 300)
     await made(platform, target_crs=crs, pmtiles_max_zoom=11)
-    _, rows = read(tmp_path / "silver/vectors/x/parcels_r1.pmtiles")
+    _, rows = read(tmp_path / "silver/vectors/x/parcels.pmtiles")
     assert len({row["mvt_id"] for row in rows}) == 300
 
 
@@ -83,7 +83,7 @@ async def test_the_poles_are_left_out(platform: Platform, storage: Storage, tmp_
     shapes = [shapely.box(-180, -90, 180, -60), shapely.box(0, 80, 10, 90), shapely.box(5, 5, 6, 6)]
     sources.put(storage, "a.gpkg", sources.encoded(tmp_path, sources.table(shapes), kind="Polygon"))
     await made(platform, pmtiles_max_zoom=3)
-    _, rows = read(tmp_path / "silver/vectors/x/parcels_r1.pmtiles")
+    _, rows = read(tmp_path / "silver/vectors/x/parcels.pmtiles")
     assert {row["mvt_id"] for row in rows} == {1, 2, 3}
 
 

@@ -19,7 +19,6 @@ import shapely
 
 from geomill.domain.states import JobStatus
 from geomill.handlers.vector.cleanup_staging import cleanup_staging
-from geomill.handlers.vector.drop_tables import drop_tables
 from geomill.raster.intermediates import folder_of, mount
 from geomill.sdk import ObjectName, Storage, Zone
 from geomill.vector import indexing
@@ -28,7 +27,7 @@ from tests.integration.raster.checks import check_stac
 from tests.integration.vector import sources
 from tests.integration.vector.steps import Steps, ok
 
-INPUTS = {"container_name": sources.CONTAINER, "file_name": "a.gpkg", "table_name": "parcels_r1", "chunk_rows": 500}
+INPUTS = {"container_name": sources.CONTAINER, "file_name": "a.gpkg", "table_name": "parcels", "chunk_rows": 500}
 
 
 def put(storage: Storage, folder: Path, count: int) -> None:
@@ -45,14 +44,14 @@ async def test_a_layer_becomes_a_table_with_a_catalogue_entry(
 ) -> None:
     put(storage, tmp_path, 2_000)
     platform.worker(concurrency=4)
-    asset = {"asset_id": "a1", "blob_prefix": "x/_r1", "stac_item_id": "parcels", "stac_collection_id": "land"}
+    asset = {"asset_id": "a1", "blob_prefix": "x/1", "stac_item_id": "parcels", "stac_collection_id": "land"}
     job = await platform.run("vector_processing", {**INPUTS, **asset, "geoparquet": True})
     assert job.status is JobStatus.COMPLETED, job.error_message
     made: dict[str, Any] = job.result_data or {}
-    assert (made["table_name"], made["row_count"], made["geometry_type"]) == ("parcels_r1", 2_000, "MultiPolygon")
+    assert (made["table_name"], made["row_count"], made["geometry_type"]) == ("parcels", 2_000, "MultiPolygon")
     assert made["bbox"] == pytest.approx([5.0, 45.0, 5.999, 45.199])
     assert [file["path"] for file in made["files"]] == [
-        "x/_r1/parcels_r1.parquet", "x/_r1/collection.json", "x/_r1/item.json",
+        "x/1/parcels.parquet", "x/1/collection.json", "x/1/item.json",
     ]  # fmt: skip
     assert await staging(platform) == set()
     assert not (mount() / folder_of(job.job_id)).exists()
@@ -61,13 +60,13 @@ async def test_a_layer_becomes_a_table_with_a_catalogue_entry(
     assert item.properties["table:row_count"] == 2_000
     assert shapely.geometry.shape(item.geometry).is_valid
     for name in ("item", "collection"):
-        assert check_stac(storage, ObjectName(Zone.SILVER, "vectors", f"x/_r1/{name}.json")) == made[f"stac_{name}"]
-    parquet = tmp_path / "silver/vectors/x/_r1/parcels_r1.parquet"
+        assert check_stac(storage, ObjectName(Zone.SILVER, "vectors", f"x/1/{name}.json")) == made[f"stac_{name}"]
+    parquet = tmp_path / "silver/vectors/x/1/parcels.parquet"
     sources.put(storage, "again.parquet", parquet.read_bytes())
-    again = await platform.run("vector_processing", {**INPUTS, "file_name": "again.parquet", "table_name": "again_r1"})
+    again = await platform.run("vector_processing", {**INPUTS, "file_name": "again.parquet", "table_name": "again"})
     assert again.status is JobStatus.COMPLETED, again.error_message
     differing = await platform.rows(
-        "SELECT count(*) AS n FROM geo.parcels_r1 AS a FULL JOIN geo.again_r1 AS b ON a.gid = b.gid_"
+        "SELECT count(*) AS n FROM geo.parcels AS a FULL JOIN geo.again AS b ON a.gid = b.gid_"
         " WHERE (a.name, a.number, a.geom) IS DISTINCT FROM (b.name, b.number, b.geom)"
     )
     assert differing == [{"n": 0}]
@@ -80,13 +79,13 @@ async def test_a_kill_in_the_middle_costs_nothing(platform: Platform, storage: S
     job_id = await platform.submit("vector_processing", INPUTS)
     for number in (2, 5):
         await loaded(platform, job_id, number)
-        assert await platform.rows("SELECT to_regclass('geo.parcels_r1') AS there") == [{"there": None}]
+        assert await platform.rows("SELECT to_regclass('geo.parcels') AS there") == [{"there": None}]
         for pid in worker._children.pids:
             os.killpg(pid, signal.SIGKILL)
     job = await platform.ended(job_id)
     assert job.status is JobStatus.COMPLETED, job.error_message
     rows = await platform.rows(
-        "SELECT count(*) AS n, count(DISTINCT number) AS once, max(gid) AS last FROM geo.parcels_r1"
+        "SELECT count(*) AS n, count(DISTINCT number) AS once, max(gid) AS last FROM geo.parcels"
     )
     assert rows == [{"n": 8_000, "once": 8_000, "last": 8_000}]
     assert await staging(platform) == set()
@@ -126,15 +125,15 @@ def test_a_chunk_is_loaded_once_and_a_table_finished_once(storage: Storage, data
     second = [ok(steps.load(plan, chunk)) for chunk in chunks]
     assert [one["resumed"] for one in first + second] == [False] * 4 + [True] * 4
     assert [{**one, "resumed": False} for one in second] == first
-    made = [ok(steps.finish(plan, chunks, "parcels_r1")) for _ in range(2)]
+    made = [ok(steps.finish(plan, chunks, "parcels")) for _ in range(2)]
     assert made[0] == made[1]
-    assert steps.rows("SELECT count(*) AS n FROM geo.parcels_r1") == [{"n": 1_000}]
+    assert steps.rows("SELECT count(*) AS n FROM geo.parcels") == [{"n": 1_000}]
     missing = Steps(storage, database)
     plan, chunks = missing.planned("a.gpkg", chunk_rows=300)
     ok(missing.load(plan, chunks[0]))
-    run = missing.finish(plan, chunks, "parcels_r1")
+    run = missing.finish(plan, chunks, "parcels")
     assert (run.ended.error_code, run.ended.retryable) == ("staging_gone", False)
-    assert missing.rows("SELECT count(*) AS n FROM geo.parcels_r1") == [{"n": 1_000}], "the old one stays"
+    assert missing.rows("SELECT count(*) AS n FROM geo.parcels") == [{"n": 1_000}], "the old one stays"
 
 
 def test_the_key_is_built_beside_the_spatial_index(
@@ -150,18 +149,18 @@ def test_the_key_is_built_beside_the_spatial_index(
     stem = plan["staging"]
     with psycopg.connect(database, autocommit=True) as conn:
         conn.execute(f"CREATE INDEX {stem}_areas_gix ON geo_staging.{stem}_chunks (chunk)")  # its name is taken
-        assert not steps.finish(plan, chunks, "parcels_r1").success
+        assert not steps.finish(plan, chunks, "parcels").success
         conn.execute(f"DROP INDEX geo_staging.{stem}_areas_gix")
     left = steps.rows(f"SELECT indexname AS name FROM pg_indexes WHERE tablename = '{stem}_areas'")
     assert left == [{"name": f"{stem}_areas_key"}]
     assert steps.tables() == set(), "nothing is seen"
-    ok(steps.finish(plan, chunks, "parcels_r1"))
+    ok(steps.finish(plan, chunks, "parcels"))
     found = steps.rows("SELECT indexdef FROM pg_indexes WHERE schemaname = 'geo' ORDER BY indexname")
     assert [row["indexdef"] for row in found] == [
-        "CREATE INDEX parcels_r1_gix ON geo.parcels_r1 USING gist (geom)",
-        "CREATE UNIQUE INDEX parcels_r1_key ON geo.parcels_r1 USING btree (gid)",
+        "CREATE INDEX parcels_gix ON geo.parcels USING gist (geom)",
+        "CREATE UNIQUE INDEX parcels_key ON geo.parcels USING btree (gid)",
     ]
-    constraints = steps.rows("SELECT contype::text FROM pg_constraint WHERE conrelid = 'geo.parcels_r1'::regclass")
+    constraints = steps.rows("SELECT contype::text FROM pg_constraint WHERE conrelid = 'geo.parcels'::regclass")
     assert constraints == [{"contype": "p"}]
 
 
@@ -172,16 +171,6 @@ def test_long_names_of_revisions_and_kinds_do_not_collide(storage: Storage, data
         steps = Steps(storage, database)
         steps.publish("a.geojson", "x" * 53 + f"_r{revision}", mixed_geometries="split")
     assert len(steps.tables()) == 4
-
-
-def test_tables_of_deleted_revisions_are_dropped(storage: Storage, database: str, tmp_path: Path) -> None:
-    put(storage, tmp_path, 10)
-    for name in ("parcels_r1", "parcels_r2", "parcels_r3", "parcels_r1_r1", "parcels_too_r1"):
-        Steps(storage, database).publish("a.gpkg", name)
-    steps = Steps(storage, database)
-    found = ok(steps.run(drop_tables, {"table_stem": "parcels", "revision": 2}))
-    assert found["dropped"] == ["parcels_r1", "parcels_r2"]
-    assert steps.tables() == {"parcels_r3", "parcels_r1_r1", "parcels_too_r1"}
 
 
 async def test_a_geometry_of_300_megabytes_is_refused_and_leaves_nothing(
@@ -200,7 +189,7 @@ async def test_a_geometry_of_300_megabytes_is_refused_and_leaves_nothing(
     job = await platform.run("vector_processing", INPUTS)
     assert job.status is JobStatus.FAILED
     assert "the geometry of row 1900 has 320,000,013 bytes; at most 67,108,864 are taken" in str(job.error_message)
-    assert await platform.rows("SELECT relname FROM pg_class WHERE relname = 'parcels_r1'") == []
+    assert await platform.rows("SELECT relname FROM pg_class WHERE relname = 'parcels'") == []
     ok(Steps(storage, platform.url, job.job_id).run(cleanup_staging, {"job_id": job.job_id}))
     assert await staging(platform) == set()
     assert not (mount() / folder_of(job.job_id)).exists()

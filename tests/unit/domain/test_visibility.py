@@ -1,37 +1,48 @@
 from __future__ import annotations
 
-import itertools
-
 import pytest
 
 from geomill.domain.principal import Principal, Role
-from geomill.domain.states import ApprovalState, ClearanceState
-from geomill.domain.visibility import PUBLIC_ONLY, Sight, is_public, sight_of
-
-STATES = list(itertools.product(ApprovalState, ClearanceState))
+from geomill.domain.visibility import PUBLIC_ONLY, Sight, sight_of
 
 
 def someone(*roles: Role, platform: str | None = None) -> Principal:
     return Principal(subject="someone", roles=frozenset(roles), platform_id=platform)
 
 
-@pytest.mark.parametrize("role", [Role.READER, Role.REVIEWER, Role.OPERATOR, Role.ADMIN, Role.SUBMITTER])
-def test_a_credential_of_the_house_sees_everything_but_what_is_deleted(role):
-    sight = sight_of(someone(role))
-    for approval, clearance in STATES:
-        assert sight.sees("ddh", approval, clearance, deleted=False)
-        assert not sight.sees("ddh", approval, clearance, deleted=True)
+@pytest.mark.parametrize("role", [Role.READER, Role.REVIEWER, Role.OPERATOR, Role.ADMIN])
+def test_a_credential_of_the_house_sees_every_platform(role):
+    assert sight_of(someone(role)).covers("ddh")
+    assert sight_of(someone(role, platform="arcgis")).covers("ddh", "a1")
 
 
-def test_a_partner_sees_its_own_and_what_is_public():
+def test_a_partner_sees_its_own_platform_only():
     sight = sight_of(someone(Role.SUBMITTER, platform="ddh"))
-    for approval, clearance in STATES:
-        assert sight.sees("ddh", approval, clearance, deleted=False)
-        assert sight.sees("arcgis", approval, clearance, deleted=False) == is_public(approval, clearance)
-        assert not sight.sees("ddh", approval, clearance, deleted=True)
+    assert sight.covers("ddh")
+    assert not sight.covers("arcgis")
+    assert not sight.covers(None)
 
 
-@pytest.mark.parametrize("sight", [sight_of(None), PUBLIC_ONLY, Sight(), sight_of(someone())])
-def test_who_shows_nothing_sees_only_what_is_approved_and_public(sight):
-    seen = [state for state in STATES if sight.sees("ddh", *state, deleted=False)]
-    assert seen == [(ApprovalState.APPROVED, ClearanceState.PUBLIC)]
+@pytest.mark.parametrize(
+    "sight",
+    [
+        sight_of(None),
+        PUBLIC_ONLY,
+        Sight(),
+        sight_of(someone()),
+        sight_of(someone(platform="ddh")),
+        sight_of(someone(Role.SUBMITTER)),
+    ],
+)
+def test_whoever_was_not_given_more_sees_only_what_is_public(sight):
+    assert not sight.covers("ddh")
+    assert not sight.covers("ddh", "a1")
+    assert not sight.covers(None)
+    assert not sight.covers(None, None)
+
+
+def test_a_signed_link_opens_its_asset_and_no_other():
+    sight = Sight(asset_id="a1")
+    assert sight.covers("ddh", "a1")
+    assert not sight.covers("ddh", "a2")
+    assert not sight.covers("ddh")

@@ -15,12 +15,12 @@ from geomill.api.asset_models import AssetDetails, AssetPage, AssetView, JobView
 from geomill.api.gateway import TheGateway
 from geomill.api.models import Given, Text
 from geomill.api.problems import problem_responses
-from geomill.api.routes.platform import bound
 from geomill.domain.asset import DataType
 from geomill.domain.jsonvalue import NotJson, to_json
 from geomill.domain.platform import Refs
 from geomill.domain.signed_link import LONGEST_SECONDS
 from geomill.domain.states import ApprovalState, ClearanceState, ProcessingStatus
+from geomill.domain.visibility import sight_of
 from geomill.errors import InputError, Problem
 from geomill.store import assets, reports
 from geomill.store.assets import AssetFilter
@@ -65,11 +65,12 @@ class WantedLinks(Given):
 
 @router.get("", summary="List assets, the newest first")
 async def list_assets(gateway: TheGateway, principal: ThePrincipal, wanted: Annotated[Wanted, Query()]) -> AssetPage:
-    own = bound(principal)
-    if own and wanted.platform_id not in (None, own):
+    sight = sight_of(principal)
+    platform_id = wanted.platform_id or (None if sight.everything else sight.platform_id)
+    if not sight.covers(platform_id):
         return AssetPage(assets=[])
     chosen = AssetFilter(
-        platform_id=own or wanted.platform_id,
+        platform_id=platform_id,
         refs=_refs(wanted.refs),
         text=wanted.text,
         data_type=wanted.data_type,
@@ -105,7 +106,7 @@ async def get_asset(gateway: TheGateway, principal: ThePrincipal, asset_id: Asse
     """Revisions, requests, jobs and decisions, the newest first, a hundred of each."""
     async with gateway.connection() as conn:
         asset = await assets.get(conn, asset_id)
-        if bound(principal) not in (None, asset.platform_id):
+        if not sight_of(principal).covers(asset.platform_id):
             raise assets.unknown(asset_id)
         return AssetDetails.of(
             asset,
@@ -130,11 +131,17 @@ async def get_links(
     async with gateway.connection() as conn:
         asset = await assets.get(conn, asset_id)
         now = await transaction_time(conn)
-    if bound(principal) not in (None, asset.platform_id):
+    if not sight_of(principal).covers(asset.platform_id):
         raise assets.unknown(asset_id)
     found = gateway.links.of(asset, now, str(request.base_url), wanted.seconds)
     revision = asset.served_revision if found.links else None
-    return LinksView(asset_id=asset_id, revision=revision, links=found.links, expires_at=found.expires_at)
+    return LinksView(
+        asset_id=asset_id,
+        revision=revision,
+        links=found.links,
+        public_links=found.public,
+        expires_at=found.expires_at,
+    )
 
 
 def _refs(text: str | None) -> Refs | None:

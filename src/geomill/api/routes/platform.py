@@ -23,6 +23,8 @@ from geomill.api.models import Given
 from geomill.api.problems import problem_responses
 from geomill.domain.lifecycle import Actor
 from geomill.domain.principal import Principal, Role
+from geomill.domain.starting import Starter
+from geomill.domain.visibility import sight_of
 from geomill.errors import Forbidden
 from geomill.platform import review
 from geomill.platform.status import standing
@@ -63,7 +65,12 @@ async def submit_data(
     _require_platform(principal, wanted.platform_id)
     async with gateway.connection() as conn:
         accepted = await submit(
-            conn, gateway.desk, wanted.submission(), actor(request, principal), dry_run=options.dry_run
+            conn,
+            gateway.desk,
+            wanted.submission(),
+            actor(request, principal),
+            starter=Starter.OPERATORS if principal.has(Role.OPERATOR) else Starter.PARTNERS,
+            dry_run=options.dry_run,
         )
     if accepted.operation is None or options.dry_run:
         response.status_code = 200
@@ -117,7 +124,7 @@ async def approve_asset(
 async def reject_asset(
     gateway: TheGateway, principal: ThePrincipal, request: Request, wanted: Rejection
 ) -> DecisionMade:
-    """It then takes an overwrite with mended data."""
+    """It then takes an overwrite with corrected data."""
     async with gateway.connection() as conn:
         outcome = await review.reject(
             conn, gateway.desk, wanted.given, wanted.reason, actor(request, principal), wanted.expected_revision
@@ -194,7 +201,7 @@ def _require_platform(principal: Principal, platform_id: str) -> None:
 
 def _require_visible(principal: Principal, platform_id: str, given: str) -> None:
     """Another platform's asset is not even said to exist."""
-    if bound(principal) not in (None, platform_id):
+    if not sight_of(principal).covers(platform_id):
         raise assets.unknown(given)
 
 
@@ -202,8 +209,3 @@ async def _require_own(conn: Connection, principal: Principal, given: str) -> No
     found = await assets.get(conn, (await assets.identify(conn, given)).asset_id)
     _require_visible(principal, found.platform_id, given)
     _require_platform(principal, found.platform_id)
-
-
-def bound(principal: Principal) -> str | None:
-    """The platform beyond which a caller sees nothing."""
-    return None if principal.has(Role.READER, Role.REVIEWER, Role.OPERATOR) else principal.platform_id or "-"

@@ -6,11 +6,14 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Response
 
+from geomill.api.access import ThePrincipal
 from geomill.api.asset_models import NewPlatform, PlatformChanges, PlatformPage, require_distinct
 from geomill.api.gateway import TheGateway
 from geomill.api.models import Given
 from geomill.api.problems import problem_responses
 from geomill.domain.platform import Platform
+from geomill.domain.principal import Principal
+from geomill.domain.visibility import sight_of
 from geomill.errors import InputError, Problem
 from geomill.store import platforms
 
@@ -19,20 +22,27 @@ router = APIRouter(prefix="/api/platforms", tags=["platforms"], responses=proble
 PlatformName = Annotated[str, Path(max_length=50, pattern=r"^[^\x00]+$")]
 
 
+_KEPT = ("workflows", "containers")
+
+
 class Wanted(Given):
     inactive: bool = False
 
 
 @router.get("", summary="Partner applications, and the identifiers they use")
-async def list_platforms(gateway: TheGateway, wanted: Annotated[Wanted, Query()]) -> PlatformPage:
+async def list_platforms(
+    gateway: TheGateway, principal: ThePrincipal, wanted: Annotated[Wanted, Query()]
+) -> PlatformPage:
+    """Another platform's workflows and containers are left out."""
     async with gateway.connection() as conn:
-        return PlatformPage(platforms=await platforms.everything(conn, inactive=wanted.inactive))
+        registered = await platforms.everything(conn, inactive=wanted.inactive)
+    return PlatformPage(platforms=[_as_seen_by(principal, platform) for platform in registered])
 
 
 @router.get("/{platform_id}", summary="One partner application", responses=problem_responses(404))
-async def get_platform(gateway: TheGateway, platform_id: PlatformName) -> Platform:
+async def get_platform(gateway: TheGateway, principal: ThePrincipal, platform_id: PlatformName) -> Platform:
     async with gateway.connection() as conn:
-        return await platforms.get(conn, platform_id)
+        return _as_seen_by(principal, await platforms.get(conn, platform_id))
 
 
 @router.post("", status_code=201, summary="Register a partner application", responses=problem_responses(409))
@@ -45,7 +55,8 @@ async def create_platform(gateway: TheGateway, wanted: NewPlatform, response: Re
 
 @router.put("/{platform_id}", summary="Change a partner application", responses=problem_responses(404))
 async def change_platform(gateway: TheGateway, platform_id: PlatformName, wanted: PlatformChanges) -> Platform:
-    """Its required identifiers stay as they are."""
+    """Its required identifiers stay as they are. So do its workflows and containers unless they are named: leaving them
+    out must not widen what its partners may do."""
     async with gateway.connection() as conn:
         known = await platforms.get(conn, platform_id)
         try:
@@ -54,4 +65,11 @@ async def change_platform(gateway: TheGateway, platform_id: PlatformName, wanted
             raise InputError(
                 f"the request is wrong: {error}", problems=[Problem("optional_refs", str(error))]
             ) from None
-        return await platforms.update(conn, {"platform_id": platform_id, **wanted.model_dump()})
+        kept = {name: getattr(known, name) for name in _KEPT if name not in wanted.model_fields_set}
+        return await platforms.update(conn, {"platform_id": platform_id, **wanted.model_dump(), **kept})
+
+
+def _as_seen_by(principal: Principal, platform: Platform) -> Platform:
+    if sight_of(principal).covers(platform.platform_id):
+        return platform
+    return platform.evolve(workflows=None, containers=[])

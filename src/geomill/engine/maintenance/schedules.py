@@ -19,10 +19,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from geomill.domain.ids import new_id
-from geomill.domain.inputs import validate_inputs
 from geomill.domain.jsonvalue import to_json
 from geomill.domain.message import JobQueueMessage
 from geomill.domain.schedule import CatchUp, Schedule, check_timing, firing_id, firings
+from geomill.engine.submit import check_plain
 from geomill.errors import ConflictError, GeomillError, InputError
 from geomill.queues import postgres as queue
 from geomill.queues.postgres import Outgoing
@@ -79,7 +79,7 @@ class Scheduler:
     ) -> ScheduleWrite:
         still = [job_id for job_id in schedule.open_jobs if job_id in alive]
         try:
-            validate_inputs(self.catalogue.get(schedule.workflow_id), schedule.input_params)
+            check_plain(self.catalogue, message_of(schedule, new_id()))
             found = firings(schedule, now, schedule.max_concurrent - len(still), self.catch_up_limit)
         except GeomillError as error:
             log.warning("the schedule %s cannot fire: %s", schedule.schedule_id, error)
@@ -110,7 +110,7 @@ class Scheduler:
         """Start a job now, beside the due times. Raises `ConflictError` when too many are under way."""
         async with conn.transaction():
             schedule = await schedules.lock(conn, schedule_id)
-            validate_inputs(self.catalogue.get(schedule.workflow_id), schedule.input_params)
+            check_plain(self.catalogue, message_of(schedule, new_id()))
             alive = await schedules.still_open(conn, self.job_queue, schedule.open_jobs)
             if len(alive) >= schedule.max_concurrent:
                 raise ConflictError(

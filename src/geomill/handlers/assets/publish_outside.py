@@ -1,4 +1,4 @@
-"""What is outside of an asset beside its files: entry and table."""
+"""Makes an exported asset visible outside: its catalogue entry, and of a vector its table."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from geomill.domain.inventory import files_outside
+from geomill.domain.job import JobPurpose
 from geomill.sdk import HandlerContext, register_handler
 
 NO_DATABASE = "there is no external database (GEOMILL_EXTERNAL_DATABASE_URL): only files are outside, and no catalogue"
@@ -13,14 +15,13 @@ NO_DATABASE = "there is no external database (GEOMILL_EXTERNAL_DATABASE_URL): on
 
 class PublishOutsideParams(BaseModel):
     asset_id: str
-    revision: int
-    files: list[dict[str, Any]]
 
 
 class PublishOutsideOutput(BaseModel):
     stac_item: bool = False
     table_name: str | None = None
     rows: int | None = None
+    files: list[dict[str, Any]] = []
     warnings: list[str] = []
 
 
@@ -28,9 +29,16 @@ class PublishOutsideOutput(BaseModel):
     "assets.publish_outside", timeout_seconds=3600, params=PublishOutsideParams, output=PublishOutsideOutput
 )
 async def publish_outside(ctx: HandlerContext[PublishOutsideParams]) -> PublishOutsideOutput:
-    """Puts an exported asset into the external database: its catalogue entry, and of a vector its table."""
+    """Puts an exported asset into the external database, while the asset is held as public."""
+    asset_id = ctx.params.asset_id
+    order = await ctx.orders.current(asset_id, ctx.job_id, JobPurpose.EXPORT)
+    files = files_outside(await ctx.orders.files(order), order.blob_stem, order.revision)
     if ctx.external is None:
         ctx.logger.warning(NO_DATABASE)
-        return PublishOutsideOutput(warnings=[NO_DATABASE])
-    given = ctx.params
-    return PublishOutsideOutput(**await ctx.external.publish(given.asset_id, given.revision, given.files))
+        return PublishOutsideOutput(files=files, warnings=[NO_DATABASE])
+    entry = await ctx.external.prepare(order)
+    async with ctx.orders.holding(asset_id, ctx.job_id, JobPurpose.EXPORT) as held:
+        await ctx.external.publish(held, entry, files)
+    return PublishOutsideOutput(
+        files=files, stac_item=entry["item"] is not None, table_name=entry["table_name"], rows=entry["rows"]
+    )

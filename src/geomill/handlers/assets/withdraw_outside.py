@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel
 
+from geomill.domain.job import JobPurpose
 from geomill.sdk import HandlerContext, register_handler
 
 
@@ -19,6 +20,7 @@ class WithdrawOutsideOutput(BaseModel):
     "assets.withdraw_outside", timeout_seconds=600, params=WithdrawOutsideParams, output=WithdrawOutsideOutput
 )
 async def withdraw_outside(ctx: HandlerContext[WithdrawOutsideParams]) -> WithdrawOutsideOutput:
-    """Removes the catalogue entry and the table from the external database. Nothing is there without one."""
-    removed = ctx.external is not None and await ctx.external.withdraw(ctx.params.asset_id)
+    """Removes the catalogue entry and the tables from the external database. Nothing is there without one."""
+    order = await ctx.orders.current(ctx.params.asset_id, ctx.job_id, JobPurpose.WITHDRAW)
+    removed = ctx.external is not None and await ctx.external.withdraw(order)
     return WithdrawOutsideOutput(removed=removed)

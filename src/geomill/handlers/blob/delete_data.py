@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pydantic import BaseModel
 
+from geomill.domain.job import JobPurpose
 from geomill.sdk import HandlerContext, Zone, register_handler
 
 
 class DeleteDataParams(BaseModel):
-    blob_stem: str
-    revision: int
-    containers: list[str]
+    asset_id: str
 
 
 class DeleteDataOutput(BaseModel):
@@ -19,11 +18,12 @@ class DeleteDataOutput(BaseModel):
 
 @register_handler("blob.delete_data", timeout_seconds=3600, params=DeleteDataParams, output=DeleteDataOutput)
 async def delete_data(ctx: HandlerContext[DeleteDataParams]) -> DeleteDataOutput:
-    """Deletes every revision's folder in silver, up to the given one. The source in bronze is the partner's."""
-    given = ctx.params
+    """Deletes every revision's folder in silver, up to the last one whose data is to be deleted. The source in bronze
+    is the partner's."""
+    order = await ctx.orders.current(ctx.params.asset_id, ctx.job_id, JobPurpose.DELETE)
     removed = 0
-    for container in given.containers:
-        for revision in range(1, given.revision + 1):
-            removed += await ctx.storage.delete_prefix(Zone.SILVER, container, f"{given.blob_stem}/_r{revision}")
+    for container in await ctx.orders.containers(order):
+        for revision in range(1, order.revision + 1):
+            removed += await ctx.storage.delete_prefix(Zone.SILVER, container, f"{order.blob_stem}/_r{revision}")
             ctx.raise_if_cancelled()
     return DeleteDataOutput(removed=removed)

@@ -1,34 +1,59 @@
-"""Copies one file of a public asset to the external zone."""
+"""Copies files of a public asset to the external zone."""
 
 from __future__ import annotations
 
-from geomill.handlers.blob.places import PUBLIC, OutputFile, sha256_of
+from typing import Any
+
+from pydantic import BaseModel
+
+from geomill.domain.inventory import outside
+from geomill.domain.job import JobPurpose
+from geomill.handlers.blob.places import ARRIVING, PUBLIC, OutputFile, of_task, sha256_of
 from geomill.sdk import HandlerContext, HandlerError, ObjectName, Zone, register_handler
+from geomill.sdk.orders import AssetOrder
 
 
-class ExportFileParams(OutputFile):
-    target: str
+class ExportFileParams(BaseModel):
+    asset_id: str
+    first: int
+    count: int
 
 
-@register_handler("blob.export_file", timeout_seconds=3600, params=ExportFileParams, output=OutputFile)
-async def export_file(ctx: HandlerContext[ExportFileParams]) -> OutputFile:
-    """Copies a file, and compares the hash of the copy with that of the inventory: other bytes never stay outside."""
-    given = ctx.params
-    target = ObjectName(Zone.EXTERNAL, PUBLIC, given.target)
-    await ctx.storage.copy(given.name, target)
-    ctx.progress(0.5, message="copied")
-    found = await sha256_of(ctx.storage, target)
-    if found != given.sha256:
-        await ctx.storage.delete(target)
-        raise HandlerError(
-            f"{given.name} is not what was published: its SHA-256 is {found}, not {given.sha256}", code="hash_mismatch"
-        )
-    return OutputFile(
-        zone=Zone.EXTERNAL,
-        container=PUBLIC,
-        path=given.target,
-        sha256=found,
-        size=given.size,
-        media_type=given.media_type,
-        role=given.role,
-    )
+class ExportFileOutput(BaseModel):
+    files: int
+    size: int
+
+
+@register_handler("blob.export_file", timeout_seconds=3600, params=ExportFileParams, output=ExportFileOutput)
+async def export_file(ctx: HandlerContext[ExportFileParams]) -> ExportFileOutput:
+    """Copies a slice of the inventory. Each file is copied aside, its hash is compared with that of the inventory, and
+    then it is moved into place while the asset is held as public. A failure leaves the target as it was."""
+    params = ctx.params
+    order = await ctx.orders.current(params.asset_id, ctx.job_id, JobPurpose.EXPORT)
+    size = 0
+    files = await ctx.orders.files(order, params.first, params.count)
+    for number, file in enumerate(files, 1):
+        size += await _export(ctx, order, file)
+        ctx.progress(number, len(files), message="copied")
+        ctx.raise_if_cancelled()
+    return ExportFileOutput(files=len(files), size=size)
+
+
+async def _export(ctx: HandlerContext[ExportFileParams], order: AssetOrder, file: dict[str, Any]) -> int:
+    source = OutputFile.model_validate(file)
+    target = OutputFile.model_validate(outside(file, order.blob_stem, order.revision)).name
+    folder = f"{ARRIVING}/{order.blob_stem}/{of_task(ctx.task_id)}"
+    aside = ObjectName(Zone.EXTERNAL, PUBLIC, f"{folder}/{target.name}")
+    try:
+        await ctx.storage.copy(source.name, aside)
+        digest = await sha256_of(ctx.storage, aside)
+        if digest != source.sha256:
+            raise HandlerError(
+                f"{source.name} is not what was published: its SHA-256 is {digest}, not {source.sha256}",
+                code="hash_mismatch",
+            )
+        async with ctx.orders.holding(order.asset_id, ctx.job_id, JobPurpose.EXPORT):
+            await ctx.storage.move(aside, target)
+    finally:
+        await ctx.storage.delete_prefix(Zone.EXTERNAL, PUBLIC, folder)
+    return source.size

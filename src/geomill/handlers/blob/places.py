@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from typing import Annotated
 
 from pydantic import BaseModel, Field
 
+from geomill.domain.inventory import PUBLIC_CONTAINER
 from geomill.sdk import ObjectName, Storage, Zone
 
 PUBLISHED = "published"
 """The container in silver of files that are published as they are."""
-PUBLIC = "public"
-"""The container of the external zone."""
+PUBLIC = PUBLIC_CONTAINER
+ARRIVING = "_arriving"
+"""The folder in which files wait until their hash is checked. No asset's folder begins with an underscore."""
 
 Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+def of_task(task_id: str) -> str:
+    """A folder that no other attempt uses."""
+    return re.sub(r"[^A-Za-z0-9-]", "-", task_id)
 
 
 class OutputFile(BaseModel):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pydantic import BaseModel
 
-from geomill.handlers.blob.places import PUBLIC
+from geomill.domain.job import JobPurpose
+from geomill.handlers.blob.places import ARRIVING, PUBLIC
 from geomill.sdk import HandlerContext, HandlerError, ObjectName, Zone, register_handler
 
 
 class WithdrawParams(BaseModel):
-    blob_stem: str
-    revision: int
+    asset_id: str
 
 
 class WithdrawOutput(BaseModel):
@@ -20,13 +20,14 @@ class WithdrawOutput(BaseModel):
 @register_handler("blob.withdraw", timeout_seconds=3600, params=WithdrawParams, output=WithdrawOutput)
 async def withdraw(ctx: HandlerContext[WithdrawParams]) -> WithdrawOutput:
     """Deletes what is outside of an asset, the manifest first, and looks that nothing is left."""
-    stem = ctx.params.blob_stem
+    order = await ctx.orders.current(ctx.params.asset_id, ctx.job_id, JobPurpose.WITHDRAW)
+    stem = order.blob_stem
     await ctx.storage.delete(ObjectName(Zone.EXTERNAL, PUBLIC, f"{stem}/_manifest.json"))
-    folders = [f"{stem}/_r{revision}" for revision in range(1, ctx.params.revision + 1)]
+    folders = [f"{stem}/_r{revision}" for revision in range(1, order.revision + 1)]
     removed = 0
-    for done, folder in enumerate(folders):
+    for done, folder in enumerate([*folders, f"{ARRIVING}/{stem}"]):
         removed += await ctx.storage.delete_prefix(Zone.EXTERNAL, PUBLIC, folder)
-        ctx.progress(done + 1, len(folders))
+        ctx.progress(done + 1, len(folders) + 1)
     for folder in folders:
         async for left in ctx.storage.list(Zone.EXTERNAL, PUBLIC, folder):
             raise HandlerError(f"{left.name} is still outside", code="still_outside")

@@ -1,4 +1,4 @@
-"""Tells what is outside of an asset, in the external zone itself."""
+"""Lists what is outside of an asset, in the external zone itself."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ import json
 
 from pydantic import BaseModel
 
-from geomill.handlers.blob.places import PUBLIC, OutputFile
+from geomill.domain.inventory import files_outside
+from geomill.domain.job import JobPurpose
+from geomill.handlers.blob.places import ARRIVING, PUBLIC, OutputFile, of_task
 from geomill.sdk import HandlerContext, ObjectName, Zone, register_handler
 
 
 class WriteManifestParams(BaseModel):
     asset_id: str
-    revision: int
-    blob_stem: str
-    files: list[OutputFile]
 
 
 class WriteManifestOutput(BaseModel):
@@ -25,13 +24,19 @@ class WriteManifestOutput(BaseModel):
 @register_handler("blob.write_manifest", timeout_seconds=300, params=WriteManifestParams, output=WriteManifestOutput)
 async def write_manifest(ctx: HandlerContext[WriteManifestParams]) -> WriteManifestOutput:
     """Writes `_manifest.json` beside the files once all of them are there, then removes those of older revisions."""
-    given = ctx.params
-    path = f"{given.blob_stem}/_manifest.json"
-    files = [file.model_dump(mode="json", exclude={"zone"}) for file in given.files]
-    content = {"asset_id": given.asset_id, "revision": given.revision, "files": files}
+    asset_id = ctx.params.asset_id
+    order = await ctx.orders.current(asset_id, ctx.job_id, JobPurpose.EXPORT)
+    path = f"{order.blob_stem}/_manifest.json"
+    listed = files_outside(await ctx.orders.files(order), order.blob_stem, order.revision)
+    files = [OutputFile.model_validate(file).model_dump(mode="json", exclude={"zone"}) for file in listed]
+    content = {"asset_id": asset_id, "revision": order.revision, "files": files}
     text = json.dumps(content, indent=2, ensure_ascii=False).encode()
-    await ctx.storage.put_bytes(ObjectName(Zone.EXTERNAL, PUBLIC, path), text)
+    aside = ObjectName(Zone.EXTERNAL, PUBLIC, f"{ARRIVING}/{order.blob_stem}/{of_task(ctx.task_id)}")
+    await ctx.storage.put_bytes(aside, text, media_type="application/json")
+    async with ctx.orders.holding(asset_id, ctx.job_id, JobPurpose.EXPORT):
+        await ctx.storage.move(aside, ObjectName(Zone.EXTERNAL, PUBLIC, path))
     removed = 0
-    for revision in range(1, given.revision):
-        removed += await ctx.storage.delete_prefix(Zone.EXTERNAL, PUBLIC, f"{given.blob_stem}/_r{revision}")
+    for revision in range(1, order.revision):
+        removed += await ctx.storage.delete_prefix(Zone.EXTERNAL, PUBLIC, f"{order.blob_stem}/_r{revision}")
+    await ctx.storage.delete_prefix(Zone.EXTERNAL, PUBLIC, f"{ARRIVING}/{order.blob_stem}")
     return WriteManifestOutput(path=path, removed=removed)

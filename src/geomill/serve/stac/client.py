@@ -215,8 +215,7 @@ def address(base: str, href: str) -> str:
 
 
 def _sees_history(item: Mapping[str, Any], sight: Sight) -> bool:
-    owner = (item.get("properties") or {}).get("geomill:platform")
-    return sight.everything or (owner is not None and owner == sight.platform_id)
+    return sight.covers((item.get("properties") or {}).get("geomill:platform"))
 
 
 async def _collections(request: Request, wanted: dict[str, Any]) -> dict[str, Any]:

@@ -14,8 +14,7 @@ from stac_fastapi.types.errors import NotFoundError
 from stac_fastapi.types.requests import get_base_url
 
 from geomill.domain.objectname import ObjectName, Zone
-from geomill.domain.states import ApprovalState, ClearanceState
-from geomill.domain.visibility import is_public
+from geomill.domain.visibility import Sight
 from geomill.serve.stac.client import address
 from geomill.serve.stac.sessions import fetch_value, sight_of
 from geomill.sql import queries
@@ -58,11 +57,10 @@ async def _find(request: Request, asset_id: str, revision: int, path: str) -> Fo
     row: dict[str, Any] | None = await fetch_value(request, statement, asset_id, revision)
     sight = sight_of(request)
     if row is not None and _may_see(row, sight):
-        public = _external(request) or (row["current"] and _open(row))
         for file in row["files"] or []:
             if re.sub(r"^.*?/_r[0-9]+/", "", file["path"]) == path:
                 name = ObjectName(Zone(file["zone"]), file["container"], file["path"])
-                return Found(name, file["size"], file["sha256"], file["media_type"], public)
+                return Found(name, file["size"], file["sha256"], file["media_type"], row["public"])
     raise NotFoundError(f"there is no file {path} of revision {revision} of {asset_id}")
 
 
@@ -70,17 +68,11 @@ def _external(request: Request) -> bool:
     return bool(request.app.state.zone == "external")
 
 
-def _may_see(row: dict[str, Any], sight: Any) -> bool:
-    if sight.everything or row["platform_id"] == sight.platform_id:
+def _may_see(row: dict[str, Any], sight: Sight) -> bool:
+    """Who has a signed link sees the newest revision, and no earlier one."""
+    if row["public"] or sight.covers(row["platform_id"]):
         return True
-    approval, clearance = ApprovalState(row["approval_state"]), ClearanceState(row["clearance_state"])
-    return bool(
-        row["current"] and sight.sees(row["platform_id"], approval, clearance, deleted=False, asset_id=row["asset_id"])
-    )
-
-
-def _open(row: dict[str, Any]) -> bool:
-    return is_public(ApprovalState(row["approval_state"]), ClearanceState(row["clearance_state"]))
+    return bool(row["newest"] and sight.covers(row["platform_id"], row["asset_id"]))
 
 
 async def _send(request: Request, storage: Storage, found: Found) -> Response:
@@ -130,7 +122,7 @@ async def _version(request: Request, collection_id: str, item_id: str, revision:
     item = None
     if not _external(request):
         item = await fetch_value(request, queries("stac").version, collection_id, item_id, revision)
-    if item is None or not (sight.everything or item["properties"]["geomill:platform"] == sight.platform_id):
+    if item is None or not sight.covers(item["properties"]["geomill:platform"]):
         raise NotFoundError(f"there is no version {revision} of item {item_id} in collection {collection_id}")
     base = get_base_url(request)
     for asset in item["assets"].values():

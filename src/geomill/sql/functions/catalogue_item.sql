@@ -6,29 +6,32 @@ CREATE OR REPLACE FUNCTION app.catalogue_item(_asset_id text) RETURNS jsonb
 AS $$
 DECLARE
     _asset record;
+    _shown record;
     _before integer;
     _item jsonb;
 BEGIN
-    SELECT a.*, a.outputs -> 'stac_item' AS item INTO _asset FROM app.geospatial_assets AS a WHERE a.asset_id = _asset_id;
+    SELECT a.* INTO _asset FROM app.geospatial_assets AS a WHERE a.asset_id = _asset_id;
+    SELECT s.* INTO _shown FROM app.shown_revision(_asset_id) AS s;
     SELECT max(r.revision) INTO _before
     FROM app.asset_revisions AS r
-    WHERE r.asset_id = _asset_id AND r.revision < _asset.served_revision AND r.revision > _asset.data_deleted_through
-      AND r.outputs ? 'stac_item';
+    WHERE r.asset_id = _asset_id AND r.revision < _shown.revision
+      AND r.revision > greatest(_asset.data_deleted_through, _asset.withdrawn_through) AND r.outputs ? 'stac_item';
     _item := app.revision_item(
-        _asset.item, _asset_id, _asset.served_revision, _before, _asset.stac_collection_id, _asset.stac_item_id
+        _shown.outputs -> 'stac_item', _asset_id, _shown.revision, _before, _asset.stac_collection_id,
+        _asset.stac_item_id
     );
     RETURN _item || jsonb_build_object(
-        'links', _item -> 'links' || CASE WHEN _asset.outputs ? 'scenes' AND _asset.blob_path IS NULL THEN '[]'  -- they have their own
+        'links', _item -> 'links' || CASE WHEN _shown.outputs ? 'scenes' AND _shown.blob_path IS NULL THEN '[]'  -- they have their own
             ELSE app.map_links(_asset_id, _asset.data_type = 'raster') END,
-        'assets', (_item -> 'assets') || app.layer_assets(_asset_id, _asset.table_name, _asset.outputs),
-        'properties', (_asset.item -> 'properties') || jsonb_build_object(
+        'assets', (_item -> 'assets') || app.layer_assets(_asset_id, _shown.table_name, _shown.outputs),
+        'properties', (_item -> 'properties') || jsonb_build_object(
             'geomill:asset_id', _asset.asset_id,
-            'geomill:revision', _asset.served_revision,
+            'geomill:revision', _shown.revision,
             'geomill:platform', _asset.platform_id,
-            'geomill:approval', _asset.approval_state,
-            'geomill:clearance', _asset.clearance_state,
-            'geomill:public', _asset.approval_state = 'approved' AND _asset.clearance_state = 'public',
-            'version', _asset.served_revision::text,
+            'geomill:approval', _shown.approval,
+            'geomill:clearance', _shown.clearance,
+            'geomill:public', _shown.is_public,
+            'version', _shown.revision::text,
             'deprecated', false
         )
     );

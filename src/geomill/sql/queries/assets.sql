@@ -73,17 +73,18 @@ FROM app.geospatial_assets
 WHERE asset_id = %(asset_id)s;
 
 -- name: open_revision
--- The old outputs stay, and are served, until the new ones are there, unless they were deleted. What is outside stays
--- until the next approval.
+-- The old outputs stay, and are served, until the new ones are there; the public revision stays public until another
+-- one is approved. Of an asset that was revoked or unpublished nothing is served until its new job has completed.
 UPDATE app.geospatial_assets
-SET served_revision = CASE WHEN served_revision > data_deleted_through THEN served_revision END,
-    table_name = CASE WHEN served_revision > data_deleted_through THEN table_name END,
-    blob_path = CASE WHEN served_revision > data_deleted_through THEN blob_path END,
-    outputs = CASE WHEN served_revision > data_deleted_through THEN outputs END,
-    content_hash = CASE WHEN served_revision > data_deleted_through THEN content_hash END,
-    source_file_hash = CASE WHEN served_revision > data_deleted_through THEN source_file_hash END,
-    output_file_hash = CASE WHEN served_revision > data_deleted_through THEN output_file_hash END,
-    revision = revision + 1, revision_opened_at = now(), current_job_id = NULL, processing_status = 'pending',
+SET served_revision = CASE WHEN deleted_at IS NULL THEN served_revision END,
+    table_name = CASE WHEN deleted_at IS NULL THEN table_name END,
+    blob_path = CASE WHEN deleted_at IS NULL THEN blob_path END,
+    outputs = CASE WHEN deleted_at IS NULL THEN outputs END,
+    content_hash = CASE WHEN deleted_at IS NULL THEN content_hash END,
+    source_file_hash = CASE WHEN deleted_at IS NULL THEN source_file_hash END,
+    output_file_hash = CASE WHEN deleted_at IS NULL THEN output_file_hash END,
+    withdrawn_through = CASE WHEN deleted_at IS NULL THEN withdrawn_through ELSE revision END,
+    kept_public_revision = public_revision, revision = revision + 1, revision_opened_at = now(), current_job_id = NULL, processing_status = 'pending',
     processing_started_at = NULL, processing_completed_at = NULL, estimated_completion_at = NULL, last_error = NULL,
     node_summary = NULL, approval_state = 'pending_review', clearance_state = 'uncleared', reviewer = NULL,
     reviewed_at = NULL, rejection_reason = NULL, cleared_at = NULL, cleared_by = NULL, made_public_at = NULL,
@@ -96,6 +97,7 @@ RETURNING *;
 -- A new revision, whose outputs are those of an old one.
 UPDATE app.geospatial_assets AS a
 SET revision = a.revision + 1, revision_opened_at = now(), served_revision = a.revision + 1, current_job_id = o.job_id,
+    kept_public_revision = a.public_revision,
     processing_status = 'completed', processing_started_at = NULL, processing_completed_at = now(),
     estimated_completion_at = NULL, last_error = NULL, node_summary = NULL, approval_state = 'pending_review',
     clearance_state = 'uncleared', reviewer = NULL, reviewed_at = NULL, rejection_reason = NULL, cleared_at = NULL,
@@ -113,7 +115,8 @@ SET approval_state = %(approval_state)s, reviewer = %(reviewer)s, reviewed_at = 
     rejection_reason = %(rejection_reason)s, clearance_state = %(clearance_state)s, cleared_at = %(cleared_at)s,
     cleared_by = %(cleared_by)s, made_public_at = %(made_public_at)s, made_public_by = %(made_public_by)s,
     adf_run_id = %(adf_run_id)s, deleted_at = %(deleted_at)s, deleted_by = %(deleted_by)s,
-    data_deleted_through = %(data_deleted_through)s, updated_at = now()
+    data_deleted_through = %(data_deleted_through)s, withdrawn_through = %(withdrawn_through)s,
+    kept_public_revision = %(kept_public_revision)s, delete_run_id = %(delete_run_id)s, updated_at = now()
 WHERE asset_id = %(asset_id)s
 RETURNING *;
 

@@ -21,8 +21,7 @@ LOCK TABLE app.geospatial_assets IN EXCLUSIVE MODE;
 INSERT INTO incoming (content, platform_id)
 SELECT item, a.platform_id
 FROM app.geospatial_assets AS a CROSS JOIN LATERAL app.catalogue_items(a.asset_id) AS item
-WHERE a.deleted_at IS NULL AND a.served_revision > a.data_deleted_through
-  AND jsonb_typeof(a.outputs -> 'stac_item') = 'object';
+WHERE a.deleted_at IS NULL AND a.served_revision > a.data_deleted_through;
 
 -- name: drop_strays
 SELECT catalogue.remove_item(i.collection, i.id)
@@ -38,10 +37,10 @@ FROM (
     SELECT DISTINCT ON (a.stac_collection_id) a.stac_collection_id AS id,
            jsonb_build_object('stac_version', '1.1.0', 'license', 'other',
                               'description', format('Assets of %%s', a.stac_collection_id))
-               || CASE WHEN jsonb_typeof(a.outputs -> 'stac_collection') = 'object'
-                       THEN a.outputs -> 'stac_collection' ELSE '{}' END AS document
-    FROM app.geospatial_assets AS a
-    WHERE jsonb_typeof(a.outputs -> 'stac_item') = 'object'
+               || CASE WHEN jsonb_typeof(s.outputs -> 'stac_collection') = 'object'
+                       THEN s.outputs -> 'stac_collection' ELSE '{}' END AS document
+    FROM app.geospatial_assets AS a CROSS JOIN LATERAL app.shown_revision(a.asset_id) AS s
+    WHERE jsonb_typeof(s.outputs -> 'stac_item') = 'object'
     ORDER BY a.stac_collection_id, a.created_at
 ) AS c;
 
@@ -51,7 +50,6 @@ WITH wanted AS (
     SELECT a.stac_collection_id AS collection, item ->> 'id' AS id, item
     FROM app.geospatial_assets AS a CROSS JOIN LATERAL app.catalogue_items(a.asset_id) AS item
     WHERE a.deleted_at IS NULL AND a.served_revision > a.data_deleted_through
-      AND jsonb_typeof(a.outputs -> 'stac_item') = 'object'
 ), counted AS (
     SELECT i.collection, count(*) AS items, count(*) FILTER (WHERE i.private = '{"public": true}') AS public_items
     FROM pgstac.items AS i GROUP BY i.collection

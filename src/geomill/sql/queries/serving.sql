@@ -7,9 +7,21 @@ SELECT a.asset_id, a.platform_id, a.table_stem AS title, a.data_type, a.served_r
        a.blob_path, a.table_name, a.approval_state, a.clearance_state,
        a.outputs ->> 'raster_type' AS raster_type, a.outputs -> 'statistics' AS statistics, a.outputs -> 'bbox' AS bbox,
        a.outputs -> 'tables' AS tables, a.outputs -> 'scenes' IS NOT NULL AS series,
-       CASE WHEN jsonb_typeof(a.outputs -> 'stac_item') = 'object' THEN a.stac_item_id END AS stac_item_id, a.stac_collection_id
+       CASE WHEN jsonb_typeof(a.outputs -> 'stac_item') = 'object' THEN a.stac_item_id END AS stac_item_id,
+       a.stac_collection_id, a.public_revision, a.withdrawn_through
 FROM app.geospatial_assets AS a
 WHERE a.asset_id = %(asset_id)s AND a.deleted_at IS NULL AND a.served_revision > a.data_deleted_through
+
+-- name: internal_public
+-- The public revision of an asset whose newest one is another.
+SELECT a.asset_id, a.platform_id, a.table_stem AS title, a.data_type, r.revision, r.blob_path, r.table_name,
+       r.outputs ->> 'raster_type' AS raster_type, r.outputs -> 'statistics' AS statistics, r.outputs -> 'bbox' AS bbox,
+       r.outputs -> 'tables' AS tables, r.outputs -> 'scenes' IS NOT NULL AS series,
+       CASE WHEN jsonb_typeof(r.outputs -> 'stac_item') = 'object' THEN a.stac_item_id END AS stac_item_id,
+       a.stac_collection_id, a.public_revision, a.withdrawn_through
+FROM app.geospatial_assets AS a
+JOIN app.asset_revisions AS r ON r.asset_id = a.asset_id AND r.revision = a.public_revision
+WHERE a.asset_id = %(asset_id)s
 
 -- name: job_result
 -- The latest attempt at a stage job that has completed, or a job by its own id.
@@ -17,22 +29,38 @@ SELECT j.result_data
 FROM dagapp.dag_jobs AS j
 WHERE j.job_id IN (
           SELECT s.run_id FROM dagapp.dag_stage_jobs AS s WHERE s.job_id = %(job_id)s UNION ALL SELECT %(job_id)s)
-  AND j.status = 'completed' AND j.result_data IS NOT NULL
+  AND j.asset_id IS NULL AND j.status = 'completed' AND j.result_data IS NOT NULL
 ORDER BY j.job_id DESC
 LIMIT 1;
 
 -- name: internal_page
-SELECT a.asset_id, a.platform_id, a.table_stem AS title, a.data_type, a.served_revision AS revision,
-       a.blob_path, a.table_name, a.approval_state, a.clearance_state, a.outputs -> 'bbox' AS bbox,
+-- A line shows the newest revision to whoever may see the asset itself, and the public one to everybody else.
+SELECT a.asset_id, a.platform_id, a.table_stem AS title, a.data_type, a.revision, a.blob_path, a.table_name,
+       a.approval_state, a.clearance_state, a.public_revision, a.outputs -> 'bbox' AS bbox,
        a.outputs -> 'tables' AS tables, layer.number AS layer, count(*) OVER () AS matched
-FROM app.geospatial_assets AS a
+FROM (
+    SELECT n.asset_id, n.platform_id, n.table_stem, n.data_type, n.created_at, n.public_revision,
+           s.revision, s.blob_path, s.table_name, s.outputs, s.approval_state, s.clearance_state
+    FROM app.geospatial_assets AS n
+    CROSS JOIN LATERAL (
+        SELECT coalesce(%(everything)s OR n.platform_id = %(platform_id)s OR n.asset_id = %(asset_id)s, false) AS covered
+    ) AS c
+    CROSS JOIN LATERAL (
+        SELECT n.served_revision AS revision, n.blob_path, n.table_name, n.outputs, n.approval_state::text,
+               n.clearance_state::text
+        WHERE c.covered OR n.served_revision = n.public_revision
+        UNION ALL
+        SELECT r.revision, r.blob_path, r.table_name, r.outputs, 'approved', 'public'
+        FROM app.asset_revisions AS r
+        WHERE NOT c.covered AND n.public_revision <> n.served_revision
+          AND r.asset_id = n.asset_id AND r.revision = n.public_revision
+    ) AS s
+    WHERE n.deleted_at IS NULL AND n.served_revision > n.data_deleted_through
+) AS a
 CROSS JOIN LATERAL generate_series(0, CASE WHEN %(data_type)s::text = 'vector' AND jsonb_typeof(a.outputs -> 'tables') = 'array'
                                            THEN greatest(jsonb_array_length(a.outputs -> 'tables') - 1, 0) ELSE 0 END) AS layer (number)
-WHERE a.deleted_at IS NULL AND a.served_revision > a.data_deleted_through
-  AND (%(data_type)s::text IS NULL OR a.data_type::text = %(data_type)s)
+WHERE (%(data_type)s::text IS NULL OR a.data_type::text = %(data_type)s)
   AND (%(data_type)s::text IS DISTINCT FROM 'vector' OR a.table_name IS NOT NULL)
-  AND (%(everything)s OR a.platform_id = %(platform_id)s OR a.asset_id = %(asset_id)s
-       OR a.approval_state = 'approved' AND a.clearance_state = 'public')
   AND (%(bbox)s::float8[] IS NULL OR (
         (a.outputs -> 'bbox' ->> 0)::float8 < (%(bbox)s::float8[])[3] AND (a.outputs -> 'bbox' ->> 2)::float8 > (%(bbox)s::float8[])[1]
     AND (a.outputs -> 'bbox' ->> 1)::float8 < (%(bbox)s::float8[])[4] AND (a.outputs -> 'bbox' ->> 3)::float8 > (%(bbox)s::float8[])[2]))
@@ -41,14 +69,16 @@ LIMIT %(limit)s OFFSET %(offset)s
 
 -- name: internal_scene
 -- Of a series of rasters, one.
-SELECT a.outputs -> 'scenes' -> %(name)s::text AS scene
+SELECT CASE WHEN a.served_revision = %(revision)s THEN a.outputs ELSE r.outputs END -> 'scenes' -> %(name)s::text AS scene
 FROM app.geospatial_assets AS a
-WHERE a.asset_id = %(asset_id)s AND a.served_revision = %(revision)s
+LEFT JOIN app.asset_revisions AS r ON r.asset_id = a.asset_id AND r.revision = %(revision)s
+WHERE a.asset_id = %(asset_id)s
 
 -- name: internal_scenes
-SELECT a.outputs -> 'scenes' AS scenes
+SELECT CASE WHEN a.served_revision = %(revision)s THEN a.outputs ELSE r.outputs END -> 'scenes' AS scenes
 FROM app.geospatial_assets AS a
-WHERE a.asset_id = %(asset_id)s AND a.served_revision = %(revision)s
+LEFT JOIN app.asset_revisions AS r ON r.asset_id = a.asset_id AND r.revision = %(revision)s
+WHERE a.asset_id = %(asset_id)s
 
 -- name: external_scenes
 SELECT e.outputs -> 'scenes' AS scenes
@@ -61,16 +91,16 @@ FROM external.assets AS e
 WHERE e.asset_id = %(asset_id)s AND e.revision = %(revision)s
 
 -- name: external_find
-SELECT e.asset_id, e.platform_id, e.title, e.data_type, e.revision, e.blob_path, e.table_name,
-       e.outputs ->> 'raster_type' AS raster_type, e.outputs -> 'statistics' AS statistics, e.outputs -> 'bbox' AS bbox,
+SELECT e.asset_id, e.platform_id, e.title, e.data_type, e.revision, e.revision AS public_revision, e.blob_path,
+       e.table_name, e.outputs ->> 'raster_type' AS raster_type, e.outputs -> 'statistics' AS statistics, e.outputs -> 'bbox' AS bbox,
        e.outputs -> 'tables' AS tables, e.outputs -> 'scenes' IS NOT NULL AS series,
        e.outputs ->> 'stac_item_id' AS stac_item_id, e.outputs ->> 'stac_collection_id' AS stac_collection_id
 FROM external.assets AS e
 WHERE e.asset_id = %(asset_id)s
 
 -- name: external_page
-SELECT e.asset_id, e.platform_id, e.title, e.data_type, e.revision, e.blob_path, e.table_name,
-       e.outputs -> 'bbox' AS bbox, e.outputs -> 'tables' AS tables, layer.number AS layer, count(*) OVER () AS matched
+SELECT e.asset_id, e.platform_id, e.title, e.data_type, e.revision, e.revision AS public_revision, e.blob_path,
+       e.table_name, e.outputs -> 'bbox' AS bbox, e.outputs -> 'tables' AS tables, layer.number AS layer, count(*) OVER () AS matched
 FROM external.assets AS e
 CROSS JOIN LATERAL generate_series(0, CASE WHEN %(data_type)s::text = 'vector' AND jsonb_typeof(e.outputs -> 'tables') = 'array'
                                            THEN greatest(jsonb_array_length(e.outputs -> 'tables') - 1, 0) ELSE 0 END) AS layer (number)

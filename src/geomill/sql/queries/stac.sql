@@ -10,16 +10,18 @@ SELECT catalogue.search_collections($1::text::jsonb, $2::boolean, $3::text);
 SELECT app.catalogue_version($1::text, $2::text, $3::integer);
 
 -- name: files
--- Of the revision that is served, or of one that was.
+-- Of one revision that was not withdrawn: whether it is the public one, and whether it is the newest that has completed.
 SELECT to_jsonb(found) FROM (
-    SELECT a.asset_id, a.platform_id, a.approval_state, a.clearance_state, a.served_revision = $2::integer AS current,
+    SELECT a.asset_id, a.platform_id, coalesce(a.public_revision = $2::integer, false) AS public,
+           coalesce(a.served_revision = $2::integer, false) AS newest,
            CASE WHEN a.served_revision = $2::integer THEN a.outputs -> 'files' ELSE r.outputs -> 'files' END AS files
     FROM app.geospatial_assets AS a
     LEFT JOIN app.asset_revisions AS r ON r.asset_id = a.asset_id AND r.revision = $2::integer
-    WHERE a.asset_id = $1::text AND a.deleted_at IS NULL AND $2::integer > a.data_deleted_through
+    WHERE a.asset_id = $1::text AND a.deleted_at IS NULL
+      AND $2::integer > greatest(a.data_deleted_through, a.withdrawn_through)
 ) AS found;
 
 -- name: external_files
-SELECT jsonb_build_object('asset_id', asset_id, 'platform_id', platform_id, 'current', true,
-                          'approval_state', 'approved', 'clearance_state', 'public', 'files', outputs -> 'files')
+SELECT jsonb_build_object('asset_id', asset_id, 'platform_id', platform_id, 'public', true, 'newest', true,
+                          'files', outputs -> 'files')
 FROM external.assets WHERE asset_id = $1::text AND revision = $2::integer;

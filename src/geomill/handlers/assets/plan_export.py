@@ -1,0 +1,34 @@
+"""Divides the files of a public asset among the tasks of its export."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel
+
+from geomill.domain.inventory import slices
+from geomill.domain.job import JobPurpose
+from geomill.sdk import HandlerContext, register_handler
+
+
+class PlanExportParams(BaseModel):
+    asset_id: str
+
+
+class Slice(BaseModel):
+    """A part of the inventory, from its file number `first`."""
+
+    first: int
+    count: int
+
+
+class PlanExportOutput(BaseModel):
+    revision: int
+    count: int
+    slices: list[Slice]
+
+
+@register_handler("assets.plan_export", timeout_seconds=120, params=PlanExportParams, output=PlanExportOutput)
+async def plan_export(ctx: HandlerContext[PlanExportParams]) -> PlanExportOutput:
+    """Counts the files of the public revision and cuts the inventory into slices."""
+    order = await ctx.orders.current(ctx.params.asset_id, ctx.job_id, JobPurpose.EXPORT)
+    count = await ctx.orders.count_files(order)
+    return PlanExportOutput(revision=order.revision, count=count, slices=[Slice(**part) for part in slices(count)])
