@@ -74,22 +74,22 @@ def checked(document: Any) -> dict[str, Any]:
 
 
 def check_text(text: str) -> None:
-    """Reads each token once and builds nothing."""
+    """Reads each lexeme once and builds nothing."""
     if len(text) > LONGEST:
         raise wrong_filter(f"must have at most {LONGEST} characters, not {len(text)}")
     opened: list[bool] = []
     nodes = groups = most_groups = run = 0
     before = ""
-    for token in _TOKEN.findall(text):
-        word = token.lower()
+    for lexeme in _TOKEN.findall(text):
+        word = lexeme.lower()
         run = run + 1 if word in _PREFIXES else 0
-        if token == "(":
+        if lexeme == "(":
             opened.append(not _is_name(before))
             groups += opened[-1]
             most_groups = max(most_groups, groups)
-        elif token == ")" and opened:
+        elif lexeme == ")" and opened:
             groups -= opened.pop()
-        elif token != ",":
+        elif lexeme != ",":
             nodes += 1
         if len(opened) + run > DEEPEST:
             raise wrong_filter(f"must be at most {DEEPEST} levels deep")
@@ -118,14 +118,14 @@ def check_json(
     if len(text) > longest:
         raise _wrong(field, f"must have at most {longest} characters, not {len(text)}")
     depth = values = 0
-    for token in _JSON_TOKEN.findall(text):
-        if token in "[{":
+    for lexeme in _JSON_TOKEN.findall(text):
+        if lexeme in "[{":
             depth += 1
             if depth > deepest:
                 raise _wrong(field, f"must be at most {deepest} levels deep")
-        elif token in "]}":
+        elif lexeme in "]}":
             depth -= 1
-        values += token in "[{,"
+        values += lexeme in "[{,"
     if values > most:
         raise _wrong(field, f"must have at most {most} values, not {values}")
 
@@ -139,8 +139,8 @@ def _wrong(field: str, message: str) -> InputError:
     return InputError(f"the request is wrong: {problem}", problems=[problem])
 
 
-def _is_name(token: str) -> bool:
-    return bool(token) and (token[-1].isalnum() or token[-1] in '_"') and token not in _WORDS
+def _is_name(lexeme: str) -> bool:
+    return bool(lexeme) and (lexeme[-1].isalnum() or lexeme[-1] in '_"') and lexeme not in _WORDS
 
 
 def _refuse_constant(name: str) -> None:

@@ -39,6 +39,7 @@ def install(app: FastAPI) -> None:
         (asyncpg.AmbiguousFunctionError, _unfit),
         (asyncpg.IndeterminateDatatypeError, _unfit),
         (asyncpg.StatementTooComplexError, _unfit),
+        (asyncpg.InternalServerError, _unfit),  # of PostGIS, about a geometry of the caller's
         (asyncpg.QueryCanceledError, _too_long),
         (asyncpg.PostgresConnectionError, _away),
         (asyncpg.OperatorInterventionError, _away),
