@@ -7,7 +7,7 @@ a setting that is silently not set. A few names that deployments already use kee
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from ipaddress import ip_address
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 from urllib.parse import urlsplit
@@ -156,6 +156,46 @@ class GatewaySettings(_Settings):
 
     gateway_host: Annotated[str, Field(description="Address that the gateway listens on")] = "127.0.0.1"
     gateway_port: Annotated[int, Field(ge=0, le=65_535, description="Port that the gateway listens on")] = 8000
+
+
+class ConnectionSettings(_Settings):
+    """What a connection to gateway or services may cost, and how much memory such a process may have."""
+
+    trusted_proxies: Annotated[
+        list[str],
+        NoDecode,
+        Field(description="Addresses and networks whose X-Forwarded-For is believed, comma-separated; none by default"),
+    ] = []
+    head_limit: Annotated[int, Field(ge=4096, description="Bytes of the largest request head")] = 65_536
+    head_seconds: Annotated[float, Field(gt=0, le=600, description="Seconds in which a request head must be there")] = (
+        10.0
+    )
+    body_seconds: Annotated[float, Field(gt=0, le=3600, description="Seconds in which a body must be there")] = 60.0
+    connections_per_address: Annotated[
+        int, Field(ge=1, description="Connections of one address at once; trusted proxies have no limit")
+    ] = 200
+    streams_per_caller: Annotated[int, Field(ge=1, description="Event streams of one caller at once")] = 20
+    serve_memory_mb: Annotated[
+        int, Field(ge=512, description="Memory beyond which a gateway or server ends, to be started again")
+    ] = 4096
+
+    _lists = field_validator("trusted_proxies", mode="before")(_split)
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _networks(cls, value: list[str]) -> list[str]:
+        for proxy in value:
+            try:
+                ip_network(proxy)
+            except ValueError:
+                raise ValueError(
+                    f"'{proxy}' is not an address such as 10.0.0.5, or a network such as 10.0.0.0/8"
+                ) from None
+        return value
+
+    @property
+    def proxies(self) -> tuple[IPv4Network | IPv6Network, ...]:
+        return tuple(ip_network(proxy) for proxy in self.trusted_proxies)
 
 
 class ServingSettings(_Settings):
@@ -353,6 +393,7 @@ class Settings:
         WorkerSettings,
         PlatformSettings,
         GatewaySettings,
+        ConnectionSettings,
         ServingSettings,
         AccessSettings,
         ClientSettings,
@@ -380,6 +421,7 @@ class Settings:
         self.callback = _read(CallbackSettings)
         self.platform = _read(PlatformSettings)
         self.gateway = _read(GatewaySettings)
+        self.connection = _read(ConnectionSettings)
         self.serving = _read(ServingSettings)
         self.access = _access()
         self.client = _read(ClientSettings, **({"url": url} if url else {}))

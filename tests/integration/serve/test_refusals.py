@@ -21,7 +21,7 @@ from tests.integration.serve.zone import House
 pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),
     pytest.mark.filterwarnings("ignore::rio_tiler.errors.InvalidDatatypeWarning"),
-    pytest.mark.filterwarnings("ignore:.*encountered in divide:RuntimeWarning"),
+    pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning"),
 ]
 
 WORLD = "S_INTERSECTS(geom,BBOX(-180,-90,180,90))"
