@@ -25,7 +25,8 @@ from geomill.telemetry.logging import LogFormat, LogLevel
 
 PREFIX = "GEOMILL_"
 SECRET = (
-    "database_url", "external_database_url", "callback_secret", "link_secret", "key", "bronze", "silver", "external",
+    "database_url", "external_database_url", "callback_secret", "link_secret", "metrics_key",
+    "key", "bronze", "silver", "external",
     "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL",
 )  # fmt: skip
 """Fields that may hold a password: no message shows their value."""
@@ -240,6 +241,10 @@ class AccessSettings(_Settings):
     )
     submit_rate: Annotated[float, Field(gt=0, description="Submissions a second of one caller, over time")] = 100.0
     submit_burst: Annotated[int, Field(ge=1, description="Submissions of one caller at once")] = 1000
+    metrics_key: Annotated[
+        Annotated[SecretStr, Field(min_length=32)] | None,
+        Field(description="Opens `/metrics` of `geomill serve --zone external`, which knows no other keys"),
+    ] = None
     body_limit: Annotated[int, Field(ge=1000, description="Bytes of the largest request body")] = 1_000_000
     cors_origins: Annotated[
         list[str], NoDecode, Field(description="Origins whose web pages may call the API, comma-separated")
@@ -269,6 +274,14 @@ class AccessSettings(_Settings):
             parts = urlsplit(origin)
             if parts.scheme not in ("http", "https") or origin != f"{parts.scheme}://{parts.netloc}":
                 raise ValueError(f"'{origin}' is not an origin such as https://console.example.org")
+        return value
+
+    @field_validator("metrics_key")
+    @classmethod
+    def _one_word(cls, value: SecretStr | None) -> SecretStr | None:
+        text = value.get_secret_value() if value else ""
+        if not text.isascii() or not text.isprintable() or " " in text:
+            raise ValueError("must be printable ASCII without a space, so that a header can carry it")
         return value
 
     @field_validator("oidc_audience")

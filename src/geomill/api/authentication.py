@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import hmac
 import logging
 import time
 from collections.abc import AsyncIterator
@@ -15,12 +16,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import psycopg
+from pydantic import SecretStr
 
 from geomill.api.key_lookup import KeyLookup
 from geomill.api.rates import Buckets
 from geomill.api.tokens import Tokens
 from geomill.domain.api_key import PREFIX, Secret
-from geomill.domain.principal import Principal
+from geomill.domain.principal import Principal, Role
 from geomill.errors import TooManyRequests, Unauthenticated, UnavailableError
 from geomill.store import keys
 from geomill.store.pool import Pool
@@ -32,6 +34,7 @@ MOST_REMEMBERED = 1000
 PATIENCE_SECONDS = 5.0
 NOTE_SECONDS = 5.0
 FAILURES_PER_SECOND, FAILURES_AT_ONCE = 1.0, 30
+MONITORING = Principal(subject="monitoring", roles=frozenset({Role.READER}), platform_id=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,3 +141,20 @@ class Authenticator:
                 await keys.used(conn, used)
         except psycopg.Error as error:
             log.warning("could not note which keys were used: %s", error, extra={"action": "keys"})
+
+
+class OutsideAuthenticator:
+    """Of a server that knows no keys: it has one secret for those who monitor it, and tokens of the issuer."""
+
+    def __init__(self, metrics_key: SecretStr | None, tokens: Tokens | None) -> None:
+        self._metrics_key, self._tokens = metrics_key, tokens
+
+    async def principal(self, credential: str, address: str) -> Principal:
+        """Raises `Unauthenticated`."""
+        del address  # nothing is looked up, so nobody has to wait
+        secret = self._metrics_key.get_secret_value() if self._metrics_key else None
+        if secret and hmac.compare_digest(credential.encode(), secret.encode()):
+            return MONITORING
+        if self._tokens is None or credential.startswith(PREFIX):
+            raise Unauthenticated("the credential is not known here", remedy="show the one of GEOMILL_METRICS_KEY")
+        return await self._tokens.principal(credential)

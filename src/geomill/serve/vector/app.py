@@ -34,6 +34,7 @@ from geomill.serve.pages import TEMPLATES
 from geomill.serve.quick import on_the_loop
 from geomill.serve.vector.collections import MOST_IN_A_TILE, collection, collections
 from geomill.serve.vector.crs import box_in_degrees
+from geomill.serve.vector.csv_rows import csv_rows
 from geomill.serve.vector.documents import Features
 from geomill.serve.vector.filters import checked_filter
 
@@ -104,6 +105,7 @@ def create_vector_app(directory: Directory, url: str) -> FastAPI:
     )
     app.state.directory = directory
     mvt_settings.max_features_per_tile = MOST_IN_A_TILE
+    factory.create_csv_rows = csv_rows  # type: ignore[assignment]  # its routes look it up when they run
     app.include_router(_endpoints().router)
     app.add_api_route("/api.html", _described, name="swagger_ui_html", include_in_schema=False)
     prepare(app, STATUSES)
