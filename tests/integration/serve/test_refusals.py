@@ -259,6 +259,9 @@ async def test_tiles_have_limits(house: House, vector: str, raster: str, zoom: i
         "statistics?histogram_range=nan,1",
         "statistics?categorical=true&c=nan",
         "statistics?histogram_bins=a",
+        "statistics?histogram_bins=3,1,2",
+        "preview.png?algorithm=grayscale",
+        "tiles/WebMercatorQuad?minzoom=-99999999999999999&maxzoom=9999999999",
         "WebMercatorQuad/tilejson.json?minzoom=-1",
         "WebMercatorQuad/tilejson.json?maxzoom=99999999999999",
         "tiles/NoGrid/0/0/0.png",
@@ -326,3 +329,9 @@ async def test_an_unsound_footprint_does_not_spoil_a_search(house: House) -> Non
         assert [feature["id"] for feature in answer.json()["features"]] == expected, line
     answer = await house.client.post("/stac/search", json={"intersects": overlapping})
     assert answer.status_code in (200, 400), answer.text
+
+
+@pytest.mark.parametrize("offset", ["-1", "1" + "0" * 25])
+async def test_pages_begin_somewhere(house: House, offset: str) -> None:
+    for path in ("/viewer/?f=json&offset=", "/vector/collections?offset=", "/stac/collections?offset="):
+        refused(await house.client.get(path + offset), path)

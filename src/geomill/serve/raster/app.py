@@ -59,6 +59,7 @@ STATUSES: dict[type[Exception], Answer] = {
     InvalidFormat: (400, "invalid_input"),
     IndexError: (400, "invalid_input"),
     RioTilerError: (400, "invalid_input"),
+    ValueError: (400, "invalid_input"),  # of numpy and rio-tiler, about what the caller has asked for
     OverflowError: (400, "invalid_input", NOT_THERE),
     CPLE_AppDefinedError: (400, "invalid_input", NOT_THERE),
     CPLE_IllegalArgError: (400, "invalid_input", NOT_THERE),

@@ -26,6 +26,8 @@ AT_ONCE = 16
 LARGEST_COORDINATE = 1e9
 _COORDINATES = {"lon": 180, "minx": 180, "maxx": 180, "lat": 90, "miny": 90, "maxy": 90}
 _FINITE = ("rescale", "p", "c", "histogram_range")
+LARGEST_ZOOM = 30
+"""TiTiler goes through all levels from the least to the greatest that it is asked for."""
 _RANGES = {
     "width": (1, LARGEST_SIDE),
     "height": (1, LARGEST_SIDE),
@@ -34,6 +36,9 @@ _RANGES = {
     "buffer": (-LARGEST_BUFFER, LARGEST_BUFFER),
     "padding": (0, LARGEST_BUFFER),
     "cover_scale": (0, 20),
+    "minzoom": (0, LARGEST_ZOOM),
+    "maxzoom": (0, LARGEST_ZOOM),
+    "tile_scale": (1, 8),
     "histogram_bins": (1, 1000),
 }
 

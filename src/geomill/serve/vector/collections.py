@@ -25,6 +25,8 @@ from geomill.store.serving import Table
 
 SCHEMA = "geo"
 MOST_AT_ONCE = 1000
+FARTHEST = 1_000_000_000
+"""Where a page may begin: more than PostgreSQL takes is an error there."""
 WORLD = [-180.0, -90.0, 180.0, 90.0]
 GEOMETRIES = ("geometry", "geography")
 TIMES = ("timestamp", "timestamptz", "date")
@@ -115,7 +117,7 @@ async def collections(
     sight: TheSight,
     bbox: Annotated[list[float] | None, Depends(box_in_degrees)] = None,
     limit: Annotated[int, Query(ge=1, le=MOST_AT_ONCE)] = 100,
-    offset: Annotated[int, Query(ge=0)] = 0,
+    offset: Annotated[int, Query(ge=0, le=FARTHEST)] = 0,
 ) -> CollectionList:
     directory: Directory = request.app.state.directory
     if bbox is not None and len(bbox) == 6:

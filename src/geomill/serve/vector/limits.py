@@ -10,6 +10,7 @@ from starlette.requests import Request
 from geomill.errors import InputError, Problem
 from geomill.serve.tiles import check_tile
 
+LARGEST_ZOOM = 30
 MOST = {"ids": 1_000, "properties": 500, "sortby": 20}
 
 
@@ -25,6 +26,10 @@ def _problems(request: Request) -> Iterator[Problem]:
         number = sum(value.count(",") + 1 for value in query.getlist(name))
         if number > most:
             yield Problem(name, f"must have at most {most} entries, not {number}")
+    for name in ("minzoom", "maxzoom"):
+        for value in query.getlist(name):
+            if not 0 <= _number(value) <= LARGEST_ZOOM:
+                yield Problem(name, f"must be from 0 to {LARGEST_ZOOM}, not {value[:20]}")
     for value in query.getlist("simplify"):
         if not 0 <= _number(value) < math.inf:
             yield Problem("simplify", f"must be a number of at least 0, not {value[:20]}")
