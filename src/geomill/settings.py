@@ -7,7 +7,7 @@ a setting that is silently not set. A few names that deployments already use kee
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from ipaddress import ip_address
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 from urllib.parse import urlsplit
@@ -25,7 +25,8 @@ from geomill.telemetry.logging import LogFormat, LogLevel
 
 PREFIX = "GEOMILL_"
 SECRET = (
-    "database_url", "external_database_url", "callback_secret", "link_secret", "key", "bronze", "silver", "external",
+    "database_url", "external_database_url", "callback_secret", "link_secret", "metrics_key",
+    "key", "bronze", "silver", "external",
     "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL",
 )  # fmt: skip
 """Fields that may hold a password: no message shows their value."""
@@ -158,6 +159,46 @@ class GatewaySettings(_Settings):
     gateway_port: Annotated[int, Field(ge=0, le=65_535, description="Port that the gateway listens on")] = 8000
 
 
+class ConnectionSettings(_Settings):
+    """What a connection to gateway or services may cost, and how much memory such a process may have."""
+
+    trusted_proxies: Annotated[
+        list[str],
+        NoDecode,
+        Field(description="Addresses and networks whose X-Forwarded-For is believed, comma-separated; none by default"),
+    ] = []
+    head_limit: Annotated[int, Field(ge=4096, description="Bytes of the largest request head")] = 65_536
+    head_seconds: Annotated[float, Field(gt=0, le=600, description="Seconds in which a request head must be there")] = (
+        10.0
+    )
+    body_seconds: Annotated[float, Field(gt=0, le=3600, description="Seconds in which a body must be there")] = 60.0
+    connections_per_address: Annotated[
+        int, Field(ge=1, description="Connections of one address at once; trusted proxies have no limit")
+    ] = 200
+    streams_per_caller: Annotated[int, Field(ge=1, description="Event streams of one caller at once")] = 20
+    serve_memory_mb: Annotated[
+        int, Field(ge=512, description="Memory beyond which a gateway or server ends, to be started again")
+    ] = 4096
+
+    _lists = field_validator("trusted_proxies", mode="before")(_split)
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _networks(cls, value: list[str]) -> list[str]:
+        for proxy in value:
+            try:
+                ip_network(proxy)
+            except ValueError:
+                raise ValueError(
+                    f"'{proxy}' is not an address such as 10.0.0.5, or a network such as 10.0.0.0/8"
+                ) from None
+        return value
+
+    @property
+    def proxies(self) -> tuple[IPv4Network | IPv6Network, ...]:
+        return tuple(ip_network(proxy) for proxy in self.trusted_proxies)
+
+
 class ServingSettings(_Settings):
     """Where tiles, features and catalogue are served alone, and how links to what is not public are signed."""
 
@@ -203,6 +244,10 @@ class AccessSettings(_Settings):
     )
     submit_rate: Annotated[float, Field(gt=0, description="Submissions a second of one caller, over time")] = 100.0
     submit_burst: Annotated[int, Field(ge=1, description="Submissions of one caller at once")] = 1000
+    metrics_key: Annotated[
+        Annotated[SecretStr, Field(min_length=32)] | None,
+        Field(description="Opens `/metrics` of `geomill serve --zone external`, which knows no other keys"),
+    ] = None
     body_limit: Annotated[int, Field(ge=1000, description="Bytes of the largest request body")] = 1_000_000
     cors_origins: Annotated[
         list[str], NoDecode, Field(description="Origins whose web pages may call the API, comma-separated")
@@ -232,6 +277,14 @@ class AccessSettings(_Settings):
             parts = urlsplit(origin)
             if parts.scheme not in ("http", "https") or origin != f"{parts.scheme}://{parts.netloc}":
                 raise ValueError(f"'{origin}' is not an origin such as https://console.example.org")
+        return value
+
+    @field_validator("metrics_key")
+    @classmethod
+    def _one_word(cls, value: SecretStr | None) -> SecretStr | None:
+        text = value.get_secret_value() if value else ""
+        if not text.isascii() or not text.isprintable() or " " in text:
+            raise ValueError("must be printable ASCII without a space, so that a header can carry it")
         return value
 
     @field_validator("oidc_audience")
@@ -356,6 +409,7 @@ class Settings:
         WorkerSettings,
         PlatformSettings,
         GatewaySettings,
+        ConnectionSettings,
         ServingSettings,
         AccessSettings,
         ClientSettings,
@@ -383,6 +437,7 @@ class Settings:
         self.callback = _read(CallbackSettings)
         self.platform = _read(PlatformSettings)
         self.gateway = _read(GatewaySettings)
+        self.connection = _read(ConnectionSettings)
         self.serving = _read(ServingSettings)
         self.access = _access()
         self.client = _read(ClientSettings, **({"url": url} if url else {}))

@@ -32,6 +32,7 @@ def environ(folder: Path, inside: str, outside: str) -> dict[str, str]:
         "GEOMILL_DATABASE_URL": inside,
         "GEOMILL_EXTERNAL_DATABASE_URL": outside,
         "GEOMILL_LOG_FORMAT": "text",
+        "GEOMILL_METRICS_KEY": "a-key-of-the-tests-for-those-who-monitor",
     }
 
 
@@ -74,7 +75,9 @@ def test_each_zone_is_served_alone(database: str, external_database: str, tmp_pa
         assert client.get("/api/assets", headers=reader).status_code == 404
     with serving("external", variables) as client:
         assert client.get("/stac/search", headers=reader).json()["numberMatched"] == 0
-        assert 'route="/stac/search"' in client.get("/metrics").text
+        assert client.get("/metrics").status_code == client.get("/metrics", headers=reader).status_code == 401
+        monitoring = {"Authorization": f"Bearer {variables['GEOMILL_METRICS_KEY']}"}
+        assert 'route="/stac/search"' in client.get("/metrics", headers=monitoring).text
 
 
 def command(variables: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:

@@ -117,6 +117,11 @@ def test_the_command_line_wins_over_the_environment(read) -> None:
         ({"GEOMILL_CORS_ORIGINS": "*"}, "'*' is not an origin"),
         ({"GEOMILL_CORS_ORIGINS": "https://a.example/"}, "is not an origin"),
         ({"GEOMILL_SUBMIT_RATE": "0"}, "greater than 0"),
+        ({"GEOMILL_TRUSTED_PROXIES": "*"}, "'*' is not an address"),
+        ({"GEOMILL_TRUSTED_PROXIES": "10.0.0.5,proxy.example.org"}, "'proxy.example.org' is not an address"),
+        ({"GEOMILL_TRUSTED_PROXIES": "10.0.0.5/8"}, "is not an address"),
+        ({"GEOMILL_METRICS_KEY": "short"}, "at least 32"),
+        ({"GEOMILL_METRICS_KEY": "with spaces in it, and long enough for all"}, "without a space"),
         ({"GEOMILL_URL": "localhost:8000"}, "must start with https://"),
     ],
 )

@@ -53,14 +53,17 @@ ADMIN, OPERATOR, READER, REVIEWER, SUBMITTER = (
     Role.SUBMITTER,
 )
 
+STAFF = only(READER, REVIEWER, OPERATOR)
+"""Those who may see what concerns all platforms."""
+
 RULES: Mapping[str, Who] = {
     "GET /health/live": EVERYONE,
     "GET /health/ready": EVERYONE,
     "GET /openapi.json": EVERYONE,
     "GET /docs": EVERYONE,
     "GET /docs/{file}": EVERYONE,
-    "GET /health": ANY_CREDENTIAL,
-    "GET /metrics": ANY_CREDENTIAL,
+    "GET /health": STAFF,
+    "GET /metrics": STAFF,
     "GET /api/v1/workflows": ANY_CREDENTIAL,
     "GET /api/v1/workflows/{workflow_id}": ANY_CREDENTIAL,
     "GET /api/v1/workflows-schema": ANY_CREDENTIAL,

@@ -34,7 +34,7 @@ from geomill.api.routes import (
     submission,
     workflows,
 )
-from geomill.api.streams import Streams
+from geomill.api.streams import STREAMS_PER_CALLER, Streams
 from geomill.api.tokens import Tokens
 from geomill.domain.asset import DataType
 from geomill.platform.desk import Desk
@@ -89,6 +89,7 @@ def create_app(
     services: Mountable | None = None,
     links: Links | None = None,
     external_url: str | None = None,
+    streams_per_caller: int = STREAMS_PER_CALLER,
 ) -> FastAPI:
     """`hosts` are the names that a caller may use for a gateway on this machine; any, when empty. `services` are what
     else is answered here, `external_url` the external zone's database."""
@@ -103,7 +104,7 @@ def create_app(
                 pool=pool,
                 catalogue=catalogue,
                 job_queue=queues.job_queue_name,
-                streams=Streams(pool, queues.job_queue_name),
+                streams=Streams(pool, queues.job_queue_name, streams_per_caller),
                 figures=Figures(pool),
                 readiness=Readiness(pool),
                 desk=_desk(catalogue, queues.job_queue_name, storage, defaults or PlatformSettings(), outside),

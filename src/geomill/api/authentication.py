@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import hmac
 import logging
 import time
 from collections.abc import AsyncIterator
@@ -15,11 +16,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import psycopg
+from pydantic import SecretStr
 
+from geomill.api.key_lookup import KeyLookup
 from geomill.api.rates import Buckets
 from geomill.api.tokens import Tokens
 from geomill.domain.api_key import PREFIX, Secret
-from geomill.domain.principal import Principal
+from geomill.domain.principal import Principal, Role
 from geomill.errors import TooManyRequests, Unauthenticated, UnavailableError
 from geomill.store import keys
 from geomill.store.pool import Pool
@@ -31,6 +34,7 @@ MOST_REMEMBERED = 1000
 PATIENCE_SECONDS = 5.0
 NOTE_SECONDS = 5.0
 FAILURES_PER_SECOND, FAILURES_AT_ONCE = 1.0, 30
+MONITORING = Principal(subject="monitoring", roles=frozenset({Role.READER}), platform_id=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,25 +54,26 @@ class _Known:
 
 class Authenticator:
     def __init__(self, pool: Pool, tokens: Tokens | None) -> None:
-        self._pool, self._tokens = pool, tokens
+        self._pool, self._tokens, self._keys = pool, tokens, KeyLookup(pool)
         self._known: dict[bytes, _Known] = {}
         self._failures = Buckets(FAILURES_PER_SECOND, FAILURES_AT_ONCE)
         self._used: set[str] = set()
 
     async def principal(self, credential: str, address: str) -> Principal:
-        """Raises `Unauthenticated`; `TooManyRequests` where an address has shown too many wrong ones."""
+        """Raises `Unauthenticated`, or `TooManyRequests` where an address has shown too many wrong ones. A right one is
+        right wherever it comes from: many callers have one address, and one of them may be an attacker."""
         digest = hashlib.sha256(credential.encode()).digest()  # what is remembered is no secret
         known = self._known.get(digest)
         if known and known.fresh:
             return known.principal
-        # Who was right before is looked at all the same: behind a proxy everybody has one address.
-        if known is None and (seconds := self._failures.wait(address)):
-            raise TooManyRequests("too many wrong credentials came from this address", retry_after=seconds)
         try:
             found = await self._verified(credential)
         except Unauthenticated:
             self._known.pop(digest, None)
-            self._failures.take(address)
+            if seconds := self._failures.take(address):
+                raise TooManyRequests(
+                    "the credential is wrong, and too many wrong ones came from this address", retry_after=seconds
+                ) from None
             raise
         except psycopg.OperationalError:
             if not known or not known.recent:
@@ -99,8 +104,7 @@ class Authenticator:
 
     async def _look_up(self, secret: Secret) -> keys.Found | None:
         try:
-            async with self._pool.connection(timeout=PATIENCE_SECONDS) as conn:
-                return await keys.find(conn, secret.key_id)
+            return await self._keys.find(secret.key_id)
         except psycopg.errors.UndefinedTable:
             raise UnavailableError(
                 "the database does not have geomill's schema, and so no keys", remedy="run 'geomill db migrate'"
@@ -137,3 +141,20 @@ class Authenticator:
                 await keys.used(conn, used)
         except psycopg.Error as error:
             log.warning("could not note which keys were used: %s", error, extra={"action": "keys"})
+
+
+class OutsideAuthenticator:
+    """Of a server that knows no keys: it has one secret for those who monitor it, and tokens of the issuer."""
+
+    def __init__(self, metrics_key: SecretStr | None, tokens: Tokens | None) -> None:
+        self._metrics_key, self._tokens = metrics_key, tokens
+
+    async def principal(self, credential: str, address: str) -> Principal:
+        """Raises `Unauthenticated`."""
+        del address  # nothing is looked up, so nobody has to wait
+        secret = self._metrics_key.get_secret_value() if self._metrics_key else None
+        if secret and hmac.compare_digest(credential.encode(), secret.encode()):
+            return MONITORING
+        if self._tokens is None or credential.startswith(PREFIX):
+            raise Unauthenticated("the credential is not known here", remedy="show the one of GEOMILL_METRICS_KEY")
+        return await self._tokens.principal(credential)

@@ -9,7 +9,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from geomill.api.access import Admission, Rules, Who, admit
-from geomill.api.authentication import Authenticator
+from geomill.api.authentication import Authenticator, OutsideAuthenticator
 from geomill.api.credentials import REMEDY, credential_of
 from geomill.api.problems import respond_to
 from geomill.api.rates import Buckets
@@ -20,8 +20,9 @@ log = logging.getLogger(__name__)
 
 
 class Guard:
-    def __init__(self, app: ASGIApp, rules: Rules, submissions: Buckets) -> None:
-        self._app, self._rules, self._submissions = app, rules, submissions
+    def __init__(self, app: ASGIApp, rules: Rules, submissions: Buckets, *, by_sight: bool = True) -> None:
+        """`by_sight`: whether a credential that nobody asks for is looked at, since it may show its holder more."""
+        self._app, self._rules, self._submissions, self._by_sight = app, rules, submissions, by_sight
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -40,7 +41,7 @@ class Guard:
         if found is None:
             return
         rule, who = found
-        if who.roles is None and not who.optional:
+        if who.roles is None and not (who.optional and self._by_sight):
             admit(scope, Admission(rule, None))
             return
         principal = await self._identify(scope)
@@ -53,10 +54,10 @@ class Guard:
             log.info("%s", rule, extra={"action": "request", "subject": principal.subject, "path": scope["path"]})
 
     async def _identify(self, scope: Scope) -> Principal | None:
-        """Nobody, if no credential is shown, or if this process knows none: then it serves only what is public."""
-        authenticator: Authenticator | None = scope["app"].state.authenticator
-        credential = credential_of(Headers(scope=scope)) if authenticator else None
-        if authenticator is None or credential is None:
+        """Nobody, if no credential is shown."""
+        authenticator: Authenticator | OutsideAuthenticator = scope["app"].state.authenticator
+        credential = credential_of(Headers(scope=scope))
+        if credential is None:
             return None
         address = scope["client"][0] if scope.get("client") else ""
         try:

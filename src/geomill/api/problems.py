@@ -132,14 +132,16 @@ def respond(
     return JSONResponse(content, status_code=status, media_type=MEDIA_TYPE, headers=headers)
 
 
-def respond_to(path: str, error: GeomillError | psycopg.OperationalError, subject: str | None = None) -> JSONResponse:
-    """`subject` is whose request it was, for the log."""
+def respond_to(
+    path: str, error: GeomillError | psycopg.OperationalError, subject: str | None = None, *, status: int | None = None
+) -> JSONResponse:
+    """`subject` is whose request it was, for the log. `status` takes the place of the table's."""
     extra = {"action": "request", "path": path, "subject": subject}
     if isinstance(error, psycopg.OperationalError):
         log.warning("the database did not answer: %s", error, extra=extra)
         detail = "the database does not answer; try again in a moment"
         return respond(path, 503, "database_unreachable", detail, headers={"Retry-After": "5"})
-    status = status_of(error)
+    status = status or status_of(error)
     if status == 500:
         log.error("a request failed", exc_info=error, extra=extra)
         return _internal(path)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -24,6 +25,7 @@ from geomill.api.models import QUEUED, Progress
 from geomill.domain.event import JobEvent
 from geomill.domain.message import JobQueueMessage
 from geomill.domain.states import JOB_MACHINE
+from geomill.errors import TooManyRequests
 from geomill.store import events
 from geomill.store.pool import Pool, transaction_time
 
@@ -31,6 +33,8 @@ log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 0.5
 EVENT_BATCH = 500
+STREAMS_PER_CALLER = 20
+STREAM_PATIENCE_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +66,9 @@ class Look:
 
 
 class Streams:
-    def __init__(self, pool: Pool, job_queue: str) -> None:
-        self._pool, self._job_queue = pool, job_queue
+    def __init__(self, pool: Pool, job_queue: str, per_caller: int = STREAMS_PER_CALLER) -> None:
+        self._pool, self._job_queue, self._per_caller = pool, job_queue, per_caller
+        self._callers: Counter[str] = Counter()
         self._watches: dict[str, _Watch] = {}
         self._closing = False
 
@@ -72,6 +77,23 @@ class Streams:
         self._closing = True
         for watch in self._watches.values():
             watch.stop()
+
+    @contextmanager
+    def admitted(self, subject: str) -> Iterator[None]:
+        """While it lasts, a stream counts for its caller. Raises `TooManyRequests`."""
+        if self._callers[subject] >= self._per_caller:
+            raise TooManyRequests(
+                f"{subject} follows {self._per_caller} jobs already, which is as many as it may",
+                remedy="end a stream before you begin another",
+                retry_after=STREAM_PATIENCE_SECONDS,
+            )
+        self._callers[subject] += 1
+        try:
+            yield
+        finally:
+            self._callers[subject] -= 1
+            if not self._callers[subject]:
+                del self._callers[subject]
 
     async def follow(self, job_id: str, after: int) -> AsyncIterator[ServerSentEvent]:
         """Its events after the given one, how far it is, and at last its outcome."""

@@ -26,6 +26,7 @@ def gateway(host: Host = None, port: Port = None) -> None:
     """Run the HTTP API, with tiles, features and catalogue. Any number may run behind a balancer."""
     from geomill.api.app import LOOPBACK_NAMES, create_app
     from geomill.api.links import Links
+    from geomill.cli.memory import limit_memory
     from geomill.cli.serving import serve
     from geomill.serve.services import Services
 
@@ -59,8 +60,10 @@ def gateway(host: Host = None, port: Port = None) -> None:
                 public_url, key, settings.serving.link_seconds, (settings.serving.external_url or "").rstrip("/")
             ),
             external_url=context.external_database_url(),
+            streams_per_caller=settings.connection.streams_per_caller,
         )
-        run_async(serve(app, listener))
+        limit_memory(settings.connection.serve_memory_mb)
+        run_async(serve(app, listener, settings.connection))
 
 
 @contextmanager

@@ -33,6 +33,7 @@ def serve(
 ) -> None:
     """Serve tiles, features and catalogue of one zone. Any number may run behind a balancer."""
     from geomill.api.app import LOOPBACK_NAMES
+    from geomill.cli.memory import limit_memory
     from geomill.cli.serving import serve as run
     from geomill.serve.app import create_serving_app
     from geomill.serve.services import Services
@@ -45,7 +46,9 @@ def serve(
         hosts = (*LOOPBACK_NAMES, address.lower()) if is_loopback(address) else ()
         key = None if zone is ServedZone.EXTERNAL else link_key.ensure(settings)
         services = Services(zone.files, url, context.storage(), key)
-        run_async(run(create_serving_app(services, url, settings.access, hosts=hosts), listener))
+        app = create_serving_app(services, url, settings.access, hosts=hosts)
+        limit_memory(settings.connection.serve_memory_mb)
+        run_async(run(app, listener, settings.connection))
 
 
 @contextmanager

@@ -8,9 +8,14 @@ import signal
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import uvicorn
 from fastapi import FastAPI
+
+from geomill.cli.connections import BoundedProtocol, Limits
+from geomill.cli.memory import raise_file_limit
+from geomill.settings import ConnectionSettings
 
 log = logging.getLogger(__name__)
 
@@ -25,16 +30,32 @@ class _Server(uvicorn.Server):
         yield
 
 
-async def serve(app: FastAPI, listener: socket.socket) -> None:
-    config = uvicorn.Config(
+def configuration(app: FastAPI, settings: ConnectionSettings) -> uvicorn.Config:
+    """X-Forwarded-For is believed from trusted proxies alone, and from nobody by default."""
+    limits = Limits(
+        settings.head_limit,
+        settings.head_seconds,
+        settings.body_seconds,
+        settings.connections_per_address,
+        settings.proxies,
+    )
+    return uvicorn.Config(
         app,
+        http=partial(BoundedProtocol, limits=limits),  # type: ignore[arg-type]  # it is called, and no more
+        ws="none",
+        proxy_headers=bool(settings.trusted_proxies),
+        forwarded_allow_ips=list(settings.trusted_proxies),
         log_config=None,
         access_log=False,
         lifespan="on",
         timeout_graceful_shutdown=GRACE_SECONDS,
         server_header=False,
     )
-    server = _Server(config)
+
+
+async def serve(app: FastAPI, listener: socket.socket, settings: ConnectionSettings) -> None:
+    server = _Server(configuration(app, settings))
+    raise_file_limit()
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
 
     def stop() -> None:

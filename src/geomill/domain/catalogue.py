@@ -22,6 +22,7 @@ class CatalogueCollection(Entity):
     __sql_primary_key__: ClassVar = ("collection_id",)
     __sql_functions__: ClassVar = (
         "catalogue.is_public",
+        "catalogue.sound_place",
         "catalogue.widened_extent",
         "catalogue.touches_extent",
         "catalogue.measure_collection",

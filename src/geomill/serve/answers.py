@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 
 from fastapi import FastAPI, Request
@@ -11,6 +12,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from geomill.api import problems
 from geomill.serve.caching import Caching, NotModified, not_modified
 
+log = logging.getLogger(__name__)
+
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self';"
     " worker-src blob:; child-src blob:; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
@@ -18,19 +21,25 @@ POLICY = (
 """Pages of ours load nothing from elsewhere, and run nothing that is written into them."""
 
 
-def prepare(app: FastAPI, statuses: Mapping[type[Exception], tuple[int, str]]) -> None:
-    """`statuses`: errors of the library behind the service, as status and code."""
+Answer = tuple[int, str] | tuple[int, str, str]
+"""Status, code, and what is said; the error's own words, if nothing is."""
+
+
+def prepare(app: FastAPI, statuses: Mapping[type[Exception], Answer]) -> None:
+    """`statuses`: how errors of the library behind the service are answered."""
     problems.install(app)
     app.add_exception_handler(NotModified, not_modified)
-    for kind, (status, code) in statuses.items():
-        app.add_exception_handler(kind, _answer(status, code))
+    for kind, answer in statuses.items():
+        app.add_exception_handler(kind, _answer(*answer))
     app.add_middleware(Caching)
     app.add_middleware(_Secure)
 
 
-def _answer(status: int, code: str):  # type: ignore[no-untyped-def]  # noqa: ANN202
+def _answer(status: int, code: str, detail: str = ""):  # type: ignore[no-untyped-def]  # noqa: ANN202
     async def handler(request: Request, error: Exception) -> JSONResponse:
-        return problems.respond(request.url.path, status, code, str(error) or code.replace("_", " "))
+        if detail:
+            log.info("refused: %s", error, extra={"action": "serve", "path": request.url.path})
+        return problems.respond(request.url.path, status, code, detail or str(error) or code.replace("_", " "))
 
     return handler
 

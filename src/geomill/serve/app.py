@@ -13,8 +13,8 @@ from starlette.middleware.cors import CORSMiddleware
 
 from geomill import __version__
 from geomill.api import problems
-from geomill.api.access import ANY_CREDENTIAL, EVERYONE, Rules, confirmed, mounted, require_complete
-from geomill.api.authentication import Authenticator
+from geomill.api.access import EVERYONE, STAFF, Rules, confirmed, mounted, require_complete
+from geomill.api.authentication import Authenticator, OutsideAuthenticator
 from geomill.api.figures import Figures
 from geomill.api.guard import Guard
 from geomill.api.limits import BodyLimit, BrowserGuard
@@ -32,7 +32,8 @@ OPEN = ("GET /", "GET /health/live", "GET /health/ready")
 
 
 def create_serving_app(services: Services, url: str, access: AccessSettings, *, hosts: Collection[str] = ()) -> FastAPI:
-    """`url` is the zone's database. In the external zone there are no credentials: all that it has is public."""
+    """`url` is the zone's database. All that the external zone has is public: there a credential opens `/metrics`, and
+    nothing else asks for one."""
     external = services.zone is Zone.EXTERNAL
 
     @asynccontextmanager
@@ -40,9 +41,11 @@ def create_serving_app(services: Services, url: str, access: AccessSettings, *, 
         async with AsyncExitStack() as stack:
             pool = await stack.enter_async_context(open_pool(url, size=POOL_SIZE, name="geomill serve", idle=True))
             app.state.pool, app.state.figures = pool, Figures(pool, {})
-            app.state.authenticator = None if external else Authenticator(pool, Tokens.of(access))
-            if app.state.authenticator:
-                await stack.enter_async_context(app.state.authenticator.noting())
+            if external:
+                app.state.authenticator = OutsideAuthenticator(access.metrics_key, Tokens.of(access))
+            else:
+                app.state.authenticator = authenticator = Authenticator(pool, Tokens.of(access))
+                await stack.enter_async_context(authenticator.noting())
             await stack.enter_async_context(services.running(pool))
             yield
 
@@ -54,11 +57,11 @@ def create_serving_app(services: Services, url: str, access: AccessSettings, *, 
         dependencies=[Depends(confirmed)],
     )
     _add_routes(app, services)
-    told = {"GET /metrics": EVERYONE if external else ANY_CREDENTIAL}
-    rules = {**dict.fromkeys(OPEN, EVERYONE), **told, **mounted(services.prefixes)}
+    rules = {**dict.fromkeys(OPEN, EVERYONE), "GET /metrics": STAFF, **mounted(services.prefixes)}
     require_complete(app, rules)
     problems.install(app)
-    app.add_middleware(Guard, rules=Rules(rules), submissions=Buckets(access.submit_rate, access.submit_burst))
+    submissions = Buckets(access.submit_rate, access.submit_burst)
+    app.add_middleware(Guard, rules=Rules(rules), submissions=submissions, by_sight=not external)
     app.add_middleware(BodyLimit, largest=access.body_limit)
     app.add_middleware(BrowserGuard, hosts=hosts, origins=access.cors_origins)
     if external or access.cors_origins:

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from geomill.api.problems import respond_to
 from geomill.domain.objectname import Zone
 from geomill.domain.signed_link import LinkKey
-from geomill.errors import GeomillError, UnavailableError
+from geomill.errors import GeomillError, InputError, UnavailableError
 from geomill.serve.access import sight_for, signed_link
 from geomill.storage import Storage
 from geomill.store.pool import Pool
@@ -37,6 +37,12 @@ PATIENCE_SECONDS = 20.0
 PAUSE_SECONDS = 5.0
 LEISURE_SECONDS = 5.0
 """Before they are built although nobody asks: at a start the processors have other things to do."""
+
+
+def _check_characters(scope: Scope) -> None:
+    """PostgreSQL has no text with NUL in it, and drivers take it for a lost connection."""
+    if "\x00" in scope["path"] or b"%00" in scope.get("query_string", b""):
+        raise InputError("the address has a NUL character (%00), which nothing here has in its name or value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +80,7 @@ class Services:
 
         async def call(scope: Scope, receive: Receive, send: Send) -> None:
             try:
+                _check_characters(scope)
                 sight, link = sight_for(scope, self.zone, prefix), signed_link(scope, self.zone, self._key)
                 app = await self._app(prefix)
                 if link:

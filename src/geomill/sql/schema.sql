@@ -570,6 +570,16 @@ BEGIN
 END
 $$;
 
+-- A footprint that PostGIS can compare. One item with overlapping parts would make every search by place fail.
+CREATE OR REPLACE FUNCTION catalogue.sound_place(_geometry public.geometry) RETURNS public.geometry
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path = public
+AS $$
+BEGIN
+    RETURN CASE WHEN st_isvalid(_geometry) THEN _geometry ELSE st_makevalid(_geometry, 'method=structure') END;
+END
+$$;
+
 -- A collection's extent with one more item in it; of the item alone, where there is none yet.
 CREATE OR REPLACE FUNCTION catalogue.widened_extent(
     _extent jsonb, _west float8, _south float8, _east float8, _north float8, _begin timestamptz, _end timestamptz
@@ -693,7 +703,7 @@ CREATE OR REPLACE FUNCTION catalogue.put_item(_item jsonb, _collection jsonb, _p
 AS $$
 DECLARE
     _name text := _item ->> 'collection';
-    _place geometry := stac_geom(_item);
+    _place geometry := catalogue.sound_place(stac_geom(_item));
     _begin timestamptz := stac_datetime(_item);
     _end timestamptz := stac_end_datetime(_item);
     _open boolean := catalogue.is_public(_item);
@@ -774,7 +784,7 @@ BEGIN
         EXECUTE format(
             $insert$
                 INSERT INTO %I AS i (id, geometry, collection, datetime, end_datetime, content, private)
-                SELECT DISTINCT ON (n.id) n.id, ST_GeomFromGeoJSON(n.content -> 'geometry'), $1,
+                SELECT DISTINCT ON (n.id) n.id, catalogue.sound_place(ST_GeomFromGeoJSON(n.content -> 'geometry')), $1,
                        coalesce(n.begins, n.at)::timestamptz, coalesce(n.ends, n.at)::timestamptz,
                        n.content - '{id,geometry,collection,type}'::text[],
                        jsonb_build_object('public', coalesce((n.properties -> 'geomill:public')::boolean, false))

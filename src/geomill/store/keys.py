@@ -53,9 +53,14 @@ async def create(
     return ApiKey.from_row(row)
 
 
+async def find_many(conn: Connection, key_ids: Collection[str]) -> dict[str, Found]:
+    """Those that there are, by id."""
+    rows = await (await conn.execute(queries("keys").find_many, {"key_ids": list(key_ids)})).fetchall()
+    return {row["key_id"]: Found(ApiKey.from_row(row), row["expired"]) for row in rows}
+
+
 async def find(conn: Connection, key_id: str) -> Found | None:
-    row = await (await conn.execute(queries("keys").find, {"key_id": key_id})).fetchone()
-    return Found(ApiKey.from_row(row), row["expired"]) if row else None
+    return (await find_many(conn, [key_id])).get(key_id)
 
 
 async def everything(conn: Connection) -> list[ApiKey]:

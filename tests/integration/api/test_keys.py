@@ -10,12 +10,13 @@ import psycopg
 import pytest
 from httpx import AsyncClient
 
+from geomill.api.key_lookup import KeyLookup
 from geomill.domain.api_key import Secret
 from geomill.domain.principal import Role
 from geomill.errors import ConflictError, InputError, NotFoundError
 from geomill.settings import AccessSettings
 from geomill.store import keys
-from geomill.store.pool import Pool
+from geomill.store.pool import Pool, open_pool
 from tests.integration.api.conftest import bearing, eventually, make_key
 
 
@@ -44,14 +45,14 @@ async def test_expired_by_the_clock_of_the_database(idle: AsyncClient, database:
 
 
 async def test_a_known_key_costs_no_look(idle: AsyncClient, database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    secret, looks, find = await make_key(database, Role.READER), 0, keys.find
+    secret, looks, find = await make_key(database, Role.READER), 0, keys.find_many
 
-    async def counted(conn: Any, key_id: str) -> Any:
+    async def counted(conn: Any, key_ids: Any) -> Any:
         nonlocal looks
         looks += 1
-        return await find(conn, key_id)
+        return await find(conn, key_ids)
 
-    monkeypatch.setattr("geomill.store.keys.find", counted)
+    monkeypatch.setattr("geomill.store.keys.find_many", counted)
     for _ in range(5):
         assert (await health(idle, secret))[0] == 200
     assert looks == 1
@@ -101,6 +102,9 @@ async def test_wrong_credentials_from_one_address_are_limited_and_right_ones_go_
     assert (last.status_code, last.json()["code"]) == (429, "too_many_requests")
     assert int(last.headers["retry-after"]) >= 1
     assert (await health(idle, secret))[0] == 200
+    never_seen_here = await make_key(database, Role.READER)
+    assert (await health(idle, never_seen_here))[0] == 200
+    assert (await idle.get("/health", headers=bearing(Secret.new()))).status_code == 429
     monkeypatch.setattr("geomill.api.authentication.FRESH_SECONDS", 0.0)
     assert (await health(idle, secret))[0] == 200
 
@@ -161,3 +165,20 @@ async def test_the_table_refuses_it_too(pool: Pool, roles: str) -> None:
                 " VALUES ('k', 'h', 'n', %s::jsonb, 'me')",
                 (roles,),
             )
+
+
+async def test_a_flood_of_wrong_keys_is_a_few_queries(database: str) -> None:
+    right = await make_key(database, Role.READER)
+    async with open_pool(database, size=1) as pool:
+        lookup = KeyLookup(pool)
+        async with pool.connection():  # nobody else has one, so all of these wait
+            flood = [asyncio.create_task(lookup.find(Secret.new().key_id)) for _ in range(400)]
+            found = asyncio.create_task(lookup.find(right.key_id))
+            gone = asyncio.create_task(lookup.find(Secret.new().key_id))
+            await asyncio.sleep(0)
+            gone.cancel()
+        assert {await one for one in flood} == {None}
+        key = await found
+        assert key is not None
+        assert key.key.fits(right)
+        assert pool.get_stats()["requests_num"] <= 3

@@ -29,7 +29,7 @@ async def client(make_platform: Any, make_client: Any, issuer: Issuer) -> AsyncC
     return found
 
 
-async def ask(client: AsyncClient, token: str, path: str = "/health") -> tuple[int, str]:
+async def ask(client: AsyncClient, token: str, path: str = "/api/platforms") -> tuple[int, str]:
     answer = await client.get(path, headers=bearing(token))
     if answer.status_code == 401:
         assert answer.headers["www-authenticate"].startswith("Bearer ")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import csv
+import io
 import json
 import time
 from pathlib import Path
@@ -335,3 +337,23 @@ async def test_all_tables_of_a_layer_that_was_split_are_served(house: House) -> 
     assert (await house.client.get(f"/vector/collections/{asset_id}.areas", headers=reader)).status_code == 404
     page = (await house.client.get(f"/viewer/{asset_id}", headers=reader)).text
     assert all(f"/vector/collections/{one}/tiles/" in page for one in names)
+
+
+async def test_csv_has_no_formulas(house: House) -> None:
+    path, asset_id = await published(house)
+    await house.execute(
+        f'UPDATE geo."{await table_of(house, asset_id)}" SET "select" = %s WHERE id = 3', "=HYPERLINK(A1)"
+    )
+    text = (await house.client.get(f"{path}/items", params={"f": "csv", "ids": "3", "bbox-only": "true"})).text
+    (row,) = csv.DictReader(io.StringIO(text))
+    assert (row["select"], row["size"]) == ("'=HYPERLINK(A1)", "4.5")
+    nothing = await house.client.get(f"{path}/items", params={"f": "csv", "filter": "id < 0"})
+    assert (nothing.status_code, nothing.text) == (200, "")
+
+
+async def table_of(house: House, asset_id: str) -> str:
+    query = "SELECT table_name FROM app.geospatial_assets WHERE asset_id = %s"
+    async with house.pool.connection() as conn:
+        row = await (await conn.execute(query, [asset_id])).fetchone()
+    assert row is not None
+    return str(row["table_name"])

@@ -97,3 +97,14 @@ async def test_a_line_without_end_does_not_stop_the_others(monkeypatch: pytest.M
     await eventually(lambda: "after" in lines)
     stop.set()
     await running
+
+
+async def test_a_process_with_too_much_memory_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("geomill.cli.supervisor.SHORTEST_PAUSE", 0.01)
+    code = "import time; from geomill.cli.memory import limit_memory; limit_memory(100); print('born')\n"
+    supervisor, lines = supervised(code + "held = bytearray(b'x') * 300_000_000; time.sleep(60)")
+    stop = asyncio.Event()
+    running = asyncio.create_task(supervisor.run(stop))
+    await eventually(lambda: lines.count("born") >= 2)
+    stop.set()
+    await running

@@ -11,6 +11,7 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 from pydantic import Field
 
 from geomill.api import cursors, lookup, models
+from geomill.api.access import ThePrincipal
 from geomill.api.gateway import TheGateway
 from geomill.api.models import Given, JobDetails, JobPage, JobSummary
 from geomill.api.problems import problem_responses
@@ -108,12 +109,19 @@ async def _known_job(gateway: TheGateway, job_id: JobId) -> str:
     return job_id
 
 
+async def _admitted(gateway: TheGateway, principal: ThePrincipal) -> AsyncIterator[None]:
+    """Counts the stream for its caller until it ends. Before it begins: afterwards it is too late to say 429."""
+    with gateway.streams.admitted(principal.subject):
+        yield
+
+
 @router.get(
     "/{job_id}/stream",
     tags=["jobs"],
     summary="A job as it happens",
     response_class=EventSourceResponse,
-    responses=problem_responses(404),
+    responses=problem_responses(404, 429),
+    dependencies=[Depends(_admitted)],
 )
 async def stream_job(
     gateway: TheGateway,

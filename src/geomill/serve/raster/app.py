@@ -6,7 +6,8 @@ import asyncio
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
-from rasterio.errors import RasterioError
+from rasterio._err import CPLE_AppDefinedError, CPLE_IllegalArgError  # what transformations raise
+from rasterio.errors import CRSError, RasterioError, WarpOperationError
 from rio_tiler.errors import (
     InvalidBandName,
     InvalidColorFormat,
@@ -22,7 +23,7 @@ from titiler.core.factory import ColorMapFactory, TilerFactory, TMSFactory
 
 from geomill import __version__
 from geomill.raster.opening import StoreSession
-from geomill.serve.answers import prepare
+from geomill.serve.answers import Answer, prepare
 from geomill.serve.directory import Directory
 from geomill.serve.pages import TEMPLATES
 from geomill.serve.raster import dependencies, wmts
@@ -46,7 +47,9 @@ GDAL = {
 REMOTE = {"VSI_CACHE": "TRUE", "VSI_CACHE_SIZE": "5000000"}
 """A file of a revision never changes, so what was read of a remote one may be kept."""
 
-STATUSES: dict[type[Exception], tuple[int, str]] = {
+NOT_THERE = "the place or the picture cannot be worked out in the reference system of the raster"
+UNREADABLE = "the raster cannot be read at the moment; the log says why"
+STATUSES: dict[type[Exception], Answer] = {
     TileOutsideBounds: (404, "outside"),
     PointOutsideBounds: (404, "outside"),
     MissingBands: (400, "invalid_input"),
@@ -56,7 +59,13 @@ STATUSES: dict[type[Exception], tuple[int, str]] = {
     InvalidFormat: (400, "invalid_input"),
     IndexError: (400, "invalid_input"),
     RioTilerError: (400, "invalid_input"),
-    RasterioError: (503, "unreadable"),
+    ValueError: (400, "invalid_input"),  # of numpy and rio-tiler, about what the caller has asked for
+    OverflowError: (400, "invalid_input", NOT_THERE),
+    CPLE_AppDefinedError: (400, "invalid_input", NOT_THERE),
+    CPLE_IllegalArgError: (400, "invalid_input", NOT_THERE),
+    CRSError: (400, "invalid_input", NOT_THERE),
+    WarpOperationError: (400, "invalid_input", NOT_THERE),
+    RasterioError: (503, "unreadable", UNREADABLE),
 }
 
 
@@ -88,6 +97,7 @@ def _tiler(prefix: str, source: Any) -> TilerFactory:
         "histogram_dependency": dependencies.histogram_params,
         "img_preview_dependency": dependencies.preview_params,
         "img_part_dependency": dependencies.part_params,
+        "process_dependency": dependencies.process_params,
         "colormap_dependency": dependencies.color_params,
         "render_dependency": dependencies.image_params,
         "environment_dependency": dependencies.environment,

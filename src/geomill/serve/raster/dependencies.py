@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from fastapi import Depends, Path, Request
+from titiler.core.algorithm import algorithms
 from titiler.core.dependencies import (
     BidxExprParams,
     ColorMapParams,
@@ -110,6 +111,7 @@ preview_params = on_the_loop(PreviewParams)
 layer_params = on_the_loop(BidxExprParams)
 image_params = on_the_loop(ImageRenderingParams)
 color_params = on_the_loop(ColorMapParams)
+process_params = on_the_loop(algorithms.dependency)
 _part_params = on_the_loop(PartFeatureParams)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from starlette.requests import Request
 
 from geomill.errors import InputError, Problem
+from geomill.serve.tiles import check_tile
 
 LARGEST_SIDE = 2048
 """Pixels of a picture, each way."""
@@ -21,29 +23,36 @@ MOST_SCENES = 64
 AT_ONCE = 16
 """Requests for pixels; the others wait."""
 
-_LARGEST = {
-    "width": LARGEST_SIDE,
-    "height": LARGEST_SIDE,
-    "max_size": LARGEST_SIDE,
-    "tilesize": LARGEST_SIDE,
-    "buffer": LARGEST_BUFFER,
-    "padding": LARGEST_BUFFER,
-    "cover_scale": 20,
-    "histogram_bins": 1000,
+LARGEST_COORDINATE = 1e9
+_COORDINATES = {"lon": 180, "minx": 180, "maxx": 180, "lat": 90, "miny": 90, "maxy": 90}
+_FINITE = ("rescale", "p", "c", "histogram_range")
+LARGEST_ZOOM = 30
+"""TiTiler goes through all levels from the least to the greatest that it is asked for."""
+_RANGES = {
+    "width": (1, LARGEST_SIDE),
+    "height": (1, LARGEST_SIDE),
+    "max_size": (1, LARGEST_SIDE),
+    "tilesize": (1, LARGEST_SIDE),
+    "buffer": (-LARGEST_BUFFER, LARGEST_BUFFER),
+    "padding": (0, LARGEST_BUFFER),
+    "cover_scale": (0, 20),
+    "minzoom": (0, LARGEST_ZOOM),
+    "maxzoom": (0, LARGEST_ZOOM),
+    "tile_scale": (1, 8),
+    "histogram_bins": (1, 1000),
 }
 
 
 def check(request: Request) -> None:
+    check_tile(request)
     if problems := list(_problems(request)):
         raise InputError(f"the request is wrong: {problems[0]}", problems=problems)
 
 
 def _problems(request: Request) -> Iterator[Problem]:
     query = request.query_params
-    for name, largest in _LARGEST.items():
-        for value in (request.path_params.get(name), *query.getlist(name)):
-            if value is not None and _number(value) > largest:
-                yield Problem(name, f"must be at most {largest}, not {str(value)[:20]}")
+    yield from _places(request)
+    yield from _numbers(request)
     if len(query.getlist("bidx")) > MOST_BANDS:
         yield Problem("bidx", f"must be at most {MOST_BANDS} bands, not {len(query.getlist('bidx'))}")
     for name in ("expression", "color_formula"):
@@ -53,12 +62,36 @@ def _problems(request: Request) -> Iterator[Problem]:
         yield Problem("expression", f"must be at most {MOST_BANDS} expressions")
 
 
-def _number(text: object) -> float:
+def _numbers(request: Request) -> Iterator[Problem]:
+    query = request.query_params
+    for name in _FINITE:
+        for number in ",".join(query.getlist(name)).split(","):
+            if not math.isfinite(_number(number)):
+                yield Problem(name, f"must be finite, not {number[:20]}")
+    for name, (least, largest) in _RANGES.items():
+        for value in (request.path_params.get(name), *query.getlist(name)):
+            if value is not None and not least <= _number(value, least) <= largest:
+                yield Problem(name, f"must be from {least} to {largest}, not {str(value)[:20]}")
+
+
+def _places(request: Request) -> Iterator[Problem]:
+    """Points and boxes in the path. In degrees, unless the caller names another system."""
+    path = request.path_params
+    degrees = request.query_params.get("coord_crs") is None
+    for name, largest in _COORDINATES.items():
+        if name in path and not abs(_number(path[name])) <= (largest if degrees else LARGEST_COORDINATE):
+            yield Problem(name, f"must be a number of at most {largest} degrees, not {str(path[name])[:20]}")
+    for least, most in (("minx", "maxx"), ("miny", "maxy")):
+        if least in path and most in path and not _number(path[least]) < _number(path[most], 1):
+            yield Problem(most, f"must be greater than {least}")
+
+
+def _number(text: object, otherwise: float = 0.0) -> float:
     """What is no number is refused by who wants one."""
     try:
         return float(str(text))
     except ValueError:
-        return 0.0
+        return otherwise
 
 
 class Countdown:

@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from geomill import __version__
 from geomill.serve.stac import docs, files, problems
 from geomill.serve.stac.client import CatalogueClient, CatalogueFilters
+from geomill.serve.stac.requests import BoundedBody
 from geomill.serve.stac.sessions import lifespan
 from geomill.storage import NO_STORAGE, Storage
 
@@ -57,6 +58,7 @@ def create_stac_app(
     api.client.landing_page_id = settings.stac_fastapi_landing_id
     app: FastAPI = api.app
     app.user_middleware.clear()  # compression, CORS and proxies are the parent's affair
+    app.add_middleware(BoundedBody)
     app.add_middleware(_Mounted)
     app.state.zone = zone
     app.include_router(files.router(storage))

@@ -20,13 +20,14 @@ from stac_fastapi.types.errors import InvalidQueryParameter, NotFoundError
 from stac_fastapi.types.requests import get_base_url
 
 from geomill.domain.visibility import Sight
+from geomill.serve.filters import check_finite, checked, read_filter, read_json
 from geomill.serve.stac.fields import Chosen, chosen
+from geomill.serve.stac.requests import check_body, check_box, check_query, check_sizes
 from geomill.serve.stac.sessions import fetch_value, sight_of
 from geomill.sql import queries
 
 _TOKEN = re.compile(r"(next|prev):((?:[0-9a-f]{2})+):((?:[0-9a-f]{2})+)", re.IGNORECASE)
 GONE = "the token is not one of this search, or its item is gone: begin again without it"
-DEEPEST = 64
 
 
 class Place(NamedTuple):
@@ -43,6 +44,7 @@ class CatalogueClient(CoreCrudClient):  # type: ignore[misc]  # it has no types
     async def _search_base(self, search_request: PgstacSearch, request: Request, *, counted: bool = True) -> Any:
         """In place of pgstac's own search stands ours, which knows who asks."""
         fields = chosen(search_request, by_post=request.method == "POST")
+        check_sizes(fields=[*fields.included, *fields.excluded])
         found = await _items(request, search_request, counted=counted)
         links = PagingLinks(request=request, next=found["next"], prev=found["prev"])
         return {
@@ -53,14 +55,28 @@ class CatalogueClient(CoreCrudClient):  # type: ignore[misc]  # it has no types
             **({"numberMatched": found["numberMatched"]} if counted else {}),
         }
 
-    async def get_search(self, *arguments: Any, **named: Any) -> Any:
-        return _geojson(await super().get_search(*arguments, **named))
+    def _clean_search_args(self, base_args: dict[str, Any], *arguments: Any, **named: Any) -> dict[str, Any]:
+        """stac-fastapi would parse the filter and the geometry without any limit."""
+        condition, _language = named.pop("filter_query", None), named.pop("filter_lang", None)
+        shape = named.pop("intersects", None)
+        wanted: dict[str, Any] = super()._clean_search_args(base_args, *arguments, **named)
+        if condition:
+            wanted.update({"filter": read_filter(condition), "filter_lang": "cql2-json"})
+        if shape:
+            wanted["intersects"] = read_json(shape, field="intersects")
+        return wanted
 
-    async def post_search(self, *arguments: Any, **named: Any) -> Any:
-        return _geojson(await super().post_search(*arguments, **named))
+    async def get_search(self, *arguments: Any, request: Request, **named: Any) -> Any:
+        check_query(request)
+        return _geojson(await super().get_search(*arguments, request=request, **named))
 
-    async def item_collection(self, *arguments: Any, **named: Any) -> Any:
-        return _geojson(await super().item_collection(*arguments, **named))
+    async def post_search(self, search_request: PgstacSearch, request: Request, **named: Any) -> Any:
+        await check_body(request, type(search_request))
+        return _geojson(await super().post_search(search_request, request, **named))
+
+    async def item_collection(self, *arguments: Any, request: Request, **named: Any) -> Any:
+        check_query(request)
+        return _geojson(await super().item_collection(*arguments, request=request, **named))
 
     async def get_item(self, item_id: str, collection_id: str, request: Request, **_more: Any) -> Any:
         wanted = self.pgstac_search_model(ids=[item_id], collections=[collection_id], limit=1)
@@ -88,17 +104,19 @@ class CatalogueClient(CoreCrudClient):  # type: ignore[misc]  # it has no types
         filter_lang: str | None = None,
         **kwargs: Any,
     ) -> Any:
+        del filter_lang  # the text tells
+        check_query(request)
+        check_box(bbox)
+        check_sizes(fields=fields, sortby=sortby, q=kwargs.get("q"))
         wanted = clean_collection_search_args(
             {"bbox": _flat(bbox), "limit": limit, "offset": offset},
             datetime=datetime,
             fields=fields,
             sortby=sortby,
-            filter_query=filter_expr,
-            filter_lang=filter_lang,
             q=kwargs.get("q"),
         )
-        if "filter" in wanted:
-            wanted["filter"], wanted["filter-lang"] = _valid(wanted["filter"]), "cql2-json"
+        if filter_expr:
+            wanted["filter"], wanted["filter-lang"] = read_filter(filter_expr), "cql2-json"
         found = await _collections(request, wanted)
         shown, matched = found["collections"], found["numberMatched"]
         start, size = found["offset"], found["limit"]
@@ -137,8 +155,13 @@ def _geojson(answer: Any) -> Any:
 
 async def _items(request: Request, wanted: PgstacSearch, *, counted: bool) -> dict[str, Any]:
     sight, place = sight_of(request), _place(getattr(wanted, "token", None))
-    _valid(getattr(wanted, "filter_expr", None))
     wanted.bbox = _flat(wanted.bbox)
+    check_sizes(ids=wanted.ids, collections=wanted.collections, sortby=getattr(wanted, "sortby", None))
+    check_box(wanted.bbox)
+    if wanted.intersects:
+        check_finite(wanted.intersects.model_dump(), field="intersects")
+    if condition := getattr(wanted, "filter_expr", None):
+        checked(condition)
     search = wanted.model_dump(mode="json", exclude_none=True, by_alias=True, exclude={"conf", "token", "fields"})
     if not counted:
         search["uncounted"] = True
@@ -189,24 +212,6 @@ async def _shown(item: dict[str, Any], request: Request, fields: Chosen) -> dict
 def _flat(bbox: Any) -> Any:
     """Without heights, which our items do not have and PostGIS stumbles over."""
     return (bbox[0], bbox[1], bbox[3], bbox[4]) if bbox and len(bbox) == 6 else bbox
-
-
-def _valid(wanted: Any) -> dict[str, Any] | None:
-    """As far as can be told without pgstac, which refuses what it does not know."""
-    if not wanted:
-        return None
-    if not isinstance(wanted, dict) or "op" not in wanted:
-        raise InvalidQueryParameter("the filter is no condition of CQL2: it has no operator")
-    if _deeper(wanted, DEEPEST):
-        raise InvalidQueryParameter(f"the filter is nested more than {DEEPEST} levels deep")
-    return wanted
-
-
-def _deeper(value: Any, levels: int) -> bool:
-    if isinstance(value, dict | list):
-        inner = value.values() if isinstance(value, dict) else value
-        return levels == 0 or any(_deeper(one, levels - 1) for one in inner)
-    return False
 
 
 def address(base: str, href: str) -> str:

@@ -29,6 +29,7 @@ def install(app: FastAPI) -> None:
         (errors.NotFoundError, _not_found),
         (errors.InvalidQueryParameter, _invalid),
         (RequestValidationError, _validation),
+        (InputError, _input),
         (asyncpg.RaiseError, _refused),
         (asyncpg.DataError, _unfit),
         (asyncpg.UndefinedFunctionError, _unfit),
@@ -38,6 +39,7 @@ def install(app: FastAPI) -> None:
         (asyncpg.AmbiguousFunctionError, _unfit),
         (asyncpg.IndeterminateDatatypeError, _unfit),
         (asyncpg.StatementTooComplexError, _unfit),
+        (asyncpg.InternalServerError, _unfit),  # of PostGIS, about a geometry of the caller's
         (asyncpg.QueryCanceledError, _too_long),
         (asyncpg.PostgresConnectionError, _away),
         (asyncpg.OperatorInterventionError, _away),
@@ -62,6 +64,11 @@ async def _not_found(request: Request, error: Exception) -> JSONResponse:
 
 async def _invalid(request: Request, error: Exception) -> JSONResponse:
     return _answer(request, 400, InputError.code, str(error))
+
+
+async def _input(request: Request, error: InputError) -> JSONResponse:
+    """STAC wants 400 where our other services say 422."""
+    return problems.respond_to(request.url.path, error, status=400)
 
 
 async def _validation(request: Request, error: RequestValidationError) -> JSONResponse:

@@ -28,12 +28,13 @@ from tipg.errors import (
 from tipg.factory import Endpoints
 
 from geomill import __version__
-from geomill.serve.answers import prepare
+from geomill.serve.answers import Answer, prepare
 from geomill.serve.directory import Directory
 from geomill.serve.pages import TEMPLATES
 from geomill.serve.quick import on_the_loop
 from geomill.serve.vector.collections import MOST_IN_A_TILE, collection, collections
 from geomill.serve.vector.crs import box_in_degrees
+from geomill.serve.vector.csv_rows import csv_rows
 from geomill.serve.vector.documents import Features
 from geomill.serve.vector.filters import checked_filter
 
@@ -43,7 +44,9 @@ _ALONE = Lock()
 CONNECTIONS = 8
 STATEMENT_SECONDS = 30
 INVALID = (422, "invalid_input")
-STATUSES: dict[type[Exception], tuple[int, str]] = {
+UNFIT = (422, "invalid_input", "the request does not fit the data: a value, geometry or column is of the wrong kind")
+AWAY = (503, "database_unreachable", "the database does not answer; try again in a moment")
+STATUSES: dict[type[Exception], Answer] = {
     NotFound: (404, "not_found"),
     InvalidBBox: INVALID,
     InvalidDatetime: INVALID,
@@ -55,14 +58,22 @@ STATUSES: dict[type[Exception], tuple[int, str]] = {
     MissingGeometryColumn: INVALID,
     NoPrimaryKey: INVALID,
     ValueError: INVALID,
-    asyncpg.DataError: INVALID,
-    asyncpg.UndefinedFunctionError: INVALID,
-    asyncpg.DatatypeMismatchError: INVALID,
-    asyncpg.QueryCanceledError: (503, "too_slow"),
-    asyncpg.UndefinedTableError: (404, "not_found"),
-    asyncpg.InterfaceError: (503, "database_unreachable"),
-    asyncpg.PostgresConnectionError: (503, "database_unreachable"),
-    OSError: (503, "database_unreachable"),
+    OverflowError: UNFIT,
+    asyncpg.DataError: UNFIT,
+    asyncpg.UndefinedFunctionError: UNFIT,
+    asyncpg.UndefinedColumnError: UNFIT,
+    asyncpg.DatatypeMismatchError: UNFIT,
+    asyncpg.CannotCoerceError: UNFIT,
+    asyncpg.PostgresSyntaxError: UNFIT,
+    asyncpg.AmbiguousFunctionError: UNFIT,
+    asyncpg.IndeterminateDatatypeError: UNFIT,
+    asyncpg.StatementTooComplexError: UNFIT,
+    asyncpg.InternalServerError: UNFIT,  # of PostGIS, about a geometry of the caller's
+    asyncpg.QueryCanceledError: (503, "too_slow", "the query took too long; ask for less at once"),
+    asyncpg.UndefinedTableError: (404, "not_found", "the table is no longer there"),
+    asyncpg.InterfaceError: AWAY,
+    asyncpg.PostgresConnectionError: AWAY,
+    OSError: AWAY,
 }
 
 
@@ -94,6 +105,7 @@ def create_vector_app(directory: Directory, url: str) -> FastAPI:
     )
     app.state.directory = directory
     mvt_settings.max_features_per_tile = MOST_IN_A_TILE
+    factory.create_csv_rows = csv_rows  # type: ignore[assignment]  # its routes look it up when they run
     app.include_router(_endpoints().router)
     app.add_api_route("/api.html", _described, name="swagger_ui_html", include_in_schema=False)
     prepare(app, STATUSES)

@@ -14,16 +14,19 @@ from tipg.collections import Collection, CollectionList, Column, PgCollection
 
 from geomill.domain.asset import DataType
 from geomill.domain.served import Served
-from geomill.errors import NotFoundError
+from geomill.errors import InputError, NotFoundError
 from geomill.serve import caching
 from geomill.serve.access import TheSight
 from geomill.serve.directory import Directory
+from geomill.serve.vector import limits
 from geomill.serve.vector.crs import Axes, Systems, axes, box_in_degrees
 from geomill.store.quoting import identifier
 from geomill.store.serving import Table
 
 SCHEMA = "geo"
 MOST_AT_ONCE = 1000
+FARTHEST = 1_000_000_000
+"""Where a page may begin: more than PostgreSQL takes is an error there."""
 WORLD = [-180.0, -90.0, 180.0, 90.0]
 GEOMETRIES = ("geometry", "geography")
 TIMES = ("timestamp", "timestamptz", "date")
@@ -60,6 +63,18 @@ class AssetCollection(PgCollection):
         shape = f"ST_FlipCoordinates({shape})" if self.axes.swapped else shape
         return f"ST_SetSRID({shape}, 0)"  # else PostGIS says the system in each geometry
 
+    def cql_where(self, *arguments: Any, **named: Any) -> Any:
+        try:
+            where = super().cql_where(*arguments, **named)
+            if where is not None:
+                where.to_sql()
+        except Exception as error:
+            if type(error) is not Exception:
+                raise
+            # cql2 raises bare exceptions, here about ids and values that it cannot hold
+            raise InputError(f"the request has a value that cannot be compared: {str(error)[:200]}") from None
+        return where
+
     async def get_tile(self, conn: asyncpg.Connection, *, sortby: str | None = None, **options: Any) -> Any:
         shown = self if sortby or self.id_column is None else self.model_copy(update={"scattered": True})
         return await super(AssetCollection, shown).get_tile(conn, sortby=sortby, **options)
@@ -78,6 +93,7 @@ async def collection(
     collection_id: Annotated[str, Path(alias="collectionId", max_length=128)],
     crs: Annotated[str | None, Query(description="Of the coordinates of features; degrees if not given.")] = None,
 ) -> AssetCollection:
+    limits.check(request)
     directory: Directory = request.app.state.directory
     asset_id, _, part = collection_id.partition(".")
     served = await directory.asset(asset_id, sight, DataType.VECTOR)
@@ -101,7 +117,7 @@ async def collections(
     sight: TheSight,
     bbox: Annotated[list[float] | None, Depends(box_in_degrees)] = None,
     limit: Annotated[int, Query(ge=1, le=MOST_AT_ONCE)] = 100,
-    offset: Annotated[int, Query(ge=0)] = 0,
+    offset: Annotated[int, Query(ge=0, le=FARTHEST)] = 0,
 ) -> CollectionList:
     directory: Directory = request.app.state.directory
     if bbox is not None and len(bbox) == 6:

@@ -90,8 +90,10 @@ async def box_in_degrees(
     if bbox_crs is not None and system is None and uri not in DEGREES:
         raise _unknown("bbox-crs", bbox_crs, f"{CRS84} or a URI of EPSG, such as {EVERYWHERE[-1]}")
     if system is None or not bbox:
-        found: list[float] | None = bbox_query(bbox)
-        return found
+        box: list[float] | None = bbox_query(bbox)
+        if box and not all(math.isfinite(corner) for corner in box):
+            raise _wrong(f"{bbox[:100] if bbox else ''!r} must have finite numbers only")
+        return box
     bounds = [float(one) for one in bbox.split(",")]
     if len(bounds) != 4:
         raise _wrong(f"{bbox[:100]!r} has not four numbers, which it needs with bbox-crs")

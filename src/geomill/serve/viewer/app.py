@@ -29,6 +29,8 @@ MATRIX = "WebMercatorQuad"
 FILES = Path(__file__).with_name("files")
 MOST_AT_ONCE = 100
 MOST_SCENES = 1_000
+FARTHEST = 1_000_000_000
+"""Where a page may begin: more than PostgreSQL takes is an error there."""
 
 
 def create_viewer_app(directory: Directory) -> FastAPI:
@@ -42,7 +44,7 @@ def create_viewer_app(directory: Directory) -> FastAPI:
         sight: TheSight,
         f: Literal["html", "json"] | None = None,
         limit: Annotated[int, Query(ge=1, le=MOST_AT_ONCE)] = MOST_AT_ONCE,
-        offset: Annotated[int, Query(ge=0)] = 0,
+        offset: Annotated[int, Query(ge=0, le=FARTHEST)] = 0,
     ) -> Response:
         page = await directory.page(sight, limit=limit, offset=offset)
         root = _root(request)
@@ -81,7 +83,7 @@ def create_viewer_app(directory: Directory) -> FastAPI:
         sight: TheSight,
         asset_id: Annotated[str, InPath(max_length=64)],
         limit: Annotated[int, Query(ge=1, le=MOST_SCENES)] = MOST_SCENES,
-        offset: Annotated[int, Query(ge=0)] = 0,
+        offset: Annotated[int, Query(ge=0, le=FARTHEST)] = 0,
     ) -> Response:
         """Where the rasters of a series lie and what they are called, as GeoJSON, from the top to the bottom."""
         served = await directory.asset(asset_id, sight, DataType.RASTER)

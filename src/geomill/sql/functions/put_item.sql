@@ -9,7 +9,7 @@ CREATE OR REPLACE FUNCTION catalogue.put_item(_item jsonb, _collection jsonb, _p
 AS $$
 DECLARE
     _name text := _item ->> 'collection';
-    _place geometry := stac_geom(_item);
+    _place geometry := catalogue.sound_place(stac_geom(_item));
     _begin timestamptz := stac_datetime(_item);
     _end timestamptz := stac_end_datetime(_item);
     _open boolean := catalogue.is_public(_item);

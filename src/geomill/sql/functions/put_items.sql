@@ -23,7 +23,7 @@ BEGIN
         EXECUTE format(
             $insert$
                 INSERT INTO %I AS i (id, geometry, collection, datetime, end_datetime, content, private)
-                SELECT DISTINCT ON (n.id) n.id, ST_GeomFromGeoJSON(n.content -> 'geometry'), $1,
+                SELECT DISTINCT ON (n.id) n.id, catalogue.sound_place(ST_GeomFromGeoJSON(n.content -> 'geometry')), $1,
                        coalesce(n.begins, n.at)::timestamptz, coalesce(n.ends, n.at)::timestamptz,
                        n.content - '{id,geometry,collection,type}'::text[],
                        jsonb_build_object('public', coalesce((n.properties -> 'geomill:public')::boolean, false))

@@ -9,8 +9,8 @@ VALUES (
 ON CONFLICT (name) WHERE revoked_at IS NULL DO NOTHING
 RETURNING *;
 
--- name: find
-SELECT *, expires_at <= now() IS TRUE AS expired FROM app.api_keys WHERE key_id = %(key_id)s;
+-- name: find_many
+SELECT *, expires_at <= now() IS TRUE AS expired FROM app.api_keys WHERE key_id = ANY(%(key_ids)s);
 
 -- name: all
 SELECT * FROM app.api_keys ORDER BY created_at, key_id;

@@ -1,0 +1,184 @@
+"""Connections to gateway and services: how large and how slow a request may be, and how many an address may hold.
+
+uvicorn counts bodies (`BodyLimit` refuses what is too large) but waits for ever for a head, and takes one of any size.
+Here the bytes of a head are counted before they are parsed further, head and body have a deadline, and an address has
+so many connections. One more takes the place of the oldest of the same address that has no request under way, so
+half-sent requests displace each other and nobody else. Behind a trusted proxy everybody has one address, and the proxy
+counts: there is no limit for it.
+
+What this does badly: a caller who reads an answer slowly keeps its connection, within the number that it may have.
+"""
+
+from __future__ import annotations
+
+import logging
+from asyncio import BaseTransport, TimerHandle
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+
+from geomill.api.problems import MEDIA_TYPE, respond
+
+log = logging.getLogger(__name__)
+
+Network = IPv4Network | IPv6Network
+NEIGHBOURS = 64
+"""Bits of an IPv6 address that one customer has: all below them count as one."""
+
+
+@dataclass(slots=True)
+class Limits:
+    """What every connection of a server is held to, and which connections there are."""
+
+    head_bytes: int = 65_536
+    head_seconds: float = 10.0
+    body_seconds: float = 60.0
+    per_address: int = 200
+    trusted: Sequence[Network] = ()
+    open: dict[str, dict[BoundedProtocol, None]] = field(default_factory=dict)
+    """By address, the oldest first."""
+
+    def admit(self, protocol: BoundedProtocol, address: str) -> bool:
+        """Whether it may stay. Closes another one of the same address for it, if there is one that waits."""
+        known = self.open.setdefault(address, {})
+        if len(known) >= self.per_address:
+            idle = next((one for one in known if one.idle), None)
+            if idle is None:
+                return False
+            idle.drop()
+            known.pop(idle, None)
+        known[protocol] = None
+        return True
+
+    def leave(self, protocol: BoundedProtocol, address: str) -> None:
+        known = self.open.get(address, {})
+        known.pop(protocol, None)
+        if not known:
+            self.open.pop(address, None)
+
+    def counted(self, host: str) -> str | None:
+        """The name under which the connections of a host are counted; None if they are not."""
+        try:
+            address = ip_address(host)
+        except ValueError:
+            return host
+        if any(address in network for network in self.trusted):
+            return None
+        if isinstance(address, IPv6Address) and address.ipv4_mapped is None:
+            return str(IPv6Network((address, NEIGHBOURS), strict=False))
+        return host
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    def __init__(self, *arguments: Any, limits: Limits, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._limits = limits
+        self._address: str | None = None
+        self._in_head, self._in_body, self._refused = True, False, False
+        self._begun = False
+        self._head_bytes = 0
+        self._deadline: TimerHandle | None = None
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is worked on for it: it has sent half a head, or waits between two requests."""
+        return not self._in_body and self._cycle is None
+
+    @property
+    def _cycle(self) -> RequestResponseCycle | None:
+        """The request that has no whole answer yet."""
+        latest: RequestResponseCycle | None = getattr(self, "cycle", None)
+        return None if latest is None or latest.response_complete else latest
+
+    def drop(self) -> None:
+        self._refused = True
+        self.transport.abort()
+
+    def connection_made(self, transport: BaseTransport) -> None:
+        super().connection_made(transport)  # type: ignore[arg-type]  # uvicorn says it more narrowly than asyncio
+        self._address = self._limits.counted(self.client[0]) if self.client else None
+        if self._address is not None and not self._limits.admit(self, self._address):
+            self._address = None
+            self._refuse(503, "too_many_connections", f"an address has at most {self._limits.per_address} connections")
+            return
+        self._set_deadline(self._limits.head_seconds)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._clear_deadline()
+        if self._address is not None:
+            self._limits.leave(self, self._address)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._refused:
+            return
+        self._begun = True
+        super().data_received(data)
+        if self._in_head and not self._refused:
+            self._head_bytes += len(data)
+            if self._head_bytes > self._limits.head_bytes:
+                self._refuse_head()
+            elif self._deadline is None:
+                self._set_deadline(self._limits.head_seconds)
+        elif self._in_body and self._deadline is None:
+            self._set_deadline(self._limits.body_seconds)
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._in_head, self._head_bytes = True, 0
+
+    def on_headers_complete(self) -> None:
+        if self._refused:
+            return
+        self._clear_deadline()
+        self._in_head, self._in_body = False, True
+        if len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers) > self._limits.head_bytes:
+            self._refuse_head()
+            return
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        if not self._refused:
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._clear_deadline()
+        self._in_body = False
+        if not self._refused:
+            super().on_message_complete()
+
+    def _set_deadline(self, seconds: float) -> None:
+        self._deadline = self.loop.call_later(seconds, self._too_slow)
+
+    def _clear_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _too_slow(self) -> None:
+        self._deadline = None
+        if (self._in_body and (self._cycle is None or self._cycle.response_started)) or not self._begun:
+            self._refused = True
+            self.transport.close()  # it has its answer, or has asked nothing
+            return
+        seconds = self._limits.body_seconds if self._in_body else self._limits.head_seconds
+        self._refuse(408, "too_slow", f"the request was not whole after {seconds:g} s")
+
+    def _refuse_head(self) -> None:
+        self._refuse(431, "too_large", f"the head of the request is larger than {self._limits.head_bytes} bytes")
+
+    def _refuse(self, status: int, code: str, detail: str) -> None:
+        """Answers in place of the application, and ends the connection."""
+        self._refused = True
+        self._clear_deadline()
+        log.info("refused: %s", detail, extra={"action": "refused", "address": self.client[0] if self.client else ""})
+        if self._cycle is not None:
+            self._cycle.disconnected = True  # whoever still waits for its body waits no longer
+            self._cycle.message_event.set()
+        body = bytes(respond("", status, code, detail).body)
+        head = f"content-type: {MEDIA_TYPE}\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
+        self.transport.write(STATUS_LINE[status] + head.encode() + body)
+        self.transport.close()

@@ -1,0 +1,105 @@
+"""What a search of the catalogue may ask for: known fields only, and of each a bounded number.
+
+A body is counted before it is parsed: reading a geometry takes ten microseconds for each of its points.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sized
+from typing import Any
+
+from fastapi import Request
+from fastapi.dependencies.utils import get_flat_params
+from pydantic import BaseModel
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from geomill.api.problems import respond_to
+from geomill.domain.signed_link import PARAMETER
+from geomill.errors import InputError, Problem, nearest
+from geomill.serve.filters import check_json
+
+LONGEST_BODY = 250_000
+MOST_VALUES = 15_000
+"""Of a body: a geometry of 5,000 points has as many."""
+DEEPEST_BODY = 64
+MOST = {"ids": 1_000, "collections": 1_000, "sortby": 20, "fields": 200, "q": 50}
+LONGEST_TEXT = 5_000
+
+
+def check_query(request: Request) -> None:
+    """Raises `InputError` for a parameter that the route does not know."""
+    route = request.scope["route"]
+    known = [parameter.alias for parameter in get_flat_params(route.dependant)]
+    _refuse_unknown(request.query_params, (*known, PARAMETER))
+
+
+async def check_body(request: Request, model: type[BaseModel]) -> None:
+    """Raises `InputError` for a field that the model does not know."""
+    known = [name for field, info in model.model_fields.items() for name in (field, info.alias) if name]
+    body = await request.json()
+    _refuse_unknown(body if isinstance(body, dict) else (), [name for name in known if name not in _INNER])
+
+
+def check_sizes(**fields: Any) -> None:
+    for name, value in fields.items():
+        if isinstance(value, Sized) and len(value) > MOST.get(name, LONGEST_TEXT):
+            raise _wrong(name, f"must have at most {MOST.get(name, LONGEST_TEXT)} entries, not {len(value)}")
+
+
+def check_box(bbox: Any) -> None:
+    if bbox and not all(math.isfinite(corner) for corner in bbox):
+        raise _wrong("bbox", "must be finite numbers")
+
+
+_INNER = ("conf", "filter_expr", "filter_crs", "filter_lang")
+"""Fields of the model that are not for callers, or have another name outside."""
+
+
+def _refuse_unknown(names: Iterable[str], known: Iterable[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise _wrong(name[:100], "there is no such field", nearest(name[:100], known))
+
+
+def _wrong(field: str, message: str, hint: str = "") -> InputError:
+    problem = Problem(field, message, hint)
+    return InputError(f"the request is wrong: {problem}", problems=[problem])
+
+
+class BoundedBody:
+    """Counts a posted body before anything parses it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope.get("method") != "POST":
+            await self._app(scope, receive, send)
+            return
+        body = bytearray()
+        more = True
+        while more and len(body) <= LONGEST_BODY:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+        try:
+            text = body.decode("utf-8", "replace")
+            if not text.lstrip().startswith("{"):
+                raise _wrong("body", "must be a JSON object")
+            check_json(text, field="body", longest=LONGEST_BODY, most=MOST_VALUES, deepest=DEEPEST_BODY)
+        except InputError as error:
+            await respond_to(scope["path"], error, status=400)(scope, receive, send)
+            return
+        unread = True
+
+        async def again() -> Message:
+            nonlocal unread
+            if unread:
+                unread = False
+                return {"type": "http.request", "body": bytes(body), "more_body": False}
+            return await receive()
+
+        await self._app(scope, again, send)
