@@ -193,6 +193,7 @@ def _message(wanted: Submission, workflow: Workflow, asset: Asset, actor: Actor)
         submitted_by=actor.name[:64],
         callback_url=wanted.callback_url,
         priority=message_priority(wanted.priority),
+        tenant=asset.platform_id,
         asset_id=asset.asset_id,
         asset_revision=asset.revision,
         request_id=asset.last_request_id,
