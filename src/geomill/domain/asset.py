@@ -81,6 +81,7 @@ DECIDED_FIELDS = (
 """What reviewers decide."""
 
 NORMAL_ASSET_PRIORITY = 5
+LAST_ASSET_PRIORITY = 10
 ORDERED_FIELDS = ("revision", "proposed_clearance", "last_request_id", "workflow_id", "priority")
 """What a submission sets."""
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from geomill.domain.asset import Asset, DataType
+from geomill.domain.asset import LAST_ASSET_PRIORITY, NORMAL_ASSET_PRIORITY, Asset, DataType
 from geomill.domain.audit import Decision
 from geomill.domain.revision import AssetRevision
 from geomill.domain.states import (
@@ -20,7 +20,7 @@ from geomill.domain.states import (
     ClearanceState,
     ProcessingStatus,
 )
-from geomill.errors import AssetExists, AssetState, ConflictError, RevisionChanged
+from geomill.errors import AssetExists, AssetState, ConflictError, Forbidden, RevisionChanged
 
 _A, _C = ApprovalState, ClearanceState
 
@@ -46,6 +46,21 @@ class Actor:
 
     name: str
     address: str | None = None
+    may_hurry: bool = False
+    """Whether it may give a priority above normal: such work goes before everybody else's."""
+
+    def require_priority(self, priority: int) -> None:
+        """Of a submission; 1 is first."""
+        if priority < NORMAL_ASSET_PRIORITY and not self.may_hurry:
+            normal = NORMAL_ASSET_PRIORITY
+            raise Forbidden(
+                f"the priority {priority} is above normal, which is {normal}, and only an operator may give it",
+                remedy=f"submit with a priority from {normal} to {LAST_ASSET_PRIORITY}, or ask an operator",
+            )
+
+    def retry_priority(self, priority: int) -> int:
+        """That of a request which is run again: what an operator gave for the first run holds for that run alone."""
+        return priority if self.may_hurry else max(priority, NORMAL_ASSET_PRIORITY)
 
 
 @dataclass(frozen=True, slots=True)

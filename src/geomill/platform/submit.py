@@ -6,11 +6,11 @@ Whatever is wrong is found before anything is written; what is found only while 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from geomill.domain import naming
-from geomill.domain.asset import Asset, DataType, message_priority
+from geomill.domain.asset import NORMAL_ASSET_PRIORITY, Asset, DataType, message_priority
 from geomill.domain.audit import Decision
 from geomill.domain.callback import check_callback_url
 from geomill.domain.ids import new_id
@@ -47,7 +47,7 @@ class Submission:
     processing_options: dict[str, Any] = field(default_factory=dict)
     overwrite: bool = False
     clearance_level: ClearanceState | None = None
-    priority: int = 5
+    priority: int = NORMAL_ASSET_PRIORITY
     callback_url: str | None = None
     correlation_id: str | None = None
     idempotency_key: str | None = None
@@ -69,6 +69,7 @@ async def submit(conn: Connection, desk: Desk, wanted: Submission, actor: Actor,
         raise PlatformInactive(
             f"the platform '{platform.platform_id}' takes no submissions", remedy="ask an administrator to activate it"
         )
+    actor.require_priority(wanted.priority)
     platform.check_refs(wanted.platform_refs)
     check_callback_url(wanted.callback_url)
     workflow = desk.workflow_for(wanted.data_type, wanted.workflow_id)
@@ -119,7 +120,8 @@ async def retry(
                 f"the request {request.request_id} is {request.status.value}", remedy="only a failed one is retried"
             )
         workflow = desk.workflow_for(asset.data_type, request.workflow_id)
-        message = _message(_submission(request), workflow, asset, actor).model_copy(
+        submission = replace(_submission(request), priority=actor.retry_priority(request.priority))
+        message = _message(submission, workflow, asset, actor).model_copy(
             update={"submitted_at": await transaction_time(conn)}
         )
         after = await requests.retry(conn, request.request_id, message.job_id)

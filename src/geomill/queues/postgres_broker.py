@@ -34,7 +34,7 @@ from geomill.queues.broker import (
     Waiting,
 )
 from geomill.queues.postgres import Delivery, Outgoing
-from geomill.queues.turns import Turns
+from geomill.queues.turns import HOUSE, Turns
 from geomill.sql import queries
 from geomill.store.pool import Connection, Pool
 from geomill.store.signals import notify, queue_channel
@@ -154,8 +154,15 @@ def _first_fault(error: ValidationError) -> str:
 
 
 def _outgoing(queue_name: str, message: Message) -> Outgoing:
-    body = to_json(message.body.model_dump(mode="json"))
-    return Outgoing(queue_name, message.message_id, body, message.priority, message.visible_at, message.ttl_seconds)
+    return Outgoing(
+        queue_name,
+        message.message_id,
+        to_json(message.body.model_dump(mode="json")),
+        message.priority,
+        message.visible_at,
+        message.ttl_seconds,
+        getattr(message.body, "tenant", HOUSE),
+    )
 
 
 def _deliveries(held: Sequence[Delivered[Any]]) -> list[Delivery]:

@@ -41,7 +41,8 @@ class Wanted(Given):
 
 
 def actor(request: Request, principal: Principal) -> Actor:
-    return Actor(principal.subject, request.client.host if request.client else None)
+    address = request.client.host if request.client else None
+    return Actor(principal.subject, address, may_hurry=principal.has(Role.OPERATOR))
 
 
 @router.post(
