@@ -20,6 +20,16 @@ async def stamp(ctx: HandlerContext[Any]) -> dict[str, Any]:
     return {"began": time.time()}
 
 
+@register_handler("bench.work", timeout_seconds=3600)
+async def work(ctx: HandlerContext[Any]) -> dict[str, Any]:
+    """Takes its time and no processor."""
+    ends_at = time.monotonic() + ctx.params["seconds"]
+    while (left := ends_at - time.monotonic()) > 0:
+        ctx.raise_if_cancelled()
+        await asyncio.sleep(min(left, 1))
+    return {}
+
+
 @register_handler("bench.hold", timeout_seconds=120)
 async def hold(ctx: HandlerContext[Any]) -> dict[str, Any]:
     """The first delivery stays until its worker dies; the next one ends at once."""

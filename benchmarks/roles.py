@@ -131,8 +131,12 @@ class Client:
                         return
                 await asyncio.sleep(0.05)
 
-    async def submit(self, workflow_id: str, inputs: dict[str, Any] | None = None, count: int = 1) -> list[str]:
-        messages = [JobQueueMessage(workflow_id=workflow_id, input_params=inputs or {}) for _ in range(count)]
+    async def submit(
+        self, workflow_id: str, inputs: dict[str, Any] | None = None, count: int = 1, tenant: str = ""
+    ) -> list[str]:
+        messages = [
+            JobQueueMessage(workflow_id=workflow_id, input_params=inputs or {}, tenant=tenant) for _ in range(count)
+        ]
         async with self.pool.connection() as conn:
             if count == 1:
                 await submit(conn, self.catalogue, JOBS_QUEUE, messages[0])

@@ -133,6 +133,9 @@ class WorkerSettings(_Settings):
     task_memory_mb: Annotated[
         int | None, Field(ge=64, description="Memory of one handler process, beyond which its task fails; no limit")
     ] = None
+    task_spare: Annotated[
+        int, Field(ge=0, le=100, description="Tasks beyond a full worker's slots, for platforms that have none of them")
+    ] = 1
     task_recycle: Annotated[int, Field(ge=1, description="Tasks that one handler process runs before a fresh one")] = (
         100
     )

@@ -79,7 +79,9 @@ class PlatformSubmission(Given):
         validation_alias=AliasChoices("clearance_level", "access_level"),
         description="A proposal for the reviewer",
     )
-    priority: Annotated[int, Field(ge=1, le=10, strict=True)] = Field(default=5, description="1 is first")
+    priority: Annotated[int, Field(ge=1, le=10, strict=True)] = Field(
+        default=5, description="1 is first, 5 is normal; what is above normal only operators may give"
+    )
     callback_url: Url | None = None
     correlation_id: Text | None = None
     idempotency_key: Text | None = Field(default=None, description="Submitting it again gives the same request")

@@ -73,6 +73,7 @@ def worker(
         weights=weights,
         concurrency=concurrency,
         processes=settings.worker.task_processes or cpus(),
+        spare=settings.worker.task_spare,
         memory_mb=settings.worker.task_memory_mb,
         tasks_per_process=settings.worker.task_recycle,
         drain_seconds=settings.worker.drain_seconds,

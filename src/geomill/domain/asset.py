@@ -28,6 +28,7 @@ from geomill.domain.entity import (
     StateRule,
     changes,
 )
+from geomill.domain.job import NORMAL_PRIORITY
 from geomill.domain.platform import PlatformId, Refs
 from geomill.domain.states import (
     APPROVAL_MACHINE,
@@ -82,6 +83,8 @@ DECIDED_FIELDS = (
 )
 """What reviewers decide."""
 
+NORMAL_ASSET_PRIORITY = 5
+LAST_ASSET_PRIORITY = 10
 ORDERED_FIELDS = ("revision", "proposed_clearance", "last_request_id", "workflow_id", "priority")
 """What a submission sets."""
 
@@ -296,7 +299,7 @@ class Asset(Entity):
     estimated_completion_at: AwareDatetime | None = None
     last_error: Annotated[str, Field(max_length=2000)] | None = None
     node_summary: Json | None = None
-    priority: Annotated[SmallInt, Field(ge=1, le=10)] = Field(default=5, description="1 is first")
+    priority: Annotated[SmallInt, Field(ge=1, le=10)] = Field(default=NORMAL_ASSET_PRIORITY, description="1 is first")
 
     deleted_at: AwareDatetime | None = None
     deleted_by: _User | None = None
@@ -318,8 +321,8 @@ class Asset(Entity):
 
 
 def message_priority(priority: int) -> int:
-    """An asset's priority, where 1 is first, as that of a message, where 10 is."""
-    return 11 - priority
+    """An asset's priority, where 1 is first, as that of a message, where the highest is. Normal stays normal."""
+    return NORMAL_PRIORITY + NORMAL_ASSET_PRIORITY - priority
 
 
 class AssetCollection(Entity):

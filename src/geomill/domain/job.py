@@ -26,6 +26,10 @@ from geomill.domain.entity import (
 )
 from geomill.domain.states import JOB_MACHINE, JobStatus
 
+NORMAL_PRIORITY = 0
+Priority = Annotated[SmallInt, Field(ge=-5, le=10)]
+"""Of a job and its messages: higher is sooner. What is below normal waits for everything that is not."""
+
 
 class JobPurpose(StrEnum):
     """What a job that belongs to an asset is for."""
@@ -63,7 +67,7 @@ class Job(Entity):
         Check("dag_jobs_completed_at", "(status IN ('completed', 'failed', 'cancelled')) = (completed_at IS NOT NULL)"),
         Check("dag_jobs_started_at", "status <> 'running' OR started_at IS NOT NULL"),
         Check("dag_jobs_pinned", "definition_hash IS NOT NULL OR status IN ('failed', 'cancelled')"),
-        Check("dag_jobs_priority", "priority BETWEEN 0 AND 10"),
+        Check("dag_jobs_priority", "priority BETWEEN -5 AND 10"),
     )
     __sql_states__: ClassVar = (StateRule("status", JOB_MACHINE),)
     __sql_followers__: ClassVar = (
@@ -97,7 +101,8 @@ class Job(Entity):
         default=None, description="When the owner took it; the process itself beats in dag_instances"
     )
 
-    priority: Annotated[SmallInt, Field(ge=0, le=10)] = Field(default=0, description="Higher is sooner")
+    priority: Priority = Field(default=NORMAL_PRIORITY, description="Higher is sooner")
+    tenant: Name = Field(default="", description="Whose work it is: tenants take turns. Empty for the house's own")
     correlation_id: Name | None = None
     submitted_by: Subject | None = None
     callback_url: Annotated[str, Field(max_length=512)] | None = None

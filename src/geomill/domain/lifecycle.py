@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from geomill.domain.asset import Asset, DataType
+from geomill.domain.asset import LAST_ASSET_PRIORITY, NORMAL_ASSET_PRIORITY, Asset, DataType
 from geomill.domain.audit import Decision
 from geomill.domain.revision import AssetRevision
+from geomill.domain.starting import Starter
 from geomill.domain.states import (
     APPROVAL_MACHINE,
     CLEARANCE_MACHINE,
@@ -20,7 +21,7 @@ from geomill.domain.states import (
     ClearanceState,
     ProcessingStatus,
 )
-from geomill.errors import AssetExists, AssetState, ConflictError, RevisionChanged
+from geomill.errors import AssetExists, AssetState, ConflictError, Forbidden, RevisionChanged
 
 _A, _C = ApprovalState, ClearanceState
 
@@ -46,6 +47,22 @@ class Actor:
 
     name: str
     address: str | None = None
+    starter: Starter = Starter.PARTNERS
+    """As whom it starts workflows."""
+
+    def require_priority(self, priority: int) -> None:
+        """Raise `Forbidden` for a priority above normal, unless an operator gives it: such work goes before everybody
+        else's. 1 is first."""
+        if priority < NORMAL_ASSET_PRIORITY and self.starter is Starter.PARTNERS:
+            normal = NORMAL_ASSET_PRIORITY
+            raise Forbidden(
+                f"the priority {priority} is above normal, which is {normal}, and only an operator may give it",
+                remedy=f"submit with a priority from {normal} to {LAST_ASSET_PRIORITY}, or ask an operator",
+            )
+
+    def retry_priority(self, priority: int) -> int:
+        """The priority of a request that is run again: what an operator gave for the first run holds for that run."""
+        return max(priority, NORMAL_ASSET_PRIORITY) if self.starter is Starter.PARTNERS else priority
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from pydantic import AliasChoices, AwareDatetime, BaseModel, ConfigDict, Field, 
 from geomill.domain.circuit import CircuitBreaker
 from geomill.domain.entity import HOT, BigInt, Check, Entity, Identity, Index, Json, Key, Name, Now, SmallInt, Subject
 from geomill.domain.ids import SINGLE, new_id
-from geomill.domain.job import JobPurpose
+from geomill.domain.job import NORMAL_PRIORITY, JobPurpose, Priority
 
 JOBS_QUEUE = "dag-jobs"
 LIGHT_QUEUE = "functionapp-tasks"
@@ -32,7 +32,9 @@ class JobQueueMessage(BaseModel):
     submitted_by: Subject | None = None
     callback_url: Annotated[str, Field(max_length=512)] | None = None
     idempotency_key: Name | None = None
-    priority: Annotated[int, Field(ge=0, le=10)] = 0
+    priority: Priority = NORMAL_PRIORITY
+    tenant: Name = ""
+    """Whose work it is: what waits takes turns between tenants. Empty for the house's own."""
     submitted_at: AwareDatetime | None = None
     asset_id: Key | None = None
     asset_revision: int | None = None
@@ -81,13 +83,17 @@ class QueueMessage(Entity):
     __sql_primary_key__: ClassVar = ("sequence",)
     __sql_indexes__: ClassVar = (
         Index("idx_dag_queue_message", ("queue_name", "message_id"), unique=True),
-        Index("idx_dag_queue_ready", ("queue_name", "priority DESC", "sequence"), where="lease_token IS NULL"),
+        Index(
+            "idx_dag_queue_ready",
+            ("queue_name", "priority DESC", "tenant DESC", "sequence"),
+            where="lease_token IS NULL",
+        ),
         Index("idx_dag_queue_expiry", ("expires_at",), where="expires_at IS NOT NULL AND lease_token IS NULL"),
         Index("idx_dag_queue_leased", ("leased_by",), where="lease_token IS NOT NULL"),
     )
     __sql_checks__: ClassVar = (
         Check("dag_queue_lease", "(lease_token IS NULL) = (leased_until IS NULL)"),
-        Check("dag_queue_priority", "priority BETWEEN 0 AND 10"),
+        Check("dag_queue_priority", "priority BETWEEN -5 AND 10"),
     )
     __sql_storage__: ClassVar = HOT
 
@@ -95,7 +101,8 @@ class QueueMessage(Entity):
     queue_name: Key
     message_id: Annotated[str, Field(max_length=200)] = Field(description="Sent twice, it is stored once")
     body: Json
-    priority: Annotated[SmallInt, Field(ge=0, le=10)] = 0
+    priority: Priority = NORMAL_PRIORITY
+    tenant: Name = Field(default="", description="Whose work it is: tenants take turns")
     visible_at: Now
     expires_at: AwareDatetime | None = None
     delivery_count: int = 0

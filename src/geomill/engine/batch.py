@@ -180,7 +180,7 @@ def _message(job: OwnedJob, dispatch: Dispatch) -> MessageWrite:
     own = {"task_id": identity, "item_index": dispatch.item_index, "params": dispatch.params}
     body = _common_body(job, dispatch) | own
     ttl = execution.dispatch_timeout_seconds
-    return MessageWrite(execution.queue, identity, body, job.priority, dispatch.not_before, ttl)
+    return MessageWrite(execution.queue, identity, body, job.priority, job.tenant, dispatch.not_before, ttl)
 
 
 def _spread(job: OwnedJob, dispatches: Sequence[Dispatch]) -> Spread:
@@ -190,6 +190,7 @@ def _spread(job: OwnedJob, dispatches: Sequence[Dispatch]) -> Spread:
     return Spread(
         execution.queue,
         job.priority,
+        job.tenant,
         execution.dispatch_timeout_seconds,
         *around_index(job.job_id, first.node_id, first.attempt),
         body=_common_body(job, first),

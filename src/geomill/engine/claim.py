@@ -26,6 +26,7 @@ from geomill.engine.owned import Graphs, OwnedJob
 from geomill.errors import InputsError, NotFoundError
 from geomill.queues import postgres as queue
 from geomill.queues.postgres import Received
+from geomill.queues.turns import Turns
 from geomill.store import definitions, rounds
 from geomill.store.events import EventWrite
 from geomill.store.pool import Connection
@@ -55,6 +56,7 @@ class Claimer:
     catalogue: WorkflowCatalogue
     graphs: Graphs
     _pinned: set[str] = field(default_factory=set)
+    _turns: Turns = field(default_factory=Turns)
     _hashes: dict[str, tuple[Workflow, str]] = field(default_factory=dict)
 
     async def claim(self, conn: Connection, limit: int, older_than: float = 0.0) -> Claimed:
@@ -71,9 +73,10 @@ class Claimer:
 
     async def _bury_next(self, conn: Connection, reason: str) -> Claimed:
         async with conn.transaction():
-            received = await queue.take(conn, self.queue_name, 1)
+            received = await queue.take(conn, self.queue_name, 1, turns=self._turns)
             for message in received:
                 await queue.dead_letter(conn, self.queue_name, message, "InternalError", reason)
+        self._turns.given([self.queue_name])
         return Claimed(taken=len(received))
 
     async def _claim(self, conn: Connection, limit: int, older_than: float) -> Claimed:
@@ -105,7 +108,7 @@ class Claimer:
 
     async def _claim_many(self, conn: Connection, limit: int, older_than: float) -> Claimed:
         async with conn.transaction():
-            received = await queue.take(conn, self.queue_name, limit, older_than)
+            received = await queue.take(conn, self.queue_name, limit, older_than, turns=self._turns)
             if not received:
                 return Claimed()
             admitted = [await self._admit(conn, message) for message in received]
@@ -119,6 +122,7 @@ class Claimer:
                     one.enter(batch)  # else malformed, or a duplicate: the job is there already, and so is its owner
             await rounds.write_new(conn, self.owner_id, batch)
         self._pinned |= pinned
+        self._turns.given([self.queue_name])
         return _claimed(admitted, created)
 
     async def _admit(self, conn: Connection, received: Received) -> _Admitted:
@@ -214,7 +218,8 @@ def _claimed(admitted: list[_Admitted], created: set[str]) -> Claimed:
 
 
 def _owned(run: RunState, message: JobQueueMessage) -> OwnedJob:
-    return OwnedJob(run, epoch=1, priority=message.priority, has_asset=message.asset_id is not None)
+    has_asset = message.asset_id is not None
+    return OwnedJob(run, epoch=1, priority=message.priority, tenant=message.tenant, has_asset=has_asset)
 
 
 def new_job(
@@ -227,6 +232,7 @@ def new_job(
         input_params=inputs,
         owner_id=owner_id,
         priority=message.priority,
+        tenant=message.tenant,
         correlation_id=message.correlation_id,
         submitted_by=message.submitted_by,
         callback_url=message.callback_url,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from geomill.domain.graph import Graph, compile_graph
-from geomill.domain.job import Job
+from geomill.domain.job import NORMAL_PRIORITY, Job
 from geomill.domain.run import RunState
 from geomill.domain.workflow import Workflow
 from geomill.engine.large import LargeOutputs
@@ -18,7 +18,8 @@ from geomill.store.pool import Connection
 class OwnedJob:
     run: RunState
     epoch: int
-    priority: int = 0
+    priority: int = NORMAL_PRIORITY
+    tenant: str = ""
     has_asset: bool = False
     summarised_at: float = 0.0
     """When an asset last heard how far its job is; on this process's clock."""
@@ -62,4 +63,4 @@ async def load(conn: Connection, job: Job, graphs: Graphs, large: LargeOutputs) 
     rows = await large.fill(await nodes.of_job(conn, job.job_id))
     paused = job.paused_at is not None
     run = RunState.restore(graph, job.job_id, job.input_params, job.status, rows, paused=paused)
-    return OwnedJob(run, job.owner_epoch, job.priority, job.asset_id is not None)
+    return OwnedJob(run, job.owner_epoch, job.priority, job.tenant, job.asset_id is not None)

@@ -53,4 +53,5 @@ def _check(catalogue: WorkflowCatalogue, message: JobQueueMessage, starter: Star
 
 
 def _outgoing(queue_name: str, message: JobQueueMessage) -> Outgoing:
-    return Outgoing(queue_name, message.job_id, to_json(message.model_dump(mode="json")), message.priority)
+    body = to_json(message.model_dump(mode="json"))
+    return Outgoing(queue_name, message.job_id, body, message.priority, tenant=message.tenant)

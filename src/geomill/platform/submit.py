@@ -6,11 +6,11 @@ Whatever is wrong is found before anything is written; what is found only while 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from geomill.domain import naming
-from geomill.domain.asset import Asset, DataType, message_priority
+from geomill.domain.asset import NORMAL_ASSET_PRIORITY, Asset, DataType, message_priority
 from geomill.domain.audit import Decision
 from geomill.domain.callback import check_callback_url
 from geomill.domain.ids import new_id
@@ -48,7 +48,7 @@ class Submission:
     processing_options: dict[str, Any] = field(default_factory=dict)
     overwrite: bool = False
     clearance_level: ClearanceState | None = None
-    priority: int = 5
+    priority: int = NORMAL_ASSET_PRIORITY
     callback_url: str | None = None
     correlation_id: str | None = None
     idempotency_key: str | None = None
@@ -64,30 +64,23 @@ class Accepted:
     warnings: list[str] = field(default_factory=list)
 
 
-async def submit(
-    conn: Connection,
-    desk: Desk,
-    wanted: Submission,
-    actor: Actor,
-    *,
-    starter: Starter = Starter.PARTNERS,
-    dry_run: bool = False,
-) -> Accepted:
-    """Take an order of a partner, or of an operator for one: an operator may name any workflow that is not of the house
-    and any container."""
+async def submit(conn: Connection, desk: Desk, wanted: Submission, actor: Actor, *, dry_run: bool = False) -> Accepted:
+    """Take an order of a partner, or of an operator for one: an operator may name any workflow that is not of the
+    house, any container and any priority."""
     platform = await platforms.get(conn, wanted.platform_id)
     if not platform.is_active:
         raise PlatformInactive(
             f"the platform '{platform.platform_id}' takes no submissions", remedy="ask an administrator to activate it"
         )
+    actor.require_priority(wanted.priority)
     platform.check_refs(wanted.platform_refs)
     check_callback_url(wanted.callback_url)
-    workflow = desk.workflow_for(platform, wanted.data_type, wanted.workflow_id, starter)
+    workflow = desk.workflow_for(platform, wanted.data_type, wanted.workflow_id, actor.starter)
     sources = source_names(wanted.container_name, wanted.file_names)
     asset_id = naming.asset_id(platform.platform_id, wanted.platform_refs)
     if earlier := await _earlier(conn, wanted, asset_id):  # its source may be gone by now
         return earlier
-    if starter is Starter.PARTNERS and not platform.may_read(wanted.container_name):
+    if actor.starter is Starter.PARTNERS and not platform.may_read(wanted.container_name):
         raise missing(sources[0])
     warnings = await preflight(desk.storage, sources, wanted.data_type)
     superseded: list[str] = []
@@ -107,7 +100,7 @@ async def submit(
             superseded = await requests.supersede(conn, asset_id)
         message = _message(wanted, workflow, asset, actor).model_copy(update={"submitted_at": asset.updated_at})
         async with conn.pipeline():
-            await enqueue(conn, desk.catalogue, desk.job_queue, [message], starter)  # checks the options
+            await enqueue(conn, desk.catalogue, desk.job_queue, [message], actor.starter)  # checks the options
             await assets.note(conn, _DECISIONS[operation], actor, asset, before, job_id=message.job_id)
             request = await requests.create(conn, _request(wanted, workflow, asset, message, actor))
     if not dry_run:
@@ -132,7 +125,8 @@ async def retry(
                 f"the request {request.request_id} is {request.status.value}", remedy="only a failed one is retried"
             )
         workflow = desk.catalogue.get(request.workflow_id)
-        message = _message(_submission(request), workflow, asset, actor).model_copy(
+        submission = replace(_submission(request), priority=actor.retry_priority(request.priority))
+        message = _message(submission, workflow, asset, actor).model_copy(
             update={"submitted_at": await transaction_time(conn)}
         )
         after = await requests.retry(conn, request.request_id, message.job_id)
@@ -206,6 +200,7 @@ def _message(wanted: Submission, workflow: Workflow, asset: Asset, actor: Actor)
         submitted_by=actor.name[:64],
         callback_url=wanted.callback_url,
         priority=message_priority(wanted.priority),
+        tenant=asset.platform_id,
         asset_id=asset.asset_id,
         asset_revision=asset.revision,
         request_id=asset.last_request_id,

@@ -13,6 +13,7 @@ from psycopg.pq import TransactionStatus
 from psycopg.rows import args_row
 
 from geomill.domain.ids import canonical_json
+from geomill.queues.turns import HOUSE, Line, Turns
 from geomill.sql import queries
 from geomill.store.pool import Connection
 
@@ -28,6 +29,7 @@ class Outgoing:
     priority: int = 0
     visible_at: datetime | None = None
     ttl_seconds: float | None = None
+    tenant: str = HOUSE
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,7 @@ class Received:
     message_id: str
     body: Any
     priority: int
+    tenant: str
     delivery_count: int
     enqueued_at: datetime
     now: datetime
@@ -55,6 +58,12 @@ class Delivery:
     delivery_count: int
     started_at: datetime
     waited: float = 0.0
+    tenant: str = HOUSE
+    priority: int = 0
+
+    @property
+    def line(self) -> Line:
+        return Line(self.queue_name, self.priority, self.tenant)
 
 
 async def send(conn: Connection, messages: Sequence[Outgoing]) -> None:
@@ -66,6 +75,7 @@ async def send(conn: Connection, messages: Sequence[Outgoing]) -> None:
                 "message_ids": [message.message_id for message in messages],
                 "bodies": [message.body for message in messages],
                 "priorities": [message.priority for message in messages],
+                "tenants": [message.tenant for message in messages],
                 "visible_at": [message.visible_at for message in messages],
                 "ttl_seconds": [message.ttl_seconds for message in messages],
             },
@@ -85,17 +95,50 @@ async def hand_in(conn: Connection, message: Outgoing, called: str) -> None:
         "message_id": message.message_id,
         "body": message.body,
         "priority": message.priority,
+        "tenant": message.tenant,
         "called": called,
     }
     await conn.execute(queries("queue").hand_in, parameters)
     await conn.execute(queries("queue").flush)
 
 
-async def take(conn: Connection, queue_name: str, limit: int, older_than: float = 0.0) -> list[Received]:
-    """Only messages that have waited for `older_than` seconds: the younger ones are left to others."""
-    parameters = {"queue_name": queue_name, "limit": limit, "older_than": older_than}
-    cursor = await conn.execute(queries("queue").take, parameters)
-    return [Received(**row) for row in await cursor.fetchall()]
+async def lines(conn: Connection, queue_names: Sequence[str]) -> list[Line]:
+    """The lines in which something waits."""
+    cursor = await conn.execute(queries("queue").lines, {"queue_names": list(queue_names)})
+    return [Line(**row) for row in await cursor.fetchall()]
+
+
+async def take(
+    conn: Connection, queue_name: str, limit: int, older_than: float = 0.0, *, turns: Turns | None = None
+) -> list[Received]:
+    """Up to `limit` messages, of the tenants in turn. Only messages that have waited for `older_than` seconds: the
+    younger ones are left to others."""
+    turns = turns or Turns()
+    received: list[Received] = []
+    exhausted: set[Line] = set()
+    while len(received) < limit:
+        waiting = [line for line in await lines(conn, [queue_name]) if line not in exhausted]
+        if not waiting:
+            break
+        shares = turns.shares(waiting, limit - len(received), [message.tenant for message in received])
+        cursor = await conn.execute(
+            queries("queue").take, {"queue_name": queue_name, "older_than": older_than, **_columns(shares)}
+        )
+        batch = [Received(**row) for row in await cursor.fetchall()]
+        received += batch
+        given = Counter((message.priority, message.tenant) for message in batch)
+        exhausted |= {line for line, share in shares.items() if given[line.priority, line.tenant] < share}
+        if exhausted.issuperset(waiting):
+            break
+    return received
+
+
+def _columns(shares: Mapping[Line, int]) -> dict[str, list[Any]]:
+    return {
+        "priorities": [line.priority for line in shares],
+        "tenants": [line.tenant for line in shares],
+        "shares": list(shares.values()),
+    }
 
 
 async def look(conn: Connection, queue_name: str, limit: int) -> list[Received]:
@@ -118,33 +161,89 @@ async def lease(
     lease_seconds: float = LEASE_SECONDS,
     *,
     limits: Mapping[str, int] | None = None,
+    turns: Turns | None = None,
     relaxed: bool = False,
 ) -> Leased:
     """As many messages as the shares of the queues add up to. What one queue has not, the others give, up to their
-    limits.
+    limits. Tenants who wait in the same queue take turns.
 
     `relaxed`: the transaction does not wait for the disk. Only for one that does nothing else.
     """
+    turns = turns or Turns()
+    lessee = Lessee(leased_by, lease_seconds, relaxed)
     found: list[Delivery] = []
     empty: set[str] = set()
+    exhausted: set[Line] = set()
     wanted = sum(shares.values())
     asked = {name: share for name, share in shares.items() if share}
     while asked:
-        parameters = {
-            "queue_names": list(asked),
-            "shares": list(asked.values()),
-            "leased_by": leased_by,
-            "lease_seconds": lease_seconds,
-            "relaxed": relaxed,
-        }
-        cursor = await conn.cursor(row_factory=args_row(Delivery)).execute(queries("queue").lease, parameters)
-        taken = await cursor.fetchall()
-        found += taken
-        given = Counter(delivery.queue_name for delivery in taken)
-        empty |= {name for name, share in asked.items() if given[name] < share}
+        leased, shared = await _lease(conn, lessee, asked, {})
+        turns.alone({delivery.queue_name: delivery.tenant for delivery in leased})
+        waiting = [line for line in shared if line not in exhausted]
+        if waiting:
+            chosen = _in_turn(waiting, asked, turns, found)
+            in_turn = await lease_lines(conn, lessee, chosen)
+            turns.given({line.queue_name for line in chosen})
+            exhausted |= _exhausted(chosen, in_turn)
+            leased += in_turn
+        found += leased
+        given = Counter(delivery.queue_name for delivery in leased)
+        willing = {line.queue_name for line in waiting if line not in exhausted}
+        empty |= {name for name, share in asked.items() if given[name] < share and name not in willing}
         asked = _rest(wanted - len(found), [name for name in shares if name not in empty], _room(limits, found))
     found.sort(key=attrgetter("sequence"))
     return Leased(found, empty)
+
+
+@dataclass(frozen=True, slots=True)
+class Lessee:
+    leased_by: str
+    lease_seconds: float = LEASE_SECONDS
+    relaxed: bool = False
+
+
+async def lease_lines(conn: Connection, lessee: Lessee, chosen: Mapping[Line, int]) -> list[Delivery]:
+    """Of each line its share, if it has so many."""
+    return (await _lease(conn, lessee, {}, chosen))[0]
+
+
+async def _lease(
+    conn: Connection, lessee: Lessee, asked: Mapping[str, int], chosen: Mapping[Line, int]
+) -> tuple[list[Delivery], list[Line]]:
+    """What was leased, and the lines of the queues that have several: of those nothing was leased."""
+    parameters = {
+        "queue_names": list(asked),
+        "shares": list(asked.values()),
+        "chosen_queues": [line.queue_name for line in chosen],
+        "chosen_priorities": [line.priority for line in chosen],
+        "chosen_tenants": [line.tenant for line in chosen],
+        "chosen_shares": list(chosen.values()),
+        "leased_by": lessee.leased_by,
+        "lease_seconds": lessee.lease_seconds,
+        "relaxed": lessee.relaxed,
+    }
+    cursor = await conn.cursor(row_factory=args_row(Delivery)).execute(queries("queue").lease, parameters)
+    rows = await cursor.fetchall()
+    if not rows or rows[-1].sequence:  # the lines come last
+        return rows, []
+    return [row for row in rows if row.sequence], [row.line for row in rows if not row.sequence]
+
+
+def _in_turn(
+    waiting: Sequence[Line], asked: Mapping[str, int], turns: Turns, found: Sequence[Delivery]
+) -> dict[Line, int]:
+    """Shares for the lines of each queue that has several."""
+    chosen: dict[Line, int] = {}
+    for name in {line.queue_name for line in waiting}:
+        received = [delivery.tenant for delivery in found if delivery.queue_name == name]
+        chosen |= turns.shares([line for line in waiting if line.queue_name == name], asked[name], received)
+    return chosen
+
+
+def _exhausted(chosen: Mapping[Line, int], leased: Sequence[Delivery]) -> set[Line]:
+    """Lines that gave less than was asked for: they are at their end, or others are just taking from them."""
+    given = Counter(delivery.line for delivery in leased)
+    return {line for line, share in chosen.items() if given[line] < share}
 
 
 def _room(limits: Mapping[str, int] | None, found: Sequence[Delivery]) -> dict[str, int]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import ValidationError
@@ -34,6 +34,7 @@ from geomill.queues.broker import (
     Waiting,
 )
 from geomill.queues.postgres import Delivery, Outgoing
+from geomill.queues.turns import HOUSE, Turns
 from geomill.sql import queries
 from geomill.store.pool import Connection, Pool
 from geomill.store.signals import notify, queue_channel
@@ -52,6 +53,7 @@ class PostgresBroker:
     consumer: str
     task_queues: Collection[str] = TASK_QUEUES
     max_deliveries: int = MAX_DELIVERIES
+    turns: Turns = field(default_factory=Turns)
 
     async def send(self, transaction: Connection, queue_name: str, messages: Sequence[Message]) -> None:
         await queue.send(transaction, [_outgoing(queue_name, message) for message in messages])
@@ -63,11 +65,15 @@ class PostgresBroker:
             if queue_name not in self.task_queues:
                 await queue.expire(conn, queue_name)
             await queue.lapse(conn, queue_name)
-            while leased := (await queue.lease(conn, {queue_name: limit}, self.consumer, lease_seconds)).deliveries:
+            while leased := await self._lease(conn, queue_name, limit, lease_seconds):
                 fresh = await self._without_worn_out(conn, queue_name, leased)
                 if good := await _understood(conn, fresh, model):
                     return good
         return []
+
+    async def _lease(self, conn: Connection, queue_name: str, limit: int, lease_seconds: float) -> list[Delivery]:
+        leased = await queue.lease(conn, {queue_name: limit}, self.consumer, lease_seconds, turns=self.turns)
+        return leased.deliveries
 
     async def _without_worn_out(self, conn: Connection, queue_name: str, leased: list[Delivery]) -> list[Delivery]:
         if queue_name in self.task_queues:
@@ -148,8 +154,15 @@ def _first_fault(error: ValidationError) -> str:
 
 
 def _outgoing(queue_name: str, message: Message) -> Outgoing:
-    body = to_json(message.body.model_dump(mode="json"))
-    return Outgoing(queue_name, message.message_id, body, message.priority, message.visible_at, message.ttl_seconds)
+    return Outgoing(
+        queue_name,
+        message.message_id,
+        to_json(message.body.model_dump(mode="json")),
+        message.priority,
+        message.visible_at,
+        message.ttl_seconds,
+        getattr(message.body, "tenant", HOUSE),
+    )
 
 
 def _deliveries(held: Sequence[Delivered[Any]]) -> list[Delivery]:

@@ -1142,6 +1142,7 @@ CREATE TABLE dagapp.dag_jobs (
     owner_epoch bigint DEFAULT 0 NOT NULL,
     owner_heartbeat_at timestamptz,
     priority smallint DEFAULT 0 NOT NULL,
+    tenant varchar(64) DEFAULT '' NOT NULL,
     correlation_id varchar(64),
     submitted_by varchar(200),
     callback_url varchar(512),
@@ -1166,7 +1167,7 @@ CREATE TABLE dagapp.dag_jobs (
     CONSTRAINT dag_jobs_completed_at CHECK ((status IN ('completed', 'failed', 'cancelled')) = (completed_at IS NOT NULL)),
     CONSTRAINT dag_jobs_started_at CHECK (status <> 'running' OR started_at IS NOT NULL),
     CONSTRAINT dag_jobs_pinned CHECK (definition_hash IS NOT NULL OR status IN ('failed', 'cancelled')),
-    CONSTRAINT dag_jobs_priority CHECK (priority BETWEEN 0 AND 10),
+    CONSTRAINT dag_jobs_priority CHECK (priority BETWEEN -5 AND 10),
     CONSTRAINT dag_jobs_definition_hash_fkey FOREIGN KEY (definition_hash) REFERENCES dagapp.dag_definitions (definition_hash) ON DELETE RESTRICT
 ) WITH (fillfactor = 70);
 
@@ -1234,6 +1235,8 @@ COMMENT ON COLUMN dagapp.dag_jobs.owner_epoch IS 'Fence: raised at every change 
 COMMENT ON COLUMN dagapp.dag_jobs.owner_heartbeat_at IS 'When the owner took it; the process itself beats in dag_instances';
 
 COMMENT ON COLUMN dagapp.dag_jobs.priority IS 'Higher is sooner';
+
+COMMENT ON COLUMN dagapp.dag_jobs.tenant IS 'Whose work it is: tenants take turns. Empty for the house''s own';
 
 COMMENT ON COLUMN dagapp.dag_jobs.asset_id IS 'The asset that it works for';
 
@@ -1407,6 +1410,7 @@ CREATE TABLE dagapp.dag_queue (
     message_id varchar(200) NOT NULL,
     body jsonb NOT NULL,
     priority smallint DEFAULT 0 NOT NULL,
+    tenant varchar(64) DEFAULT '' NOT NULL,
     visible_at timestamptz DEFAULT now() NOT NULL,
     expires_at timestamptz,
     delivery_count integer DEFAULT 0 NOT NULL,
@@ -1419,12 +1423,12 @@ CREATE TABLE dagapp.dag_queue (
     enqueued_at timestamptz DEFAULT now() NOT NULL,
     CONSTRAINT dag_queue_pkey PRIMARY KEY (sequence),
     CONSTRAINT dag_queue_lease CHECK ((lease_token IS NULL) = (leased_until IS NULL)),
-    CONSTRAINT dag_queue_priority CHECK (priority BETWEEN 0 AND 10)
+    CONSTRAINT dag_queue_priority CHECK (priority BETWEEN -5 AND 10)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 
 CREATE UNIQUE INDEX idx_dag_queue_message ON dagapp.dag_queue USING btree (queue_name, message_id);
 
-CREATE INDEX idx_dag_queue_ready ON dagapp.dag_queue USING btree (queue_name, priority DESC, sequence) WHERE lease_token IS NULL;
+CREATE INDEX idx_dag_queue_ready ON dagapp.dag_queue USING btree (queue_name, priority DESC, tenant DESC, sequence) WHERE lease_token IS NULL;
 
 CREATE INDEX idx_dag_queue_expiry ON dagapp.dag_queue USING btree (expires_at) WHERE expires_at IS NOT NULL AND lease_token IS NULL;
 
@@ -1433,6 +1437,8 @@ CREATE INDEX idx_dag_queue_leased ON dagapp.dag_queue USING btree (leased_by) WH
 COMMENT ON TABLE dagapp.dag_queue IS 'A waiting or leased message. Hot: inserted, leased, deleted.';
 
 COMMENT ON COLUMN dagapp.dag_queue.message_id IS 'Sent twice, it is stored once';
+
+COMMENT ON COLUMN dagapp.dag_queue.tenant IS 'Whose work it is: tenants take turns';
 
 COMMENT ON COLUMN dagapp.dag_queue.lease_token IS 'New and greater at each delivery that has reached the disk';
 

@@ -32,6 +32,7 @@ class NewJob:
     error_message: str | None = None
     failed_node_id: str | None = None
     priority: int = 0
+    tenant: str = ""
     correlation_id: str | None = None
     submitted_by: str | None = None
     callback_url: str | None = None
@@ -71,6 +72,7 @@ class MessageWrite:
     message_id: str
     body: Mapping[str, Any]
     priority: int = 0
+    tenant: str = ""
     visible_at: datetime | None = None
     ttl_seconds: float | None = None
 
@@ -81,6 +83,7 @@ class Spread:
 
     queue_name: str
     priority: int
+    tenant: str
     ttl_seconds: float | None
     before_index: str
     after_index: str

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 
 import psycopg
 from pydantic import ValidationError
@@ -21,7 +22,8 @@ from pydantic import ValidationError
 from geomill.domain.message import TaskMessage
 from geomill.domain.task import Report
 from geomill.queues import postgres as queue
-from geomill.queues.postgres import Delivery
+from geomill.queues.postgres import Delivery, Lessee
+from geomill.queues.turns import Turns
 from geomill.store import checkpoints, inbox, logs
 from geomill.store.checkpoints import CheckpointWrite
 from geomill.store.inbox import Settlement
@@ -49,6 +51,7 @@ class Exchange:
     notebook: Notebook
     shares: Shares
     lease_seconds: float
+    turns: Turns = field(default_factory=Turns)
     ended: list[Settlement] = field(default_factory=list)
     malformed: list[tuple[Delivery, str]] = field(default_factory=list)
 
@@ -60,9 +63,26 @@ class Exchange:
         return await self._lease(conn, self.shares.of(free, limits), limits) if free > 0 else []
 
     async def _lease(self, conn: Connection, shares: Mapping[str, int], limits: Mapping[str, int]) -> list[Slot]:
-        leased = await queue.lease(conn, shares, self.worker_id, self.lease_seconds, limits=limits, relaxed=True)
+        leased = await queue.lease(
+            conn, shares, self.worker_id, self.lease_seconds, limits=limits, turns=self.turns, relaxed=True
+        )
         self.shares.found_empty(leased.empty)
-        slots = self._understood(leased.deliveries)
+        return await self._slots(conn, leased.deliveries)
+
+    async def lease_for_newcomer(self, conn: Connection, queues: Sequence[str], holders: Collection[str]) -> list[Slot]:
+        """The next task of a tenant who is none of the holders, if there is one."""
+        lines = [line for line in await queue.lines(conn, queues) if line.tenant not in holders]
+        if not lines:
+            return []
+        first = max(lines, key=attrgetter("priority"))
+        chosen = self.turns.shares([line for line in lines if line.queue_name == first.queue_name], 1)
+        lessee = Lessee(self.worker_id, self.lease_seconds, relaxed=True)
+        deliveries = await queue.lease_lines(conn, lessee, chosen)
+        self.turns.given([first.queue_name])
+        return await self._slots(conn, deliveries)
+
+    async def _slots(self, conn: Connection, deliveries: Sequence[Delivery]) -> list[Slot]:
+        slots = self._understood(deliveries)
         await _recall(conn, [slot for slot in slots if slot.delivery.delivery_count > 1 or slot.message.attempt > 1])
         return slots
 

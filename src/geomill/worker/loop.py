@@ -11,6 +11,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import psycopg
@@ -19,6 +21,7 @@ from geomill.domain.instance import InstanceRole
 from geomill.domain.message import HEAVY_QUEUE
 from geomill.process import run_duties
 from geomill.queues import postgres as queue
+from geomill.queues.turns import Turns
 from geomill.sdk.context import ExternalCatalogue
 from geomill.sdk.execution import Ended
 from geomill.sdk.registry import Registry
@@ -38,6 +41,7 @@ from geomill.worker.options import WorkerOptions
 from geomill.worker.runner import Runner
 from geomill.worker.shares import Shares
 from geomill.worker.slots import Slot
+from geomill.worker.spare import Spare
 from geomill.worker.watch import Watch
 
 log = logging.getLogger(__name__)
@@ -71,7 +75,9 @@ class Worker:
         self._notebook = Notebook(self._wake)
         self._tallies = Tallies()
         self._shares = Shares(options.queues, options.weights)
-        self._exchange = Exchange(self.instance_id, self._notebook, self._shares, options.lease_seconds)
+        self._turns = Turns(self._held)
+        self._exchange = Exchange(self.instance_id, self._notebook, self._shares, options.lease_seconds, self._turns)
+        self._spare = Spare(options)
         self._exchanging = asyncio.Lock()
         self._children = ChildPool.of(
             self.handlers,
@@ -137,14 +143,28 @@ class Worker:
             free = self._free_slots()
             await self._breakers.tell(conn)
             leased = await self._exchange.once(conn, free, self._limits())
-            for slot in await self._breakers.admit(conn, leased):
-                self._start(slot)
+            await self._begin(conn, leased)
+            await self._begin(conn, await self._newcomer(conn))
         return bool(self._exchange.ended or self._exchange.malformed) or 0 < free == len(leased)
+
+    async def _begin(self, conn: Connection, leased: Sequence[Slot]) -> None:
+        for slot in await self._breakers.admit(conn, leased):
+            self._start(slot)
+
+    async def _newcomer(self, conn: Connection) -> list[Slot]:
+        """A task beyond the slots, for a tenant who has none of them."""
+        if self._stop.is_set() or not self._shares.hopeful:
+            return []
+        search = self._spare.search(self._slots.values())
+        return await self._exchange.lease_for_newcomer(conn, search.queues, search.holders) if search else []
 
     def _limits(self) -> dict[str, int]:
         """Heavy tasks are for processes, and more processes than CPUs only take memory. The others leave them alone."""
-        held = sum(slot.delivery.queue_name == HEAVY_QUEUE for slot in self._slots.values())
-        return {HEAVY_QUEUE: max(self.options.processes, 1) - held}
+        return {HEAVY_QUEUE: max(self.options.processes, 1) - self._held(HEAVY_QUEUE).total()}
+
+    def _held(self, queue_name: str) -> Counter[str]:
+        """Tenant → slots with tasks of a queue."""
+        return Counter(slot.delivery.tenant for slot in self._slots.values() if slot.delivery.queue_name == queue_name)
 
     async def _disown(self, conn: Connection) -> None:
         """Nobody knows whether the last lease took place: what the database says we hold, and we do not, goes back."""

@@ -22,6 +22,8 @@ class WorkerOptions:
     concurrency: int = 16
     processes: int = field(default_factory=cpus)
     """Children that are kept ready, if any handler needs one."""
+    spare: int = 1
+    """Tasks beyond `concurrency`, and heavy ones beyond `processes`, that are begun for a tenant who has none here."""
     memory_mb: int | None = None
     tasks_per_process: int = 100
     drain_seconds: float = 30.0

@@ -313,6 +313,32 @@ async def test_a_status_of_nothing(idle_counter: Any) -> None:
         assert answer.headers["content-type"] == "application/problem+json"
 
 
+async def test_a_priority_above_normal_is_the_operators_to_give(idle_counter: Any) -> None:
+    partner = await idle_counter.key(Role.SUBMITTER, platform_id="ddh")
+    for priority in (1, 4):
+        refused = problem(await idle_counter.post("submit", order(priority=priority), by=partner), 403, "forbidden")
+        assert f"the priority {priority} is above normal, which is 5" in refused["detail"]
+        assert "5 to 10" in str(refused)
+    assert await rows(idle_counter) == 0
+    assert (await idle_counter.post("submit", order(priority=10), by=partner)).status_code == 202
+    operator = await idle_counter.key(Role.OPERATOR)
+    urgent = await idle_counter.post("submit", order(priority=1, overwrite=True), by=operator)
+    assert urgent.status_code == 202
+    newest = "SELECT priority, tenant FROM dagapp.dag_queue ORDER BY sequence DESC LIMIT 1"
+    assert await idle_counter.engine.rows(newest) == [{"priority": 4, "tenant": "ddh"}]
+
+
+async def test_a_partner_who_retries_what_an_operator_hurried_is_back_at_normal(counter: Any) -> None:
+    found = await counter.published(workflow_id="failing", priority=1)
+    partner = await counter.key(Role.SUBMITTER, platform_id="ddh")
+    query = "SELECT priority FROM dagapp.dag_jobs ORDER BY created_at"
+    assert await counter.engine.rows(query) == [{"priority": 4}]
+    again = await counter.post("retry", {"asset_id": found["asset_id"]}, by=partner)
+    assert again.status_code == 202
+    await counter.engine.until(again.json()["job_id"], lambda job: job is not None)
+    assert await counter.engine.rows(query) == [{"priority": 4}, {"priority": 0}]
+
+
 async def test_another_platforms_submitter_sees_and_touches_nothing(counter: Any) -> None:
     found = await counter.published(workflow_id="failing")
     own = await counter.key(Role.SUBMITTER, platform_id="ddh")

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +82,7 @@ class Office:
         self, actor: Actor = ADA, *, starter: Starter = Starter.OPERATORS, dry_run: bool = False, **changes: Any
     ) -> Accepted:
         async with self.engine.pool.connection() as conn:
-            return await submit(conn, self.desk, wanted(**changes), actor, starter=starter, dry_run=dry_run)
+            return await submit(conn, self.desk, wanted(**changes), replace(actor, starter=starter), dry_run=dry_run)
 
     async def published(self, actor: Actor = ADA, **changes: Any) -> Asset:
         """Submitted, and its job has ended."""

@@ -8,8 +8,10 @@ import pytest
 
 from geomill.domain import naming
 from geomill.domain.lifecycle import Operation
+from geomill.domain.message import JobQueueMessage
 from geomill.domain.objectname import ObjectName, Zone
-from geomill.errors import AssetExists, ConflictError, InputError, NotFoundError, PlatformInactive
+from geomill.domain.starting import Starter
+from geomill.errors import AssetExists, ConflictError, Forbidden, InputError, NotFoundError, PlatformInactive
 from geomill.platform.submit import retry
 from geomill.store import platforms
 from tests.integration.platform.conftest import ADA, BOB, REFS
@@ -36,6 +38,20 @@ async def test_a_new_identity_makes_an_asset_a_request_and_a_message(office):
     assert asset.stac_item_id == "idn-lulc-jakarta-2024-v10"
     assert asset.stac_collection_id == "idn_lulc"
     assert await counts(office) == dict(zip((*TABLES, "messages"), (1, 1, 1, 0, 1, 1), strict=True))
+
+
+async def test_the_work_is_its_platforms_and_normal_is_everybodys_normal(office):
+    """An export or an operator's job has the same priority, so that it takes turns with submissions."""
+    await office.submit()
+    [message] = await office.rows("SELECT tenant, priority, body ->> 'tenant' AS told FROM dagapp.dag_queue")
+    assert message == {"tenant": "ddh", "priority": 0, "told": "ddh"}
+    assert JobQueueMessage(workflow_id="w").priority == message["priority"]
+
+
+async def test_above_normal_is_refused_unless_the_caller_may_hurry(office):
+    with pytest.raises(Forbidden, match="the priority 4 is above normal"):
+        await office.submit(priority=4, starter=Starter.PARTNERS)
+    assert (await counts(office))["messages"] == 0
 
 
 async def test_the_same_identity_again_is_refused_with_the_remedy_and_leaves_nothing(office):

@@ -31,8 +31,8 @@ async def test_what_was_handed_in_outlives_a_crash_of_the_server(make: MakeClust
         await migrate(conn)
         await other.execute("CHECKPOINT")
         if again:
-            parameters = {"queue_name": "dag-jobs", "message_id": "a", "body": "{}", "priority": 0, "called": "x"}
-            await other.execute(queries("queue").hand_in, parameters)  # and was cut off before the flush
+            message = {"queue_name": "dag-jobs", "message_id": "a", "body": "{}", "priority": 0, "tenant": ""}
+            await other.execute(queries("queue").hand_in, message | {"called": "x"})  # and was cut off before the flush
         await queue.hand_in(conn, MESSAGE, "x")
         cluster.stop("immediate")
     cluster.start()

@@ -36,7 +36,7 @@ DAMAGE = {
         "change constraint dag_jobs_priority of dagapp.dag_jobs",
     ),
     "check not validated": (
-        PRIORITY.format("priority BETWEEN 0 AND 10", "NOT VALID"),
+        PRIORITY.format("priority BETWEEN -5 AND 10", "NOT VALID"),
         "change constraint dag_jobs_priority of dagapp.dag_jobs",
     ),
     "foreign key": (

@@ -16,7 +16,9 @@ from geomill.store.rounds import _statement
 
 TABLES = ("dag_queue", "dag_inbox", "dag_jobs", "dag_node_states", "dag_task_results", "dag_checkpoints")
 STATEMENTS = {
-    **{f"queue.{name}": getattr(queries("queue"), name) for name in ("lease", "take", "look", "renew", "lost")},
+    **{
+        f"queue.{name}": getattr(queries("queue"), name) for name in ("lease", "lines", "take", "look", "renew", "lost")
+    },
     "queue.report_progress": queries("queue").report_progress,
     "inbox.settle": queries("inbox").settle,
     "inbox.peek": queries("inbox").peek,
@@ -53,6 +55,19 @@ def test_rows_are_looked_up_by_their_keys_although_the_tables_are_empty(emptied,
     assert not KEYS.search(plan), plan
     assert "Seq Scan on dag_" not in plan, plan
     assert "Sort  " not in plan, plan
+
+
+@pytest.mark.parametrize("name", ["lease", "lines", "take"])
+def test_the_lines_of_a_queue_are_ranges_of_its_index(emptied, name: str) -> None:
+    """Whatever waits: its cost depends on the number of lines, not on their length."""
+    plan = explain(emptied, STATEMENTS[f"queue.{name}"])
+    conditions = re.findall(r"using idx_dag_queue_ready.*?Index Cond: (.*)", plan, re.DOTALL | re.MULTILINE)
+    assert conditions, plan
+    assert "idx_dag_queue_message" not in plan, plan
+    if name != "take":
+        assert "ROW(priority, (tenant)::text) < ROW(" in plan, plan
+    if name != "lines":
+        assert re.search(r"Index Cond: .*queue_name.*priority = .*tenant\)::text = ", plan), plan
 
 
 def explain(conn, statement: str) -> str:

@@ -59,7 +59,7 @@ def test_what_a_newer_sender_adds_is_ignored() -> None:
         {"workflow_id": ""},
         {"workflow_id": "x" * 65},
         {"priority": 11},
-        {"priority": -1},
+        {"priority": -6},
         {"inputs": [1]},
         {"submitted_at": "2026-01-01T00:00:00"},
         {"callback_url": "x" * 513},

@@ -43,7 +43,8 @@ class Wanted(Given):
 
 
 def actor(request: Request, principal: Principal) -> Actor:
-    return Actor(principal.subject, request.client.host if request.client else None)
+    address = request.client.host if request.client else None
+    return Actor(principal.subject, address, Starter.OPERATORS if principal.has(Role.OPERATOR) else Starter.PARTNERS)
 
 
 @router.post(
@@ -69,7 +70,6 @@ async def submit_data(
             gateway.desk,
             wanted.submission(),
             actor(request, principal),
-            starter=Starter.OPERATORS if principal.has(Role.OPERATOR) else Starter.PARTNERS,
             dry_run=options.dry_run,
         )
     if accepted.operation is None or options.dry_run:

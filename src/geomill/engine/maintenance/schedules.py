@@ -140,7 +140,8 @@ def message_of(schedule: Schedule, job_id: str) -> JobQueueMessage:
 
 
 def outgoing(job_queue: str, message: JobQueueMessage) -> Outgoing:
-    return Outgoing(job_queue, message.job_id, to_json(message.model_dump(mode="json")), message.priority)
+    body = to_json(message.model_dump(mode="json"))
+    return Outgoing(job_queue, message.job_id, body, message.priority, tenant=message.tenant)
 
 
 def _next_or_none(schedule: Schedule, now: datetime) -> datetime | None:

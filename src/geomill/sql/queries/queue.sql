@@ -6,16 +6,21 @@
 -- row that is wanted by its key is asked for by `key = ANY (ARRAY[wanted.key])`: that can only be looked up in the index,
 -- once for each wanted row. `coalesce(lease_token, 0)` beside it does not tell that the partial index of leased rows would
 -- hold the row, too. `tests/integration/store/test_plans.py` holds the plans to it.
+--
+-- Messages of one queue, priority and tenant are a line: first come, first served, one range of the index. Only the lines
+-- of the highest priority are served, and these take turns (queues/turns.py). Which lines there are is found by jumping
+-- from the head of one to the head of the next: one look-up for each line, however long the lines are. That needs both
+-- columns in the same direction, so `tenant DESC`: then `(priority, tenant) < (…)` is one range, too.
 
 -- name: send
 -- Joins the caller's transaction. A message sent twice is stored once.
-INSERT INTO dagapp.dag_queue (queue_name, message_id, body, priority, visible_at, expires_at)
-SELECT m.queue_name, m.message_id, m.body::jsonb, m.priority, coalesce(m.visible_at, now()),
+INSERT INTO dagapp.dag_queue (queue_name, message_id, body, priority, tenant, visible_at, expires_at)
+SELECT m.queue_name, m.message_id, m.body::jsonb, m.priority, m.tenant, coalesce(m.visible_at, now()),
        coalesce(m.visible_at, now()) + make_interval(secs => m.ttl_seconds)
 FROM unnest(
     %(queue_names)b::text[], %(message_ids)b::text[], %(bodies)b::text[], %(priorities)b::smallint[],
-    %(visible_at)b::timestamptz[], %(ttl_seconds)b::float8[]
-) AS m (queue_name, message_id, body, priority, visible_at, ttl_seconds)
+    %(tenants)b::text[], %(visible_at)b::timestamptz[], %(ttl_seconds)b::float8[]
+) AS m (queue_name, message_id, body, priority, tenant, visible_at, ttl_seconds)
 ON CONFLICT (queue_name, message_id) DO NOTHING;
 
 -- name: hand_in
@@ -24,8 +29,8 @@ ON CONFLICT (queue_name, message_id) DO NOTHING;
 WITH relaxed AS MATERIALIZED (
     SELECT set_config('synchronous_commit', 'off', true)
 ), sent AS (
-    INSERT INTO dagapp.dag_queue (queue_name, message_id, body, priority)
-    VALUES (%(queue_name)s, %(message_id)s, %(body)s::jsonb, %(priority)s)
+    INSERT INTO dagapp.dag_queue (queue_name, message_id, body, priority, tenant)
+    VALUES (%(queue_name)s, %(message_id)s, %(body)s::jsonb, %(priority)s, %(tenant)s)
     ON CONFLICT (queue_name, message_id) DO NOTHING
 )
 SELECT pg_notify(%(called)s, '') FROM relaxed;
@@ -34,59 +39,134 @@ SELECT pg_notify(%(called)s, '') FROM relaxed;
 -- Waits until everything that was committed before is on disk: that takes a commit that has something to write.
 SELECT pg_logical_emit_message(true, 'geomill', '');
 
+-- name: lines
+-- The lines in which something waits, the highest priority first.
+WITH RECURSIVE line AS (
+    SELECT wanted.queue_name, head.priority, head.tenant
+    FROM unnest(%(queue_names)b::text[]) AS wanted (queue_name)
+    CROSS JOIN LATERAL (
+        SELECT w.priority, w.tenant
+        FROM dagapp.dag_queue AS w
+        WHERE w.queue_name = wanted.queue_name AND w.lease_token IS NULL AND w.visible_at <= now()
+        ORDER BY w.priority DESC, w.tenant DESC
+        LIMIT 1
+    ) AS head
+    UNION ALL
+    SELECT line.queue_name, next.priority, next.tenant
+    FROM line
+    CROSS JOIN LATERAL (
+        SELECT w.priority, w.tenant
+        FROM dagapp.dag_queue AS w
+        WHERE w.queue_name = line.queue_name AND w.lease_token IS NULL AND w.visible_at <= now()
+          AND (w.priority, w.tenant) < (line.priority, line.tenant)
+        ORDER BY w.priority DESC, w.tenant DESC
+        LIMIT 1
+    ) AS next
+)
+SELECT queue_name, priority, tenant FROM line;
+
 -- name: take
--- Receive and complete at once, for a consumer whose effects are in the same transaction.
+-- Receive and complete at once, for a consumer whose effects are in the same transaction: of each line its share.
 WITH chosen AS MATERIALIZED (
-    SELECT sequence
-    FROM dagapp.dag_queue
-    WHERE queue_name = %(queue_name)s AND lease_token IS NULL AND visible_at <= now()
-      AND enqueued_at <= now() - make_interval(secs => %(older_than)s)
-    ORDER BY priority DESC, sequence
-    LIMIT %(limit)s
-    FOR UPDATE SKIP LOCKED
+    SELECT next.sequence
+    FROM unnest(%(priorities)b::smallint[], %(tenants)b::text[], %(shares)b::integer[]) AS line (priority, tenant, share)
+    CROSS JOIN LATERAL (
+        SELECT w.sequence
+        FROM dagapp.dag_queue AS w
+        WHERE w.queue_name = %(queue_name)s AND w.priority = line.priority AND w.tenant = line.tenant
+          AND w.lease_token IS NULL AND w.visible_at <= now()
+          AND w.enqueued_at <= now() - make_interval(secs => %(older_than)s)
+        ORDER BY w.sequence
+        LIMIT line.share
+        FOR UPDATE SKIP LOCKED
+    ) AS next
 )
 DELETE FROM dagapp.dag_queue AS q
 USING chosen
 WHERE q.sequence = ANY (ARRAY[chosen.sequence])
-RETURNING q.sequence, q.message_id, q.body, q.priority, q.delivery_count, q.enqueued_at, now() AS now;
+RETURNING q.sequence, q.message_id, q.body, q.priority, q.tenant, q.delivery_count, q.enqueued_at, now() AS now;
 
 -- name: look
--- What `take` would take, left where it is.
-SELECT sequence, message_id, body, priority, delivery_count, enqueued_at, now() AS now
+-- Some of what waits, left where it is: all of it, if it is less than the limit.
+SELECT sequence, message_id, body, priority, tenant, delivery_count, enqueued_at, now() AS now
 FROM dagapp.dag_queue
 WHERE queue_name = %(queue_name)s AND lease_token IS NULL AND visible_at <= now()
-ORDER BY priority DESC, sequence
+ORDER BY priority DESC, tenant DESC, sequence
 LIMIT %(limit)s;
 
 -- name: lease
--- The next messages of each queue, up to its share. The token is new and greater. No row is locked that is not leased.
--- What was locked by this statement is where it was found: nothing needs to be looked up again.
-WITH relaxed AS MATERIALIZED (
+-- The next messages of each queue, up to its share, if they are all of one line. Of a queue with several lines nothing is
+-- leased: the lines themselves are returned, with a sequence of 0, and the caller asks again with a share for each line
+-- (`chosen_…`). So what costs time is paid for only where tenants or priorities meet.
+--
+-- The token is new and greater. No row is locked that is not leased. What was locked by this statement is where it was
+-- found: nothing needs to be looked up again.
+WITH RECURSIVE relaxed AS MATERIALIZED (
     SELECT CASE WHEN %(relaxed)s THEN set_config('synchronous_commit', 'off', true) END
-)
-UPDATE dagapp.dag_queue AS q
-SET lease_token = q.delivery_count + 1,
-    delivery_count = q.delivery_count + 1,
-    leased_by = %(leased_by)s,
-    leased_until = now() + make_interval(secs => %(lease_seconds)s),
-    started_at = now(),
-    progress = NULL,
-    progress_message = NULL
-FROM relaxed
-WHERE q.ctid = ANY (ARRAY(
-    SELECT next.place
+), line AS (
+    SELECT wanted.queue_name, wanted.share, head.priority, head.tenant, 1 AS place
     FROM unnest(%(queue_names)b::text[], %(shares)b::integer[]) AS wanted (queue_name, share)
     CROSS JOIN LATERAL (
-        SELECT w.ctid AS place
+        SELECT w.priority, w.tenant
         FROM dagapp.dag_queue AS w
         WHERE w.queue_name = wanted.queue_name AND w.lease_token IS NULL AND w.visible_at <= now()
-        ORDER BY w.priority DESC, w.sequence
-        LIMIT wanted.share
-        FOR UPDATE SKIP LOCKED
+        ORDER BY w.priority DESC, w.tenant DESC
+        LIMIT 1
+    ) AS head
+    UNION ALL
+    SELECT line.queue_name, line.share, next.priority, next.tenant, line.place + 1
+    FROM line
+    CROSS JOIN LATERAL (
+        SELECT w.priority, w.tenant
+        FROM dagapp.dag_queue AS w
+        WHERE w.queue_name = line.queue_name AND w.lease_token IS NULL AND w.visible_at <= now()
+          AND (w.priority, w.tenant) < (line.priority, line.tenant)
+        ORDER BY w.priority DESC, w.tenant DESC
+        LIMIT 1
     ) AS next
-))
-RETURNING q.sequence, q.queue_name, q.message_id, q.body::text, q.lease_token, q.delivery_count, q.started_at,
-          date_part('epoch', now() - greatest(q.enqueued_at, q.visible_at)) AS waited;
+), shared AS MATERIALIZED (
+    SELECT queue_name FROM line WHERE place = 2
+), leased AS (
+    UPDATE dagapp.dag_queue AS q
+    SET lease_token = q.delivery_count + 1,
+        delivery_count = q.delivery_count + 1,
+        leased_by = %(leased_by)s,
+        leased_until = now() + make_interval(secs => %(lease_seconds)s),
+        started_at = now(),
+        progress = NULL,
+        progress_message = NULL
+    FROM relaxed
+    WHERE q.ctid = ANY (ARRAY(
+        SELECT next.place
+        FROM (
+            SELECT queue_name, priority, tenant, share
+            FROM line
+            WHERE queue_name <> ALL (ARRAY(SELECT queue_name FROM shared))
+            UNION ALL
+            SELECT *
+            FROM unnest(
+                %(chosen_queues)b::text[], %(chosen_priorities)b::smallint[], %(chosen_tenants)b::text[],
+                %(chosen_shares)b::integer[]
+            )
+        ) AS chosen (queue_name, priority, tenant, share)
+        CROSS JOIN LATERAL (
+            SELECT w.ctid AS place
+            FROM dagapp.dag_queue AS w
+            WHERE w.queue_name = chosen.queue_name AND w.priority = chosen.priority AND w.tenant = chosen.tenant
+              AND w.lease_token IS NULL AND w.visible_at <= now()
+            ORDER BY w.sequence
+            LIMIT chosen.share
+            FOR UPDATE SKIP LOCKED
+        ) AS next
+    ))
+    RETURNING q.sequence, q.queue_name, q.message_id, q.body::text, q.lease_token, q.delivery_count, q.started_at,
+              date_part('epoch', now() - greatest(q.enqueued_at, q.visible_at)) AS waited, q.tenant, q.priority
+)
+SELECT * FROM leased
+UNION ALL
+SELECT 0, queue_name, '', '', 0, 0, now(), 0, tenant, priority
+FROM line
+WHERE queue_name = ANY (ARRAY(SELECT queue_name FROM shared));
 
 -- name: renew
 UPDATE dagapp.dag_queue AS q
@@ -125,12 +205,12 @@ WITH gone AS (
     DELETE FROM dagapp.dag_queue AS q
     USING unnest(%(sequences)b::bigint[], %(tokens)b::bigint[]) AS held (sequence, lease_token)
     WHERE q.sequence = ANY (ARRAY[held.sequence]) AND coalesce(q.lease_token, 0) = held.lease_token
-    RETURNING q.queue_name, q.message_id, q.body, q.priority, q.expires_at, q.enqueued_at, q.delivery_count
+    RETURNING q.queue_name, q.message_id, q.body, q.priority, q.tenant, q.expires_at, q.enqueued_at, q.delivery_count
 )
 INSERT INTO dagapp.dag_queue (
-    queue_name, message_id, body, priority, visible_at, expires_at, enqueued_at, delivery_count
+    queue_name, message_id, body, priority, tenant, visible_at, expires_at, enqueued_at, delivery_count
 )
-SELECT queue_name, message_id, body, priority, now() + make_interval(secs => %(delay_seconds)s), expires_at,
+SELECT queue_name, message_id, body, priority, tenant, now() + make_interval(secs => %(delay_seconds)s), expires_at,
        enqueued_at, delivery_count - 1
 FROM gone;
 
@@ -331,8 +411,8 @@ WITH chosen AS MATERIALIZED (
     LIMIT %(limit)s
     FOR UPDATE SKIP LOCKED
 ), sent AS (
-    INSERT INTO dagapp.dag_queue (queue_name, message_id, body, priority)
-    SELECT DISTINCT ON (message_id) queue_name, message_id, body, priority
+    INSERT INTO dagapp.dag_queue (queue_name, message_id, body, priority, tenant)
+    SELECT DISTINCT ON (message_id) queue_name, message_id, body, priority, left(coalesce(body ->> 'tenant', ''), 64)
     FROM chosen
     ORDER BY message_id, sequence DESC
     ON CONFLICT (queue_name, message_id) DO NOTHING

@@ -35,21 +35,19 @@ WHERE fence.held AND q.sequence = ANY (ARRAY[s.sequence])
 -- name: created
 INSERT INTO dagapp.dag_jobs (
     job_id, workflow_id, workflow_version, definition_hash, status, input_params, result_data, error_message,
-    failed_node_id, owner_id, owner_epoch, owner_heartbeat_at, priority, correlation_id, submitted_by, callback_url,
+    failed_node_id, owner_id, owner_epoch, owner_heartbeat_at, priority, tenant, correlation_id, submitted_by, callback_url,
     idempotency_key, submitted_at, started_at, completed_at, deadline_at, asset_id, asset_revision, request_id, purpose
 )
 SELECT
     job_id, workflow_id, workflow_version, definition_hash, status, input_params, result_data, error_message,
-    failed_node_id, owner_id, 1, now(), priority, correlation_id, submitted_by, callback_url, idempotency_key,
-    coalesce(submitted_at, now()),
-    CASE WHEN status <> 'pending' THEN now() END,
-    CASE WHEN status IN ('completed', 'failed', 'cancelled') THEN now() END,
-    now() + make_interval(secs => timeout_seconds),
+    failed_node_id, owner_id, 1, now(), priority, tenant, correlation_id, submitted_by, callback_url, idempotency_key,
+    coalesce(submitted_at, now()), CASE WHEN status <> 'pending' THEN now() END,
+    CASE WHEN status NOT IN ('pending', 'running') THEN now() END, now() + make_interval(secs => timeout_seconds),
     asset_id, asset_revision, request_id, purpose
 FROM fence, json_to_recordset(%(created)s::json) AS n (
     job_id text, workflow_id text, workflow_version integer, definition_hash text, status dagapp.job_status,
     input_params jsonb, result_data jsonb, error_message text, failed_node_id text, owner_id text, priority smallint,
-    correlation_id text, submitted_by text, callback_url text, idempotency_key text, submitted_at timestamptz,
+    tenant text, correlation_id text, submitted_by text, callback_url text, idempotency_key text, submitted_at timestamptz,
     timeout_seconds float8, asset_id text, asset_revision integer, request_id text, purpose dagapp.job_purpose
 )
 WHERE fence.held
@@ -154,24 +152,25 @@ WHERE fence.held
 
 -- name: spread
 -- New items of a fan-out: each becomes a message. Of their fan-out's row, what is sent is counted.
-INSERT INTO dagapp.dag_queue (queue_name, message_id, body, priority, expires_at)
+INSERT INTO dagapp.dag_queue (queue_name, message_id, body, priority, tenant, expires_at)
 SELECT s.queue_name, one.task_id,
-       s.body || jsonb_build_object('task_id', one.task_id, 'item_index', item.item_index, 'params', item.params),
-       s.priority, now() + make_interval(secs => s.ttl_seconds)
+       s.body || jsonb_build_object('task_id', one.task_id, 'item_index', item.index, 'params', item.params),
+       s.priority, s.tenant, now() + make_interval(secs => s.ttl_seconds)
 FROM fence, json_to_recordset(%(spread)s::json) AS s (
-    queue_name text, priority smallint, ttl_seconds float8, before_index text, after_index text, body jsonb,
+    queue_name text, priority smallint, tenant text, ttl_seconds float8, before_index text, after_index text, body jsonb,
     items integer[], params jsonb
-), ROWS FROM (unnest(s.items), jsonb_array_elements(s.params)) AS item (item_index, params),
-LATERAL (SELECT s.before_index || item.item_index || s.after_index AS task_id) AS one
+), ROWS FROM (unnest(s.items), jsonb_array_elements(s.params)) AS item (index, params),
+LATERAL (SELECT s.before_index || item.index || s.after_index AS task_id) AS one
 WHERE fence.held
 ON CONFLICT (queue_name, message_id) DO NOTHING
 
 -- name: sent
-INSERT INTO dagapp.dag_queue (queue_name, message_id, body, priority, visible_at, expires_at)
-SELECT m.queue_name, m.message_id, m.body, m.priority, coalesce(m.visible_at, now()),
+INSERT INTO dagapp.dag_queue (queue_name, message_id, body, priority, tenant, visible_at, expires_at)
+SELECT m.queue_name, m.message_id, m.body, m.priority, m.tenant, coalesce(m.visible_at, now()),
        coalesce(m.visible_at, now()) + make_interval(secs => m.ttl_seconds)
 FROM fence, json_to_recordset(%(sent)s::json) AS m (
-    queue_name text, message_id text, body jsonb, priority smallint, visible_at timestamptz, ttl_seconds float8
+    queue_name text, message_id text, body jsonb, priority smallint, tenant text, visible_at timestamptz,
+    ttl_seconds float8
 )
 WHERE fence.held
 ON CONFLICT (queue_name, message_id) DO NOTHING
