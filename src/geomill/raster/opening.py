@@ -22,6 +22,7 @@ from rasterio.session import Session
 
 from geomill.raster.problems import refused
 from geomill.sdk import HandlerError, ObjectName, Storage, Zone
+from geomill.storage.gdal import OFFLINE
 
 FORMATS = {
     b"II*\x00": "GTiff",
@@ -65,8 +66,10 @@ class StoreSession(Session):  # type: ignore[misc]  # rasterio has no types
 @contextmanager
 def environment(storage: Storage, zone: Zone) -> Iterator[None]:
     """GDAL for one task: a bounded cache, no threads of its own, no files beside the one that is named."""
-    session = StoreSession(storage.gdal_options(zone))
+    options = storage.gdal_options(zone)
+    session = StoreSession(options)
     settings: dict[str, Any] = {
+        **({} if options else OFFLINE),
         "GDAL_CACHEMAX": CACHE_BYTES,
         "GDAL_NUM_THREADS": "1",
         "GDAL_DISABLE_READDIR_ON_OPEN": "EMPTY_DIR",

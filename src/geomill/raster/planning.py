@@ -14,6 +14,7 @@ from rasterio.io import DatasetReader
 from rasterio.vrt import WarpedVRT
 from rasterio.warp import transform_bounds
 
+from geomill.domain.crs import EXAMPLES, is_crs
 from geomill.raster import inspection
 from geomill.raster.grid import Grid, Tile, aligned
 from geomill.raster.inspection import short_crs, transform_points
@@ -40,6 +41,8 @@ class Layout:
 def target_crs(dataset: DatasetReader, wanted: str) -> CRS:
     if wanted == SOURCE:
         return dataset.crs
+    if not is_crs(wanted):
+        raise refused("bad_target_crs", f"target_crs {wanted[:80]!r} is no CRS: write it as {EXAMPLES}, or as '{SOURCE}'")
     try:
         return CRS.from_user_input(wanted)
     except CRSError as error:
