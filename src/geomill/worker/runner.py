@@ -115,6 +115,7 @@ class _Echo:
         self._read = read
         self.progress = slot.notes.progress
         self.keep = slot.notes.keep
+        self.limit = slot.notes.limit
         self._line = slot.notes.line
 
     async def page(self, node_id: str, after: int, having: str) -> str:

@@ -26,6 +26,31 @@ async def inline_pid(ctx: Context) -> dict[str, Any]:
     return {"pid": os.getpid()}
 
 
+@register_handler("impatient")
+def impatient(ctx: Context) -> dict[str, Any]:
+    with ctx.time_limit(60, "this is quick"):
+        pass
+    with ctx.time_limit(0.3, "the file takes too long"):
+        time.sleep(60)
+    return {}
+
+
+@register_handler("impatient_inline")
+async def impatient_inline(ctx: Context) -> dict[str, Any]:
+    with ctx.time_limit(0.3, "the file takes too long"):
+        await asyncio.sleep(60)
+    return {}
+
+
+@register_handler("patient")
+def patient(ctx: Context) -> dict[str, Any]:
+    """Its limit is over by the time that it would count."""
+    with ctx.time_limit(0.3, "this is quick"):
+        pass
+    time.sleep(1)
+    return {}
+
+
 @register_handler("isolated_async", isolated=True)
 async def isolated_async(ctx: Context) -> dict[str, Any]:
     await asyncio.sleep(0)

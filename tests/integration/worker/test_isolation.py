@@ -94,6 +94,21 @@ async def test_a_timeout_cancels_what_runs_inline(bench: Bench) -> None:
     assert (await bench.only_attempt())["error_code"] == "timeout"
 
 
+@pytest.mark.parametrize("handler", ["impatient", "impatient_inline"])
+async def test_a_handler_may_limit_its_own_time_and_is_not_tried_again(bench: Bench, handler: str) -> None:
+    bench.worker(processes=1)
+    await bench.try_out(handler, timeout_seconds=50, retry={"max_attempts": 3})
+    attempt = await bench.only_attempt()
+    assert (attempt["error_code"], attempt["retryable"]) == ("too_slow", False)
+    assert attempt["error_message"] == "the file takes too long"
+
+
+async def test_a_limit_ends_with_its_block(bench: Bench) -> None:
+    bench.worker(processes=1)
+    job = await bench.try_out("patient", timeout_seconds=50)
+    assert job.status is JobStatus.COMPLETED
+
+
 @pytest.mark.parametrize("handler", ["hang", "hang_inline"])
 async def test_silence_is_not_progress(bench: Bench, handler: str) -> None:
     bench.worker(processes=1)

@@ -83,6 +83,9 @@ class ChildReporter:
     def checkpoint(self, phase: str, data: Mapping[str, Any]) -> None:
         self._line.send("checkpoint", phase=phase, data=checkpoint_text(phase, data))
 
+    def limit(self, seconds: float | None, message: str) -> None:
+        self._line.send("limit", seconds=seconds, message=message)
+
     def close(self) -> None:
         with self._lock:
             if self._timer:

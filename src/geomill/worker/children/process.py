@@ -52,6 +52,7 @@ class Ear(Protocol):
     def progress(self, fraction: float, message: str) -> None: ...
     def keep(self, phase: str, text: str) -> None: ...
     def line(self, level: int, text: str) -> None: ...
+    def limit(self, seconds: float | None, message: str) -> None: ...
     async def page(self, node_id: str, after: int, having: str) -> str:
         """How tasks of its job ended. Raises `UnavailableError`."""
         ...
@@ -203,6 +204,8 @@ class Child:
                 ear.progress(frame["fraction"], frame["message"])
             case "checkpoint":
                 ear.keep(frame["phase"], frame["data"])
+            case "limit":
+                ear.limit(frame["seconds"], frame["message"])
             case "log":
                 self._tail.append(frame["text"][:TAIL_WIDTH])
                 ear.line(frame["level"], frame["text"])
