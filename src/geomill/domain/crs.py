@@ -20,7 +20,9 @@ EXAMPLES = "EPSG:32633, OGC:CRS84, urn:ogc:def:crs:EPSG::32633 or WKT"
 _SHOWN = 80
 _AUTHORITY = "|".join(AUTHORITIES)
 _CODE = re.compile(rf"(?:{_AUTHORITY}):[0-9A-Z_.]{{1,40}}(?:\+[0-9]{{1,10}})?", re.IGNORECASE | re.ASCII)
-_URN = re.compile(rf"urn:(?:x-)?ogc:def:crs:(?:{_AUTHORITY}):[0-9.]{{0,20}}:[0-9A-Z_]{{1,40}}", re.IGNORECASE | re.ASCII)
+_URN = re.compile(
+    rf"urn:(?:x-)?ogc:def:crs:(?:{_AUTHORITY}):[0-9.]{{0,20}}:[0-9A-Z_]{{1,40}}", re.IGNORECASE | re.ASCII
+)
 _WKT = re.compile(
     r"\s*(?:(?:GEOG|GEOD|GEODETIC|GEOGRAPHIC|PROJ|PROJECTED|BOUND|COMPOUND|VERT|VERTICAL|ENG|ENGINEERING|DERIVEDPROJ)CRS"
     r"|(?:GEOG|GEOC|PROJ|COMPD|VERT|LOCAL|FITTED)_?CS)\s*[\[(]",

@@ -42,7 +42,9 @@ def target_crs(dataset: DatasetReader, wanted: str) -> CRS:
     if wanted == SOURCE:
         return dataset.crs
     if not is_crs(wanted):
-        raise refused("bad_target_crs", f"target_crs {wanted[:80]!r} is no CRS: write it as {EXAMPLES}, or as '{SOURCE}'")
+        raise refused(
+            "bad_target_crs", f"target_crs {wanted[:80]!r} is no CRS: write it as {EXAMPLES}, or as '{SOURCE}'"
+        )
     try:
         return CRS.from_user_input(wanted)
     except CRSError as error:

@@ -24,8 +24,32 @@ _STEPS = 100_000
 """Of SQLite's machine, between two looks at the clock."""
 _READ_BY_GDAL = ("gpkg", "rtree_", "sqlite_", "layer_styles", "ogr_")
 _HARMLESS = frozenset(
-    "abs coalesce date datetime ifnull iif instr julianday length like lower ltrim max min nullif round rtrim strftime "
-    "substr substring time trim typeof upper".split()
+    [
+        "abs",
+        "coalesce",
+        "date",
+        "datetime",
+        "ifnull",
+        "iif",
+        "instr",
+        "julianday",
+        "length",
+        "like",
+        "lower",
+        "ltrim",
+        "max",
+        "min",
+        "nullif",
+        "round",
+        "rtrim",
+        "strftime",
+        "substr",
+        "substring",
+        "time",
+        "trim",
+        "typeof",
+        "upper",
+    ]
 )
 _INDEXES = ("rtree", "fts")
 """Kinds of virtual tables that read no other files."""

@@ -348,7 +348,9 @@ async def test_documents_for_people_load_nothing_from_elsewhere(house: House, he
 
 
 @pytest.mark.parametrize("name", ["coord_crs", "coord-crs", "dst_crs", "dst-crs", "crs"])
-@pytest.mark.parametrize("path", ["bbox/14.9,45,15.2,45.2.png", "point/15.05,45.12", "statistics", "preview.png", "info"])
+@pytest.mark.parametrize(
+    "path", ["bbox/14.9,45,15.2,45.2.png", "point/15.05,45.12", "statistics", "preview.png", "info"]
+)
 async def test_a_system_that_is_an_address_calls_nobody(
     house: House, heights: dict[str, Any], path: str, name: str
 ) -> None:

@@ -14,8 +14,8 @@ import pytest
 from pyproj import CRS
 
 from geomill.sdk import Storage
-from tests.integration.vector import sources
 from tests.integration.listener import Listener
+from tests.integration.vector import sources
 from tests.integration.vector.steps import Steps, ok
 
 SQUARES = sources.squares(3)

@@ -41,7 +41,11 @@ class ValidateOutput(BaseModel):
 
 
 @register_handler(
-    "raster.validate", queue="container-tasks", timeout_seconds=TIMEOUT_SECONDS, params=ValidateParams, output=ValidateOutput
+    "raster.validate",
+    queue="container-tasks",
+    timeout_seconds=TIMEOUT_SECONDS,
+    params=ValidateParams,
+    output=ValidateOutput,
 )
 def validate(ctx: HandlerContext[ValidateParams]) -> ValidateOutput:
     """Opens a raster with care, and tells what it is."""

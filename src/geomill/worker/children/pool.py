@@ -15,6 +15,7 @@ from geomill.storage import Recipe
 from geomill.store.checkpoints import Saved
 from geomill.worker.children.limits import MEGABYTE
 from geomill.worker.children.process import START_SECONDS, Child, ChildFailed, ChildSetup, Ear
+from geomill.worker.children.surroundings import Wishes
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +36,7 @@ class ChildPool:
         self._gate = asyncio.Semaphore(max(ready, 1))
         self._background: set[asyncio.Task[None]] = set()
         self._closed = False
+        self._told_exposed = False
 
     @classmethod
     def of(
@@ -46,10 +48,11 @@ class ChildPool:
         memory_mb: int | None,
         storage: Recipe,
         database: str = "",
+        wishes: Wishes = Wishes(),
     ) -> ChildPool:
         isolated = {name: handler for name, handler in handlers.items() if handler.isolated}
         modules = dict.fromkeys(handler.function.__module__ for handler in isolated.values())
-        setup = ChildSetup(tuple(modules), tuple(isolated), memory_mb, storage, database)
+        setup = ChildSetup(tuple(modules), tuple(isolated), memory_mb, storage, database, wishes)
         return cls(setup, ready=ready, tasks_per_child=tasks_per_child)
 
     @property
@@ -122,6 +125,9 @@ class ChildPool:
             child = await Child.start(self._setup)
         except TimeoutError as error:
             raise ChildFailed(f"the handler's process was not ready after {START_SECONDS:g} s") from error
+        if child.exposed and not self._told_exposed:
+            self._told_exposed = True
+            log.warning("this system allows no network namespace: handler processes can reach the network")
         self._all.add(child)
         return child
 

@@ -28,6 +28,7 @@ from geomill.store.checkpoints import Saved
 from geomill.worker.children import frames
 from geomill.worker.children.frames import Frame
 from geomill.worker.children.limits import memory_of
+from geomill.worker.children.surroundings import Surroundings, Wishes, make_private, scratch_folder, surroundings
 
 output_log = logging.getLogger("geomill.handler.output")
 
@@ -38,7 +39,7 @@ BOOT = """
 import json, sys
 sys.path[:] = json.loads(sys.argv[1])
 from geomill.worker.children.main import main
-main(int(sys.argv[2]), int(sys.argv[3]))
+main(int(sys.argv[2]), int(sys.argv[3]), offline=sys.argv[4] == "offline")
 """
 
 
@@ -67,6 +68,7 @@ class ChildSetup:
     memory_mb: int | None = None
     storage: Recipe = field(default_factory=Recipe)
     database: str = field(default="", repr=False)
+    wishes: Wishes = Wishes()
 
 
 class Child:
@@ -84,14 +86,20 @@ class Child:
         self._output = asyncio.create_task(self._read_output(), name=f"output of {process.pid}")
         self.tasks = 0
         self.idle_since = 0.0
+        self.exposed = False
+        """Whether it has a network that it should not have, because the system allows no other way."""
 
     @classmethod
     async def start(cls, setup: ChildSetup) -> Child:
         """Ready to run tasks, its handlers imported; or `ChildFailed`."""
-        child = await cls._spawn()
+        around = surroundings(os.environ, setup.storage, setup.database, setup.wishes)
+        if folder := scratch_folder(setup.storage, setup.wishes):
+            make_private(folder)
+        child = await cls._spawn(around)
         try:
             async with asyncio.timeout(START_SECONDS):
                 await child.get_ready(setup)
+            child.exposed = around.offline and not child.exposed
         except BaseException:  # whatever it is: the process must not stay behind
             child.kill()
             await child.stop()
@@ -107,16 +115,21 @@ class Child:
             storage=setup.storage.to_json(),
             database=setup.database,
         )
-        if await frames.read(self._reader) is None:
+        ready = await frames.read(self._reader)
+        self.exposed = not (ready and ready.get("offline"))
+        if ready is None:
             await self._end_output()
             raise ChildFailed(f"the handler's process could not start: {self._last_words()}")
 
     @classmethod
-    async def _spawn(cls) -> Child:
+    async def _spawn(cls, around: Surroundings) -> Child:
+        path = [entry for entry in sys.path if entry]  # not from wherever the worker happens to stand
         ours, theirs = socket.socketpair()
         with theirs:
             process = await asyncio.create_subprocess_exec(
-                sys.executable, "-c", BOOT, json.dumps(sys.path), str(theirs.fileno()), str(os.getpid()),
+                sys.executable, "-P", "-c", BOOT, json.dumps(path), str(theirs.fileno()), str(os.getpid()),
+                "offline" if around.offline else "online",
+                env=dict(around.environ),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.STDOUT,
