@@ -1,5 +1,5 @@
-"""How long the first look at a file may take: minutes that follow its size. A file that needs longer is at fault, and so
-it is not tried again."""
+"""How long the first look at a file may take: minutes that follow its size. A file that needs longer is at fault, so it
+is not tried again."""
 
 from __future__ import annotations
 

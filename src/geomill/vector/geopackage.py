@@ -23,34 +23,10 @@ LONGEST_SECONDS = 20.0
 _STEPS = 100_000
 """Of SQLite's machine, between two looks at the clock."""
 _READ_BY_GDAL = ("gpkg", "rtree_", "sqlite_", "layer_styles", "ogr_")
-_HARMLESS = frozenset(
-    [
-        "abs",
-        "coalesce",
-        "date",
-        "datetime",
-        "ifnull",
-        "iif",
-        "instr",
-        "julianday",
-        "length",
-        "like",
-        "lower",
-        "ltrim",
-        "max",
-        "min",
-        "nullif",
-        "round",
-        "rtrim",
-        "strftime",
-        "substr",
-        "substring",
-        "time",
-        "trim",
-        "typeof",
-        "upper",
-    ]
-)
+_HARMLESS = frozenset((
+    "abs", "coalesce", "date", "datetime", "ifnull", "iif", "instr", "julianday", "length", "like", "lower", "ltrim",
+    "max", "min", "nullif", "round", "rtrim", "strftime", "substr", "substring", "time", "trim", "typeof", "upper",
+))  # fmt: skip
 _INDEXES = ("rtree", "fts")
 """Kinds of virtual tables that read no other files."""
 _ALLOWED = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION)

@@ -25,7 +25,7 @@ class WorkerOptions:
     """Children that are kept ready, if any handler needs one."""
     memory_mb: int | None = None
     tasks_per_process: int = 100
-    wishes: Wishes = Wishes()
+    wishes: Wishes = field(default_factory=Wishes)
     """About what its children have around them."""
     drain_seconds: float = 30.0
     grace_seconds: float = 0.75

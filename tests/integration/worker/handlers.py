@@ -54,7 +54,7 @@ def look_around(ctx: Context) -> dict[str, Any]:
         plain.write_text("x", encoding="ascii")
         modes = [stat.S_IMODE(path.stat().st_mode) for path in (place, plain)]
         plain.unlink()
-    return {"environ": dict(os.environ), "place": str(place), "modes": modes, "path": sys.path, "cwd": os.getcwd()}
+    return {"environ": dict(os.environ), "place": str(place), "modes": modes, "path": sys.path, "cwd": str(Path.cwd())}
 
 
 @register_handler("impatient")

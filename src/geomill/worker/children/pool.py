@@ -15,7 +15,7 @@ from geomill.storage import Recipe
 from geomill.store.checkpoints import Saved
 from geomill.worker.children.limits import MEGABYTE
 from geomill.worker.children.process import START_SECONDS, Child, ChildFailed, ChildSetup, Ear
-from geomill.worker.children.surroundings import Wishes
+from geomill.worker.children.surroundings import NO_WISHES, Wishes
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class ChildPool:
         memory_mb: int | None,
         storage: Recipe,
         database: str = "",
-        wishes: Wishes = Wishes(),
+        wishes: Wishes = NO_WISHES,
     ) -> ChildPool:
         isolated = {name: handler for name, handler in handlers.items() if handler.isolated}
         modules = dict.fromkeys(handler.function.__module__ for handler in isolated.values())

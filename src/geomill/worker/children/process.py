@@ -68,7 +68,7 @@ class ChildSetup:
     memory_mb: int | None = None
     storage: Recipe = field(default_factory=Recipe)
     database: str = field(default="", repr=False)
-    wishes: Wishes = Wishes()
+    wishes: Wishes = field(default_factory=Wishes)
 
 
 class Child:

@@ -22,29 +22,11 @@ if TYPE_CHECKING:  # a child process has no settings, and need not load them
     from geomill.settings import WorkerSettings
 
 SCRATCH = "scratch"
-_KEPT = frozenset(
-    [
-        "CURL_CA_BUNDLE",
-        "GDAL_DATA",
-        "HOME",
-        "LANG",
-        "LANGUAGE",
-        "LD_LIBRARY_PATH",
-        "LOGNAME",
-        "PATH",
-        "PROJ_DATA",
-        "PROJ_LIB",
-        "REQUESTS_CA_BUNDLE",
-        "SSL_CERT_DIR",
-        "SSL_CERT_FILE",
-        "TEMP",
-        "TMP",
-        "TMPDIR",
-        "TZ",
-        "USER",
-        "VIRTUAL_ENV",
-    ]
-)
+_KEPT = frozenset((
+    "CURL_CA_BUNDLE", "GDAL_DATA", "HOME", "LANG", "LANGUAGE", "LD_LIBRARY_PATH", "LOGNAME", "PATH", "PROJ_DATA",
+    "PROJ_LIB", "REQUESTS_CA_BUNDLE", "SSL_CERT_DIR", "SSL_CERT_FILE", "TEMP", "TMP", "TMPDIR", "TZ", "USER",
+    "VIRTUAL_ENV",
+))  # fmt: skip
 _KEPT_BEGINNINGS = ("LC_", "PYTHON", "OMP_", "OPENBLAS_", "MKL_", "COV_", "COVERAGE_")
 _OF_STORES = ("AWS_", "AZURE_", "IDENTITY_", "MSI_")
 """Identities of machines and containers, which the clients of remote stores look for by themselves."""
@@ -71,6 +53,9 @@ class Wishes:
     @classmethod
     def of(cls, settings: WorkerSettings) -> Self:
         return cls(tuple(settings.task_environment), settings.task_network == "open", settings.scratch)
+
+
+NO_WISHES = Wishes()
 
 
 def surroundings(environ: Mapping[str, str], recipe: Recipe, database: str, wishes: Wishes) -> Surroundings:
