@@ -20,6 +20,7 @@ from rasterio.errors import NotGeoreferencedWarning, RasterioError
 from rasterio.io import DatasetReader
 from rasterio.session import Session
 
+from geomill.domain.confidential import without_places
 from geomill.raster.problems import refused
 from geomill.sdk import HandlerError, ObjectName, Storage, Zone
 from geomill.storage.gdal import OFFLINE
@@ -163,7 +164,7 @@ def block_bytes(dataset: DatasetReader) -> int:
 
 
 def _failure(error: Exception, name: ObjectName, *, remote: bool) -> HandlerError:
-    text = str(error.__cause__ or error)
+    text = without_places(str(error.__cause__ or error))
     if remote:  # a store that breaks off looks like a broken file
         return HandlerError(f"'{name}' could not be read: {text}", code="unreadable")
     return refused("unreadable", f"'{name}' is damaged or incomplete: {text}")

@@ -92,7 +92,8 @@ class Runner:
             async with self._pool.connection() as conn:
                 return await nodes.outcomes_page(conn, job_id, node_id, after, having)
         except psycopg.Error as error:
-            raise UnavailableError(f"how the tasks of '{node_id}' ended cannot be read: {error}") from error
+            handler_log.warning("how the tasks of '%s' ended cannot be read: %s", node_id, error)
+            raise UnavailableError(f"how the tasks of '{node_id}' ended cannot be read now") from error
 
     async def _isolated(self, slot: Slot) -> Ended:
         try:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Coroutine
 from typing import Any
 
+from geomill.domain.confidential import new_reference
 from geomill.domain.message import TaskMessage
 from geomill.sdk.execution import Ended, failed
 from geomill.sdk.registry import Registry
@@ -159,4 +160,7 @@ class ChildPool:
 
 
 def not_started(error: ChildFailed) -> Ended:
-    return failed(str(error), "crashed", retryable=True)
+    reference = new_reference()
+    log.error("%s, reference %s", error, reference)
+    text = f"the handler's process did not start: the log has more under the reference {reference}"
+    return failed(text, "crashed", retryable=True)

@@ -19,6 +19,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from geomill.domain.confidential import new_reference
 from geomill.domain.log import LONGEST_LINE
 from geomill.domain.message import TaskMessage
 from geomill.errors import UnavailableError
@@ -166,7 +167,7 @@ class Child:
         except ValueError:  # something else than us wrote on the line
             self.kill()
             ended = None
-        return ended or await self._crashed()
+        return ended or await self._crashed(ear)
 
     def tell_cancelled(self) -> None:
         if self.alive:
@@ -232,11 +233,14 @@ class Child:
             async with asyncio.timeout(STOP_SECONDS):
                 await self._listen(ear)
 
-    async def _crashed(self) -> Ended:
+    async def _crashed(self, ear: Ear) -> Ended:
         self.kill()  # what it started may still hold its output
         code = await self._process.wait()
         await self._end_output()
-        return failed(f"the handler's process {_manner(code)}: {self._last_words()}", "crashed", retryable=True)
+        reference, manner = new_reference(), _manner(code)
+        ear.line(logging.ERROR, f"the handler's process {manner}, reference {reference}: {self._last_words()}")
+        text = f"the handler's process {manner}: the log has more under the reference {reference}"
+        return failed(text, "crashed", retryable=True)
 
     def _last_words(self) -> str:
         said = " | ".join(self._tail)[-TAIL_CHARACTERS:]
