@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 
 from fastapi import FastAPI, Request
@@ -9,7 +10,10 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from geomill.api import problems
+from geomill.domain.confidential import without_places
 from geomill.serve.caching import Caching, NotModified, not_modified
+
+log = logging.getLogger(__name__)
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self';"
@@ -30,7 +34,10 @@ def prepare(app: FastAPI, statuses: Mapping[type[Exception], tuple[int, str]]) -
 
 def _answer(status: int, code: str):  # type: ignore[no-untyped-def]  # noqa: ANN202
     async def handler(request: Request, error: Exception) -> JSONResponse:
-        return problems.respond(request.url.path, status, code, str(error) or code.replace("_", " "))
+        if status >= 500:
+            log.warning("%s failed: %s", request.url.path, error)
+        detail = without_places(str(error)) or code.replace("_", " ")
+        return problems.respond(request.url.path, status, code, detail)
 
     return handler
 
