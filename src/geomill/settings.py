@@ -139,9 +139,21 @@ class WorkerSettings(_Settings):
     task_recycle: Annotated[int, Field(ge=1, description="Tasks that one handler process runs before a fresh one")] = (
         100
     )
+    task_network: Annotated[
+        Literal["auto", "open"],
+        Field(description="auto: handler processes have a network only if zones or database need one; open: always"),
+    ] = "auto"
+    task_environment: Annotated[
+        list[str], NoDecode, Field(description="Variables that handlers need beside the usual ones, comma-separated")
+    ] = []
+    scratch: Annotated[
+        Path | None, Field(description="Folder of what tasks need on their way; `scratch` in the data folder if absent")
+    ] = None
     drain_seconds: Annotated[
         float, Field(ge=0, le=86_400, description="How long a worker that is told to stop waits for its tasks")
     ] = 30.0
+
+    _lists = field_validator("task_environment", mode="before")(_split)
 
 
 class PlatformSettings(_Settings):

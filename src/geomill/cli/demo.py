@@ -100,7 +100,7 @@ def _platform(data: Path) -> Iterator[None]:
     _say(
         "2. The platform: PostgreSQL, orchestrator, worker, gateway and the external server, all private to this folder"
     )
-    command = [sys.executable, "-c", RUN, "--data", str(data), "up", "--port", str(_port())]
+    command = [sys.executable, "-P", "-c", RUN, "--data", str(data), "up", "--port", str(_port())]
     environ = {**os.environ, "GEOMILL_LOG_FORMAT": "json"}
     with (data / "up.log").open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, env=environ)  # noqa: S603  ourselves

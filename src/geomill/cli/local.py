@@ -37,7 +37,9 @@ async def local_roles(
     storage: Storage,
 ) -> AsyncIterator[None]:
     """Run whichever role is missing while the block runs."""
+    from geomill.cli import context
     from geomill.engine.orchestrator import Orchestrator, OrchestratorOptions
+    from geomill.worker.children.surroundings import Wishes
     from geomill.worker.loop import Worker
     from geomill.worker.options import WorkerOptions
 
@@ -48,7 +50,7 @@ async def local_roles(
         conducting = OrchestratorOptions(job_queue=queues.job_queue_name)
         roles.append(Orchestrator(url, pool, catalogue, conducting, storage=storage))
     if InstanceRole.WORKER in missing:
-        options = WorkerOptions(queues=queues.task_queues, drain_seconds=2)
+        options = WorkerOptions(queues=queues.task_queues, drain_seconds=2, wishes=Wishes.of(context.settings().worker))
         roles.append(Worker(url, pool, registry, options, storage=storage))
     tasks = [asyncio.create_task(role.run(stop)) for role in roles]
     try:

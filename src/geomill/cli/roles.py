@@ -20,6 +20,7 @@ from geomill.errors import InputError, StorageUnavailable
 from geomill.process import run_async
 from geomill.storage import Storage
 from geomill.store.pool import Pool, open_pool
+from geomill.worker.children.surroundings import Wishes
 from geomill.worker.loop import Worker
 from geomill.worker.options import WorkerOptions, cpus
 
@@ -76,6 +77,7 @@ def worker(
         spare=settings.worker.task_spare,
         memory_mb=settings.worker.task_memory_mb,
         tasks_per_process=settings.worker.task_recycle,
+        wishes=Wishes.of(settings.worker),
         drain_seconds=settings.worker.drain_seconds,
         beat_seconds=settings.engine.heartbeat_interval_sec,
     )

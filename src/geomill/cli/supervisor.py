@@ -86,6 +86,7 @@ class Supervisor:
     async def _run_once(self, program: Program, stop: asyncio.Event) -> int:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
+            "-P",  # nothing is imported from the folder in which somebody happens to stand
             "-m",
             "geomill.cli.child",
             *program.arguments,

@@ -11,23 +11,28 @@ paths; those are walked directly, with the same meaning (a property test compare
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
 
-from jinja2 import ChainableUndefined, StrictUndefined, TemplateSyntaxError, Undefined, meta, nodes
+from jinja2 import ChainableUndefined, StrictUndefined, TemplateSyntaxError, Undefined, meta, nodes, pass_eval_context
 from jinja2.environment import TemplateExpression
 from jinja2.exceptions import SecurityError
+from jinja2.filters import do_join, do_tojson
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from geomill.domain.expression_rules import (
+    LARGEST_BASE,
+    LARGEST_EXPONENT,
+    LARGEST_PRODUCT,
+    LONGEST_TEMPLATE,
+    check_rules,
+)
 from geomill.domain.jsonvalue import to_json
 from geomill.errors import ExpressionError, nearest
 
 Scope = Mapping[str, Any]
-
-LARGEST_PRODUCT = 1_000_000
-"""`'a' * 10**9` and its like are refused: no template needs a longer string or list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +95,11 @@ def _compile_list(parts: list[Compiled]) -> Compiled:
 def _compile_text(text: str) -> Compiled:
     if "{{" not in text and "{%" not in text and "{#" not in text:
         return _constant(text)
+    if len(text) > LONGEST_TEMPLATE:
+        raise ExpressionError(f"the template {text[:80]!r} cannot be read: it is too long")
     try:
         tree = environment().parse(text.strip())
-        _refuse_files(text, tree)
+        check_rules(text, tree)
         references = tuple(_references(tree))
         single = _single_expression(tree)
         if single is None:
@@ -105,11 +112,6 @@ def _compile_text(text: str) -> Compiled:
         raise ExpressionError(
             f"the template {text[:80]!r} cannot be read: it is nested too deeply or too long"
         ) from error
-
-
-def _refuse_files(text: str, tree: nodes.Template) -> None:
-    for _ in tree.find_all((nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)):
-        raise ExpressionError(f"the template {text!r} reads another file, which templates cannot")
 
 
 def _single_expression(tree: nodes.Template) -> nodes.Expr | None:
@@ -206,11 +208,25 @@ class _Missing(ChainableUndefined, StrictUndefined):
     """Undefined, all the way down a path, until `default` or `is defined` asks; any other use is an error."""
 
 
-_PADDING = frozenset({"center", "ljust", "rjust", "zfill", "expandtabs", "format", "format_map"})
-_REMOVED_FILTERS = ("random", "center", "format", "indent", "batch", "slice", "wordwrap")
+WIDEST_INDENT = 16
+LONGEST_TEXT = 10_000_000
+_PADDING = frozenset({"center", "ljust", "rjust", "zfill", "expandtabs", "format", "format_map", "translate"})
+_REMOVED_FILTERS = ("random", "attr", "pprint", "center", "format", "indent", "batch", "slice", "wordwrap")
+
+
+def _bounded(parts: Iterable[str]) -> str:
+    """What a template writes, piece by piece: a loop that writes too much is left."""
+    pieces, length = [], 0
+    for part in parts:
+        pieces.append(part)
+        length += len(part)
+        if length > LONGEST_TEXT:
+            raise SecurityError("the text that it makes is too long")
+    return "".join(pieces)
 
 
 class _Environment(ImmutableSandboxedEnvironment):
+    concat = staticmethod(_bounded)
     intercepted_binops = frozenset({"*", "**", "%"})
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
@@ -229,10 +245,20 @@ class _Environment(ImmutableSandboxedEnvironment):
         except (KeyError, TypeError):
             return self.undefined(hint=_missing_key(obj, key))
 
+    def call(__self, __context: Any, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805  Jinja's own names
+        """Methods of texts that multiply are bounded as the filters are."""
+        owner, name = getattr(__obj, "__self__", None), getattr(__obj, "__name__", "")
+        if isinstance(owner, str) and name == "replace":
+            return _replace(owner, *args, **kwargs)
+        if isinstance(owner, str) and name == "join":
+            args = (list(args[0]),)
+            _refuse_longer_than_bound(len(args[0]) * len(owner))
+        return super().call(__context, __obj, *args, **kwargs)
+
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
         if operator == "%" and isinstance(left, str):
             raise SecurityError("text is not formatted with %; write {{ … }} inside it")
-        if operator == "**" and not (abs(left) <= 1000 and abs(right) <= 64):
+        if operator == "**" and not (abs(left) <= LARGEST_BASE and abs(right) <= LARGEST_EXPONENT):
             raise SecurityError("the power is too large")
         sizes = [len(side) for side in (left, right) if isinstance(side, str | list | tuple)]
         factors = [side for side in (left, right) if isinstance(side, int)]
@@ -254,7 +280,35 @@ def environment() -> _Environment:
     env.globals = {"range": env.globals["range"]}
     for name in _REMOVED_FILTERS:
         del env.filters[name]
+    env.filters |= {"replace": _replace, "join": _join, "tojson": _to_json}
     return env
+
+
+def _replace(text: Any, old: Any, new: Any, count: int | None = None) -> str:
+    """As Jinja's, within a bound: a text in which each letter becomes a page has no end."""
+    whole, part, other = str(text), str(old), str(new)
+    times = whole.count(part) if count is None else min(count, whole.count(part))
+    _refuse_longer_than_bound(len(whole) + times * len(other))
+    return whole.replace(part, other, -1 if count is None else count)
+
+
+@pass_eval_context
+def _join(context: Any, values: Any, separator: Any = "", attribute: str | int | None = None) -> str:
+    found = list(values)
+    _refuse_longer_than_bound(len(found) * len(str(separator)))
+    return do_join(context, found, separator, attribute)
+
+
+@pass_eval_context
+def _to_json(context: Any, value: Any, indent: int | None = None) -> Any:
+    if indent is not None and not 0 <= indent <= WIDEST_INDENT:
+        raise SecurityError(f"the indent is not between 0 and {WIDEST_INDENT}")
+    return do_tojson(context, value, indent)
+
+
+def _refuse_longer_than_bound(length: int) -> None:
+    if length > LARGEST_PRODUCT:
+        raise SecurityError("the text that it makes is too long")
 
 
 # What an expression reads

@@ -16,6 +16,7 @@ from datetime import datetime
 
 import psycopg
 
+from geomill.domain.confidential import new_reference
 from geomill.domain.decision import Decision
 from geomill.domain.evaluator import Evaluation
 from geomill.domain.states import JOB_MACHINE
@@ -161,10 +162,11 @@ async def _decide(
         return await _evaluate(conn, job, arrivals, kicked, now, large)
     except psycopg.Error:
         raise
-    except Exception as error:  # a mistake of ours with one job must not stop all the others
-        log.exception("the evaluation of %s failed", job.job_id)
+    except Exception:  # a mistake of ours with one job must not stop all the others
+        reference = new_reference()
+        log.exception("the evaluation of %s failed, reference %s", job.job_id, reference)
         evaluation = Evaluation(job.run, now)
-        evaluation.fail(f"internal error: {type(error).__name__}: {error}")
+        evaluation.fail(f"internal error: the log has more under the reference {reference}")
         return evaluation.decision()
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import psycopg
 from pydantic import ValidationError
 
+from geomill.domain.confidential import new_reference
 from geomill.domain.decision import Decision
 from geomill.domain.evaluator import Evaluation
 from geomill.domain.event import EventStatus, EventType
@@ -65,11 +66,12 @@ class Claimer:
             return await self._claim(conn, limit, older_than)
         except psycopg.OperationalError:
             raise
-        except Exception as error:  # one submission must not stop all the others
+        except Exception:  # one submission must not stop all the others
             if limit > 1:
                 return await self.claim(conn, 1, older_than)
-            log.exception("a submission could not be claimed")
-            return await self._bury_next(conn, f"{type(error).__name__}: {error}")
+            reference = new_reference()
+            log.exception("a submission could not be claimed, reference %s", reference)
+            return await self._bury_next(conn, f"internal error: the log has more under the reference {reference}")
 
     async def _bury_next(self, conn: Connection, reason: str) -> Claimed:
         async with conn.transaction():

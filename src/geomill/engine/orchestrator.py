@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import psycopg
 
+from geomill.domain.confidential import new_reference
 from geomill.domain.instance import InstanceRole
 from geomill.domain.job import Job
 from geomill.domain.states import JOB_MACHINE
@@ -217,7 +218,10 @@ class Orchestrator:
             except psycopg.OperationalError:
                 raise
             except psycopg.DatabaseError as error:
-                await jobs.quarantine(conn, self.instance_id, job_id, f"internal error: {error}")
+                reference = new_reference()
+                log.error("the database refuses the job %s, reference %s: %s", job_id, reference, error)  # noqa: TRY400
+                reason = f"internal error: the log has more under the reference {reference}"
+                await jobs.quarantine(conn, self.instance_id, job_id, reason)
                 done = None
             if done is None or job_id not in alone:
                 self._owned.pop(job_id, None)

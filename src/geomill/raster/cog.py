@@ -20,6 +20,7 @@ from rasterio.shutil import copy as copy_file
 from geomill.raster.facts import RasterType, Validity
 from geomill.raster.grid import CELL, Grid, Window
 from geomill.raster.inspection import alpha_band, bits_of, has_palette, nodata_of, validity_of
+from geomill.raster.intermediates import DRAFT_PREFIX
 from geomill.raster.opening import bytes_per_pixel
 from geomill.raster.problems import refused
 from geomill.raster.statistics import STEP, BandStatistics, as_tags, measure, merged_bands
@@ -162,7 +163,7 @@ def whole(
             raise refused("empty", "no pixel of the raster is valid")
         yield made.data, made.statistics
         return
-    with tempfile.TemporaryDirectory(prefix="geomill-") as folder:
+    with tempfile.TemporaryDirectory(prefix=DRAFT_PREFIX) as folder:
         yield _by_pieces(dataset, recipe, Path(folder), advance)
 
 

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from affine import Affine
 from pydantic import BaseModel
 
+from geomill.domain.crs import CrsText
+
 BLOCK = 512
 CELL = 1024
 """Pixels that are warped at once, each way."""
@@ -55,7 +57,7 @@ class Tile(Window, frozen=True):
 
 
 class Grid(BaseModel, frozen=True):
-    crs: str
+    crs: CrsText
     transform: tuple[float, float, float, float, float, float]
     width: int
     height: int

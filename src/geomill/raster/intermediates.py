@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import tempfile
 from pathlib import Path
 
 from geomill.raster.grid import Tile
 from geomill.raster.outputs import INTERMEDIATE_CONTAINER
-from geomill.sdk import ObjectName, Zone
+from geomill.sdk import HandlerError, ObjectName, Zone
+
+DRAFT_PREFIX = "geomill-task-"
+"""Of temporary folders, so that those of tasks that were killed are known."""
 
 
 def folder_of(job_id: str) -> str:
@@ -20,8 +25,15 @@ def intermediate(prefix: str, tile: Tile) -> ObjectName:
 
 
 def mount() -> Path:
-    """On this machine, for copies of sources."""
-    return Path(tempfile.gettempdir()) / "geomill-mount"
+    """On this machine, for copies of sources. It is this user's alone: a task process has a folder of its own for
+    temporary files, and elsewhere somebody else may have made it before."""
+    folder = Path(tempfile.gettempdir()) / f"geomill-{os.getuid()}"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    about = folder.lstat()
+    if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.getuid():
+        raise HandlerError("the folder for copies of sources belongs to somebody else", code="scratch_unsafe")
+    folder.chmod(0o700)
+    return folder
 
 
 def mounted(job_id: str, file_name: str) -> Path:

@@ -20,8 +20,10 @@ from rasterio.errors import NotGeoreferencedWarning, RasterioError
 from rasterio.io import DatasetReader
 from rasterio.session import Session
 
+from geomill.domain.confidential import without_places
 from geomill.raster.problems import refused
 from geomill.sdk import HandlerError, ObjectName, Storage, Zone
+from geomill.storage.gdal import OFFLINE
 
 FORMATS = {
     b"II*\x00": "GTiff",
@@ -65,8 +67,10 @@ class StoreSession(Session):  # type: ignore[misc]  # rasterio has no types
 @contextmanager
 def environment(storage: Storage, zone: Zone) -> Iterator[None]:
     """GDAL for one task: a bounded cache, no threads of its own, no files beside the one that is named."""
-    session = StoreSession(storage.gdal_options(zone))
+    options = storage.gdal_options(zone)
+    session = StoreSession(options)
     settings: dict[str, Any] = {
+        **({} if options else OFFLINE),
         "GDAL_CACHEMAX": CACHE_BYTES,
         "GDAL_NUM_THREADS": "1",
         "GDAL_DISABLE_READDIR_ON_OPEN": "EMPTY_DIR",
@@ -160,7 +164,7 @@ def block_bytes(dataset: DatasetReader) -> int:
 
 
 def _failure(error: Exception, name: ObjectName, *, remote: bool) -> HandlerError:
-    text = str(error.__cause__ or error)
+    text = without_places(str(error.__cause__ or error))
     if remote:  # a store that breaks off looks like a broken file
         return HandlerError(f"'{name}' could not be read: {text}", code="unreadable")
     return refused("unreadable", f"'{name}' is damaged or incomplete: {text}")

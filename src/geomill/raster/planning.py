@@ -14,6 +14,8 @@ from rasterio.io import DatasetReader
 from rasterio.vrt import WarpedVRT
 from rasterio.warp import transform_bounds
 
+from geomill.domain.confidential import without_places
+from geomill.domain.crs import EXAMPLES, is_crs
 from geomill.raster import inspection
 from geomill.raster.grid import Grid, Tile, aligned
 from geomill.raster.inspection import short_crs, transform_points
@@ -40,10 +42,16 @@ class Layout:
 def target_crs(dataset: DatasetReader, wanted: str) -> CRS:
     if wanted == SOURCE:
         return dataset.crs
+    if not is_crs(wanted):
+        raise refused(
+            "bad_target_crs", f"target_crs {wanted[:80]!r} is no CRS: write it as {EXAMPLES}, or as '{SOURCE}'"
+        )
     try:
         return CRS.from_user_input(wanted)
     except CRSError as error:
-        raise refused("bad_target_crs", f"the target CRS {wanted[:80]!r} is not known: {error}") from error
+        raise refused(
+            "bad_target_crs", f"the target CRS {wanted[:80]!r} is not known: {without_places(str(error))}"
+        ) from error
 
 
 def output_grid(dataset: DatasetReader, wanted: str) -> tuple[Grid, list[str]]:
@@ -150,7 +158,9 @@ def source_window(dataset: DatasetReader, grid: Grid, tile: Tile, overlap: int) 
     try:
         box = transform_bounds(crs, dataset.crs, left, bottom, right, top, densify_pts=41)
     except CPLE_BaseError as error:
-        raise refused("crs_unusable", f"{tile.tile_id} cannot be placed in the source: {error}") from error
+        raise refused(
+            "crs_unusable", f"{tile.tile_id} cannot be placed in the source: {without_places(str(error))}"
+        ) from error
     corners = [~dataset.transform @ (x, y) for x in (box[0], box[2]) for y in (box[1], box[3])]
     if not all(math.isfinite(value) for corner in corners for value in corner):
         return 0, 0, dataset.width, dataset.height

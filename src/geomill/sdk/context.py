@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, TypeVar, cast
 
@@ -33,6 +34,7 @@ class Reporter(Protocol):
 
     def progress(self, fraction: float, message: str) -> None: ...
     def checkpoint(self, phase: str, data: Mapping[str, Any]) -> None: ...
+    def limit(self, seconds: float | None, message: str) -> None: ...
 
 
 class ExternalCatalogue(Protocol):
@@ -125,6 +127,16 @@ class HandlerContext(Generic[ParamsT]):
         """`progress(0.5)` or `progress(3, 10, "tile 3")`."""
         fraction = done if total is None else done / total if total else 1.0
         self.reporter.progress(min(max(fraction, 0.0), 1.0), message)
+
+    @contextmanager
+    def time_limit(self, seconds: float, message: str) -> Iterator[None]:
+        """End the task, for good, if the block takes longer: with this message and the code `too_slow`. It also ends
+        what no Python code could stop, such as a library that hangs. Blocks do not nest."""
+        self.reporter.limit(seconds, message)
+        try:
+            yield
+        finally:
+            self.reporter.limit(None, "")
 
     def save_checkpoint(self, phase: str, data: Mapping[str, Any] | None = None) -> None:
         """Remember that `phase` is done: the next attempt finds it in `checkpoint`."""

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from geomill.domain.confidential import new_reference
 from geomill.domain.jsonvalue import NotJson, to_json
 from geomill.domain.large import LARGEST
 from geomill.errors import GeomillError, UnavailableError
 from geomill.sdk.context import HandlerContext
 from geomill.sdk.registration import RegisteredHandler
 from geomill.sdk.result import HandlerError, HandlerResult
+
+log = logging.getLogger(__name__)
 
 LONGEST_ERROR = 2_000
 LONGEST_CODE = 64
@@ -69,14 +73,19 @@ def execute_here(
 
 
 def _failed_by(error: BaseException, context: HandlerContext[Any] | None) -> Ended:
-    if isinstance(error, HandlerError):
-        return failed(str(error), error.error_code, retryable=error.retryable)
-    if isinstance(error, GeomillError):  # such as of the storage: it says by itself whether to try again
+    """What we word ourselves is told. Of anything else only its kind and a reference: its text may hold SQL, folders or
+    names of hosts, and partners read this."""
+    logger = context.logger if context else log
+    if isinstance(error, GeomillError):
+        if error.__cause__:
+            logger.warning("%s, because of %s: %s", error, type(error.__cause__).__name__, error.__cause__)
+        if isinstance(error, HandlerError):
+            return failed(str(error), error.error_code, retryable=error.retryable)
         return failed(str(error), error.code, retryable=isinstance(error, UnavailableError))
-    if context:
-        context.logger.error("the handler raised %s", type(error).__name__, exc_info=error)
+    reference, kind = new_reference(), type(error).__name__
+    logger.error("the handler raised %s, reference %s", kind, reference, exc_info=error)
     code = "memory" if isinstance(error, MemoryError) else "handler_error"
-    return failed(f"{type(error).__name__}: {error}", code, retryable=True)
+    return failed(f"the handler raised {kind}: the log has more under the reference {reference}", code, retryable=True)
 
 
 def _typed_params(handler: RegisteredHandler, params: Mapping[str, Any]) -> Any:

@@ -10,6 +10,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from geomill.api import problems
+from geomill.domain.confidential import without_places
 from geomill.serve.caching import Caching, NotModified, not_modified
 
 log = logging.getLogger(__name__)
@@ -37,9 +38,10 @@ def prepare(app: FastAPI, statuses: Mapping[type[Exception], Answer]) -> None:
 
 def _answer(status: int, code: str, detail: str = ""):  # type: ignore[no-untyped-def]  # noqa: ANN202
     async def handler(request: Request, error: Exception) -> JSONResponse:
-        if detail:
-            log.info("refused: %s", error, extra={"action": "serve", "path": request.url.path})
-        return problems.respond(request.url.path, status, code, detail or str(error) or code.replace("_", " "))
+        level = logging.WARNING if status >= 500 else logging.INFO
+        log.log(level, "refused: %s", error, extra={"action": "serve", "path": request.url.path})
+        shown = detail or without_places(str(error)) or code.replace("_", " ")
+        return problems.respond(request.url.path, status, code, shown)
 
     return handler
 

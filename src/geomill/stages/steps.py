@@ -123,7 +123,8 @@ def _guarded(method: str, stage: StageDefinition, call: Callable[[], Returned]) 
         raise
     except Exception as error:
         raise HandlerError(
-            f"{method} of stage {stage.stage_number} ({stage.stage_name}) raised {type(error).__name__}: {error}",
+            f"{method} of stage {stage.stage_number} ({stage.stage_name}) raised {type(error).__name__}: "
+            "the task's log has more",
             retryable=False,
             code="controller_error",
         ) from error

@@ -17,6 +17,16 @@ REMOTE = {
 }
 
 
+OFFLINE = {
+    "GDAL_HTTP_PROXY": "http://127.0.0.1:1",
+    "GDAL_HTTP_CONNECTTIMEOUT": "1",
+    "GDAL_HTTP_TIMEOUT": "1",
+    "GDAL_HTTP_MAX_RETRY": "0",
+    "PROJ_NETWORK": "OFF",
+}
+"""For work on files of this machine. GDAL has no switch for its client of HTTP, so requests go to where nobody is."""
+
+
 class GdalOptions(dict[str, str]):
     """For `rasterio.Env(**options)` or `--config`, around the work of one task. rasterio takes the keys of S3 only from
     a session: one whose `get_credential_options` gives these. `repr` shows no values: some are secrets."""

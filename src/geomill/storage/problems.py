@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 import re
 import time
@@ -18,9 +19,12 @@ from obstore.exceptions import (
     UnauthenticatedError,
 )
 
+from geomill.domain.confidential import without_places
 from geomill.domain.location import Folder
 from geomill.errors import ConflictError, NotFoundError, StorageDenied, StorageUnavailable
 from geomill.storage.stores import Shelf
+
+log = logging.getLogger(__name__)
 
 _STATUS = re.compile(r"status code: (\d{3}[ \w]*)")
 _QUERY = re.compile(r"\?\S*")
@@ -31,7 +35,8 @@ Result = TypeVar("Result")
 
 @contextmanager
 def translated(shelf: Shelf, path: str, *, writing: bool = False) -> Iterator[None]:
-    """The causes are left out: their text has whole requests in it, with signatures."""
+    """The causes are left out: their text has whole requests in it, with signatures. Where the store is, only the log
+    says: partners read these messages."""
     what = f"'{shelf.zone}/{shelf.container}/{path}'" if path else f"'{shelf.zone}/{shelf.container}'"
     try:
         yield
@@ -42,14 +47,16 @@ def translated(shelf: Shelf, path: str, *, writing: bool = False) -> Iterator[No
     except PreconditionError:
         raise ConflictError(f"the object {what} was changed meanwhile", remedy="try again") from None
     except (PermissionDeniedError, UnauthenticatedError) as error:
+        log.warning("%s refuses access to %s: %s", shelf.location, what, _reason(error))
         raise StorageDenied(
-            f"{shelf.location} refuses access to {what}: {_reason(error)}", remedy=_permission(shelf)
+            f"the store refuses access to {what}: {_reason(error)}", remedy=_permission(shelf)
         ) from None
     except BaseError as error:
         if not path and "status code: 404" in str(error):  # for a listing, obstore has no other word
             raise _missing(shelf, what, whole=True) from None
+        log.warning("%s did not do its part for %s: %s", shelf.location, what, _reason(error))
         raise StorageUnavailable(
-            f"{shelf.location} did not do its part for {what}: {_reason(error)}",
+            f"the store did not do its part for {what}: {_reason(error)}",
             remedy="'geomill doctor' looks at it",
         ) from None
 
@@ -77,7 +84,8 @@ def _passes(error: GenericError) -> bool:
 def _missing(shelf: Shelf, what: str, *, whole: bool) -> NotFoundError:
     if whole:
         return NotFoundError(
-            f"there is no container '{shelf.container}' in {shelf.location}", remedy="make it, or correct the name"
+            f"there is no container '{shelf.container}' in the zone '{shelf.zone}'",
+            remedy="make it, or correct the name",
         )
     return NotFoundError(
         f"there is no object {what}", remedy=f"'geomill storage ls {shelf.zone}/{shelf.container}' lists what is there"
@@ -95,4 +103,4 @@ def _reason(error: BaseError) -> str:
     text = str(error).partition("\n")[0]
     if status := _STATUS.search(text):
         return f"it answered {status[1].strip()}"
-    return _QUERY.sub("", text.rpartition(" - ")[2])[:LONGEST_REASON]
+    return without_places(_QUERY.sub("", text.rpartition(" - ")[2]))[:LONGEST_REASON]

@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
+from geomill.domain.confidential import without_places
 from geomill.raster.problems import refused
 from geomill.sdk import HandlerError
 
@@ -33,7 +34,9 @@ def unpack(archive: Path, name: str, folder: Path, layer: str | None) -> Path:
             wanted = _wanted(members, name, layer)
             return _extract(opened, wanted, folder, name)
     except (zipfile.BadZipFile, NotImplementedError, EOFError, zipfile.LargeZipFile) as error:
-        raise refused("unreadable", f"'{name}' is a damaged or unknown ZIP file: {error}") from error
+        raise refused(
+            "unreadable", f"'{name}' is a damaged or unknown ZIP file: {without_places(str(error))}"
+        ) from error
 
 
 def _check(members: Sequence[zipfile.ZipInfo], name: str, packed: int) -> None:
@@ -116,4 +119,6 @@ def _copy(opened: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path, name: 
         with opened.open(member) as source, target.open("wb") as file:
             shutil.copyfileobj(source, file, _COPIED)
     except (RuntimeError, OSError, ValueError, zlib.error) as error:
-        raise refused("unreadable", f"'{member.filename}' in '{name}' cannot be unpacked: {error}") from error
+        raise refused(
+            "unreadable", f"'{member.filename}' in '{name}' cannot be unpacked: {without_places(str(error))}"
+        ) from error

@@ -19,6 +19,7 @@ import pyogrio
 from geomill.raster.problems import refused
 from geomill.vector.facts import Format, Reading
 from geomill.vector.layers import binary, refuse_repeated
+from geomill.vector.linked_crs import refuse_linked_crs
 from geomill.vector.ogr_layer import GEOMETRY_NAME, OgrLayer, Opening
 
 ABOUT = b"geomill"
@@ -38,6 +39,8 @@ Tell = Callable[[int], None]
 def copy(path: Path, found: Format, name: str, reading: Reading, target: Path, tell: Tell) -> None:
     if found is Format.GEOJSON:
         _refuse_large_and_lone(path, name)
+    if found in (Format.GEOJSON, Format.GEOJSON_LINES):
+        refuse_linked_crs(path, name)
     opening = Opening.of(path, found, name, reading)
     with pyogrio.open_arrow(path, batch_size=READ_AT_ONCE, use_pyarrow=True, **opening.about) as (meta, reader):
         refuse_repeated(reader.schema.names, name)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
 
 import psycopg
 from psycopg import errors
@@ -34,13 +33,10 @@ def session(access: DatabaseAccess) -> Iterator[Connection]:
             conn.execute(queries("vectors").prepare_session)
             yield conn
     except (errors.ProgramLimitExceeded, errors.TooManyColumns) as error:
-        raise refused("too_many_columns", f"the rows do not fit into a table of PostgreSQL: {_said(error)}") from error
+        raise refused(
+            "too_many_columns", "the rows do not fit into a table of PostgreSQL: leave out columns"
+        ) from error
     except errors.InsufficientPrivilege as error:
-        raise refused("database_denied", f"the database does not let us: {_said(error)}") from error
+        raise refused("database_denied", "the database does not let us load: the log says why") from error
     except psycopg.OperationalError as error:
-        raise DatabaseUnreachable(f"the database did not do its part: {_said(error)}", remedy="try again") from error
-
-
-def _said(error: psycopg.Error) -> str:
-    text: Any = error.diag.message_primary
-    return str(text) if text else type(error).__name__
+        raise DatabaseUnreachable("the database did not do its part", remedy="try again") from error

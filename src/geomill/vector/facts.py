@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
+from geomill.domain.crs import CrsText
 from geomill.raster.plan import Source
 
 
@@ -63,7 +64,7 @@ class LayerFacts(BaseModel):
     format: Format
     layer: str | None
     rows: int
-    crs: str
+    crs: CrsText
     """`EPSG:4326`, or WKT where there is no code."""
     columns: list[Column]
 
@@ -71,7 +72,7 @@ class LayerFacts(BaseModel):
 class Rules(BaseModel):
     """What the loading of every chunk obeys."""
 
-    target_crs: str
+    target_crs: CrsText
     srid: int
     family: Family
     points: Literal["Point", "MultiPoint"] = "Point"

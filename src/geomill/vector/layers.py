@@ -16,6 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyogrio.errors import DataLayerError, DataSourceError
 
+from geomill.domain.confidential import without_places
 from geomill.raster.problems import refused
 from geomill.vector.facts import Chunk, Format
 
@@ -83,7 +84,7 @@ def told(name: str) -> Iterator[None]:
                 "geometry_too_large",
                 f"'{name}' does not fit into the worker's memory: cut its geometries into parts",
             ) from error
-        raise refused("unreadable", f"'{name}' is damaged or incomplete: {str(error)[:300]}") from error
+        raise refused("unreadable", f"'{name}' is damaged or incomplete: {without_places(str(error))[:300]}") from error
 
 
 def refuse_repeated(names: Sequence[str], name: str) -> None:

@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 import pyogrio
+from pyproj.network import set_network_enabled  # type: ignore[attr-defined]  # it is made for this
 
+from geomill.storage.gdal import OFFLINE
 from geomill.vector import tables
 from geomill.vector.attributes import filled, prepare
 from geomill.vector.columns import GEOMETRY, ID
@@ -35,9 +37,11 @@ Tell = Callable[[int], None]
 
 def configure() -> None:
     """GDAL stops a batch before it takes more memory than the largest geometry that is taken, and a feature of GeoJSON,
-    which as a tree of values takes much more than its text, before it takes half a gigabyte."""
+    which as a tree of values takes much more than its text, before it takes half a gigabyte. It reads copies on this
+    machine, so it sends no request to anybody."""
+    set_network_enabled(active=False)
     pyogrio.set_gdal_config_options(
-        {"OGR_ARROW_MEM_LIMIT": str(LARGEST + _MARGIN), GEOJSON_LIMIT: "130", "GDAL_NUM_THREADS": "1"}
+        {"OGR_ARROW_MEM_LIMIT": str(LARGEST + _MARGIN), GEOJSON_LIMIT: "130", "GDAL_NUM_THREADS": "1", **OFFLINE}
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from geomill.raster.problems import refused
 from geomill.vector.csv_places import places
 from geomill.vector.facts import Chunk, Format, Reading
 from geomill.vector.formats import DRIVERS
+from geomill.vector.geopackage import check_layer, feature_layers, quoted, reading, refuse_programs
 from geomill.vector.layers import Batch, binary, refuse_repeated, told
 from geomill.vector.soundness import types
 
@@ -68,15 +68,15 @@ class OgrLayer:
         return Chunk(number=0, start=low or 0, stop=(high or 0) + 1)
 
     def _ids(self, query: str) -> tuple[int | None, int | None]:
-        with _sqlite(self.path) as database:
+        with reading(self.path) as database:
             low, high = database.execute(
-                query.format(id=_quoted(self.fid_column), table=_quoted(self.name or ""))
+                query.format(id=quoted(self.fid_column), table=quoted(self.name or ""))
             ).fetchone()
         return low, high
 
     def batches(self, chunk: Chunk, size: int, columns: Sequence[str] | None = None) -> Iterator[Batch]:
         if self._numbered:
-            fid = _quoted(self.fid_column)
+            fid = quoted(self.fid_column)
             window: dict[str, Any] = {
                 "where": f"{fid} >= {chunk.start} AND {fid} < {chunk.stop}",
                 "return_fids": True,
@@ -137,15 +137,20 @@ class Opening:
     """Features, -1 if that is only known by reading them."""
 
     @classmethod
-    def of(cls, path: Path, found: Format, name: str, reading: Reading) -> Opening:
+    def of(cls, path: Path, found: Format, name: str, wanted: Reading) -> Opening:
         options: dict[str, str] = dict(_IMMUTABLE) if found is Format.GEOPACKAGE else {}
         crs = None
         if found is Format.GEOPACKAGE:
-            refuse_virtual_tables(path, name)
+            with told(name):
+                refuse_programs(path, name)
         if found is Format.CSV:
-            where = places(path, name, reading)
+            where = places(path, name, wanted)
             options, crs = where.options, where.crs
-        about = {"layer": _choose(path, found, name, reading.layer), "encoding": reading.encoding, **options}
+        layer = _choose(path, found, name, wanted.layer)
+        if found is Format.GEOPACKAGE and layer is not None:
+            with told(name):
+                check_layer(path, name, layer)
+        about = {"layer": layer, "encoding": wanted.encoding, **options}
         with _hasty():
             info = _read_info(path, name, about, count=False)
         if info["driver"] not in DRIVERS[found].names:
@@ -188,7 +193,7 @@ def _read_info(path: Path, name: str, about: dict[str, Any], *, count: bool = Tr
 def _choose(path: Path, found: Format, name: str, wanted: str | None) -> str | None:
     """The layer that is meant. One alone need not be named."""
     if found is Format.GEOPACKAGE:
-        layers = _feature_tables(path)
+        layers = feature_layers(path)
     elif found is Format.KML:
         layers = [str(layer) for layer, kind in pyogrio.list_layers(path) if kind is not None]
     else:
@@ -201,35 +206,3 @@ def _choose(path: Path, found: Format, name: str, wanted: str | None) -> str | N
     if wanted is not None and wanted not in layers:
         raise refused("choose_layer", f"'{name}' has no layer '{wanted}'; it has {known}")
     return wanted or layers[0]
-
-
-def _feature_tables(path: Path) -> list[str]:
-    """Not asked of GDAL, which would leave journals beside a file that was written with a write-ahead log."""
-    with _sqlite(path) as database:
-        rows = database.execute(
-            "SELECT table_name FROM gpkg_contents WHERE data_type = 'features' ORDER BY 1"
-        ).fetchall()
-    return [name for (name,) in rows]
-
-
-@contextmanager
-def _sqlite(path: Path) -> Iterator[sqlite3.Connection]:
-    database = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
-    try:
-        database.execute("PRAGMA trusted_schema = OFF")
-        yield database
-    finally:
-        database.close()
-
-
-def refuse_virtual_tables(path: Path, name: str) -> None:
-    """Some of them read other files. Indexes of GeoPackage are such tables too, and harmless."""
-    with told(name), _sqlite(path) as database:
-        rows = database.execute("SELECT sql FROM sqlite_master WHERE sql LIKE 'create virtual table%'").fetchall()
-    for (statement,) in rows:
-        if not any(f"using {kind}" in " ".join(statement.lower().split()) for kind in ("rtree", "fts")):
-            raise refused("outside_reference", f"'{name}' has a virtual table, which could read other files")
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

@@ -16,6 +16,7 @@ from geomill.raster.problems import refused
 from geomill.vector.columnar import ABOUT
 from geomill.vector.facts import Chunk, Format
 from geomill.vector.layers import Batch, binary, refuse_repeated
+from geomill.vector.projecting import from_json, named
 
 CRS84 = "OGC:CRS84"
 
@@ -110,7 +111,9 @@ def _parquet_crs(primary: dict[str, Any]) -> str | None:
     """By the standard, degrees if nothing is said, and unknown if null is."""
     if "crs" not in primary:
         return CRS84
-    return json.dumps(primary["crs"]) if primary["crs"] else None
+    if isinstance(primary["crs"], dict):
+        return named(from_json(primary["crs"], "the CRS of the file"))
+    return str(primary["crs"]) if primary["crs"] else None
 
 
 def _is_box(column: pa.Field, about: dict[str, Any]) -> bool:

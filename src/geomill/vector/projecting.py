@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pyproj.exceptions import CRSError
 from pyproj.network import set_network_enabled  # type: ignore[attr-defined]  # it is made for this
 
+from geomill.domain.crs import EXAMPLES, is_crs
 from geomill.raster.problems import refused
 
 KEEP = "source"
@@ -21,12 +22,23 @@ DEGREES = 360.0
 
 
 def parsed(text: str, field: str) -> pyproj.CRS:
+    """`field` is what the caller knows it by. Only what has the form of a name or of WKT reaches PROJ."""
+    if not is_crs(text):
+        raise refused("bad_crs", f"{field} '{text[:80]}' is no CRS: write it as {EXAMPLES}")
     try:
         return pyproj.CRS.from_user_input(text)
     except CRSError as error:
         raise refused(
             "bad_crs", f"{field} '{text[:80]}' is no CRS: write it as EPSG:32633 ({_brief(error)})"
         ) from error
+
+
+def from_json(value: dict[str, Any], field: str) -> pyproj.CRS:
+    """Of PROJJSON, which only files hold."""
+    try:
+        return pyproj.CRS.from_json_dict(value)
+    except (CRSError, TypeError, ValueError) as error:
+        raise refused("bad_crs", f"{field} is no CRS in PROJJSON ({_brief(error)})") from error
 
 
 def _brief(error: Exception) -> str:

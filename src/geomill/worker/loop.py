@@ -86,6 +86,7 @@ class Worker:
             memory_mb=options.memory_mb,
             storage=self.storage.recipe,
             database=self.url,
+            wishes=options.wishes,
         )
         self._runner = Runner(
             self.handlers, self._children, self.storage, self.handler_pool or self.pool, self.external

@@ -65,7 +65,7 @@ class Notebook:
 class TaskNotes:
     """The `Reporter` of one task, and the sink of its logger. May be called from any thread."""
 
-    __slots__ = ("_delivery", "_lines", "_message", "_notebook", "spoke")
+    __slots__ = ("_delivery", "_lines", "_message", "_notebook", "limited", "spoke")
 
     def __init__(self, notebook: Notebook, delivery: Delivery, message: TaskMessage) -> None:
         self._notebook = notebook
@@ -74,6 +74,8 @@ class TaskNotes:
         self._lines = 0
         self.spoke = 0.0
         """Counts from when the handler begins."""
+        self.limited: tuple[float, str] | None = None
+        """Until when the handler gives itself time, and what to say when that is over."""
 
     def progress(self, fraction: float, message: str) -> None:
         self.spoke = time.monotonic()
@@ -82,6 +84,9 @@ class TaskNotes:
 
     def checkpoint(self, phase: str, data: Mapping[str, Any]) -> None:
         self.keep(phase, checkpoint_text(phase, data))
+
+    def limit(self, seconds: float | None, message: str) -> None:
+        self.limited = None if seconds is None else (time.monotonic() + seconds, message)
 
     def keep(self, phase: str, text: str) -> None:
         self.spoke = time.monotonic()

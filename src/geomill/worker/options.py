@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from geomill.queues.postgres import LEASE_SECONDS
+from geomill.worker.children.surroundings import Wishes
 
 
 def cpus() -> int:
@@ -26,6 +27,8 @@ class WorkerOptions:
     """Tasks beyond `concurrency`, and heavy ones beyond `processes`, that are begun for a tenant who has none here."""
     memory_mb: int | None = None
     tasks_per_process: int = 100
+    wishes: Wishes = field(default_factory=Wishes)
+    """About what its children have around them."""
     drain_seconds: float = 30.0
     grace_seconds: float = 0.75
     """Between asking a handler to stop and making it."""

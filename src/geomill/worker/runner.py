@@ -98,7 +98,8 @@ class Runner:
             async with self._pool.connection() as conn:
                 return await nodes.outcomes_page(conn, job_id, node_id, after, having)
         except psycopg.Error as error:
-            raise UnavailableError(f"how the tasks of '{node_id}' ended cannot be read: {error}") from error
+            handler_log.warning("how the tasks of '%s' ended cannot be read: %s", node_id, error)
+            raise UnavailableError(f"how the tasks of '{node_id}' ended cannot be read now") from error
 
     async def _isolated(self, slot: Slot) -> Ended:
         try:
@@ -121,6 +122,7 @@ class _Echo:
         self._read = read
         self.progress = slot.notes.progress
         self.keep = slot.notes.keep
+        self.limit = slot.notes.limit
         self._line = slot.notes.line
 
     async def page(self, node_id: str, after: int, having: str) -> str:

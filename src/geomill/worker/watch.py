@@ -56,6 +56,8 @@ class Watch:
         if now - slot.begun >= message.timeout_seconds:
             text = f"the handler ran longer than timeout_seconds ({message.timeout_seconds:g} s)"
             return failed(text, "timeout", retryable=True)
+        if slot.notes.limited and now >= slot.notes.limited[0]:
+            return failed(slot.notes.limited[1], "too_slow", retryable=False)
         quiet = message.progress_timeout_seconds
         if quiet is not None and now - slot.notes.spoke >= quiet:
             text = f"the handler reported no progress for progress_timeout_seconds ({quiet:g} s)"

@@ -23,6 +23,7 @@ from geomill.raster.facts import RasterType
 from geomill.raster.rendering import RAMPS, class_color
 from geomill.sdk import ObjectName, Storage, Zone
 from geomill.sdk.testing import run_handler
+from tests.integration.listener import Listener
 from tests.integration.raster import sources, steps
 from tests.integration.serve.zone import House, id_of
 
@@ -344,3 +345,19 @@ async def test_documents_for_people_load_nothing_from_elsewhere(house: House, he
     assert "default-src 'none'" in page.headers["content-security-policy"]
     assert "cdn" not in page.text
     assert json.loads((await house.client.get(f"{start}/tiles?f=json")).text)["tilesets"]
+
+
+@pytest.mark.parametrize("name", ["coord_crs", "coord-crs", "dst_crs", "dst-crs", "crs"])
+@pytest.mark.parametrize(
+    "path", ["bbox/14.9,45,15.2,45.2.png", "point/15.05,45.12", "statistics", "preview.png", "info"]
+)
+async def test_a_system_that_is_an_address_calls_nobody(
+    house: House, heights: dict[str, Any], path: str, name: str
+) -> None:
+    """TiTiler gives these names to GDAL, which fetches what looks like an address."""
+    base = await published(house, f"systems-{path[:4]}-{name}", heights, "dem", clearance_state="public")
+    with Listener() as listener:
+        answer = await house.client.get(f"{base}/{path}", params={name: listener.url})
+        assert listener.calls == []
+    assert answer.status_code == 422, answer.text
+    assert name in answer.text

@@ -63,7 +63,7 @@ async def test_a_failure_in_any_stage_fails_the_job_at_once(platform: StagePlatf
 
 async def test_what_the_authors_code_raises_names_the_method_and_is_not_tried_again(platform: StagePlatform) -> None:
     found = await platform.complete("counting", {"raise_in": "plan 2"})
-    assert "create_stage_tasks of stage 2 (stage 2) raised ValueError: told to" in (found.latest.error or "")
+    assert "create_stage_tasks of stage 2 (stage 2) raised ValueError" in (found.latest.error or "")
     assert await platform.rows("SELECT retry_count FROM dagapp.dag_node_states WHERE node_id = 'stage2_plan'") == [
         {"retry_count": 1}
     ]

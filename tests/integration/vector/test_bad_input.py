@@ -6,6 +6,7 @@ import json
 import sqlite3
 import stat
 import struct
+import tempfile
 import zipfile
 from collections.abc import Callable
 from contextlib import closing
@@ -266,3 +267,12 @@ def test_wkb_that_is_nonsense_becomes_null(steps: Steps, tmp_path: Path) -> None
     assert found["repairs"]["geometry_unreadable"] == 1
     assert found["repairs"]["rings_closed"] == 1
     assert json.dumps(found["bbox"]) == "[5.0, 45.0, 6.0, 46.0]"
+
+
+@pytest.mark.parametrize("kind", [kind for kind, (_, _, code) in BAD.items() if code == "unreadable"])
+def test_a_refusal_tells_nothing_of_this_machine(steps: Steps, tmp_path: Path, kind: str) -> None:
+    file_name, make, _ = BAD[kind]
+    sources.put(steps.storage, file_name, make(tmp_path))
+    error = steps.validate(file_name).error
+    for secret in (str(tmp_path), tempfile.gettempdir() + "/", "/vsimem", "Traceback", "SELECT"):
+        assert secret not in error

@@ -5,11 +5,16 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
+import stat
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
+
+import psycopg
 
 from geomill.sdk import HandlerContext, HandlerError, ObjectName, Zone, register_handler
 
@@ -24,6 +29,57 @@ def pid(ctx: Context) -> dict[str, Any]:
 @register_handler("inline_pid")
 async def inline_pid(ctx: Context) -> dict[str, Any]:
     return {"pid": os.getpid()}
+
+
+@register_handler("call")
+def call(ctx: Context) -> dict[str, Any]:
+    """How a connection to this machine ends, and whether the database answers."""
+    try:
+        socket.create_connection(("127.0.0.1", ctx.params["port"]), timeout=5).close()
+    except OSError as error:
+        ended = type(error).__name__ + " " + str(error)
+    else:
+        ended = "connected"
+    with psycopg.connect(ctx.database.url) as conn:
+        answer = conn.execute("SELECT 1").fetchone()
+    return {"ended": ended, "answer": answer[0] if answer else None, "uid": os.getuid()}
+
+
+@register_handler("look_around")
+def look_around(ctx: Context) -> dict[str, Any]:
+    """What it finds: variables, rights of new files, folders that it imports from."""
+    with tempfile.NamedTemporaryFile() as file:
+        place = Path(file.name).parent
+        plain = place / "plain"
+        plain.write_text("x", encoding="ascii")
+        modes = [stat.S_IMODE(path.stat().st_mode) for path in (place, plain)]
+        plain.unlink()
+    return {"environ": dict(os.environ), "place": str(place), "modes": modes, "path": sys.path, "cwd": str(Path.cwd())}
+
+
+@register_handler("impatient")
+def impatient(ctx: Context) -> dict[str, Any]:
+    with ctx.time_limit(60, "this is quick"):
+        pass
+    with ctx.time_limit(0.3, "the file takes too long"):
+        time.sleep(60)
+    return {}
+
+
+@register_handler("impatient_inline")
+async def impatient_inline(ctx: Context) -> dict[str, Any]:
+    with ctx.time_limit(0.3, "the file takes too long"):
+        await asyncio.sleep(60)
+    return {}
+
+
+@register_handler("patient")
+def patient(ctx: Context) -> dict[str, Any]:
+    """Its limit is over by the time that it would count."""
+    with ctx.time_limit(0.3, "this is quick"):
+        pass
+    time.sleep(1)
+    return {}
 
 
 @register_handler("isolated_async", isolated=True)

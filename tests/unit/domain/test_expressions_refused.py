@@ -86,7 +86,63 @@ def test_other_files_are_refused_when_compiled(template: str) -> None:
     ],
 )
 def test_the_sandbox_cannot_be_left(template: str) -> None:
-    assert "cannot be evaluated" in refusal(template)
+    """What is seen in the text is refused when a workflow is checked, before any job."""
+    with pytest.raises(ExpressionError, match=r"is refused: it (reads|names|uses)"):
+        compile_value(template)
+
+
+@pytest.mark.parametrize(
+    "template",
+    ["{{ s['__cla' ~ 'ss__'] }}", "{{ [s] | map(attribute='__cla' ~ 'ss__') | list }}", "{{ s[x.private] }}"],
+)
+def test_a_name_that_is_put_together_is_refused_when_it_is_used(template: str) -> None:
+    with pytest.raises(ExpressionError, match="cannot be evaluated"):
+        compile_value(template).render({**SCOPE, "x": {"private": "__class__"}})
+
+
+@pytest.mark.parametrize(
+    ("template", "reason"),
+    [
+        ("{{ 9**99999999 }}", "the power is too large"),
+        ("{{ 9 ** 9 ** 9 }}", "the power is too large"),
+        ("{{ n ** 99999999 }}", "the power is too large"),
+        ("{{ 'a' * 10 ** 9 }}", "too long"),
+        ("{{ range(10 ** 9) | list }}", "its range has more than"),
+        ("{% for a in range(9) %}{% for b in range(9) %}{% endfor %}{% endfor %}", "a loop within a loop"),
+        ("{% for a in x.a recursive %}{{ loop(x.a) }}{% endfor %}", "a loop within a loop"),
+        ("{% macro m() %}{{ m() }}{{ m() }}{% endmacro %}{{ m() }}", "a program of its own"),
+        ("{% set s = s ~ s %}" * 40 + "{{ s }}", "sets more than"),
+        ("{{ '" + "x" * 60_000 + "' }}", "too long"),
+    ],
+)
+def test_what_has_no_end_is_refused_when_compiled(template: str, reason: str) -> None:
+    with pytest.raises(ExpressionError, match=reason):
+        compile_value(template)
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ ('a' * 1000000) | replace('a', 'b' * 1000000) }}",
+        "{{ ('a' * 1000000).replace('a', 'b' * 1000000) }}",
+        "{{ range(100000) | map('string') | join('x' * 1000000) }}",
+        "{{ ('x' * 1000000).join(range(100000) | map('string')) }}",
+        "{{ x | tojson(indent=1000000000) }}",
+        "{% for i in range(100000) %}{{ 'x' * 1000000 }}{% endfor %}",
+        "{% for i in range(100000) %}" + "x" * 40_000 + "{% endfor %}",
+    ],
+)
+def test_filters_and_methods_that_multiply_have_a_bound(template: str) -> None:
+    refusal(template)
+
+
+def test_small_texts_are_replaced_and_joined_as_ever() -> None:
+    scope = {"s": "a-b", "x": {"a": [1, 2]}}
+    assert compile_value("{{ s | replace('-', '') }}").render(scope) == "ab"
+    assert compile_value("{{ s.replace('-', '+', 1) }}").render(scope) == "a+b"
+    assert compile_value("{{ x.a | join(', ') }}").render(scope) == "1, 2"
+    assert compile_value("{{ ','.join(['a', 'b']) }}").render(scope) == "a,b"
+    assert compile_value("{{ x | tojson }}").render(scope) == '{"a": [1, 2]}'
 
 
 @pytest.mark.parametrize(
@@ -97,10 +153,7 @@ def test_the_sandbox_cannot_be_left(template: str) -> None:
         "{{ x.a.sort() }}",
         "{{ x.update({'b': 1}) }}",
         "{{ x.pop('a') }}",
-        "{{ x.a.__setitem__(0, 9) }}",
         "{% set x.n = 1 %}done",
-        "{{ (x.a | attr('append'))(3) }}",
-        "{{ (x | attr('update'))({'c': 1}) }}",
         "{% if x.a.append(3) %}{% endif %}done",
     ],
 )
@@ -120,7 +173,7 @@ def test_inputs_cannot_be_changed(template: str) -> None:
         ("{{ [0] * 10 ** 9 }}", "too long"),
         ("{{ (1, 2) * 600000 }}", "too long"),
         ("{{ 'a' * 1000 * 1000 * 2 }}", "too long"),
-        ("{{ range(10 ** 9) | list }}", "Range too big"),
+        ("{{ range(n * 10 ** 9) | list }}", "Range too big"),
     ],
 )
 def test_what_would_take_all_memory_is_refused(template: str, reason: str) -> None:
@@ -148,7 +201,6 @@ def test_the_largest_power_and_product_are_allowed() -> None:
         ("{{ s.upper }}", "not a JSON value"),
         ("{{ (0 - 8) ** 0.5 }}", "a complex, which is not a JSON value"),
         ("a {{ 'x'.upper }}", "not a JSON value"),
-        ("{% macro m() %}{% endmacro %}{{ m }}", "a Macro, which is not a JSON value"),
     ],
 )
 def test_what_cannot_be_stored_is_refused(template: str, reason: str) -> None:

@@ -27,6 +27,7 @@ JOB_ID = "598fc149" + "0" * 56
 class _Silent:
     def progress(self, fraction: float, message: str) -> None: ...
     def checkpoint(self, phase: str, data: Any) -> None: ...
+    def limit(self, seconds: float | None, message: str) -> None: ...
 
 
 @dataclass
@@ -153,9 +154,7 @@ def test_what_the_code_raises() -> None:
     def wrong(*_: Any) -> Any:
         raise KeyError("bounds")
 
-    with pytest.raises(
-        HandlerError, match=r"create_stage_tasks of stage 1 \(s1\) raised KeyError: 'bounds'"
-    ) as refused:
+    with pytest.raises(HandlerError, match=r"create_stage_tasks of stage 1 \(s1\) raised KeyError") as refused:
         step(job_of({}, made_by=controller(wrong)))
     assert (refused.value.retryable, refused.value.error_code) == (False, "controller_error")
     with pytest.raises(HandlerError, match="aggregate_stage_results of stage 1"):

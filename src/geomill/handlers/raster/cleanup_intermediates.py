@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import BaseModel, Field
 
-from geomill.raster.intermediates import folder_of, mount
+from geomill.raster.intermediates import DRAFT_PREFIX, folder_of, mount
 from geomill.raster.outputs import INTERMEDIATE_CONTAINER
 from geomill.sdk import HandlerContext, Zone, register_handler
 
@@ -54,7 +56,13 @@ def cleanup_intermediates(ctx: HandlerContext[CleanupParams]) -> CleanupOutput:
 def _old_copies(hours: float) -> int:
     """On this machine."""
     limit = time.time() - hours * 3600
-    old = [folder for folder in mount().glob("*") if folder.is_dir() and folder.stat().st_mtime <= limit]
+    left_behind = mount().parent.glob(f"{DRAFT_PREFIX}*")  # by tasks that were killed
+    folders = [*mount().glob("*"), *left_behind]
+    old = [folder for folder in folders if _is_ours(folder) and folder.stat().st_mtime <= limit]
     for folder in old:
         shutil.rmtree(folder, ignore_errors=True)
     return len(old)
+
+
+def _is_ours(folder: Path) -> bool:
+    return folder.is_dir() and not folder.is_symlink() and folder.stat().st_uid == os.getuid()

@@ -6,12 +6,14 @@ from pydantic import BaseModel
 
 from geomill.raster.facts import RasterFacts, RasterType
 from geomill.raster.hashing import sha256_of
+from geomill.raster.patience import first_look
 from geomill.raster.plan import Source
 from geomill.raster.stac import Times, times
 from geomill.raster.tiers import Tier, check_tier
 from geomill.sdk import HandlerContext, Zone, register_handler
 
 MEGABYTE = 1024 * 1024
+TIMEOUT_SECONDS = 1800
 
 
 class ValidateParams(BaseModel):
@@ -39,7 +41,11 @@ class ValidateOutput(BaseModel):
 
 
 @register_handler(
-    "raster.validate", queue="container-tasks", timeout_seconds=1800, params=ValidateParams, output=ValidateOutput
+    "raster.validate",
+    queue="container-tasks",
+    timeout_seconds=TIMEOUT_SECONDS,
+    params=ValidateParams,
+    output=ValidateOutput,
 )
 def validate(ctx: HandlerContext[ValidateParams]) -> ValidateOutput:
     """Opens a raster with care, and tells what it is."""
@@ -51,9 +57,10 @@ def validate(ctx: HandlerContext[ValidateParams]) -> ValidateOutput:
     source = Source(zone=params.zone, container_name=params.container_name, file_name=params.file_name)
     info = ctx.storage.sync.stat(source.name)
     known, undated = times(params.datetime, params.start_datetime, params.end_datetime, None, info.modified.isoformat())
-    with opened(ctx.storage, source.name) as dataset:
-        facts, warnings = inspect(dataset, source.name)
-    classes, doubts = read_classes(ctx.storage, source.name)
+    with first_look(ctx, params.file_name, info.size, TIMEOUT_SECONDS):
+        with opened(ctx.storage, source.name) as dataset:
+            facts, warnings = inspect(dataset, source.name)
+        classes, doubts = read_classes(ctx.storage, source.name)
     if classes and facts.count == 1 and not facts.dtype.startswith("float"):
         facts = facts.model_copy(update={"classes": classes, "raster_type": RasterType.CATEGORICAL})
     if params.raster_type is not None:

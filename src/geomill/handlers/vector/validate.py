@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pydantic import BaseModel
 
+from geomill.raster.patience import first_look
 from geomill.raster.plan import Source
 from geomill.raster.stac import Times, times
 from geomill.sdk import HandlerContext, Zone, register_handler
 from geomill.vector.facts import LayerFacts, Mixed, Reading, Rules
+
+TIMEOUT_SECONDS = 3600
 
 
 class ValidateVectorParams(BaseModel):
@@ -44,7 +47,7 @@ class ValidateVectorOutput(BaseModel):
 @register_handler(
     "vector.validate",
     queue="container-tasks",
-    timeout_seconds=3600,
+    timeout_seconds=TIMEOUT_SECONDS,
     params=ValidateVectorParams,
     output=ValidateVectorOutput,
 )
@@ -62,9 +65,9 @@ def validate(ctx: HandlerContext[ValidateVectorParams]) -> ValidateVectorOutput:
     source = source.model_copy(update={"etag": info.etag})
     known, undated = times(params.datetime, params.start_datetime, params.end_datetime, None, info.modified.isoformat())
     reading = Reading.model_validate(params.model_dump(include=set(Reading.model_fields)))
-    layer = open_source(ctx, source, reading)
-    ctx.progress(0.1, message=f"{layer.format.value}, {layer.rows:,} features")
-    with told(params.file_name):
+    with first_look(ctx, params.file_name, info.size, TIMEOUT_SECONDS), told(params.file_name):
+        layer = open_source(ctx, source, reading)
+        ctx.progress(0.1, message=f"{layer.format.value}, {layer.rows:,} features")
         facts, rules, warnings = inspect(
             layer, params.file_name, reading, params.mixed_geometries, params.target_crs, keep_z=params.keep_z
         )

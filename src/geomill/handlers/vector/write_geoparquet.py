@@ -8,6 +8,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from geomill.handlers.vector.finish import MadeTable
+from geomill.raster.intermediates import DRAFT_PREFIX
 from geomill.raster.outputs import FileEntry
 from geomill.sdk import HandlerContext, ObjectName, Zone, register_handler
 from geomill.vector.facts import Column
@@ -40,7 +41,7 @@ def write_geoparquet(ctx: HandlerContext[WriteGeoParquetParams]) -> WriteGeoParq
     from geomill.vector.geoparquet import write
 
     params, files = ctx.params, []
-    with session(ctx.database) as conn, tempfile.TemporaryDirectory(prefix="geomill-") as folder:
+    with session(ctx.database) as conn, tempfile.TemporaryDirectory(prefix=DRAFT_PREFIX) as folder:
         for number, table in enumerate(params.tables):
             path = Path(folder) / f"{table.table_name}.parquet"
 

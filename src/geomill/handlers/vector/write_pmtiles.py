@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import BaseModel, Field
 
 from geomill.handlers.vector.finish import MadeTable
+from geomill.raster.intermediates import DRAFT_PREFIX
 from geomill.raster.outputs import FileEntry
 from geomill.sdk import HandlerContext, ObjectName, Zone, register_handler
 from geomill.vector.facts import Column
@@ -55,7 +56,7 @@ def write_pmtiles(ctx: HandlerContext[WritePmtilesParams]) -> WritePmtilesOutput
         ctx.raise_if_cancelled()
         ctx.progress(zoom, deepest + 1, f"{tiles:,} tiles, zoom {zoom} of {deepest}")
 
-    with session(ctx.database) as conn, tempfile.TemporaryDirectory(prefix="geomill-") as folder:
+    with session(ctx.database) as conn, tempfile.TemporaryDirectory(prefix=DRAFT_PREFIX) as folder:
         path = Path(folder) / f"{params.tables[0].table_name}.pmtiles"
         count = write(conn, layers, extent, deepest, path, tell)
         name = ObjectName(Zone.SILVER, params.output_container, f"{params.blob_prefix}/{path.name}")

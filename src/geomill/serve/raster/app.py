@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, Depends, FastAPI
 from rasterio._err import CPLE_AppDefinedError, CPLE_IllegalArgError  # what transformations raise
 from rasterio.errors import CRSError, RasterioError, WarpOperationError
 from rio_tiler.errors import (
@@ -32,6 +32,7 @@ from geomill.serve.raster.limits import AT_ONCE
 from geomill.serve.raster.mosaics import Mosaics
 from geomill.serve.raster.painting import render
 from geomill.serve.raster.readers import open_reader
+from geomill.serve.raster.systems import strict_systems
 from geomill.storage import Storage
 
 PREFIX = "/assets/{asset_id}"
@@ -44,6 +45,7 @@ GDAL = {
     "GDAL_PAM_ENABLED": "NO",
     "GDAL_INGESTED_BYTES_AT_OPEN": "65536",
 }
+STRICT = [Depends(strict_systems)]
 REMOTE = {"VSI_CACHE": "TRUE", "VSI_CACHE_SIZE": "5000000"}
 """A file of a revision never changes, so what was read of a remote one may be kept."""
 
@@ -76,8 +78,8 @@ def create_raster_app(directory: Directory, storage: Storage) -> FastAPI:
     app.state.shelf = Shelf(directory, storage, Mosaics(storage), environment)
     for prefix, source in ((PREFIX, dependencies.raster_source), (JOBS_PREFIX, dependencies.job_source)):
         tiler = _tiler(prefix, source)
-        app.include_router(wmts.router(tiler), prefix=prefix)
-        app.include_router(tiler.router, prefix=prefix)
+        app.include_router(wmts.router(tiler), prefix=prefix, dependencies=STRICT)
+        app.include_router(tiler.router, prefix=prefix, dependencies=STRICT)
     app.include_router(TMSFactory(templates=TEMPLATES).router)
     app.include_router(ColorMapFactory(templates=TEMPLATES).router)
     app.add_middleware(_Turnstile, at_once=AT_ONCE)

@@ -2,8 +2,8 @@
 
 worker → child   setup {modules, names, memory_mb, storage, database}, run {ticket, message, checkpoint},
                  cancel {ticket}, answer {number, page or error}
-child → worker   ready, progress {fraction, message}, checkpoint {phase, data}, log {level, text}, ended {…},
-                 ask {number, node_id, after, having}
+child → worker   ready {offline}, progress {fraction, message}, checkpoint {phase, data}, log {level, text}, ended {…},
+                 ask {number, node_id, after, having}, limit {seconds, message}
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What the operating system does for us around a child: memory, and death with the worker. Linux; elsewhere less.
+"""What the operating system does for us around a child: memory, no network, and death with the worker. Linux; elsewhere
+less.
 
 Memory is judged by what a process uses, not by what it reserves: numpy and GDAL reserve address space by the gigabyte
 (thread stacks, arenas, caches), so RLIMIT_AS would fail tasks that need little. The worker looks several times a second
@@ -20,6 +21,7 @@ from pathlib import Path
 
 MEGABYTE = 1024 * 1024
 _PR_SET_PDEATHSIG = 1
+_CLONE_NEWUSER, _CLONE_NEWNET = 0x1000_0000, 0x4000_0000
 _PAGE = resource.getpagesize()
 _FIRST_VICTIM = "500"
 _HEADROOM = 256 * MEGABYTE
@@ -31,6 +33,23 @@ def die_with(parent: int) -> None:
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(0)
+
+
+def leave_network() -> bool:
+    """Go where there is no network, not even this machine's own; sockets that are open, and those of the file system,
+    stay. Whether it was possible: some systems allow it to nobody but root. Before the first thread is started."""
+    if sys.platform != "linux":
+        return False
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(_CLONE_NEWNET) == 0:
+        return True
+    user, group = os.geteuid(), os.getegid()
+    if libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET) != 0:
+        return False
+    for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
+        with contextlib.suppress(OSError):  # then it sees itself as nobody, which only looks odd
+            Path(f"/proc/self/{name}").write_text(text, encoding="ascii")
+    return True
 
 
 def limit_memory(megabytes: int | None) -> None:

@@ -28,7 +28,7 @@ from geomill.sdk.registry import Registry, handlers_in
 from geomill.storage import Recipe, Storage
 from geomill.worker.children import frames
 from geomill.worker.children.frames import Frame
-from geomill.worker.children.limits import die_with, limit_memory
+from geomill.worker.children.limits import die_with, leave_network, limit_memory
 from geomill.worker.context import checkpoint_text, make_context, services
 from geomill.worker.tasklog import TaskLogger
 
@@ -82,6 +82,9 @@ class ChildReporter:
 
     def checkpoint(self, phase: str, data: Mapping[str, Any]) -> None:
         self._line.send("checkpoint", phase=phase, data=checkpoint_text(phase, data))
+
+    def limit(self, seconds: float | None, message: str) -> None:
+        self._line.send("limit", seconds=seconds, message=message)
 
     def close(self) -> None:
         with self._lock:
@@ -145,7 +148,9 @@ class Listener:
         self.orders.put(None)
 
 
-def main(descriptor: int, parent: int) -> None:
+def main(descriptor: int, parent: int, *, offline: bool) -> None:
+    os.umask(0o077)
+    is_offline = offline and leave_network()
     die_with(parent)
     faulthandler.enable(all_threads=False)
     QUIET.propagate = False  # the worker logs what it is told
@@ -163,7 +168,7 @@ def main(descriptor: int, parent: int) -> None:
     listener = Listener(sock, questions)
     threading.Thread(target=listener.run, name="listener", daemon=True).start()
     given = services(storage=storage, database=database, outcome_pages=questions.page)
-    line.send("ready")
+    line.send("ready", offline=is_offline)
     while order := listener.orders.get():
         listener.busy = True
         _serve(line, handlers, order, given)

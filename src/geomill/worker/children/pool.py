@@ -8,6 +8,7 @@ import time
 from collections.abc import Coroutine
 from typing import Any
 
+from geomill.domain.confidential import new_reference
 from geomill.domain.message import TaskMessage
 from geomill.sdk.execution import Ended, failed
 from geomill.sdk.registry import Registry
@@ -15,6 +16,7 @@ from geomill.storage import Recipe
 from geomill.store.checkpoints import Saved
 from geomill.worker.children.limits import MEGABYTE
 from geomill.worker.children.process import START_SECONDS, Child, ChildFailed, ChildSetup, Ear
+from geomill.worker.children.surroundings import NO_WISHES, Wishes
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +37,7 @@ class ChildPool:
         self._gate = asyncio.Semaphore(max(ready, 1))
         self._background: set[asyncio.Task[None]] = set()
         self._closed = False
+        self._told_exposed = False
 
     @classmethod
     def of(
@@ -46,10 +49,11 @@ class ChildPool:
         memory_mb: int | None,
         storage: Recipe,
         database: str = "",
+        wishes: Wishes = NO_WISHES,
     ) -> ChildPool:
         isolated = {name: handler for name, handler in handlers.items() if handler.isolated}
         modules = dict.fromkeys(handler.function.__module__ for handler in isolated.values())
-        setup = ChildSetup(tuple(modules), tuple(isolated), memory_mb, storage, database)
+        setup = ChildSetup(tuple(modules), tuple(isolated), memory_mb, storage, database, wishes)
         return cls(setup, ready=ready, tasks_per_child=tasks_per_child)
 
     @property
@@ -122,6 +126,9 @@ class ChildPool:
             child = await Child.start(self._setup)
         except TimeoutError as error:
             raise ChildFailed(f"the handler's process was not ready after {START_SECONDS:g} s") from error
+        if child.exposed and not self._told_exposed:
+            self._told_exposed = True
+            log.warning("this system allows no network namespace: handler processes can reach the network")
         self._all.add(child)
         return child
 
@@ -153,4 +160,7 @@ class ChildPool:
 
 
 def not_started(error: ChildFailed) -> Ended:
-    return failed(str(error), "crashed", retryable=True)
+    reference = new_reference()
+    log.error("%s, reference %s", error, reference)
+    text = f"the handler's process did not start: the log has more under the reference {reference}"
+    return failed(text, "crashed", retryable=True)

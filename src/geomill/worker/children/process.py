@@ -19,6 +19,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from geomill.domain.confidential import new_reference
 from geomill.domain.log import LONGEST_LINE
 from geomill.domain.message import TaskMessage
 from geomill.errors import UnavailableError
@@ -28,6 +29,7 @@ from geomill.store.checkpoints import Saved
 from geomill.worker.children import frames
 from geomill.worker.children.frames import Frame
 from geomill.worker.children.limits import memory_of
+from geomill.worker.children.surroundings import Surroundings, Wishes, make_private, scratch_folder, surroundings
 
 output_log = logging.getLogger("geomill.handler.output")
 
@@ -38,7 +40,7 @@ BOOT = """
 import json, sys
 sys.path[:] = json.loads(sys.argv[1])
 from geomill.worker.children.main import main
-main(int(sys.argv[2]), int(sys.argv[3]))
+main(int(sys.argv[2]), int(sys.argv[3]), offline=sys.argv[4] == "offline")
 """
 
 
@@ -52,6 +54,7 @@ class Ear(Protocol):
     def progress(self, fraction: float, message: str) -> None: ...
     def keep(self, phase: str, text: str) -> None: ...
     def line(self, level: int, text: str) -> None: ...
+    def limit(self, seconds: float | None, message: str) -> None: ...
     async def page(self, node_id: str, after: int, having: str) -> str:
         """How tasks of its job ended. Raises `UnavailableError`."""
         ...
@@ -66,6 +69,7 @@ class ChildSetup:
     memory_mb: int | None = None
     storage: Recipe = field(default_factory=Recipe)
     database: str = field(default="", repr=False)
+    wishes: Wishes = field(default_factory=Wishes)
 
 
 class Child:
@@ -83,14 +87,20 @@ class Child:
         self._output = asyncio.create_task(self._read_output(), name=f"output of {process.pid}")
         self.tasks = 0
         self.idle_since = 0.0
+        self.exposed = False
+        """Whether it has a network that it should not have, because the system allows no other way."""
 
     @classmethod
     async def start(cls, setup: ChildSetup) -> Child:
         """Ready to run tasks, its handlers imported; or `ChildFailed`."""
-        child = await cls._spawn()
+        around = surroundings(os.environ, setup.storage, setup.database, setup.wishes)
+        if folder := scratch_folder(setup.storage, setup.wishes):
+            make_private(folder)
+        child = await cls._spawn(around)
         try:
             async with asyncio.timeout(START_SECONDS):
                 await child.get_ready(setup)
+            child.exposed = around.offline and not child.exposed
         except BaseException:  # whatever it is: the process must not stay behind
             child.kill()
             await child.stop()
@@ -106,16 +116,21 @@ class Child:
             storage=setup.storage.to_json(),
             database=setup.database,
         )
-        if await frames.read(self._reader) is None:
+        ready = await frames.read(self._reader)
+        self.exposed = not (ready and ready.get("offline"))
+        if ready is None:
             await self._end_output()
             raise ChildFailed(f"the handler's process could not start: {self._last_words()}")
 
     @classmethod
-    async def _spawn(cls) -> Child:
+    async def _spawn(cls, around: Surroundings) -> Child:
+        path = [entry for entry in sys.path if entry]  # not from wherever the worker happens to stand
         ours, theirs = socket.socketpair()
         with theirs:
             process = await asyncio.create_subprocess_exec(
-                sys.executable, "-c", BOOT, json.dumps(sys.path), str(theirs.fileno()), str(os.getpid()),
+                sys.executable, "-P", "-c", BOOT, json.dumps(path), str(theirs.fileno()), str(os.getpid()),
+                "offline" if around.offline else "online",
+                env=dict(around.environ),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.STDOUT,
@@ -152,7 +167,7 @@ class Child:
         except ValueError:  # something else than us wrote on the line
             self.kill()
             ended = None
-        return ended or await self._crashed()
+        return ended or await self._crashed(ear)
 
     def tell_cancelled(self) -> None:
         if self.alive:
@@ -203,6 +218,8 @@ class Child:
                 ear.progress(frame["fraction"], frame["message"])
             case "checkpoint":
                 ear.keep(frame["phase"], frame["data"])
+            case "limit":
+                ear.limit(frame["seconds"], frame["message"])
             case "log":
                 self._tail.append(frame["text"][:TAIL_WIDTH])
                 ear.line(frame["level"], frame["text"])
@@ -216,11 +233,14 @@ class Child:
             async with asyncio.timeout(STOP_SECONDS):
                 await self._listen(ear)
 
-    async def _crashed(self) -> Ended:
+    async def _crashed(self, ear: Ear) -> Ended:
         self.kill()  # what it started may still hold its output
         code = await self._process.wait()
         await self._end_output()
-        return failed(f"the handler's process {_manner(code)}: {self._last_words()}", "crashed", retryable=True)
+        reference, manner = new_reference(), _manner(code)
+        ear.line(logging.ERROR, f"the handler's process {manner}, reference {reference}: {self._last_words()}")
+        text = f"the handler's process {manner}: the log has more under the reference {reference}"
+        return failed(text, "crashed", retryable=True)
 
     def _last_words(self) -> str:
         said = " | ".join(self._tail)[-TAIL_CHARACTERS:]

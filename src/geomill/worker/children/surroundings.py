@@ -1,0 +1,100 @@
+"""What a child has around it: the variables that it needs, and the network only if its work is there.
+
+A task reads files that somebody else made. If one of them takes over a library, it finds no password of another concern
+in the environment, and nobody to call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import unquote
+
+from psycopg.conninfo import conninfo_to_dict
+
+from geomill.domain.location import Folder, parse_location
+from geomill.storage import Recipe
+from geomill.storage.gdal import OFFLINE
+
+if TYPE_CHECKING:  # a child process has no settings, and need not load them
+    from geomill.settings import WorkerSettings
+
+SCRATCH = "scratch"
+_KEPT = frozenset((
+    "CURL_CA_BUNDLE", "GDAL_DATA", "HOME", "LANG", "LANGUAGE", "LD_LIBRARY_PATH", "LOGNAME", "PATH", "PROJ_DATA",
+    "PROJ_LIB", "REQUESTS_CA_BUNDLE", "SSL_CERT_DIR", "SSL_CERT_FILE", "TEMP", "TMP", "TMPDIR", "TZ", "USER",
+    "VIRTUAL_ENV",
+))  # fmt: skip
+_KEPT_BEGINNINGS = ("LC_", "PYTHON", "OMP_", "OPENBLAS_", "MKL_", "COV_", "COVERAGE_")
+_OF_STORES = ("AWS_", "AZURE_", "IDENTITY_", "MSI_")
+"""Identities of machines and containers, which the clients of remote stores look for by themselves."""
+_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    environ: Mapping[str, str]
+    offline: bool
+    """Whether it leaves the network as soon as it starts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the operator says about it."""
+
+    variables: tuple[str, ...] = ()
+    """That handlers of their own need."""
+    network: bool = False
+    """Whether such handlers call somebody."""
+    scratch: Path | None = None
+
+    @classmethod
+    def of(cls, settings: WorkerSettings) -> Self:
+        return cls(tuple(settings.task_environment), settings.task_network == "open", settings.scratch)
+
+
+NO_WISHES = Wishes()
+
+
+def surroundings(environ: Mapping[str, str], recipe: Recipe, database: str, wishes: Wishes) -> Surroundings:
+    remote = _is_remote(recipe)
+    offline = not (remote or wishes.network or _is_over_network(database))
+    kept = {name: value for name, value in environ.items() if _keeps(name, wishes.variables, remote or wishes.network)}
+    if not (remote or wishes.network):
+        kept |= OFFLINE
+    kept |= {"PYTHONSAFEPATH": "1", "PROJ_NETWORK": "OFF"}
+    if folder := scratch_folder(recipe, wishes):
+        kept["TMPDIR"] = str(folder)
+    return Surroundings(kept, offline)
+
+
+def scratch_folder(recipe: Recipe, wishes: Wishes) -> Path | None:
+    """None for the system's own."""
+    return wishes.scratch or (Path(recipe.data) / SCRATCH if recipe.data else None)
+
+
+def make_private(folder: Path) -> None:
+    """For this user alone."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder.chmod(0o700)
+
+
+def _keeps(name: str, wanted: tuple[str, ...], network: bool) -> bool:
+    if name in _KEPT or name.startswith(_KEPT_BEGINNINGS) or name in wanted:
+        return True
+    return network and (name.startswith(_OF_STORES) or name.upper() in _PROXIES)
+
+
+def _is_remote(recipe: Recipe) -> bool:
+    return any(not isinstance(parse_location(location), Folder) for location in recipe.zones.values())
+
+
+def _is_over_network(database: str) -> bool:
+    """A socket of the file system is reached without a network."""
+    if not database:
+        return False
+    parts: dict[str, Any] = conninfo_to_dict(database)
+    hosts = [unquote(host) for host in str(parts.get("host") or "").split(",")]
+    return bool(parts.get("hostaddr")) or not all(host.startswith("/") for host in hosts)

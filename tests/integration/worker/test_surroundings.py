@@ -1,0 +1,81 @@
+"""A task process finds nothing that it does not need."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from geomill.storage import Recipe, Storage
+from geomill.worker.children.surroundings import Wishes
+from tests.integration.listener import Listener
+from tests.integration.worker.conftest import Bench
+
+SECRETS = {
+    "GEOMILL_DATABASE_URL": "postgresql://engine:secret-a@host/db",
+    "GEOMILL_EXTERNAL_DATABASE_URL": "postgresql://engine:secret-b@host/db",
+    "GEOMILL_CALLBACK_SECRET": "secret-c-secret-c-secret",
+    "GEOMILL_LINK_SECRET": "secret-d",
+    "GEOMILL_KEY": "secret-e",
+    "PGPASSWORD": "secret-f",
+    "AZURE_STORAGE_KEY": "secret-g",
+    "AWS_SECRET_ACCESS_KEY": "secret-h",
+    "SOMEBODYS_TOKEN": "secret-i",
+    "http_proxy": "http://user:secret-j@proxy",
+}
+
+
+async def run(bench: Bench, handler: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+    job = await bench.try_out(handler, params)
+    assert job.result_data is not None, job.error_message
+    found: dict[str, Any] = job.result_data["work"]
+    return found
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a network namespace is Linux's")
+async def test_a_task_calls_nobody_and_has_its_database(bench: Bench) -> None:
+    if "host=%2F" not in bench.url:
+        pytest.skip("the database is reached by the network")
+    with Listener() as listener:
+        bench.worker(processes=1)
+        found = await run(bench, "call", {"port": listener.port})
+        assert listener.calls == []
+    assert "unreachable" in found["ended"]
+    assert (found["answer"], found["uid"]) == (1, os.getuid())
+
+
+async def test_the_operator_may_open_the_network(bench: Bench) -> None:
+    with Listener() as listener:
+        bench.worker(processes=1, wishes=Wishes(network=True))
+        found = await run(bench, "call", {"port": listener.port})
+    assert found["ended"] == "connected"
+
+
+async def test_the_environment_holds_no_secret(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in SECRETS.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("MY_HANDLERS_PLACE", "here")
+    bench.worker(processes=1, wishes=Wishes(variables=("MY_HANDLERS_PLACE",)))
+    environ = (await run(bench, "look_around"))["environ"]
+    assert [name for name, value in environ.items() if "secret" in value] == []
+    assert environ["MY_HANDLERS_PLACE"] == "here"
+    assert environ["PATH"] == os.environ["PATH"]
+
+
+async def test_files_are_for_this_user_alone_and_nothing_is_imported_from_here(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a folder with a module that would take the place of one of Python's."""
+    (tmp_path / "json.py").write_text("raise SystemExit('from here')", encoding="ascii")
+    monkeypatch.setattr(sys, "path", ["", *sys.path])
+    monkeypatch.chdir(tmp_path)
+    bench.storage = Storage(Recipe.in_folder(tmp_path / "data"))
+    bench.worker(processes=1)
+    found = await run(bench, "look_around")
+    assert found["modes"] == [0o700, 0o600]
+    assert Path(found["place"]) == tmp_path / "data" / "scratch"
+    assert "" not in found["path"]
+    assert found["cwd"] not in found["path"]
