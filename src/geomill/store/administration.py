@@ -1,0 +1,63 @@
+"""What only an administrator of the server can do, and has to do once: extensions, and the roles that pgstac needs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from psycopg import AsyncConnection
+from psycopg.rows import dict_row
+
+from geomill.errors import DatabaseUnfit
+from geomill.sql import queries
+from geomill.store.fitness import check_fitness
+from geomill.store.quoting import identifier
+
+PGSTAC_ROLES = ("pgstac_admin", "pgstac_read", "pgstac_ingest")
+
+
+def statement(template_name: str, **names: str) -> str:
+    """One of `roles.sql` with identifiers in it, quoted where they need it: an administrator reads it."""
+    template: str = getattr(queries("roles"), template_name)
+    return template.format(**{key: identifier(value) for key, value in names.items()})
+
+
+async def preparation(conn: AsyncConnection[Any]) -> list[str]:
+    """The statements that are missing before the current role, which owns the database, can migrate it."""
+    fitness = await check_fitness(conn)
+    extensions = [statement("create_extension", name=name) for name in fitness.missing]
+    async with conn.transaction(), conn.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(queries("roles").privileges)
+        me = await cursor.fetchone()
+        assert me is not None
+        if me["superuser"]:
+            return []
+        await cursor.execute(queries("roles").missing_roles, {"roles": list(PGSTAC_ROLES)})
+        rows = await cursor.fetchall()
+    absent = [row["role"] for row in rows if row["absent"]]
+    foreign = [row["role"] for row in rows if row["foreign"]]
+    return [
+        *extensions,
+        *(statement("create_role", role=role) for role in absent),
+        *(statement("set_search_path", role=role) for role in absent),
+        *_reads_with_ingest(absent),
+        *(statement("grant_membership", role=role, member=me["role"]) for role in foreign),
+    ]
+
+
+def _reads_with_ingest(absent: list[str]) -> list[str]:
+    """pgstac's role that writes has the rights of the one that reads."""
+    if not {"pgstac_read", "pgstac_ingest"} & set(absent):
+        return []
+    return [statement("grant_membership", role="pgstac_read", member="pgstac_ingest")]
+
+
+async def refusal(conn: AsyncConnection[Any], reason: str) -> DatabaseUnfit:
+    """The error for a role that may not migrate, with what an administrator has to run, if that is what is missing."""
+    missing = await preparation(conn)
+    role, database = conn.info.user, conn.info.dbname
+    if missing:
+        script = "".join(f"\n    {text};" for text in missing)
+        remedy = f"let an administrator of the server run this in the database '{database}', then migrate again:{script}"
+    else:
+        remedy = "run `geomill db migrate` as the role that owns the database"
+    return DatabaseUnfit(f"the role '{role}' may not migrate '{database}': {reason}", remedy=remedy)

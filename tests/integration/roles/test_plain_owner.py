@@ -1,0 +1,45 @@
+"""A role that merely owns its database, as on a managed server, is enough for everything."""
+
+from __future__ import annotations
+
+from geomill.errors import DatabaseUnfit
+from geomill.store.administration import PGSTAC_ROLES, preparation
+from geomill.store.connection import connect
+from geomill.store.migrate import migrate, plan
+import pytest
+
+from tests.integration.roles.conftest import Ownership
+
+
+async def test_migration_names_every_statement_that_an_administrator_has_to_run(ownership: Ownership) -> None:
+    async with await connect(ownership.url) as conn:
+        with pytest.raises(DatabaseUnfit) as caught:
+            await migrate(conn)
+    text = str(caught.value)
+    assert "CREATE EXTENSION postgis;" in text
+    assert f"GRANT pgstac_admin TO {ownership.role};" in text
+    assert "let an administrator" in text
+
+
+async def test_what_the_refusal_names_is_all_that_an_administrator_has_to_do(ownership: Ownership) -> None:
+    async with await connect(ownership.url) as conn:
+        statements = await preparation(conn)
+        ownership.prepare(*statements)
+        assert await preparation(conn) == []
+        report = await migrate(conn)
+        assert report.done
+        assert (await plan(conn)).changes == ()
+        assert not (await migrate(conn)).done
+
+
+async def test_nothing_is_left_as_the_administrator_s(ownership: Ownership) -> None:
+    async with await connect(ownership.url) as conn:
+        ownership.prepare(*await preparation(conn))
+        await migrate(conn)
+        rows = await (
+            await conn.execute(
+                "SELECT DISTINCT pg_get_userbyid(relowner) FROM pg_class AS c JOIN pg_namespace AS n"
+                " ON n.oid = c.relnamespace WHERE n.nspname IN ('app', 'dagapp', 'catalogue', 'pgstac')"
+            )
+        ).fetchall()
+        assert {row[0] for row in rows} == {ownership.role, PGSTAC_ROLES[0]}
