@@ -8,7 +8,7 @@ from geomill.store.connection import connect
 from geomill.store.migrate import migrate, plan
 import pytest
 
-from tests.integration.roles.conftest import Ownership
+from tests.owners import Ownership
 
 
 async def test_migration_names_every_statement_that_an_administrator_has_to_run(ownership: Ownership) -> None:
