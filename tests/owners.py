@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,6 +10,12 @@ from urllib.parse import quote, urlsplit
 from uuid import uuid4
 
 import psycopg
+
+from geomill.catalog.databases import migrate_external
+from geomill.domain.database_role import INSIDE, OUTSIDE, DatabaseRole
+from geomill.store.administration import set_up_database, set_up_server
+from geomill.store.connection import connect
+from geomill.store.migrate import migrate
 
 PASSWORD = "a password for tests"
 
@@ -51,3 +58,52 @@ def owned_database(server: str) -> Iterator[Ownership]:
             if row and row[0]:
                 admin.execute(f"REVOKE {role} FROM {name}")
         admin.execute(f"DROP ROLE {name}")
+
+
+@dataclass(frozen=True)
+class Split:
+    """Two databases with a role for each kind of process. `admin` and `outside_admin` lead in as administrator."""
+
+    server: str
+    inside: str
+    outside: str
+
+    @property
+    def admin(self) -> str:
+        return urlsplit(self.server)._replace(path=f"/{self.inside}").geturl()
+
+    @property
+    def outside_admin(self) -> str:
+        return urlsplit(self.server)._replace(path=f"/{self.outside}").geturl()
+
+    def url(self, role: str, *, outside: bool = False) -> str:
+        return login(self.server, role, self.outside if outside else self.inside)
+
+
+@contextmanager
+def split_roles(server: str) -> Iterator[Split]:
+    """Prepared by an administrator with the statements of `geomill db bootstrap`, then migrated by the owner."""
+    inside, outside = (f"split_{uuid4().hex[:12]}" for _ in range(2))
+    split = Split(server, inside, outside)
+    with psycopg.connect(server, autocommit=True) as admin:
+        for statement in set_up_server():
+            admin.execute(statement)  # type: ignore[arg-type]
+        for role in DatabaseRole:
+            admin.execute(f"ALTER ROLE {role} PASSWORD '{PASSWORD}'")
+        for database, roles, url in ((inside, INSIDE, split.admin), (outside, OUTSIDE, split.outside_admin)):
+            admin.execute(f"CREATE DATABASE {database}")
+            with psycopg.connect(url, autocommit=True) as conn:
+                for statement in set_up_database(database, roles):
+                    conn.execute(statement)  # type: ignore[arg-type]
+        try:
+            asyncio.run(_migrate(split))
+            yield split
+        finally:
+            for database in (inside, outside):
+                admin.execute(f"DROP DATABASE {database} WITH (FORCE)")
+
+
+async def _migrate(split: Split) -> None:
+    async with await connect(split.url(DatabaseRole.OWNER)) as conn:
+        await migrate(conn)
+    await migrate_external(split.url(DatabaseRole.OWNER, outside=True))

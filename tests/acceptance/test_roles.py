@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from pathlib import Path
 from typing import Any
 
 import httpx
 import numpy as np
+import psycopg
+import pytest
 
+from geomill.catalog.databases import migrate_external
+from geomill.domain.database_role import DatabaseRole
+from geomill.embedded import Cluster
+from geomill.store.connection import connect
+from geomill.store.migrate import migrate
 from tests.acceptance.conftest import Geomill
 from tests.acceptance.test_assets import Town
-from tests.acceptance.test_up import client_of, eventually, free_port, is_ready, running
+from tests.acceptance.test_up import children, client_of, eventually, free_port, is_ready, running
 from tests.integration.raster.sources import Made
 from tests.integration.vector import sources
 from tests.owners import owned_database
@@ -77,3 +85,95 @@ def test_a_role_that_merely_owns_its_databases_is_enough(server: str, data: Path
         with running(data, port, **settings) as process, client_of(port) as client:
             eventually(lambda: is_ready(client), "ready", patience=120)
             live_a_life(Town(process, data, geomill), f"http://127.0.0.1:{port}")
+
+
+CALLBACK, LINK = "a callback secret for tests", "a link secret for tests, which is long"
+SECRETS = {"GEOMILL_CALLBACK_SECRET": CALLBACK, "GEOMILL_LINK_SECRET": LINK, "PGPASSWORD": "of the internal database"}
+
+
+def environ_of(pid: int) -> dict[str, str]:
+    entries = Path(f"/proc/{pid}/environ").read_bytes().decode().split("\0")
+    return dict(entry.split("=", 1) for entry in entries if "=" in entry)
+
+
+def sessions(data: Path) -> set[tuple[str, str, str]]:
+    """Who is connected: role, database, and what they call themselves; without those of this test."""
+    with psycopg.connect(Cluster(data).url("postgres")) as conn:
+        return set(
+            conn.execute(
+                "SELECT usename, datname, application_name FROM pg_stat_activity"
+                " WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+            ).fetchall()
+        )
+
+
+def test_each_process_is_a_role_of_its_own_and_knows_what_it_needs(data: Path, geomill: Geomill) -> None:
+    port = free_port()
+    with running(data, port, **SECRETS) as process, client_of(port) as client:
+        eventually(lambda: is_ready(client), "ready", patience=120)
+        town = Town(process, data, geomill)
+        live_a_life(town, f"http://127.0.0.1:{port}")
+
+        found = sessions(data)
+        assert {role for role, _, _ in found} <= set(DatabaseRole) - {DatabaseRole.OWNER}
+        named = {name: role for role, _, name in found}
+        assert named["geomill orchestrator"] == named["geomill worker"] == DatabaseRole.ENGINE
+        assert named["geomill gateway"] == DatabaseRole.GATEWAY
+        assert {(role, where) for role, where, name in found if name in ("geomill stac", "geomill vectors")} == {
+            (DatabaseRole.READER, "geomill"),
+            (DatabaseRole.EXTERNAL, "geomill_external"),
+        }
+
+        told = {kind: environ_of(pid) for kind, pid in children(process.pid).items()}
+        assert {kind for kind, environ in told.items() if CALLBACK in environ.values()} == {"orchestrator"}
+        assert {kind for kind, environ in told.items() if LINK in environ.values()} == {"gateway"}
+        superuser = (data / "postgres" / "password").read_text().strip()
+        for environ in told.values():
+            assert superuser not in str(environ)
+        outside = told["serve"]
+        assert {name for name in outside if name.startswith(("GEOMILL_", "PG"))} == {
+            "GEOMILL_EXTERNAL_DATABASE_URL", "GEOMILL_EXTERNAL", "GEOMILL_LOG_FORMAT",
+        }  # fmt: skip
+        with pytest.raises(psycopg.OperationalError, match="does not have CONNECT privilege"):
+            psycopg.connect(outside["GEOMILL_EXTERNAL_DATABASE_URL"].replace("/geomill_external?", "/geomill?"))
+        doctor = geomill("doctor", GEOMILL_DATA=str(data))
+        assert doctor.code == 0, doctor.out
+
+
+def make_as_an_older_release_did(data: Path) -> None:
+    """Everything belongs to the server's superuser, and there is no other role of ours."""
+    with Cluster(data) as cluster:
+        with psycopg.connect(cluster.url("postgres"), autocommit=True) as admin:
+            admin.execute("CREATE DATABASE geomill_external")
+        asyncio.run(migrate_all(cluster))
+        with psycopg.connect(cluster.url()) as conn:
+            conn.execute("ALTER FUNCTION app.follow_job() SET geomill.writer = 'orchestrator'")
+            conn.execute("CREATE SCHEMA geo")
+            conn.execute("CREATE SCHEMA geo_staging")
+            conn.execute("CREATE TABLE geo.older (id bigint)")
+            owners = conn.execute("SELECT DISTINCT rolname FROM pg_roles WHERE rolname LIKE 'geomill%'").fetchall()
+            assert owners == [("geomill",)]
+
+
+async def migrate_all(cluster: Cluster) -> None:
+    async with await connect(cluster.url()) as conn:
+        await migrate(conn)
+    await migrate_external(cluster.url("geomill_external"))
+
+
+def test_a_data_folder_of_an_older_release_goes_on_with_the_roles(data: Path, geomill: Geomill) -> None:
+    make_as_an_older_release_did(data)
+    port = free_port()
+    with running(data, port) as process, client_of(port) as client:
+        eventually(lambda: is_ready(client), "ready", patience=120)
+        live_a_life(Town(process, data, geomill), f"http://127.0.0.1:{port}")
+        assert {role for role, _, _ in sessions(data)} <= set(DatabaseRole) - {DatabaseRole.OWNER}
+        with psycopg.connect(Cluster(data).url()) as conn:
+            rows = conn.execute(
+                "SELECT DISTINCT n.nspname, pg_get_userbyid(c.relowner) FROM pg_class AS c JOIN pg_namespace AS n"
+                " ON n.oid = c.relnamespace WHERE n.nspname IN ('app', 'dagapp', 'catalogue', 'pgstac', 'geo')"
+            ).fetchall()
+        assert set(rows) == {
+            ("app", "geomill_owner"), ("dagapp", "geomill_owner"), ("catalogue", "geomill_owner"),
+            ("pgstac", "pgstac_admin"), ("geo", "geomill_loader"),
+        }  # fmt: skip

@@ -41,7 +41,7 @@ def migrate(
             found = asyncio.run(plan_url(url))
             typer.echo(_dump(plan_json(found)) if as_json else plan_lines(found))
             return
-        report, external = asyncio.run(migrate_url(url)), make_external_ready(url)
+        report, external = asyncio.run(migrate_url(url)), make_external_ready()
     if as_json:
         typer.echo(_dump({**report_json(report), "external": report_json(external) if external else None}))
         return

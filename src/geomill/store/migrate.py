@@ -24,7 +24,7 @@ from geomill.domain.entity import Entity
 from geomill.domain.tables import TABLES
 from geomill.errors import ConflictError, DestructiveMigration, UnavailableError
 from geomill.sql import queries
-from geomill.store import administration, fingerprint, pgstac
+from geomill.store import administration, fingerprint, grants, pgstac
 from geomill.store.catalogue import read_live, read_models
 from geomill.store.describe import describe, table_name
 from geomill.store.diff import Change, Effect, diff, needs_empty
@@ -122,6 +122,8 @@ async def migrate(conn: AsyncConnection[Any], tables: Models = TABLES, *, lock_t
                 found.refuse_destruction()
                 steps = found.enum_values or found.steps
                 await _apply(conn, steps)
+                if not found.enum_values:
+                    await grants.apply(conn, tables)
                 if tables is TABLES and not found.enum_values:
                     await fingerprint.store(conn)
         except (psycopg.errors.UniqueViolation, psycopg.errors.InternalError_) as error:

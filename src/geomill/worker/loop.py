@@ -59,6 +59,8 @@ class Worker:
     """What handlers get as `ctx.storage`, here and in child processes."""
     external: ExternalCatalogue | None = None
     """What async handlers get as `ctx.external`."""
+    loader_url: str | None = None
+    """What handlers in child processes get as `ctx.database`: the worker's own when absent."""
 
     def __post_init__(self) -> None:
         options = self.options
@@ -79,7 +81,7 @@ class Worker:
             tasks_per_child=options.tasks_per_process,
             memory_mb=options.memory_mb,
             storage=self.storage.recipe,
-            database=self.url,
+            database=self.loader_url or self.url,
         )
         self._runner = Runner(
             self.handlers, self._children, self.storage, self.handler_pool or self.pool, self.external

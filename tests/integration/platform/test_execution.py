@@ -28,9 +28,8 @@ async def until(office, asset_id, true) -> Asset:
 async def by_trigger(conn, statement: str) -> None:
     """Runs the statement as the triggers do that follow a job."""
     await conn.execute("CREATE TEMPORARY TABLE spring (sprung boolean) ON COMMIT DROP")
-    await conn.execute(
-        f"CREATE FUNCTION pg_temp.spring() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {statement}; RETURN NULL; END $$"
-    )
+    body = f"BEGIN {statement}; RETURN NULL; END"
+    await conn.execute(f"CREATE FUNCTION pg_temp.spring() RETURNS trigger LANGUAGE plpgsql AS $${body}$$")
     await conn.execute("CREATE TRIGGER spring AFTER INSERT ON spring FOR EACH ROW EXECUTE FUNCTION pg_temp.spring()")
     await conn.execute("INSERT INTO spring VALUES (true)")
 
@@ -208,10 +207,9 @@ async def test_a_scheduled_look_finds_what_is_stuck(office):
     await asyncio.sleep(0.2)
     job = await office.engine.run("report_stuck_assets", {"seconds": 1})
     assert job.result_data["count"] == 0
-    async with office.engine.pool.connection() as conn:
-        async with conn.transaction():
-            late = "UPDATE app.geospatial_assets SET processing_started_at = now() - interval '2 hours'"
-            await by_trigger(conn, late)
+    async with office.engine.pool.connection() as conn, conn.transaction():
+        late = "UPDATE app.geospatial_assets SET processing_started_at = now() - interval '2 hours'"
+        await by_trigger(conn, late)
     job = await office.engine.run("report_stuck_assets")
     assert [one["asset_id"] for one in job.result_data["assets"]] == [accepted.asset.asset_id]
 

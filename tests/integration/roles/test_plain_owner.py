@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from geomill.errors import DatabaseUnfit
 from geomill.store.administration import PGSTAC_ROLES, preparation
 from geomill.store.connection import connect
 from geomill.store.migrate import migrate, plan
-import pytest
-
 from tests.owners import Ownership
 
 

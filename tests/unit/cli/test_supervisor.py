@@ -28,7 +28,7 @@ def supervised(code: str, grace: float = 5.0) -> tuple[Supervisor, list[str]]:
     lines: list[str] = []
     program = Program("one", (code,))
     environ = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    return Supervisor([program], lambda: environ, lambda name, line: lines.append(line), grace), lines
+    return Supervisor([program], lambda _program: environ, lambda name, line: lines.append(line), grace), lines
 
 
 async def eventually(true: Callable[[], bool]) -> None:

@@ -144,6 +144,9 @@ WHERE i.indrelid = to_regclass(%(table)s) AND i.indexprs IS NULL AND i.indpred I
 GROUP BY i.indexrelid, i.indisprimary, i.indisunique, m.amname
 ORDER BY i.indisprimary DESC, i.indexrelid;
 
+-- name: schema_there
+SELECT to_regnamespace('geo') IS NOT NULL AS there;
+
 -- name: create_schema
 CREATE SCHEMA IF NOT EXISTS geo;
 
