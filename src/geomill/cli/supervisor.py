@@ -28,7 +28,7 @@ class Program:
 
     name: str
     arguments: tuple[str, ...]
-    kind: str
+    kind: str = ""
 
 
 def pause_after(failures: int) -> float:

@@ -31,14 +31,14 @@ def statement(template_name: str, **names: str) -> str:
 
 
 async def preparation(conn: AsyncConnection[Any]) -> list[str]:
-    """The statements that are missing before the current role, which owns the database, can migrate it."""
+    """The statements that are missing before the current role can migrate the database. None if it does not own it."""
     fitness = await check_fitness(conn)
     extensions = [statement("create_extension", name=name) for name in fitness.missing]
     async with conn.transaction(), conn.cursor(row_factory=dict_row) as cursor:
         await cursor.execute(queries("roles").privileges)
         me = await cursor.fetchone()
         assert me is not None
-        if me["superuser"]:
+        if me["superuser"] or not me["owns_database"]:
             return []
         await cursor.execute(queries("roles").missing_roles, {"roles": list(PGSTAC_ROLES)})
         rows = await cursor.fetchall()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import psycopg
 import pytest
@@ -14,17 +14,11 @@ from geomill.domain.tables import EXTERNAL_TABLES, TABLES
 from geomill.store import grants
 from geomill.store.connection import connect
 from geomill.store.migrate import migrate
-from tests.owners import Split, split_roles
+from tests.owners import Split
 
 ENGINE, GATEWAY, READER, LOADER, EXTERNAL = LIMITED_ROLES
 PRIVILEGES = ("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER")
 WRITE = {"SELECT", "INSERT", "UPDATE", "DELETE"}
-
-
-@pytest.fixture(scope="module")
-def split(server: str) -> Iterator[Split]:
-    with split_roles(server) as split:
-        yield split
 
 
 def table(model: type[Entity]) -> str:
