@@ -8,6 +8,7 @@ prints them, and the private server gets them by itself.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from psycopg import AsyncConnection
@@ -24,6 +25,25 @@ PGSTAC_WRITERS = (DatabaseRole.ENGINE, DatabaseRole.GATEWAY)
 SERVING = (DatabaseRole.READER, DatabaseRole.EXTERNAL)
 
 
+@dataclass(frozen=True, slots=True)
+class Privileges:
+    """What the current role may do at the level of the server."""
+
+    role: str
+    superuser: bool
+    create_roles: bool
+    create_databases: bool
+    owns_database: bool
+
+
+async def privileges(conn: AsyncConnection[Any]) -> Privileges:
+    async with conn.transaction(), conn.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(queries("roles").privileges)
+        row = await cursor.fetchone()
+        assert row is not None
+        return Privileges(**row)
+
+
 def statement(template_name: str, **names: str) -> str:
     """One of `roles.sql` with identifiers in it, quoted where they need it: an administrator reads it."""
     template: str = getattr(queries("roles"), template_name)
@@ -34,12 +54,10 @@ async def preparation(conn: AsyncConnection[Any]) -> list[str]:
     """The statements that are missing before the current role can migrate the database. None if it does not own it."""
     fitness = await check_fitness(conn)
     extensions = [statement("create_extension", name=name) for name in fitness.missing]
+    me = await privileges(conn)
+    if me.superuser or not me.owns_database:
+        return []
     async with conn.transaction(), conn.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(queries("roles").privileges)
-        me = await cursor.fetchone()
-        assert me is not None
-        if me["superuser"] or not me["owns_database"]:
-            return []
         await cursor.execute(queries("roles").missing_roles, {"roles": list(PGSTAC_ROLES)})
         rows = await cursor.fetchall()
     absent = [row["role"] for row in rows if row["absent"]]
@@ -49,7 +67,7 @@ async def preparation(conn: AsyncConnection[Any]) -> list[str]:
         *(statement("create_role", role=role) for role in absent),
         *(statement("set_search_path", role=role) for role in absent),
         *_reads_with_ingest(absent),
-        *(statement("grant_membership", role=role, member=me["role"]) for role in foreign),
+        *(statement("grant_membership", role=role, member=me.role) for role in foreign),
     ]
 
 
@@ -77,8 +95,11 @@ def set_up_server(owner: str = DatabaseRole.OWNER) -> Iterator[str]:
         yield statement("grant_membership", role="pgstac_read", member=role)
         yield statement("limit_statements", role=role)
         yield statement("only_read", role=role)
-    # So that /metrics counts the sessions of the other roles too.
-    yield statement("grant_membership", role="pg_read_all_stats", member=DatabaseRole.GATEWAY)
+
+
+def see_sessions() -> str:
+    """Lets /metrics count the sessions of the other roles too. Not every administrator may grant it."""
+    return statement("grant_membership", role="pg_read_all_stats", member=DatabaseRole.GATEWAY)
 
 
 def set_up_database(database: str, roles: Sequence[str], owner: str = DatabaseRole.OWNER) -> Iterator[str]:

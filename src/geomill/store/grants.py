@@ -142,6 +142,25 @@ def _of_features(roles: Sequence[DatabaseRole], *, external: bool) -> Iterator[s
             yield f"ALTER DEFAULT PRIVILEGES FOR ROLE {maker} GRANT SELECT ON TABLES TO {role}"
 
 
+async def deviations(conn: AsyncConnection[Any], tables: Models = TABLES) -> list[str]:
+    """Where the roles that the current one is a member of may do less or more with our tables than they should."""
+    found = []
+    for role in await _mine(conn):
+        for model in tables:
+            expected = set(right(role, model, external=tables is EXTERNAL_TABLES).privileges)
+            actual = await _privileges(conn, role, model)
+            found += [f"{role} may not {name} {table_name(model)}" for name in sorted(expected - actual)]
+            found += [f"{role} may {name} {table_name(model)}" for name in sorted(actual - expected)]
+    return found
+
+
+async def _privileges(conn: AsyncConnection[Any], role: DatabaseRole, model: type[Entity]) -> set[str]:
+    parameters = {"role": role.value, "table": table_name(model), "privileges": list(WRITE)}
+    async with conn.cursor(row_factory=tuple_row) as cursor:
+        await cursor.execute(queries("roles").table_privileges, parameters)
+        return {str(row[0]) for row in await cursor.fetchall()}
+
+
 async def _mine(conn: AsyncConnection[Any]) -> list[DatabaseRole]:
     async with conn.cursor(row_factory=tuple_row) as cursor:
         await cursor.execute(queries("roles").mine, {"roles": [role.value for role in LIMITED_ROLES]})

@@ -17,7 +17,7 @@ from geomill.sql import queries
 from geomill.store import fingerprint, pgstac
 from geomill.store.catalogue import read_live
 from geomill.store.describe import describe
-from geomill.store.migrate import plan
+from geomill.store.migrate import Models, plan
 from geomill.store.spec import Database
 
 
@@ -28,14 +28,14 @@ async def may_compare(conn: AsyncConnection[Any]) -> bool:
         return row is not None and bool(row[0])
 
 
-async def lacking(conn: AsyncConnection[Any]) -> list[str]:
+async def lacking(conn: AsyncConnection[Any], tables: Models = TABLES) -> list[str]:
     """What a migration would have to do; nothing where all is there."""
     if await may_compare(conn):
-        return [change.summary for change in (await plan(conn)).steps]
-    if await fingerprint.matches(conn):
+        return [change.summary for change in (await plan(conn, tables)).steps]
+    if tables is TABLES and await fingerprint.matches(conn):
         return []
     pgstac_steps = [change.summary for change in pgstac.steps(await pgstac.installed(conn))]
-    return [*pgstac_steps, *_absent(describe(TABLES), await read_live(conn, TABLES))]
+    return [*pgstac_steps, *_absent(describe(tables), await read_live(conn, tables))]
 
 
 def _absent(model: Database, live: Database) -> Iterator[str]:

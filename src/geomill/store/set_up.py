@@ -13,7 +13,7 @@ from geomill.domain.database_role import DatabaseRole
 from geomill.errors import DatabaseUnreachable
 from geomill.sql import queries
 from geomill.store import fingerprint
-from geomill.store.administration import set_up_database, set_up_server
+from geomill.store.administration import see_sessions, set_up_database, set_up_server
 from geomill.store.connection import connect
 
 LOCK_KEY = int.from_bytes(b"set up")
@@ -38,7 +38,7 @@ async def set_up(
     `superuser_url` is of the named database; `databases` says who may connect to which. It can be done again."""
     async with await connect(superuser_url(MAINTENANCE)) as admin:
         await admin.execute(queries("roles").set_up_lock, {"key": LOCK_KEY})
-        for statement in set_up_server():
+        for statement in (*set_up_server(), see_sessions()):
             await admin.execute(statement.encode())
         for role, password in passwords.items():
             await _set_password(admin, role, password)

@@ -25,6 +25,7 @@ $roles$;
 -- name: privileges
 -- What the current role may do at the level of the server.
 SELECT r.rolname AS role, r.rolsuper AS superuser, r.rolcreaterole AS create_roles,
+       r.rolcreatedb AS create_databases,
        pg_has_role(d.datdba, 'USAGE') AS owns_database
 FROM pg_roles AS r CROSS JOIN pg_database AS d
 WHERE r.rolname = current_user AND d.datname = current_database();
@@ -53,6 +54,10 @@ ORDER BY n.place;
 SELECT rolname FROM pg_roles
 WHERE rolname = ANY(%(roles)s) AND pg_has_role(current_user, oid, 'MEMBER')
 ORDER BY array_position(%(roles)s, rolname::text);
+
+-- name: table_privileges
+SELECT p.name FROM unnest(%(privileges)s::text[]) AS p (name)
+WHERE has_table_privilege(%(role)s, %(table)s, p.name);
 
 -- name: strange_tables
 -- Tables of the schemas that belong to somebody else.
