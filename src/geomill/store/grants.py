@@ -80,18 +80,19 @@ _INSIDE = {
 
 
 async def apply(conn: AsyncConnection[Any], tables: Models) -> None:
-    """Within the migration's transaction, as the role that owns the tables."""
+    """Within the migration's transaction, as the role that owns the tables. Those of others are left alone."""
     external = tables is EXTERNAL_TABLES
     roles = await _mine(conn) if external or tables is TABLES else []
     if not roles:
         return
     await conn.execute(";\n".join(statements(roles, tables, external=external)).encode())
-    if (maker := maker_of_tables(external=external)) in roles:
-        async with conn.cursor(row_factory=tuple_row) as cursor:
-            await cursor.execute(queries("roles").strange_tables, {"schemas": [FEATURES, STAGING], "owner": maker})
-            strange = [str(row[0]) for row in await cursor.fetchall()]
-        for table in strange:
+    maker = maker_of_tables(external=external)
+    if maker in roles:
+        for table in await _names(conn, "feature_tables_of_others", owner=maker):
             await conn.execute(f"ALTER TABLE {table} OWNER TO {maker}".encode())
+    for role in _readers(roles, external=external):
+        if unread := await _names(conn, "feature_tables_unread", role=role):
+            await conn.execute(f"GRANT SELECT ON {', '.join(unread)} TO {role}".encode())
 
 
 def maker_of_tables(*, external: bool) -> DatabaseRole:
@@ -102,12 +103,12 @@ def maker_of_tables(*, external: bool) -> DatabaseRole:
 def statements(roles: Sequence[DatabaseRole], models: Models, *, external: bool) -> Iterator[str]:
     """Each begins with nothing, so that a release may also take away."""
     schemas = list(dict.fromkeys(model.__sql_schema__ for model in models))
+    names = ", ".join(table_name(model) for model in models)
     yield f"CREATE SCHEMA IF NOT EXISTS {FEATURES}"
     yield f"CREATE SCHEMA IF NOT EXISTS {STAGING}"
     for role in roles:
-        for schema in schemas:
-            yield f"REVOKE ALL ON ALL TABLES IN SCHEMA {schema} FROM {role}"
-            yield f"REVOKE ALL ON SCHEMA {schema} FROM {role}"
+        yield f"REVOKE ALL ON {names} FROM {role}"
+        yield f"REVOKE ALL ON SCHEMA {', '.join(schemas)} FROM {role}"
         for model in models:
             yield from _of_table(role, model, right(role, model, external=external))
         for schema in dict.fromkeys(
@@ -130,16 +131,28 @@ def _of_table(role: DatabaseRole, model: type[Entity], right: Right) -> Iterator
 def _of_features(roles: Sequence[DatabaseRole], *, external: bool) -> Iterator[str]:
     """Tables of features belong to who makes them. Others read those that are finished; nobody else sees the others."""
     maker = maker_of_tables(external=external)
-    readers = [role for role in roles if role in ((EXTERNAL,) if external else (ENGINE, GATEWAY, READER))]
+    makers = ["CURRENT_USER"]
     if maker in roles:
+        makers.append(maker)
         yield f"GRANT USAGE, CREATE ON SCHEMA {FEATURES}, {STAGING} TO {maker}"
-    for role in readers:
+    for role in _readers(roles, external=external):
         yield f"GRANT USAGE ON SCHEMA {FEATURES} TO {role}"
-        yield f"GRANT SELECT ON ALL TABLES IN SCHEMA {FEATURES} TO {role}"
-        yield f"ALTER DEFAULT PRIVILEGES IN SCHEMA {FEATURES} GRANT SELECT ON TABLES TO {role}"
-        yield f"ALTER DEFAULT PRIVILEGES IN SCHEMA {STAGING} GRANT SELECT ON TABLES TO {role}"
-        if maker in roles:
-            yield f"ALTER DEFAULT PRIVILEGES FOR ROLE {maker} GRANT SELECT ON TABLES TO {role}"
+        for owner in makers:  # staging too: a table keeps its rights when it is moved
+            yield (
+                f"ALTER DEFAULT PRIVILEGES FOR ROLE {owner} IN SCHEMA {FEATURES}, {STAGING}"
+                f" GRANT SELECT ON TABLES TO {role}"
+            )
+
+
+def _readers(roles: Sequence[DatabaseRole], *, external: bool) -> list[DatabaseRole]:
+    return [role for role in roles if role in ((EXTERNAL,) if external else (ENGINE, GATEWAY, READER))]
+
+
+async def _names(conn: AsyncConnection[Any], query: str, **parameters: str) -> list[str]:
+    """Of tables of features. Only those that need it are touched: there may be many, and handing one over locks it."""
+    async with conn.cursor(row_factory=tuple_row) as cursor:
+        await cursor.execute(getattr(queries("roles"), query), {"schemas": [FEATURES, STAGING], **parameters})
+        return [str(row[0]) for row in await cursor.fetchall()]
 
 
 async def deviations(conn: AsyncConnection[Any], tables: Models = TABLES) -> list[str]:

@@ -155,3 +155,19 @@ async def test_what_a_release_takes_away_is_gone_after_its_migration(split: Spli
     async with await connect(split.url(DatabaseRole.OWNER)) as conn:
         await migrate(conn)
     assert allowed(split.admin, LOADER, TABLES) == {}
+
+
+async def test_tables_of_the_owner_are_handed_to_the_loader_and_a_stranger_s_are_left_alone(split: Split) -> None:
+    """The first is what a deployment with one role leaves behind."""
+    with psycopg.connect(split.admin, autocommit=True) as admin:
+        admin.execute("CREATE TABLE geo.strange (id bigint)")
+    with psycopg.connect(split.url(DatabaseRole.OWNER), autocommit=True) as owner:
+        owner.execute("CREATE TABLE geo.former (id bigint)")
+    async with await connect(split.url(DatabaseRole.OWNER)) as conn:
+        await migrate(conn)
+    with psycopg.connect(split.admin, autocommit=True) as admin:
+        rows = admin.execute(
+            "SELECT relname, pg_get_userbyid(relowner) FROM pg_class WHERE relname IN ('former', 'strange')"
+        ).fetchall()
+        assert dict(rows) == {"former": "geomill_loader", "strange": admin.info.user}
+        admin.execute("DROP TABLE geo.strange, geo.former")

@@ -59,11 +59,20 @@ ORDER BY array_position(%(roles)s, rolname::text);
 SELECT p.name FROM unnest(%(privileges)s::text[]) AS p (name)
 WHERE has_table_privilege(%(role)s, %(table)s, p.name);
 
--- name: strange_tables
--- Tables of the schemas that belong to somebody else.
+-- name: feature_tables_of_others
+-- Tables that the current role may hand over to their maker: its own, and those of the roles that it is a member of.
 SELECT c.oid::regclass::text
 FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-WHERE n.nspname = ANY(%(schemas)s) AND c.relkind IN ('r', 'p') AND c.relowner <> %(owner)s::regrole
+WHERE n.nspname = ANY(%(schemas)s) AND c.relkind IN ('r', 'p')
+  AND pg_has_role(current_user, c.relowner, 'USAGE') AND c.relowner <> %(owner)s::regrole
+ORDER BY 1;
+
+-- name: feature_tables_unread
+-- Tables of such owners that the role cannot read.
+SELECT c.oid::regclass::text
+FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+WHERE n.nspname = ANY(%(schemas)s) AND c.relkind IN ('r', 'p')
+  AND pg_has_role(current_user, c.relowner, 'USAGE') AND NOT has_table_privilege(%(role)s, c.oid, 'SELECT')
 ORDER BY 1;
 
 -- name: create_role
