@@ -8,7 +8,7 @@ from geomill.errors import DatabaseUnfit
 from geomill.store.administration import PGSTAC_ROLES, preparation
 from geomill.store.connection import connect
 from geomill.store.migrate import migrate, plan
-from tests.owners import Ownership
+from tests.owners import Ownership, Split
 
 
 async def test_migration_names_every_statement_that_an_administrator_has_to_run(ownership: Ownership) -> None:
@@ -43,3 +43,21 @@ async def test_nothing_is_left_as_the_administrator_s(ownership: Ownership) -> N
             )
         ).fetchall()
         assert {row[0] for row in rows} == {ownership.role, PGSTAC_ROLES[0]}
+
+
+async def test_roles_of_another_installation_get_nothing(ownership: Ownership, split: Split) -> None:
+    """They are on the same server, and a superuser who migrates is a member of all of them."""
+    async with await connect(ownership.url) as conn:
+        ownership.prepare(*await preparation(conn))
+        await migrate(conn)
+    async with await connect(ownership.admin) as admin:
+        await admin.execute("CREATE SCHEMA IF NOT EXISTS geo")
+        await admin.execute(f"CREATE TABLE geo.fields (id bigint); ALTER TABLE geo.fields OWNER TO {ownership.role}")
+        await migrate(admin)
+        row = await (
+            await admin.execute(
+                "SELECT has_table_privilege('geomill_gateway', 'app.api_keys', 'SELECT'), pg_get_userbyid(relowner)"
+                " FROM pg_class WHERE oid = 'geo.fields'::regclass"
+            )
+        ).fetchone()
+    assert row == (False, ownership.role)

@@ -50,10 +50,15 @@ FROM unnest(%(roles)s::text[]) WITH ORDINALITY AS n (role, place)
 ORDER BY n.place;
 
 -- name: mine
--- Of the named roles, those that the current one is a member of. Others on the same server may have roles of these names.
-SELECT rolname FROM pg_roles
-WHERE rolname = ANY(%(roles)s) AND pg_has_role(current_user, oid, 'MEMBER')
-ORDER BY array_position(%(roles)s, rolname::text);
+-- Of the named roles, those that the database's owner is a member of, and the current role too. Another installation on
+-- the same server may have roles of these names; a superuser is a member of all of them, and so tells nothing.
+SELECT r.rolname
+FROM pg_roles AS r
+JOIN pg_database AS d ON d.datname = current_database()
+JOIN pg_roles AS o ON o.oid = d.datdba
+WHERE r.rolname = ANY(%(roles)s) AND NOT o.rolsuper
+  AND pg_has_role(o.oid, r.oid, 'MEMBER') AND pg_has_role(current_user, r.oid, 'MEMBER')
+ORDER BY array_position(%(roles)s, r.rolname::text);
 
 -- name: table_privileges
 SELECT p.name FROM unnest(%(privileges)s::text[]) AS p (name)
