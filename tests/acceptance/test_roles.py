@@ -85,6 +85,8 @@ def test_a_role_that_merely_owns_its_databases_is_enough(server: str, data: Path
         with running(data, port, **settings) as process, client_of(port) as client:
             eventually(lambda: is_ready(client), "ready", patience=120)
             live_a_life(Town(process, data, geomill), f"http://127.0.0.1:{port}")
+            rebuilt = geomill("catalogue", "rebuild", **settings)
+            assert rebuilt.code == 0, rebuilt.err
 
 
 CALLBACK, LINK = "a callback secret for tests", "a link secret for tests, which is long"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from geomill.errors import DatabaseUnfit
+from geomill.store import pgstac
 from geomill.store.administration import PGSTAC_ROLES, preparation
 from geomill.store.connection import connect
 from geomill.store.migrate import migrate, plan
@@ -61,3 +62,17 @@ async def test_roles_of_another_installation_get_nothing(ownership: Ownership, s
             )
         ).fetchone()
     assert row == (False, ownership.role)
+
+
+async def test_an_older_pgstac_is_brought_up_by_its_owner(ownership: Ownership) -> None:
+    older = pgstac._change("an older release", "pgstac.0.9.12.sql")
+    assert older.script is not None
+    async with await connect(ownership.url) as conn:
+        ownership.prepare(*await preparation(conn))
+        async with conn.transaction():
+            await conn.execute(older.script.encode())
+        assert await pgstac.installed(conn) == "0.9.12"
+        summaries = [change.summary for change in (await migrate(conn)).done]
+        assert f"bring pgstac to {pgstac.wanted()}" in summaries
+        assert await pgstac.installed(conn) == pgstac.wanted()
+        assert (await plan(conn)).changes == ()
