@@ -25,8 +25,8 @@ from geomill.telemetry.logging import LogFormat, LogLevel
 
 PREFIX = "GEOMILL_"
 SECRET = (
-    "database_url", "external_database_url", "callback_secret", "link_secret", "metrics_key",
-    "key", "bronze", "silver", "external",
+    "database_url", "external_database_url", "loader_database_url", "reader_database_url",
+    "callback_secret", "link_secret", "metrics_key", "key", "bronze", "silver", "external",
     "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL",
 )  # fmt: skip
 """Fields that may hold a password: no message shows their value."""
@@ -52,11 +52,19 @@ class DatabaseSettings(_Settings):
         str | None,
         Field(description="postgresql://… of the external zone's database"),
     ] = None
+    loader_database_url: Annotated[
+        str | None,
+        Field(description="postgresql://… as whom task processes load features; the worker's own when absent"),
+    ] = None
+    reader_database_url: Annotated[
+        str | None,
+        Field(description="postgresql://… as whom a gateway serves; its own when absent"),
+    ] = None
     data: Annotated[Path, Field(description="Folder of the private cluster and of all local data")] = Field(
         default_factory=lambda: user_data_path("geomill", appauthor=False)
     )
 
-    @field_validator("database_url", "external_database_url")
+    @field_validator("database_url", "external_database_url", "loader_database_url", "reader_database_url")
     @classmethod
     def _scheme(cls, value: str | None) -> str | None:
         if value is not None and not value.startswith(("postgresql://", "postgres://")):
@@ -460,10 +468,10 @@ class Settings:
         self.storage = _read(StorageSettings)
 
 
-def variables() -> dict[str, str]:
-    """Every environment variable that is read, with its description."""
+def variables(concerns: Sequence[type[BaseSettings]] | None = None) -> dict[str, str]:
+    """Every environment variable that is read, or that these concerns read, with its description."""
     found: dict[str, str] = {}
-    for concern in Settings.CONCERNS:
+    for concern in Settings.CONCERNS if concerns is None else concerns:
         for name, field in concern.model_fields.items():
             alias = field.validation_alias
             names = [str(choice) for choice in alias.choices] if isinstance(alias, AliasChoices) else [PREFIX + name]

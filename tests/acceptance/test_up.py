@@ -57,12 +57,12 @@ def eventually(true: Callable[[], Any], what: str, patience: float = PATIENCE) -
 
 
 @contextmanager
-def running(data: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
+def running(data: Path, port: int, **settings: str) -> Iterator[subprocess.Popen[bytes]]:
     environ = {name: value for name, value in os.environ.items() if not name.startswith("GEOMILL_")}
     with (data.parent / "log").open("wb") as log:
         process = subprocess.Popen(
             [GEOMILL, "up", "--data", str(data), "--port", str(port), "--concurrency", "4"],
-            env={**environ, "GEOMILL_DRAIN_SECONDS": "5"},
+            env={**environ, "GEOMILL_DRAIN_SECONDS": "5", **settings},
             stdout=log,
             stderr=log,
         )

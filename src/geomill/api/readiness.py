@@ -8,8 +8,8 @@ import psycopg
 
 from geomill.errors import GeomillError
 from geomill.store import metrics
-from geomill.store.migrate import plan
 from geomill.store.pool import Connection, Pool
+from geomill.store.presence import lacking
 
 PATIENCE_SECONDS = 2.0
 RECHECK_SECONDS = 5.0
@@ -44,7 +44,7 @@ class Readiness:
 
 async def _compare(conn: Connection) -> str | None:
     try:
-        steps = (await plan(conn)).steps
+        steps = await lacking(conn)
     except GeomillError as error:
         return error.message
-    return f"the schema is not up to date: {steps[0].summary}; run 'geomill db migrate'" if steps else None
+    return f"the schema is not up to date: {steps[0]}; run 'geomill db migrate'" if steps else None

@@ -39,8 +39,7 @@ class ExternalDatabase:
         """In place of an entry that is there. Tables of earlier revisions go with it."""
         async with self.outside.connection() as target:
             async with target.transaction():
-                await target.execute(queries("catalog").serialise_external, {"asset_id": order.asset_id})
-                await _remove_entry(target, order.asset_id)
+                await _hide(target, order.asset_id)
                 await _put_entry(target, order.asset_id, order.revision, entry, files)
             async with target.transaction():
                 await drop_tables(target, order, but=tables_of(entry))
@@ -54,9 +53,14 @@ class ExternalDatabase:
 
 async def hide(outside: Pool, asset_id: str) -> bool:
     """Take the entry of an asset out, so that nothing of it is served outside any more. Whether one was there."""
-    async with outside.connection() as target, target.transaction():
-        await target.execute(queries("catalog").serialise_external, {"asset_id": asset_id})
-        return await _remove_entry(target, asset_id)
+    async with outside.connection() as target:
+        return await _hide(target, asset_id)
+
+
+async def _hide(conn: Connection, asset_id: str) -> bool:
+    """Nobody else changes what is outside of the asset until the transaction ends."""
+    row = await (await conn.execute(queries("catalog").hide_external, {"asset_id": asset_id})).fetchone()
+    return bool(row and row["hidden"])
 
 
 async def _copied(source: Connection, target: Connection, name: str) -> int:
@@ -80,18 +84,6 @@ async def _entry(conn: Connection, asset_id: str, revision: int) -> dict[str, An
     if entry is None or entry["platform_id"] is None or entry["outputs"] is None:
         raise NotFoundError(f"revision {revision} of {asset_id} has no outputs that could be exported")
     return entry
-
-
-async def _remove_entry(conn: Connection, asset_id: str) -> bool:
-    before = await (await conn.execute(queries("catalog").external_table, {"asset_id": asset_id})).fetchone()
-    if before is None:
-        return False
-    if before["item"]:
-        names = {"collection": before["collection"], "item": before["item"]}
-        await conn.execute(queries("catalog").remove_external_item, names)
-        await conn.execute(queries("catalog").put_external_side_items, {**names, "items": "[]"})
-    await conn.execute(queries("catalog").remove_external, {"asset_id": asset_id})
-    return True
 
 
 async def _put_entry(

@@ -25,7 +25,7 @@ async def copy_table(source: Connection, target: Connection, name: str) -> int:
         raise NotFoundError(f"there is no table {SCHEMA}.{name} to export")
     names = _joined([column["name"] for column in columns])
     table = _table(name)
-    await target.execute(queries("catalog").create_schema)
+    await _ensure_schema(target)
     await drop_table(target, name)
     definitions = SQL(", ").join(
         SQL("{} {}{}").format(
@@ -38,6 +38,13 @@ async def copy_table(source: Connection, target: Connection, name: str) -> int:
     await _index(source, target, table, wanted)
     await target.execute(SQL(queries("catalog").analyze).format(table=table))
     return rows
+
+
+async def _ensure_schema(conn: Connection) -> None:
+    """Asked first: a role that may not create schemas may not say IF NOT EXISTS either."""
+    row = await (await conn.execute(queries("catalog").schema_there)).fetchone()
+    if row is None or not row["there"]:
+        await conn.execute(queries("catalog").create_schema)
 
 
 async def drop_table(conn: Connection, name: str) -> None:

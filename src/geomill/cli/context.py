@@ -11,6 +11,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from geomill.cli import private
+from geomill.domain.database_role import DatabaseRole
 from geomill.embedded import Cluster
 from geomill.errors import ConflictError
 from geomill.settings import Settings
@@ -26,8 +28,6 @@ if TYPE_CHECKING:  # at run time where they are used: most commands need few of 
     from geomill.workflows.catalogue import WorkflowCatalogue
 
 Result = TypeVar("Result")
-
-EXTERNAL_DATABASE = "geomill_external"
 
 data_option: ContextVar[Path | None] = ContextVar("data_option", default=None)
 workflows_option: ContextVar[tuple[Path, ...]] = ContextVar("workflows_option", default=())
@@ -49,7 +49,7 @@ def _settings(
 
 @contextmanager
 def database_url() -> Iterator[str]:
-    """The URL of the server to use. A private cluster is started for as long as somebody uses it."""
+    """The URL of the server to use, as the owner of a private one, which is started for as long as somebody uses it."""
     found = settings().database
     if found.database_url:
         yield found.database_url
@@ -57,18 +57,36 @@ def database_url() -> Iterator[str]:
     cluster = Cluster(found.data)
     started = cluster.start()
     try:
-        yield cluster.url()
+        private.prepare(cluster)
+        yield cluster.url(role=DatabaseRole.OWNER)
     finally:
-        if started and asyncio.run(alone(cluster.url())):
+        if started and asyncio.run(alone(cluster.url(role=DatabaseRole.OWNER))):
             cluster.stop()
 
 
-def external_database_url() -> str | None:
+def external_database_url(role: DatabaseRole = DatabaseRole.OWNER) -> str | None:
     """Of the external zone: as set, or the second database of the private server, which runs already."""
     found = settings().database
     if found.external_database_url or found.database_url:
         return found.external_database_url
-    return Cluster(found.data).url(EXTERNAL_DATABASE)
+    return Cluster(found.data).url(private.EXTERNAL_DATABASE, role=role)
+
+
+def loader_database_url() -> str | None:
+    """For task processes. None where they are who their worker is."""
+    found = settings().database
+    return found.loader_database_url or _private_url(DatabaseRole.LOADER)
+
+
+def reader_database_url() -> str | None:
+    """For what a gateway serves. None where it is served as the gateway."""
+    found = settings().database
+    return found.reader_database_url or _private_url(DatabaseRole.READER)
+
+
+def _private_url(role: DatabaseRole) -> str | None:
+    found = settings().database
+    return None if found.database_url else Cluster(found.data).url(role=role)
 
 
 def role_logging() -> None:
@@ -78,12 +96,13 @@ def role_logging() -> None:
 
 
 @contextmanager
-def ready_database() -> Iterator[str]:
-    """As `database_url`, with our schema in it: a private database is migrated, a server of others is not."""
-    private = settings().database.database_url is None
+def ready_database(role: DatabaseRole = DatabaseRole.OWNER) -> Iterator[str]:
+    """As `database_url`, with our schema in it: a private database is migrated, a server of others is not. `role` is
+    who the caller becomes on a private one."""
+    own = settings().database.database_url is None
     with database_url() as url:
-        asyncio.run(make_ready(url, private=private))
-        yield url
+        asyncio.run(make_ready(url, private=own))
+        yield _private_url(role) or url
 
 
 def with_database(work: Callable[[Connection], Awaitable[Result]]) -> Result:
@@ -107,33 +126,30 @@ async def make_ready(url: str, *, private: bool) -> None:
         if await fingerprint.matches(conn):
             return
         from geomill.store.migrate import migrate, plan
+        from geomill.store.presence import lacking
 
-        found = await plan(conn)
-        if private and (found.steps or not found.changes):
-            await migrate(conn)
-        elif found.steps:  # a newer release may have added more: that does not disturb this one
+        if private:
+            found = await plan(conn)
+            if found.steps or not found.changes:
+                await migrate(conn)
+        elif await lacking(conn):  # a newer release may have added more: that does not disturb this one
             raise ConflictError("the database does not have geomill's schema", remedy="run 'geomill db migrate'")
 
 
-def make_external_ready(server_url: str) -> Report | None:
-    """Migrates the external zone's database; makes it, if it is the private server's. None where there is none."""
-    from geomill.catalog.databases import create_database, migrate_external
+def make_external_ready() -> Report | None:
+    """Migrates the external zone's database. None where there is none."""
+    from geomill.catalog.databases import migrate_external
 
     url = external_database_url()
-    if url is None:
-        return None
-    if settings().database.external_database_url is None:
-        asyncio.run(create_database(server_url, EXTERNAL_DATABASE))
-    return asyncio.run(migrate_external(url))
+    return asyncio.run(migrate_external(url)) if url else None
 
 
 async def alone(url: str) -> bool:
     """Whether nobody else is connected to the private server."""
     async with await connect(url) as conn:
-        query = (
-            "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
-        )
-        row = await (await conn.execute(query)).fetchone()
+        from geomill.sql import queries
+
+        row = await (await conn.execute(queries("roles").others_connected)).fetchone()
         return row is not None and row[0] == 0
 
 

@@ -9,6 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
+from geomill.cli.private import EXTERNAL_DATABASE
+from geomill.domain.database_role import INSIDE, OUTSIDE, DatabaseRole
+from geomill.embedded import DATABASE
+from geomill.store.administration import see_sessions, set_up_database, set_up_server
 from geomill.store.connection import connect
 from geomill.store.ddl import schema_text
 from geomill.store.diff import Change
@@ -16,16 +20,35 @@ from geomill.store.migrate import Plan, Report, Status
 from geomill.store.migrate import migrate as migrate_database
 from geomill.store.migrate import plan as plan_database
 from geomill.store.migrate import status as database_status
+from geomill.store.quoting import identifier, literal
 
 app = typer.Typer(no_args_is_help=True, help="The database schema and its migration.")
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+_BOOTSTRAP_HEAD = """\
+-- The roles and databases of geomill. An administrator of the server runs this once with psql, and may run it again.
+-- Then `geomill db migrate`, as the owner, makes the tables and grants each role what it needs.
+\\set ON_ERROR_STOP on
+"""
 
 
 @app.command()
 def ddl() -> None:
     """Print the schema as SQL; needs no database."""
     typer.echo(schema_text(), nl=False)
+
+
+@app.command()
+def bootstrap(
+    database: Annotated[str, typer.Option(help="Name of the internal database.")] = DATABASE,
+    external: Annotated[
+        str, typer.Option("--external-database", help="Name of the external zone's database.")
+    ] = EXTERNAL_DATABASE,
+    owner: Annotated[str, typer.Option(help="Role that owns both and migrates them.")] = DatabaseRole.OWNER,
+) -> None:
+    """Print the SQL that an administrator runs once with psql, so that each process has a role of its own."""
+    typer.echo(bootstrap_script(database, external, owner), nl=False)
 
 
 @app.command()
@@ -41,7 +64,7 @@ def migrate(
             found = asyncio.run(plan_url(url))
             typer.echo(_dump(plan_json(found)) if as_json else plan_lines(found))
             return
-        report, external = asyncio.run(migrate_url(url)), make_external_ready(url)
+        report, external = asyncio.run(migrate_url(url)), make_external_ready()
     if as_json:
         typer.echo(_dump({**report_json(report), "external": report_json(external) if external else None}))
         return
@@ -68,6 +91,26 @@ def stop() -> None:
 
     stopped = Cluster(settings().database.data).stop()
     typer.echo("stopped" if stopped else "it was not running")
+
+
+def bootstrap_script(database: str, external: str, owner: str) -> str:
+    """For psql. It can be run again; nothing in it needs a superuser but, on most servers, the extension postgis."""
+    names = {role: owner if role is DatabaseRole.OWNER else role.value for role in DatabaseRole}
+    parts = [_BOOTSTRAP_HEAD, *(f"{statement};" for statement in set_up_server(owner))]
+    # Who hands over a database, and goes on in it, must be a member of its new owner.
+    parts += [f"GRANT {identifier(owner)} TO CURRENT_USER;"]
+    for name, roles in ((database, INSIDE), (external, OUTSIDE)):
+        parts += ["", f"SELECT {literal(f'CREATE DATABASE {identifier(name)}')}"]
+        parts += [f"WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = {literal(name)}) \\gexec"]
+        parts += [f"\\connect {identifier(name)}"]
+        parts += [f"{statement};" for statement in set_up_database(name, [names[role] for role in roles], owner)]
+    parts += [
+        "",
+        "-- Where this is refused, /metrics counts the gateway's own sessions only.",
+        "\\set ON_ERROR_STOP off",
+    ]
+    parts += [f"{see_sessions()};", "", "-- Each role needs a password. psql sends it encrypted:"]
+    return "\n".join([*parts, *(f"--   \\password {identifier(name)}" for name in names.values())]) + "\n"
 
 
 async def plan_url(url: str) -> Plan:

@@ -19,6 +19,7 @@ from geomill.cli.examination import (
     examine_workflows,
 )
 from geomill.cli.jobs import Json
+from geomill.cli.role_examination import examine_roles
 from geomill.embedded import Cluster, State
 from geomill.errors import GeomillError
 from geomill.settings import Settings
@@ -58,6 +59,7 @@ def _database(settings: Settings) -> list[Finding]:
             return [Finding(Level.OK, "database", "none yet: the first command that needs it makes a private one")]
         with context.database_url() as url:
             found = asyncio.run(examine_database(url, settings.database.data))
+            found += asyncio.run(examine_roles(url))
             return [*found, asyncio.run(examine_external(context.external_database_url()))]
     except GeomillError as error:
         return [Finding.of("database", error)]

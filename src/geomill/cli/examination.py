@@ -14,18 +14,21 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Self
 
+import psycopg
+
 from geomill import embedded
-from geomill.catalog.databases import external_status
 from geomill.cli import folder
 from geomill.domain.objectname import Zone
+from geomill.domain.tables import EXTERNAL_TABLES
 from geomill.errors import GeomillError, InputError
 from geomill.sdk.registry import load_handlers
 from geomill.settings import Settings
 from geomill.storage import Recipe, Storage
-from geomill.store import keys, metrics, pending
+from geomill.store import keys, metrics, pending, pgstac
 from geomill.store.connection import connect
-from geomill.store.migrate import Status, status
+from geomill.store.fitness import Fitness, check_fitness
 from geomill.store.pool import Connection, open_pool
+from geomill.store.presence import lacking
 from geomill.workflows.catalogue import WorkflowCatalogue
 
 OLDEST_PYTHON = (3, 11)
@@ -125,11 +128,15 @@ def examine_workflows(settings: Settings) -> Iterator[Finding]:
 
 async def examine_database(url: str, data: Path) -> list[Finding]:
     async with await connect(url) as first:  # where there is no server, this says so at once
-        found = await status(first)
+        fitness, catalogue, steps = await check_fitness(first), await pgstac.installed(first), await lacking(first)
     async with open_pool(url, size=1) as pool, pool.connection() as conn:
-        findings = [_server(found), await _clock(conn), _schema(found)]
-        if not found.plan.steps:
-            findings += [await _admin_key(conn, data), *await _platform(conn)]
+        findings = [_server(fitness, catalogue), await _clock(conn), _schema(steps)]
+        if not steps:
+            try:
+                findings += [await _admin_key(conn, data), *await _platform(conn)]
+            except psycopg.errors.InsufficientPrivilege as error:
+                message = f"this role may not look at all of it: {error.diag.message_primary}"
+                findings.append(Finding(Level.WARN, "platform", message, "ask as the owner of the database"))
         return findings
 
 
@@ -138,24 +145,24 @@ async def examine_external(url: str | None) -> Finding:
     if url is None:
         return Finding(Level.OK, subject, "none: of what is exported, only files are outside")
     try:
-        found = await external_status(url)
+        async with await connect(url) as conn:
+            steps, catalogue = await lacking(conn, EXTERNAL_TABLES), await pgstac.installed(conn)
     except GeomillError as error:
         return Finding.of(subject, error)
-    if steps := found.plan.steps:
-        return Finding(Level.FAIL, subject, f"it lacks: {steps[0].summary}", "run 'geomill db migrate'")
-    return Finding(Level.OK, subject, f"up to date, pgstac {found.pgstac}")
+    if steps:
+        return Finding(Level.FAIL, subject, f"it lacks: {steps[0]}", "run 'geomill db migrate'")
+    return Finding(Level.OK, subject, f"up to date, pgstac {catalogue}")
 
 
-def _server(found: Status) -> Finding:
-    fitness = found.fitness
-    versions = f"PostGIS {fitness.postgis_installed or 'to come'}, pgstac {found.pgstac or 'to come'}"
+def _server(fitness: Fitness, catalogue: str | None) -> Finding:
+    versions = f"PostGIS {fitness.postgis_installed or 'to come'}, pgstac {catalogue or 'to come'}"
     return Finding(Level.OK, "database", f"PostgreSQL {fitness.server_version}, {versions}")
 
 
-def _schema(found: Status) -> Finding:
-    if steps := found.plan.steps:
+def _schema(steps: list[str]) -> Finding:
+    if steps:
         more = f" and {len(steps) - 1} more" if len(steps) > 1 else ""
-        return Finding(Level.FAIL, "schema", f"it lacks: {steps[0].summary}{more}", "run 'geomill db migrate'")
+        return Finding(Level.FAIL, "schema", f"it lacks: {steps[0]}{more}", "run 'geomill db migrate'")
     return Finding(Level.OK, "schema", "up to date")
 
 

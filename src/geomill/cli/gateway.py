@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from geomill.cli import context, link_key
+from geomill.domain.database_role import DatabaseRole
 from geomill.domain.objectname import Zone
 from geomill.errors import ConflictError
 from geomill.process import run_async
@@ -36,7 +37,7 @@ def gateway(host: Host = None, port: Port = None) -> None:
     registry, job_types = context.handlers(), context.stage_jobs()
     catalogue = context.catalogue(registry, job_types)
     number = settings.gateway.gateway_port if port is None else port
-    with listen(address, number) as listener, context.ready_database() as url:
+    with listen(address, number) as listener, context.ready_database(DatabaseRole.GATEWAY) as url:
         hosts = (*LOOPBACK_NAMES, address.lower()) if is_loopback(address) else ()
         if not hosts:
             log.warning(
@@ -55,11 +56,11 @@ def gateway(host: Host = None, port: Port = None) -> None:
             storage=context.storage(),
             job_types=job_types,
             hosts=hosts,
-            services=Services(Zone.SILVER, url, context.storage(), key),
+            services=Services(Zone.SILVER, context.reader_database_url() or url, context.storage(), key),
             links=Links(
                 public_url, key, settings.serving.link_seconds, (settings.serving.external_url or "").rstrip("/")
             ),
-            external_url=context.external_database_url(),
+            external_url=context.external_database_url(DatabaseRole.GATEWAY),
             streams_per_caller=settings.connection.streams_per_caller,
         )
         limit_memory(settings.connection.serve_memory_mb)

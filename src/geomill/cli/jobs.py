@@ -67,7 +67,8 @@ def submit(
             if not wait:
                 _print_queued(message, nobody=bool(await missing_roles(pool)), as_json=as_json)
                 return None
-            async with local_roles(url, pool, settings.queue, catalogue, registry, context.storage()):
+            loader_url = context.loader_database_url()
+            async with local_roles(url, pool, settings.queue, catalogue, registry, context.storage(), loader_url):
                 return await watch(pool, workflow, message, quiet=as_json)
 
     with context.ready_database() as url:

@@ -35,8 +35,9 @@ async def local_roles(
     catalogue: WorkflowCatalogue,
     registry: Registry,
     storage: Storage,
+    loader_url: str | None = None,
 ) -> AsyncIterator[None]:
-    """Run whichever role is missing while the block runs."""
+    """Run whichever role is missing while the block runs. `loader_url` is for task processes."""
     from geomill.cli import context
     from geomill.engine.orchestrator import Orchestrator, OrchestratorOptions
     from geomill.worker.children.surroundings import Wishes
@@ -51,7 +52,7 @@ async def local_roles(
         roles.append(Orchestrator(url, pool, catalogue, conducting, storage=storage))
     if InstanceRole.WORKER in missing:
         options = WorkerOptions(queues=queues.task_queues, drain_seconds=2, wishes=Wishes.of(context.settings().worker))
-        roles.append(Worker(url, pool, registry, options, storage=storage))
+        roles.append(Worker(url, pool, registry, options, storage=storage, loader_url=loader_url))
     tasks = [asyncio.create_task(role.run(stop)) for role in roles]
     try:
         yield

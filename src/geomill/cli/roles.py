@@ -13,6 +13,7 @@ import typer
 
 from geomill.catalog.external import ExternalDatabase
 from geomill.cli import context
+from geomill.domain.database_role import DatabaseRole
 from geomill.engine.maintenance.callbacks import CallbackOptions
 from geomill.engine.maintenance.retention import RetentionOptions
 from geomill.engine.orchestrator import Orchestrator, OrchestratorOptions
@@ -89,7 +90,14 @@ def worker(
         ):
             await _prepare(storage)
             await Worker(
-                url, pool, registry, options, handler_pool=handler_pool, storage=storage, external=external
+                url,
+                pool,
+                registry,
+                options,
+                handler_pool=handler_pool,
+                storage=storage,
+                external=external,
+                loader_url=context.loader_database_url(),
             ).run(stop)
 
     _run("worker", work, WORKER_POOL_SIZE)
@@ -98,7 +106,7 @@ def worker(
 @asynccontextmanager
 async def _external(inside: Pool) -> AsyncIterator[ExternalDatabase | None]:
     """The external zone's database, opened when something is exported."""
-    url = context.external_database_url()
+    url = context.external_database_url(DatabaseRole.ENGINE)
     if url is None:
         log.warning("there is no external database: what is exported is in no catalogue outside")
         yield None
@@ -132,5 +140,5 @@ def _run(name: str, work: Callable[[str, Pool, asyncio.Event], Awaitable[None]],
             await work(url, pool, stop)
 
     context.role_logging()
-    with context.ready_database() as url:
+    with context.ready_database(DatabaseRole.ENGINE) as url:
         run_async(main(url))

@@ -11,6 +11,7 @@ import typer
 
 from geomill.cli import context, link_key
 from geomill.cli.gateway import Host, Port, listen
+from geomill.domain.database_role import DatabaseRole
 from geomill.domain.objectname import Zone
 from geomill.errors import SettingsError
 from geomill.process import run_async
@@ -54,10 +55,10 @@ def serve(
 @contextmanager
 def _database(zone: ServedZone) -> Iterator[str]:
     if zone is ServedZone.INTERNAL:
-        with context.ready_database() as url:
+        with context.ready_database(DatabaseRole.READER) as url:
             yield url
         return
-    external = context.external_database_url()
+    external = context.external_database_url(DatabaseRole.EXTERNAL)
     if external is None:
         raise SettingsError("there is no database of the external zone", remedy="set GEOMILL_EXTERNAL_DATABASE_URL")
     yield external

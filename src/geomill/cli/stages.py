@@ -77,7 +77,8 @@ def submit(
             if not wait:
                 _print_submitted(found, nobody=bool(await missing_roles(pool)), as_json=as_json)
                 return None
-            async with local_roles(url, pool, settings.queue, catalogue, registry, context.storage()):
+            loader_url = context.loader_database_url()
+            async with local_roles(url, pool, settings.queue, catalogue, registry, context.storage(), loader_url):
                 message = JobQueueMessage(job_id=found.run.run_id, workflow_id=job.workflow_id)
                 return await watch(pool, catalogue.get(job.workflow_id), message, quiet=as_json)
 

@@ -24,8 +24,11 @@ SWALLOW_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Program:
+    """`kind` says what it is told, see `environment`."""
+
     name: str
     arguments: tuple[str, ...]
+    kind: str = ""
 
 
 def pause_after(failures: int) -> float:
@@ -33,12 +36,12 @@ def pause_after(failures: int) -> float:
 
 
 class Supervisor:
-    """`environ` is asked at each start; `say` gets each line of each process."""
+    """`environ` is asked at each start of a program; `say` gets each line of each process."""
 
     def __init__(
         self,
         programs: Sequence[Program],
-        environ: Callable[[], Mapping[str, str]],
+        environ: Callable[[Program], Mapping[str, str]],
         say: Callable[[str, str], None],
         grace_seconds: float,
     ) -> None:
@@ -93,7 +96,7 @@ class Supervisor:
             stdin=PIPE,
             stdout=PIPE,
             stderr=STDOUT,
-            env=dict(self._environ()),
+            env=dict(self._environ(program)),
             process_group=0,
             limit=LONGEST_LINE,
         )

@@ -7,17 +7,20 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from geomill.cli import admin_key, context
+from geomill.cli import admin_key, context, private
+from geomill.cli.environment import Databases, environment
 from geomill.cli.folder import told_address
 from geomill.cli.gateway import Host, Port, listen
 from geomill.cli.supervisor import Program, Supervisor
+from geomill.domain.database_role import DatabaseRole
+from geomill.domain.objectname import Zone
 from geomill.embedded import Cluster
 from geomill.errors import ConflictError, EmbeddedError
 from geomill.settings import Settings
@@ -59,26 +62,26 @@ def up(
     programs = [
         *_numbered("orchestrator", orchestrators),
         *_numbered("worker", workers, "--concurrency", str(concurrency)),
-        Program("gateway", ("gateway", "--host", address, "--port", str(number))),
+        Program("gateway", ("gateway", "--host", address, "--port", str(number)), "gateway"),
     ]
     if outside_served := settings.database.database_url is None or settings.database.external_database_url is not None:
         where = ("--host", address, "--port", str(outside))
-        programs.append(Program("external", ("serve", "--zone", "external", *where)))
+        programs.append(Program("external", ("serve", "--zone", "external", *where), "external"))
     with _database(settings) as (cluster, url):
         asyncio.run(context.make_ready(url(), private=True))
-        context.make_external_ready(url())
+        context.make_external_ready()
         asyncio.run(admin_key.ensure(url(), settings.database.data, shared=cluster is None))
         reachable = _reachable(address, number)
         public = _reachable(address, outside) if outside_served else None
         with told_address(settings.database.data, reachable):
-            killed = asyncio.run(_supervise(settings, programs, cluster, url, (reachable, public)))
+            killed = asyncio.run(_supervise(settings, programs, cluster, (reachable, public)))
     if killed:
         raise typer.Exit(1)
 
 
 def _numbered(role: str, count: int, *options: str) -> Iterator[Program]:
     for number in range(1, count + 1):
-        yield Program(role if count == 1 else f"{role}-{number}", (role, *options))
+        yield Program(role if count == 1 else f"{role}-{number}", (role, *options), role)
 
 
 def _free_port(host: str, wanted: int) -> int:
@@ -99,7 +102,8 @@ def _reachable(host: str, port: int) -> str:
 
 @contextmanager
 def _database(settings: Settings) -> Iterator[tuple[Cluster | None, Callable[[], str]]]:
-    """A private server is stopped at the end if it was started here, or if nobody else uses it."""
+    """Where to migrate, as the owner. A private server is stopped at the end if it was started here, or if nobody else
+    uses it."""
     given = settings.database.database_url
     if given:
         yield None, lambda: given
@@ -107,9 +111,10 @@ def _database(settings: Settings) -> Iterator[tuple[Cluster | None, Callable[[],
     cluster = Cluster(settings.database.data)
     started = cluster.start()
     try:
-        yield cluster, cluster.url
+        private.prepare(cluster)
+        yield cluster, lambda: cluster.url(role=DatabaseRole.OWNER)
     finally:
-        if started or asyncio.run(context.alone(cluster.url())):
+        if started or asyncio.run(context.alone(cluster.url(role=DatabaseRole.OWNER))):
             cluster.stop()
 
 
@@ -117,15 +122,15 @@ async def _supervise(
     settings: Settings,
     programs: list[Program],
     cluster: Cluster | None,
-    url: Callable[[], str],
     addresses: tuple[str, str | None],
 ) -> int:
     """How many processes had to be killed at the end. `addresses` of the gateway, and of what is public."""
     stop = asyncio.Event()
     text = resolve(settings.log.log_format, sys.stderr) == "text"
+    told = _told(settings, text=text)
     supervisor = Supervisor(
         programs,
-        lambda: _environ(settings, url(), text=text),
+        lambda program: environment(program.kind, os.environ, _databases(settings, cluster), told),
         _prefixed(programs) if text else _verbatim,
         settings.worker.drain_seconds + EXTRA_GRACE_SECONDS,
     )
@@ -146,19 +151,39 @@ async def _supervise(
     return supervisor.killed
 
 
-def _environ(settings: Settings, url: str, *, text: bool) -> Mapping[str, str]:
-    """For the processes: what this one was told, and where the database is. As whom the command line calls is left out:
-    handlers run in there."""
-    inherited = {name: value for name, value in os.environ.items() if name not in ("GEOMILL_URL", "GEOMILL_KEY")}
-    workflows = ",".join(str(folder) for folder in settings.workflow.workflows)
+def _databases(settings: Settings, cluster: Cluster | None) -> Databases:
+    """Asked at each start of a process: a private server may have another port by then."""
+    if cluster:
+        outside = private.EXTERNAL_DATABASE
+        return Databases(
+            engine=cluster.url(role=DatabaseRole.ENGINE),
+            gateway=cluster.url(role=DatabaseRole.GATEWAY),
+            loader=cluster.url(role=DatabaseRole.LOADER),
+            reader=cluster.url(role=DatabaseRole.READER),
+            exporter=cluster.url(outside, role=DatabaseRole.ENGINE),
+            external=cluster.url(outside, role=DatabaseRole.EXTERNAL),
+            hider=cluster.url(outside, role=DatabaseRole.GATEWAY),
+        )
+    found = settings.database
+    assert found.database_url is not None
+    return Databases(
+        engine=found.database_url,
+        gateway=found.database_url,
+        loader=found.loader_database_url,
+        reader=found.reader_database_url,
+        exporter=found.external_database_url,
+        external=found.external_database_url,
+        hider=found.external_database_url,
+    )
+
+
+def _told(settings: Settings, *, text: bool) -> dict[str, str]:
+    """What comes from options, or follows from the data folder, which the external server is not told."""
     return {
-        **inherited,
-        "GEOMILL_DATABASE_URL": url,
-        **({"GEOMILL_EXTERNAL_DATABASE_URL": external} if (external := context.external_database_url()) else {}),
         "GEOMILL_DATA": str(settings.database.data),
-        "GEOMILL_WORKFLOWS": workflows,
+        "GEOMILL_WORKFLOWS": ",".join(str(folder) for folder in settings.workflow.workflows),
+        "GEOMILL_EXTERNAL": context.storage().recipe.zones[Zone.EXTERNAL],
         "GEOMILL_LOG_FORMAT": "text" if text else "json",
-        "PYTHONUNBUFFERED": "1",
     }
 
 

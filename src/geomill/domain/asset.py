@@ -115,7 +115,10 @@ CATALOGUE_FIELDS = (
 )
 """What the catalogue shows, or depends on."""
 
-_ORCHESTRATOR = "current_setting('geomill.writer', true) IS NOT DISTINCT FROM 'orchestrator'"
+_FOLLOWING = "pg_trigger_depth() > 0"
+"""Whether a trigger makes the change: only those that follow a job or a request write assets. A statement of a session
+has the depth 0, whoever runs it, and no setting changes that."""
+
 _User = Annotated[str, Field(max_length=200)]
 
 
@@ -192,13 +195,13 @@ class Asset(Entity):
             "geospatial_assets_execution",
             "UPDATE",
             "execution state follows the job; the platform sets it only by opening a revision",
-            f"{changes(EXECUTION_FIELDS)} AND NEW.revision <> OLD.revision + 1 AND NOT ({_ORCHESTRATOR})",
+            f"{changes(EXECUTION_FIELDS)} AND NEW.revision <> OLD.revision + 1 AND NOT ({_FOLLOWING})",
         ),
         Guard(
             "geospatial_assets_business",
             "UPDATE",
             "what people decide is not changed by a job",
-            f"{changes(BUSINESS_FIELDS)} AND {_ORCHESTRATOR}",
+            f"{changes(BUSINESS_FIELDS)} AND {_FOLLOWING}",
         ),
         Guard("geospatial_assets_identity", "UPDATE", "the identity never changes", changes(IDENTITY_FIELDS)),
         Guard(
@@ -223,6 +226,7 @@ class Asset(Entity):
         "app.catalogue_version",
         "app.settle_item",
         "app.exported_asset",
+        "app.drop_revision_tables",
     )
     __sql_storage__: ClassVar = {"fillfactor": "80"}
     __log_fields__: ClassVar = ("asset_id", "revision")

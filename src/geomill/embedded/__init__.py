@@ -13,5 +13,6 @@ Only the standard library is used, so that the cluster can be started before any
 
 from geomill.embedded.binaries import Binaries, find
 from geomill.embedded.cluster import Cluster, State, Status, StopMode
+from geomill.embedded.creation import DATABASE
 
-__all__ = ["Binaries", "Cluster", "State", "Status", "StopMode", "find"]
+__all__ = ["DATABASE", "Binaries", "Cluster", "State", "Status", "StopMode", "find"]

@@ -9,6 +9,7 @@ the loopback address, for tools that know no sockets.
 
 from __future__ import annotations
 
+import hmac
 import os
 import signal
 import time
@@ -104,8 +105,8 @@ class Cluster:
             state = _STATES.get(server.status, State.STARTING)
             return Status(state, place.home, place.log, version, server.pid, server.port, server.socket_folder)
 
-    def url(self, database: str = creation.DATABASE, *, tcp: bool = False) -> str:
-        """Of the running server; it may have another port after a restart."""
+    def url(self, database: str = creation.DATABASE, *, role: str = creation.ROLE, tcp: bool = False) -> str:
+        """Of the running server; it may have another port after a restart. `role` is its superuser, unless named."""
         with self._translated():
             place = Place.of(self._data)
             server, password = postmaster.running(place.pgdata), place.password()
@@ -114,10 +115,15 @@ class Cluster:
         if not password:
             missing = place.control / "password"
             raise EmbeddedError(f"the password file {missing} is missing", remedy="restore it from a backup")
-        login, path = f"{creation.ROLE}:{quote(password, safe='')}", quote(database, safe="")
+        login = f"{role}:{quote(_password_of(role, password), safe='')}"
+        path = quote(database, safe="")
         if tcp:
             return f"postgresql://{login}@127.0.0.1:{server.port}/{path}"
         return f"postgresql://{login}@/{path}?host={quote(str(server.socket_folder), safe='')}&port={server.port}"
+
+    def password(self, role: str) -> str:
+        with self._translated():
+            return _password_of(role, Place.of(self._data).password())
 
     def __enter__(self) -> Self:
         self.start()
@@ -205,3 +211,8 @@ class Cluster:
 
 
 _STATES = {postmaster.READY: State.RUNNING, postmaster.STOPPING: State.STOPPING}
+
+
+def _password_of(role: str, secret: str) -> str:
+    """Each role's password follows from the superuser's, and tells neither that one nor another's."""
+    return secret if role == creation.ROLE else hmac.new(secret.encode(), role.encode(), "sha256").hexdigest()

@@ -96,7 +96,6 @@ $$;
 CREATE OR REPLACE FUNCTION app.follow_job() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path = pg_catalog
-    SET geomill.writer = 'orchestrator'
 AS $$
 DECLARE
     began boolean := TG_OP = 'INSERT' OR OLD.completed_at IS NOT NULL AND NEW.completed_at IS NULL;
@@ -520,6 +519,37 @@ BEGIN
 END
 $$;
 
+-- Drops the tables of the revisions whose data is to be deleted, for the job that carries out this order and no other.
+-- Their names. It runs as the owner: the tables belong to the role that made them, which a worker is not.
+CREATE OR REPLACE FUNCTION app.drop_revision_tables(_asset_id text, _job_id text) RETURNS text[]
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path = pg_catalog
+AS $$
+DECLARE
+    _asset record;
+    _name text;
+    _dropped text[] := '{}';
+BEGIN
+    SELECT a.table_stem, a.data_deleted_through INTO _asset
+    FROM app.geospatial_assets AS a WHERE a.asset_id = _asset_id AND a.delete_run_id = _job_id
+    FOR SHARE;
+    FOR _name IN
+        SELECT t.tablename
+        FROM pg_tables AS t
+        CROSS JOIN LATERAL regexp_match(
+            substr(t.tablename, length(_asset.table_stem) + 1), '^_r([0-9]{1,9})(_points|_lines|_areas)?$'
+        ) AS m
+        WHERE t.schemaname = 'geo' AND starts_with(t.tablename, _asset.table_stem)
+          AND m[1]::integer BETWEEN 1 AND _asset.data_deleted_through
+        ORDER BY t.tablename
+    LOOP
+        EXECUTE format('DROP TABLE geo.%I', _name);
+        _dropped := _dropped || _name;
+    END LOOP;
+    RETURN _dropped;
+END
+$$;
+
 -- The catalogue follows the asset, in the transaction that changes it: a job's verdict, a decision, an unpublishing.
 --
 -- It stops nobody: what cannot be written at once, because somebody holds the collection or the item is not one, is noted,
@@ -549,7 +579,6 @@ $$;
 CREATE OR REPLACE FUNCTION app.follow_request() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path = pg_catalog
-    SET geomill.writer = 'orchestrator'
 AS $$
 BEGIN
     UPDATE app.geospatial_assets AS a
@@ -1778,12 +1807,12 @@ CREATE OR REPLACE TRIGGER geospatial_assets_clearance_state_transitions
 
 CREATE OR REPLACE TRIGGER geospatial_assets_execution
     BEFORE UPDATE ON app.geospatial_assets
-    FOR EACH ROW WHEN (ROW(OLD.processing_status, OLD.processing_started_at, OLD.processing_completed_at, OLD.estimated_completion_at, OLD.last_error, OLD.node_summary, OLD.current_job_id, OLD.job_count, OLD.workflow_version, OLD.served_revision, OLD.table_name, OLD.blob_path, OLD.outputs, OLD.warnings, OLD.content_hash, OLD.source_file_hash, OLD.output_file_hash, OLD.external_revision, OLD.external_files, OLD.external_run_id) IS DISTINCT FROM ROW(NEW.processing_status, NEW.processing_started_at, NEW.processing_completed_at, NEW.estimated_completion_at, NEW.last_error, NEW.node_summary, NEW.current_job_id, NEW.job_count, NEW.workflow_version, NEW.served_revision, NEW.table_name, NEW.blob_path, NEW.outputs, NEW.warnings, NEW.content_hash, NEW.source_file_hash, NEW.output_file_hash, NEW.external_revision, NEW.external_files, NEW.external_run_id) AND NEW.revision <> OLD.revision + 1 AND NOT (current_setting('geomill.writer', true) IS NOT DISTINCT FROM 'orchestrator'))
+    FOR EACH ROW WHEN (ROW(OLD.processing_status, OLD.processing_started_at, OLD.processing_completed_at, OLD.estimated_completion_at, OLD.last_error, OLD.node_summary, OLD.current_job_id, OLD.job_count, OLD.workflow_version, OLD.served_revision, OLD.table_name, OLD.blob_path, OLD.outputs, OLD.warnings, OLD.content_hash, OLD.source_file_hash, OLD.output_file_hash, OLD.external_revision, OLD.external_files, OLD.external_run_id) IS DISTINCT FROM ROW(NEW.processing_status, NEW.processing_started_at, NEW.processing_completed_at, NEW.estimated_completion_at, NEW.last_error, NEW.node_summary, NEW.current_job_id, NEW.job_count, NEW.workflow_version, NEW.served_revision, NEW.table_name, NEW.blob_path, NEW.outputs, NEW.warnings, NEW.content_hash, NEW.source_file_hash, NEW.output_file_hash, NEW.external_revision, NEW.external_files, NEW.external_run_id) AND NEW.revision <> OLD.revision + 1 AND NOT (pg_trigger_depth() > 0))
     EXECUTE FUNCTION app.refuse_change('execution state follows the job; the platform sets it only by opening a revision');
 
 CREATE OR REPLACE TRIGGER geospatial_assets_business
     BEFORE UPDATE ON app.geospatial_assets
-    FOR EACH ROW WHEN (ROW(OLD.revision, OLD.proposed_clearance, OLD.last_request_id, OLD.workflow_id, OLD.priority, OLD.approval_state, OLD.reviewer, OLD.reviewed_at, OLD.rejection_reason, OLD.clearance_state, OLD.cleared_at, OLD.cleared_by, OLD.made_public_at, OLD.made_public_by, OLD.adf_run_id, OLD.deleted_at, OLD.deleted_by, OLD.data_deleted_through, OLD.withdrawn_through, OLD.kept_public_revision, OLD.delete_run_id) IS DISTINCT FROM ROW(NEW.revision, NEW.proposed_clearance, NEW.last_request_id, NEW.workflow_id, NEW.priority, NEW.approval_state, NEW.reviewer, NEW.reviewed_at, NEW.rejection_reason, NEW.clearance_state, NEW.cleared_at, NEW.cleared_by, NEW.made_public_at, NEW.made_public_by, NEW.adf_run_id, NEW.deleted_at, NEW.deleted_by, NEW.data_deleted_through, NEW.withdrawn_through, NEW.kept_public_revision, NEW.delete_run_id) AND current_setting('geomill.writer', true) IS NOT DISTINCT FROM 'orchestrator')
+    FOR EACH ROW WHEN (ROW(OLD.revision, OLD.proposed_clearance, OLD.last_request_id, OLD.workflow_id, OLD.priority, OLD.approval_state, OLD.reviewer, OLD.reviewed_at, OLD.rejection_reason, OLD.clearance_state, OLD.cleared_at, OLD.cleared_by, OLD.made_public_at, OLD.made_public_by, OLD.adf_run_id, OLD.deleted_at, OLD.deleted_by, OLD.data_deleted_through, OLD.withdrawn_through, OLD.kept_public_revision, OLD.delete_run_id) IS DISTINCT FROM ROW(NEW.revision, NEW.proposed_clearance, NEW.last_request_id, NEW.workflow_id, NEW.priority, NEW.approval_state, NEW.reviewer, NEW.reviewed_at, NEW.rejection_reason, NEW.clearance_state, NEW.cleared_at, NEW.cleared_by, NEW.made_public_at, NEW.made_public_by, NEW.adf_run_id, NEW.deleted_at, NEW.deleted_by, NEW.data_deleted_through, NEW.withdrawn_through, NEW.kept_public_revision, NEW.delete_run_id) AND pg_trigger_depth() > 0)
     EXECUTE FUNCTION app.refuse_change('what people decide is not changed by a job');
 
 CREATE OR REPLACE TRIGGER geospatial_assets_identity

@@ -6,6 +6,7 @@ from __future__ import annotations
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
+from importlib.resources import files
 from typing import Any
 
 from psycopg import AsyncConnection
@@ -13,6 +14,7 @@ from psycopg.rows import tuple_row
 from psycopg.sql import SQL, Literal
 
 from geomill.sql import queries, schema_sql
+from geomill.store.administration import set_up_server
 
 PREFIX = "geomill schema "
 
@@ -21,7 +23,9 @@ PREFIX = "geomill schema "
 def wanted() -> str:
     """Of this release."""
     pgstac = version("pypgstac")  # as pgstac.wanted(), without the models, which take longer than the rest
-    parts = (schema_sql(), pgstac, queries("migration").index_pgstac)
+    rights = files("geomill.store").joinpath("grants.py").read_text(encoding="utf-8")  # unread: it needs the models
+    roles = [*set_up_server(), queries("roles").adopt]
+    parts = (schema_sql(), pgstac, queries("migration").index_pgstac, rights, *roles)
     return PREFIX + sha256("\n".join(parts).encode()).hexdigest()
 
 

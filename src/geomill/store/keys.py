@@ -77,8 +77,10 @@ async def revoke(conn: Connection, wanted: str) -> ApiKey:
 
 
 async def used(conn: Connection, key_ids: Collection[str]) -> None:
-    """Notes that they were, once a minute at most."""
-    await conn.execute(queries("keys").used, {"key_ids": list(key_ids)})
+    """Notes that they were, once a minute at most. It is all that a role writes whose sessions only read by default."""
+    async with conn.transaction():
+        await conn.execute(queries("keys").read_write)
+        await conn.execute(queries("keys").used, {"key_ids": list(key_ids)})
 
 
 async def lock(conn: Connection) -> None:

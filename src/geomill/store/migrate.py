@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,9 +22,9 @@ from psycopg.sql import SQL, Identifier
 
 from geomill.domain.entity import Entity
 from geomill.domain.tables import TABLES
-from geomill.errors import ConflictError, DatabaseUnfit, DestructiveMigration, UnavailableError
+from geomill.errors import ConflictError, DestructiveMigration, UnavailableError
 from geomill.sql import queries
-from geomill.store import fingerprint, pgstac
+from geomill.store import administration, fingerprint, grants, pgstac
 from geomill.store.catalogue import read_live, read_models
 from geomill.store.describe import describe, table_name
 from geomill.store.diff import Change, Effect, diff, needs_empty
@@ -89,9 +89,8 @@ async def plan(conn: AsyncConnection[Any], tables: Models = TABLES) -> Plan:
     """The differences between the database and the models. Leaves nothing behind."""
     fitness = await check_fitness(conn)
     extensions = _extensions(fitness)
-    async with conn.transaction(force_rollback=True):
-        with _privileged(conn):
-            wanted = await read_models(conn, tables, [sql for change in extensions for sql in change.statements])
+    async with _privileged(conn), conn.transaction(force_rollback=True):
+        wanted = await read_models(conn, tables, [sql for change in extensions for sql in change.statements])
         model, live = describe(tables), await read_live(conn, tables)
         occupied = await _occupied(conn, tables, needs_empty(model, live))
     return Plan((*extensions, *await _catalogue(conn, tables), *diff(model, wanted, live, occupied)))
@@ -117,12 +116,14 @@ async def migrate(conn: AsyncConnection[Any], tables: Models = TABLES, *, lock_t
     collisions = 0
     while True:
         try:
-            async with _leadership(conn, tables, lock_timeout):
+            async with _privileged(conn), _leadership(conn, tables, lock_timeout):
                 extensions = await _create_extensions(conn)
                 found = await plan(conn, tables)
                 found.refuse_destruction()
                 steps = found.enum_values or found.steps
                 await _apply(conn, steps)
+                if not found.enum_values:
+                    await grants.apply(conn, tables)
                 if tables is TABLES and not found.enum_values:
                     await fingerprint.store(conn)
         except (psycopg.errors.UniqueViolation, psycopg.errors.InternalError_) as error:
@@ -189,8 +190,7 @@ def _extensions(fitness: Fitness) -> tuple[Change, ...]:
 async def _apply(conn: AsyncConnection[Any], steps: Iterable[Change]) -> None:
     for step in steps:
         try:
-            with _privileged(conn):
-                await conn.execute((step.script or ";\n".join(step.statements)).encode())
+            await conn.execute((step.script or ";\n".join(step.statements)).encode())
         except psycopg.IntegrityError as exc:
             if _collided(exc):
                 raise
@@ -200,15 +200,13 @@ async def _apply(conn: AsyncConnection[Any], steps: Iterable[Change]) -> None:
             ) from exc
 
 
-@contextmanager
-def _privileged(conn: AsyncConnection[Any]) -> Iterator[None]:
+@asynccontextmanager
+async def _privileged(conn: AsyncConnection[Any]) -> AsyncIterator[None]:
+    """Around the outermost transaction: what an administrator has to do is asked after it has been rolled back."""
     try:
         yield
     except psycopg.errors.InsufficientPrivilege as exc:
-        raise DatabaseUnfit(
-            f"the role '{conn.info.user}' may not migrate '{conn.info.dbname}': {exc.diag.message_primary}",
-            remedy="let a superuser run `geomill db migrate`: it creates extensions, and the roles of pgstac",
-        ) from exc
+        raise await administration.refusal(conn, str(exc.diag.message_primary)) from exc
 
 
 async def _occupied(conn: AsyncConnection[Any], tables: Models, names: set[str]) -> set[str]:

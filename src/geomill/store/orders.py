@@ -50,8 +50,10 @@ class Orders:
 
     async def drop_tables(self, asset_id: str, job_id: str) -> list[str]:
         async with self.pool.connection() as conn, conn.transaction():
-            order = await hold(conn, asset_id, job_id, JobPurpose.DELETE)
-            return await drop_tables(conn, order) if order.data_type is DataType.VECTOR else []
+            await hold(conn, asset_id, job_id, JobPurpose.DELETE)
+            parameters = {"asset_id": asset_id, "job_id": job_id}
+            row = await (await conn.execute(queries("orders").drop_tables, parameters)).fetchone()
+            return list(row["dropped"]) if row else []
 
 
 async def hold(conn: Connection, asset_id: str, job_id: str, purpose: JobPurpose) -> AssetOrder:

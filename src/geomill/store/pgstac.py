@@ -24,6 +24,13 @@ _AFTERWARDS = "\nRESET ROLE; RESET search_path; RESET pgstac.use_queue;"
 """The files leave the session as another role."""
 _DRAIN = "\nRESET ROLE; SET search_path TO pgstac, public; SELECT run_queued_queries_intransaction();"
 """Of a database with items: they put off a part of the work."""
+_ROLES = (
+    re.compile(r"DO \$\$\s*BEGIN\s*CREATE ROLE pgstac_\w+;.*?END\s*\$\$;", re.DOTALL | re.IGNORECASE),
+    re.compile(r"^GRANT pgstac_\w+ TO (?:current_user|pgstac_\w+);", re.MULTILINE | re.IGNORECASE),
+    re.compile(r"^ALTER ROLE pgstac_\w+ SET SEARCH_PATH TO pgstac, public;", re.MULTILINE | re.IGNORECASE),
+)
+"""What the files do to roles. Only a superuser may run it, even if nothing is left to do; `pgstac_roles` does the same
+as far as it is missing."""
 
 
 def wanted() -> str:
@@ -71,8 +78,11 @@ def _change(summary: str, file: str) -> Change:
     text = files("pypgstac").joinpath("migrations", file).read_text(encoding="utf-8")
     text = re.sub(r"\A\s*BEGIN\s*;", "", text, flags=re.IGNORECASE)
     text = re.sub(r"COMMIT\s*;\s*\Z", "", text, flags=re.IGNORECASE)
+    for pattern in _ROLES:
+        text = pattern.sub("", text)
     drain = _DRAIN if "-" in file else ""
-    return Change(summary, (f"-- the file {file} of the package pypgstac",), script=text + drain + _AFTERWARDS)
+    script = queries("roles").pgstac_roles + "\n" + text + drain + _AFTERWARDS
+    return Change(summary, (f"-- the file {file} of the package pypgstac",), script=script)
 
 
 def _path(current: str) -> list[tuple[str, str]]:

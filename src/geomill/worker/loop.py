@@ -63,6 +63,8 @@ class Worker:
     """What handlers get as `ctx.storage`, here and in child processes."""
     external: ExternalCatalogue | None = None
     """What async handlers get as `ctx.external`."""
+    loader_url: str | None = None
+    """What handlers in child processes get as `ctx.database`: the worker's own when absent."""
 
     def __post_init__(self) -> None:
         options = self.options
@@ -85,7 +87,7 @@ class Worker:
             tasks_per_child=options.tasks_per_process,
             memory_mb=options.memory_mb,
             storage=self.storage.recipe,
-            database=self.url,
+            database=self.loader_url or self.url,
             wishes=options.wishes,
         )
         self._runner = Runner(

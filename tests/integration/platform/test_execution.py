@@ -25,6 +25,15 @@ async def until(office, asset_id, true) -> Asset:
             await asyncio.sleep(0.02)
 
 
+async def by_trigger(conn, statement: str) -> None:
+    """Runs the statement as the triggers do that follow a job."""
+    await conn.execute("CREATE TEMPORARY TABLE spring (sprung boolean) ON COMMIT DROP")
+    body = f"BEGIN {statement}; RETURN NULL; END"
+    await conn.execute(f"CREATE FUNCTION pg_temp.spring() RETURNS trigger LANGUAGE plpgsql AS $${body}$$")
+    await conn.execute("CREATE TRIGGER spring AFTER INSERT ON spring FOR EACH ROW EXECUTE FUNCTION pg_temp.spring()")
+    await conn.execute("INSERT INTO spring VALUES (true)")
+
+
 def test_every_field_has_one_owner():
     shared = {"dataset_id", "resource_id", "version_id", "created_at", "updated_at", "revision_opened_at"}
     shared |= {"public_revision"}  # follows from others
@@ -141,9 +150,23 @@ async def test_the_platform_cannot_touch_execution_state(office, change):
 async def test_a_job_cannot_touch_what_people_decide(office, change):
     await office.submit()
     async with office.engine.pool.connection() as conn, conn.transaction(force_rollback=True):
-        await conn.execute("SET LOCAL geomill.writer = 'orchestrator'")
         with pytest.raises(psycopg.Error, match="what people decide"):
-            await conn.execute(f"UPDATE app.geospatial_assets SET {change}")
+            await by_trigger(conn, f"UPDATE app.geospatial_assets SET {change}")
+
+
+async def test_a_trigger_may_write_what_a_session_may_not(office):
+    """The two guards ask the same question: who writes, a trigger that follows or a statement of a session."""
+    await office.submit()
+    async with office.engine.pool.connection() as conn, conn.transaction(force_rollback=True):
+        await by_trigger(conn, "UPDATE app.geospatial_assets SET job_count = 7")
+
+
+async def test_no_setting_makes_a_session_the_writer_of_execution_state(office):
+    await office.submit()
+    async with office.engine.pool.connection() as conn, conn.transaction(force_rollback=True):
+        await conn.execute("SET LOCAL geomill.writer = 'orchestrator'")
+        with pytest.raises(psycopg.Error, match="follows the job"):
+            await conn.execute("UPDATE app.geospatial_assets SET job_count = 7")
 
 
 @pytest.mark.parametrize(
@@ -185,10 +208,9 @@ async def test_a_scheduled_look_finds_what_is_stuck(office):
     await asyncio.sleep(0.2)
     job = await office.engine.run("report_stuck_assets", {"seconds": 1})
     assert job.result_data["count"] == 0
-    async with office.engine.pool.connection() as conn:
-        await conn.execute("SET geomill.writer = 'orchestrator'")
-        await conn.execute("UPDATE app.geospatial_assets SET processing_started_at = now() - interval '2 hours'")
-        await conn.execute("RESET geomill.writer")
+    async with office.engine.pool.connection() as conn, conn.transaction():
+        late = "UPDATE app.geospatial_assets SET processing_started_at = now() - interval '2 hours'"
+        await by_trigger(conn, late)
     job = await office.engine.run("report_stuck_assets")
     assert [one["asset_id"] for one in job.result_data["assets"]] == [accepted.asset.asset_id]
 

@@ -19,7 +19,7 @@ def plain_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     start = asyncio.create_subprocess_exec
 
     async def replaced(*arguments: str, **options: object) -> object:
-        return await start(sys.executable, "-c", arguments[3], **options)
+        return await start(sys.executable, "-c", arguments[-1], **options)
 
     monkeypatch.setattr("geomill.cli.supervisor.asyncio.create_subprocess_exec", replaced)
 
@@ -28,7 +28,7 @@ def supervised(code: str, grace: float = 5.0) -> tuple[Supervisor, list[str]]:
     lines: list[str] = []
     program = Program("one", (code,))
     environ = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    return Supervisor([program], lambda: environ, lambda name, line: lines.append(line), grace), lines
+    return Supervisor([program], lambda _program: environ, lambda name, line: lines.append(line), grace), lines
 
 
 async def eventually(true: Callable[[], bool]) -> None:

@@ -7,7 +7,6 @@
 CREATE OR REPLACE FUNCTION app.follow_job() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path = pg_catalog
-    SET geomill.writer = 'orchestrator'
 AS $$
 DECLARE
     began boolean := TG_OP = 'INSERT' OR OLD.completed_at IS NOT NULL AND NEW.completed_at IS NULL;

@@ -2,7 +2,6 @@
 CREATE OR REPLACE FUNCTION app.follow_request() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path = pg_catalog
-    SET geomill.writer = 'orchestrator'
 AS $$
 BEGIN
     UPDATE app.geospatial_assets AS a

@@ -95,10 +95,8 @@ WHERE asset_id = %(asset_id)s;
 -- name: exported
 SELECT app.exported_asset(%(asset_id)s, %(revision)s) AS entry;
 
--- name: external_table
--- The tables of the asset that is outside now.
-SELECT table_name, outputs, outputs ->> 'stac_collection_id' AS collection, outputs ->> 'stac_item_id' AS item
-FROM external.assets WHERE asset_id = %(asset_id)s FOR UPDATE;
+-- name: hide_external
+SELECT external.hide_asset(%(asset_id)s) AS hidden;
 
 -- name: put_external
 INSERT INTO external.assets (asset_id, revision, platform_id, title, data_type, blob_path, table_name, outputs)
@@ -114,15 +112,6 @@ SELECT catalogue.put_item(%(item)s::jsonb, %(collection)s::jsonb, %(platform_id)
 
 -- name: put_external_side_items
 SELECT catalogue.put_side_items(%(collection)s, %(item)s, %(items)s::jsonb);
-
--- name: remove_external_item
-SELECT catalogue.remove_item(%(collection)s, %(item)s) AS removed;
-
--- name: remove_external
-DELETE FROM external.assets WHERE asset_id = %(asset_id)s;
-
--- name: serialise_external
-SELECT pg_advisory_xact_lock(hashtextextended(%(asset_id)s, 13));
 
 -- name: columns
 SELECT a.attname AS name, format_type(a.atttypid, a.atttypmod) AS type, a.attnotnull AS required
@@ -141,6 +130,9 @@ JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = k.number
 WHERE i.indrelid = to_regclass(%(table)s) AND i.indexprs IS NULL AND i.indpred IS NULL
 GROUP BY i.indexrelid, i.indisprimary, i.indisunique, m.amname
 ORDER BY i.indisprimary DESC, i.indexrelid;
+
+-- name: schema_there
+SELECT to_regnamespace('geo') IS NOT NULL AS there;
 
 -- name: create_schema
 CREATE SCHEMA IF NOT EXISTS geo;

@@ -7,7 +7,7 @@ SET LOCAL search_path = pg_catalog
 -- name: schemas
 SELECT nspname AS name
 FROM pg_namespace
-WHERE nspname = ANY(%(schemas)s)
+WHERE nspname = ANY(%(schemas)s) ORDER BY 1
 
 -- name: enums
 SELECT n.nspname AS schema, t.typname AS name, array_agg(e.enumlabel::text ORDER BY e.enumsortorder) AS labels

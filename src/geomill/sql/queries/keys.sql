@@ -20,6 +20,9 @@ UPDATE app.api_keys SET revoked_at = now()
 WHERE revoked_at IS NULL AND (key_id = %(wanted)s OR name = %(wanted)s)
 RETURNING *;
 
+-- name: read_write
+SET TRANSACTION READ WRITE;
+
 -- name: used
 UPDATE app.api_keys SET last_used_at = now()
 WHERE key_id = ANY(%(key_ids)s) AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute');

@@ -51,6 +51,9 @@ CROSS JOIN LATERAL jsonb_array_elements(CASE WHEN jsonb_typeof(o.files) = 'array
 WHERE jsonb_typeof(f.file -> 'container') = 'string'
 ORDER BY container;
 
+-- name: drop_tables
+SELECT app.drop_revision_tables(%(asset_id)s, %(job_id)s) AS dropped;
+
 -- name: tables
 -- Tables of the asset's revisions, up to one of them. Only they are called so: the stem is the asset's alone.
 SELECT t.tablename AS name

@@ -176,8 +176,8 @@ async def test_versions_are_for_those_who_see_the_asset_whatever_its_state(
             || jsonb_build_object('stac_item', jsonb_set(
                 outputs -> 'stac_item', '{assets,features}', '{"href": "/vector/collections/one/items"}'))
     """
-    await one_asset(database, storage, statements=("SET geomill.writer = 'orchestrator'", features,
-                                                   "RESET geomill.writer", log, next_one, public))  # fmt: skip
+    features = f"SET session_replication_role = replica; {features}; RESET session_replication_role"
+    await one_asset(database, storage, statements=(features, log, next_one, public))
     async with serve(database) as client:
         here = "/stac/collections/things/items/one"
         for sight, status in ((Sight(everything=True), 200), (Sight(platform_id="ddh"), 200),

@@ -1,0 +1,20 @@
+"""Who our processes are on the private server. Its superuser sets up the roles once for each release, no more."""
+
+from __future__ import annotations
+
+import asyncio
+
+from geomill.domain.database_role import INSIDE, OUTSIDE, DatabaseRole
+from geomill.embedded import DATABASE, Cluster
+
+EXTERNAL_DATABASE = "geomill_external"
+
+
+def prepare(cluster: Cluster) -> None:
+    """The server runs. Its databases and roles are made, or brought to this release, if they are not."""
+    from geomill.store.set_up import is_set_up, set_up
+
+    if asyncio.run(is_set_up(cluster.url(role=DatabaseRole.OWNER))):
+        return
+    passwords = {role: cluster.password(role) for role in DatabaseRole}
+    asyncio.run(set_up(cluster.url, passwords, {DATABASE: INSIDE, EXTERNAL_DATABASE: OUTSIDE}))

@@ -1,0 +1,181 @@
+"""Who our processes are in the database, and what they know: a plain owner is enough for everything."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import psycopg
+import pytest
+
+from geomill.catalog.databases import migrate_external
+from geomill.domain.database_role import DatabaseRole
+from geomill.embedded import Cluster
+from geomill.store.connection import connect
+from geomill.store.migrate import migrate
+from tests.acceptance.conftest import Geomill
+from tests.acceptance.test_assets import Town
+from tests.acceptance.test_up import children, client_of, eventually, free_port, is_ready, running
+from tests.integration.raster.sources import Made
+from tests.integration.vector import sources
+from tests.owners import owned_database
+
+RASTER = ("--data-type", "raster", "--ref", "dataset_id=d", "--ref", "resource_id=pixels", "--ref", "version_id=v1")
+VECTOR = ("--data-type", "vector", "--ref", "dataset_id=d", "--ref", "resource_id=shapes", "--ref", "version_id=v1")
+
+
+def outside_url(town: Town) -> str:
+    log = (town.data.parent / "log").read_text()
+    found = re.search(r"what is public, for everybody: (http://\S+)/viewer/", log)
+    assert found is not None, log
+    return found[1]
+
+
+def publish_both(town: Town) -> dict[str, Any]:
+    """A raster and a vector asset, processed, approved as public and copied outside."""
+    pixels, shapes = town.data.parent / "pixels.tif", town.data.parent / "shapes.gpkg"
+    pixels.write_bytes(Made(np.arange(256 * 256, dtype=np.uint16).reshape(1, 256, 256)).encode())
+    sources.write(shapes, sources.table(sources.squares(50)), kind="Polygon")
+    submitted = {
+        "raster": town.run("submit", str(pixels), *RASTER, "--wait"),
+        "vector": town.run("submit", str(shapes), *VECTOR, "--wait"),
+    }
+    for one in submitted.values():
+        assert one["status"] == "completed", one
+        town.ended(town.run("approve", one["asset_id"], "--clearance", "public"))
+    return {kind: one["asset_id"] for kind, one in submitted.items()}
+
+
+def look(base: str, published: dict[str, Any]) -> None:
+    """As somebody without any key."""
+    with httpx.Client(base_url=base, timeout=60) as client:
+        assert client.get("/stac/search").json()["numberMatched"] == 2
+        assert client.get("/stac/search", params={"filter": "eo:cloud_cover < 5"}).status_code == 200
+        items = client.get(f"/vector/collections/{published['vector']}/items").json()
+        assert items["numberMatched"] == 50
+        preview = client.get(f"/raster/assets/{published['raster']}/preview.png")
+        assert (preview.status_code, preview.headers["content-type"]) == (200, "image/png")
+
+
+def live_a_life(town: Town, base: str) -> None:
+    published = publish_both(town)
+    look(base, published)
+    look(outside_url(town), published)
+    for asset_id in published.values():
+        town.run("unpublish", asset_id, "--delete-data", "--reason", "over")
+    eventually(lambda: not town.zone("silver") and not town.outside(), "nothing is left")
+
+
+def test_a_role_that_merely_owns_its_databases_is_enough(server: str, data: Path, geomill: Geomill) -> None:
+    with owned_database(server) as inside, owned_database(server) as outside:
+        settings = {"GEOMILL_DATABASE_URL": inside.url, "GEOMILL_EXTERNAL_DATABASE_URL": outside.url}
+        refused = geomill("db", "migrate", **settings)
+        assert refused.code == 1
+        inside.prepare(*re.findall(r"^    (\S.*);$", refused.err, re.MULTILINE))
+        refused = geomill("db", "migrate", **settings)
+        outside.prepare(*re.findall(r"^    (\S.*);$", refused.err, re.MULTILINE))
+        migrated = geomill("db", "migrate", **settings)
+        assert migrated.code == 0, migrated.err
+        assert geomill("db", "status", **settings).out.endswith("up to date\n")
+        port = free_port()
+        with running(data, port, **settings) as process, client_of(port) as client:
+            eventually(lambda: is_ready(client), "ready", patience=120)
+            live_a_life(Town(process, data, geomill), f"http://127.0.0.1:{port}")
+            rebuilt = geomill("catalogue", "rebuild", **settings)
+            assert rebuilt.code == 0, rebuilt.err
+
+
+CALLBACK, LINK = "a callback secret for tests", "a link secret for tests, which is long"
+SECRETS = {"GEOMILL_CALLBACK_SECRET": CALLBACK, "GEOMILL_LINK_SECRET": LINK, "PGPASSWORD": "of the internal database"}
+
+
+def environ_of(pid: int) -> dict[str, str]:
+    entries = Path(f"/proc/{pid}/environ").read_bytes().decode().split("\0")
+    return dict(entry.split("=", 1) for entry in entries if "=" in entry)
+
+
+def sessions(data: Path) -> set[tuple[str, str, str]]:
+    """Who is connected: role, database, and what they call themselves; without those of this test."""
+    with psycopg.connect(Cluster(data).url("postgres")) as conn:
+        return set(
+            conn.execute(
+                "SELECT usename, datname, application_name FROM pg_stat_activity"
+                " WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+            ).fetchall()
+        )
+
+
+def test_each_process_is_a_role_of_its_own_and_knows_what_it_needs(data: Path, geomill: Geomill) -> None:
+    port = free_port()
+    with running(data, port, **SECRETS) as process, client_of(port) as client:
+        eventually(lambda: is_ready(client), "ready", patience=120)
+        town = Town(process, data, geomill)
+        live_a_life(town, f"http://127.0.0.1:{port}")
+
+        found = sessions(data)
+        assert {role for role, _, _ in found} <= set(DatabaseRole) - {DatabaseRole.OWNER}
+        named = {name: role for role, _, name in found}
+        assert named["geomill orchestrator"] == named["geomill worker"] == DatabaseRole.ENGINE
+        assert named["geomill gateway"] == DatabaseRole.GATEWAY
+        assert {(role, where) for role, where, name in found if name in ("geomill stac", "geomill vectors")} == {
+            (DatabaseRole.READER, "geomill"),
+            (DatabaseRole.EXTERNAL, "geomill_external"),
+        }
+
+        told = {kind: environ_of(pid) for kind, pid in children(process.pid).items()}
+        assert {kind for kind, environ in told.items() if CALLBACK in environ.values()} == {"orchestrator"}
+        assert {kind for kind, environ in told.items() if LINK in environ.values()} == {"gateway"}
+        superuser = (data / "postgres" / "password").read_text().strip()
+        for environ in told.values():
+            assert superuser not in str(environ)
+        outside = told["serve"]
+        assert {name for name in outside if name.startswith(("GEOMILL_", "PG"))} == {
+            "GEOMILL_EXTERNAL_DATABASE_URL", "GEOMILL_EXTERNAL", "GEOMILL_LOG_FORMAT",
+        }  # fmt: skip
+        with pytest.raises(psycopg.OperationalError, match="does not have CONNECT privilege"):
+            psycopg.connect(outside["GEOMILL_EXTERNAL_DATABASE_URL"].replace("/geomill_external?", "/geomill?"))
+        doctor = geomill("doctor", GEOMILL_DATA=str(data))
+        assert doctor.code == 0, doctor.out
+
+
+def make_as_an_older_release_did(data: Path) -> None:
+    """Everything belongs to the server's superuser, and there is no other role of ours."""
+    with Cluster(data) as cluster:
+        with psycopg.connect(cluster.url("postgres"), autocommit=True) as admin:
+            admin.execute("CREATE DATABASE geomill_external")
+        asyncio.run(migrate_all(cluster))
+        with psycopg.connect(cluster.url()) as conn:
+            conn.execute("ALTER FUNCTION app.follow_job() SET geomill.writer = 'orchestrator'")
+            conn.execute("CREATE SCHEMA geo")
+            conn.execute("CREATE SCHEMA geo_staging")
+            conn.execute("CREATE TABLE geo.older (id bigint)")
+            owners = conn.execute("SELECT DISTINCT rolname FROM pg_roles WHERE rolname LIKE 'geomill%'").fetchall()
+            assert owners == [("geomill",)]
+
+
+async def migrate_all(cluster: Cluster) -> None:
+    async with await connect(cluster.url()) as conn:
+        await migrate(conn)
+    await migrate_external(cluster.url("geomill_external"))
+
+
+def test_a_data_folder_of_an_older_release_goes_on_with_the_roles(data: Path, geomill: Geomill) -> None:
+    make_as_an_older_release_did(data)
+    port = free_port()
+    with running(data, port) as process, client_of(port) as client:
+        eventually(lambda: is_ready(client), "ready", patience=120)
+        live_a_life(Town(process, data, geomill), f"http://127.0.0.1:{port}")
+        assert {role for role, _, _ in sessions(data)} <= set(DatabaseRole) - {DatabaseRole.OWNER}
+        with psycopg.connect(Cluster(data).url()) as conn:
+            rows = conn.execute(
+                "SELECT DISTINCT n.nspname, pg_get_userbyid(c.relowner) FROM pg_class AS c JOIN pg_namespace AS n"
+                " ON n.oid = c.relnamespace WHERE n.nspname IN ('app', 'dagapp', 'catalogue', 'pgstac', 'geo')"
+            ).fetchall()
+        assert set(rows) == {
+            ("app", "geomill_owner"), ("dagapp", "geomill_owner"), ("catalogue", "geomill_owner"),
+            ("pgstac", "pgstac_admin"), ("geo", "geomill_loader"),
+        }  # fmt: skip

@@ -1,0 +1,192 @@
+"""What each role may do with each table, asked of the server."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import psycopg
+import pytest
+
+from geomill.domain.asset import BUSINESS_FIELDS, EXECUTION_FIELDS
+from geomill.domain.database_role import LIMITED_ROLES, DatabaseRole
+from geomill.domain.entity import Entity
+from geomill.domain.tables import EXTERNAL_TABLES, TABLES
+from geomill.store import grants
+from geomill.store.connection import connect
+from geomill.store.migrate import migrate
+from tests.owners import Split
+
+ENGINE, GATEWAY, READER, LOADER, EXTERNAL = LIMITED_ROLES
+PRIVILEGES = ("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER")
+WRITE = {"SELECT", "INSERT", "UPDATE", "DELETE"}
+
+
+def table(model: type[Entity]) -> str:
+    return f"{model.__sql_schema__}.{model.__sql_table__}"
+
+
+def allowed(url: str, role: str, models: Sequence[type[Entity]]) -> dict[str, set[str]]:
+    """Privileges on whole tables; tables without any are left out."""
+    found: dict[str, set[str]] = {}
+    with psycopg.connect(url) as conn:
+        for model in models:
+            for privilege in PRIVILEGES:
+                row = conn.execute("SELECT has_table_privilege(%s, %s, %s)", (role, table(model), privilege)).fetchone()
+                if row and row[0]:
+                    found.setdefault(table(model), set()).add(privilege)
+    return found
+
+
+def updatable(url: str, role: str, name: str) -> set[str]:
+    with psycopg.connect(url) as conn:
+        rows = conn.execute(
+            "SELECT attname FROM pg_attribute WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped"
+            " AND has_column_privilege(%s, attrelid, attnum, 'UPDATE')",
+            (name, role),
+        ).fetchall()
+    return {row[0] for row in rows}
+
+
+def of_schema(schema: str) -> set[str]:
+    return {table(model) for model in TABLES if model.__sql_schema__ == schema}
+
+
+def test_the_engine_writes_jobs_and_catalogue_and_reads_assets(split: Split) -> None:
+    found = allowed(split.admin, ENGINE, TABLES)
+    written = of_schema("dagapp") | of_schema("catalogue")
+    assert {name for name, rights in found.items() if rights == WRITE} == written
+    assert {name for name, rights in found.items() if rights == {"SELECT"}} == of_schema("app") - {
+        "app.api_keys",
+        "app.asset_audit",
+    }
+    assert set(found) == written | {name for name, rights in found.items() if rights == {"SELECT"}}
+
+
+def test_the_engine_writes_execution_state_and_nothing_that_people_decide(split: Split) -> None:
+    columns = updatable(split.admin, ENGINE, "app.geospatial_assets")
+    assert columns == {*EXECUTION_FIELDS, "updated_at"}
+    assert not columns & set(BUSINESS_FIELDS)
+    assert updatable(split.admin, ENGINE, "app.platform_requests") == {"status", "last_error", "updated_at"}
+
+
+def test_the_gateway_writes_rows_and_changes_no_table(split: Split) -> None:
+    found = allowed(split.admin, GATEWAY, TABLES)
+    assert set(found) == {table(model) for model in TABLES}
+    assert all(rights == WRITE for rights in found.values())
+
+
+def test_the_reader_reads_what_is_served_and_notes_which_keys_are_used(split: Split) -> None:
+    found = allowed(split.admin, READER, TABLES)
+    assert set(found) == {
+        "app.geospatial_assets", "app.asset_revisions", "app.api_keys", "catalogue.collections", "catalogue.pending",
+        "dagapp.dag_stage_jobs",
+    }  # fmt: skip
+    assert all(rights == {"SELECT"} for rights in found.values())
+    assert updatable(split.admin, READER, "app.api_keys") == {"last_used_at"}
+
+
+@pytest.mark.parametrize("role", [LOADER, EXTERNAL])
+def test_others_have_no_table_of_ours(split: Split, role: DatabaseRole) -> None:
+    assert allowed(split.admin, role, TABLES) == {}
+
+
+def test_outside_the_engine_writes_and_the_external_server_reads(split: Split) -> None:
+    names = {table(model) for model in EXTERNAL_TABLES}
+    assert allowed(split.outside_admin, ENGINE, EXTERNAL_TABLES) == dict.fromkeys(names, WRITE)
+    assert allowed(split.outside_admin, EXTERNAL, EXTERNAL_TABLES) == {name: {"SELECT"} for name in names}
+    for role in (GATEWAY, READER, LOADER):
+        assert allowed(split.outside_admin, role, EXTERNAL_TABLES) == {}
+
+
+@pytest.mark.parametrize("role", LIMITED_ROLES)
+def test_each_role_gets_into_its_own_databases_only(split: Split, role: DatabaseRole) -> None:
+    inside, outside = split.url(role), split.url(role, outside=True)
+    expected = (role is not EXTERNAL, role in (ENGINE, GATEWAY, EXTERNAL))
+    assert (enters(inside), enters(outside)) == expected
+
+
+@pytest.mark.parametrize("role", LIMITED_ROLES)
+def test_functions_that_run_as_the_owner_are_for_those_who_need_them(split: Split, role: DatabaseRole) -> None:
+    places = {"app.drop_revision_tables(text, text)": split.admin, "external.hide_asset(text)": split.outside_admin}
+    assert set(places) == set(grants.FUNCTIONS)
+    for function, url in places.items():
+        with psycopg.connect(url) as conn:
+            row = conn.execute("SELECT has_function_privilege(%s, %s, 'EXECUTE')", (role, function)).fetchone()
+            public = conn.execute("SELECT has_function_privilege('public', %s, 'EXECUTE')", (function,)).fetchone()
+        assert (row, public) == ((role in grants.FUNCTIONS[function],), (False,))
+
+
+def test_a_gateway_hides_what_is_outside_and_does_nothing_else_there(split: Split) -> None:
+    with psycopg.connect(split.url(GATEWAY, outside=True), autocommit=True) as conn:
+        assert conn.execute("SELECT external.hide_asset('a1')").fetchone() == (False,)
+        for statement in ("SELECT * FROM external.assets", "DELETE FROM external.assets", "CREATE TABLE geo.x ()"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                conn.execute(statement.encode())
+
+
+def enters(url: str) -> bool:
+    try:
+        psycopg.connect(url).close()
+    except psycopg.OperationalError as error:
+        if "does not have CONNECT privilege" not in str(error):
+            raise
+        return False
+    return True
+
+
+@pytest.mark.parametrize("role", LIMITED_ROLES)
+def test_no_role_can_make_anything_but_the_loader_tables_of_features(split: Split, role: DatabaseRole) -> None:
+    if role is EXTERNAL:
+        return
+    with psycopg.connect(split.url(role), autocommit=True) as conn:
+        row = conn.execute("SELECT rolsuper OR rolcreaterole OR rolcreatedb FROM pg_roles WHERE rolname = current_user")
+        assert row.fetchone() == (False,)
+        for schema in ("public", "app", "dagapp", "catalogue", "geo", "geo_staging"):
+            may = role is LOADER and schema.startswith("geo")
+            row = conn.execute("SELECT has_schema_privilege(%s, 'CREATE')", (schema,))
+            assert row.fetchone() == (may,), schema
+        conn.execute("SET default_transaction_read_only = off")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            conn.execute("CREATE SCHEMA mine")
+
+
+def test_a_table_of_features_is_read_by_who_serves_it_and_dropped_by_who_made_it(split: Split) -> None:
+    with psycopg.connect(split.url(LOADER), autocommit=True) as conn:
+        conn.execute("CREATE TABLE geo_staging.fields (id bigint)")
+        conn.execute("ALTER TABLE geo_staging.fields SET SCHEMA geo")
+        for role in (ENGINE, GATEWAY, READER):
+            with psycopg.connect(split.url(role), autocommit=True) as other:
+                assert other.execute("SELECT count(*) FROM geo.fields").fetchone() == (0,)
+                with pytest.raises(psycopg.Error):
+                    other.execute("DROP TABLE geo.fields")
+        conn.execute("DROP TABLE geo.fields")
+
+
+def test_the_rights_are_a_table_for_every_table(split: Split) -> None:
+    """A new table has rights by its schema; a new schema has none until somebody decides."""
+    schemas = {model.__sql_schema__ for model in TABLES}
+    assert {schema for role, schema in grants._BY_SCHEMA if role is GATEWAY} == schemas
+
+
+async def test_what_a_release_takes_away_is_gone_after_its_migration(split: Split) -> None:
+    with psycopg.connect(split.admin, autocommit=True) as admin:
+        admin.execute(f"GRANT ALL ON app.api_keys TO {LOADER}")
+    async with await connect(split.url(DatabaseRole.OWNER)) as conn:
+        await migrate(conn)
+    assert allowed(split.admin, LOADER, TABLES) == {}
+
+
+async def test_tables_of_the_owner_are_handed_to_the_loader_and_a_stranger_s_are_left_alone(split: Split) -> None:
+    """The first is what a deployment with one role leaves behind."""
+    with psycopg.connect(split.admin, autocommit=True) as admin:
+        admin.execute("CREATE TABLE geo.strange (id bigint)")
+    with psycopg.connect(split.url(DatabaseRole.OWNER), autocommit=True) as owner:
+        owner.execute("CREATE TABLE geo.former (id bigint)")
+    async with await connect(split.url(DatabaseRole.OWNER)) as conn:
+        await migrate(conn)
+    with psycopg.connect(split.admin, autocommit=True) as admin:
+        rows = admin.execute(
+            "SELECT relname, pg_get_userbyid(relowner) FROM pg_class WHERE relname IN ('former', 'strange')"
+        ).fetchall()
+        assert dict(rows) == {"former": "geomill_loader", "strange": admin.info.user}
+        admin.execute("DROP TABLE geo.strange, geo.former")
