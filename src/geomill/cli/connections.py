@@ -11,10 +11,13 @@ What this does badly: a caller who reads an answer slowly keeps its connection, 
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from asyncio import BaseTransport, TimerHandle
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Any
 
@@ -25,8 +28,41 @@ from geomill.api.problems import MEDIA_TYPE, respond
 log = logging.getLogger(__name__)
 
 Network = IPv4Network | IPv6Network
+AT_ONCE = 8
+"""Requests that begin in one round of the event loop."""
 NEIGHBOURS = 64
 """Bits of an IPv6 address that one customer has: all below them count as one."""
+
+
+class Turns:
+    """Begins requests, a few in each round of the event loop, by turns of the addresses: when hundreds come from one at
+    once, those of others are not behind all of them."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, deque[Callable[[], None]]] = {}
+        self._begun = 0
+
+    def begin(self, address: str, start: Callable[[], None]) -> None:
+        if self._begun < AT_ONCE and not self._waiting:
+            self._count()
+            start()
+        else:
+            self._waiting.setdefault(address, deque()).append(start)
+
+    def _count(self) -> None:
+        if not self._begun:
+            asyncio.get_running_loop().call_soon(self._next)
+        self._begun += 1
+
+    def _next(self) -> None:
+        self._begun = 0
+        for address in list(self._waiting)[:AT_ONCE]:
+            waiting = self._waiting.pop(address)
+            start = waiting.popleft()
+            if waiting:
+                self._waiting[address] = waiting  # behind the others
+            self._count()
+            start()
 
 
 @dataclass(slots=True)
@@ -40,6 +76,7 @@ class Limits:
     trusted: Sequence[Network] = ()
     open: dict[str, dict[BoundedProtocol, None]] = field(default_factory=dict)
     """By address, the oldest first."""
+    turns: Turns = field(default_factory=Turns)
 
     def admit(self, protocol: BoundedProtocol, address: str) -> bool:
         """Whether it may stay. Closes another one of the same address for it, if there is one that waits."""
@@ -139,6 +176,9 @@ class BoundedProtocol(HttpToolsProtocol):
             self._refuse_head()
             return
         super().on_headers_complete()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._limits.turns.begin(self._address or "", partial(super()._start_asgi_task, cycle, app))
 
     def on_body(self, body: bytes) -> None:
         if not self._refused:

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 import httpx
@@ -15,6 +16,7 @@ import uvicorn
 from fastapi import FastAPI, Request
 
 from geomill.api import create_app
+from geomill.cli.connections import AT_ONCE, Turns
 from geomill.cli.serving import configuration
 from geomill.domain.api_key import Secret
 from geomill.domain.message import TASK_QUEUES
@@ -235,3 +237,17 @@ def test_streams_of_one_caller_are_limited(start: Callable[..., Server], databas
         deadline = time.monotonic() + 20
         while b"429" in stack.enter_context(server.connection(stream(first))).recv(1000):
             assert time.monotonic() < deadline
+
+
+async def test_addresses_take_turns() -> None:
+    turns, begun = Turns(), []
+    done = asyncio.Event()
+    for number in range(100):
+        turns.begin("flood", partial(begun.append, number))
+    turns.begin("other", partial(begun.append, -1))
+    turns.begin("other", done.set)
+    await asyncio.wait_for(done.wait(), 10)
+    assert begun.index(-1) <= AT_ONCE + 1
+    while len(begun) < 101:  # noqa: ASYNC110  each round of the loop begins some
+        await asyncio.sleep(0)
+    assert [number for number in begun if number >= 0] == list(range(100))

@@ -47,7 +47,7 @@ pytestmark = [
 
 CHOSEN = os.environ.get("TEST_SEED", "2026")
 SEED = random.randrange(1 << 32) if CHOSEN == "random" else int(CHOSEN)
-EXAMPLES = int(os.environ.get("TEST_EXAMPLES", "4"))
+EXAMPLES = int(os.environ.get("TEST_EXAMPLES", "3"))
 DOCUMENTS = {"stac": "/stac/api", "raster": "/raster/openapi.json", "vector": "/vector/api"}
 MODES = list(GenerationMode)
 
