@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -179,3 +180,14 @@ def test_a_data_folder_of_an_older_release_goes_on_with_the_roles(data: Path, ge
             ("app", "geomill_owner"), ("dagapp", "geomill_owner"), ("catalogue", "geomill_owner"),
             ("pgstac", "pgstac_admin"), ("geo", "geomill_loader"),
         }  # fmt: skip
+
+
+def test_the_first_commands_of_a_folder_may_come_at_once(data: Path, geomill: Geomill) -> None:
+    with ThreadPoolExecutor() as pool:
+        commands = [pool.submit(geomill, "jobs", "list", "--json", GEOMILL_DATA=str(data)) for _ in range(3)]
+    for command in commands:
+        assert (command.result().code, command.result().out) == (0, "[]\n"), command.result().err
+    with Cluster(data) as cluster, psycopg.connect(cluster.url()) as conn:
+        assert conn.execute("SELECT has_table_privilege('geomill_engine', 'dagapp.dag_jobs', 'UPDATE')").fetchone() == (
+            True,
+        )

@@ -55,12 +55,13 @@ def database_url() -> Iterator[str]:
         yield found.database_url
         return
     cluster = Cluster(found.data)
-    started = cluster.start()
+    started, prepared = cluster.start(), False
     try:
         private.prepare(cluster)
+        prepared = True
         yield cluster.url(role=DatabaseRole.OWNER)
     finally:
-        if started and asyncio.run(alone(cluster.url(role=DatabaseRole.OWNER))):
+        if started and (not prepared or asyncio.run(alone(cluster.url(role=DatabaseRole.OWNER)))):
             cluster.stop()
 
 

@@ -8,13 +8,16 @@ from geomill.domain.database_role import INSIDE, OUTSIDE, DatabaseRole
 from geomill.embedded import DATABASE, Cluster
 
 EXTERNAL_DATABASE = "geomill_external"
+DATABASES = {DATABASE: INSIDE, EXTERNAL_DATABASE: OUTSIDE}
+"""Of the private server, and who may connect to which."""
 
 
 def prepare(cluster: Cluster) -> None:
     """The server runs. Its databases and roles are made, or brought to this release, if they are not."""
     from geomill.store.set_up import is_set_up, set_up
 
-    if asyncio.run(is_set_up(cluster.url(role=DatabaseRole.OWNER))):
+    owner = cluster.url(role=DatabaseRole.OWNER)
+    if asyncio.run(is_set_up(owner, DATABASES)):
         return
     passwords = {role: cluster.password(role) for role in DatabaseRole}
-    asyncio.run(set_up(cluster.url, passwords, {DATABASE: INSIDE, EXTERNAL_DATABASE: OUTSIDE}))
+    asyncio.run(set_up(cluster.url, owner, passwords, DATABASES))

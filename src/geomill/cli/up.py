@@ -109,12 +109,13 @@ def _database(settings: Settings) -> Iterator[tuple[Cluster | None, Callable[[],
         yield None, lambda: given
         return
     cluster = Cluster(settings.database.data)
-    started = cluster.start()
+    started, prepared = cluster.start(), False
     try:
         private.prepare(cluster)
+        prepared = True
         yield cluster, lambda: cluster.url(role=DatabaseRole.OWNER)
     finally:
-        if started or asyncio.run(context.alone(cluster.url(role=DatabaseRole.OWNER))):
+        if started or (prepared and asyncio.run(context.alone(cluster.url(role=DatabaseRole.OWNER)))):
             cluster.stop()
 
 

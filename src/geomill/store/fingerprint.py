@@ -14,7 +14,6 @@ from psycopg.rows import tuple_row
 from psycopg.sql import SQL, Literal
 
 from geomill.sql import queries, schema_sql
-from geomill.store.administration import set_up_server
 
 PREFIX = "geomill schema "
 
@@ -24,8 +23,7 @@ def wanted() -> str:
     """Of this release."""
     pgstac = version("pypgstac")  # as pgstac.wanted(), without the models, which take longer than the rest
     rights = files("geomill.store").joinpath("grants.py").read_text(encoding="utf-8")  # unread: it needs the models
-    roles = [*set_up_server(), queries("roles").adopt]
-    parts = (schema_sql(), pgstac, queries("migration").index_pgstac, rights, *roles)
+    parts = (schema_sql(), pgstac, queries("migration").index_pgstac, rights)
     return PREFIX + sha256("\n".join(parts).encode()).hexdigest()
 
 

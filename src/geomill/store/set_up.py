@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
 from typing import Any
 
 from psycopg import AsyncConnection
@@ -12,32 +13,53 @@ from psycopg.sql import SQL, Identifier, Literal
 from geomill.domain.database_role import DatabaseRole
 from geomill.errors import DatabaseUnreachable
 from geomill.sql import queries
-from geomill.store import fingerprint
 from geomill.store.administration import see_sessions, set_up_database, set_up_server
 from geomill.store.connection import connect
 
 LOCK_KEY = int.from_bytes(b"set up")
 MAINTENANCE = "postgres"
+PREFIX = "geomill set-up "
 
 
-async def is_set_up(owner_url: str) -> bool:
-    """Whether the owner gets in and finds what this release has migrated: the superuser is not needed then."""
+Databases = Mapping[str, Sequence[DatabaseRole]]
+"""Who may connect to which."""
+
+
+async def is_set_up(owner_url: str, databases: Databases) -> bool:
+    """Whether the owner gets in, and this release's set-up was done: the superuser is not needed then."""
     try:
         async with await connect(owner_url) as conn:
-            return await fingerprint.matches(conn)
+            return await _stamp(conn) == _wanted(databases)
     except DatabaseUnreachable:
         return False
 
 
+async def _stamp(conn: AsyncConnection[Any]) -> str | None:
+    """What the last set-up left as a comment on the owner's role, which all databases of a server share."""
+    async with conn.cursor(row_factory=tuple_row) as cursor:
+        await cursor.execute(queries("roles").stamp, {"owner": DatabaseRole.OWNER.value})
+        row = await cursor.fetchone()
+        return row[0] if row else None
+
+
+def _wanted(databases: Databases) -> str:
+    inside = [text for name, roles in databases.items() for text in set_up_database(name, roles)]
+    parts = (*set_up_server(), see_sessions(), *inside, queries("roles").adopt)
+    return PREFIX + sha256("\n".join(parts).encode()).hexdigest()
+
+
 async def set_up(
     superuser_url: Callable[[str], str],
+    owner_url: str,
     passwords: Mapping[DatabaseRole, str],
-    databases: Mapping[str, Sequence[DatabaseRole]],
+    databases: Databases,
 ) -> None:
     """Makes roles and databases as far as they are missing, and hands over what an earlier release made as superuser.
-    `superuser_url` is of the named database; `databases` says who may connect to which. It can be done again."""
+    `superuser_url` is of the named database. Of several processes that do it at once, the last ones find it done."""
     async with await connect(superuser_url(MAINTENANCE)) as admin:
         await admin.execute(queries("roles").set_up_lock, {"key": LOCK_KEY})
+        if await is_set_up(owner_url, databases):
+            return
         for statement in (*set_up_server(), see_sessions()):
             await admin.execute(statement.encode())
         for role, password in passwords.items():
@@ -48,6 +70,10 @@ async def set_up(
                 for statement in set_up_database(name, roles):
                     await conn.execute(statement.encode())
                 await conn.execute(queries("roles").adopt.encode())
+        stamp = SQL(queries("roles").put_stamp).format(
+            owner=Identifier(DatabaseRole.OWNER), stamp=Literal(_wanted(databases))
+        )
+        await admin.execute(stamp)
 
 
 async def _set_password(conn: AsyncConnection[Any], role: DatabaseRole, password: str) -> None:

@@ -39,6 +39,12 @@ SELECT has_database_privilege(current_database(), 'CREATE') AS may;
 SELECT count(*) FROM pg_stat_activity
 WHERE datname IS NOT NULL AND usename IS NOT NULL AND pid <> pg_backend_pid();
 
+-- name: stamp
+SELECT shobj_description(to_regrole(%(owner)s), 'pg_authid');
+
+-- name: put_stamp
+COMMENT ON ROLE {owner} IS {stamp};
+
 -- name: set_up_lock
 SELECT pg_advisory_lock(%(key)s);
 
