@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
+from functools import cache
 from operator import attrgetter
-from typing import Any
+from typing import Any, LiteralString
 
 from psycopg.pq import TransactionStatus
 from psycopg.rows import args_row
@@ -104,7 +105,8 @@ async def hand_in(conn: Connection, message: Outgoing, called: str) -> None:
 
 async def lines(conn: Connection, queue_names: Sequence[str]) -> list[Line]:
     """The lines in which something waits."""
-    cursor = await conn.execute(queries("queue").lines, {"queue_names": list(queue_names)})
+    parameters = {"queue_names": list(queue_names), "shares": [0] * len(queue_names)}
+    cursor = await conn.execute(lines_statement(), parameters)
     return [Line(**row) for row in await cursor.fetchall()]
 
 
@@ -177,7 +179,7 @@ async def lease(
     wanted = sum(shares.values())
     asked = {name: share for name, share in shares.items() if share}
     while asked:
-        leased, shared = await _lease(conn, lessee, asked, {})
+        leased, shared = await _lease(conn, lessee, asked)
         turns.alone({delivery.queue_name: delivery.tenant for delivery in leased})
         waiting = [line for line in shared if line not in exhausted]
         if waiting:
@@ -204,29 +206,51 @@ class Lessee:
 
 async def lease_lines(conn: Connection, lessee: Lessee, chosen: Mapping[Line, int]) -> list[Delivery]:
     """Of each line its share, if it has so many."""
-    return (await _lease(conn, lessee, {}, chosen))[0]
+    queue_names = [line.queue_name for line in chosen]
+    parameters = {"queue_names": queue_names, **_columns(chosen), **asdict(lessee)}
+    cursor = await conn.cursor(row_factory=args_row(Delivery)).execute(lease_lines_statement(), parameters)
+    return await cursor.fetchall()
 
 
-async def _lease(
-    conn: Connection, lessee: Lessee, asked: Mapping[str, int], chosen: Mapping[Line, int]
-) -> tuple[list[Delivery], list[Line]]:
+async def _lease(conn: Connection, lessee: Lessee, asked: Mapping[str, int]) -> tuple[list[Delivery], list[Line]]:
     """What was leased, and the lines of the queues that have several: of those nothing was leased."""
     parameters = {
         "queue_names": list(asked),
         "shares": list(asked.values()),
-        "chosen_queues": [line.queue_name for line in chosen],
-        "chosen_priorities": [line.priority for line in chosen],
-        "chosen_tenants": [line.tenant for line in chosen],
-        "chosen_shares": list(chosen.values()),
         "leased_by": lessee.leased_by,
         "lease_seconds": lessee.lease_seconds,
         "relaxed": lessee.relaxed,
     }
-    cursor = await conn.cursor(row_factory=args_row(Delivery)).execute(queries("queue").lease, parameters)
+    cursor = await conn.cursor(row_factory=args_row(Delivery)).execute(lease_statement(), parameters)
     rows = await cursor.fetchall()
-    if not rows or rows[-1].sequence:  # the lines come last
+    if not rows or rows[-1].sequence:
         return rows, []
     return [row for row in rows if row.sequence], [row.line for row in rows if not row.sequence]
+
+
+@cache
+def lines_statement() -> LiteralString:
+    part = queries("queue")
+    return f"WITH RECURSIVE line AS ({part.line}) {part.lines}"
+
+
+@cache
+def lease_statement() -> LiteralString:
+    part = queries("queue")
+    return (
+        f"WITH RECURSIVE relaxed AS MATERIALIZED ({part.relaxed}), line AS ({part.line}),"
+        f" shared AS MATERIALIZED ({part.shared}), chosen AS ({part.alone}), leased AS ({part.leased})"
+        f" {part.leased_or_lines}"
+    )
+
+
+@cache
+def lease_lines_statement() -> LiteralString:
+    part = queries("queue")
+    return (
+        f"WITH relaxed AS MATERIALIZED ({part.relaxed}), chosen AS ({part.chosen}), leased AS ({part.leased})"
+        f" {part.leased_only}"
+    )
 
 
 def _in_turn(

@@ -10,15 +10,17 @@ import re
 import psycopg
 import pytest
 
+from geomill.queues import postgres
 from geomill.sql import queries
 from geomill.store.pool import HOT
 from geomill.store.rounds import _statement
 
 TABLES = ("dag_queue", "dag_inbox", "dag_jobs", "dag_node_states", "dag_task_results", "dag_checkpoints")
 STATEMENTS = {
-    **{
-        f"queue.{name}": getattr(queries("queue"), name) for name in ("lease", "lines", "take", "look", "renew", "lost")
-    },
+    **{f"queue.{name}": getattr(queries("queue"), name) for name in ("take", "look", "renew", "lost")},
+    "queue.lease": postgres.lease_statement(),
+    "queue.lease_lines": postgres.lease_lines_statement(),
+    "queue.lines": postgres.lines_statement(),
     "queue.report_progress": queries("queue").report_progress,
     "inbox.settle": queries("inbox").settle,
     "inbox.peek": queries("inbox").peek,
@@ -57,14 +59,14 @@ def test_rows_are_looked_up_by_their_keys_although_the_tables_are_empty(emptied,
     assert "Sort  " not in plan, plan
 
 
-@pytest.mark.parametrize("name", ["lease", "lines", "take"])
+@pytest.mark.parametrize("name", ["lease", "lease_lines", "lines", "take"])
 def test_the_lines_of_a_queue_are_ranges_of_its_index(emptied, name: str) -> None:
     """Whatever waits: its cost depends on the number of lines, not on their length."""
     plan = explain(emptied, STATEMENTS[f"queue.{name}"])
     conditions = re.findall(r"using idx_dag_queue_ready.*?Index Cond: (.*)", plan, re.DOTALL | re.MULTILINE)
     assert conditions, plan
     assert "idx_dag_queue_message" not in plan, plan
-    if name != "take":
+    if name in ("lease", "lines"):
         assert "ROW(priority, (tenant)::text) < ROW(" in plan, plan
     if name != "lines":
         assert re.search(r"Index Cond: .*queue_name.*priority = .*tenant\)::text = ", plan), plan

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from psycopg._queries import MAX_CACHED_STATEMENT_LENGTH
 
+from geomill.queues import postgres
 from geomill.sql import Queries, queries
 from geomill.store import rounds
 
@@ -53,7 +54,9 @@ def test_files_are_read_once_and_unknown_ones_are_errors():
     "statement",
     [
         queries("inbox").settle,
-        queries("queue").lease,
+        postgres.lease_statement(),
+        postgres.lease_lines_statement(),
+        postgres.lines_statement(),
         rounds._statement(("claimed", "created", "inserted", "spread", "noted", "called"), "unclaimed"),
         rounds._statement(("taken", "updated", "completed", "spread", "noted")),
     ],

@@ -39,31 +39,32 @@ SELECT pg_notify(%(called)s, '') FROM relaxed;
 -- Waits until everything that was committed before is on disk: that takes a commit that has something to write.
 SELECT pg_logical_emit_message(true, 'geomill', '');
 
+-- name: line
+-- Part of two statements: the lines in which something waits, the highest priority first.
+SELECT wanted.queue_name, wanted.share, head.priority, head.tenant, 1 AS place
+FROM unnest(%(queue_names)b::text[], %(shares)b::integer[]) AS wanted (queue_name, share)
+CROSS JOIN LATERAL (
+    SELECT w.priority, w.tenant
+    FROM dagapp.dag_queue AS w
+    WHERE w.queue_name = wanted.queue_name AND w.lease_token IS NULL AND w.visible_at <= now()
+    ORDER BY w.priority DESC, w.tenant DESC
+    LIMIT 1
+) AS head
+UNION ALL
+SELECT line.queue_name, line.share, next.priority, next.tenant, line.place + 1
+FROM line
+CROSS JOIN LATERAL (
+    SELECT w.priority, w.tenant
+    FROM dagapp.dag_queue AS w
+    WHERE w.queue_name = line.queue_name AND w.lease_token IS NULL AND w.visible_at <= now()
+      AND (w.priority, w.tenant) < (line.priority, line.tenant)
+    ORDER BY w.priority DESC, w.tenant DESC
+    LIMIT 1
+) AS next
+
 -- name: lines
--- The lines in which something waits, the highest priority first.
-WITH RECURSIVE line AS (
-    SELECT wanted.queue_name, head.priority, head.tenant
-    FROM unnest(%(queue_names)b::text[]) AS wanted (queue_name)
-    CROSS JOIN LATERAL (
-        SELECT w.priority, w.tenant
-        FROM dagapp.dag_queue AS w
-        WHERE w.queue_name = wanted.queue_name AND w.lease_token IS NULL AND w.visible_at <= now()
-        ORDER BY w.priority DESC, w.tenant DESC
-        LIMIT 1
-    ) AS head
-    UNION ALL
-    SELECT line.queue_name, next.priority, next.tenant
-    FROM line
-    CROSS JOIN LATERAL (
-        SELECT w.priority, w.tenant
-        FROM dagapp.dag_queue AS w
-        WHERE w.queue_name = line.queue_name AND w.lease_token IS NULL AND w.visible_at <= now()
-          AND (w.priority, w.tenant) < (line.priority, line.tenant)
-        ORDER BY w.priority DESC, w.tenant DESC
-        LIMIT 1
-    ) AS next
-)
-SELECT queue_name, priority, tenant FROM line;
+-- Behind `line`.
+SELECT queue_name, priority, tenant FROM line
 
 -- name: take
 -- Receive and complete at once, for a consumer whose effects are in the same transaction: of each line its share.
@@ -94,79 +95,66 @@ WHERE queue_name = %(queue_name)s AND lease_token IS NULL AND visible_at <= now(
 ORDER BY priority DESC, tenant DESC, sequence
 LIMIT %(limit)s;
 
--- name: lease
--- The next messages of each queue, up to its share, if they are all of one line. Of a queue with several lines nothing is
--- leased: the lines themselves are returned, with a sequence of 0, and the caller asks again with a share for each line
--- (`chosen_…`). So what costs time is paid for only where tenants or priorities meet.
---
+-- A lease is joined from the parts below (queues/postgres.py): `WITH RECURSIVE relaxed, line, shared, alone, leased …` for
+-- queues, and `WITH relaxed, chosen, leased` for lines. The first leases the next messages of each queue, up to its share,
+-- if they are all of one line. Of a queue with several lines nothing is leased: the lines themselves are returned, with a
+-- sequence of 0, and the caller asks again by the second, with a share for each line. So what costs time is paid for only
+-- where tenants or priorities meet.
+
+-- name: relaxed
+SELECT CASE WHEN %(relaxed)s THEN set_config('synchronous_commit', 'off', true) END
+
+-- name: shared
+SELECT queue_name FROM line WHERE place = 2
+
+-- name: alone
+SELECT queue_name, priority, tenant, share
+FROM line
+WHERE queue_name <> ALL (ARRAY(SELECT queue_name FROM shared))
+
+-- name: chosen
+SELECT *
+FROM unnest(%(queue_names)b::text[], %(priorities)b::smallint[], %(tenants)b::text[], %(shares)b::integer[])
+    AS line (queue_name, priority, tenant, share)
+
+-- name: leased
 -- The token is new and greater. No row is locked that is not leased. What was locked by this statement is where it was
 -- found: nothing needs to be looked up again.
-WITH RECURSIVE relaxed AS MATERIALIZED (
-    SELECT CASE WHEN %(relaxed)s THEN set_config('synchronous_commit', 'off', true) END
-), line AS (
-    SELECT wanted.queue_name, wanted.share, head.priority, head.tenant, 1 AS place
-    FROM unnest(%(queue_names)b::text[], %(shares)b::integer[]) AS wanted (queue_name, share)
+UPDATE dagapp.dag_queue AS q
+SET lease_token = q.delivery_count + 1,
+    delivery_count = q.delivery_count + 1,
+    leased_by = %(leased_by)s,
+    leased_until = now() + make_interval(secs => %(lease_seconds)s),
+    started_at = now(),
+    progress = NULL,
+    progress_message = NULL
+FROM relaxed
+WHERE q.ctid = ANY (ARRAY(
+    SELECT next.place
+    FROM chosen
     CROSS JOIN LATERAL (
-        SELECT w.priority, w.tenant
+        SELECT w.ctid AS place
         FROM dagapp.dag_queue AS w
-        WHERE w.queue_name = wanted.queue_name AND w.lease_token IS NULL AND w.visible_at <= now()
-        ORDER BY w.priority DESC, w.tenant DESC
-        LIMIT 1
-    ) AS head
-    UNION ALL
-    SELECT line.queue_name, line.share, next.priority, next.tenant, line.place + 1
-    FROM line
-    CROSS JOIN LATERAL (
-        SELECT w.priority, w.tenant
-        FROM dagapp.dag_queue AS w
-        WHERE w.queue_name = line.queue_name AND w.lease_token IS NULL AND w.visible_at <= now()
-          AND (w.priority, w.tenant) < (line.priority, line.tenant)
-        ORDER BY w.priority DESC, w.tenant DESC
-        LIMIT 1
+        WHERE w.queue_name = chosen.queue_name AND w.priority = chosen.priority AND w.tenant = chosen.tenant
+          AND w.lease_token IS NULL AND w.visible_at <= now()
+        ORDER BY w.sequence
+        LIMIT chosen.share
+        FOR UPDATE SKIP LOCKED
     ) AS next
-), shared AS MATERIALIZED (
-    SELECT queue_name FROM line WHERE place = 2
-), leased AS (
-    UPDATE dagapp.dag_queue AS q
-    SET lease_token = q.delivery_count + 1,
-        delivery_count = q.delivery_count + 1,
-        leased_by = %(leased_by)s,
-        leased_until = now() + make_interval(secs => %(lease_seconds)s),
-        started_at = now(),
-        progress = NULL,
-        progress_message = NULL
-    FROM relaxed
-    WHERE q.ctid = ANY (ARRAY(
-        SELECT next.place
-        FROM (
-            SELECT queue_name, priority, tenant, share
-            FROM line
-            WHERE queue_name <> ALL (ARRAY(SELECT queue_name FROM shared))
-            UNION ALL
-            SELECT *
-            FROM unnest(
-                %(chosen_queues)b::text[], %(chosen_priorities)b::smallint[], %(chosen_tenants)b::text[],
-                %(chosen_shares)b::integer[]
-            )
-        ) AS chosen (queue_name, priority, tenant, share)
-        CROSS JOIN LATERAL (
-            SELECT w.ctid AS place
-            FROM dagapp.dag_queue AS w
-            WHERE w.queue_name = chosen.queue_name AND w.priority = chosen.priority AND w.tenant = chosen.tenant
-              AND w.lease_token IS NULL AND w.visible_at <= now()
-            ORDER BY w.sequence
-            LIMIT chosen.share
-            FOR UPDATE SKIP LOCKED
-        ) AS next
-    ))
-    RETURNING q.sequence, q.queue_name, q.message_id, q.body::text, q.lease_token, q.delivery_count, q.started_at,
-              date_part('epoch', now() - greatest(q.enqueued_at, q.visible_at)) AS waited, q.tenant, q.priority
-)
+))
+RETURNING q.sequence, q.queue_name, q.message_id, q.body::text, q.lease_token, q.delivery_count, q.started_at,
+          date_part('epoch', now() - greatest(q.enqueued_at, q.visible_at)) AS waited, q.tenant, q.priority
+
+-- name: leased_only
+SELECT * FROM leased
+
+-- name: leased_or_lines
+-- The lines come last.
 SELECT * FROM leased
 UNION ALL
 SELECT 0, queue_name, '', '', 0, 0, now(), 0, tenant, priority
 FROM line
-WHERE queue_name = ANY (ARRAY(SELECT queue_name FROM shared));
+WHERE queue_name = ANY (ARRAY(SELECT queue_name FROM shared))
 
 -- name: renew
 UPDATE dagapp.dag_queue AS q
