@@ -74,8 +74,8 @@ def _number(node: nodes.Node) -> float | None:
         case nodes.Const(value=int() | float() as value):
             return float(value) if abs(value) < 1e300 else float("inf")
         case nodes.Neg(node=inner):
-            value = _number(inner)
-            return None if value is None else -value
+            opposite = _number(inner)
+            return None if opposite is None else -opposite
         case nodes.Pow(left=left, right=right) | nodes.Mul(left=left, right=right):
             one, other = _number(left), _number(right)
             if one is None or other is None:

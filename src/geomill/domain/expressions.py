@@ -296,7 +296,7 @@ def _replace(text: Any, old: Any, new: Any, count: int | None = None) -> str:
 def _join(context: Any, values: Any, separator: Any = "", attribute: str | int | None = None) -> str:
     found = list(values)
     _refuse_longer_than_bound(len(found) * len(str(separator)))
-    return do_join(context, found, separator, attribute)
+    return str(do_join(context, found, separator, attribute))
 
 
 @pass_eval_context
