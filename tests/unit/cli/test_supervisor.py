@@ -19,7 +19,8 @@ def plain_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     start = asyncio.create_subprocess_exec
 
     async def replaced(*arguments: str, **options: object) -> object:
-        return await start(sys.executable, "-c", arguments[3], **options)
+        assert arguments[1] == "-P"  # nothing is imported from the working folder
+        return await start(sys.executable, "-c", arguments[-1], **options)
 
     monkeypatch.setattr("geomill.cli.supervisor.asyncio.create_subprocess_exec", replaced)
 
