@@ -86,7 +86,7 @@ def _plan(database: sqlite3.Connection, name: str, layer: str) -> tuple[list[str
 
     def authorize(action: int, first: str | None, second: str | None, _database: str | None, view: str | None) -> int:
         if view and view.lower() != layer.lower():
-            denied.append("is a view of other views")
+            denied.append("is made of other queries")
         elif action not in _ALLOWED:
             denied.append("repeats itself" if action == sqlite3.SQLITE_RECURSIVE else "does more than to read")
         elif action == sqlite3.SQLITE_FUNCTION and str(second).lower() not in _HARMLESS:
