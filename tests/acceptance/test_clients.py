@@ -374,7 +374,7 @@ def test_a_browser_draws_features(served: Served, browser: Any) -> None:
 
 
 def test_a_browser_needs_no_more_than_a_signed_link(served: Served, browser: Any) -> None:
-    ticket = KEY.ticket(served.hidden, int(time.time()) + 300)
+    ticket = KEY.ticket(served.hidden, int(time.time()) + 300, 0)
     picture, wrong = drawn(browser, f"{served.url}/viewer/{served.hidden}?{PARAMETER}={ticket}")
     assert not wrong
     assert share(picture, GREEN) > 0.4
