@@ -105,8 +105,7 @@ async def hand_in(conn: Connection, message: Outgoing, called: str) -> None:
 
 async def lines(conn: Connection, queue_names: Sequence[str]) -> list[Line]:
     """The lines in which something waits."""
-    parameters = {"queue_names": list(queue_names), "shares": [0] * len(queue_names)}
-    cursor = await conn.execute(lines_statement(), parameters)
+    cursor = await conn.execute(lines_statement(), {"queue_names": list(queue_names)})
     return [Line(**row) for row in await cursor.fetchall()]
 
 
@@ -225,7 +224,8 @@ async def _lease(conn: Connection, lessee: Lessee, asked: Mapping[str, int]) -> 
     rows = await cursor.fetchall()
     if not rows or rows[-1].sequence:
         return rows, []
-    return [row for row in rows if row.sequence], [row.line for row in rows if not row.sequence]
+    shared = [row.queue_name for row in rows if not row.sequence]
+    return [row for row in rows if row.sequence], await lines(conn, shared)
 
 
 @cache
@@ -238,9 +238,8 @@ def lines_statement() -> LiteralString:
 def lease_statement() -> LiteralString:
     part = queries("queue")
     return (
-        f"WITH RECURSIVE relaxed AS MATERIALIZED ({part.relaxed}), line AS ({part.line}),"
-        f" shared AS MATERIALIZED ({part.shared}), chosen AS ({part.alone}), leased AS ({part.leased})"
-        f" {part.leased_or_lines}"
+        f"WITH relaxed AS MATERIALIZED ({part.relaxed}), head AS MATERIALIZED ({part.head}),"
+        f" chosen AS ({part.alone}), leased AS ({part.leased}) {part.leased_or_shared}"
     )
 
 

@@ -35,12 +35,11 @@ class Spare:
 
     def search(self, slots: Collection[Slot]) -> Search | None:
         """What to look for now: nothing if there is room, if the spare task is under way, or soon after a look."""
-        if time.monotonic() - self._looked_at < self.options.poll_seconds:
+        now = time.monotonic()
+        if now - self._looked_at < self.options.poll_seconds:
             return None
-        search = self._search(slots)
-        if search:
-            self._looked_at = time.monotonic()
-        return search
+        self._looked_at = now
+        return self._search(slots)
 
     def _search(self, slots: Collection[Slot]) -> Search | None:
         options, spare = self.options, self.options.spare

@@ -40,9 +40,9 @@ SELECT pg_notify(%(called)s, '') FROM relaxed;
 SELECT pg_logical_emit_message(true, 'geomill', '');
 
 -- name: line
--- Part of two statements: the lines in which something waits, the highest priority first.
-SELECT wanted.queue_name, wanted.share, head.priority, head.tenant, 1 AS place
-FROM unnest(%(queue_names)b::text[], %(shares)b::integer[]) AS wanted (queue_name, share)
+-- Part of `lines`: the lines in which something waits, the highest priority first.
+SELECT wanted.queue_name, head.priority, head.tenant
+FROM unnest(%(queue_names)b::text[]) AS wanted (queue_name)
 CROSS JOIN LATERAL (
     SELECT w.priority, w.tenant
     FROM dagapp.dag_queue AS w
@@ -51,7 +51,7 @@ CROSS JOIN LATERAL (
     LIMIT 1
 ) AS head
 UNION ALL
-SELECT line.queue_name, line.share, next.priority, next.tenant, line.place + 1
+SELECT line.queue_name, next.priority, next.tenant
 FROM line
 CROSS JOIN LATERAL (
     SELECT w.priority, w.tenant
@@ -95,22 +95,34 @@ WHERE queue_name = %(queue_name)s AND lease_token IS NULL AND visible_at <= now(
 ORDER BY priority DESC, tenant DESC, sequence
 LIMIT %(limit)s;
 
--- A lease is joined from the parts below (queues/postgres.py): `WITH RECURSIVE relaxed, line, shared, alone, leased …` for
--- queues, and `WITH relaxed, chosen, leased` for lines. The first leases the next messages of each queue, up to its share,
--- if they are all of one line. Of a queue with several lines nothing is leased: the lines themselves are returned, with a
--- sequence of 0, and the caller asks again by the second, with a share for each line. So what costs time is paid for only
+-- A lease is joined from the parts below (queues/postgres.py): `WITH relaxed, head, alone, leased …` for queues, and
+-- `WITH relaxed, chosen, leased …` for lines. The first leases the next messages of each queue, up to its share, if they
+-- are all of one line. Of a queue with several lines nothing is leased: its name is returned, with a sequence of 0, and
+-- the caller looks at the lines and asks again by the second, with a share for each. So what costs time is paid for only
 -- where tenants or priorities meet.
 
 -- name: relaxed
 SELECT CASE WHEN %(relaxed)s THEN set_config('synchronous_commit', 'off', true) END
 
--- name: shared
-SELECT queue_name FROM line WHERE place = 2
+-- name: head
+SELECT wanted.queue_name, wanted.share, first.priority, first.tenant,
+       EXISTS (
+           SELECT
+           FROM dagapp.dag_queue AS w
+           WHERE w.queue_name = wanted.queue_name AND w.lease_token IS NULL AND w.visible_at <= now()
+             AND (w.priority, w.tenant) < (first.priority, first.tenant)
+       ) AS shared
+FROM unnest(%(queue_names)b::text[], %(shares)b::integer[]) AS wanted (queue_name, share)
+CROSS JOIN LATERAL (
+    SELECT w.priority, w.tenant
+    FROM dagapp.dag_queue AS w
+    WHERE w.queue_name = wanted.queue_name AND w.lease_token IS NULL AND w.visible_at <= now()
+    ORDER BY w.priority DESC, w.tenant DESC
+    LIMIT 1
+) AS first
 
 -- name: alone
-SELECT queue_name, priority, tenant, share
-FROM line
-WHERE queue_name <> ALL (ARRAY(SELECT queue_name FROM shared))
+SELECT queue_name, priority, tenant, share FROM head WHERE NOT shared
 
 -- name: chosen
 SELECT *
@@ -148,13 +160,11 @@ RETURNING q.sequence, q.queue_name, q.message_id, q.body::text, q.lease_token, q
 -- name: leased_only
 SELECT * FROM leased
 
--- name: leased_or_lines
--- The lines come last.
+-- name: leased_or_shared
+-- The names of shared queues come last.
 SELECT * FROM leased
 UNION ALL
-SELECT 0, queue_name, '', '', 0, 0, now(), 0, tenant, priority
-FROM line
-WHERE queue_name = ANY (ARRAY(SELECT queue_name FROM shared))
+SELECT 0, queue_name, '', '', 0, 0, now(), 0, tenant, priority FROM head WHERE shared
 
 -- name: renew
 UPDATE dagapp.dag_queue AS q
