@@ -206,6 +206,8 @@ class AssetView(BaseModel):
     data_type: str
     revision: int
     served_revision: int | None
+    public_revision: int | None
+    withdrawn_through: int
     processing_status: str
     approval_state: str
     clearance_state: str

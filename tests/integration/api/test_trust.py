@@ -164,6 +164,18 @@ async def test_a_partner_does_not_learn_the_containers_of_others(idle_counter: A
     assert "very-secret" in (await idle_counter.get("/api/platforms/arcgis", by=own)).text
 
 
+async def test_a_partner_does_not_learn_from_where_the_house_decides(counter: Any) -> None:
+    asset_id = (await counter.published())["asset"]["asset_id"]
+    await counter.decide("approve", asset_id=asset_id, clearance_level="ouo")
+    house = (await counter.get(f"/api/assets/{asset_id}")).json()
+    assert any(entry["client_address"] for entry in house["audit"])
+    by = await counter.key(Role.SUBMITTER, platform_id="ddh")
+    theirs = (await counter.get(f"/api/assets/{asset_id}", by=by)).json()
+    assert [entry["decision"] for entry in theirs["audit"]] == [entry["decision"] for entry in house["audit"]]
+    assert {entry["client_address"] for entry in theirs["audit"]} == {None}
+    assert (theirs["public_revision"], theirs["withdrawn_through"]) == (None, 0)
+
+
 def contents(zones: dict[Zone, str], but: str) -> dict[str, str]:
     """The hash of every file."""
     paths = [(zone, Path(folder), path) for zone, folder in zones.items() for path in Path(folder).rglob("*")]

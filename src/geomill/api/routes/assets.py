@@ -16,11 +16,12 @@ from geomill.api.gateway import TheGateway
 from geomill.api.models import Given, Text
 from geomill.api.problems import problem_responses
 from geomill.domain.asset import DataType
+from geomill.domain.audit import AuditEntry
 from geomill.domain.jsonvalue import NotJson, to_json
 from geomill.domain.platform import Refs
 from geomill.domain.signed_link import LONGEST_SECONDS
 from geomill.domain.states import ApprovalState, ClearanceState, ProcessingStatus
-from geomill.domain.visibility import sight_of
+from geomill.domain.visibility import Sight, sight_of
 from geomill.errors import InputError, Problem
 from geomill.store import assets, reports
 from geomill.store.assets import AssetFilter
@@ -106,7 +107,8 @@ async def get_asset(gateway: TheGateway, principal: ThePrincipal, asset_id: Asse
     """Revisions, requests, jobs and decisions, the newest first, a hundred of each."""
     async with gateway.connection() as conn:
         asset = await assets.get(conn, asset_id)
-        if not sight_of(principal).covers(asset.platform_id):
+        sight = sight_of(principal)
+        if not sight.covers(asset.platform_id):
             raise assets.unknown(asset_id)
         return AssetDetails.of(
             asset,
@@ -114,7 +116,7 @@ async def get_asset(gateway: TheGateway, principal: ThePrincipal, asset_id: Asse
             revisions=await assets.revisions(conn, asset_id),
             requests=[RequestView.of(one) for one in await assets.requests(conn, asset_id)],
             jobs=[JobView.of(one) for one in await assets.jobs(conn, asset_id)],
-            audit=await assets.audit(conn, asset_id),
+            audit=[_as_seen_by(sight, entry) for entry in await assets.audit(conn, asset_id)],
         )
 
 
@@ -142,6 +144,11 @@ async def get_links(
         public_links=found.public,
         expires_at=found.expires_at,
     )
+
+
+def _as_seen_by(sight: Sight, entry: AuditEntry) -> AuditEntry:
+    """From where in the house something was decided is not for partners."""
+    return entry if sight.everything else entry.evolve(client_address=None)
 
 
 def _refs(text: str | None) -> Refs | None:
