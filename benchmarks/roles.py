@@ -20,6 +20,7 @@ import yaml
 from geomill.domain.api_key import Secret
 from geomill.domain.message import JOBS_QUEUE, TASK_QUEUES, JobQueueMessage
 from geomill.domain.principal import Role
+from geomill.domain.starting import Starter
 from geomill.engine.submit import enqueue, submit
 from geomill.sdk.registry import load_handlers
 from geomill.store import instances, keys
@@ -141,7 +142,7 @@ class Client:
             if count == 1:
                 await submit(conn, self.catalogue, JOBS_QUEUE, messages[0])
             else:
-                await enqueue(conn, self.catalogue, JOBS_QUEUE, messages)
+                await enqueue(conn, self.catalogue, JOBS_QUEUE, messages, Starter.OPERATORS)
                 await notify(conn, [queue_channel(JOBS_QUEUE)])
         return [message.job_id for message in messages]
 

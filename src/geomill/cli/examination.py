@@ -104,8 +104,8 @@ def _zone(storage: Storage, zone: Zone) -> Finding:
     begun = time.monotonic()
     try:
         done = storage.sync.probe(zone)
-    except GeomillError as error:
-        return Finding.of(zone, error)
+    except GeomillError as error:  # it names the zone and not the place, which partners may not read
+        return Finding(Level.FAIL, zone, f"{storage.recipe.zones[zone]}: {error.message}", error.remedy)
     return Finding(Level.OK, zone, f"{done} in {(time.monotonic() - begun) * 1000:.0f} ms")
 
 

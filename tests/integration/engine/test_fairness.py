@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from geomill.domain.message import JOBS_QUEUE, JobQueueMessage
+from geomill.domain.starting import Starter
 from geomill.engine.submit import enqueue
 from geomill.sdk.registry import load_handlers
 from geomill.store.pool import Pool
@@ -60,7 +61,7 @@ class Partners(Platform):
     async def hand_in(self, tenant: str, count: int = 1, workflow_id: str = "one", **inputs: Any) -> list[str]:
         messages = [JobQueueMessage(workflow_id=workflow_id, tenant=tenant, input_params=inputs) for _ in range(count)]
         async with self.pool.connection() as conn:
-            await enqueue(conn, self.catalogue, JOBS_QUEUE, messages)
+            await enqueue(conn, self.catalogue, JOBS_QUEUE, messages, Starter.OPERATORS)
             await notify(conn, [queue_channel(JOBS_QUEUE)])
         return [message.job_id for message in messages]
 

@@ -12,6 +12,7 @@ from geomill.domain.asset import Asset, DataType
 from geomill.domain.lifecycle import Actor
 from geomill.domain.message import TASK_QUEUES
 from geomill.domain.principal import Role
+from geomill.domain.starting import Starter
 from geomill.domain.states import JobStatus
 from geomill.domain.visibility import Sight
 from geomill.handlers.raster.stac_register_items import stac_register_items
@@ -109,7 +110,7 @@ async def test_an_asset_of_several_items_has_them_in_the_catalogue(database: str
     refs = {"dataset_id": "floods", "resource_id": "jakarta", "version_id": "v1"}
     async with pool.connection() as conn:
         order = Submission("ddh", refs, DataType.RASTER, sources.CONTAINER, ["a.tif"])
-        accepted = await submit(conn, desk, order, Actor("ada"))
+        accepted = await submit(conn, desk, order, Actor("ada", starter=Starter.OPERATORS))
     assert accepted.message is not None
     job = await platform.ended(accepted.message.job_id)
     await platform.shutdown()
@@ -170,7 +171,7 @@ async def test_several_rasters_are_one_asset(database: str, pool: Pool, storage:
         refs = {"dataset_id": "floods", "resource_id": "jakarta", "version_id": version}
         order = Submission("ddh", refs, DataType.RASTER, sources.CONTAINER, files, processing_options=options)
         async with pool.connection() as conn:
-            accepted = await submit(conn, desk, order, Actor("ada"))
+            accepted = await submit(conn, desk, order, Actor("ada", starter=Starter.OPERATORS))
         assert accepted.message is not None
         job = await platform.ended(accepted.message.job_id)
         async with pool.connection() as conn:

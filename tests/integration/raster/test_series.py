@@ -20,6 +20,7 @@ from geomill.domain.large import large_output
 from geomill.domain.lifecycle import Actor
 from geomill.domain.message import TASK_QUEUES
 from geomill.domain.principal import Role
+from geomill.domain.starting import Starter
 from geomill.domain.states import ClearanceState, JobStatus
 from geomill.platform import review
 from geomill.platform.desk import Desk
@@ -70,7 +71,7 @@ class Shop:
         options = {"datetimes": files, **options}
         order = Submission("ddh", refs, DataType.RASTER, sources.CONTAINER, list(files), processing_options=options)
         async with self.pool.connection() as conn:
-            accepted = await submit(conn, self.desk, order, Actor("ada"))
+            accepted = await submit(conn, self.desk, order, Actor("ada", starter=Starter.OPERATORS))
         assert accepted.message is not None
         job = await self.platform.ended(accepted.message.job_id)
         async with self.pool.connection() as conn:

@@ -13,6 +13,7 @@ from rasterio.merge import merge
 from geomill.domain.asset import DataType
 from geomill.domain.large import LargeOutput
 from geomill.domain.lifecycle import Actor
+from geomill.domain.starting import Starter
 from geomill.domain.states import JobStatus
 from geomill.handlers.raster.create_mosaic import create_mosaic
 from geomill.handlers.raster.process_tile_batch import process_tile_batch
@@ -127,7 +128,7 @@ async def test_an_asset_takes_what_the_job_has_made(platform: Platform, storage:
     refs = {"dataset_id": "floods", "resource_id": "jakarta", "version_id": "v1"}
     order = Submission("ddh", refs, DataType.RASTER, sources.CONTAINER, ["a.tif"])
     async with platform.pool.connection() as conn:
-        accepted = await submit(conn, desk, order, Actor("ada"))
+        accepted = await submit(conn, desk, order, Actor("ada", starter=Starter.OPERATORS))
     assert accepted.message is not None
     job = await platform.ended(accepted.message.job_id)
     assert job.status is JobStatus.COMPLETED, job.error_message
