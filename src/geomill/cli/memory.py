@@ -1,6 +1,6 @@
 """How much memory a serving process may have. Linux; elsewhere there is no limit.
 
-A thread looks several times a second at the anonymous memory of the process, and ends it when that is beyond the limit:
+A thread looks twice a second at the anonymous memory of the process, and ends it when that is beyond the limit:
 whoever supervises it starts it again. What grows while a library holds Python's lock, so that no thread can look, meets
 RLIMIT_DATA at twice the limit. There an allocation fails, which ends the process too, or the request.
 """
@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 MEGABYTE = 1024 * 1024
 EXIT_CODE = 70
 """EX_SOFTWARE: no supervisor takes it for an orderly end."""
-_LOOK_SECONDS = 0.2
+_LOOK_SECONDS = 0.5
 _HEADROOM = 512 * MEGABYTE
 _PAGE = resource.getpagesize()
 _STATM = Path("/proc/self/statm")
