@@ -65,7 +65,7 @@ def submit(
         "idempotency_key": idempotency_key,
     }
     with gateway() as client:
-        place = (container, file) if container else upload(Path(file), quiet=as_json)
+        place = (container, file) if container else upload(Path(file), quiet=as_json, platform_id=platform)
         body |= {"container_name": place[0], "file_name": place[1]}
         accepted = client.post("/api/platform/submit", body, dry_run=dry_run)
         if wait and not dry_run:

@@ -14,19 +14,21 @@ from geomill.cli import context
 from geomill.cli.client import Client
 from geomill.domain.ids import new_id
 from geomill.domain.objectname import ObjectName, Zone
+from geomill.domain.platform import DDH, own_container
 from geomill.errors import InputError
 
 CONTAINER = "uploads"
-"""In bronze, for what comes from the command line."""
+"""In bronze, for what comes from the command line for the platform ddh."""
 ENDED = ("completed", "failed", "cancelled", "superseded")
 FASTEST, SLOWEST = 0.1, 1.0
 
 
-def upload(file: Path, *, quiet: bool) -> tuple[str, str]:
-    """Into bronze, under a name that nobody else has: container and path."""
+def upload(file: Path, *, quiet: bool, platform_id: str = DDH) -> tuple[str, str]:
+    """Into a container of the platform in bronze, under a name that nobody else has: container and path."""
     if not file.is_file():
         raise InputError(f"there is no file {file}", remedy="give the path of a file, or --container for one in bronze")
-    name = ObjectName(Zone.BRONZE, CONTAINER, f"{new_id()}/{file.name}")
+    container = CONTAINER if platform_id == DDH else own_container(platform_id)
+    name = ObjectName(Zone.BRONZE, container, f"{new_id()}/{file.name}")
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),

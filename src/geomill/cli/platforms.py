@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from geomill.cli.client import gateway
+from geomill.domain.platform import own_container
 from geomill.errors import InputError
 
 app = typer.Typer(no_args_is_help=True, help="Partner applications and their identifiers.")
@@ -111,7 +112,7 @@ def _change(platform_id: str, changes: dict[str, Any]) -> None:
 def _readable(found: dict[str, Any]) -> str:
     optional = f", optional {', '.join(found['optional_refs'])}" if found["optional_refs"] else ""
     state = "active" if found["is_active"] else "takes no submissions"
-    own = found["platform_id"].replace("_", "-")
+    own = own_container(found["platform_id"])
     workflows = "the configured ones" if found["workflows"] is None else ", ".join(found["workflows"]) or "none"
     return (
         f"{found['platform_id']}  {found['display_name']}  {state}\n"

@@ -81,8 +81,7 @@ class Platform(Entity):
 
     @property
     def own_container(self) -> str:
-        """The container in bronze that is named like the platform. Containers have hyphens, platforms underscores."""
-        return self.platform_id.replace("_", "-")
+        return own_container(self.platform_id)
 
     def may_read(self, container: str) -> bool:
         """Whether its partners may submit files of this container in bronze."""
@@ -106,6 +105,11 @@ class Platform(Entity):
         for name in refs:
             if name not in known:
                 yield Problem(f"platform_refs.{name}", "there is no such identifier", nearest(name, known))
+
+
+def own_container(platform_id: str) -> str:
+    """The container in bronze that is named like the platform. Containers have hyphens, platforms underscores."""
+    return platform_id.replace("_", "-")
 
 
 def _bad_values(refs: Mapping[str, Ref]) -> Iterator[Problem]:

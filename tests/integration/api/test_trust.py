@@ -153,6 +153,17 @@ async def test_another_platforms_container_is_as_if_it_were_not_there(idle_count
     ).status_code == 202
 
 
+async def test_no_platform_is_called_like_the_container_of_another(idle_counter: Any) -> None:
+    body = {"platform_id": "uploads", "display_name": "U", "required_refs": ["id"]}
+    answer = await idle_counter.client.post("/api/platforms", json=body)
+    assert "was given to the platform 'ddh'" in problem(answer, 409, "conflict")["detail"]
+    assert (await idle_counter.client.post("/api/platforms", json={**body, "platform_id": "my_app"})).status_code == 201
+    await idle_counter.put("c.tif", TIFF, container="my-app")
+    by = await idle_counter.key(Role.SUBMITTER, platform_id="my_app")
+    mine = order(platform_id="my_app", platform_refs={"id": "x"}, container_name="my-app", file_name="c.tif")
+    assert (await idle_counter.post("submit", mine, by=by)).status_code == 202
+
+
 async def test_a_partner_does_not_learn_the_containers_of_others(idle_counter: Any) -> None:
     change = {"display_name": "A", "containers": ["very-secret"], "workflows": ["publish_file"]}
     assert (await idle_counter.client.put("/api/platforms/arcgis", json=change)).status_code == 200

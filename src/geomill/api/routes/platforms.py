@@ -11,11 +11,12 @@ from geomill.api.asset_models import NewPlatform, PlatformChanges, PlatformPage,
 from geomill.api.gateway import TheGateway
 from geomill.api.models import Given
 from geomill.api.problems import problem_responses
-from geomill.domain.platform import Platform
+from geomill.domain.platform import Platform, own_container
 from geomill.domain.principal import Principal
 from geomill.domain.visibility import sight_of
-from geomill.errors import InputError, Problem
+from geomill.errors import ConflictError, InputError, Problem
 from geomill.store import platforms
+from geomill.store.pool import Connection
 
 router = APIRouter(prefix="/api/platforms", tags=["platforms"], responses=problem_responses(503))
 
@@ -47,7 +48,9 @@ async def get_platform(gateway: TheGateway, principal: ThePrincipal, platform_id
 
 @router.post("", status_code=201, summary="Register a partner application", responses=problem_responses(409))
 async def create_platform(gateway: TheGateway, wanted: NewPlatform, response: Response) -> Platform:
+    """The container that is named like the platform must not be one that another platform was given."""
     async with gateway.connection() as conn:
+        await _require_free_container(conn, wanted.platform_id)
         created = await platforms.create(conn, wanted.model_dump())
     response.headers["Location"] = f"/api/platforms/{created.platform_id}"
     return created
@@ -67,6 +70,17 @@ async def change_platform(gateway: TheGateway, platform_id: PlatformName, wanted
             ) from None
         kept = {name: getattr(known, name) for name in _KEPT if name not in wanted.model_fields_set}
         return await platforms.update(conn, {"platform_id": platform_id, **wanted.model_dump(), **kept})
+
+
+async def _require_free_container(conn: Connection, platform_id: str) -> None:
+    container = own_container(platform_id)
+    for platform in await platforms.everything(conn, inactive=True):
+        if platform.platform_id != platform_id and container in platform.containers:
+            raise ConflictError(
+                f"the container '{container}', which would be that of '{platform_id}', was given to the platform"
+                f" '{platform.platform_id}'",
+                remedy="choose another platform_id, or take the container away from that platform first",
+            )
 
 
 def _as_seen_by(principal: Principal, platform: Platform) -> Platform:
