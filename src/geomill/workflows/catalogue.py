@@ -7,6 +7,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from geomill.domain.handler import Handlers
+from geomill.domain.starting import Starter
 from geomill.domain.workflow import Workflow
 from geomill.errors import NotFoundError, Problem, SettingsError, WorkflowError, nearest
 from geomill.workflows.loader import load_file
@@ -67,10 +68,18 @@ class _Loading:
         seen: dict[str, Path] = {}
         for path in workflow_files(folder):
             for workflow in self._file(path):
+                self._require_house(workflow, path)
                 first = seen.setdefault(workflow.workflow_id, path)
                 if first != path:
                     message = f"the workflow '{workflow.workflow_id}' is also in {first.name}"
                     self._problems.append(Problem("workflow_id", message, "give each its own id", str(path), 1))
+
+    def _require_house(self, workflow: Workflow, path: Path) -> None:
+        """What takes the place of a workflow of the house must be one, too: else callers could start it."""
+        house = {known.workflow_id for known in self._found if known.started_by is Starter.GEOMILL}
+        if workflow.workflow_id in house and workflow.started_by is not Starter.GEOMILL:
+            message = f"the workflow '{workflow.workflow_id}' is started by geomill only"
+            self._problems.append(Problem("started_by", message, "write started_by: geomill", str(path), 1))
 
     def _file(self, path: Path) -> Iterator[Workflow]:
         try:

@@ -89,3 +89,25 @@ def test_the_problems_of_all_files_are_told_together(tmp_path: Path) -> None:
     with pytest.raises(WorkflowError, match="3 workflow files are not valid") as caught:
         load(one, two)
     assert [Path(problem.file).name for problem in caught.value.problems] == ["a.yaml", "c.yaml", "d.yaml"]
+
+
+def test_what_takes_the_place_of_a_workflow_of_the_house_is_one(tmp_path: Path) -> None:
+    replaced = """
+workflow_id: export_asset
+name: Mine
+inputs: {asset_id: {type: string}, previous_job_ids: {type: array, default: []}}
+nodes:
+  START: {type: start, next: hello}
+  hello: {type: task, handler: hello_world, next: END}
+  END: {type: end}
+"""
+    with pytest.raises(WorkflowError) as refused:
+        load(folder(tmp_path / "a", export=replaced))
+    assert "the workflow 'export_asset' is started by geomill only" in str(refused.value.problems[0])
+    chosen = load(folder(tmp_path / "b", export=replaced + "started_by: geomill\n")).get("export_asset")
+    assert (chosen.name, chosen.started_by.value) == ("Mine", "geomill")
+
+
+def test_every_built_in_workflow_says_who_starts_it() -> None:
+    library = Path(__file__).parents[3] / "src/geomill/workflows/library"
+    assert [file.name for file in library.glob("*.yaml") if "\nstarted_by: " not in file.read_text()] == []

@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 
 from geomill.api.gateway import TheGateway
 from geomill.api.problems import problem_responses
+from geomill.domain.starting import Starter
 from geomill.domain.workflow import Workflow
 from geomill.workflows.mermaid import to_mermaid
 from geomill.workflows.schema import inputs_schema, json_schema
@@ -21,6 +22,7 @@ class WorkflowSummary(BaseModel):
     name: str
     version: int
     description: str | None
+    started_by: Starter = Field(description="Who may start it: partners whose platform lists it, operators, or geomill")
     inputs: dict[str, Any] = Field(description="As the workflow file declares them")
 
 
@@ -59,5 +61,6 @@ def _summary(workflow: Workflow) -> dict[str, Any]:
         "name": workflow.name,
         "version": workflow.version,
         "description": workflow.description,
+        "started_by": workflow.started_by,
         "inputs": {name: given.model_dump(mode="json", exclude_none=True) for name, given in workflow.inputs.items()},
     }
