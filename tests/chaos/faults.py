@@ -110,7 +110,8 @@ class Faults:
         with psycopg.connect(self.platform.url, autocommit=True) as conn:
             conn.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                " WHERE application_name LIKE 'geomill%%' AND pid <> pg_backend_pid() AND random() < 0.5"
+                " WHERE application_name LIKE 'geomill%%' AND datname = current_database()"
+                " AND pid <> pg_backend_pid() AND random() < 0.5"
             )
 
     def _shuffle_queue(self) -> None:
@@ -138,7 +139,7 @@ class Faults:
     def _kill_some(self, conn: psycopg.Connection[Any]) -> None:
         conn.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-            " WHERE application_name LIKE 'geomill%%' AND random() < 0.3"
+            " WHERE application_name LIKE 'geomill%%' AND datname = current_database() AND random() < 0.3"
         )
 
     def _skew_a_clock(self) -> None:

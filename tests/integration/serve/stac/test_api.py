@@ -228,7 +228,8 @@ async def test_a_database_that_is_away_is_503_and_comes_back(database: str, serv
         assert (await client.get("/stac/search")).status_code == 200
         with psycopg.connect(database, autocommit=True) as conn:
             conn.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'geomill stac'"
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE application_name = 'geomill stac' AND datname = current_database()"  # of this test alone
             )
         statuses = []
         async with asyncio.timeout(10):
