@@ -22,7 +22,7 @@ from stac_fastapi.types.requests import get_base_url
 from geomill.domain.visibility import Sight
 from geomill.serve.filters import check_finite, checked, read_filter, read_json
 from geomill.serve.stac.fields import Chosen, chosen
-from geomill.serve.stac.requests import check_body, check_box, check_query, check_sizes
+from geomill.serve.stac.requests import check_body, check_box, check_query, check_sizes, without_empty
 from geomill.serve.stac.sessions import fetch_value, sight_of
 from geomill.sql import queries
 
@@ -68,7 +68,7 @@ class CatalogueClient(CoreCrudClient):  # type: ignore[misc]  # it has no types
 
     async def get_search(self, *arguments: Any, request: Request, **named: Any) -> Any:
         check_query(request)
-        return _geojson(await super().get_search(*arguments, request=request, **named))
+        return _geojson(await super().get_search(*arguments, request=request, **_without_empty(named)))
 
     async def post_search(self, search_request: PgstacSearch, request: Request, **named: Any) -> Any:
         await check_body(request, type(search_request))
@@ -76,7 +76,7 @@ class CatalogueClient(CoreCrudClient):  # type: ignore[misc]  # it has no types
 
     async def item_collection(self, *arguments: Any, request: Request, **named: Any) -> Any:
         check_query(request)
-        return _geojson(await super().item_collection(*arguments, request=request, **named))
+        return _geojson(await super().item_collection(*arguments, request=request, **_without_empty(named)))
 
     async def get_item(self, item_id: str, collection_id: str, request: Request, **_more: Any) -> Any:
         wanted = self.pgstac_search_model(ids=[item_id], collections=[collection_id], limit=1)
@@ -99,7 +99,7 @@ class CatalogueClient(CoreCrudClient):  # type: ignore[misc]  # it has no types
         limit: int | None = None,
         offset: int | None = None,
         fields: list[str] | None = None,
-        sortby: str | None = None,
+        sortby: list[str] | None = None,
         filter_expr: str | None = None,
         filter_lang: str | None = None,
         **kwargs: Any,
@@ -107,6 +107,7 @@ class CatalogueClient(CoreCrudClient):  # type: ignore[misc]  # it has no types
         del filter_lang  # the text tells
         check_query(request)
         check_box(bbox)
+        fields, sortby = without_empty(fields), without_empty(sortby)
         check_sizes(fields=fields, sortby=sortby, q=kwargs.get("q"))
         wanted = clean_collection_search_args(
             {"bbox": _flat(bbox), "limit": limit, "offset": offset},
@@ -144,6 +145,10 @@ class CatalogueFilters(FiltersClient):  # type: ignore[misc]  # it has no types
             if not found["collections"]:
                 raise NotFoundError(f"Collection {collection_id} does not exist.")
         return await super().get_queryables(request, collection_id, **kwargs)
+
+
+def _without_empty(named: dict[str, Any]) -> dict[str, Any]:
+    return {**named, **{name: without_empty(named[name]) for name in ("fields", "sortby") if name in named}}
 
 
 def _geojson(answer: Any) -> Any:

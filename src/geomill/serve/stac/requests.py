@@ -41,6 +41,11 @@ async def check_body(request: Request, model: type[BaseModel]) -> None:
     _refuse_unknown(body if isinstance(body, dict) else (), [name for name in known if name not in _INNER])
 
 
+def without_empty(names: list[str] | None) -> list[str] | None:
+    """The names of a list in an address. An empty one, as of `fields=`, means nothing; stac-fastapi fails on it."""
+    return [name for name in names if name] or None if names else None
+
+
 def check_sizes(**fields: Any) -> None:
     for name, value in fields.items():
         if isinstance(value, Sized) and len(value) > MOST.get(name, LONGEST_TEXT):
