@@ -71,7 +71,8 @@ CREATE OR REPLACE FUNCTION dagapp.forget_job() RETURNS trigger
 AS $$
 BEGIN
     WITH gone AS (
-        DELETE FROM dagapp.dag_node_states WHERE job_id = OLD.job_id RETURNING *
+        DELETE FROM dagapp.dag_node_states WHERE job_id = OLD.job_id
+        RETURNING job_id, node_id, item_index, attempt, items_sent, status
     )
     DELETE FROM dagapp.dag_task_results AS r
     USING (SELECT job_id || ':' || node_id || CASE WHEN item_index >= 0 THEN '[' || item_index || ']' ELSE '' END
@@ -262,7 +263,8 @@ AS $$
 DECLARE
     _asset record;
 BEGIN
-    SELECT a.* INTO _asset
+    SELECT a.public_revision, a.served_revision, a.approval_state, a.clearance_state, a.outputs, a.table_name, a.blob_path
+    INTO _asset
     FROM app.geospatial_assets AS a
     WHERE a.asset_id = _asset_id AND a.deleted_at IS NULL AND a.served_revision > a.data_deleted_through;
     revision := coalesce(_asset.public_revision, _asset.served_revision);
@@ -292,7 +294,10 @@ DECLARE
     _before integer;
     _item jsonb;
 BEGIN
-    SELECT a.* INTO _asset FROM app.geospatial_assets AS a WHERE a.asset_id = _asset_id;
+    SELECT a.asset_id, a.platform_id, a.data_type, a.stac_collection_id, a.stac_item_id, a.data_deleted_through,
+           a.withdrawn_through
+    INTO _asset
+    FROM app.geospatial_assets AS a WHERE a.asset_id = _asset_id;
     SELECT s.* INTO _shown FROM app.shown_revision(_asset_id) AS s;
     SELECT max(r.revision) INTO _before
     FROM app.asset_revisions AS r
@@ -390,7 +395,8 @@ DECLARE
     _before integer;
     _item jsonb;
 BEGIN
-    SELECT a.* INTO _asset
+    SELECT a.asset_id, a.platform_id, a.served_revision, a.outputs, a.data_deleted_through, a.withdrawn_through
+    INTO _asset
     FROM app.geospatial_assets AS a
     WHERE a.stac_item_id = _id AND a.stac_collection_id = _collection AND a.deleted_at IS NULL;
     _gone := greatest(_asset.data_deleted_through, _asset.withdrawn_through);
