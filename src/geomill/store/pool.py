@@ -14,11 +14,12 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from geomill.errors import DatabaseUnreachable
 from geomill.store.eager import EagerConnection
+from geomill.store.replanning import ReplanningCursor
 
 Connection = AsyncConnection[DictRow]
 Pool = AsyncConnectionPool[Connection]
 
-CONNECTION: dict[str, Any] = {"autocommit": True, "row_factory": dict_row}
+CONNECTION: dict[str, Any] = {"autocommit": True, "row_factory": dict_row, "cursor_factory": ReplanningCursor}
 
 HOT = (
     "SET plan_cache_mode = force_generic_plan",
