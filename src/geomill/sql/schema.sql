@@ -2068,3 +2068,11 @@ CREATE TABLE catalogue.pending (
 CREATE INDEX idx_pending_due ON catalogue.pending USING btree (due_at);
 
 COMMENT ON TABLE catalogue.pending IS 'An asset whose catalogue entry could not be written together with it: an orchestrator tries again.';
+
+CREATE TABLE catalogue.schema_objects (
+    object text NOT NULL,
+    definition text NOT NULL,
+    CONSTRAINT schema_objects_pkey PRIMARY KEY (object)
+);
+
+COMMENT ON TABLE catalogue.schema_objects IS 'A table, column, constraint, index, trigger or function as the last migration left it, ours or pgstac''s.';

@@ -21,10 +21,10 @@ from psycopg.rows import dict_row, tuple_row
 from psycopg.sql import SQL, Identifier
 
 from geomill.domain.entity import Entity
-from geomill.domain.tables import TABLES
+from geomill.domain.tables import EXTERNAL_TABLES, TABLES
 from geomill.errors import ConflictError, DestructiveMigration, UnavailableError
 from geomill.sql import queries
-from geomill.store import administration, fingerprint, grants, pgstac
+from geomill.store import administration, fingerprint, grants, pgstac, schema_objects
 from geomill.store.catalogue import read_live, read_models
 from geomill.store.describe import describe, table_name
 from geomill.store.diff import Change, Effect, diff, needs_empty
@@ -123,9 +123,7 @@ async def migrate(conn: AsyncConnection[Any], tables: Models = TABLES, *, lock_t
                 steps = found.enum_values or found.steps
                 await _apply(conn, steps)
                 if not found.enum_values:
-                    await grants.apply(conn, tables)
-                if tables is TABLES and not found.enum_values:
-                    await fingerprint.store(conn)
+                    steps = (*steps, *await _finish(conn, tables))
         except (psycopg.errors.UniqueViolation, psycopg.errors.InternalError_) as error:
             collisions += 1
             if collisions > MOST_COLLISIONS or not _collided(error):
@@ -135,6 +133,23 @@ async def migrate(conn: AsyncConnection[Any], tables: Models = TABLES, *, lock_t
         done += [*extensions, *steps]
         if not found.enum_values:
             return Report(tuple(done))
+
+
+async def _finish(conn: AsyncConnection[Any], tables: Models) -> tuple[Change, ...]:
+    """Rights, and the traces by which a later look knows what should be there. Returns what else had to be done: an
+    upgrade of pgstac may leave a function that differs from that of a new installation."""
+    await grants.apply(conn, tables)
+    if tables is not TABLES and tables is not EXTERNAL_TABLES:
+        return ()
+    await schema_objects.record(conn)
+    repairs = Plan(await _catalogue(conn, tables))
+    repairs.refuse_destruction()
+    if repairs.steps:
+        await _apply(conn, repairs.steps)
+        await schema_objects.record(conn)
+    if tables is TABLES:
+        await fingerprint.store(conn)
+    return repairs.steps
 
 
 def _collided(error: psycopg.Error) -> bool:

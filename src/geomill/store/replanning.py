@@ -13,7 +13,6 @@ from typing import Any, Self
 
 import psycopg
 from psycopg import AsyncConnection, AsyncCursor
-from psycopg.abc import Params, Query
 from psycopg.pq import TransactionStatus
 from psycopg.rows import Row
 
@@ -37,15 +36,13 @@ async def drop_plans(conn: AsyncConnection[Any]) -> None:
 class ReplanningCursor(AsyncCursor[Row]):
     """Runs a statement again whose plan was refused."""
 
-    async def execute(
-        self, query: Query, params: Params | None = None, *, prepare: bool | None = None, binary: bool | None = None
-    ) -> Self:
+    async def execute(self, *arguments: Any, **options: Any) -> Self:
         try:
-            return await super().execute(query, params, prepare=prepare, binary=binary)
+            return await super().execute(*arguments, **options)
         except psycopg.errors.FeatureNotSupported as error:
             alone = self.connection.info.transaction_status is TransactionStatus.IDLE
             if not (alone and has_changed_plan(error)):
                 raise
         log.info("the schema has changed: the session's plans are made again")
         await drop_plans(self.connection)
-        return await super().execute(query, params, prepare=prepare, binary=binary)
+        return await super().execute(*arguments, **options)
