@@ -11,6 +11,7 @@ from typing import Any
 import psycopg
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from geomill.api.problems import REPEATED
 from geomill.store.replanning import has_changed_plan
 
 KEPT_BYTES = 1_000_000
@@ -34,7 +35,7 @@ class Replanning:
                 raise
             gateway: Any = scope["app"].state.gateway
             await gateway.pool.drain()
-            scope.update(before)
+            scope.update({**before, REPEATED: True})
             await self._app(scope, attempt.again, send)
 
 
