@@ -29,6 +29,7 @@ from geomill.store.catalogue import read_live, read_models
 from geomill.store.describe import describe, table_name
 from geomill.store.diff import Change, Effect, diff, needs_empty
 from geomill.store.fitness import Fitness, check_fitness
+from geomill.store.signals import SCHEMA_CHANNEL, notify
 
 LOCK_KEY = int.from_bytes(b"geomill")
 MOST_COLLISIONS = 10
@@ -124,7 +125,11 @@ async def migrate(conn: AsyncConnection[Any], tables: Models = TABLES, *, lock_t
                 await _apply(conn, steps)
                 if not found.enum_values:
                     steps = (*steps, *await _finish(conn, tables))
-        except (psycopg.errors.UniqueViolation, psycopg.errors.InternalError_) as error:
+        except (
+            psycopg.errors.UniqueViolation,
+            psycopg.errors.InternalError_,
+            psycopg.errors.DeadlockDetected,
+        ) as error:
             collisions += 1
             if collisions > MOST_COLLISIONS or not _collided(error):
                 raise
@@ -132,6 +137,7 @@ async def migrate(conn: AsyncConnection[Any], tables: Models = TABLES, *, lock_t
             continue
         done += [*extensions, *steps]
         if not found.enum_values:
+            await notify(conn, [SCHEMA_CHANNEL] if done else [])
             return Report(tuple(done))
 
 
@@ -153,7 +159,10 @@ async def _finish(conn: AsyncConnection[Any], tables: Models) -> tuple[Change, .
 
 
 def _collided(error: psycopg.Error) -> bool:
-    """Roles belong to all databases of a server, and our lock to one: two that migrate at once can meet there."""
+    """Roles belong to all databases of a server, and our lock to one: two that migrate at once can meet there. And a
+    migration locks table after table, as processes that run do in another order."""
+    if isinstance(error, psycopg.errors.DeadlockDetected):
+        return True
     return error.diag.schema_name == "pg_catalog" or "tuple concurrently" in str(error.diag.message_primary)
 
 

@@ -38,7 +38,7 @@ async def lacking(conn: AsyncConnection[Any], tables: Models = TABLES) -> list[s
     if not another and await may_compare(conn):
         return [change.summary for change in (await plan(conn, tables)).steps] or losses
     pgstac_steps = [change.summary for change in pgstac.steps(await pgstac.installed(conn))]
-    return [*pgstac_steps, *_absent(describe(tables), await read_live(conn, tables)), *losses]
+    return [*pgstac_steps, *_absent(describe(tables), await read_live(conn, tables))] or losses
 
 
 def _absent(model: Database, live: Database) -> Iterator[str]:
