@@ -16,7 +16,6 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout
 from geomill.errors import DatabaseUnreachable
 from geomill.store.connection import SERVER_NETWORK, attentive
 from geomill.store.eager import EagerConnection
-from geomill.store.replanning import ReplanningCursor
 from geomill.store.session import Session
 
 Connection = AsyncConnection[DictRow]
@@ -26,7 +25,7 @@ START_SECONDS = 15.0
 PATIENCE_SECONDS = 10.0
 """How long a caller waits for a session while there is none."""
 
-CONNECTION: dict[str, Any] = {"autocommit": True, "row_factory": dict_row, "cursor_factory": ReplanningCursor}
+CONNECTION: dict[str, Any] = {"autocommit": True, "row_factory": dict_row}
 
 HOT = (
     "SET plan_cache_mode = force_generic_plan",

@@ -9,12 +9,13 @@ whoever began it begins again. Psycopg drops the plans by itself when it rolls b
 from __future__ import annotations
 
 import logging
-from typing import Any, Self
+from typing import Any
 
 import psycopg
 from psycopg import AsyncConnection, AsyncCursor
+from psycopg.abc import Params, Query
 from psycopg.pq import TransactionStatus
-from psycopg.rows import Row
+from psycopg.rows import DictRow
 
 from geomill.sql import queries
 
@@ -33,16 +34,19 @@ async def drop_plans(conn: AsyncConnection[Any]) -> None:
     await conn.execute(queries("migration").drop_plans, prepare=False)
 
 
-class ReplanningCursor(AsyncCursor[Row]):
+class ReplanningConnection(AsyncConnection[DictRow]):
     """Runs a statement again whose plan was refused."""
 
-    async def execute(self, *arguments: Any, **options: Any) -> Self:
+    async def execute(
+        self, query: Query, params: Params | None = None, *, prepare: bool | None = None, binary: bool = False
+    ) -> AsyncCursor[DictRow]:
+        """In place of psycopg's own rather than around it: it is called for each hot statement."""
         try:
-            return await super().execute(*arguments, **options)
+            return await self.cursor(binary=binary).execute(query, params, prepare=prepare)  # type: ignore[arg-type]  # no templates
         except psycopg.errors.FeatureNotSupported as error:
-            alone = self.connection.info.transaction_status is TransactionStatus.IDLE
+            alone = self.info.transaction_status is TransactionStatus.IDLE
             if not (alone and has_changed_plan(error)):
                 raise
         log.info("the schema has changed: the session's plans are made again")
-        await drop_plans(self.connection)
-        return await super().execute(*arguments, **options)
+        await drop_plans(self)
+        return await self.cursor(binary=binary).execute(query, params, prepare=prepare)  # type: ignore[arg-type]  # no templates

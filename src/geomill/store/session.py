@@ -15,11 +15,10 @@ from types import TracebackType
 from typing import Any, Self
 
 import psycopg
-from psycopg import AsyncConnection
-from psycopg.rows import DictRow
 from psycopg_pool import PoolClosed
 
 from geomill.store.passing import spoils_session
+from geomill.store.replanning import ReplanningConnection
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +30,7 @@ def pauses() -> Iterator[float]:
     return chain(PAUSES, repeat(PAUSES[-1]))
 
 
-class Session(AsyncConnection[DictRow]):
+class Session(ReplanningConnection):
     @classmethod
     async def connect(cls, conninfo: str = "", *, closing: asyncio.Event, **options: Any) -> Self:  # type: ignore[override]
         """Until it succeeds, or `closing` is set."""
