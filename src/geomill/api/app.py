@@ -114,6 +114,7 @@ def create_app(
                 links=links or Links(),
                 external_url=external_url,
             )
+            app.state.pool = pool
             app.state.authenticator, app.state.figures = authenticator, app.state.gateway.figures
             async with authenticator.noting(), services.running(pool) if services else nullcontext():
                 yield

@@ -6,12 +6,11 @@ request begins again, on a new session, before anything was answered. Nothing of
 
 from __future__ import annotations
 
-from typing import Any
-
 import psycopg
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from geomill.api.problems import REPEATED
+from geomill.store.pool import Pool
 from geomill.store.replanning import has_changed_plan
 
 KEPT_BYTES = 1_000_000
@@ -33,8 +32,8 @@ class Replanning:
         except psycopg.errors.FeatureNotSupported as error:
             if attempt.answered or attempt.size > KEPT_BYTES or not has_changed_plan(error):
                 raise
-            gateway: Any = scope["app"].state.gateway
-            await gateway.pool.drain()
+            pool: Pool = before["app"].state.pool
+            await pool.drain()
             scope.update({**before, REPEATED: True})
             await self._app(scope, attempt.again, send)
 
