@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from uuid import uuid4
 
 import psycopg
 import pytest
 
 from geomill.catalog import bulk
+from geomill.embedded import binaries
 from geomill.errors import DestructiveMigration
 from geomill.store import pgstac, schema_objects
 from geomill.store.connection import connect
@@ -124,3 +128,28 @@ async def test_what_cannot_be_is_noticed_and_said(database: str, name: str) -> N
             await migrate(conn)
             assert (await plan(conn)).changes == ()
         assert await seen(database) == []
+
+
+async def test_what_a_dump_loses_is_named_and_nothing_else_is_different(
+    server: str, database: str, tmp_path: Path
+) -> None:
+    """A part of pgstac may not come back by itself; everything of ours reads as before."""
+    programs, dump = binaries.find().folder, tmp_path / "dump"
+    name = f"geomill_test_{uuid4().hex[:12]}"
+    restored = urlsplit(server)._replace(path=f"/{name}").geturl()
+    run(server, f"CREATE DATABASE {name}")
+    try:
+        assert await ended(programs / "pg_dump", "-Fc", "-f", dump, database) == 0
+        errors = await ended(programs / "pg_restore", "-d", restored, dump)
+        losses = await seen(restored)
+        assert bool(losses) == bool(errors)
+        assert all(" pgstac." in text for text in losses)
+        async with await connect(restored) as conn:
+            assert all("pgstac" in change.summary for change in (await plan(conn)).changes)
+    finally:
+        run(server, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+async def ended(*command: object) -> int:
+    process = await asyncio.create_subprocess_exec(*map(str, command), stderr=asyncio.subprocess.DEVNULL)
+    return await process.wait()
