@@ -34,7 +34,8 @@ from geomill.store import instances, jobs
 from geomill.store.duties import Duties
 from geomill.store.passing import passes
 from geomill.store.pool import Connection, Pool
-from geomill.store.signals import ORPHANS_CHANNEL, Signals, notify, owner_channel, queue_channel
+from geomill.store.replanning import drop_plans
+from geomill.store.signals import ORPHANS_CHANNEL, SCHEMA_CHANNEL, Signals, notify, owner_channel, queue_channel
 from geomill.store.tallies import Tallies
 from geomill.workflows.catalogue import WorkflowCatalogue
 
@@ -150,6 +151,8 @@ class Orchestrator:
 
     async def _react(self, conn: Connection, heard: set[str]) -> None:
         """Reports and submissions in turn, until there are none."""
+        if SCHEMA_CHANNEL in heard:
+            await drop_plans(conn)
         if self._unsure:
             await self._reload(conn)
         await self._adopt_taken(conn)

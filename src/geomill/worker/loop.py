@@ -30,7 +30,8 @@ from geomill.store import instances
 from geomill.store.connection import attentive
 from geomill.store.passing import passes
 from geomill.store.pool import Connection, Pool
-from geomill.store.signals import Signals, notify, queue_channel
+from geomill.store.replanning import drop_plans
+from geomill.store.signals import SCHEMA_CHANNEL, Signals, notify, queue_channel
 from geomill.store.tallies import Tallies
 from geomill.worker.aside import Aside
 from geomill.worker.breakers import Breakers
@@ -135,6 +136,8 @@ class Worker:
 
     async def _exchange_when_called(self, conn: Connection) -> None:
         heard = await self._signals.wait(self.options.poll_seconds)
+        if SCHEMA_CHANNEL in heard:
+            await drop_plans(conn)
         self._shares.called(self._queues[channel] for channel in heard if channel in self._queues)
         more = True
         while more:

@@ -15,12 +15,12 @@ UPDATE dagapp.dag_instances SET heartbeat_at = now() WHERE instance_id = %(insta
 DELETE FROM dagapp.dag_instances WHERE instance_id = %(instance_id)s;
 
 -- name: all
-SELECT * FROM dagapp.dag_instances ORDER BY role, started_at;
+SELECT {columns of dagapp.dag_instances} FROM dagapp.dag_instances ORDER BY role, started_at;
 
 -- name: dead
 -- Those whose lock is free: their session is gone, and so are they. And those that have been silent for too long, as a
 -- frozen process, or one behind a pooler that keeps its session open.
-SELECT i.*
+SELECT {columns of dagapp.dag_instances as i}
 FROM dagapp.dag_instances AS i
 WHERE i.heartbeat_at < now() - make_interval(secs => %(silent_seconds)s)
    OR NOT EXISTS (

@@ -125,7 +125,7 @@ CROSS JOIN LATERAL (
 SELECT queue_name, priority, tenant, share FROM head WHERE NOT shared
 
 -- name: chosen
-SELECT *
+SELECT queue_name, priority, tenant, share
 FROM unnest(%(queue_names)b::text[], %(priorities)b::smallint[], %(tenants)b::text[], %(shares)b::integer[])
     AS line (queue_name, priority, tenant, share)
 
@@ -158,11 +158,11 @@ RETURNING q.sequence, q.queue_name, q.message_id, q.body::text, q.lease_token, q
           date_part('epoch', now() - greatest(q.enqueued_at, q.visible_at)) AS waited, q.tenant, q.priority
 
 -- name: leased_only
-SELECT * FROM leased
+SELECT sequence, queue_name, message_id, body, lease_token, delivery_count, started_at, waited, tenant, priority FROM leased
 
 -- name: leased_or_shared
 -- The names of shared queues come last.
-SELECT * FROM leased
+SELECT sequence, queue_name, message_id, body, lease_token, delivery_count, started_at, waited, tenant, priority FROM leased
 UNION ALL
 SELECT 0, queue_name, '', '', 0, 0, now(), 0, tenant, priority FROM head WHERE shared
 
@@ -222,7 +222,10 @@ WHERE q.sequence = ANY (ARRAY[r.sequence]) AND coalesce(q.lease_token, 0) = r.le
 -- name: withdraw
 -- Messages of attempts that are no longer wanted, waiting or leased.
 DELETE FROM dagapp.dag_queue
-WHERE (queue_name, message_id) IN (SELECT * FROM unnest(%(queue_names)b::text[], %(message_ids)b::text[]));
+WHERE (queue_name, message_id) IN (
+    SELECT u.queue_name, u.message_id
+    FROM unnest(%(queue_names)b::text[], %(message_ids)b::text[]) AS u (queue_name, message_id)
+);
 
 -- name: release
 -- What dead consumers held, or did not renew in time, goes back to its queue.
@@ -409,7 +412,8 @@ LIMIT %(limit)s;
 -- name: redrive
 -- The latest of each id is sent again; one whose id waits on the queue stays. Returns what was sent.
 WITH chosen AS MATERIALIZED (
-    SELECT *
+    SELECT sequence, queue_name, message_id, body, priority, reason, description, delivery_count, enqueued_at,
+           dead_lettered_at
     FROM dagapp.dag_dead_letters
     WHERE queue_name = %(queue_name)s AND (%(message_ids)s::text[] IS NULL OR message_id = ANY(%(message_ids)s))
     ORDER BY sequence
