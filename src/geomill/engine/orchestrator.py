@@ -51,7 +51,7 @@ class OrchestratorOptions:
     claim_batch: int = 25
     scan_seconds: float = 1.0
     reclaim_batch: int = 50
-    beat_seconds: float = 30.0
+    beat_seconds: float = instances.BEAT_SECONDS
     silent_seconds: float = instances.SILENT_SECONDS
     max_deliveries: int = 10
     callbacks: CallbackOptions = field(default_factory=CallbackOptions)
@@ -77,6 +77,7 @@ class Orchestrator:
         """Ours by the database, to be read before the next round."""
         self._reminders: set[str] = set()
         self._unsure = False
+        self._someone_is_absent = False
         self._share = Share()
         self._claimer = Claimer(self.instance_id, options.job_queue, self.catalogue, self._graphs)
         self._reclaimer = Reclaimer(
@@ -118,7 +119,8 @@ class Orchestrator:
         await self._signals.stop()
 
     async def _on_connect(self, conn: Connection) -> None:
-        await instances.register(conn, self.instance_id, InstanceRole.ORCHESTRATOR)
+        if await instances.register(conn, self.instance_id, InstanceRole.ORCHESTRATOR):
+            self._unsure = True  # at the start, or because others took it for dead: what is ours is to be read again
 
     # Jobs
 
@@ -248,10 +250,12 @@ class Orchestrator:
         """Heartbeat, and whatever dead processes left behind. Trouble with it is seen in /health."""
         beaten = -self.options.beat_seconds
         while True:
-            await asyncio.sleep(self.options.scan_seconds)
+            pause = self.options.scan_seconds
+            await asyncio.sleep(min(pause, instances.ABSENT_SECONDS) if self._someone_is_absent else pause)
             try:
                 async with self.pool.connection() as conn:
-                    if time.monotonic() - beaten >= self.options.beat_seconds:
+                    silent = time.monotonic() - beaten >= self.options.beat_seconds
+                    if silent or not self._signals.connected.is_set():
                         await self._beat(conn)
                         beaten = time.monotonic()
                     await self._look_after_orphans(conn)
@@ -264,13 +268,15 @@ class Orchestrator:
                 log.warning("the look-out failed, again in %s s: %s", self.options.scan_seconds, error)
 
     async def _beat(self, conn: Connection) -> None:
-        if not await instances.beat(conn, self.instance_id):
+        pulse = await instances.beat(conn, self.instance_id)
+        if pulse.locked and not pulse.known:
             log.warning("%s was taken for dead: it begins again", self.instance_id)
             await instances.appear(conn, self.instance_id, InstanceRole.ORCHESTRATOR)
             self._unsure = True
 
     async def _look_after_orphans(self, conn: Connection) -> None:
         found = await self._reclaimer.run_once(conn)
+        self._someone_is_absent = found.absent
         self._share.update(found.peers, found.active)
         self._tallies.count("jobs_reclaimed", len(found.jobs))
         self._taken_over.update(job.job_id for job in found.jobs)

@@ -95,8 +95,10 @@ class Worker:
         )
         self._aside = Aside(self.storage)
         self._breakers = Breakers()
-        self._keeper = Keeper(self.pool, self.instance_id, options, self._slots, self._tallies)
-        self._watch = Watch(self._slots, self._children, self._give_up)
+        self._keeper = Keeper(
+            self.url, self.pool, self.instance_id, options, self._slots, self._tallies, self._signals.connected
+        )
+        self._watch = Watch(self._slots, self._children, self._keeper.contact, self._give_up)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop` is set and what runs has come to an end."""
@@ -112,7 +114,7 @@ class Worker:
             await self._children.close()
 
     async def _on_connect(self, conn: Connection) -> None:
-        await instances.register(conn, self.instance_id, InstanceRole.WORKER, self.options.queues)
+        await self._keeper.register(conn)
 
     # The loop
 
@@ -156,7 +158,7 @@ class Worker:
 
     async def _newcomer(self, conn: Connection) -> list[Slot]:
         """A task beyond the slots, for a tenant who has none of them."""
-        if self._stop.is_set() or not self._shares.hopeful:
+        if self._stop.is_set() or not self._shares.hopeful or self._keeper.contact.is_lost:
             return []
         search = self._spare.search(self._slots.values())
         return await self._exchange.lease_for_newcomer(conn, search.queues, search.holders) if search else []
@@ -170,7 +172,9 @@ class Worker:
         return Counter(slot.delivery.tenant for slot in self._slots.values() if slot.delivery.queue_name == queue_name)
 
     async def _disown(self, conn: Connection) -> None:
-        """Nobody knows whether the last lease took place: what the database says we hold, and we do not, goes back."""
+        """Nobody knows whether the last lease took place. What we hold, and the database has forgotten, is ours again.
+        What it says we hold, and we do not, goes back."""
+        await self._keeper.recover(conn, self._exchange.ended)
         known = {*self._slots, *(one.sequence for one in self._exchange.ended)}
         known |= {delivery.sequence for delivery, _ in self._exchange.malformed}
         freed = await queue.disown(conn, self.instance_id, known)
@@ -179,7 +183,7 @@ class Worker:
 
     def _free_slots(self) -> int:
         """None when the queues were empty at the last look and nobody has called since."""
-        if self._stop.is_set() or not self._shares.hopeful:
+        if self._stop.is_set() or not self._shares.hopeful or self._keeper.contact.is_lost:
             return 0
         return self.options.concurrency - len(self._slots)
 
@@ -225,6 +229,8 @@ class Worker:
     def _start(self, slot: Slot) -> None:
         delivery = slot.delivery
         if forgotten := self._slots.get(delivery.sequence):  # its lease was lost in a crash of the server
+            if forgotten.resume(delivery):
+                return
             forgotten.lose(time.monotonic())
         self._slots[delivery.sequence] = slot
         self._tallies.observe("step_wait_seconds", delivery.waited)

@@ -48,7 +48,7 @@ async def test_a_result_under_an_old_token_changes_nothing(bench: Bench) -> None
 
 
 async def test_a_lease_that_the_server_forgot_in_a_crash_is_taken_again(bench: Bench) -> None:
-    """By the worker that still works on the task: both of its handlers end, and one of them is heard."""
+    """By the worker that still works on the task: the handler goes on, and is heard."""
     worker = bench.worker(check_seconds=60, running_after_seconds=60, poll_seconds=0.1)
     bench.offer("nap", {"seconds": 0.5})
     job_id = await bench.submit("nap")
@@ -60,11 +60,9 @@ async def test_a_lease_that_the_server_forgot_in_a_crash_is_taken_again(bench: B
     )
     worker._shares.called()
     worker._poke()
-    await until(lambda: first not in worker._slots.values())
-    (second,) = worker._slots.values()
-    assert first.cancelled
     assert (await bench.ended(job_id)).status is JobStatus.COMPLETED
-    await until(lambda: first.closed and second.closed)
+    await until(lambda: first.closed)
+    assert not first.cancelled
     assert not worker._slots
     assert [row["attempt"] for row in await bench.attempts()] == [1]
 

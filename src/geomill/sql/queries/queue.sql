@@ -173,6 +173,16 @@ FROM unnest(%(sequences)b::bigint[], %(tokens)b::bigint[]) AS held (sequence, le
 WHERE q.sequence = ANY (ARRAY[held.sequence]) AND coalesce(q.lease_token, 0) = held.lease_token
 RETURNING q.sequence;
 
+-- name: take_back
+-- Leases that were taken from a consumer that lives, or that the server forgot in a crash, go back to it if nobody has
+-- leased the message since. The token may come again: no one else has had it.
+UPDATE dagapp.dag_queue AS q
+SET lease_token = held.lease_token, delivery_count = held.lease_token, leased_by = %(leased_by)s,
+    leased_until = now() + make_interval(secs => %(lease_seconds)s), started_at = now()
+FROM unnest(%(sequences)b::bigint[], %(tokens)b::bigint[]) AS held (sequence, lease_token)
+WHERE q.sequence = ANY (ARRAY[held.sequence]) AND q.lease_token IS NULL AND q.delivery_count <= held.lease_token
+RETURNING q.sequence;
+
 -- name: lost
 -- The leases that no longer hold: the message is gone, or somebody else's.
 SELECT held.sequence
@@ -228,7 +238,7 @@ WHERE (queue_name, message_id) IN (SELECT * FROM unnest(%(queue_names)b::text[],
 -- What dead consumers held, or did not renew in time, goes back to its queue.
 UPDATE dagapp.dag_queue
 SET lease_token = NULL, leased_by = NULL, leased_until = NULL, started_at = NULL
-WHERE lease_token IS NOT NULL AND (leased_by = ANY(%(dead)s) OR leased_until < now())
+WHERE lease_token IS NOT NULL AND (leased_by = ANY(%(dead)s) OR (%(lapsed)s AND leased_until < now()))
 RETURNING queue_name;
 
 -- name: disown
@@ -247,7 +257,7 @@ WITH hopeless AS (
       AND ((q.lease_token IS NULL AND q.expires_at < now())
            OR (q.lease_token IS NOT NULL
                AND q.delivery_count >= %(max_deliveries)s
-               AND (q.leased_by = ANY(%(dead)s) OR q.leased_until < now())))
+               AND (q.leased_by = ANY(%(dead)s) OR (%(lapsed)s AND q.leased_until < now()))))
     RETURNING q.body, q.delivery_count, q.leased_by, q.started_at, q.lease_token IS NULL AS waited
 ), told AS (
     SELECT h.body ->> 'task_id' AS task_id, h.body ->> 'job_id' AS job_id, h.body ->> 'node_id' AS node_id,
