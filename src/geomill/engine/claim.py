@@ -30,6 +30,7 @@ from geomill.queues.postgres import Received
 from geomill.queues.turns import Turns
 from geomill.store import definitions, rounds
 from geomill.store.events import EventWrite
+from geomill.store.passing import passes
 from geomill.store.pool import Connection
 from geomill.store.rounds import NewJob
 from geomill.workflows.catalogue import WorkflowCatalogue
@@ -64,9 +65,9 @@ class Claimer:
         """The jobs that are now ours and unfinished, and what was written for them."""
         try:
             return await self._claim(conn, limit, older_than)
-        except psycopg.OperationalError:
-            raise
-        except Exception:  # one submission must not stop all the others
+        except Exception as error:  # one submission must not stop all the others
+            if passes(error):
+                raise
             if limit > 1:
                 return await self.claim(conn, 1, older_than)
             reference = new_reference()

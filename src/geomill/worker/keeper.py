@@ -21,6 +21,7 @@ from geomill.domain.task import Report
 from geomill.queues import postgres as queue
 from geomill.queues.postgres import Held
 from geomill.store import inbox, instances
+from geomill.store.passing import passes
 from geomill.store.pool import Connection, Pool
 from geomill.store.signals import notify, owner_channel
 from geomill.store.tallies import Tallies
@@ -73,7 +74,9 @@ class Keeper:
                 async with self._pool.connection(PATIENCE_SECONDS) as conn:
                     for duty in duties:
                         await duty(conn, now)
-            except psycopg.OperationalError as error:
+            except psycopg.Error as error:
+                if not passes(error):
+                    raise
                 log.warning("keeping the leases failed: %s", error)
                 await self._ask_why()
 
