@@ -111,8 +111,8 @@ class EngineSettings(_Settings):
         default=1.0, validation_alias=AliasChoices("ORPHAN_SCAN_INTERVAL_SEC", "GEOMILL_ORPHAN_SCAN_INTERVAL_SEC")
     )
     max_deliveries: Annotated[
-        int, Field(ge=1, description="Workers that a task may take down with it before it is given up")
-    ] = 10
+        int, Field(ge=1, description="Workers that a task may take down with it before its attempt fails")
+    ] = 4
 
     @property
     def beat_seconds(self) -> float:

@@ -21,6 +21,7 @@ from geomill.engine.advance import Kicks, advance
 from geomill.engine.claim import Claimer
 from geomill.engine.fairness import Share
 from geomill.engine.large import LargeOutputs
+from geomill.engine.maintenance.absences import Absences
 from geomill.engine.maintenance.callbacks import CallbackCaller, CallbackOptions
 from geomill.engine.maintenance.catalogue import CatalogueFollower
 from geomill.engine.maintenance.reclaim import Reclaimer
@@ -56,7 +57,7 @@ class OrchestratorOptions:
     reclaim_batch: int = 50
     beat_seconds: float = instances.BEAT_SECONDS
     silent_seconds: float = instances.SILENT_SECONDS
-    max_deliveries: int = 10
+    max_deliveries: int = 4
     callbacks: CallbackOptions = field(default_factory=CallbackOptions)
     retention: RetentionOptions = field(default_factory=RetentionOptions)
 
@@ -89,6 +90,7 @@ class Orchestrator:
             options.silent_seconds,
             options.max_deliveries,
             options.reclaim_batch,
+            Absences(options.beat_seconds),
         )
         self._scheduler = Scheduler(self.catalogue, options.job_queue)
         self._follower = CatalogueFollower()
@@ -129,6 +131,7 @@ class Orchestrator:
     async def _on_connect(self, conn: Connection) -> None:
         if await instances.register(conn, self.instance_id, InstanceRole.ORCHESTRATOR):
             self._unsure = True  # at the start, or because others took it for dead: what is ours is to be read again
+        self._reclaimer.absences.beaten()
 
     # Jobs
 
@@ -281,6 +284,7 @@ class Orchestrator:
 
     async def _beat(self, conn: Connection) -> None:
         pulse = await instances.beat(conn, self.instance_id)
+        self._reclaimer.absences.beaten()
         if pulse.locked and not pulse.known:
             log.warning("%s was taken for dead: it begins again", self.instance_id)
             await instances.appear(conn, self.instance_id, InstanceRole.ORCHESTRATOR)

@@ -327,6 +327,28 @@ async def defer(conn: Connection, held: Sequence[Delivery], delay_seconds: float
     await conn.execute(queries("queue").defer, {**_leases(held), "delay_seconds": delay_seconds})
 
 
+async def set_aside(conn: Connection, leased: Sequence[tuple[Delivery, str]]) -> set[int]:
+    """Those of the leased tasks that may take down their worker; each is given with the task id of the attempt before.
+    They do not count as started before `begin`."""
+    if not leased:
+        return set()
+    parameters = {**_leases([delivery for delivery, _ in leased]), "before": [before for _, before in leased]}
+    cursor = await conn.execute(queries("queue").set_aside, parameters)
+    return {row["sequence"] for row in await cursor.fetchall()}
+
+
+async def begin(conn: Connection, held: Held) -> bool:
+    """Whether the lease still held."""
+    parameters = {"sequence": held.sequence, "lease_token": held.lease_token}
+    return await (await conn.execute(queries("queue").begin, parameters)).fetchone() is not None
+
+
+async def forgive(conn: Connection, sequences: Collection[int]) -> None:
+    """Charge these messages one loss less: their worker came back."""
+    if sequences:
+        await conn.execute(queries("queue").forgive, {"sequences": list(sequences)})
+
+
 def _leases(held: Sequence[Held]) -> dict[str, list[int]]:
     return {
         "sequences": [delivery.sequence for delivery in held],

@@ -13,25 +13,19 @@ in a failover by name, the refusal of the first says nothing about what the seco
 from __future__ import annotations
 
 import socket
-import time
 from collections.abc import Callable
 
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import PGconn, Ping
 
 from geomill.store.instances import SETTLE_SECONDS
+from geomill.worker.children.clock import clock
 
 HOLD = 0.8
 """The part of the others' patience that a worker uses. The rest is for ending its tasks."""
 PROBE_SECONDS = 2
 SOCKET_FOLDERS = ("/var/run/postgresql", "/tmp")  # noqa: S108
 """Where libpq looks when the URL names no host."""
-_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-
-
-def clock() -> float:
-    """Seconds that also pass while the machine sleeps. The same in every process of the machine."""
-    return time.clock_gettime(_CLOCK)
 
 
 class Contact:

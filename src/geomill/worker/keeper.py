@@ -15,6 +15,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import psycopg
+from psycopg.errors import ReadOnlySqlTransaction
 
 from geomill.domain.instance import InstanceRole
 from geomill.domain.task import Report
@@ -25,7 +26,8 @@ from geomill.store.passing import passes
 from geomill.store.pool import Connection, Pool
 from geomill.store.signals import notify, owner_channel
 from geomill.store.tallies import Tallies
-from geomill.worker.contact import Contact, clock, refuses
+from geomill.worker.children.clock import clock
+from geomill.worker.contact import Contact, refuses
 from geomill.worker.options import WorkerOptions
 from geomill.worker.slots import Slot
 
@@ -44,13 +46,16 @@ class Keeper:
         options: WorkerOptions,
         slots: Mapping[int, Slot],
         tallies: Tallies,
+        contact: Contact,
         listening: asyncio.Event,
     ) -> None:
         self._url = url
         self._pool = pool
         self._worker_id = worker_id
         self._listening = listening
-        self.contact = Contact(options.silent_seconds, self._stop_all)
+        self._contact = contact
+        self._ended_early: set[int] = set()
+        """Tasks that were stopped because the others might begin them."""
         self._options = options
         self._slots = slots
         self._tallies = tallies
@@ -59,8 +64,24 @@ class Keeper:
     async def register(self, conn: Connection) -> None:
         """On the listening session."""
         asked = clock()
-        await instances.register(conn, self._worker_id, InstanceRole.WORKER, self._options.queues)
-        self.contact.heard(asked)
+        is_new = await instances.register(conn, self._worker_id, InstanceRole.WORKER, self._options.queues)
+        await self._came_back(conn, asked, is_new=is_new)
+
+    async def _came_back(self, conn: Connection, asked: float, *, is_new: bool) -> None:
+        self._contact.heard(asked)
+        if is_new:
+            await queue.forgive(conn, self._ended_early.union(self._slots))
+        self._ended_early.clear()
+
+    def stop_all(self) -> None:
+        """The others may give our tasks away from now on, and we cannot hear of it."""
+        running = [slot for slot in self._slots.values() if not slot.lost]
+        if running:
+            log.warning("no contact with the database: %d tasks end before others begin them", len(running))
+        for slot in running:
+            self._ended_early.add(slot.delivery.sequence)
+            slot.lose(time.monotonic())
+            slot.force()
 
     async def run(self) -> None:
         while True:
@@ -78,12 +99,13 @@ class Keeper:
                 if not passes(error):
                     raise
                 log.warning("keeping the leases failed: %s", error)
-                await self._ask_why()
+                await self._ask_why(error)
 
-    async def _ask_why(self) -> None:
+    async def _ask_why(self, error: psycopg.Error) -> None:
+        """While nobody can write, nobody can give our tasks away."""
         asked = clock()
-        if await asyncio.to_thread(refuses, self._url):
-            self.contact.refused(asked)
+        if isinstance(error, ReadOnlySqlTransaction) or await asyncio.to_thread(refuses, self._url):
+            self._contact.refused(asked)
 
     def _due(self, now: float) -> list[Callable[[Connection, float], Awaitable[None]]]:
         duties: list[Callable[[Connection, float], Awaitable[None]]] = []
@@ -100,7 +122,8 @@ class Keeper:
         return duties
 
     def _late(self, now: float) -> list[Slot]:
-        return [slot for slot in self._older(now, self._options.running_after_seconds) if not slot.told_running]
+        older = self._older(now, self._options.running_after_seconds)
+        return [slot for slot in older if slot.task and not slot.told_running]
 
     def _older(self, now: float, seconds: float | None = None) -> list[Slot]:
         limit = now - (self._options.check_seconds if seconds is None else seconds)
@@ -125,7 +148,7 @@ class Keeper:
             log.warning("others took this worker for dead; it registers again")
             await instances.appear(conn, self._worker_id, InstanceRole.WORKER, self._options.queues)
         if pulse.known or pulse.locked:  # otherwise the listening session comes first: it takes the lock, and registers
-            self.contact.heard(asked)
+            await self._came_back(conn, asked, is_new=not pulse.known)
 
     async def _renew(self, conn: Connection, now: float) -> None:
         slots = [slot for slot in self._slots.values() if not slot.lost]
@@ -149,15 +172,6 @@ class Keeper:
         if ours:
             log.info("%d leases that were given up are ours again", len(ours))
         return ours
-
-    def _stop_all(self) -> None:
-        """The others may give our tasks away from now on, and we cannot hear of it."""
-        running = [slot for slot in self._slots.values() if not slot.lost]
-        if running:
-            log.warning("no contact with the database: %d tasks end before others begin them", len(running))
-        for slot in running:
-            slot.lose(time.monotonic())
-            slot.force()
 
     async def _lose(self, conn: Connection, slots: Sequence[Slot]) -> None:
         ours = await self._take_back(conn, [slot.delivery for slot in slots])

@@ -29,6 +29,8 @@ class Slot:
     notes: TaskNotes
     leased: float
     checkpoint: Saved | None = None
+    alone: bool = False
+    """It may take down its worker: it waits until nothing else runs here."""
     begun: float | None = None
     task: asyncio.Task[None] | None = None
     child: Child | None = None

@@ -40,6 +40,8 @@ class Watch:
     def run_once(self, now: float) -> None:
         self._contact.check()
         for slot in list(self._slots.values()):
+            if slot.child:
+                slot.child.tell_until(self._contact.until)
             if slot.forced_at is not None:
                 self._insist(slot, now)
             elif verdict := self._verdict(slot, now):

@@ -37,6 +37,9 @@ class FakeChild:
     def tell_cancelled(self) -> None:
         self.told += 1
 
+    def tell_until(self, until: float) -> None:
+        self.until = until
+
 
 def begun(**fields: Any) -> tuple[Slot, FakeTask]:
     made, task = slot(**fields), FakeTask()

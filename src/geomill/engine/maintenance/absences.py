@@ -2,8 +2,8 @@
 
 A free lock alone proves nothing: after a restart of PostgreSQL all locks are free until everybody has reconnected, and
 a process may lose its listening session and nothing else. So absence is proved by time as well. A lock must stay free
-for a moment without a heartbeat. And nobody is judged soon after the server's return or a gap in one's own looks:
-then it was the server that was away, or this process itself.
+for a moment without a heartbeat. And nobody is judged soon after the server's return, nor by an orchestrator that could
+not beat itself: then it was the server that was away or refused to write, or this process that was frozen.
 
 What it does badly: an orchestrator that starts in the first seconds after a recovery that took longer than
 `SETTLE_SECONDS` knows nothing of that outage. It may take over what living processes hold.
@@ -16,26 +16,33 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from geomill.store.instances import ABSENT_SECONDS, SETTLE_SECONDS, Absent
+from geomill.store.instances import ABSENT_SECONDS, BEAT_SECONDS, SETTLE_SECONDS, Absent
 
-GAP_SECONDS = 5.0
-"""Looks are a second apart. After so long without one, nobody is judged before the others had time to come back."""
+LATE_SECONDS = 4.0
+"""Whose own heartbeat is so late judges nobody before the others had time to come back."""
 
 
 @dataclass
 class Absences:
-    _looked: float | None = None
+    beat_seconds: float = BEAT_SECONDS
+    _beaten: float | None = None
     _patient_until: float = float("-inf")
     _since: dict[str, tuple[datetime, float]] = field(default_factory=dict)
     """Id → its last heartbeat, and when it was first seen absent since then."""
 
-    def looked(self) -> bool:
-        """After each look. Whether this process has looked for long enough without a gap."""
-        now = time.monotonic()
-        if self._looked is not None and now - self._looked > GAP_SECONDS:
-            self._patient_until = now + SETTLE_SECONDS
-        self._looked = now
-        return now >= self._patient_until
+    def beaten(self) -> None:
+        """The database has noted a heartbeat of this process."""
+        if self._is_late:
+            self._patient_until = time.monotonic() + SETTLE_SECONDS
+        self._beaten = time.monotonic()
+
+    @property
+    def may_judge(self) -> bool:
+        return not self._is_late and time.monotonic() >= self._patient_until
+
+    @property
+    def _is_late(self) -> bool:
+        return self._beaten is not None and time.monotonic() - self._beaten > self.beat_seconds + LATE_SECONDS
 
     def dead(self, absent: Sequence[Absent]) -> list[Absent]:
         """Those who are absent for long enough, of all who are absent now."""

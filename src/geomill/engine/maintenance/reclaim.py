@@ -47,13 +47,13 @@ class Reclaimer:
     owner_id: str
     job_queue: str
     silent_seconds: float = instances.SILENT_SECONDS
-    max_deliveries: int = 10
+    max_deliveries: int = 4
     batch: int = 50
     absences: Absences = field(default_factory=Absences)
 
     async def run_once(self, conn: Connection) -> Reclaimed:
         outlook = await instances.look(conn, self.owner_id, self.job_queue, self.silent_seconds)
-        settled = self.absences.looked() and outlook.settled
+        settled = outlook.settled and self.absences.may_judge
         found = Reclaimed(
             absent=outlook.absent,
             peers=outlook.peers,

@@ -1,0 +1,56 @@
+"""A process that is frozen: others go on within half a minute, and no task runs in two places."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from tests.integration.liveness.stage import Stage
+
+pytestmark = pytest.mark.slow
+DETECTION_SECONDS = 30.0
+
+
+async def test_a_frozen_orchestrator_holds_its_jobs_for_half_a_minute_at_most(stage: Stage) -> None:
+    first = stage.start("orchestrator")
+    stage.start("worker")
+    await stage.ready(2)
+    (job_id,) = await stage.submit("nap", "n", seconds=3)
+    await stage.until_begun(1)
+    stage.start("orchestrator")
+    await stage.ready(3)
+    stage.freeze(first)
+    frozen = time.monotonic()
+    ended = await stage.ended([job_id])
+    assert time.monotonic() - frozen < DETECTION_SECONDS
+    stage.thaw(first)
+    assert ended[job_id]["status"] == "completed"
+    assert stage.counts("begun") == {"n": 1}
+
+
+async def test_a_frozen_worker_and_its_children_stop_before_others_begin(stage: Stage) -> None:
+    stage.start("orchestrator")
+    first = stage.start("worker")
+    await stage.ready(2)
+    jobs = await stage.submit("nap", "n", seconds=32) + await stage.submit("nap_aside", "a", seconds=32)
+    await stage.until_begun(2)
+    await stage.until_rows("SELECT 1 FROM dagapp.dag_node_states WHERE status = 'running' HAVING count(*) = 2")
+    before = {line.key: line.pid for line in stage.lines("begun")}
+    stage.start("worker")
+    await stage.ready(3)
+    stage.freeze(first)
+    frozen = time.monotonic()
+    await stage.until(lambda: len(stage.lines("begun")) == 4)
+    assert time.monotonic() - frozen < DETECTION_SECONDS
+    begun_again = {line.key: line.at for line in stage.lines("begun")[2:]}
+    assert set(begun_again) == {"n", "a"}
+    stage.thaw(first)
+    await asyncio.sleep(2)
+    for key, pid in before.items():
+        last = max(line.at for line in stage.lines() if line.pid == pid and line.key == key)
+        assert last < begun_again[key], f"{key} still ran when another had begun it"
+    ended = await stage.ended(jobs, 90)
+    assert {row["status"] for row in ended.values()} == {"completed"}
+    assert stage.counts("ended") == {"n": 1, "a": 1}
