@@ -168,7 +168,7 @@ class Worker:
 
     async def _begin(self, conn: Connection, leased: Sequence[Slot]) -> None:
         for slot in await self._breakers.admit(conn, leased):
-            if slot.alone:
+            if slot.alone and slot.delivery.sequence not in self._slots:
                 await self._set_aside(conn, slot)
             else:
                 self._start(slot)
@@ -177,11 +177,10 @@ class Worker:
 
     async def _set_aside(self, conn: Connection, slot: Slot) -> None:
         """One waits here until the others have ended. More of them are for other workers."""
-        sequence = slot.delivery.sequence
-        if self._suspects or sequence in self._slots:
+        if self._suspects:
             await queue.defer(conn, [slot.delivery], self.options.poll_seconds)
         else:
-            self._suspects[sequence] = self._slots[sequence] = slot
+            self._suspects[slot.delivery.sequence] = self._slots[slot.delivery.sequence] = slot
 
     async def _begin_alone(self, conn: Connection) -> None:
         for slot in [slot for slot in self._suspects.values() if slot.task is None]:
