@@ -180,7 +180,8 @@ UPDATE dagapp.dag_queue AS q
 SET lease_token = held.lease_token, delivery_count = held.lease_token, leased_by = %(leased_by)s,
     leased_until = now() + make_interval(secs => %(lease_seconds)s), started_at = now()
 FROM unnest(%(sequences)b::bigint[], %(tokens)b::bigint[]) AS held (sequence, lease_token)
-WHERE q.sequence = ANY (ARRAY[held.sequence]) AND q.lease_token IS NULL AND q.delivery_count <= held.lease_token
+WHERE q.sequence = ANY (ARRAY[held.sequence]) AND coalesce(q.lease_token, 0) = 0
+  AND q.delivery_count <= held.lease_token
 RETURNING q.sequence;
 
 -- name: lost
