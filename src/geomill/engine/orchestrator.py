@@ -21,6 +21,7 @@ from geomill.engine.advance import Kicks, advance
 from geomill.engine.claim import Claimer
 from geomill.engine.fairness import Share
 from geomill.engine.large import LargeOutputs
+from geomill.engine.maintenance.absences import Absences
 from geomill.engine.maintenance.callbacks import CallbackCaller, CallbackOptions
 from geomill.engine.maintenance.catalogue import CatalogueFollower
 from geomill.engine.maintenance.reclaim import Reclaimer
@@ -55,9 +56,9 @@ class OrchestratorOptions:
     claim_batch: int = 25
     scan_seconds: float = 1.0
     reclaim_batch: int = 50
-    beat_seconds: float = 30.0
+    beat_seconds: float = instances.BEAT_SECONDS
     silent_seconds: float = instances.SILENT_SECONDS
-    max_deliveries: int = 10
+    max_deliveries: int = 4
     callbacks: CallbackOptions = field(default_factory=CallbackOptions)
     retention: RetentionOptions = field(default_factory=RetentionOptions)
 
@@ -81,6 +82,7 @@ class Orchestrator:
         """Ours by the database, to be read before the next round."""
         self._reminders: set[str] = set()
         self._unsure = False
+        self._someone_is_absent = False
         self._share = Share()
         self._claimer = Claimer(self.instance_id, options.job_queue, self.catalogue, self._graphs)
         self._reclaimer = Reclaimer(
@@ -89,6 +91,7 @@ class Orchestrator:
             options.silent_seconds,
             options.max_deliveries,
             options.reclaim_batch,
+            Absences(options.beat_seconds),
         )
         self._scheduler = Scheduler(self.catalogue, options.job_queue)
         self._follower = CatalogueFollower()
@@ -127,7 +130,9 @@ class Orchestrator:
             await notify(conn, [ORPHANS_CHANNEL])
 
     async def _on_connect(self, conn: Connection) -> None:
-        await instances.register(conn, self.instance_id, InstanceRole.ORCHESTRATOR)
+        if await instances.register(conn, self.instance_id, InstanceRole.ORCHESTRATOR):
+            self._unsure = True  # at the start, or because others took it for dead: what is ours is to be read again
+        self._reclaimer.absences.beaten()
 
     # Jobs
 
@@ -262,10 +267,12 @@ class Orchestrator:
         """Heartbeat, and whatever dead processes left behind. Trouble with it is seen in /health."""
         beaten = -self.options.beat_seconds
         while True:
-            await asyncio.sleep(self.options.scan_seconds)
+            pause = self.options.scan_seconds
+            await asyncio.sleep(min(pause, instances.ABSENT_SECONDS) if self._someone_is_absent else pause)
             try:
                 async with asyncio.timeout(LOOK_SECONDS), self.pool.connection() as conn:
-                    if time.monotonic() - beaten >= self.options.beat_seconds:
+                    silent = time.monotonic() - beaten >= self.options.beat_seconds
+                    if silent or not self._signals.connected.is_set():
                         await self._beat(conn)
                         beaten = time.monotonic()
                     await self._look_after_orphans(conn)
@@ -279,13 +286,16 @@ class Orchestrator:
                 log.warning("the look-out failed, again in %s s: %s", self.options.scan_seconds, reason)
 
     async def _beat(self, conn: Connection) -> None:
-        if not await instances.beat(conn, self.instance_id):
+        pulse = await instances.beat(conn, self.instance_id)
+        self._reclaimer.absences.beaten()
+        if pulse.locked and not pulse.known:
             log.warning("%s was taken for dead: it begins again", self.instance_id)
             await instances.appear(conn, self.instance_id, InstanceRole.ORCHESTRATOR)
             self._unsure = True
 
     async def _look_after_orphans(self, conn: Connection) -> None:
         found = await self._reclaimer.run_once(conn)
+        self._someone_is_absent = found.absent
         self._share.update(found.peers, found.active)
         self._tallies.count("jobs_reclaimed", len(found.jobs))
         self._taken_over.update(job.job_id for job in found.jobs)

@@ -1449,6 +1449,7 @@ CREATE TABLE dagapp.dag_queue (
     visible_at timestamptz DEFAULT now() NOT NULL,
     expires_at timestamptz,
     delivery_count integer DEFAULT 0 NOT NULL,
+    losses integer DEFAULT 0 NOT NULL,
     lease_token bigint,
     leased_by varchar(64),
     leased_until timestamptz,
@@ -1474,6 +1475,8 @@ COMMENT ON TABLE dagapp.dag_queue IS 'A waiting or leased message. Hot: inserted
 COMMENT ON COLUMN dagapp.dag_queue.message_id IS 'Sent twice, it is stored once';
 
 COMMENT ON COLUMN dagapp.dag_queue.tenant IS 'Whose work it is: tenants take turns';
+
+COMMENT ON COLUMN dagapp.dag_queue.losses IS 'Workers that were lost while they ran it';
 
 COMMENT ON COLUMN dagapp.dag_queue.lease_token IS 'New and greater at each delivery that has reached the disk';
 
