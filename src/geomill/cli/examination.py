@@ -24,7 +24,7 @@ from geomill.errors import GeomillError, InputError
 from geomill.sdk.registry import load_handlers
 from geomill.settings import Settings
 from geomill.storage import Recipe, Storage
-from geomill.store import keys, metrics, pending, pgstac
+from geomill.store import jobs, keys, metrics, pending, pgstac
 from geomill.store.connection import connect
 from geomill.store.fitness import Fitness, check_fitness
 from geomill.store.pool import Connection, open_pool
@@ -199,6 +199,7 @@ async def _platform(conn: Connection) -> list[Finding]:
         await _catalogue(conn),
         await _dead_letters(conn),
         await _stuck(conn),
+        await _parked(conn),
     ]
 
 
@@ -239,3 +240,11 @@ async def _stuck(conn: Connection) -> Finding:
         return Finding(Level.OK, "stuck jobs", "none")
     told = ", ".join(f"{one.job_id} ({one.workflow_id}, quiet for {one.quiet_seconds / 60:.0f} min)" for one in found)
     return Finding(Level.WARN, "stuck jobs", told, "see 'geomill jobs show JOB --events', then cancel or retry it")
+
+
+async def _parked(conn: Connection) -> Finding:
+    found = await jobs.parked(conn, limit=5)
+    if not found:
+        return Finding(Level.OK, "parked jobs", "none")
+    told = "; ".join(f"{one.job_id} ({one.workflow_id}): {one.parked_reason}" for one in found)
+    return Finding(Level.WARN, "parked jobs", told, "mend the cause, then run 'geomill jobs release JOB'")

@@ -6,6 +6,7 @@ A submission that cannot become a job is dead-lettered with the reason, and its 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,12 +31,16 @@ from geomill.queues.postgres import Received
 from geomill.queues.turns import Turns
 from geomill.store import definitions, rounds
 from geomill.store.events import EventWrite
+from geomill.store.locking import impatient
+from geomill.store.passing import passes
 from geomill.store.pool import Connection
 from geomill.store.rounds import NewJob
 from geomill.workflows.catalogue import WorkflowCatalogue
 
 log = logging.getLogger(__name__)
 
+LOCKED_SECONDS = 1.0
+"""So long a submission waits if a row that it needs is locked."""
 FEW = 3
 """So many submissions at most are claimed without a transaction."""
 
@@ -48,6 +53,11 @@ class Claimed:
     taken: int = 0
     waits: list[float] = field(default_factory=list)
     """Seconds that each submission lay on the queue."""
+
+    def and_also(self, other: Claimed) -> Claimed:
+        return Claimed(
+            [*self.jobs, *other.jobs], self.more | other.more, self.taken + other.taken, [*self.waits, *other.waits]
+        )
 
 
 @dataclass
@@ -64,14 +74,35 @@ class Claimer:
         """The jobs that are now ours and unfinished, and what was written for them."""
         try:
             return await self._claim(conn, limit, older_than)
-        except psycopg.OperationalError:
-            raise
-        except Exception:  # one submission must not stop all the others
+        except psycopg.errors.LockNotAvailable:
+            return await self._claim_each(conn, limit)
+        except Exception as error:  # one submission must not stop all the others
+            if passes(error):
+                raise
             if limit > 1:
                 return await self.claim(conn, 1, older_than)
             reference = new_reference()
             log.exception("a submission could not be claimed, reference %s", reference)
             return await self._bury_next(conn, f"internal error: the log has more under the reference {reference}")
+
+    async def _claim_each(self, conn: Connection, limit: int) -> Claimed:
+        """Somebody else holds a row that one of the submissions needs, as that of its asset. That one waits for a
+        moment, and the others are claimed."""
+        claimed = Claimed()
+        async with impatient(conn):
+            for message in await queue.look(conn, self.queue_name, limit):
+                try:
+                    part = await self._claim_these(conn, [message])
+                except psycopg.errors.LockNotAvailable:
+                    log.warning("rows of the submission %s are locked: the others go on", message.message_id)
+                    await queue.postpone(conn, message.sequence, LOCKED_SECONDS)
+                except Exception as error:  # refused for another reason: that is for a claim that meets no lock
+                    if passes(error):
+                        raise
+                    log.warning("the submission %s is left for later: %s", message.message_id, error)
+                else:
+                    claimed = claimed.and_also(part or Claimed())
+        return claimed
 
     async def _bury_next(self, conn: Connection, reason: str) -> Claimed:
         async with conn.transaction():
@@ -93,6 +124,10 @@ class Claimer:
             return Claimed()
         if len(waiting) > limit:
             return None
+        return await self._claim_these(conn, waiting)
+
+    async def _claim_these(self, conn: Connection, waiting: Sequence[Received]) -> Claimed | None:
+        """None when one of them is to be refused, or is not there any more."""
         admitted = [await self._admit(conn, message) for message in waiting]
         if any(one.refusal for one in admitted):
             return None

@@ -148,6 +148,11 @@ async def look(conn: Connection, queue_name: str, limit: int) -> list[Received]:
     return [Received(**row) for row in await cursor.fetchall()]
 
 
+async def postpone(conn: Connection, sequence: int, delay_seconds: float) -> None:
+    """Nobody receives this message for a while. It keeps its place in its line."""
+    await conn.execute(queries("queue").postpone, {"sequence": sequence, "delay_seconds": delay_seconds})
+
+
 @dataclass(frozen=True, slots=True)
 class Leased:
     deliveries: list[Delivery]

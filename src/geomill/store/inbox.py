@@ -92,8 +92,10 @@ def _row(group: Sequence[Settlement]) -> dict[str, Any]:
     return row
 
 
-async def peek(conn: Connection, owner_id: str, limit: int) -> list[Arrival]:
-    cursor = await conn.execute(queries("inbox").peek, {"owner_id": owner_id, "limit": limit})
+async def peek(conn: Connection, owner_id: str, limit: int, held: Collection[str] = ()) -> list[Arrival]:
+    """What has arrived, except for the jobs that are `held`."""
+    parameters = {"owner_id": owner_id, "limit": limit, "held": list(held)}
+    cursor = await conn.execute(queries("inbox").peek, parameters)
     return [_arrival(row) for row in await cursor.fetchall()]
 
 

@@ -61,7 +61,7 @@ async def queues(conn: Connection) -> list[QueueDepth]:
 
 
 async def active_jobs(conn: Connection) -> dict[str, int]:
-    """Unfinished jobs: pending, running or paused."""
+    """Unfinished jobs: pending, running, paused or parked."""
     return {row["status"]: row["jobs"] for row in await _rows(conn, "active_jobs")}
 
 

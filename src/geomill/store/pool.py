@@ -20,6 +20,9 @@ Pool = AsyncConnectionPool[Connection]
 
 CONNECTION: dict[str, Any] = {"autocommit": True, "row_factory": dict_row}
 
+LOCK_MILLISECONDS = 500
+"""How long a session of the engine waits for a row that somebody else holds. Then it goes on without it."""
+
 HOT = (
     "SET plan_cache_mode = force_generic_plan",
     "SET enable_seqscan = off",
@@ -28,6 +31,7 @@ HOT = (
     "SET enable_sort = off",
     "SET jit = off",
     "SET idle_in_transaction_session_timeout = '15s'",
+    f"SET lock_timeout = {LOCK_MILLISECONDS}",
 )
 """For sessions of the engine and the workers. Their statements are few, known, and reach every row by an index: they
 are planned once, when the tables may still be empty, and that plan must be right when they are full. A process that

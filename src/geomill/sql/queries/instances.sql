@@ -44,7 +44,7 @@ SELECT
                                 AND (l.classid::bigint << 32) + l.objid::bigint = i.lock_key)) AS dead,
     EXISTS (SELECT FROM dagapp.dag_jobs AS j
             LEFT JOIN dagapp.dag_instances AS i ON i.instance_id = j.owner_id
-            WHERE j.status IN ('pending', 'running') AND i.instance_id IS NULL) AS orphans,
+            WHERE j.status IN ('pending', 'running') AND j.parked_at IS NULL AND i.instance_id IS NULL) AS orphans,
     EXISTS (SELECT FROM dagapp.dag_queue WHERE lease_token IS NULL AND expires_at < now())
         OR EXISTS (SELECT FROM dagapp.dag_queue WHERE lease_token IS NOT NULL AND leased_until < now()) AS lapsed,
     EXISTS (SELECT FROM dagapp.dag_jobs

@@ -15,7 +15,8 @@ GROUP BY queue_name
 ORDER BY queue_name;
 
 -- name: active_jobs
-SELECT CASE WHEN paused_at IS NOT NULL THEN 'paused' ELSE status::text END AS status, count(*) AS jobs
+SELECT CASE WHEN parked_at IS NOT NULL THEN 'parked' WHEN paused_at IS NOT NULL THEN 'paused' ELSE status::text END
+           AS status, count(*) AS jobs
 FROM dagapp.dag_jobs
 WHERE status IN ('pending', 'running')
 GROUP BY 1;
@@ -61,10 +62,10 @@ FROM dagapp.dag_instances AS i
 ORDER BY i.role, i.started_at;
 
 -- name: stuck_jobs
--- Jobs that nothing has happened to for long, that are not paused, and for which no message waits or is worked on.
+-- Jobs that nothing has happened to for long, that are neither paused nor parked, and for which no message waits or is worked on.
 SELECT j.job_id, j.workflow_id, extract(epoch FROM now() - j.updated_at)::float8 AS quiet_seconds
 FROM dagapp.dag_jobs AS j
-WHERE j.status IN ('pending', 'running') AND j.paused_at IS NULL
+WHERE j.status IN ('pending', 'running') AND j.paused_at IS NULL AND j.parked_at IS NULL
   AND j.updated_at < now() - make_interval(secs => %(quiet_seconds)s)
   AND NOT EXISTS (SELECT FROM dagapp.dag_queue AS q WHERE q.body ->> 'job_id' = j.job_id)
 ORDER BY j.updated_at

@@ -95,6 +95,11 @@ WHERE queue_name = %(queue_name)s AND lease_token IS NULL AND visible_at <= now(
 ORDER BY priority DESC, tenant DESC, sequence
 LIMIT %(limit)s;
 
+-- name: postpone
+UPDATE dagapp.dag_queue
+SET visible_at = now() + make_interval(secs => %(delay_seconds)s)
+WHERE sequence = %(sequence)s AND lease_token IS NULL;
+
 -- A lease is joined from the parts below (queues/postgres.py): `WITH relaxed, head, alone, leased …` for queues, and
 -- `WITH relaxed, chosen, leased …` for lines. The first leases the next messages of each queue, up to its share, if they
 -- are all of one line. Of a queue with several lines nothing is leased: its name is returned, with a sequence of 0, and

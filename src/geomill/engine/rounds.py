@@ -1,0 +1,172 @@
+"""Rounds that go on without the jobs that stand in their way.
+
+A round writes for many jobs in one statement. Two things make it fail because of one of them:
+
+- Somebody else holds a row that it needs. After `lock_timeout` the rows are asked for, without waiting, and the round
+  is made without the jobs whose rows are held. Those are tried again after a pause, which grows up to two seconds.
+- The database refuses what is written. The round is made in halves until the job is found. It is ended, with a
+  reference to the log. If the database refuses that too, or the fault need not be the job's, the job is parked: it
+  stays as it is, nobody works on it, and an operator releases it. If it cannot even be parked, this process leaves it
+  alone.
+
+What it does badly: a row that is neither the job's nor its asset's is found in halves, each of which waits a moment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import psycopg
+
+from geomill.domain.confidential import new_reference
+from geomill.engine.advance import Kicks, LockedRoundError, Round, advance
+from geomill.engine.large import LargeOutputs
+from geomill.engine.owned import OwnedJob
+from geomill.store import jobs
+from geomill.store.duties import Duties
+from geomill.store.locking import impatient
+from geomill.store.passing import passes
+from geomill.store.pool import Connection
+
+log = logging.getLogger(__name__)
+
+FIRST_PAUSE_SECONDS = 0.1
+LONGEST_PAUSE_SECONDS = 2.0
+SEARCH_SECONDS = 1.0
+"""The longest that a round looks for the jobs whose rows are locked. Those that are left then wait, too."""
+PARK_AGAIN_SECONDS = 2.0
+ABOUT_THE_JOB = ("22", "23", "44", "54", "P0")
+"""Classes of errors that the content of a row causes. Others, as a missing right or column, may concern every job."""
+
+
+@dataclass
+class Rounds:
+    owner_id: str
+    owned: dict[str, OwnedJob]
+    kicks: Kicks
+    large: LargeOutputs
+    duties: Duties
+    wake: Callable[[], None]
+    """Called when a job that was left out may be tried again."""
+    _locked: set[str] = field(default_factory=set)
+    _pauses: dict[str, float] = field(default_factory=dict)
+    unparked: dict[str, str] = field(default_factory=dict)
+    """Job → reason, of jobs that could not even be parked: left alone by this process."""
+    _park_at: float = 0.0
+
+    @property
+    def held(self) -> set[str]:
+        return self._locked | self.unparked.keys()
+
+    async def once(self, conn: Connection) -> Round:
+        """A round of all jobs but the held ones. Raises what the database says when it refuses the round."""
+        if self.unparked and time.monotonic() >= self._park_at:
+            await self._park_again(conn)
+        try:
+            done = await advance(conn, self.owner_id, self.owned, self.kicks, self.large, held=self.held)
+        except LockedRoundError as locked:
+            return await self._without_locked(conn, locked.jobs)
+        if self._pauses:
+            self._pauses = {job_id: pause for job_id, pause in self._pauses.items() if job_id in self._locked}
+        return done
+
+    async def in_parts(self, conn: Connection) -> Round:
+        """After a refusal: the job that the database refuses is ended or parked, the others go on."""
+        done = Round()
+        async with impatient(conn):
+            await self._in_halves(conn, sorted(self.owned.keys() - self.held), done, time.monotonic() + SEARCH_SECONDS)
+        return done
+
+    # Locks
+
+    async def _without_locked(self, conn: Connection, concerned: frozenset[str]) -> Round:
+        done = Round()
+        async with impatient(conn):
+            free = await jobs.unlocked(conn, concerned)
+            self._defer(sorted(concerned - free))
+            if free:
+                await self._in_halves(conn, sorted(free), done, time.monotonic() + SEARCH_SECONDS)
+        done.reports = max(done.reports, 1)  # others may have come meanwhile
+        return done
+
+    async def _in_halves(self, conn: Connection, chosen: Sequence[str], done: Round, deadline: float) -> None:
+        only = frozenset(chosen)
+        try:
+            part = await advance(conn, self.owner_id, self.owned, self.kicks, self.large, held=self.held, only=only)
+        except LockedRoundError:
+            if len(chosen) == 1 or time.monotonic() > deadline:
+                self._defer(chosen)
+                return
+        except psycopg.DatabaseError as refusal:
+            if passes(refusal):
+                raise
+            if len(chosen) == 1:
+                await self._end(conn, chosen[0], refusal)
+                return
+        else:
+            done.add(part)
+            return
+        middle = len(chosen) // 2
+        await self._in_halves(conn, chosen[:middle], done, deadline)
+        await self._in_halves(conn, chosen[middle:], done, deadline)
+
+    def _defer(self, chosen: Sequence[str]) -> None:
+        if not chosen:
+            return
+        log.warning("rows of %s are locked: the others go on", ", ".join(chosen[:5]), extra={"action": "defer"})
+        loop = asyncio.get_running_loop()
+        for job_id in chosen:
+            pause = self._pauses.get(job_id, FIRST_PAUSE_SECONDS)
+            self._pauses[job_id] = min(pause * 2, LONGEST_PAUSE_SECONDS)
+            self._locked.add(job_id)
+            loop.call_later(pause, self._try_again, job_id)
+
+    def _try_again(self, job_id: str) -> None:
+        self._locked.discard(job_id)
+        self.wake()
+
+    # Refusals
+
+    async def _end(self, conn: Connection, job_id: str, refusal: psycopg.DatabaseError) -> None:
+        reference = new_reference()
+        log.error("the database refuses the job %s, reference %s: %s", job_id, reference, refusal)
+        if (refusal.sqlstate or "").startswith(ABOUT_THE_JOB):
+            try:
+                reason = f"internal error: the log has more under the reference {reference}"
+                await jobs.quarantine(conn, self.owner_id, job_id, reason)
+            except psycopg.DatabaseError as error:
+                if passes(error):
+                    raise
+                log.error("the database refuses to end the job %s, reference %s: %s", job_id, reference, error)  # noqa: TRY400
+            else:
+                self.owned.pop(job_id, None)
+                return
+        reason = f"the database refuses what is written for the job: the log has more under the reference {reference}"
+        await self.park(conn, job_id, reason)
+
+    async def park(self, conn: Connection, job_id: str, reason: str) -> None:
+        """Nobody works on the job until it is released."""
+        self.owned.pop(job_id, None)
+        try:
+            await jobs.park(conn, self.owner_id, job_id, reason)
+        except psycopg.DatabaseError as error:
+            if passes(error):
+                raise
+            log.error("the job %s cannot be parked, it is left alone: %s", job_id, error)  # noqa: TRY400
+            self.unparked[job_id] = reason
+            self.duties.failed("parking", error)
+            self._park_at = time.monotonic() + PARK_AGAIN_SECONDS
+            asyncio.get_running_loop().call_later(PARK_AGAIN_SECONDS, self.wake)
+        else:
+            log.error("the job %s is parked: %s", job_id, reason, extra={"action": "park"})
+            self.unparked.pop(job_id, None)
+            if not self.unparked:
+                self.duties.passed("parking")
+
+    async def _park_again(self, conn: Connection) -> None:
+        for job_id, reason in list(self.unparked.items()):
+            await self.park(conn, job_id, reason)
