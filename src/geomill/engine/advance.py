@@ -9,6 +9,7 @@ dropped and those that are still ours are read again; the reports stay for whoev
 from __future__ import annotations
 
 import logging
+import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -48,6 +49,11 @@ class Round:
     ended: set[str] = field(default_factory=set)
     unknown: set[str] = field(default_factory=set)
     """Ours by the database, but not in memory."""
+
+    look_seconds: float = 0.0
+    """How long it took to look into the inbox."""
+    reached: int = 0
+    """Of the reports that were seen, all before this one have been taken."""
 
     def add(self, other: Round) -> None:
         self.reports += other.reports
@@ -109,20 +115,27 @@ async def advance(
     *,
     held: Collection[str] = (),
     only: Collection[str] | None = None,
+    floor: int = 0,
 ) -> Round:
     """Apply what has arrived. Jobs that ended or were lost leave `owned`. Those that are `held` are left as they are,
-    with their reports and kicks; with `only`, all others are. Raises `LockedRoundError`.
+    with their reports and kicks; with `only`, all others are. Reports before the `floor` are not looked for. Raises
+    `LockedRoundError`.
 
     Three round trips: read, write under the fence, wake the workers; for a report that comes alone the write does that,
     too. Only the write is a transaction: what is read before it can be changed by nobody but the owner, and whether
     that is still us is asked by the write.
     """
     done = Round()
-    waiting = await inbox.peek(conn, owner_id, limit, held)
+    begun = time.perf_counter()
+    waiting = await inbox.peek(conn, owner_id, limit, held, floor)
+    done.look_seconds = time.perf_counter() - begun
     if only is not None:
         waiting = [one for one in waiting if one.job_id in only]
     arrivals = large.ready(waiting, only, held)
     kicked = kicks.take(only, held)
+    if waiting:
+        ready = {one.sequence for one in arrivals}
+        done.reached = next((one.sequence for one in waiting if one.sequence not in ready), waiting[-1].sequence + 1)
     if not arrivals and not kicked:
         return done
     done.reports = len(arrivals)

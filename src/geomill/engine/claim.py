@@ -27,6 +27,7 @@ from geomill.engine.batch import Batch, job_write
 from geomill.engine.owned import Graphs, OwnedJob
 from geomill.errors import InputsError, NotFoundError
 from geomill.queues import postgres as queue
+from geomill.queues.floors import Floors
 from geomill.queues.postgres import Received
 from geomill.queues.turns import Turns
 from geomill.store import definitions, rounds
@@ -68,6 +69,7 @@ class Claimer:
     graphs: Graphs
     _pinned: set[str] = field(default_factory=set)
     _turns: Turns = field(default_factory=Turns)
+    _floors: Floors = field(default_factory=Floors)
     _hashes: dict[str, tuple[Workflow, str]] = field(default_factory=dict)
 
     async def claim(self, conn: Connection, limit: int, older_than: float = 0.0) -> Claimed:
@@ -113,13 +115,14 @@ class Claimer:
         return Claimed(taken=len(received))
 
     async def _claim(self, conn: Connection, limit: int, older_than: float) -> Claimed:
-        found = await self._claim_few(conn, min(limit, FEW)) if not older_than else None
+        few = not older_than and not self._floors.bounded(self.queue_name)
+        found = await self._claim_few(conn, min(limit, FEW)) if few else None
         return found or await self._claim_many(conn, limit, older_than)
 
     async def _claim_few(self, conn: Connection, limit: int) -> Claimed | None:
         """Looked at, decided and written as a round is: in two round trips, where a transaction takes five. None when
         it did not come off: there are more, something is to be refused, or somebody else was sooner."""
-        waiting = await queue.look(conn, self.queue_name, limit + 1)
+        waiting = await queue.look(conn, self.queue_name, limit + 1, self._floors)
         if not waiting:
             return Claimed()
         if len(waiting) > limit:
@@ -145,7 +148,8 @@ class Claimer:
 
     async def _claim_many(self, conn: Connection, limit: int, older_than: float) -> Claimed:
         async with conn.transaction():
-            received = await queue.take(conn, self.queue_name, limit, older_than, turns=self._turns)
+            turns, floors = self._turns, self._floors
+            received = await queue.take(conn, self.queue_name, limit, older_than, turns=turns, floors=floors)
             if not received:
                 return Claimed()
             admitted = [await self._admit(conn, message) for message in received]

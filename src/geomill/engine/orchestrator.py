@@ -30,6 +30,7 @@ from geomill.engine.owned import Graphs, OwnedJob, load
 from geomill.engine.rounds import Rounds
 from geomill.errors import UnavailableError
 from geomill.process import run_duties
+from geomill.queues.floors import Effort
 from geomill.storage import NO_STORAGE, Storage
 from geomill.store import instances, jobs
 from geomill.store.duties import Duties
@@ -80,6 +81,8 @@ class Orchestrator:
         self._reminders: set[str] = set()
         self._unsure = False
         self._share = Share()
+        self._active = 0
+        self._effort = Effort()
         self._claimer = Claimer(self.instance_id, options.job_queue, self.catalogue, self._graphs)
         self._reclaimer = Reclaimer(
             self.instance_id,
@@ -149,7 +152,7 @@ class Orchestrator:
             await self._reload(conn)
         await self._adopt_taken(conn)
         if ORPHANS_CHANNEL in heard:
-            await self._look_after_orphans(conn)
+            await self._look_after_orphans(conn, thorough=True)
         if self._reminders:
             due, self._reminders = self._reminders, set()
             await notify(conn, due)
@@ -164,6 +167,7 @@ class Orchestrator:
         """Nobody knows whether the last commit took place: the database does."""
         self._owned.clear()
         self._taken_over.clear()
+        self._rounds.look_from_the_head()
         for job in await jobs.owned(conn, self.instance_id):
             if job.job_id not in self._rounds.unparked:
                 await self._adopt(conn, job)
@@ -173,6 +177,8 @@ class Orchestrator:
         """Jobs are read where rounds are made, and nowhere else: what was read beside a round would be older than it,
         and good reports would be taken for stale."""
         taken, self._taken_over = self._taken_over, set()
+        if taken:
+            self._rounds.look_from_the_head()
         for job_id in taken:
             job = await jobs.find(conn, job_id)
             if job and job.owner_id == self.instance_id and job.status not in JOB_MACHINE.terminal:
@@ -266,9 +272,16 @@ class Orchestrator:
             await instances.appear(conn, self.instance_id, InstanceRole.ORCHESTRATOR)
             self._unsure = True
 
-    async def _look_after_orphans(self, conn: Connection) -> None:
-        found = await self._reclaimer.run_once(conn)
-        self._share.update(found.peers, found.active)
+    async def _look_after_orphans(self, conn: Connection, *, thorough: bool = False) -> None:
+        """A thorough look is left out for a while after one that was dear (queues/floors.py)."""
+        begun = time.monotonic()
+        thorough = thorough or not self._effort.spare(begun)
+        found = await self._reclaimer.run_once(conn, thorough=thorough)
+        if thorough:
+            self._effort.note(time.monotonic() - begun, 0, begun)
+        if found.active is not None:
+            self._active = found.active
+        self._share.update(found.peers, self._active)
         self._tallies.count("jobs_reclaimed", len(found.jobs))
         self._taken_over.update(job.job_id for job in found.jobs)
         self._kicks.overdue.update(found.overdue)

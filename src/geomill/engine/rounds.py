@@ -26,6 +26,7 @@ from geomill.domain.confidential import new_reference
 from geomill.engine.advance import Kicks, LockedRoundError, Round, advance
 from geomill.engine.large import LargeOutputs
 from geomill.engine.owned import OwnedJob
+from geomill.queues.floors import Effort, Floor
 from geomill.store import jobs
 from geomill.store.duties import Duties
 from geomill.store.locking import impatient
@@ -57,6 +58,8 @@ class Rounds:
     unparked: dict[str, str] = field(default_factory=dict)
     """Job → reason, of jobs that could not even be parked: left alone by this process."""
     _park_at: float = 0.0
+    _floor: Floor = field(default_factory=Floor)
+    _effort: Effort = field(default_factory=Effort)
 
     @property
     def held(self) -> set[str]:
@@ -66,13 +69,32 @@ class Rounds:
         """A round of all jobs but the held ones. Raises what the database says when it refuses the round."""
         if self.unparked and time.monotonic() >= self._park_at:
             await self._park_again(conn)
+        now = time.monotonic()
+        floor = self._floor.sequence if self._effort.spare(now) else 0
         try:
-            done = await advance(conn, self.owner_id, self.owned, self.kicks, self.large, held=self.held)
+            done = await advance(conn, self.owner_id, self.owned, self.kicks, self.large, held=self.held, floor=floor)
         except LockedRoundError as locked:
             return await self._without_locked(conn, locked.jobs)
         if self._pauses:
             self._pauses = {job_id: pause for job_id, pause in self._pauses.items() if job_id in self._locked}
+        self._remember(done, floor, now)
         return done
+
+    def look_from_the_head(self) -> None:
+        """Reports may lie before those that were taken last: of jobs that come from another owner, or were held."""
+        self._floor = Floor()
+
+    def _remember(self, done: Round, floor: int, now: float) -> None:
+        """While somebody outside keeps dead entries from being vacuumed, the inbox is read from where it was left, and
+        now and then from its head (queues/floors.py)."""
+        if done.reached:
+            self._floor.reach(done.reached, now)
+        if not floor:
+            self._effort.note(done.look_seconds, done.reports, now)
+            if wait := self._effort.wait(now):
+                asyncio.get_running_loop().call_later(wait, self.wake)
+        if done.unknown:
+            self.look_from_the_head()
 
     async def in_parts(self, conn: Connection) -> Round:
         """After a refusal: the job that the database refuses is ended or parked, the others go on."""
@@ -127,6 +149,7 @@ class Rounds:
 
     def _try_again(self, job_id: str) -> None:
         self._locked.discard(job_id)
+        self.look_from_the_head()
         self.wake()
 
     # Refusals

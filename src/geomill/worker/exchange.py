@@ -22,6 +22,7 @@ from pydantic import ValidationError
 from geomill.domain.message import TaskMessage
 from geomill.domain.task import Report
 from geomill.queues import postgres as queue
+from geomill.queues.floors import Floors
 from geomill.queues.postgres import Delivery, Lessee
 from geomill.queues.turns import Turns
 from geomill.store import checkpoints, inbox, logs
@@ -52,6 +53,7 @@ class Exchange:
     shares: Shares
     lease_seconds: float
     turns: Turns = field(default_factory=Turns)
+    floors: Floors = field(default_factory=Floors)
     ended: list[Settlement] = field(default_factory=list)
     malformed: list[tuple[Delivery, str]] = field(default_factory=list)
 
@@ -64,20 +66,31 @@ class Exchange:
 
     async def _lease(self, conn: Connection, shares: Mapping[str, int], limits: Mapping[str, int]) -> list[Slot]:
         leased = await queue.lease(
-            conn, shares, self.worker_id, self.lease_seconds, limits=limits, turns=self.turns, relaxed=True
+            conn,
+            shares,
+            self.worker_id,
+            self.lease_seconds,
+            limits=limits,
+            turns=self.turns,
+            floors=self.floors,
+            relaxed=True,
         )
         self.shares.found_empty(leased.empty)
         return await self._slots(conn, leased.deliveries)
 
     async def lease_for_newcomer(self, conn: Connection, queues: Sequence[str], holders: Collection[str]) -> list[Slot]:
         """The next task of a tenant who is none of the holders, if there is one."""
-        lines = [line for line in await queue.lines(conn, queues) if line.tenant not in holders]
+        bounded = {name for name in queues if self.floors.bounded(name)}
+        known = self.floors.lines(bounded)
+        heads = [name for name in queues if name not in bounded]
+        waiting = [*known, *(await queue.lines(conn, heads) if heads else [])]
+        lines = [line for line in waiting if line.tenant not in holders]
         if not lines:
             return []
         first = max(lines, key=attrgetter("priority"))
         chosen = self.turns.shares([line for line in lines if line.queue_name == first.queue_name], 1)
         lessee = Lessee(self.worker_id, self.lease_seconds, relaxed=True)
-        deliveries = await queue.lease_lines(conn, lessee, chosen)
+        deliveries = await queue.lease_lines(conn, lessee, chosen, known)
         self.turns.given([first.queue_name])
         return await self._slots(conn, deliveries)
 

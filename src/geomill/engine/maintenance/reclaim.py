@@ -29,7 +29,7 @@ class Reclaimed:
     jobs: list[Job] = field(default_factory=list)
     overdue: list[str] = field(default_factory=list)
     peers: int = 1
-    active: int = 0
+    active: int | None = 0
     schedules: bool = False
     callbacks: bool = False
     catalogue: bool = False
@@ -45,8 +45,9 @@ class Reclaimer:
     max_deliveries: int = 10
     batch: int = 50
 
-    async def run_once(self, conn: Connection) -> Reclaimed:
-        outlook = await instances.look(conn, self.owner_id, self.job_queue, self.silent_seconds)
+    async def run_once(self, conn: Connection, *, thorough: bool = True) -> Reclaimed:
+        """Unless it is `thorough`, it looks only for what is dead, overdue or due."""
+        outlook = await instances.look(conn, self.owner_id, self.job_queue, self.silent_seconds, thorough=thorough)
         found = Reclaimed(
             peers=outlook.peers,
             active=outlook.active,

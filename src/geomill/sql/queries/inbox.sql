@@ -61,7 +61,7 @@ SELECT i.sequence, i.job_id, i.node_id, i.items, i.attempt, i.report, i.worker_i
 FROM (
     SELECT *, sum(cardinality(items)) OVER (ORDER BY sequence) - cardinality(items) AS earlier
     FROM dagapp.dag_inbox
-    WHERE owner_id = %(owner_id)s AND job_id <> ALL(%(held)b::text[])
+    WHERE owner_id = %(owner_id)s AND sequence >= %(floor)s AND job_id <> ALL(%(held)b::text[])
     ORDER BY sequence
     LIMIT %(limit)s
 ) AS i
