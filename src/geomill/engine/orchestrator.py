@@ -44,6 +44,8 @@ log = logging.getLogger(__name__)
 
 ALONE = 4
 """An orchestrator without peers takes that much more at once: there is nobody to leave it to."""
+LOOK_SECONDS = 15.0
+"""A look that takes longer does not come back: its session is given up."""
 AFTER_SECONDS = 0.005
 """A reminder comes a little late rather than a little early."""
 
@@ -114,17 +116,22 @@ class Orchestrator:
     async def run(self, stop: asyncio.Event) -> None:
         """Until told to stop; then its jobs are free for others at once."""
         await self._signals.start()
-        async with self.pool.connection() as conn:
-            await self._look_after_orphans(conn)  # and see who else is there, before the first submission is taken
-        await run_duties(stop, self._work, self._watch, self._callbacks.run, self._retention.run, leave=self._leave)
+        duties = (self._signals.run, self._work, self._watch, self._callbacks.run, self._retention.run)
+        await run_duties(stop, *duties, leave=self._leave)
 
     async def _leave(self) -> None:
+        try:
+            await self._release_all()
+        except psycopg.Error as error:
+            log.warning("the jobs of %s could not be released, others will find them: %s", self.instance_id, error)
+        await self._signals.stop()
+
+    async def _release_all(self) -> None:
         async with self.pool.connection() as conn:
             async with conn.transaction():
                 await jobs.release(conn, self.instance_id)
                 await instances.remove(conn, self.instance_id)
             await notify(conn, [ORPHANS_CHANNEL])
-        await self._signals.stop()
 
     async def _on_connect(self, conn: Connection) -> None:
         await instances.register(conn, self.instance_id, InstanceRole.ORCHESTRATOR)
@@ -136,10 +143,13 @@ class Orchestrator:
         while True:
             try:
                 async with self.pool.connection() as conn:
+                    await self._look_after_orphans(conn)  # who else is there, before a submission is taken
                     while True:
                         heard = await self._signals.wait()
                         await self._react(conn, heard)
-            except psycopg.OperationalError as error:
+            except psycopg.Error as error:
+                if not passes(error):
+                    raise
                 log.warning("the database went away, starting again from its state: %s", error)
                 self._unsure = True
                 await asyncio.sleep(self.options.scan_seconds)
@@ -253,7 +263,7 @@ class Orchestrator:
         while True:
             await asyncio.sleep(self.options.scan_seconds)
             try:
-                async with self.pool.connection() as conn:
+                async with asyncio.timeout(LOOK_SECONDS), self.pool.connection() as conn:
                     if time.monotonic() - beaten >= self.options.beat_seconds:
                         await self._beat(conn)
                         beaten = time.monotonic()
@@ -262,9 +272,10 @@ class Orchestrator:
                     await self._duties.tell(conn)
                     if self._tallies.due:
                         await self._tallies.tell(conn)
-            except psycopg.Error as error:
+            except (psycopg.Error, TimeoutError) as error:
                 self._duties.failed("lookout", error)
-                log.warning("the look-out failed, again in %s s: %s", self.options.scan_seconds, error)
+                reason = str(error) or f"no answer within {LOOK_SECONDS:g} s"
+                log.warning("the look-out failed, again in %s s: %s", self.options.scan_seconds, reason)
 
     async def _beat(self, conn: Connection) -> None:
         if not await instances.beat(conn, self.instance_id):
