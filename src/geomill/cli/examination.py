@@ -200,6 +200,7 @@ async def _platform(conn: Connection) -> list[Finding]:
         await _dead_letters(conn),
         await _stuck(conn),
         await _parked(conn),
+        await _horizon(conn),
     ]
 
 
@@ -248,3 +249,12 @@ async def _parked(conn: Connection) -> Finding:
         return Finding(Level.OK, "parked jobs", "none")
     told = "; ".join(f"{one.job_id} ({one.workflow_id}): {one.parked_reason}" for one in found)
     return Finding(Level.WARN, "parked jobs", told, "mend the cause, then run 'geomill jobs release JOB'")
+
+
+async def _horizon(conn: Connection) -> Finding:
+    subject, holders = "open transactions", await metrics.horizon(conn)
+    if old := [holder for holder in holders if holder.old]:
+        remedy = "end it: pg_terminate_backend, ROLLBACK PREPARED or pg_drop_replication_slot"
+        return Finding(Level.WARN, subject, "; ".join(holder.told() for holder in old), remedy)
+    oldest = max((holder.seconds or 0.0 for holder in holders), default=0.0)
+    return Finding(Level.OK, subject, f"the oldest for {oldest:.0f} s" if holders else "none but this one")

@@ -45,9 +45,11 @@ are planned once, when the tables may still be empty, and that plan must be righ
 freezes in the middle of a transaction loses it, and the rows that it locked are free again."""
 
 
-SESSION_SETTINGS = {"default_toast_compression": "lz4", **SERVER_NETWORK}
+IDLE_IN_TRANSACTION = {"idle_in_transaction_session_timeout": "60000"}
+SESSION_SETTINGS = {"default_toast_compression": "lz4", **IDLE_IN_TRANSACTION, **SERVER_NETWORK}
 """For every session. What is too long for a row, such as a list of ten thousand inputs, is compressed: PostgreSQL's own
-method takes 13 ms for it, lz4 less than one."""
+method takes 13 ms for it, lz4 less than one. A transaction in which nothing has happened for a minute was forgotten: it
+ends, since it holds its rows, and keeps everybody's dead rows from being vacuumed."""
 SET_WHAT_IS_KNOWN = """
     SELECT set_config(known.name, wanted.value, false)
     FROM pg_settings AS known

@@ -71,6 +71,15 @@ class ParkedView(_FromRow):
     parked_reason: str
 
 
+class HolderView(_FromRow):
+    """Something that keeps dead rows from being vacuumed."""
+
+    kind: Literal["session", "prepared", "slot"]
+    name: str
+    seconds: float | None = Field(description="Since it began; null where this role may not see it")
+    transactions: int = Field(description="So many have begun since")
+
+
 class Health(BaseModel):
     status: Literal["ok", "degraded"]
     version: str = __version__
@@ -78,6 +87,9 @@ class Health(BaseModel):
     instances: list[InstanceView]
     queues: list[QueueView]
     jobs: dict[str, int] = Field(description="Unfinished ones: pending, running, paused, parked")
+    oldest_transaction: HolderView | None = Field(
+        default=None, description="What keeps dead rows from being vacuumed, the oldest such"
+    )
     parked: list[ParkedView] = Field(default=[], description="The twenty that have been parked longest")
 
 
@@ -107,9 +119,11 @@ async def health(gateway: TheGateway) -> Health:
         instances = [InstanceView.model_validate(one) for one in await metrics.instances(conn)]
         queues = [QueueView.model_validate(one) for one in await metrics.queues(conn)]
         jobs = await metrics.active_jobs(conn)
+        holders = await metrics.horizon(conn)
         parked = [ParkedView.model_validate(one) for one in await job_store.parked(conn)]
     for one in instances:
         reasons += [f"{duty} of {one.instance_id} fails" for duty, state in one.duties.items() if state.failing]
+    reasons += [holder.told() for holder in holders if holder.old]
     reasons += [f"the job {one.job_id} is parked: {one.parked_reason}" for one in parked]
     return Health(
         status="degraded" if reasons else "ok",
@@ -117,6 +131,7 @@ async def health(gateway: TheGateway) -> Health:
         instances=instances,
         queues=queues,
         jobs=jobs,
+        oldest_transaction=HolderView.model_validate(holders[0]) if holders else None,
         parked=parked,
     )
 
