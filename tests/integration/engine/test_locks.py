@@ -94,3 +94,27 @@ async def test_a_locked_table_is_waited_for(make_platform: MakePlatform) -> None
     await completed(platform, jobs)
     assert not platform.running[orchestrator.instance_id].done()
     assert await platform.rows("SELECT 1 FROM dagapp.dag_jobs WHERE parked_at IS NOT NULL") == []
+
+
+CHECKPOINTS = """
+workflow_id: checkpoints
+name: Checkpoints
+nodes:
+  START: {type: start, next: work}
+  work: {type: task, handler: echo, params: {steps: 3}, next: END}
+  END: {type: end}
+"""
+
+
+async def test_a_locked_job_does_not_stop_the_reports_of_its_worker(make_platform: MakePlatform) -> None:
+    """A checkpoint refers to its job: while that is locked, the worker keeps it, and reports for the others."""
+    platform = make_platform(CHECKPOINTS, GATED)
+    platform.orchestrator()
+    locked = await platform.submit("checkpoints")
+    await platform.until(locked, lambda job: job is not None)
+    async with holding(platform.url, ROWS["job"], [locked]):
+        platform.worker()
+        async with asyncio.timeout(15):
+            await completed(platform, [await platform.submit("gated") for _ in range(3)])
+    await completed(platform, [locked])
+    assert await platform.rows("SELECT 1 FROM dagapp.dag_checkpoints") != []
