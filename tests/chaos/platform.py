@@ -90,8 +90,14 @@ class ChaosPlatform:
                 self.replace(role, process)
 
     def restart_postgres(self, mode: str, away_seconds: float = 0.0) -> None:
-        self._cluster.stop(mode)  # type: ignore[arg-type]
+        self.stop_postgres(mode)
         time.sleep(away_seconds)
+        self.start_postgres()
+
+    def stop_postgres(self, mode: str) -> None:
+        self._cluster.stop(mode)  # type: ignore[arg-type]
+
+    def start_postgres(self) -> None:
         self._cluster.start()
 
     def log_tail(self, lines: int = 40) -> str:

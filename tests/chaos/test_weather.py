@@ -139,6 +139,23 @@ def test_sessions_that_began_while_the_database_was_read_only_do_not_stay_so(pla
     assert _pids(platform) == pids
 
 
+def test_roles_that_start_while_the_database_is_away_begin_when_it_is_back(platform: ChaosPlatform) -> None:
+    waits = "the database is not ready"
+    platform.stop_postgres("fast")
+    try:
+        for role, processes in platform.processes.items():
+            for process in list(processes):
+                process.kill()
+                process.wait()
+                platform.replace(role, process)
+        _wait("they wait", platform, lambda: _complaints(platform, waits) >= 4)
+    finally:
+        platform.start_postgres()
+    pids = _pids(platform)
+    _finish(platform, _submit(platform))
+    assert _pids(platform) == pids
+
+
 def test_after_an_outage_everybody_is_back_without_a_restart(platform: ChaosPlatform) -> None:
     pids = _pids(platform)
     platform.restart_postgres("immediate", away_seconds=6)

@@ -128,6 +128,23 @@ def run() -> None:
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         sys.exit(130)
+    except Exception as error:
+        trouble = _trouble_with_database(error)
+        if trouble is None:
+            raise
+        _print_error(trouble)
+        sys.exit(trouble.exit_code)
+
+
+def _trouble_with_database(error: Exception) -> GeomillError | None:
+    """One clear sentence for an error that passes by itself."""
+    from geomill.errors import DatabaseUnreachable
+    from geomill.store.passing import passes
+
+    if not passes(error):
+        return None
+    reason = str(error).strip().partition("\n")[0]
+    return DatabaseUnreachable(f"the database did not do its part: {reason}", remedy="try again in a moment")
 
 
 def _print_error(error: GeomillError) -> None:

@@ -30,8 +30,8 @@ _STATES = frozenset(
         "55P03",  # a lock was not to be had in time
     }
 )
-_ABOUT_OTHERS = ("40", "55")
-"""Locks and conflicts: the session is as good as before."""
+_SESSION_IS_WELL = ("40", "53", "55", "57014")
+"""Conflicts, locks, lack of room, and statements that were cancelled: the session is as good as before."""
 
 
 def passes(error: BaseException) -> bool:
@@ -52,7 +52,7 @@ def spoils_session(error: BaseException) -> bool:
     if not passes(error):
         return False
     state = getattr(error, "sqlstate", None)
-    return state is None or not state.startswith(_ABOUT_OTHERS)
+    return state is None or not state.startswith(_SESSION_IS_WELL)
 
 
 def _has_changed_plan(error: psycopg.Error) -> bool:

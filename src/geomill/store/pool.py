@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import select
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,7 +15,7 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout
 from geomill.errors import DatabaseUnreachable
 from geomill.store.connection import SERVER_NETWORK, attentive
 from geomill.store.eager import EagerConnection
-from geomill.store.session import Session
+from geomill.store.session import Lifeline, Session
 
 Connection = AsyncConnection[DictRow]
 Pool = AsyncConnectionPool[Connection]
@@ -84,7 +83,7 @@ async def open_pool(
 ) -> AsyncIterator[Pool]:
     """`hot` is for the engine and the workers alone, which know what to do when a session is gone; others get one that
     was just tried. An `idle` pool connects when it is used for the first time."""
-    closing = asyncio.Event()
+    lifeline = Lifeline()
     pool: Pool = AsyncConnectionPool(
         attentive(url),
         connection_class=EagerConnection if hot else Session,
@@ -92,7 +91,7 @@ async def open_pool(
             **CONNECTION,
             "application_name": name,
             "prepare_threshold": 0 if hot else 5,
-            "closing": closing,
+            "lifeline": lifeline,
         },
         configure=_make_hot if hot else make_ready,
         check=None if hot else _check,
@@ -102,11 +101,12 @@ async def open_pool(
         name=name,
         timeout=PATIENCE_SECONDS,
     )
+    lifeline.of(pool)
     try:
         await _open(pool)
         yield pool
     finally:
-        closing.set()
+        lifeline.closing.set()
         await pool.close()
 
 

@@ -1,5 +1,5 @@
-"""The connections of our pools: a session that an error has spoiled is not used again, and its successor is looked for
-every two seconds at most.
+"""The connections of our pools. A session that an error has spoiled is not used again, nor are its fellows that began
+before; and a new one is looked for every two seconds at most.
 
 psycopg's pool waits twice as long after each failure to connect, so it stays away about as long as the server did. Here
 the waiting is part of connecting: the pool never sees a failure.
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from itertools import chain, repeat
 from types import TracebackType
 from typing import Any, Self
@@ -17,7 +17,7 @@ from typing import Any, Self
 import psycopg
 from psycopg import AsyncConnection
 from psycopg.rows import DictRow
-from psycopg_pool import PoolClosed
+from psycopg_pool import AsyncConnectionPool, PoolClosed
 
 from geomill.store.passing import spoils_session
 
@@ -31,19 +31,46 @@ def pauses() -> Iterator[float]:
     return chain(PAUSES, repeat(PAUSES[-1]))
 
 
+class Lifeline:
+    """What the sessions of one pool share."""
+
+    def __init__(self) -> None:
+        self.closing = asyncio.Event()
+        self.generation = 0
+        self._drain: Callable[[], Awaitable[None]]
+
+    def of(self, pool: AsyncConnectionPool[Any]) -> None:
+        self._drain = pool.drain
+
+    async def renew(self, generation: int) -> None:
+        """Give up all sessions of that generation: what spoiled one of them may have spoiled all."""
+        if generation == self.generation:
+            self.generation += 1
+            await self._drain()
+
+
 class Session(AsyncConnection[DictRow]):
+    lifeline: Lifeline
+    generation: int
+
     @classmethod
-    async def connect(cls, conninfo: str = "", *, closing: asyncio.Event, **options: Any) -> Self:  # type: ignore[override]
-        """Until it succeeds, or `closing` is set."""
+    async def connect(  # type: ignore[override]
+        cls, conninfo: str = "", *, lifeline: Lifeline, **options: Any
+    ) -> Self:
+        """Until it succeeds, or the pool is closing."""
         said = ""
         for pause in pauses():
+            generation = lifeline.generation
             try:
-                return await super().connect(conninfo, **options)
+                conn = await super().connect(conninfo, **options)
             except psycopg.OperationalError as error:
                 if str(error) != said:
                     said = str(error)
                     log.warning("no connection to the database, tried again until there is one: %s", error)
-            if await _is_set_within(pause, closing):
+            else:
+                conn.lifeline, conn.generation = lifeline, generation
+                return conn
+            if await _is_set_within(pause, lifeline.closing):
                 break
         raise PoolClosed("the pool was closed before there was a connection")
 
@@ -52,6 +79,7 @@ class Session(AsyncConnection[DictRow]):
     ) -> None:
         if error is not None and spoils_session(error):
             await self.close()
+            await self.lifeline.renew(self.generation)
         await super().__aexit__(kind, error, traceback)
 
 

@@ -24,14 +24,14 @@ async def _error_of(pool: Pool, *statements: str) -> psycopg.Error:
     ("statements", "spoilt"),
     [
         (("SET default_transaction_read_only = on", "CREATE TABLE refused (n int)"), True),
-        (("SET statement_timeout = 1", "SELECT pg_sleep(10)"), True),
+        (("SET statement_timeout = 1", "SELECT pg_sleep(10)"), False),
         (("SELECT pg_terminate_backend(pg_backend_pid())",), True),
         (("DO $$ BEGIN RAISE SQLSTATE '25P03'; END $$",), True),
         (("DO $$ BEGIN RAISE SQLSTATE '40001'; END $$",), False),
         (("DO $$ BEGIN RAISE SQLSTATE '40P01'; END $$",), False),
         (("DO $$ BEGIN RAISE SQLSTATE '55P03'; END $$",), False),
-        (("DO $$ BEGIN RAISE SQLSTATE '53100'; END $$",), True),
-        (("DO $$ BEGIN RAISE SQLSTATE '53300'; END $$",), True),
+        (("DO $$ BEGIN RAISE SQLSTATE '53100'; END $$",), False),
+        (("DO $$ BEGIN RAISE SQLSTATE '53300'; END $$",), False),
     ],
 )
 async def test_what_passes(empty_database: str, statements: tuple[str, ...], spoilt: bool) -> None:
@@ -43,7 +43,21 @@ async def test_what_passes(empty_database: str, statements: tuple[str, ...], spo
         assert spoils_session(error) is spoilt
         async with pool.connection() as conn:
             assert (conn.pgconn.backend_pid != session) is spoilt
+            await conn.execute("RESET statement_timeout")
             await conn.execute("SELECT 1")
+
+
+async def test_what_spoils_one_session_may_have_spoiled_the_others(empty_database: str) -> None:
+    """Not those that begin afterwards."""
+    async with open_pool(empty_database, size=2) as pool:
+        async with pool.connection() as first, pool.connection() as second:
+            before = {first.pgconn.backend_pid, second.pgconn.backend_pid}
+        assert passes(await _error_of(pool, "SET default_transaction_read_only = on", "CREATE TABLE refused (n int)"))
+        async with pool.connection() as first, pool.connection() as second:
+            after = {first.pgconn.backend_pid, second.pgconn.backend_pid}
+        assert not before & after
+        async with pool.connection() as first, pool.connection() as second:
+            assert {first.pgconn.backend_pid, second.pgconn.backend_pid} == after
 
 
 async def test_a_plan_that_a_migration_has_changed(empty_database: str) -> None:
