@@ -3,7 +3,8 @@
 A round writes for many jobs in one statement. Two things make it fail because of one of them:
 
 - Somebody else holds a row that it needs. After `lock_timeout` the rows are asked for, without waiting, and the round
-  is made without the jobs whose rows are held. Those are tried again after a pause, which grows up to two seconds.
+  is made without the jobs whose rows are held. Those are tried again, apart from the others, after a pause that grows
+  up to two seconds.
 - The database refuses what is written. The round is made in halves until the job is found. It is ended, with a
   reference to the log. If the database refuses that too, or the fault need not be the job's, the job is parked: it
   stays as it is, nobody works on it, and an operator releases it. If it cannot even be parked, this process leaves it
@@ -54,6 +55,8 @@ class Rounds:
     wake: Callable[[], None]
     """Called when a job that was left out may be tried again."""
     _locked: set[str] = field(default_factory=set)
+    _returning: set[str] = field(default_factory=set)
+    """Those whose pause is over."""
     _pauses: dict[str, float] = field(default_factory=dict)
     unparked: dict[str, str] = field(default_factory=dict)
     """Job → reason, of jobs that could not even be parked: left alone by this process."""
@@ -69,6 +72,8 @@ class Rounds:
         """A round of all jobs but the held ones. Raises what the database says when it refuses the round."""
         if self.unparked and time.monotonic() >= self._park_at:
             await self._park_again(conn)
+        if self._returning:
+            return await self._try_returning(conn)
         now = time.monotonic()
         floor = self._floor.sequence if self._effort.spare(now) else 0
         try:
@@ -79,6 +84,11 @@ class Rounds:
             self._pauses = {job_id: pause for job_id, pause in self._pauses.items() if job_id in self._locked}
         self._remember(done, floor, now)
         return done
+
+    async def _try_returning(self, conn: Connection) -> Round:
+        """Apart from the others, who would wait with them if their rows are still locked."""
+        returning, self._returning = frozenset(self._returning), set()
+        return await self._without_locked(conn, returning)
 
     def look_from_the_head(self) -> None:
         """Reports may lie before those that were taken last: of jobs that come from another owner, or were held."""
@@ -108,8 +118,9 @@ class Rounds:
     async def _without_locked(self, conn: Connection, concerned: frozenset[str]) -> Round:
         done = Round()
         async with impatient(conn):
-            free = await jobs.unlocked(conn, concerned)
-            self._defer(sorted(concerned - free))
+            mine = concerned & self.owned.keys()
+            free = await jobs.unlocked(conn, mine)
+            self._defer(sorted(mine - free))
             if free:
                 await self._in_halves(conn, sorted(free), done, time.monotonic() + SEARCH_SECONDS)
         done.reports = max(done.reports, 1)  # others may have come meanwhile
@@ -149,6 +160,7 @@ class Rounds:
 
     def _try_again(self, job_id: str) -> None:
         self._locked.discard(job_id)
+        self._returning.add(job_id)
         self.look_from_the_head()
         self.wake()
 
