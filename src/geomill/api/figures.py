@@ -23,7 +23,7 @@ from geomill.domain.circuit import Circuit
 from geomill.domain.tally import BUCKETS as TALLY_BUCKETS
 from geomill.domain.tally import COUNT, SUM, Tally
 from geomill.store import circuits, metrics, tallies
-from geomill.store.metrics import DeadLetters, InstanceHealth, QueueDepth
+from geomill.store.metrics import DeadLetters, Holder, InstanceHealth, QueueDepth
 from geomill.store.pool import Connection, Pool
 
 FRESH_SECONDS = 5.0
@@ -40,6 +40,7 @@ READERS: dict[str, Callable[[Connection], Awaitable[Any]]] = {
     "tallies": tallies.read,
     "circuits": circuits.read,
     "connections": metrics.connections,
+    "horizon": metrics.horizon,
 }
 
 
@@ -180,6 +181,14 @@ def _circuits(found: list[Circuit]) -> Iterator[Metric]:
     yield _gauge("geomill_circuit_failures", "Failures of a handler in a row", ("handler",), failures)
 
 
+def _horizon(found: list[Holder]) -> Iterator[Metric]:
+    seconds = max((one.seconds or 0.0 for one in found), default=0.0)
+    yield _gauge("geomill_oldest_transaction_seconds", "Age of the oldest open transaction", (), [((), seconds)])
+    behind = max((one.transactions for one in found), default=0)
+    text = "Transactions begun since the oldest one that keeps dead rows from being vacuumed"
+    yield _gauge("geomill_vacuum_horizon_transactions", text, (), [((), float(behind))])
+
+
 _FAMILIES: dict[str, Callable[[Any], Iterator[Metric]]] = {
     "queues": _queues,
     "active_jobs": _counts("geomill_jobs_active", "Unfinished jobs", "status"),
@@ -192,4 +201,5 @@ _FAMILIES: dict[str, Callable[[Any], Iterator[Metric]]] = {
     "tallies": _tallies,
     "circuits": _circuits,
     "connections": _counts("geomill_database_connections", "Sessions of the database", "application"),
+    "horizon": _horizon,
 }

@@ -24,7 +24,7 @@ from geomill.errors import GeomillError, InputError
 from geomill.sdk.registry import load_handlers
 from geomill.settings import Settings
 from geomill.storage import Recipe, Storage
-from geomill.store import keys, metrics, pending, pgstac
+from geomill.store import jobs, keys, metrics, pending, pgstac
 from geomill.store.connection import connect
 from geomill.store.fitness import Fitness, check_fitness
 from geomill.store.pool import Connection, open_pool
@@ -200,6 +200,8 @@ async def _platform(conn: Connection) -> list[Finding]:
         await _catalogue(conn),
         await _dead_letters(conn),
         await _stuck(conn),
+        await _parked(conn),
+        await _horizon(conn),
     ]
 
 
@@ -240,3 +242,20 @@ async def _stuck(conn: Connection) -> Finding:
         return Finding(Level.OK, "stuck jobs", "none")
     told = ", ".join(f"{one.job_id} ({one.workflow_id}, quiet for {one.quiet_seconds / 60:.0f} min)" for one in found)
     return Finding(Level.WARN, "stuck jobs", told, "see 'geomill jobs show JOB --events', then cancel or retry it")
+
+
+async def _parked(conn: Connection) -> Finding:
+    found = await jobs.parked(conn, limit=5)
+    if not found:
+        return Finding(Level.OK, "parked jobs", "none")
+    told = "; ".join(f"{one.job_id} ({one.workflow_id}): {one.parked_reason}" for one in found)
+    return Finding(Level.WARN, "parked jobs", told, "mend the cause, then run 'geomill jobs release JOB'")
+
+
+async def _horizon(conn: Connection) -> Finding:
+    subject, holders = "open transactions", await metrics.horizon(conn)
+    if old := [holder for holder in holders if holder.old]:
+        remedy = "end it: pg_terminate_backend, ROLLBACK PREPARED or pg_drop_replication_slot"
+        return Finding(Level.WARN, subject, "; ".join(holder.told() for holder in old), remedy)
+    oldest = max((holder.seconds or 0.0 for holder in holders), default=0.0)
+    return Finding(Level.OK, subject, f"the oldest for {oldest:.0f} s" if holders else "none but this one")

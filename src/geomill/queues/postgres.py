@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -14,10 +15,12 @@ from psycopg.pq import TransactionStatus
 from psycopg.rows import args_row
 
 from geomill.domain.ids import canonical_json
+from geomill.queues.floors import Floors
 from geomill.queues.turns import HOUSE, Line, Turns
 from geomill.sql import queries
 from geomill.store.pool import Connection
 
+NO_FLOORS: Mapping[Line, int] = {}
 LEASE_SECONDS = 60.0
 """Renewed at a third of it; the safety net behind the liveness of the process that holds it."""
 
@@ -110,42 +113,65 @@ async def lines(conn: Connection, queue_names: Sequence[str]) -> list[Line]:
 
 
 async def take(
-    conn: Connection, queue_name: str, limit: int, older_than: float = 0.0, *, turns: Turns | None = None
+    conn: Connection,
+    queue_name: str,
+    limit: int,
+    older_than: float = 0.0,
+    *,
+    turns: Turns | None = None,
+    floors: Floors | None = None,
 ) -> list[Received]:
     """Up to `limit` messages, of the tenants in turn. Only messages that have waited for `older_than` seconds: the
     younger ones are left to others."""
-    turns = turns or Turns()
+    turns, floors = turns or Turns(), floors or Floors()
+    bounded, begun = floors.bounded(queue_name), time.perf_counter()
     received: list[Received] = []
     exhausted: set[Line] = set()
     while len(received) < limit:
-        waiting = [line for line in await lines(conn, [queue_name]) if line not in exhausted]
+        known = floors.lines([queue_name]) if bounded else dict.fromkeys(await lines(conn, [queue_name]), 0)
+        waiting = [line for line in known if line not in exhausted]
         if not waiting:
             break
         shares = turns.shares(waiting, limit - len(received), [message.tenant for message in received])
+        chosen = _columns(shares, known)
         cursor = await conn.execute(
-            queries("queue").take, {"queue_name": queue_name, "older_than": older_than, **_columns(shares)}
+            queries("queue").take, {"queue_name": queue_name, "older_than": older_than, **chosen}
         )
         batch = [Received(**row) for row in await cursor.fetchall()]
         received += batch
+        floors.reached((queue_name, message.priority, message.tenant, message.sequence) for message in batch)
         given = Counter((message.priority, message.tenant) for message in batch)
         exhausted |= {line for line, share in shares.items() if given[line.priority, line.tenant] < share}
         if exhausted.issuperset(waiting):
             break
+    if not bounded:
+        floors.looked([queue_name], time.perf_counter() - begun, len(received))
     return received
 
 
-def _columns(shares: Mapping[Line, int]) -> dict[str, list[Any]]:
+def _columns(shares: Mapping[Line, int], floors: Mapping[Line, int] = NO_FLOORS) -> dict[str, list[Any]]:
     return {
         "priorities": [line.priority for line in shares],
         "tenants": [line.tenant for line in shares],
         "shares": list(shares.values()),
+        "floors": [floors.get(line, 0) for line in shares],
     }
 
 
-async def look(conn: Connection, queue_name: str, limit: int) -> list[Received]:
+async def look(conn: Connection, queue_name: str, limit: int, floors: Floors | None = None) -> list[Received]:
     """What `take` would take now. It stays where it is."""
+    begun = time.perf_counter()
     cursor = await conn.execute(queries("queue").look, {"queue_name": queue_name, "limit": limit})
-    return [Received(**row) for row in await cursor.fetchall()]
+    waiting = [Received(**row) for row in await cursor.fetchall()]
+    if floors:
+        floors.looked([queue_name], time.perf_counter() - begun, len(waiting))
+        floors.reached((queue_name, message.priority, message.tenant, message.sequence - 1) for message in waiting)
+    return waiting
+
+
+async def postpone(conn: Connection, sequence: int, delay_seconds: float) -> None:
+    """Nobody receives this message for a while. It keeps its place in its line."""
+    await conn.execute(queries("queue").postpone, {"sequence": sequence, "delay_seconds": delay_seconds})
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,14 +189,18 @@ async def lease(
     *,
     limits: Mapping[str, int] | None = None,
     turns: Turns | None = None,
+    floors: Floors | None = None,
     relaxed: bool = False,
 ) -> Leased:
     """As many messages as the shares of the queues add up to. What one queue has not, the others give, up to their
     limits. Tenants who wait in the same queue take turns.
 
+    Queues whose looks are dear are read from their `floors` most of the time, and are never said to be empty then.
+
     `relaxed`: the transaction does not wait for the disk. Only for one that does nothing else.
     """
-    turns = turns or Turns()
+    turns, floors = turns or Turns(), floors or Floors()
+    bounded = {name for name in shares if floors.bounded(name)}
     lessee = Lessee(leased_by, lease_seconds, relaxed)
     found: list[Delivery] = []
     empty: set[str] = set()
@@ -178,22 +208,24 @@ async def lease(
     wanted = sum(shares.values())
     asked = {name: share for name, share in shares.items() if share}
     while asked:
-        leased, shared = await _lease(conn, lessee, asked)
+        leased, shared = await _lease_from_heads(conn, lessee, _without(asked, bounded), floors)
         turns.alone({delivery.queue_name: delivery.tenant for delivery in leased})
-        waiting = [line for line in shared if line not in exhausted]
+        known = floors.lines(bounded & asked.keys()) if bounded else NO_FLOORS
+        waiting = [line for line in (*shared, *known) if line not in exhausted]
         if waiting:
             chosen = _in_turn(waiting, asked, turns, found)
-            in_turn = await lease_lines(conn, lessee, chosen)
+            in_turn = await lease_lines(conn, lessee, chosen, known)
             turns.given({line.queue_name for line in chosen})
             exhausted |= _exhausted(chosen, in_turn)
             leased += in_turn
         found += leased
+        floors.reached((one.queue_name, one.priority, one.tenant, one.sequence) for one in leased)
         given = Counter(delivery.queue_name for delivery in leased)
         willing = {line.queue_name for line in waiting if line not in exhausted}
         empty |= {name for name, share in asked.items() if given[name] < share and name not in willing}
         asked = _rest(wanted - len(found), [name for name in shares if name not in empty], _room(limits, found))
     found.sort(key=attrgetter("sequence"))
-    return Leased(found, empty)
+    return Leased(found, empty - bounded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,12 +235,35 @@ class Lessee:
     relaxed: bool = False
 
 
-async def lease_lines(conn: Connection, lessee: Lessee, chosen: Mapping[Line, int]) -> list[Delivery]:
-    """Of each line its share, if it has so many."""
+async def lease_lines(
+    conn: Connection, lessee: Lessee, chosen: Mapping[Line, int], floors: Mapping[Line, int] = NO_FLOORS
+) -> list[Delivery]:
+    """Of each line its share, if it has so many from its floor on."""
     queue_names = [line.queue_name for line in chosen]
-    parameters = {"queue_names": queue_names, **_columns(chosen), **asdict(lessee)}
+    parameters = {"queue_names": queue_names, **_columns(chosen, floors), **asdict(lessee)}
     cursor = await conn.cursor(row_factory=args_row(Delivery)).execute(lease_lines_statement(), parameters)
     return await cursor.fetchall()
+
+
+def _without(asked: Mapping[str, int], bounded: Collection[str]) -> Mapping[str, int]:
+    return {name: share for name, share in asked.items() if name not in bounded} if bounded else asked
+
+
+async def _lease_from_heads(
+    conn: Connection, lessee: Lessee, asked: Mapping[str, int], floors: Floors
+) -> tuple[list[Delivery], list[Line]]:
+    """Queues whose looks are dear are looked at one by one, to learn which it is."""
+    leased: list[Delivery] = []
+    shared: list[Line] = []
+    dear = [name for name in asked if floors.dear(name)]
+    for part in (_without(asked, dear), *({name: asked[name]} for name in dear)):
+        if part:
+            begun = time.perf_counter()
+            deliveries, lines_of_shared = await _lease(conn, lessee, part)
+            floors.looked(part, time.perf_counter() - begun, len(deliveries))
+            leased += deliveries
+            shared += lines_of_shared
+    return leased, shared
 
 
 async def _lease(conn: Connection, lessee: Lessee, asked: Mapping[str, int]) -> tuple[list[Delivery], list[Line]]:

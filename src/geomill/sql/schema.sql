@@ -28,7 +28,7 @@ CREATE TYPE dagapp.task_status AS ENUM ('completed', 'failed');
 
 CREATE TYPE dagapp.report AS ENUM ('running', 'completed', 'failed', 'abandoned', 'cancel', 'pause', 'resume');
 
-CREATE TYPE dagapp.event_type AS ENUM ('job_created', 'job_started', 'job_completed', 'job_failed', 'job_cancelled', 'job_paused', 'job_resumed', 'job_retried', 'job_reclaimed', 'node_dispatched', 'node_completed', 'node_failed', 'node_retried', 'node_skipped', 'node_cancelled', 'fan_out_expanded', 'checkpoint_saved', 'result_stale', 'callback_delivered', 'callback_failed');
+CREATE TYPE dagapp.event_type AS ENUM ('job_created', 'job_started', 'job_completed', 'job_failed', 'job_cancelled', 'job_paused', 'job_resumed', 'job_retried', 'job_reclaimed', 'job_parked', 'job_released', 'node_dispatched', 'node_completed', 'node_failed', 'node_retried', 'node_skipped', 'node_cancelled', 'fan_out_expanded', 'checkpoint_saved', 'result_stale', 'callback_delivered', 'callback_failed');
 
 CREATE TYPE dagapp.event_status AS ENUM ('info', 'success', 'warning', 'failure');
 
@@ -1187,6 +1187,8 @@ CREATE TABLE dagapp.dag_jobs (
     request_id varchar(64),
     purpose dagapp.job_purpose DEFAULT 'process' NOT NULL,
     node_summary jsonb,
+    parked_at timestamptz,
+    parked_reason text,
     paused_at timestamptz,
     deadline_at timestamptz,
     run_number integer DEFAULT 1 NOT NULL,
@@ -1223,6 +1225,8 @@ CREATE INDEX idx_dag_jobs_correlation ON dagapp.dag_jobs USING btree (correlatio
 CREATE INDEX idx_dag_jobs_asset ON dagapp.dag_jobs USING btree (asset_id, created_at DESC) WHERE asset_id IS NOT NULL;
 
 CREATE INDEX idx_dag_jobs_callback ON dagapp.dag_jobs USING btree (completed_at) WHERE callback_url IS NOT NULL AND completed_at IS NOT NULL AND called_back_run < run_number;
+
+CREATE INDEX idx_dag_jobs_parked ON dagapp.dag_jobs USING btree (parked_at) WHERE parked_at IS NOT NULL;
 
 CREATE INDEX idx_dag_jobs_details ON dagapp.dag_jobs USING btree (completed_at) WHERE completed_at IS NOT NULL AND details_left;
 
@@ -1276,6 +1280,10 @@ COMMENT ON COLUMN dagapp.dag_jobs.tenant IS 'Whose work it is: tenants take turn
 COMMENT ON COLUMN dagapp.dag_jobs.asset_id IS 'The asset that it works for';
 
 COMMENT ON COLUMN dagapp.dag_jobs.node_summary IS 'How far it is; kept for jobs of assets, now and then';
+
+COMMENT ON COLUMN dagapp.dag_jobs.parked_at IS 'Since then nobody works on it: the database refuses what its owner decides';
+
+COMMENT ON COLUMN dagapp.dag_jobs.parked_reason IS 'Why it is parked, and where the log has more';
 
 COMMENT ON COLUMN dagapp.dag_jobs.paused_at IS 'While set, nothing new is dispatched';
 

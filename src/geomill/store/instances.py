@@ -123,15 +123,19 @@ class Outlook:
     reports: bool
     submissions: bool
     peers: int
-    active: int
+    active: int | None
+    """None when the look was not thorough."""
 
 
-async def look(conn: Connection, owner_id: str, job_queue: str, silent_seconds: float) -> Outlook:
+async def look(
+    conn: Connection, owner_id: str, job_queue: str, silent_seconds: float, *, thorough: bool = True
+) -> Outlook:
     parameters = {
         "owner_id": owner_id,
         "job_queue": job_queue,
         "silent_seconds": silent_seconds,
         "settle_seconds": SETTLE_SECONDS,
+        "thorough": thorough,
     }
     row = await (await conn.execute(queries("instances").look, parameters)).fetchone()
     assert row is not None

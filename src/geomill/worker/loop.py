@@ -167,7 +167,7 @@ class Worker:
             leased = await self._exchange.once(conn, free, self._limits())
             await self._begin(conn, leased)
             await self._begin(conn, await self._newcomer(conn))
-        return bool(self._exchange.ended or self._exchange.malformed) or 0 < free == len(leased)
+        return self._exchange.pressing or 0 < free == len(leased)
 
     async def _begin(self, conn: Connection, leased: Sequence[Slot]) -> None:
         for slot in await self._breakers.admit(conn, leased):

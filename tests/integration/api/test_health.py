@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from httpx import AsyncClient
 from prometheus_client.parser import text_string_to_metric_families
 
 from geomill.api.readiness import Readiness
+from geomill.cli.examination import Level, examine_database
 from geomill.domain.api_key import Secret
 from geomill.domain.instance import InstanceRole
-from geomill.store import instances
+from geomill.store import instances, metrics
 from geomill.store.duties import Duties
 from geomill.store.pool import Pool
 from tests.integration.api.conftest import bearing, client_of, eventually, ready
@@ -155,3 +159,25 @@ async def test_figures_are_read_once_for_many_that_scrape(idle: AsyncClient, mon
     monkeypatch.setitem(__import__("geomill.api.figures").api.figures.READERS, "queues", queues)
     await asyncio.gather(*(idle.get("/metrics") for _ in range(10)))
     assert looked == 1
+
+
+async def test_the_oldest_transaction_is_seen(
+    idle: AsyncClient, database: str, pool: Pool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody outside has left one open. How old is too old is ten minutes; for the test, it is none."""
+    monkeypatch.setattr(metrics, "OLD_SECONDS", 0.0)
+    async with await psycopg.AsyncConnection.connect(database, application_name="forgetful") as outside:
+        await outside.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        await outside.execute("SELECT 1")
+        health = (await idle.get("/health")).json()
+        assert "forgetful" in health["oldest_transaction"]["name"]
+        assert health["oldest_transaction"]["seconds"] > 0
+        assert any("forgetful" in reason for reason in health["reasons"])
+        findings = {one.subject: one for one in await examine_database(database, tmp_path)}
+        assert findings["open transactions"].level is Level.WARN
+        assert "forgetful" in findings["open transactions"].message
+        figures = (await idle.get("/metrics")).text
+        assert float(re.search(r"^geomill_oldest_transaction_seconds (\S+)", figures, re.MULTILINE)[1]) > 0
+        await outside.rollback()
+    async with pool.connection() as conn:
+        assert not [one for one in await metrics.horizon(conn) if "forgetful" in one.name]

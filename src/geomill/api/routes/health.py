@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from geomill import __version__
 from geomill.api.gateway import TheGateway
 from geomill.api.problems import problem_responses
+from geomill.store import jobs as job_store
 from geomill.store import metrics
 
 router = APIRouter(tags=["health"])
@@ -61,13 +62,35 @@ class QueueView(_FromRow):
     oldest_seconds: float
 
 
+class ParkedView(_FromRow):
+    """A job that nobody works on until it is released."""
+
+    job_id: str
+    workflow_id: str
+    parked_at: datetime
+    parked_reason: str
+
+
+class HolderView(_FromRow):
+    """Something that keeps dead rows from being vacuumed."""
+
+    kind: Literal["session", "prepared", "slot"]
+    name: str
+    seconds: float | None = Field(description="Since it began; null where this role may not see it")
+    transactions: int = Field(description="So many have begun since")
+
+
 class Health(BaseModel):
     status: Literal["ok", "degraded"]
     version: str = __version__
     reasons: list[str] = []
     instances: list[InstanceView]
     queues: list[QueueView]
-    jobs: dict[str, int] = Field(description="Unfinished ones: pending, running, paused")
+    jobs: dict[str, int] = Field(description="Unfinished ones: pending, running, paused, parked")
+    oldest_transaction: HolderView | None = Field(
+        default=None, description="What keeps dead rows from being vacuumed, the oldest such"
+    )
+    parked: list[ParkedView] = Field(default=[], description="The twenty that have been parked longest")
 
 
 @router.get("/health/live", summary="Whether this process is up")
@@ -96,10 +119,20 @@ async def health(gateway: TheGateway) -> Health:
         instances = [InstanceView.model_validate(one) for one in await metrics.instances(conn)]
         queues = [QueueView.model_validate(one) for one in await metrics.queues(conn)]
         jobs = await metrics.active_jobs(conn)
+        holders = await metrics.horizon(conn)
+        parked = [ParkedView.model_validate(one) for one in await job_store.parked(conn)]
     for one in instances:
         reasons += [f"{duty} of {one.instance_id} fails" for duty, state in one.duties.items() if state.failing]
+    reasons += [holder.told() for holder in holders if holder.old]
+    reasons += [f"the job {one.job_id} is parked: {one.parked_reason}" for one in parked]
     return Health(
-        status="degraded" if reasons else "ok", reasons=reasons, instances=instances, queues=queues, jobs=jobs
+        status="degraded" if reasons else "ok",
+        reasons=reasons,
+        instances=instances,
+        queues=queues,
+        jobs=jobs,
+        oldest_transaction=HolderView.model_validate(holders[0]) if holders else None,
+        parked=parked,
     )
 
 

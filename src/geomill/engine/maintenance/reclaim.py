@@ -34,7 +34,7 @@ class Reclaimed:
     absent: bool = False
     """Somebody is not there and not yet dead: look again soon."""
     peers: int = 1
-    active: int = 0
+    active: int | None = 0
     schedules: bool = False
     callbacks: bool = False
     catalogue: bool = False
@@ -51,8 +51,9 @@ class Reclaimer:
     batch: int = 50
     absences: Absences = field(default_factory=Absences)
 
-    async def run_once(self, conn: Connection) -> Reclaimed:
-        outlook = await instances.look(conn, self.owner_id, self.job_queue, self.silent_seconds)
+    async def run_once(self, conn: Connection, *, thorough: bool = True) -> Reclaimed:
+        """Unless it is `thorough`, it looks only for what is dead, overdue or due."""
+        outlook = await instances.look(conn, self.owner_id, self.job_queue, self.silent_seconds, thorough=thorough)
         settled = outlook.settled and self.absences.may_judge
         found = Reclaimed(
             absent=outlook.absent,

@@ -55,8 +55,8 @@ FROM held
 GROUP BY owner_id;
 
 -- name: peek
--- What the owner has not taken yet, in order of arrival, until it is about `limit` items. Outputs of fan-out items stay
--- where they are.
+-- What the owner has not taken yet, in order of arrival, until it is about `limit` items, but nothing of the jobs that are
+-- `held`. Outputs of fan-out items stay where they are.
 SELECT i.sequence, i.job_id, i.node_id, i.items, i.attempt, i.report, i.worker_id, i.started_at,
        CASE WHEN i.items[1] < 0 THEN r.output END AS output,
        coalesce(r.error_message, i.reason) AS error_message, r.error_code, r.retryable, now() AS now
@@ -64,7 +64,7 @@ FROM (
     SELECT sequence, job_id, node_id, items, attempt, task_id, report, worker_id, started_at, reason,
            sum(cardinality(items)) OVER (ORDER BY sequence) - cardinality(items) AS earlier
     FROM dagapp.dag_inbox
-    WHERE owner_id = %(owner_id)s
+    WHERE owner_id = %(owner_id)s AND sequence >= %(floor)s AND job_id <> ALL(%(held)b::text[])
     ORDER BY sequence
     LIMIT %(limit)s
 ) AS i

@@ -43,7 +43,8 @@ WHERE i.heartbeat_at < now() - make_interval(secs => %(silent_seconds)s)
 );
 
 -- name: look
--- One glance at everything that may need a hand, so that an idle platform costs one query a second.
+-- One glance at everything that may need a hand, so that an idle platform costs one query a second. What has to read the
+-- dead entries of the hot tables, where they cannot be vacuumed, is looked at only if the look is `thorough`.
 SELECT
     EXISTS (SELECT FROM dagapp.dag_instances AS i
             WHERE i.heartbeat_at < now() - make_interval(secs => %(silent_seconds)s)
@@ -54,14 +55,15 @@ SELECT
     -- After a crash of one session the server begins again under the same postmaster: that resets its statistics.
     greatest(pg_postmaster_start_time(), (SELECT stats_reset FROM pg_stat_bgwriter))
         < now() - make_interval(secs => %(settle_seconds)s) AS settled,
-    EXISTS (SELECT FROM dagapp.dag_jobs AS j
+    %(thorough)s::boolean AND EXISTS (SELECT FROM dagapp.dag_jobs AS j
             LEFT JOIN dagapp.dag_instances AS i ON i.instance_id = j.owner_id
-            WHERE j.status IN ('pending', 'running') AND i.instance_id IS NULL) AS orphans,
-    EXISTS (SELECT FROM dagapp.dag_queue WHERE lease_token IS NULL AND expires_at < now())
-        OR EXISTS (SELECT FROM dagapp.dag_queue WHERE lease_token IS NOT NULL AND leased_until < now()) AS lapsed,
+            WHERE j.status IN ('pending', 'running') AND j.parked_at IS NULL AND i.instance_id IS NULL) AS orphans,
+    %(thorough)s::boolean AND (
+        EXISTS (SELECT FROM dagapp.dag_queue WHERE lease_token IS NULL AND expires_at < now())
+        OR EXISTS (SELECT FROM dagapp.dag_queue WHERE lease_token IS NOT NULL AND leased_until < now())) AS lapsed,
     EXISTS (SELECT FROM dagapp.dag_jobs
             WHERE owner_id = %(owner_id)s AND deadline_at < now() AND completed_at IS NULL) AS overdue,
-    EXISTS (SELECT FROM dagapp.dag_inbox AS i JOIN dagapp.dag_jobs AS j USING (job_id)
+    %(thorough)s::boolean AND EXISTS (SELECT FROM dagapp.dag_inbox AS i JOIN dagapp.dag_jobs AS j USING (job_id)
             WHERE j.owner_id = %(owner_id)s AND i.owner_id <> j.owner_id) AS strays,
     EXISTS (SELECT FROM dagapp.dag_schedules
             WHERE NOT paused AND next_due_at <= now() AND (held_until IS NULL OR held_until <= now())) AS schedules,
@@ -69,11 +71,12 @@ SELECT
             WHERE callback_url IS NOT NULL AND completed_at IS NOT NULL AND called_back_run < run_number)
         OR EXISTS (SELECT FROM dagapp.dag_callbacks WHERE status = 'pending' AND due_at <= now()) AS callbacks,
     EXISTS (SELECT FROM catalogue.pending WHERE due_at <= now()) AS catalogue,
-    EXISTS (SELECT FROM dagapp.dag_inbox WHERE owner_id = %(owner_id)s) AS reports,
-    EXISTS (SELECT FROM dagapp.dag_queue
+    %(thorough)s::boolean AND EXISTS (SELECT FROM dagapp.dag_inbox WHERE owner_id = %(owner_id)s) AS reports,
+    %(thorough)s::boolean AND EXISTS (SELECT FROM dagapp.dag_queue
             WHERE queue_name = %(job_queue)s AND lease_token IS NULL AND visible_at <= now()) AS submissions,
     (SELECT count(*) FROM dagapp.dag_instances WHERE role = 'orchestrator') AS peers,
-    (SELECT count(*) FROM dagapp.dag_jobs WHERE status IN ('pending', 'running')) AS active;
+    CASE WHEN %(thorough)s::boolean
+         THEN (SELECT count(*) FROM dagapp.dag_jobs WHERE status IN ('pending', 'running')) END AS active;
 
 -- name: forget
 DELETE FROM dagapp.dag_instances WHERE instance_id = ANY(%(instance_ids)s);

@@ -32,11 +32,11 @@ FROM dagapp.dag_queue
 WHERE queue_name = %(queue_name)s AND message_id = %(message_id)s;
 
 -- name: reclaim
--- A bounded batch of jobs whose owner is dead, or that have none.
+-- A bounded batch of jobs whose owner is dead, or that have none. Parked ones wait to be released.
 WITH orphans AS MATERIALIZED (
     SELECT job_id
     FROM dagapp.dag_jobs AS j
-    WHERE j.status IN ('pending', 'running')
+    WHERE j.status IN ('pending', 'running') AND j.parked_at IS NULL
       AND (j.owner_id IS NULL
            OR j.owner_id = ANY(%(dead)b::text[])
            OR NOT EXISTS (SELECT FROM dagapp.dag_instances AS i WHERE i.instance_id = j.owner_id))
@@ -69,7 +69,7 @@ SELECT {columns of dagapp.dag_jobs} FROM dagapp.dag_jobs WHERE job_id = %(job_id
 -- An operator's retry: the job runs again, and whoever looks for orphans takes it.
 UPDATE dagapp.dag_jobs
 SET status = 'running', result_data = NULL, error_message = NULL, failed_node_id = NULL, completed_at = NULL,
-    paused_at = NULL, deadline_at = now() + (deadline_at - created_at), owner_id = NULL, owner_epoch = owner_epoch + 1,
+    paused_at = NULL, parked_at = NULL, parked_reason = NULL, deadline_at = now() + (deadline_at - created_at), owner_id = NULL, owner_epoch = owner_epoch + 1,
     run_number = run_number + 1, updated_at = now()
 WHERE job_id = %(job_id)s;
 
@@ -100,6 +100,59 @@ WITH job AS (
 )
 INSERT INTO dagapp.dag_job_events (job_id, event_type, event_status, event_data)
 SELECT job_id, 'job_failed', 'failure', jsonb_build_object('error', %(error)s::text) FROM job;
+
+-- name: park
+-- A job that can be neither decided on nor ended. It has no owner, and nobody takes it over: its reports wait without an
+-- address. No trigger that follows a job's status is concerned.
+WITH job AS (
+    UPDATE dagapp.dag_jobs
+    SET parked_at = now(), parked_reason = %(reason)s, owner_id = NULL, owner_epoch = owner_epoch + 1, updated_at = now()
+    WHERE job_id = %(job_id)s AND owner_id = %(owner_id)s AND status IN ('pending', 'running')
+    RETURNING job_id
+), reports AS (
+    UPDATE dagapp.dag_inbox AS i SET owner_id = '' FROM job WHERE i.job_id = job.job_id
+)
+INSERT INTO dagapp.dag_job_events (job_id, event_type, event_status, event_data)
+SELECT job_id, 'job_parked', 'failure', jsonb_build_object('reason', %(reason)s::text) FROM job;
+
+-- name: release_parked
+-- Whoever looks for orphans takes it over.
+WITH job AS (
+    UPDATE dagapp.dag_jobs
+    SET parked_at = NULL, parked_reason = NULL, updated_at = now()
+    WHERE job_id = %(job_id)s AND parked_at IS NOT NULL AND status IN ('pending', 'running')
+    RETURNING job_id
+)
+INSERT INTO dagapp.dag_job_events (job_id, event_type, event_data)
+SELECT job_id, 'job_released', jsonb_build_object('by', %(released_by)s::text) FROM job
+RETURNING job_id;
+
+-- name: parked
+-- The longest parked first.
+SELECT job_id, workflow_id, parked_at, parked_reason
+FROM dagapp.dag_jobs
+WHERE parked_at IS NOT NULL
+ORDER BY parked_at
+LIMIT %(limit)s;
+
+-- name: unlocked
+-- Those of the jobs whose rows nobody else holds: the job's own, and that of the asset which follows it.
+WITH jobs AS MATERIALIZED (
+    SELECT j.job_id, j.asset_id
+    FROM dagapp.dag_jobs AS j
+    WHERE j.job_id = ANY(%(job_ids)b::text[])
+    FOR NO KEY UPDATE SKIP LOCKED
+), assets AS MATERIALIZED (
+    SELECT a.asset_id
+    FROM app.geospatial_assets AS a
+    WHERE a.asset_id IN (SELECT jobs.asset_id FROM jobs)
+    FOR NO KEY UPDATE SKIP LOCKED
+)
+SELECT jobs.job_id
+FROM jobs
+WHERE jobs.asset_id IS NULL
+   OR jobs.asset_id IN (SELECT assets.asset_id FROM assets)
+   OR NOT EXISTS (SELECT FROM app.geospatial_assets AS a WHERE a.asset_id = jobs.asset_id);
 
 -- name: ended
 -- Tasks of a job that was broken off learn of it a moment later.

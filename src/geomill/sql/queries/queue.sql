@@ -12,6 +12,9 @@
 -- from the head of one to the head of the next: one look-up for each line, however long the lines are. That needs both
 -- columns in the same direction, so `tenant DESC`: then `(priority, tenant) < (…)` is one range, too.
 
+-- A line is read from its head, and so are the dead entries of what was taken, until they are vacuumed. A consumer whose
+-- looks have become dear begins at a `floor` instead (queues/floors.py).
+
 -- name: send
 -- Joins the caller's transaction. A message sent twice is stored once.
 INSERT INTO dagapp.dag_queue (queue_name, message_id, body, priority, tenant, visible_at, expires_at)
@@ -70,12 +73,13 @@ SELECT queue_name, priority, tenant FROM line
 -- Receive and complete at once, for a consumer whose effects are in the same transaction: of each line its share.
 WITH chosen AS MATERIALIZED (
     SELECT next.sequence
-    FROM unnest(%(priorities)b::smallint[], %(tenants)b::text[], %(shares)b::integer[]) AS line (priority, tenant, share)
+    FROM unnest(%(priorities)b::smallint[], %(tenants)b::text[], %(shares)b::integer[], %(floors)b::bigint[])
+        AS line (priority, tenant, share, floor)
     CROSS JOIN LATERAL (
         SELECT w.sequence
         FROM dagapp.dag_queue AS w
         WHERE w.queue_name = %(queue_name)s AND w.priority = line.priority AND w.tenant = line.tenant
-          AND w.lease_token IS NULL AND w.visible_at <= now()
+          AND w.sequence >= line.floor AND w.lease_token IS NULL AND w.visible_at <= now()
           AND w.enqueued_at <= now() - make_interval(secs => %(older_than)s)
         ORDER BY w.sequence
         LIMIT line.share
@@ -94,6 +98,11 @@ FROM dagapp.dag_queue
 WHERE queue_name = %(queue_name)s AND lease_token IS NULL AND visible_at <= now()
 ORDER BY priority DESC, tenant DESC, sequence
 LIMIT %(limit)s;
+
+-- name: postpone
+UPDATE dagapp.dag_queue
+SET visible_at = now() + make_interval(secs => %(delay_seconds)s)
+WHERE sequence = %(sequence)s AND lease_token IS NULL;
 
 -- A lease is joined from the parts below (queues/postgres.py): `WITH relaxed, head, alone, leased …` for queues, and
 -- `WITH relaxed, chosen, leased …` for lines. The first leases the next messages of each queue, up to its share, if they
@@ -122,12 +131,13 @@ CROSS JOIN LATERAL (
 ) AS first
 
 -- name: alone
-SELECT queue_name, priority, tenant, share FROM head WHERE NOT shared
+SELECT queue_name, priority, tenant, share, 0::bigint AS floor FROM head WHERE NOT shared
 
 -- name: chosen
-SELECT queue_name, priority, tenant, share
-FROM unnest(%(queue_names)b::text[], %(priorities)b::smallint[], %(tenants)b::text[], %(shares)b::integer[])
-    AS line (queue_name, priority, tenant, share)
+SELECT queue_name, priority, tenant, share, floor
+FROM unnest(
+    %(queue_names)b::text[], %(priorities)b::smallint[], %(tenants)b::text[], %(shares)b::integer[], %(floors)b::bigint[]
+) AS line (queue_name, priority, tenant, share, floor)
 
 -- name: leased
 -- The token is new and greater. No row is locked that is not leased. What was locked by this statement is where it was
@@ -148,7 +158,7 @@ WHERE q.ctid = ANY (ARRAY(
         SELECT w.ctid AS place
         FROM dagapp.dag_queue AS w
         WHERE w.queue_name = chosen.queue_name AND w.priority = chosen.priority AND w.tenant = chosen.tenant
-          AND w.lease_token IS NULL AND w.visible_at <= now()
+          AND w.sequence >= chosen.floor AND w.lease_token IS NULL AND w.visible_at <= now()
         ORDER BY w.sequence
         LIMIT chosen.share
         FOR UPDATE SKIP LOCKED
