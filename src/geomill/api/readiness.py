@@ -7,7 +7,7 @@ import time
 import psycopg
 
 from geomill.errors import GeomillError
-from geomill.store import metrics
+from geomill.store import attendance, metrics
 from geomill.store.pool import Connection, Pool
 from geomill.store.presence import lacking
 
@@ -31,9 +31,13 @@ class Readiness:
                 if problem := await self._schema_problem(conn):
                     return [problem]
                 alive = {one.role for one in await metrics.instances(conn) if one.alive}
+                unserved = await attendance.unserved(conn)
         except psycopg.OperationalError:
             return ["the database does not answer"]
-        return [f"no {role} is alive" for role in ROLES if role not in alive]
+        return [
+            *(f"no {role} is alive" for role in ROLES if role not in alive),
+            *(queue.reason for queue in unserved),
+        ]
 
     async def _schema_problem(self, conn: Connection) -> str | None:
         if self._schema and time.monotonic() - self._checked > RECHECK_SECONDS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -128,6 +129,20 @@ def run() -> None:
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         sys.exit(130)
+    except Exception as error:
+        if not (message := _full_disk(error)):
+            raise
+        typer.echo(f"error: {message}; free some space, and run it again", err=True)
+        sys.exit(1)
+
+
+def _full_disk(error: Exception) -> str | None:
+    """A sentence, if a disk was full: ours, or the one of the database (SQLSTATE 53100)."""
+    if getattr(error, "sqlstate", None) == "53100":
+        return "the disk of the database is full"
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"the disk is full{f': {error.filename} cannot be written' if error.filename else ''}"
+    return None
 
 
 def _print_error(error: GeomillError) -> None:

@@ -14,6 +14,7 @@ import typer
 from geomill.catalog.external import ExternalDatabase
 from geomill.cli import context
 from geomill.domain.database_role import DatabaseRole
+from geomill.engine.maintenance.attendance import AttendanceOptions
 from geomill.engine.maintenance.callbacks import CallbackOptions
 from geomill.engine.maintenance.retention import RetentionOptions
 from geomill.engine.orchestrator import Orchestrator, OrchestratorOptions
@@ -47,6 +48,7 @@ def orchestrator() -> None:
         max_deliveries=settings.engine.max_deliveries,
         callbacks=CallbackOptions.of(settings.callback),
         retention=RetentionOptions.of(settings.retention),
+        attendance=AttendanceOptions.of(settings.engine.dispatch_timeout_sec),
     )
 
     async def work(url: str, pool: Pool, stop: asyncio.Event) -> None:

@@ -18,6 +18,7 @@ from geomill.cli import admin_key, context, private
 from geomill.cli.environment import Databases, environment
 from geomill.cli.folder import told_address
 from geomill.cli.gateway import Host, Port, listen
+from geomill.cli.occupation import Occupation, occupied
 from geomill.cli.supervisor import Program, Supervisor
 from geomill.domain.database_role import DatabaseRole
 from geomill.domain.objectname import Zone
@@ -51,6 +52,15 @@ def up(
     context.data_option.set(data or context.data_option.get())
     context.workflows_option.set(tuple(workflow_folders or context.workflows_option.get()))
     settings = context.settings()
+    with occupied(settings.database.data) as occupation:
+        _run(settings, occupation, (host, port), (orchestrators, workers, concurrency))
+
+
+def _run(
+    settings: Settings, occupation: Occupation, place: tuple[str | None, int | None], counts: tuple[int, int, int]
+) -> None:
+    """`counts` of orchestrators, of workers, and of the tasks of each worker."""
+    (host, port), (orchestrators, workers, concurrency) = place, counts
     address = host or settings.gateway.gateway_host
     number = settings.gateway.gateway_port if port is None else port
     context.role_logging()
@@ -73,6 +83,7 @@ def up(
         asyncio.run(admin_key.ensure(url(), settings.database.data, shared=cluster is None))
         reachable = _reachable(address, number)
         public = _reachable(address, outside) if outside_served else None
+        occupation.tell(reachable)
         with told_address(settings.database.data, reachable):
             killed = asyncio.run(_supervise(settings, programs, cluster, (reachable, public)))
     if killed:

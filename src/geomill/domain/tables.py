@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from geomill.domain.api_key import ApiKey
 from geomill.domain.asset import Asset, AssetCollection
+from geomill.domain.attendance import UnservedQueue
 from geomill.domain.audit import AuditEntry
 from geomill.domain.callback import Callback
 from geomill.domain.catalogue import CatalogueCollection, CataloguePending, ExternalAsset
@@ -36,6 +37,7 @@ TABLES: tuple[type[Entity], ...] = (
     QueueMessage,
     DeadLetter,
     Instance,
+    UnservedQueue,
     Schedule,
     Callback,
     Tally,

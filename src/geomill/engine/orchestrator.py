@@ -21,6 +21,7 @@ from geomill.engine.advance import Kicks, advance
 from geomill.engine.claim import Claimer
 from geomill.engine.fairness import Share
 from geomill.engine.large import LargeOutputs
+from geomill.engine.maintenance.attendance import Attendance, AttendanceOptions
 from geomill.engine.maintenance.callbacks import CallbackCaller, CallbackOptions
 from geomill.engine.maintenance.catalogue import CatalogueFollower
 from geomill.engine.maintenance.reclaim import Reclaimer
@@ -56,6 +57,7 @@ class OrchestratorOptions:
     max_deliveries: int = 10
     callbacks: CallbackOptions = field(default_factory=CallbackOptions)
     retention: RetentionOptions = field(default_factory=RetentionOptions)
+    attendance: AttendanceOptions = field(default_factory=AttendanceOptions)
 
 
 @dataclass
@@ -92,6 +94,9 @@ class Orchestrator:
         self._tallies = Tallies()
         self._callbacks = CallbackCaller(self.pool, options.callbacks, self._duties)
         self._retention = Retention(self.pool, self.storage, options.retention, self._duties)
+        self._attendance = Attendance(
+            self.pool, options.job_queue, self.catalogue, self._recalled, options.attendance, self._duties
+        )
         self._jobs_channel = queue_channel(options.job_queue)
         self._inbox_channel = owner_channel(self.instance_id)
         channels = (self._jobs_channel, self._inbox_channel, ORPHANS_CHANNEL)
@@ -107,7 +112,8 @@ class Orchestrator:
         await self._signals.start()
         async with self.pool.connection() as conn:
             await self._look_after_orphans(conn)  # and see who else is there, before the first submission is taken
-        await run_duties(stop, self._work, self._watch, self._callbacks.run, self._retention.run, leave=self._leave)
+        duties = (self._work, self._watch, self._callbacks.run, self._retention.run, self._attendance.run)
+        await run_duties(stop, *duties, leave=self._leave)
 
     async def _leave(self) -> None:
         async with self.pool.connection() as conn:
@@ -118,7 +124,7 @@ class Orchestrator:
         await self._signals.stop()
 
     async def _on_connect(self, conn: Connection) -> None:
-        await instances.register(conn, self.instance_id, InstanceRole.ORCHESTRATOR)
+        await instances.register(conn, self.instance_id, InstanceRole.ORCHESTRATOR, [self.options.job_queue])
 
     # Jobs
 
@@ -244,6 +250,10 @@ class Orchestrator:
 
     # Duties
 
+    def _recalled(self) -> None:
+        """Submissions were put aside that can be claimed here."""
+        self._signals.poke(self._jobs_channel)
+
     async def _watch(self) -> None:
         """Heartbeat, and whatever dead processes left behind. Trouble with it is seen in /health."""
         beaten = -self.options.beat_seconds
@@ -266,7 +276,7 @@ class Orchestrator:
     async def _beat(self, conn: Connection) -> None:
         if not await instances.beat(conn, self.instance_id):
             log.warning("%s was taken for dead: it begins again", self.instance_id)
-            await instances.appear(conn, self.instance_id, InstanceRole.ORCHESTRATOR)
+            await instances.appear(conn, self.instance_id, InstanceRole.ORCHESTRATOR, [self.options.job_queue])
             self._unsure = True
 
     async def _look_after_orphans(self, conn: Connection) -> None:

@@ -1507,9 +1507,17 @@ CREATE INDEX idx_dag_instances_role ON dagapp.dag_instances USING btree (role, h
 
 COMMENT ON COLUMN dagapp.dag_instances.lock_key IS 'Advisory lock that the process holds while it lives';
 
-COMMENT ON COLUMN dagapp.dag_instances.queues IS 'What a worker takes from';
+COMMENT ON COLUMN dagapp.dag_instances.queues IS 'Those that it takes from';
 
 COMMENT ON COLUMN dagapp.dag_instances.duties IS 'The last error of each duty that ever failed';
+
+CREATE TABLE dagapp.dag_unserved_queues (
+    queue_name varchar(64) NOT NULL,
+    since timestamptz DEFAULT now() NOT NULL,
+    CONSTRAINT dag_unserved_queues_pkey PRIMARY KEY (queue_name)
+);
+
+COMMENT ON TABLE dagapp.dag_unserved_queues IS 'A queue in which something waits and which no process serves. Written by orchestrators, when it changes.';
 
 CREATE TABLE dagapp.dag_schedules (
     schedule_id varchar(64) NOT NULL,
