@@ -175,24 +175,22 @@ def test_everything_on_one_machine(data: Path) -> None:
         assert (data / "admin.key").read_text().strip() not in (data.parent / "log").read_text()
 
 
-def test_a_second_one_on_the_same_folder_says_who_runs_and_ends(data: Path) -> None:
+def test_a_second_one_on_the_same_folder_says_who_runs_and_ends(data: Path, geomill: Geomill) -> None:
     port = free_port()
-    with running(data, port) as process, client_of(port) as client:
-        eventually(lambda: is_ready(client), "ready")
-        second = subprocess.run(
-            [GEOMILL, "up", "--data", str(data), "--port", str(free_port())],
-            env={name: value for name, value in os.environ.items() if not name.startswith("GEOMILL_")},
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        assert second.returncode == 1
-        assert f"process {process.pid}, since " in second.stderr
-        assert f"at http://127.0.0.1:{port}" in second.stderr
-        assert "Traceback" not in second.stderr
+
+    def second() -> str:
+        ended = geomill("up", "--data", str(data), "--port", str(free_port()))
+        assert ended.code == 1
+        assert ended.err.count("\n") == 1
+        assert f"already runs on the data folder {data}: process {process.pid}, since 20" in ended.err
+        return ended.err
+
+    with running(data, port) as process:
+        eventually(lambda: (data / "up.lock").exists() and (data / "up.lock").read_text(), "the lock")
+        assert "http" not in second()
+        eventually(lambda: (data / "gateway.url").exists(), "the address", 3 * PATIENCE)
+        assert f"at http://127.0.0.1:{port};" in second()
         assert (data / "gateway.url").read_text() == f"http://127.0.0.1:{port}\n"
-        assert is_ready(client)
 
 
 @pytest.fixture
