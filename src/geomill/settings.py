@@ -134,6 +134,23 @@ class RetentionSettings(_Settings):
             description="Days that the details and large outputs of a job are kept after its end; 0: for ever",
         ),
     ] = 90.0
+    keep_failed_days: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=36_500,
+            description="Days that the data of a revision is kept which failed, was cancelled, or was superseded"
+            " before it completed; 0: for ever",
+        ),
+    ] = 30.0
+    keep_superseded_days: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=36_500,
+            description="Days that the data of a completed revision is kept after another took its place; 0: for ever",
+        ),
+    ] = 0.0
     keep_jobs_days: Annotated[
         float,
         Field(ge=0, le=36_500, description="Days that jobs are kept to which nothing refers; 0: for ever"),

@@ -19,7 +19,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from geomill.cli import context, folder
 from geomill.cli.client import Client, gateway
-from geomill.cli.following import follow, submit_upload
+from geomill.cli.following import ENDED, follow, submit_upload
 from geomill.cli.gateway import listen
 from geomill.cli.parcels import make_parcels
 from geomill.cli.terrain import make_raster

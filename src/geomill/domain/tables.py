@@ -14,6 +14,7 @@ from geomill.domain.entity import Entity
 from geomill.domain.event import JobEvent
 from geomill.domain.instance import Instance
 from geomill.domain.job import Job
+from geomill.domain.leftover import AssetLeftover
 from geomill.domain.log import TaskLog
 from geomill.domain.message import DeadLetter, QueueMessage
 from geomill.domain.node import NodeState
@@ -48,6 +49,7 @@ TABLES: tuple[type[Entity], ...] = (
     Asset,
     PlatformRequest,
     AssetRevision,
+    AssetLeftover,
     AuditEntry,
     ApiKey,
     CatalogueCollection,

@@ -24,6 +24,7 @@ from geomill.engine.large import LargeOutputs
 from geomill.engine.maintenance.attendance import Attendance, AttendanceOptions
 from geomill.engine.maintenance.callbacks import CallbackCaller, CallbackOptions
 from geomill.engine.maintenance.catalogue import CatalogueFollower
+from geomill.engine.maintenance.leftovers import LeftoverOptions, Leftovers
 from geomill.engine.maintenance.reclaim import Reclaimer
 from geomill.engine.maintenance.retention import Retention, RetentionOptions
 from geomill.engine.maintenance.schedules import Scheduler
@@ -58,6 +59,7 @@ class OrchestratorOptions:
     callbacks: CallbackOptions = field(default_factory=CallbackOptions)
     retention: RetentionOptions = field(default_factory=RetentionOptions)
     attendance: AttendanceOptions = field(default_factory=AttendanceOptions)
+    leftovers: LeftoverOptions = field(default_factory=LeftoverOptions)
 
 
 @dataclass
@@ -94,6 +96,7 @@ class Orchestrator:
         self._tallies = Tallies()
         self._callbacks = CallbackCaller(self.pool, options.callbacks, self._duties)
         self._retention = Retention(self.pool, self.storage, options.retention, self._duties)
+        self._leftovers = Leftovers(self.pool, self.storage, options.leftovers, self._duties)
         self._attendance = Attendance(
             self.pool, options.job_queue, self.catalogue, self._recalled, options.attendance, self._duties
         )
@@ -112,8 +115,8 @@ class Orchestrator:
         await self._signals.start()
         async with self.pool.connection() as conn:
             await self._look_after_orphans(conn)  # and see who else is there, before the first submission is taken
-        duties = (self._work, self._watch, self._callbacks.run, self._retention.run, self._attendance.run)
-        await run_duties(stop, *duties, leave=self._leave)
+        beside = (self._callbacks.run, self._retention.run, self._leftovers.run, self._attendance.run)
+        await run_duties(stop, self._work, self._watch, *beside, leave=self._leave)
 
     async def _leave(self) -> None:
         async with self.pool.connection() as conn:
