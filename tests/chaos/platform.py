@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -88,8 +89,15 @@ class ChaosPlatform:
             for process in [one for one in found if one.poll() is not None]:
                 self.replace(role, process)
 
-    def restart_postgres(self, mode: str) -> None:
+    def restart_postgres(self, mode: str, away_seconds: float = 0.0) -> None:
+        self.stop_postgres(mode)
+        time.sleep(away_seconds)
+        self.start_postgres()
+
+    def stop_postgres(self, mode: str) -> None:
         self._cluster.stop(mode)  # type: ignore[arg-type]
+
+    def start_postgres(self) -> None:
         self._cluster.start()
 
     def log_tail(self, lines: int = 40) -> str:

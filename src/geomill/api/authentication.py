@@ -25,6 +25,7 @@ from geomill.domain.api_key import PREFIX, Secret
 from geomill.domain.principal import Principal, Role
 from geomill.errors import TooManyRequests, Unauthenticated, UnavailableError
 from geomill.store import keys
+from geomill.store.passing import passes
 from geomill.store.pool import Pool
 
 log = logging.getLogger(__name__)
@@ -75,8 +76,8 @@ class Authenticator:
                     "the credential is wrong, and too many wrong ones came from this address", retry_after=seconds
                 ) from None
             raise
-        except psycopg.OperationalError:
-            if not known or not known.recent:
+        except psycopg.Error as error:
+            if not passes(error) or not known or not known.recent:
                 raise
             self._remember(digest, known.principal, known.verified_at)
             return known.principal

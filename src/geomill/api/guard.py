@@ -30,7 +30,7 @@ class Guard:
             return
         try:
             await self._admit(scope)
-        except (GeomillError, psycopg.OperationalError) as error:
+        except (GeomillError, psycopg.Error) as error:
             await respond_to(scope["path"], error)(scope, receive, send)
             return
         await self._app(scope, receive, send)

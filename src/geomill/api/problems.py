@@ -31,6 +31,7 @@ from geomill.errors import (
     UnknownReferenceSystem,
     nearest,
 )
+from geomill.store.passing import passes
 
 log = logging.getLogger(__name__)
 
@@ -97,7 +98,7 @@ def install(app: FastAPI) -> None:
         (GeomillError, _domain),
         (RequestValidationError, _validation),
         (HTTPException, _http),
-        (psycopg.OperationalError, _domain),
+        (psycopg.Error, _domain),
         (Exception, _unknown),
     )
     for error, handler in handlers:
@@ -133,14 +134,12 @@ def respond(
 
 
 def respond_to(
-    path: str, error: GeomillError | psycopg.OperationalError, subject: str | None = None, *, status: int | None = None
+    path: str, error: GeomillError | psycopg.Error, subject: str | None = None, *, status: int | None = None
 ) -> JSONResponse:
     """`subject` is whose request it was, for the log. `status` takes the place of the table's."""
     extra = {"action": "request", "path": path, "subject": subject}
-    if isinstance(error, psycopg.OperationalError):
-        log.warning("the database did not answer: %s", error, extra=extra)
-        detail = "the database does not answer; try again in a moment"
-        return respond(path, 503, "database_unreachable", detail, headers={"Retry-After": "5"})
+    if isinstance(error, psycopg.Error):
+        return _respond_for_database(path, error, extra)
     status = status or status_of(error)
     if status == 500:
         log.error("a request failed", exc_info=error, extra=extra)
@@ -158,6 +157,17 @@ def respond_to(
     )
 
 
+def _respond_for_database(path: str, error: psycopg.Error, extra: dict[str, Any]) -> JSONResponse:
+    if not passes(error):
+        log.error("a request failed", exc_info=error, extra=extra)
+        return _internal(path)
+    log.warning("the database did not do its part: %s", error, extra=extra)
+    read_only = isinstance(error, psycopg.errors.ReadOnlySqlTransaction)
+    trouble = "accepts no changes at present" if read_only else "does not answer"
+    detail = f"the database {trouble}; try again in a moment"
+    return respond(path, 503, "database_unreachable", detail, headers={"Retry-After": "5"})
+
+
 def _headers(error: GeomillError, status: int) -> dict[str, str] | None:
     if isinstance(error, Unauthenticated):
         return {"WWW-Authenticate": CHALLENGE}
@@ -166,7 +176,7 @@ def _headers(error: GeomillError, status: int) -> dict[str, str] | None:
     return {"Retry-After": "5"} if status == 503 else None
 
 
-async def _domain(request: Request, error: GeomillError | psycopg.OperationalError) -> JSONResponse:
+async def _domain(request: Request, error: GeomillError | psycopg.Error) -> JSONResponse:
     found = admission(request.scope)
     subject = found.principal.subject if found and found.principal else None
     return respond_to(request.url.path, error, subject)

@@ -8,6 +8,7 @@ import psycopg
 
 from geomill.errors import GeomillError
 from geomill.store import attendance, metrics
+from geomill.store.passing import passes
 from geomill.store.pool import Connection, Pool
 from geomill.store.presence import lacking
 
@@ -32,7 +33,9 @@ class Readiness:
                     return [problem]
                 alive = {one.role for one in await metrics.instances(conn) if one.alive}
                 unserved = await attendance.unserved(conn)
-        except psycopg.OperationalError:
+        except psycopg.Error as error:
+            if not passes(error):
+                raise
             return ["the database does not answer"]
         return [
             *(f"no {role} is alive" for role in ROLES if role not in alive),

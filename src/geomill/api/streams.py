@@ -27,6 +27,7 @@ from geomill.domain.message import JobQueueMessage
 from geomill.domain.states import JOB_MACHINE
 from geomill.errors import TooManyRequests
 from geomill.store import attendance, events
+from geomill.store.passing import passes
 from geomill.store.pool import Pool, transaction_time
 
 log = logging.getLogger(__name__)
@@ -173,7 +174,9 @@ class _Watch:
     async def _try_to_look(self) -> None:
         try:
             self._look = await self._look_once()
-        except psycopg.OperationalError as error:
+        except psycopg.Error as error:
+            if not passes(error):
+                raise
             log.warning("could not look at a job: %s", error, extra={"action": "stream", "job_id": self._job_id})
             await asyncio.sleep(LOOK_SECONDS)
         else:

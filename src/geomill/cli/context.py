@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -27,7 +29,12 @@ if TYPE_CHECKING:  # at run time where they are used: most commands need few of 
     from geomill.store.migrate import Report
     from geomill.workflows.catalogue import WorkflowCatalogue
 
+log = logging.getLogger(__name__)
+
 Result = TypeVar("Result")
+
+ROLE_PATIENCE_SECONDS = 120.0
+"""A role that starts while the database is away waits for it, rather than be started again and again."""
 
 data_option: ContextVar[Path | None] = ContextVar("data_option", default=None)
 workflows_option: ContextVar[tuple[Path, ...]] = ContextVar("workflows_option", default=())
@@ -97,13 +104,30 @@ def role_logging() -> None:
 
 
 @contextmanager
-def ready_database(role: DatabaseRole = DatabaseRole.OWNER) -> Iterator[str]:
+def ready_database(role: DatabaseRole = DatabaseRole.OWNER, *, patience: float = 0.0) -> Iterator[str]:
     """As `database_url`, with our schema in it: a private database is migrated, a server of others is not. `role` is
-    who the caller becomes on a private one."""
+    who the caller becomes on a private one. A database that is away is waited for, for `patience` seconds."""
     own = settings().database.database_url is None
     with database_url() as url:
-        asyncio.run(make_ready(url, private=own))
+        asyncio.run(_make_ready_in_time(url, private=own, patience=patience))
         yield _private_url(role) or url
+
+
+async def _make_ready_in_time(url: str, *, private: bool, patience: float) -> None:
+    from geomill.store.passing import passes
+    from geomill.store.session import pauses
+
+    deadline = time.monotonic() + patience
+    for pause in pauses():
+        try:
+            await make_ready(url, private=private)
+        except Exception as error:
+            if not passes(error) or time.monotonic() + pause > deadline:
+                raise
+            log.warning("the database is not ready, the next attempt is in %s s: %s", pause, error)
+        else:
+            return
+        await asyncio.sleep(pause)
 
 
 def with_database(work: Callable[[Connection], Awaitable[Result]]) -> Result:

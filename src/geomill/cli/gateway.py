@@ -37,7 +37,10 @@ def gateway(host: Host = None, port: Port = None) -> None:
     registry, job_types = context.handlers(), context.stage_jobs()
     catalogue = context.catalogue(registry, job_types)
     number = settings.gateway.gateway_port if port is None else port
-    with listen(address, number) as listener, context.ready_database(DatabaseRole.GATEWAY) as url:
+    with (
+        listen(address, number) as listener,
+        context.ready_database(DatabaseRole.GATEWAY, patience=context.ROLE_PATIENCE_SECONDS) as url,
+    ):
         hosts = (*LOOPBACK_NAMES, address.lower()) if is_loopback(address) else ()
         if not hosts:
             log.warning(

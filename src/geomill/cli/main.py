@@ -11,7 +11,7 @@ import typer
 
 from geomill import __version__
 from geomill.cli.lazy import Later, LazyGroup
-from geomill.errors import DestructiveMigration, GeomillError, InputError
+from geomill.errors import DestructiveMigration, GeomillError, InputError, UnavailableError
 
 
 class _Commands(LazyGroup):
@@ -130,19 +130,33 @@ def run() -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     except Exception as error:
-        if not (message := _full_disk(error)):
+        trouble = _full_disk(error) or _trouble_with_database(error)
+        if trouble is None:
             raise
-        typer.echo(f"error: {message}; free some space, and run it again", err=True)
-        sys.exit(1)
+        _print_error(trouble)
+        sys.exit(trouble.exit_code)
 
 
-def _full_disk(error: Exception) -> str | None:
-    """A sentence, if a disk was full: ours, or the one of the database (SQLSTATE 53100)."""
+def _full_disk(error: Exception) -> GeomillError | None:
+    """One clear sentence if a disk was full: ours, or the one of the database (SQLSTATE 53100)."""
+    remedy = "free some space, and run it again"
     if getattr(error, "sqlstate", None) == "53100":
-        return "the disk of the database is full"
+        return UnavailableError("the disk of the database is full", remedy=remedy)
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"the disk is full{f': {error.filename} cannot be written' if error.filename else ''}"
+        file = f": {error.filename} cannot be written" if error.filename else ""
+        return UnavailableError(f"the disk is full{file}", remedy=remedy)
     return None
+
+
+def _trouble_with_database(error: Exception) -> GeomillError | None:
+    """One clear sentence for an error that passes by itself."""
+    from geomill.errors import DatabaseUnreachable
+    from geomill.store.passing import passes
+
+    if not passes(error):
+        return None
+    reason = str(error).strip().partition("\n")[0]
+    return DatabaseUnreachable(f"the database did not do its part: {reason}", remedy="try again in a moment")
 
 
 def _print_error(error: GeomillError) -> None:

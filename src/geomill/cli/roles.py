@@ -144,5 +144,5 @@ def _run(name: str, work: Callable[[str, Pool, asyncio.Event], Awaitable[None]],
             await work(url, pool, stop)
 
     context.role_logging()
-    with context.ready_database(DatabaseRole.ENGINE) as url:
+    with context.ready_database(DatabaseRole.ENGINE, patience=context.ROLE_PATIENCE_SECONDS) as url:
         run_async(main(url))

@@ -55,7 +55,7 @@ def serve(
 @contextmanager
 def _database(zone: ServedZone) -> Iterator[str]:
     if zone is ServedZone.INTERNAL:
-        with context.ready_database(DatabaseRole.READER) as url:
+        with context.ready_database(DatabaseRole.READER, patience=context.ROLE_PATIENCE_SECONDS) as url:
             yield url
         return
     external = context.external_database_url(DatabaseRole.EXTERNAL)

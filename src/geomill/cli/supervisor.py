@@ -12,6 +12,8 @@ from asyncio.subprocess import PIPE, STDOUT, Process
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from geomill.errors import UnavailableError
+
 log = logging.getLogger(__name__)
 
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
@@ -85,6 +87,8 @@ class Supervisor:
             return _how(await self._run_once(program, stop))
         except OSError as error:  # no memory, or no more processes
             return f"could not be started ({error.strerror})"
+        except UnavailableError as error:  # its database is not there
+            return f"could not be started ({error.message})"
 
     async def _run_once(self, program: Program, stop: asyncio.Event) -> int:
         process = await asyncio.create_subprocess_exec(

@@ -32,6 +32,7 @@ from geomill.queues.postgres import Received
 from geomill.queues.turns import Turns
 from geomill.store import attendance, definitions, rounds
 from geomill.store.events import EventWrite
+from geomill.store.passing import passes
 from geomill.store.pool import Connection
 from geomill.store.rounds import NewJob
 from geomill.workflows.catalogue import WorkflowCatalogue
@@ -67,12 +68,11 @@ class Claimer:
         try:
             return await self._claim(conn, limit, older_than)
         except _UnknownWorkflows as unknown:  # what was taken with them is back on the queue
-            if not await attendance.put_aside(conn, self.queue_name, unknown.sequences):
-                return Claimed()  # somebody else has them in hand
-            return await self.claim(conn, limit, older_than)
-        except psycopg.OperationalError:
-            raise
-        except Exception:  # one submission must not stop all the others
+            moved = await attendance.put_aside(conn, self.queue_name, unknown.sequences)
+            return Claimed(taken=limit if moved else 0)  # if none, somebody else has them in hand
+        except Exception as error:  # one submission must not stop all the others
+            if passes(error):
+                raise
             if limit > 1:
                 return await self.claim(conn, 1, older_than)
             reference = new_reference()

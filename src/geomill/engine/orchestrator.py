@@ -34,6 +34,7 @@ from geomill.process import run_duties
 from geomill.storage import NO_STORAGE, Storage
 from geomill.store import instances, jobs
 from geomill.store.duties import Duties
+from geomill.store.passing import passes
 from geomill.store.pool import Connection, Pool
 from geomill.store.signals import ORPHANS_CHANNEL, Signals, notify, owner_channel, queue_channel
 from geomill.store.tallies import Tallies
@@ -43,6 +44,8 @@ log = logging.getLogger(__name__)
 
 ALONE = 4
 """An orchestrator without peers takes that much more at once: there is nobody to leave it to."""
+LOOK_SECONDS = 15.0
+"""A look that takes longer does not come back: its session is given up."""
 AFTER_SECONDS = 0.005
 """A reminder comes a little late rather than a little early."""
 
@@ -113,18 +116,22 @@ class Orchestrator:
     async def run(self, stop: asyncio.Event) -> None:
         """Until told to stop; then its jobs are free for others at once."""
         await self._signals.start()
-        async with self.pool.connection() as conn:
-            await self._look_after_orphans(conn)  # and see who else is there, before the first submission is taken
         beside = (self._callbacks.run, self._retention.run, self._leftovers.run, self._attendance.run)
-        await run_duties(stop, self._work, self._watch, *beside, leave=self._leave)
+        await run_duties(stop, self._signals.run, self._work, self._watch, *beside, leave=self._leave)
 
     async def _leave(self) -> None:
+        try:
+            await self._release_all()
+        except psycopg.Error as error:
+            log.warning("the jobs of %s could not be released, others will find them: %s", self.instance_id, error)
+        await self._signals.stop()
+
+    async def _release_all(self) -> None:
         async with self.pool.connection() as conn:
             async with conn.transaction():
                 await jobs.release(conn, self.instance_id)
                 await instances.remove(conn, self.instance_id)
             await notify(conn, [ORPHANS_CHANNEL])
-        await self._signals.stop()
 
     async def _on_connect(self, conn: Connection) -> None:
         await instances.register(conn, self.instance_id, InstanceRole.ORCHESTRATOR, [self.options.job_queue])
@@ -136,10 +143,13 @@ class Orchestrator:
         while True:
             try:
                 async with self.pool.connection() as conn:
+                    await self._look_after_orphans(conn)  # who else is there, before a submission is taken
                     while True:
                         heard = await self._signals.wait()
                         await self._react(conn, heard)
-            except psycopg.OperationalError as error:
+            except psycopg.Error as error:
+                if not passes(error):
+                    raise
                 log.warning("the database went away, starting again from its state: %s", error)
                 self._unsure = True
                 await asyncio.sleep(self.options.scan_seconds)
@@ -198,9 +208,9 @@ class Orchestrator:
         """Whether there may be more."""
         try:
             done = await advance(conn, self.instance_id, self._owned, self._kicks, self._large)
-        except psycopg.OperationalError:
-            raise
-        except psycopg.DatabaseError:
+        except psycopg.Error as error:
+            if passes(error):
+                raise
             log.exception("a round was refused, trying its jobs one by one")
             return await self._advance_each(conn)
         self._tallies.count("transitions", done.transitions)
@@ -224,9 +234,9 @@ class Orchestrator:
             alone = {job_id: self._owned[job_id]}
             try:
                 done = await advance(conn, self.instance_id, alone, Kicks(taken={job_id}), self._large)
-            except psycopg.OperationalError:
-                raise
-            except psycopg.DatabaseError as error:
+            except psycopg.Error as error:
+                if passes(error):
+                    raise
                 reference = new_reference()
                 log.error("the database refuses the job %s, reference %s: %s", job_id, reference, error)  # noqa: TRY400
                 reason = f"internal error: the log has more under the reference {reference}"
@@ -263,7 +273,7 @@ class Orchestrator:
         while True:
             await asyncio.sleep(self.options.scan_seconds)
             try:
-                async with self.pool.connection() as conn:
+                async with asyncio.timeout(LOOK_SECONDS), self.pool.connection() as conn:
                     if time.monotonic() - beaten >= self.options.beat_seconds:
                         await self._beat(conn)
                         beaten = time.monotonic()
@@ -272,9 +282,10 @@ class Orchestrator:
                     await self._duties.tell(conn)
                     if self._tallies.due:
                         await self._tallies.tell(conn)
-            except psycopg.Error as error:
+            except (psycopg.Error, TimeoutError) as error:
                 self._duties.failed("lookout", error)
-                log.warning("the look-out failed, again in %s s: %s", self.options.scan_seconds, error)
+                reason = str(error) or f"no answer within {LOOK_SECONDS:g} s"
+                log.warning("the look-out failed, again in %s s: %s", self.options.scan_seconds, reason)
 
     async def _beat(self, conn: Connection) -> None:
         if not await instances.beat(conn, self.instance_id):

@@ -24,6 +24,7 @@ from geomill.api.tokens import Tokens
 from geomill.domain.objectname import Zone
 from geomill.serve.services import Services
 from geomill.settings import AccessSettings
+from geomill.store.passing import passes
 from geomill.store.pool import open_pool
 
 POOL_SIZE = 4
@@ -91,7 +92,9 @@ def _add_routes(app: FastAPI, services: Services) -> None:
         try:
             async with app.state.pool.connection(timeout=PATIENCE_SECONDS) as conn:
                 await conn.execute("SELECT 1")
-        except psycopg.OperationalError:
+        except psycopg.Error as error:
+            if not passes(error):
+                raise
             reasons.append("the database does not answer")
         return JSONResponse(
             {"status": "not ready" if reasons else "ready", "reasons": reasons}, status_code=503 if reasons else 200

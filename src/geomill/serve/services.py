@@ -86,7 +86,7 @@ class Services:
                 if link:
                     await self._directory.require_link(link.asset_id, link.generation)
                     sight = sight.model_copy(update={"asset_id": link.asset_id})
-            except (GeomillError, psycopg.OperationalError) as error:
+            except (GeomillError, psycopg.Error) as error:
                 await respond_to(scope["path"], error)(scope, receive, send)
                 return
             inner: dict[str, Any] = {

@@ -1,15 +1,43 @@
-"""One connection, or an error that says where there was none and never with what password."""
+"""How every session of ours begins: what it asks of the network, and an error that never shows a password.
+
+A network that drops packets without a word looks like a server that takes its time. So both sides probe a session that
+has been quiet for some seconds, and neither waits longer than `tcp_user_timeout` for what it has sent to be received:
+whatever was lost is noticed within `SILENCE_SECONDS`. Sessions on Unix sockets ignore all of it.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 import psycopg
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from geomill.errors import DatabaseUnreachable, SettingsError
 
 _REMEDY = "check that the server runs and that GEOMILL_DATABASE_URL is right, or unset it to use a private cluster"
+
+SILENCE_SECONDS = 10
+PROBES = {"idle": 4, "interval": 2, "count": 3}
+"""Seconds of quiet before the first probe, seconds between probes, and how many may stay unanswered."""
+CONNECT_SECONDS = 5
+
+NETWORK = {
+    "connect_timeout": CONNECT_SECONDS,
+    "tcp_user_timeout": SILENCE_SECONDS * 1000,
+    **{f"keepalives_{name}": value for name, value in PROBES.items()},
+}
+"""For libpq. What the URL says of the same stays."""
+SERVER_NETWORK = {
+    "tcp_user_timeout": f"{SILENCE_SECONDS}s",
+    **{f"tcp_keepalives_{name}": str(value) for name, value in PROBES.items()},
+}
+"""Settings of the session, for the server's side: it frees the locks of a client that has vanished."""
+
+
+def attentive(url: str) -> str:
+    """The same connection, by which a silent network is noticed."""
+    parts = conninfo_to_dict(url)
+    return make_conninfo(url, **{name: value for name, value in NETWORK.items() if name not in parts})
 
 
 async def connect(url: str, *, connect_timeout: int = 10) -> psycopg.AsyncConnection[Any]:
@@ -17,6 +45,7 @@ async def connect(url: str, *, connect_timeout: int = 10) -> psycopg.AsyncConnec
     parts = _parse(url)
     parts.setdefault("connect_timeout", connect_timeout)
     parts.setdefault("application_name", "geomill")
+    parts = NETWORK | parts
     try:
         return await psycopg.AsyncConnection.connect(**parts, autocommit=True)
     except psycopg.OperationalError as exc:

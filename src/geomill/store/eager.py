@@ -14,18 +14,22 @@ import select
 from collections.abc import Generator
 from typing import Any, TypeVar
 
-from psycopg import AsyncConnection
-from psycopg.rows import DictRow
 from psycopg.waiting import Ready, Wait
+
+from geomill.store.session import Session
 
 PATIENCE_MILLISECONDS = 3
 """The longest that the event loop stands still for one answer."""
+LONGEST_SECONDS = 60.0
+"""The longest that an answer is waited for. Statements of the engine take milliseconds, and wait for no lock for long.
+A server that vanished behind a proxy which goes on receiving is noticed by this alone."""
 
 Answer = TypeVar("Answer")
 
 
-class EagerConnection(AsyncConnection[DictRow]):
+class EagerConnection(Session):
     async def wait(self, gen: Generator[Any, Any, Answer], *arguments: Any, **options: Any) -> Answer:
+        options.setdefault("timeout", LONGEST_SECONDS)
         return await super().wait(_eager(gen, self.pgconn.socket), *arguments, **options)
 
 

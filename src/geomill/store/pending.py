@@ -8,6 +8,7 @@ from datetime import datetime
 import psycopg
 
 from geomill.sql import queries
+from geomill.store.passing import spoils_session
 from geomill.store.pool import Connection
 
 
@@ -38,11 +39,9 @@ async def settle(conn: Connection, asset_id: str) -> str | None:
             if await (await conn.execute(queries("catalog").hold_asset, given)).fetchone():
                 await conn.execute(queries("catalog").settle, given)
                 await conn.execute(queries("catalog").settled, given)
-    except psycopg.OperationalError as error:
-        if not isinstance(error, psycopg.errors.LockNotAvailable | psycopg.errors.DeadlockDetected):
+    except psycopg.Error as error:
+        if spoils_session(error):
             raise
-        return await _postpone(conn, asset_id, error)
-    except psycopg.DatabaseError as error:
         return await _postpone(conn, asset_id, error)
     return None
 

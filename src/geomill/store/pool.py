@@ -13,10 +13,16 @@ from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from geomill.errors import DatabaseUnreachable
+from geomill.store.connection import SERVER_NETWORK, attentive
 from geomill.store.eager import EagerConnection
+from geomill.store.session import Lifeline, Session
 
 Connection = AsyncConnection[DictRow]
 Pool = AsyncConnectionPool[Connection]
+
+START_SECONDS = 15.0
+PATIENCE_SECONDS = 10.0
+"""How long a caller waits for a session while there is none."""
 
 CONNECTION: dict[str, Any] = {"autocommit": True, "row_factory": dict_row}
 
@@ -34,21 +40,24 @@ are planned once, when the tables may still be empty, and that plan must be righ
 freezes in the middle of a transaction loses it, and the rows that it locked are free again."""
 
 
-FAST_COMPRESSION = """
-    SELECT set_config(name, 'lz4', false)
-    FROM pg_settings
-    WHERE name = 'default_toast_compression' AND 'lz4' = ANY (enumvals)
+SESSION_SETTINGS = {"default_toast_compression": "lz4", **SERVER_NETWORK}
+"""For every session. What is too long for a row, such as a list of ten thousand inputs, is compressed: PostgreSQL's own
+method takes 13 ms for it, lz4 less than one."""
+SET_WHAT_IS_KNOWN = """
+    SELECT set_config(known.name, wanted.value, false)
+    FROM pg_settings AS known
+    JOIN unnest(%s::text[], %s::text[]) AS wanted (name, value) ON wanted.name = known.name
+    WHERE known.enumvals IS NULL OR wanted.value = ANY (known.enumvals)
 """
-"""What is too long for a row, such as a list of ten thousand inputs, is compressed. PostgreSQL's own method takes 13 ms
-for it, lz4 less than one; a server may have been built without it."""
+"""A server may be too old for a setting, or built without a value."""
 
 
-async def _make_ready(conn: Connection) -> None:
-    await conn.execute(FAST_COMPRESSION)
+async def make_ready(conn: Connection) -> None:
+    await conn.execute(SET_WHAT_IS_KNOWN, (list(SESSION_SETTINGS), list(SESSION_SETTINGS.values())), prepare=False)
 
 
 async def _make_hot(conn: Connection) -> None:
-    await _make_ready(conn)
+    await make_ready(conn)
     for setting in HOT:
         await conn.execute(setting)
 
@@ -68,28 +77,40 @@ async def open_pool(
 ) -> AsyncIterator[Pool]:
     """`hot` is for the engine and the workers alone, which know what to do when a session is gone; others get one that
     was just tried. An `idle` pool connects when it is used for the first time."""
+    lifeline = Lifeline()
     pool: Pool = AsyncConnectionPool(
-        url,
-        connection_class=EagerConnection if hot else AsyncConnection[DictRow],
-        kwargs={**CONNECTION, "application_name": name, "prepare_threshold": 0 if hot else 5},
-        configure=_make_hot if hot else _make_ready,
+        attentive(url),
+        connection_class=EagerConnection if hot else Session,
+        kwargs={
+            **CONNECTION,
+            "application_name": name,
+            "prepare_threshold": 0 if hot else 5,
+            "lifeline": lifeline,
+        },
+        configure=_make_hot if hot else make_ready,
         check=None if hot else _check,
         min_size=0 if idle else 1,
         max_size=size,
         open=False,
         name=name,
+        timeout=PATIENCE_SECONDS,
     )
+    lifeline.of(pool)
     try:
-        await pool.open(wait=True, timeout=15)
-    except PoolTimeout as error:
-        await pool.close()
-        raise DatabaseUnreachable(
-            "the database gave no connection within 15 s", remedy="run 'geomill db status'"
-        ) from error
-    try:
+        await _open(pool)
         yield pool
     finally:
+        lifeline.closing.set()
         await pool.close()
+
+
+async def _open(pool: Pool) -> None:
+    try:
+        await pool.open(wait=True, timeout=START_SECONDS)
+    except PoolTimeout as error:
+        raise DatabaseUnreachable(
+            f"the database gave no connection within {START_SECONDS:g} s", remedy="run 'geomill db status'"
+        ) from error
 
 
 async def transaction_time(conn: Connection) -> datetime:

@@ -16,14 +16,18 @@ from typing import Any
 
 import psycopg
 from psycopg import AsyncConnection, sql
-from psycopg.rows import dict_row
+from psycopg.rows import DictRow
 
+from geomill.errors import DatabaseUnreachable
 from geomill.sql import queries
-from geomill.store.pool import Connection
+from geomill.store.connection import attentive
+from geomill.store.pool import CONNECTION, Connection, make_ready
+from geomill.store.session import pauses
 
 log = logging.getLogger(__name__)
 
-RECONNECT_SECONDS = (0.1, 0.5, 1.0, 2.0, 5.0)
+START_SECONDS = 120.0
+"""A process that cannot register for so long ends, and says why."""
 
 
 def queue_channel(queue_name: str) -> str:
@@ -54,11 +58,29 @@ class Signals:
         self._event = asyncio.Event()
         self._heard: set[str] = set()
         self._task: asyncio.Task[None] | None = None
+        self._session: DictRow | None = None
+        """Process id and start of the session that listened last."""
+        self._trouble = "no attempt has ended"
         self.connected = asyncio.Event()
 
     async def start(self) -> None:
+        """Returns when the session listens. Raises `DatabaseUnreachable` if there is none within START_SECONDS."""
         self._task = asyncio.create_task(self._listen_for_ever(), name="signals")
-        await self.connected.wait()
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                await self.connected.wait()
+        except TimeoutError:
+            await self.stop()
+            raise DatabaseUnreachable(
+                f"the database let no process register within {START_SECONDS:g} s: {self._trouble}",
+                remedy="run 'geomill db status'",
+            ) from None
+
+    async def run(self) -> None:
+        """One of the duties of its process, which ends when listening does. It listens on until `stop`."""
+        assert self._task is not None
+        await asyncio.wait([self._task])
+        self._task.result()
 
     async def stop(self) -> None:
         if self._task:
@@ -82,27 +104,39 @@ class Signals:
         return heard
 
     async def _listen_for_ever(self) -> None:
-        failures = 0
+        """Whatever the error: a process that hears nothing and says nothing would look alive for ever."""
+        attempts = pauses()
         while True:
             try:
                 await self._listen()
-            except psycopg.OperationalError as error:
-                failures = 0 if self.connected.is_set() else failures + 1
-                self.connected.clear()
-                pause = RECONNECT_SECONDS[min(failures, len(RECONNECT_SECONDS) - 1)]
-                log.warning("lost the listening session, again in %s s: %s", pause, error)
+            except Exception as error:  # noqa: BLE001
+                if self.connected.is_set():
+                    self.connected.clear()
+                    attempts = pauses()
+                self._trouble = str(error)
+                pause = next(attempts)
+                log.warning("the listening session is lost, the next attempt is in %s s: %s", pause, error)
                 await asyncio.sleep(pause)
 
     async def _listen(self) -> None:
-        conn: Connection = await AsyncConnection.connect(self._url, autocommit=True, row_factory=dict_row)
+        conn: Connection = await AsyncConnection.connect(attentive(self._url), **CONNECTION)
         async with conn:
+            await make_ready(conn)
             for channel in self._channels:
                 await conn.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
+            await self._end_predecessor(conn)
             await self._on_connect(conn)
             self.connected.set()
             for channel in self._channels:
                 self.poke(channel)
             await self._hear(conn)
+
+    async def _end_predecessor(self, conn: Connection) -> None:
+        """The server may not have noticed yet that the session before is dead, and keeps the lock that it held."""
+        if self._session:
+            await conn.execute(queries("queue").end_session, self._session)
+        cursor = await conn.execute(queries("queue").this_session)
+        self._session = await cursor.fetchone()
 
     async def _hear(self, conn: Connection) -> None:
         """Until the session ends. The event loop watches the socket all the time: psycopg's own `notifies` begins and

@@ -38,5 +38,5 @@ def session(access: DatabaseAccess) -> Iterator[Connection]:
         ) from error
     except errors.InsufficientPrivilege as error:
         raise refused("database_denied", "the database does not let us load: the log says why") from error
-    except psycopg.OperationalError as error:
+    except (psycopg.OperationalError, errors.ReadOnlySqlTransaction) as error:
         raise DatabaseUnreachable("the database did not do its part", remedy="try again") from error

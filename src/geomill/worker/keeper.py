@@ -18,6 +18,7 @@ from geomill.domain.instance import InstanceRole
 from geomill.domain.task import Report
 from geomill.queues import postgres as queue
 from geomill.store import inbox, instances
+from geomill.store.passing import passes
 from geomill.store.pool import Connection, Pool
 from geomill.store.signals import notify, owner_channel
 from geomill.store.tallies import Tallies
@@ -50,7 +51,9 @@ class Keeper:
                 async with self._pool.connection() as conn:
                     for duty in duties:
                         await duty(conn, now)
-            except psycopg.OperationalError as error:
+            except psycopg.Error as error:
+                if not passes(error):
+                    raise
                 log.warning("keeping the leases failed: %s", error)
 
     def _due(self, now: float) -> list[Callable[[Connection, float], Awaitable[None]]]:

@@ -27,6 +27,8 @@ from geomill.sdk.execution import Ended
 from geomill.sdk.registry import Registry
 from geomill.storage import NO_STORAGE, Storage
 from geomill.store import instances
+from geomill.store.connection import attentive
+from geomill.store.passing import passes
 from geomill.store.pool import Connection, Pool
 from geomill.store.signals import Signals, notify, queue_channel
 from geomill.store.tallies import Tallies
@@ -87,7 +89,7 @@ class Worker:
             tasks_per_child=options.tasks_per_process,
             memory_mb=options.memory_mb,
             storage=self.storage.recipe,
-            database=self.loader_url or self.url,
+            database=attentive(self.loader_url or self.url),
             wishes=options.wishes,
         )
         self._runner = Runner(
@@ -104,10 +106,9 @@ class Worker:
         await self._signals.start()
         self._children.open()
         never = asyncio.Event()
+        duties = (self._signals.run, self._work, self._keeper.run, self._look_after, self._drain_when_told)
         try:
-            await run_duties(
-                never, self._work, self._keeper.run, self._look_after, self._drain_when_told, leave=self._leave
-            )
+            await run_duties(never, *duties, leave=self._leave)
         finally:
             await self._children.close()
 
@@ -123,7 +124,9 @@ class Worker:
                 async with self.pool.connection() as conn:
                     while True:
                         await self._exchange_when_called(conn)
-            except psycopg.OperationalError as error:
+            except psycopg.Error as error:
+                if not passes(error):
+                    raise
                 log.warning("the database went away, again in %s s: %s", self.options.poll_seconds, error)
                 self._unsure = True
                 self._shares.called()
@@ -213,12 +216,26 @@ class Worker:
         for slot in await end_all(self._slots):
             self._give_up(slot)
         try:
+            async with asyncio.timeout(self.options.drain_seconds):
+                while True:
+                    if await self._say_goodbye():
+                        break
+                    await asyncio.sleep(self.options.poll_seconds)
+        except TimeoutError:
+            log.error("the database did not come back: %d results are lost", len(self._exchange.ended))  # noqa: TRY400
+        await self._signals.stop()
+
+    async def _say_goodbye(self) -> bool:
+        try:
             async with self.pool.connection() as conn:
                 await self._exchange.once(conn, free=0)
                 await instances.remove(conn, self.instance_id)
-        except psycopg.OperationalError as error:
-            log.warning("left without a word, the leases will lapse: %s", error)
-        await self._signals.stop()
+        except psycopg.Error as error:
+            if not passes(error):
+                raise
+            log.warning("%d results wait for the database: %s", len(self._exchange.ended), error)
+            return False
+        return True
 
     # Tasks
 

@@ -133,3 +133,27 @@ async def test_a_database_that_is_away_is_503(
     assert live.status_code == 200
     assert (stranger.status_code, stranger.json()["code"]) == (503, "database_unreachable")
     assert 'geomill_figures_readable{figures="queues"} 0.0' in figures.text
+
+
+async def test_a_database_that_takes_no_changes_is_503_for_them_and_answers_the_rest(
+    idle: Any, database: str, server: str
+) -> None:
+    """Sessions that began meanwhile stay so: all of them are given up with the first change that one refuses."""
+    import psycopg
+
+    name = database.rsplit("/", 1)[1].split("?")[0]
+    end_all = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s"
+    with psycopg.connect(server, autocommit=True) as admin:
+        admin.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+        try:
+            admin.execute(end_all, (name,))
+            refused = [await idle.post(JOBS, json={"workflow_id": "hello_world"}) for _ in range(2)]
+            listed = await idle.get(JOBS)
+        finally:
+            admin.execute(f"ALTER DATABASE {name} RESET default_transaction_read_only")
+    assert {(answer.status_code, answer.json()["code"]) for answer in refused} == {(503, "database_unreachable")}
+    assert refused[0].headers["Retry-After"] == "5"
+    assert "accepts no changes" in refused[-1].json()["detail"]
+    assert listed.status_code == 200
+    codes = [(await idle.post(JOBS, json={"workflow_id": "hello_world"})).status_code for _ in range(2)]
+    assert codes[-1] == 202

@@ -79,8 +79,8 @@ def test_the_gateway_writes_rows_and_changes_no_table(split: Split) -> None:
 def test_the_reader_reads_what_is_served_and_notes_which_keys_are_used(split: Split) -> None:
     found = allowed(split.admin, READER, TABLES)
     assert set(found) == {
-        "app.geospatial_assets", "app.asset_revisions", "app.asset_leftovers", "app.api_keys", "catalogue.collections", "catalogue.pending",
-        "dagapp.dag_stage_jobs",
+        "app.geospatial_assets", "app.asset_revisions", "app.asset_leftovers", "app.api_keys", "catalogue.collections",
+        "catalogue.pending", "dagapp.dag_stage_jobs",
     }  # fmt: skip
     assert all(rights == {"SELECT"} for rights in found.values())
     assert updatable(split.admin, READER, "app.api_keys") == {"last_used_at"}

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 import psycopg
 
+from geomill.errors import UnavailableError
 from geomill.store import attendance
 from geomill.store.attendance import Unserved
 from geomill.store.duties import Duties
@@ -55,7 +56,7 @@ class Attendance:
             try:
                 async with self.pool.connection() as conn:
                     await self.run_once(conn)
-            except psycopg.Error as error:
+            except (psycopg.Error, UnavailableError) as error:
                 log.warning("the look at the queues failed, again in a moment: %s", error)
                 if self.duties:
                     self.duties.failed("attendance", error)

@@ -11,6 +11,7 @@ from fastapi import FastAPI, Request
 from stac_fastapi.pgstac.db import con_init, get_connection
 
 from geomill.domain.visibility import PUBLIC_ONLY, Sight
+from geomill.serve.sessions import NETWORK_SETTINGS, watch_network
 
 EVERYTHING = Sight(everything=True)
 SESSION = {
@@ -20,6 +21,7 @@ SESSION = {
     "pgstac.readonly": "true",
     "statement_timeout": "30000",
     "jit": "off",
+    **NETWORK_SETTINGS,
 }
 
 
@@ -32,7 +34,7 @@ def lifespan(database_url: str, connections: int) -> Callable[[FastAPI], Abstrac
             database_url,
             min_size=0,
             max_size=connections,
-            init=con_init,
+            init=_begin,
             reset=_keep,
             server_settings=SESSION,
         ) as pool:
@@ -40,6 +42,11 @@ def lifespan(database_url: str, connections: int) -> Callable[[FastAPI], Abstrac
             yield
 
     return running
+
+
+async def _begin(conn: asyncpg.Connection[Any]) -> None:
+    watch_network(conn)
+    await con_init(conn)
 
 
 async def _keep(_conn: Any) -> None:

@@ -32,6 +32,7 @@ from geomill.serve.answers import Answer, prepare
 from geomill.serve.directory import Directory
 from geomill.serve.pages import TEMPLATES
 from geomill.serve.quick import on_the_loop
+from geomill.serve.sessions import NETWORK_SETTINGS, watch_network
 from geomill.serve.vector.collections import MOST_IN_A_TILE, collection, collections
 from geomill.serve.vector.crs import box_in_degrees
 from geomill.serve.vector.csv_rows import csv_rows
@@ -90,6 +91,7 @@ def create_vector_app(directory: Directory, url: str) -> FastAPI:
                 "default_transaction_read_only": "on",
                 "statement_timeout": f"{STATEMENT_SECONDS}s",
                 "jit": "off",
+                **NETWORK_SETTINGS,
             },
         ) as pool:
             app.state.pool = pool
@@ -146,5 +148,6 @@ async def _described(request: Request) -> Response:
 
 
 async def _initialise(conn: Any) -> None:
+    watch_network(conn)
     for name in ("json", "jsonb"):
         await conn.set_type_codec(name, encoder=orjson.dumps, decoder=orjson.loads, schema="pg_catalog")

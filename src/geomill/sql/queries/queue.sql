@@ -301,6 +301,13 @@ WHERE lease_token IS NOT NULL AND message_id LIKE %(prefix)s;
 -- name: notify
 SELECT pg_notify(channel, '') FROM unnest(%(channels)b::text[]) AS channel;
 
+-- name: this_session
+SELECT pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid();
+
+-- name: end_session
+-- Ends one session and no other: the number of a process comes again, the moment at which it began does not.
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = %(pid)s AND backend_start = %(backend_start)s;
+
 -- What only the broker's face needs (queues/postgres_broker.py).
 
 -- name: expire

@@ -4,7 +4,11 @@
 -- What a process that has died or hangs has asked for ends soon after it.
 -- name: prepare_session
 SET client_connection_check_interval = '2s';
-SET idle_in_transaction_session_timeout = '2min'
+SET idle_in_transaction_session_timeout = '2min';
+SET tcp_user_timeout = '10s';
+SET tcp_keepalives_idle = 4;
+SET tcp_keepalives_interval = 2;
+SET tcp_keepalives_count = 3
 
 -- name: schemas_there
 SELECT to_regnamespace('geo') IS NOT NULL AND to_regnamespace('geo_staging') IS NOT NULL AS there
