@@ -51,11 +51,11 @@ LEFT JOIN LATERAL (
     SELECT DISTINCT left(first.body ->> 'workflow_id', 64) AS workflow_id
     FROM (SELECT q.body
           FROM dagapp.dag_queue AS q
-          WHERE q.queue_name = u.queue_name AND q.lease_token IS NULL
+          WHERE u.queue_name LIKE %(unknown)s AND q.queue_name = u.queue_name AND q.lease_token IS NULL
           LIMIT 1000) AS first
     ORDER BY 1
     LIMIT 10
-) AS asked ON u.queue_name LIKE %(unknown)s
+) AS asked ON true
 ORDER BY u.queue_name, asked.workflow_id;
 
 -- name: give_up
