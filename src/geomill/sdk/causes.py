@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from geomill.domain.retry import DATABASE_AWAY, NO_SPACE
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-_FULL_TEXTS = tuple(os.strerror(number) for number in _FULL)
+_FULL_TEXTS = (*(os.strerror(number) for number in _FULL), "Write error at")
+"""The system's words, and all that libtiff says of them through GDAL."""
 _DISK_FULL = "53100"
 _AWAY = ("08", "53", "57P", "58", "25006")
 """How the SQLSTATE begins: lost connections, no resources, shutdown, system failures, read-only."""
@@ -39,7 +40,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _is_full(error: BaseException) -> bool:
-    """C libraries such as GDAL hand on the system's words and not its number."""
+    """C libraries hand on the system's words at best, and never its number."""
     if getattr(error, "sqlstate", None) == _DISK_FULL or (isinstance(error, OSError) and error.errno in _FULL):
         return True
     return any(text in str(error) for text in _FULL_TEXTS)

@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 LONGEST_ERROR = 2_000
 LONGEST_CODE = 64
 LARGEST_METRICS = 100_000
-_REASONS = {NO_SPACE: "there was no space left on a disk", DATABASE_AWAY: "the database was away"}
+_REASONS = {NO_SPACE: "a disk was full, or could not be written", DATABASE_AWAY: "the database was away"}
 
 
 @dataclass(slots=True)

@@ -22,6 +22,7 @@ def caused(error: Exception, cause: Exception) -> Exception:
         (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), "no_space"),
         (OSError(errno.EDQUOT, os.strerror(errno.EDQUOT)), "no_space"),
         (RuntimeError("x.tif: write of 512 bytes failed: No space left on device"), "no_space"),
+        (RuntimeError("TIFFAppendToStrip:Write error at scanline 522"), "no_space"),
         (caused(ValueError("could not write"), OSError(errno.ENOSPC, "full")), "no_space"),
         (psycopg.errors.DiskFull("could not extend file"), "no_space"),
         (psycopg.errors.ReadOnlySqlTransaction("cannot execute INSERT"), "database_unreachable"),
