@@ -203,6 +203,7 @@ async def _admin_key(conn: Connection, data: Path) -> Finding:
 async def _platform(conn: Connection) -> list[Finding]:
     processes = await metrics.instances(conn)
     return [
+        await _size(conn),
         *(_role(processes, role) for role in ("orchestrator", "worker")),
         *_duties(processes),
         *(await _attendance(conn)),
@@ -210,6 +211,14 @@ async def _platform(conn: Connection) -> list[Finding]:
         await _dead_letters(conn),
         await _stuck(conn),
     ]
+
+
+async def _size(conn: Connection) -> Finding:
+    try:
+        size = await metrics.database_bytes(conn)
+    except psycopg.errors.QueryCanceled:
+        return Finding(Level.WARN, "database size", "the server took too long to say it", "look at the server's load")
+    return Finding(Level.OK, "database size", readable(size))
 
 
 def _role(processes: list[metrics.InstanceHealth], role: str) -> Finding:

@@ -7,10 +7,11 @@ import logging
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -27,10 +28,15 @@ from geomill.errors import ConflictError, EmbeddedError
 from geomill.settings import Settings
 from geomill.telemetry.logging import resolve
 
+if TYPE_CHECKING:
+    import httpx  # at run time where it is used
+
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
 READY_SECONDS = 0.2
+PATIENCE_SECONDS = 30.0
+"""Until it is said why it is not ready. It may get ready later."""
 EXTRA_GRACE_SECONDS = 10.0
 _COLOURS = ("\x1b[36m", "\x1b[32m", "\x1b[35m", "\x1b[33m", "\x1b[34m")
 _RESET = "\x1b[0m"
@@ -219,6 +225,7 @@ def _prefixed(programs: list[Program]) -> Callable[[str, str], None]:
 async def _announce(address: str, public: str | None, stop: asyncio.Event) -> None:
     import httpx
 
+    begun, told = time.monotonic(), False
     async with httpx.AsyncClient(trust_env=False, timeout=2.0) as client:
         while not stop.is_set():
             try:
@@ -230,7 +237,17 @@ async def _announce(address: str, public: str | None, stop: asyncio.Event) -> No
                 if public:
                     typer.echo(f"what is public, for everybody: {public}/viewer/")
                 return
+            if answer is not None and not told and time.monotonic() - begun > PATIENCE_SECONDS:
+                typer.echo(f"geomill runs at {address}, but is not ready: {'; '.join(_reasons(answer))}")
+                told = True
             await asyncio.sleep(READY_SECONDS)
+
+
+def _reasons(answer: httpx.Response) -> list[str]:
+    try:
+        return [str(reason) for reason in answer.json()["reasons"]]
+    except (ValueError, KeyError, TypeError):
+        return [f"it answers {answer.status_code}"]
 
 
 async def _keep_server(cluster: Cluster, supervisor: Supervisor, stop: asyncio.Event) -> None:
