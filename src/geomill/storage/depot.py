@@ -79,7 +79,7 @@ class FolderDepot:
         target = self._file(path)
         draft = target.with_name(target.name + UNFINISHED)
         with _translated(self.place):
-            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._make_folders(target.parent)
             descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
         try:
             with _translated(self.place), os.fdopen(descriptor, "wb") as file:
@@ -101,6 +101,15 @@ class FolderDepot:
         for folder, _, names in os.walk(self.root):
             for name in names:
                 yield (Path(folder) / name).relative_to(self.root).as_posix()
+
+    def _make_folders(self, folder: Path) -> None:
+        """One by one: `parents` would leave those in between open to others."""
+        if not folder.is_dir():
+            if folder == self.root:
+                folder.parent.mkdir(parents=True, exist_ok=True)
+            else:
+                self._make_folders(folder.parent)
+            folder.mkdir(mode=0o700, exist_ok=True)
 
     def _file(self, path: str) -> Path:
         """`InvalidName` if it lies outside, be it by a symbolic link."""
