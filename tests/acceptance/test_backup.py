@@ -56,6 +56,7 @@ def works(data: Path, geomill: Geomill) -> Iterator[Works]:
     with running(data, port), client_of(port) as client:
         eventually(lambda: is_ready(client), "ready", patience=120)
         show_key(client, data)
+        client.timeout = httpx.Timeout(PATIENCE * 2)
         yield Works(data, client, geomill)
 
 
@@ -107,6 +108,14 @@ OUTSIDE = {
 NAMES = "('island', 'fields')"
 
 
+def served(client: httpx.Client, path: str) -> httpx.Response:
+    """Services come up a little after their gateway."""
+    answers: list[httpx.Response] = []
+    eventually(lambda: answers.append(client.get(path)) or answers[-1].status_code != 503, path, patience=PATIENCE * 2)
+    assert answers[-1].status_code == 200, f"{path}: {answers[-1].text}"
+    return answers[-1]
+
+
 def memory(place: Works, raster: str, layer: str) -> dict[str, Any]:
     """All that can be seen of the settled assets, in the database and over HTTP."""
     remembered: dict[str, Any] = {
@@ -125,8 +134,7 @@ def memory(place: Works, raster: str, layer: str) -> dict[str, Any]:
         f"/vector/collections/{layer}/tiles/WebMercatorQuad/0/0/0",
         f"/stac/search?ids={remembered['assets'][0]['stac_item_id']}",
     ):
-        answer = place.client.get(path)
-        assert answer.status_code == 200, f"{path}: {answer.text}"
+        answer = served(place.client, path)
         body = answer.content.replace(str(place.client.base_url).rstrip("/").encode(), b"")
         remembered[path] = body if b"timeStamp" not in body else json.loads(body)["features"]
     return remembered

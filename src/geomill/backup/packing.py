@@ -15,6 +15,7 @@ from geomill.storage.depot import Depot, Sink
 
 BUFFER = 1024 * 1024
 CHUNK = 4 * 1024 * 1024
+LONGEST_LINE = 100_000
 _GZIP = 31
 """zlib's number for the format of gzip."""
 FAST = 1
@@ -115,6 +116,8 @@ def lines(pieces: Iterator[bytes]) -> Iterator[bytes]:
     for piece in pieces:
         *whole, rest = (rest + piece).split(b"\n")
         yield from whole
+        if len(rest) > LONGEST_LINE:
+            raise BackupInvalid(f"there is a line that is longer than {LONGEST_LINE:,} bytes")
     if rest:
         yield rest
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -135,7 +136,9 @@ class StoreDepot:
     def reading(self, path: str) -> Iterator[bytes]:
         key = check_path(path)
         with _translated(self.place, path):
-            size = obstore.head(self.store, key)["size"]
+            # In threads of their own: whoever consumes this may be obstore itself, which cannot be entered twice.
+            with ThreadPoolExecutor(1) as thread:
+                size = thread.submit(obstore.head, self.store, key).result()["size"]
             yield from in_order(
                 lambda begin, end: bytes(obstore.get_range(self.store, key, start=begin, end=end)), 0, size, PART
             )
