@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -98,10 +100,8 @@ class Place:
         names = [table_name(model) for model in models]
         names += [row["name"] for row in self.rows(FEATURE_TABLES, outside=outside)]
         names += ["pgstac.items"]
-        return {
-            name: [row["row"] for row in self.rows(f"SELECT t::text AS row FROM {name} AS t ORDER BY 1", outside=outside)]
-            for name in names
-        }
+        query = "SELECT t::text AS row FROM {} AS t ORDER BY 1"
+        return {name: self.rows(query.format(name), outside=outside) for name in names}
 
 
 FEATURE_TABLES = """SELECT oid::regclass::text AS name FROM pg_class
@@ -191,22 +191,17 @@ async def _migrate(url: str, tables: Sequence[type[Entity]]) -> None:
         await migrate(conn, tables)
 
 
-def rewritten(depot: Depot, change: Callable[[dict[str, Any]], None]) -> Manifest:
+def rewritten(depot: Depot, change: Callable[[dict[str, Any]], None]) -> None:
     """A manifest of somebody who can compute hashes, written over the one that is there."""
     assert isinstance(depot, FolderDepot)
     document = read_manifest(depot).model_dump(mode="json")
     change(document)
-    file = depot.root / "manifest.json"
-    manifest = Manifest.model_construct(**document)
-    digest = _digest(document)
-    file.write_text(json.dumps({"manifest_sha256": digest, "manifest": document}))
-    return manifest
+    digest = sha256(json.dumps(document, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    (depot.root / "manifest.json").write_text(json.dumps({"manifest_sha256": digest, "manifest": document}))
 
 
-def _digest(document: dict[str, Any]) -> str:
-    from hashlib import sha256
-
-    return sha256(json.dumps(document, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
-
-
-__all__ = ["Place", "back_up", "check", "replace", "restore", "rewritten"]
+def repack(depot: FolderDepot, part: dict[str, Any], content: bytes) -> None:
+    """Another content for one file, with the hashes that belong to it."""
+    packed = gzip.compress(content)
+    (depot.root / part["path"]).write_bytes(packed)
+    part.update(size=len(content), packed=len(packed), sha256=sha256(packed).hexdigest())

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import json
-import os
 from collections.abc import Callable
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +14,7 @@ from geomill.backup.metering import Silent
 from geomill.backup.verification import read_manifest, verify
 from geomill.errors import BackupInvalid, InvalidName
 from geomill.storage.depot import FolderDepot
-from tests.integration.backup.conftest import Place, back_up, check, restore, rewritten
+from tests.integration.backup.conftest import Place, back_up, check, repack, restore, rewritten
 
 Change = Callable[[dict[str, Any]], None]
 
@@ -119,12 +116,6 @@ def test_an_object_that_is_damaged_does_not_reach_its_zone(backup: FolderDepot, 
 # Somebody who means harm, and computes every hash anew
 
 
-def put(depot: FolderDepot, part: dict[str, Any], content: bytes) -> None:
-    packed = gzip.compress(content)
-    (depot.root / part["path"]).write_bytes(packed)
-    part.update(size=len(content), packed=len(packed), sha256=sha256(packed).hexdigest())
-
-
 def first_path(path: str) -> Change:
     return lambda manifest: manifest["inside"]["tables"][0].update(path=path)
 
@@ -188,7 +179,7 @@ def test_objects_go_nowhere_but_into_their_zones(backup: FolderDepot, target: Pl
     whole = {"zone": "silver", "container": "cogs", "path": "a", "size": 1, "sha256": "ab" * 32, "copied": False}
 
     def change(manifest: dict[str, Any]) -> None:
-        put(backup, manifest["objects"], json.dumps({**whole, **line}).encode())
+        repack(backup, manifest["objects"], json.dumps({**whole, **line}).encode())
 
     rewritten(backup, change)
     with pytest.raises(BackupInvalid, match="cannot be used"):
@@ -213,7 +204,7 @@ def test_a_feature_table_of_a_name_that_means_harm_is_just_a_name(backup: Folder
 def test_a_small_file_that_becomes_a_huge_one_ends_where_its_size_ends(backup: FolderDepot, target: Place) -> None:
     def change(manifest: dict[str, Any]) -> None:
         part = manifest["inside"]["tables"][0]
-        put(backup, part, b"\n" * 50_000_000)
+        repack(backup, part, b"\n" * 50_000_000)
         part["size"] = 1000
 
     rewritten(backup, change)
@@ -224,7 +215,7 @@ def test_a_small_file_that_becomes_a_huge_one_ends_where_its_size_ends(backup: F
 
 
 def test_an_index_without_an_end_of_line_is_refused(backup: FolderDepot, target: Place) -> None:
-    rewritten(backup, lambda manifest: put(backup, manifest["objects"], b"x" * 30_000_000))
+    rewritten(backup, lambda manifest: repack(backup, manifest["objects"], b"x" * 30_000_000))
     with pytest.raises(BackupInvalid, match="a line that is longer than"):
         restore(backup, target)
 
@@ -234,7 +225,7 @@ def test_links_in_a_backup_lead_nowhere(backup: FolderDepot, tmp_path: Path) -> 
     secret.write_text("secret")
     file = backup.root / "inside" / "app.api_keys.copy.gz"
     file.unlink()
-    os.symlink(secret, file)
+    file.symlink_to(secret)
     with pytest.raises(InvalidName, match="leads out of the backup"):
         check(backup)
 

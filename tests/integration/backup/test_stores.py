@@ -50,15 +50,20 @@ def test_there_and_back(source: Place, target: Place, far: Depot) -> None:
     assert target.storage.read(ObjectName(Zone.BRONZE, "uploads", "große datei.bin")) == FILE * 900
 
 
+def break_off(depot: Depot, part: bytes) -> None:
+    with depot.writing("broken") as sink:
+        sink.write(part)
+        raise BackupInvalid("in the middle")
+
+
 def test_large_files_come_in_parts_and_what_breaks_off_is_not_there(far: Depot) -> None:
     part = bytes(range(256)) * 4096
     with far.writing("large") as sink:
         for _ in range(20):
             sink.write(part)
     assert b"".join(far.reading("large")) == part * 20
-    with pytest.raises(BackupInvalid), far.writing("broken") as sink:
-        sink.write(part)
-        raise BackupInvalid("in the middle")
+    with pytest.raises(BackupInvalid):
+        break_off(far, part)
     assert list(far.paths()) == ["large"]
 
 
