@@ -141,6 +141,8 @@ class ObjectLine(Model):
     size: Count
     sha256: Digest | None = None
     """Unknown if nobody has read it."""
+    etag: Annotated[str, Field(max_length=1000)] | None = None
+    """As the store named its version; another store has another name for the same bytes."""
     copied: bool = False
     missing: bool = False
 

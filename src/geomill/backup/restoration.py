@@ -8,7 +8,7 @@ left the databases empty, and can simply be run again.
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -22,6 +22,7 @@ from geomill.backup.metering import Meter
 from geomill.backup.packing import unpacked
 from geomill.backup.resumption import Resumed, resume
 from geomill.backup.verification import checked_object, object_lines
+from geomill.domain.objectname import Zone
 from geomill.domain.tables import EXTERNAL_TABLES, TABLES
 from geomill.errors import BackupInvalid, ConflictError, NotFoundError, SettingsError
 from geomill.storage import SyncStorage
@@ -42,7 +43,12 @@ class RestoredObjects:
     different: list[str] = field(default_factory=list)
     """Objects of another content that lie in their zone. They are left as they are."""
 
-    def count(self, line: ObjectLine, outcome: str) -> None:
+    etags: dict[str, str] = field(default_factory=dict, repr=False)
+    """Of sources: what the store of the backup called a version, and what this one calls the same bytes."""
+
+    def count(self, line: ObjectLine, outcome: str, etag: str) -> None:
+        if line.zone is Zone.BRONZE and line.copied and line.etag and outcome in ("written", "kept"):
+            self.etags[line.etag] = etag
         match outcome:
             case "written":
                 self.written += 1
@@ -90,20 +96,21 @@ def restore_objects(depot: Depot, manifest: Manifest, storage: SyncStorage, mete
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="restore") as threads:
         while batch := list(islice(index, BATCH)):
             outcomes = threads.map(lambda line: _restore_object(depot, line, storage, meter), batch)
-            for line, outcome in zip(batch, outcomes, strict=True):
-                report.count(line, outcome)
+            for line, (outcome, etag) in zip(batch, outcomes, strict=True):
+                report.count(line, outcome, etag)
     return report
 
 
-def _restore_object(depot: Depot, line: ObjectLine, storage: SyncStorage, meter: Meter) -> str:
+def _restore_object(depot: Depot, line: ObjectLine, storage: SyncStorage, meter: Meter) -> tuple[str, str]:
+    """What became of it, and its etag."""
     try:
         present = storage.stat(line.name)
     except NotFoundError:
         if not line.copied:
-            return "missing"
+            return "missing", ""
     else:
         meter.advance(line.size)
-        return "kept" if present.size == line.size and _same(storage, line) else "different"
+        return ("kept" if present.size == line.size and _same(storage, line) else "different"), present.etag
 
     def parts() -> Iterator[bytes]:
         for data in checked_object(depot, line):
@@ -111,7 +118,7 @@ def _restore_object(depot: Depot, line: ObjectLine, storage: SyncStorage, meter:
             yield data
 
     storage.put_parts(line.name, parts, line.size)
-    return "written"
+    return "written", storage.stat(line.name).etag if line.zone is Zone.BRONZE else ""
 
 
 def _same(storage: SyncStorage, line: ObjectLine) -> bool:
@@ -160,6 +167,7 @@ async def restore_databases(
     *,
     job_queue: str,
     cancel_jobs: bool = False,
+    etags: Mapping[str, str] | None = None,
 ) -> RestoredDatabases:
     """The databases are migrated already."""
     databases = [manifest.inside, *([manifest.outside] if manifest.outside else [])]
@@ -173,7 +181,7 @@ async def restore_databases(
             await stack.enter_async_context(outside_conn.transaction())
             outside = await Load(outside_conn, depot, manifest.outside, EXTERNAL_TABLES, meter).run()
         inside = await Load(inside_conn, depot, manifest.inside, TABLES, meter).run()
-        resumed = await resume(inside_conn, job_queue, cancel_jobs=cancel_jobs)
+        resumed = await resume(inside_conn, job_queue, etags or {}, cancel_jobs=cancel_jobs)
     return RestoredDatabases(inside, outside, resumed)
 
 

@@ -135,7 +135,7 @@ class Collector:
         line = _line(info.name, info.size, None)
         with self.depot.writing(line.place) as sink:
             size, digest = self._read(info, sink.write)
-        return line.model_copy(update={"size": size, "sha256": digest, "copied": True})
+        return line.model_copy(update={"size": size, "sha256": digest, "etag": info.etag, "copied": True})
 
     def _look(self, info: ObjectInfo) -> ObjectLine:
         known = self.references.known_hash(info)

@@ -59,6 +59,7 @@ def restore(
                 meter,
                 job_queue=settings.queue.job_queue_name,
                 cancel_jobs=cancel_jobs,
+                etags=objects.etags,
             )
         )
         check, status = asyncio.run(_look(url))
@@ -88,7 +89,7 @@ def _document(
     return {
         "sound": sound,
         "keys": keys,
-        "objects": asdict(objects),
+        "objects": {name: value for name, value in asdict(objects).items() if name != "etags"},
         "items": asdict(databases.inside),
         "items_outside": asdict(databases.outside) if databases.outside else None,
         "jobs": asdict(databases.resumed),

@@ -181,7 +181,14 @@ def restore(depot: Depot, place: Place, *, cancel_jobs: bool = False) -> tuple[R
     asyncio.run(_migrate(place.inside, TABLES))
     asyncio.run(_migrate(place.outside, EXTERNAL_TABLES))
     loading = restore_databases(
-        depot, manifest, place.inside, place.outside, Silent(), job_queue="dag-jobs", cancel_jobs=cancel_jobs
+        depot,
+        manifest,
+        place.inside,
+        place.outside,
+        Silent(),
+        job_queue="dag-jobs",
+        cancel_jobs=cancel_jobs,
+        etags=objects.etags,
     )
     return objects, asyncio.run(loading)
 

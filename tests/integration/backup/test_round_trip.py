@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import json
 import os
 import stat
 import threading
@@ -79,6 +80,26 @@ def test_a_lease_is_given_back_and_no_schedule_fires_for_the_past(
     assert target.rows("SELECT next_due_at > now() AS later FROM dagapp.dag_schedules") == [{"later": True}]
     resumed = databases.resumed
     assert (resumed.jobs, resumed.cancelled, resumed.released, resumed.postponed) == (1, 0, 1, ("hourly",))
+
+
+def test_an_open_job_knows_its_source_by_the_etag_that_it_has_now(
+    source: Place, target: Place, depot: FolderDepot
+) -> None:
+    name = ObjectName(Zone.BRONZE, "uploads", "große datei.bin")
+    old = source.storage.stat(name).etag
+    note = json.dumps({"source": {"file_name": name.path, "etag": old}, "other": {"etag": "of another"}})
+    source.execute(
+        f"""INSERT INTO dagapp.dag_node_states (job_id, node_id, status, output, completed_at)
+            VALUES ('job-1', 'validate', 'completed', '{note}', now());
+            UPDATE dagapp.dag_queue SET body = '{note}'"""
+    )
+    back_up(source, depot)
+    restore(depot, target)
+    new = target.storage.stat(name).etag
+    assert new != old
+    for query in ("SELECT output AS note FROM dagapp.dag_node_states", "SELECT body AS note FROM dagapp.dag_queue"):
+        (row,) = target.rows(query)
+        assert (row["note"]["source"]["etag"], row["note"]["other"]["etag"]) == (new, "of another")
 
 
 def test_jobs_are_told_to_end_where_that_is_asked(source: Place, target: Place, depot: FolderDepot) -> None:

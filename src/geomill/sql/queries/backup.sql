@@ -189,6 +189,30 @@ UPDATE dagapp.dag_queue
 SET lease_token = NULL, leased_by = NULL, leased_until = NULL, started_at = NULL
 WHERE lease_token IS NOT NULL;
 
+-- name: node_sources
+-- What open jobs have noted of their sources.
+SELECT n.ctid::text AS place, n.output::text AS document
+FROM dagapp.dag_node_states AS n JOIN dagapp.dag_jobs AS j USING (job_id)
+WHERE j.completed_at IS NULL AND n.output::text LIKE '%%"etag"%%';
+
+-- name: note_node_source
+UPDATE dagapp.dag_node_states SET output = %(document)s::jsonb WHERE ctid = %(place)s::tid;
+
+-- name: result_sources
+SELECT r.ctid::text AS place, r.output::text AS document
+FROM dagapp.dag_task_results AS r JOIN dagapp.dag_jobs AS j USING (job_id)
+WHERE j.completed_at IS NULL AND r.output::text LIKE '%%"etag"%%';
+
+-- name: note_result_source
+UPDATE dagapp.dag_task_results SET output = %(document)s::jsonb WHERE ctid = %(place)s::tid;
+
+-- name: message_sources
+SELECT q.ctid::text AS place, q.body::text AS document FROM dagapp.dag_queue AS q
+WHERE q.body::text LIKE '%%"etag"%%';
+
+-- name: note_message_source
+UPDATE dagapp.dag_queue SET body = %(document)s::jsonb WHERE ctid = %(place)s::tid;
+
 -- name: open_jobs
 SELECT job_id FROM dagapp.dag_jobs WHERE status IN ('pending', 'running')
 UNION
