@@ -5,6 +5,7 @@
     snapshot      a database as of one moment, table by table
     features      the shape of tables of features
     zones         the objects of all zones: listed with hashes, and copied
+    problems      errors of the database, in our words
     creation      a backup from its beginning to its manifest, which is written last
     verification  whether a backup is whole and unchanged
     loading       rows back into a database that this release's migration has made

@@ -13,6 +13,7 @@ from geomill.backup import manifest as manifests
 from geomill.backup.manifest import DatabasePart, KeyFile, Manifest
 from geomill.backup.metering import Meter
 from geomill.backup.packing import packing
+from geomill.backup.problems import translated
 from geomill.backup.snapshot import Connection, Dump, snapshot
 from geomill.backup.zones import Collector, Objects, References
 from geomill.domain.objectname import ObjectName
@@ -44,7 +45,8 @@ def create(source: Source, depot: Depot, objects: Objects, meter: Meter, *, know
             remedy="choose an empty place; what a backup that broke off has left can be deleted",
         )
     started_at = datetime.now(UTC)
-    inside, outside, references = asyncio.run(_dump(source, depot, meter))
+    with translated("read it"):
+        inside, outside, references = asyncio.run(_dump(source, depot, meter))
     collected = Collector(source.storage, depot, references, objects, meter, known_hashes).run()
     manifest = Manifest(
         geomill_version=__version__,

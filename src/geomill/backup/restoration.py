@@ -20,6 +20,7 @@ from geomill.backup.loading import Items, Load, require_empty, require_known
 from geomill.backup.manifest import KeyFile, Manifest, ObjectLine
 from geomill.backup.metering import Meter
 from geomill.backup.packing import unpacked
+from geomill.backup.problems import translated
 from geomill.backup.resumption import Resumed, resume
 from geomill.backup.verification import checked_object, object_lines
 from geomill.domain.objectname import Zone
@@ -172,6 +173,20 @@ async def restore_databases(
     """The databases are migrated already."""
     databases = [manifest.inside, *([manifest.outside] if manifest.outside else [])]
     meter.begin("databases", sum(part.size for database in databases for part in database.parts))
+    with translated("write to it"):
+        return await _load(depot, manifest, inside_url, outside_url, meter, job_queue, etags or {}, cancel_jobs)
+
+
+async def _load(
+    depot: Depot,
+    manifest: Manifest,
+    inside_url: str,
+    outside_url: str | None,
+    meter: Meter,
+    job_queue: str,
+    etags: Mapping[str, str],
+    cancel_jobs: bool,
+) -> RestoredDatabases:
     async with AsyncExitStack() as stack:
         inside_conn = await stack.enter_async_context(open_single(inside_url))
         await stack.enter_async_context(inside_conn.transaction())
@@ -181,7 +196,7 @@ async def restore_databases(
             await stack.enter_async_context(outside_conn.transaction())
             outside = await Load(outside_conn, depot, manifest.outside, EXTERNAL_TABLES, meter).run()
         inside = await Load(inside_conn, depot, manifest.inside, TABLES, meter).run()
-        resumed = await resume(inside_conn, job_queue, etags or {}, cancel_jobs=cancel_jobs)
+        resumed = await resume(inside_conn, job_queue, etags, cancel_jobs=cancel_jobs)
     return RestoredDatabases(inside, outside, resumed)
 
 

@@ -10,6 +10,7 @@ import stat
 import threading
 from dataclasses import replace
 from typing import Any
+from uuid import uuid4
 
 import psycopg
 import pytest
@@ -21,12 +22,13 @@ from geomill.domain.message import QueueMessage
 from geomill.domain.objectname import ObjectName, Zone
 from geomill.domain.schedule import Schedule
 from geomill.domain.tables import EXTERNAL_TABLES, TABLES
-from geomill.errors import ConflictError, SettingsError
+from geomill.errors import BackupInvalid, ConflictError, DatabaseUnfit, SettingsError, UnavailableError
 from geomill.storage.depot import FolderDepot
 from geomill.store.migrate import plan
 from geomill.store.pool import open_pool
 from tests.integration.backup.conftest import Place, back_up, check, repack, restore, rewritten
 from tests.integration.serve.stac.conftest import FILE
+from tests.owners import PASSWORD, login
 
 CHANGED = (Instance, QueueMessage, Schedule)
 """Tables that a restoration does not bring back as they were."""
@@ -194,6 +196,40 @@ def test_a_layer_that_is_published_or_deleted_meanwhile(source: Place, target: P
     ]
     restore(depot, target)
     assert target.rows("SELECT count(*) AS n FROM geo_staging.load_x") == [{"n": 20}]
+
+
+class Cutter:
+    """Ends all sessions of the database when the rows are about to be read."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+
+    def begin(self, title: str, total: int) -> None:
+        self._place.rows(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+
+    def advance(self, amount: int) -> None:
+        pass
+
+
+def test_a_database_that_goes_away_leaves_nothing_that_looks_like_a_backup(source: Place, depot: FolderDepot) -> None:
+    with pytest.raises(UnavailableError, match="the database did not let us read it"):
+        back_up(source, depot, meter=Cutter(source))
+    with pytest.raises(BackupInvalid, match="there is no backup"):
+        check(depot)
+
+
+def test_a_role_that_may_not_read_everything_is_told_so(source: Place, depot: FolderDepot, server: str) -> None:
+    role = f"visitor_{uuid4().hex[:8]}"
+    with psycopg.connect(server, autocommit=True) as admin:
+        admin.execute(f"CREATE ROLE {role} LOGIN PASSWORD '{PASSWORD}'")  # type: ignore[arg-type]
+        try:
+            with pytest.raises(DatabaseUnfit, match="may not read it"):
+                back_up(replace(source, inside=login(source.inside, role)), depot)
+        finally:
+            admin.execute(f"DROP ROLE {role}")  # type: ignore[arg-type]
 
 
 def test_objects_that_are_gone_are_listed(source: Place, target: Place, depot: FolderDepot) -> None:
