@@ -162,7 +162,9 @@ class Load:
         await self.conn.execute(_SQL.open_incoming)
         await self.conn.execute(_SQL.clear_incoming)
         await self.conn.execute(_SQL.incoming_items)
-        await self.conn.execute(_SQL.put_items)
+        row = await (await self.conn.execute(_SQL.collection_documents)).fetchone()
+        assert row is not None
+        await self.conn.execute(queries("catalog").put_incoming, {"collections": row["documents"]})
         return Items(**compared)
 
 

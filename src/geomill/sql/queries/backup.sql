@@ -178,10 +178,9 @@ SELECT n.content FROM restored_items AS n
 WHERE NOT EXISTS (SELECT FROM pgstac.items AS i
                   WHERE i.collection = n.content ->> 'collection' AND i.id = n.content ->> 'id');
 
--- name: put_items
-SELECT catalogue.put_items(coalesce(
-    (SELECT jsonb_object_agg(c.content ->> 'id', c.content) FROM restored_collections AS c), '{}'
-)) AS count;
+-- name: collection_documents
+SELECT coalesce(jsonb_object_agg(c.content ->> 'id', c.content), '{}')::text AS documents
+FROM restored_collections AS c;
 
 -- name: release_leases
 -- Nobody who held one is there any more. The next delivery has a greater token.
