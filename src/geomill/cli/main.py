@@ -61,6 +61,13 @@ class _Commands(LazyGroup):
         Later("assets", "Publish data, see how it stands, decide about it.", "geomill.cli.assets"),
         Later("platforms", "Partner applications and their identifiers.", "geomill.cli.platforms"),
         Later("catalogue", "The catalogue of what is published.", "geomill.cli.catalogue"),
+        Later("backup", "Take a backup of the whole platform, and verify one.", "geomill.cli.backup"),
+        Later(
+            "restore",
+            "Restore a backup into an empty platform. Exit code 1 if an object is missing or the catalogue differs.",
+            "geomill.cli.restore",
+            attribute="restore",
+        ),
         Later("db", "The database schema and its migration.", "geomill.cli.db"),
         Later("workflows", "The workflows: list, show and check them.", "geomill.cli.workflows"),
         Later(
