@@ -20,6 +20,7 @@ from tests.chaos.publishers import Life, Publisher
 from tests.chaos.users import Users, deadly
 
 MOST_CONNECTIONS = 400
+VICTIM_SECONDS = 20.0
 OURS = "application_name LIKE 'geomill%' AND datname = current_database() AND pid <> pg_backend_pid()"
 
 
@@ -172,19 +173,25 @@ def _start_read_only(scene: Scene) -> Iterator[None]:
 
 
 @contextmanager
-def _lock_rows(scene: Scene, query: str) -> Iterator[None]:
-    with scene.platform.connect() as conn, conn.transaction():
-        conn.execute(query.encode())
+def _lock_row(scene: Scene, query: str) -> Iterator[None]:
+    """Of something that is just being worked on; there may be nothing for a moment."""
+    with scene.platform.connect() as conn:
+        deadline = time.monotonic() + VICTIM_SECONDS
+        conn.execute("BEGIN")
+        while not conn.execute(query.encode()).fetchall() and time.monotonic() < deadline:
+            conn.execute("ROLLBACK")
+            time.sleep(0.01)
+            conn.execute("BEGIN")
         yield
 
 
 LOCK_A_JOB = (
-    "SELECT job_id FROM dagapp.dag_jobs WHERE job_id IN (SELECT job_id FROM dagapp.dag_jobs"
-    " WHERE status = 'running' AND workflow_id = 'chaos' ORDER BY created_at DESC LIMIT 1) FOR UPDATE"
+    "SELECT job_id FROM dagapp.dag_jobs WHERE status = 'running' AND workflow_id = 'chaos'"
+    " LIMIT 1 FOR UPDATE SKIP LOCKED"
 )
 LOCK_AN_ASSET = (
-    "SELECT asset_id FROM app.geospatial_assets WHERE asset_id IN"
-    " (SELECT asset_id FROM app.geospatial_assets ORDER BY created_at DESC LIMIT 1) FOR UPDATE"
+    "SELECT asset_id FROM app.geospatial_assets WHERE processing_status NOT IN ('completed', 'failed')"
+    " LIMIT 1 FOR UPDATE SKIP LOCKED"
 )
 READ_SOMETHING = "SELECT count(*) FROM dagapp.dag_queue"
 
@@ -216,12 +223,14 @@ REFUSING = """
 CREATE OR REPLACE FUNCTION chaos.refuse() RETURNS trigger LANGUAGE plpgsql AS
 $$ BEGIN RAISE EXCEPTION 'this row is refused'; END $$;
 CREATE TRIGGER refuse BEFORE UPDATE ON app.geospatial_assets FOR EACH ROW
-WHEN (NEW.platform_refs ->> 'dataset_id' LIKE 'refused%') EXECUTE FUNCTION chaos.refuse();
+WHEN (NEW.platform_refs ->> 'dataset_id' LIKE 'refused%' AND NEW.processing_status IN ('completed', 'failed'))
+EXECUTE FUNCTION chaos.refuse();
 """
 
 
 @contextmanager
 def _refuse_an_asset(scene: Scene) -> Iterator[None]:
+    """Its job may begin and not end: the verdict is refused, and whatever else would end it."""
     scene.platform.execute(REFUSING)
     life = Life(f"refused{scene.chance.randrange(10**9)}")
     scene.publisher.submit(life, 1, wait=False)
@@ -359,9 +368,9 @@ FAULTS = {
             until_settled=True,
         ),
         Fault("network-down", "no packet passes for 20 s", _lose_network, 20, (2, 30), 1, "network"),
-        Fault("job-row-locked", "a locked job row", lambda s: _lock_rows(s, LOCK_A_JOB), 25, (2, 25), lasting=True),
+        Fault("job-row-locked", "a locked job row", lambda s: _lock_row(s, LOCK_A_JOB), 25, (2, 25), lasting=True),
         Fault(
-            "asset-row-locked", "a locked asset row", lambda s: _lock_rows(s, LOCK_AN_ASSET), 25, (2, 25), lasting=True
+            "asset-row-locked", "a locked asset row", lambda s: _lock_row(s, LOCK_AN_ASSET), 25, (2, 25), lasting=True
         ),
         Fault("asset-refused", "an asset row that is refused", _refuse_an_asset, 30, (5, 10), lasting=True),
         Fault("column-added", "columns added by a migration", _add_columns, 20, lasting=True),

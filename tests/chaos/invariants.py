@@ -11,6 +11,7 @@ from tests.chaos.platform import ChaosPlatform
 from tests.chaos.users import Order
 
 EXPECTED = """
+DROP TABLE IF EXISTS chaos.expected, chaos.ledger;
 CREATE TABLE chaos.expected (job_id text PRIMARY KEY, workflow_id text, verdict text, result jsonb, accepted boolean);
 CREATE TABLE chaos.ledger (
     what text, task_id text, job_id text, node_id text, item_index int, attempt int, pid int, at float8);

@@ -80,6 +80,7 @@ class ChaosPlatform:
             self.log = stack.enter_context((self.folder / "roles.log").open("ab"))
             stack.callback(self._kill_everybody)
             self._start_roles()
+            stack.callback(self._stack.close)
             self._stack = stack.pop_all()
         return self
 
@@ -160,8 +161,11 @@ class ChaosPlatform:
         return [f"http://{host}:{self._gateway_port(number)}" for number in range(self.gateways)]
 
     def client(self, number: int = 0, timeout: float = 5.0) -> httpx.Client:
+        """Of a gateway; it is closed with the platform."""
         headers = {"Authorization": f"Bearer {self.key}"}
-        return httpx.Client(base_url=self.gateway_urls[number % self.gateways], headers=headers, timeout=timeout)
+        client = httpx.Client(base_url=self.gateway_urls[number % self.gateways], headers=headers, timeout=timeout)
+        self._stack.callback(client.close)
+        return client
 
     def wait_for_roles(self) -> None:
         """Gateways with all that they serve, and everybody else in the table of the living."""

@@ -65,7 +65,7 @@ class Publisher:
 
     def __post_init__(self) -> None:
         self._last = False
-        self._turns = itertools.count()
+        self._clients = itertools.cycle([self.platform.client(number) for number in range(self.platform.gateways)])
 
     def submit(self, life: Life, revision: int, *, wait: bool = True) -> str:
         """The id of the request."""
@@ -130,17 +130,16 @@ class Publisher:
     def _ask(self, method: str, path: str, body: dict[str, Any] | None = None, *, refused: bool = False) -> Any:
         """Until there is an answer that says something; with `refused` a conflict is one."""
         while True:
-            with self.platform.client(next(self._turns)) as client:
-                try:
-                    answer = client.request(method, path, json=body)
-                except httpx.HTTPError:
-                    self.answers[NO_ANSWER] += 1
-                else:
-                    self.answers[str(answer.status_code)] += 1
-                    if answer.is_success or (refused and answer.status_code == 409):
-                        return answer.json()
-                    if answer.status_code < 500 and answer.status_code != 429:
-                        raise AssertionError(f"{method} {path}: {answer.status_code} {answer.text}")
+            try:
+                answer = next(self._clients).request(method, path, json=body)
+            except httpx.HTTPError:
+                self.answers[NO_ANSWER] += 1
+            else:
+                self.answers[str(answer.status_code)] += 1
+                if answer.is_success or (refused and answer.status_code == 409):
+                    return answer.json()
+                if answer.status_code < 500 and answer.status_code != 429:
+                    raise AssertionError(f"{method} {path}: {answer.status_code} {answer.text}")
             self._pause()
 
     def _pause(self) -> None:
@@ -161,7 +160,7 @@ def wrong_lives(platform: ChaosPlatform, publisher: Publisher) -> list[str]:
         )
         if [row[:2] for row in states] != [(life.revision, life.approval)]:
             wrong.append(f"{life.name} is {states}, not {(life.revision, life.approval)}")
-        if [row[0] for row in decisions] != life.decisions:
+        if [row[0] for row in decisions if row[0] != "retried"] != life.decisions:
             wrong.append(f"{life.name} has the decisions {decisions}, not {life.decisions}")
         files = [platform.zones / "silver" / str(row[2]).removeprefix("silver/") for row in states]
         if [file.read_bytes() if file.is_file() else None for file in files] != [life.content]:

@@ -22,7 +22,7 @@ from tests.chaos.ledger import repeats
 from tests.chaos.platform import ChaosPlatform
 from tests.chaos.publishers import Publisher, wrong_lives
 from tests.chaos.report import Report, recoveries
-from tests.chaos.scenario import Outcome, run_scenario
+from tests.chaos.scenario import Outcome, run_scenarios
 from tests.chaos.storm import Storm
 from tests.chaos.table import compared, of_outcomes
 from tests.chaos.users import Users
@@ -94,11 +94,10 @@ def _storm(arguments: argparse.Namespace) -> bool:
 def _one_by_one(arguments: argparse.Namespace) -> bool:
     names = list(FAULTS) if "all" in arguments.fault else arguments.fault
     outcomes: list[Outcome] = []
-    for name in names:
-        outcome = run_scenario(name, seed=arguments.seed, patience=arguments.patience)
+    for outcome in run_scenarios(names, seed=arguments.seed, patience=arguments.patience):
         outcomes.append(outcome)
         for violation in outcome.violations:
-            _say(f"{name}: VIOLATED: {violation}")
+            _say(f"{outcome.fault}: VIOLATED: {violation}")
         _say(of_outcomes([outcome]).splitlines()[-1])
         _keep(arguments.json, [outcome.record() for outcome in outcomes])
     _say("\n" + of_outcomes(outcomes))

@@ -56,7 +56,7 @@ def deadly(key: str) -> Order:
 @dataclass
 class Users:
     platform: ChaosPlatform
-    seed: int
+    seed: object
     pause: float = 0.0
     """Seconds between two orders of one user."""
     orders: list[Order] = field(default_factory=list)
@@ -65,7 +65,7 @@ class Users:
     refusals: list[str] = field(default_factory=list)
     """Answers that no weather explains."""
     _threads: list[threading.Thread] = field(default_factory=list)
-    _numbers: Any = field(default_factory=itertools.count)
+    _clients: dict[tuple[int, int], httpx.Client] = field(default_factory=dict)
 
     def start(self, users: int, jobs: int | None = None) -> None:
         """Each in a thread, until so many jobs are accepted in all or `stop` is set."""
@@ -87,13 +87,19 @@ class Users:
         self.orders.append(order)
         order.sent_at = time.time()
         body = {"workflow_id": order.workflow_id, "input_params": order.inputs, "idempotency_key": order.key}
-        with self.platform.client(number) as first, self.platform.client(number + 1) as second:
-            for client in itertools.cycle((first, second)):
-                if self._send(client, body):
-                    order.accepted = True
-                    return
-                if self.stop.wait(AGAIN_SECONDS):
-                    return
+        for turn in itertools.count(number):
+            if self._send(self._client(number, turn), body):
+                order.accepted = True
+                return
+            if self.stop.wait(AGAIN_SECONDS):
+                return
+
+    def _client(self, number: int, turn: int) -> httpx.Client:
+        """Each user has one for each gateway."""
+        gateway = turn % self.platform.gateways
+        if (number, gateway) not in self._clients:
+            self._clients[number, gateway] = self.platform.client(gateway)
+        return self._clients[number, gateway]
 
     def _work(self, number: int, share: int | None) -> None:
         chance = random.Random(f"{self.seed}/{number}")

@@ -13,6 +13,7 @@ import psycopg
 from tests.chaos.platform import ChaosPlatform
 
 SUPERVISE_SECONDS = 0.5
+POLL_SECONDS = 0.2
 
 
 @contextmanager
@@ -49,7 +50,7 @@ class Watch:
             with suppress(psycopg.OperationalError):
                 missing -= self.ends().keys()
             if missing:
-                time.sleep(0.1)
+                time.sleep(POLL_SECONDS)
         return not missing
 
     def wait_for_more(self, than: int, seconds: float) -> bool:
@@ -59,7 +60,7 @@ class Watch:
             with suppress(psycopg.OperationalError):
                 if self.count() > than:
                     return True
-            time.sleep(0.05)
+            time.sleep(POLL_SECONDS)
         return False
 
     def count(self) -> int:
