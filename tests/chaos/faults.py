@@ -21,6 +21,7 @@ from tests.chaos.users import Users, deadly
 
 MOST_CONNECTIONS = 400
 VICTIM_SECONDS = 20.0
+MOST_LOG_FILES = 30
 OURS = "application_name LIKE 'geomill%' AND datname = current_database() AND pid <> pg_backend_pid()"
 
 
@@ -303,6 +304,8 @@ def _fill(scene: Scene, disk: str) -> Iterator[None]:
     """The server may stop by itself; whoever looks after it starts it once there is room again."""
     scene.platform.disks[disk].fill()
     try:
+        if disk == "wal":
+            _use_up_the_log(scene)
         yield
     finally:
         scene.platform.disks[disk].free()
@@ -313,6 +316,14 @@ def _fill(scene: Scene, disk: str) -> Iterator[None]:
                 scene.platform.rows("SELECT 1")
                 break
             time.sleep(0.2)
+
+
+def _use_up_the_log(scene: Scene) -> None:
+    """Some files of it are kept for later use: as long as there are such, nobody needs room."""
+    with suppress(psycopg.OperationalError):
+        for _ in range(MOST_LOG_FILES):
+            scene.platform.execute("SELECT txid_current()")
+            scene.platform.execute("SELECT pg_switch_wal()")
 
 
 FAULTS = {

@@ -53,6 +53,8 @@ class Outcome:
     ended_again: int = 0
     at_once: int = 0
     processes_ended: int = 0
+    retried_requests: int = 0
+    """Assets whose job failed in bad weather, and was run again by hand."""
     answers: dict[str, int] = field(default_factory=dict)
     violations: list[str] = field(default_factory=list)
     jobs: int = 0
@@ -184,7 +186,7 @@ class _Scenario:
         lines = platform.ledger.lines()
         repeated = repeats(lines[self._lines_before :])
         outcome.begun_again, outcome.ended_again = repeated.begun_again, repeated.ended_again
-        outcome.at_once = repeated.at_once
+        outcome.at_once, outcome.retried_requests = repeated.at_once, self.scene.publisher.retried
         outcome.answers = dict(sorted((users.answers + self.scene.publisher.answers).items()))
         outcome.violations = violations(platform, [*self.earlier, *users.orders], lines)
         outcome.violations += [f"refused: {refusal}" for refusal in users.refusals[:3]]
