@@ -37,6 +37,24 @@ class Scene:
     def victim(self, role: str) -> Process:
         return self.chance.choice(self.platform.processes[role])
 
+    def busiest(self, role: str) -> Process:
+        """The process with the most work, so that a fault hits something; of gateways, any."""
+        pids = [row[0] for row in self.platform.rows(BUSIEST[role])] if role in BUSIEST else []
+        by_pid = {process.pid: process for process in self.platform.processes[role]}
+        return next((by_pid[pid] for pid in pids if pid in by_pid), self.victim(role))
+
+
+BUSIEST = {
+    "orchestrator": (
+        "SELECT i.pid FROM dagapp.dag_jobs j JOIN dagapp.dag_instances i ON i.instance_id = j.owner_id"
+        " WHERE j.completed_at IS NULL GROUP BY i.pid ORDER BY bool_or(j.workflow_id = 'hold') DESC, count(*) DESC"
+    ),
+    "worker": (
+        "SELECT i.pid FROM dagapp.dag_queue q JOIN dagapp.dag_instances i ON i.instance_id = q.leased_by"
+        " GROUP BY i.pid ORDER BY count(*) DESC"
+    ),
+}
+
 
 Act = Callable[[Scene], AbstractContextManager[None]]
 
@@ -62,7 +80,7 @@ class Fault:
 
 @contextmanager
 def _kill(scene: Scene, role: str) -> Iterator[None]:
-    victim = scene.victim(role)
+    victim = scene.busiest(role)
     victim.kill()
     victim.wait()
     scene.platform.replace(role, victim)
@@ -80,7 +98,7 @@ def _terminate(scene: Scene, role: str) -> Iterator[None]:
 
 @contextmanager
 def _freeze(scene: Scene, role: str) -> Iterator[None]:
-    victim = scene.victim(role)
+    victim = scene.busiest(role)
     victim.send_signal(signal.SIGSTOP)
     try:
         yield

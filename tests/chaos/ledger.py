@@ -82,12 +82,22 @@ class Repeats:
     """Attempts that ran while another one of the same item did."""
 
 
+def begun_again(lines: Sequence[Line]) -> list[Line]:
+    """Beginnings of a task that had begun before and had not failed."""
+    under_way: set[tuple[str, str, int]] = set()
+    again = []
+    for line in sorted(lines, key=lambda line: line.at):
+        if line.what == BEGIN:
+            again += [line] if line.item in under_way else []
+            under_way.add(line.item)
+        elif line.what == FAILED:
+            under_way.discard(line.item)
+    return again
+
+
 def repeats(lines: Sequence[Line]) -> Repeats:
-    begun = Counter(line.item for line in lines if line.what == BEGIN)
-    failed = Counter(line.item for line in lines if line.what == FAILED)
     ended = Counter(line.item for line in lines if line.what == END)
-    again = sum(max(0, count - failed[item] - 1) for item, count in begun.items())
-    return Repeats(again, sum(count - 1 for count in ended.values()), _overlaps(lines))
+    return Repeats(len(begun_again(lines)), sum(count - 1 for count in ended.values()), _overlaps(lines))
 
 
 def _overlaps(lines: Sequence[Line]) -> int:

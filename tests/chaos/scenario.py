@@ -16,7 +16,7 @@ import psycopg
 
 from tests.chaos.faults import FAULTS, Fault, Scene
 from tests.chaos.invariants import violations
-from tests.chaos.ledger import repeats
+from tests.chaos.ledger import Line, begun_again, repeats
 from tests.chaos.platform import ChaosPlatform
 from tests.chaos.publishers import Publisher, wait_for_first, wrong_lives
 from tests.chaos.users import Order, Users, holding
@@ -49,6 +49,8 @@ class Outcome:
     """Seconds until all was done that was sent before."""
     standstill: float = 0.0
     """The longest time in which no job ended."""
+    taken_over: float | None = None
+    """Seconds from its beginning until the first job or task was given to another process; None: nothing was."""
     begun_again: int = 0
     ended_again: int = 0
     at_once: int = 0
@@ -160,6 +162,12 @@ class _Scenario:
         later = [ends[order.job_id] for order in self._load() if order.sent_at >= since and order.job_id in ends]
         return min(later) - since if later else None
 
+    def _taken_over(self, begun: float, lines: Sequence[Line]) -> float | None:
+        query = "SELECT extract(epoch FROM created_at) FROM dagapp.dag_job_events WHERE event_type = 'job_reclaimed'"
+        moments = [float(at) for (at,) in self.scene.platform.rows(query)]
+        moments += [line.at + time.time() - time.monotonic() for line in begun_again(lines)]
+        return min((at - begun for at in moments if at >= begun), default=None)
+
     def _load(self) -> list[Order]:
         return [order for order in list(self.scene.users.orders) if order.workflow_id == "chaos"]
 
@@ -184,6 +192,7 @@ class _Scenario:
         gaps = [later - earlier for earlier, later in pairwise(moments)]
         outcome.standstill = max(gaps, default=time.time() - begun)
         lines = platform.ledger.lines()
+        outcome.taken_over = self._taken_over(begun, lines[self._lines_before :])
         repeated = repeats(lines[self._lines_before :])
         outcome.begun_again, outcome.ended_again = repeated.begun_again, repeated.ended_again
         outcome.at_once, outcome.retried_requests = repeated.at_once, self.scene.publisher.retried

@@ -24,8 +24,8 @@ def seconds(value: float | None) -> str:
     return "never" if value is None else f"{value:.1f} s"
 
 
-HEAD = ("fault", "first job", "all before", "standstill", "begun again", "processes ended", "bad answers", "violations")
-SHOWN = (1, 2, 4, 6, 7)
+HEAD = ("fault", "first job", "all before", "standstill", "taken over", "begun again", "bad answers", "violations")
+SHOWN = (1, 2, 4, 5, 6, 7)
 """The columns in which two runs are compared."""
 
 
@@ -36,7 +36,21 @@ def of_outcomes(outcomes: Sequence[Outcome]) -> str:
 def compared(before: Sequence[Record], after: Sequence[Record]) -> str:
     """Two runs side by side, one row for each fault."""
     former, latter = ({str(record["fault"]): record for record in records} for records in (before, after))
-    head = ("fault", "first job", "", "all before", "", "begun again", "", "bad answers", "", "violations", "")
+    head = (
+        "fault",
+        "first job",
+        "",
+        "all before",
+        "",
+        "taken over",
+        "",
+        "begun again",
+        "",
+        "bad answers",
+        "",
+        "violations",
+        "",
+    )
     rows: list[tuple[str, ...]] = [("", *("before", "after") * len(SHOWN))]
     for name in [name for name in FAULTS if name in former or name in latter]:
         old, new = (_row(records[name]) if name in records else None for records in (former, latter))
@@ -55,8 +69,8 @@ def _row(record: Record) -> list[str]:
         _recovery(record),
         seconds(record["settled"]),
         seconds(record["standstill"]),
+        seconds(record["taken_over"]) if record.get("taken_over") is not None else NOT_MEASURED,
         str(record["begun_again"]),
-        str(record["processes_ended"]),
         f"{bad} of {sum(answers.values())}",
         str(len(record["violations"])),
     ]
