@@ -20,7 +20,7 @@ from tests.chaos.publishers import Life, Publisher
 from tests.chaos.users import Users, deadly
 
 MOST_CONNECTIONS = 400
-VICTIM_SECONDS = 20.0
+VICTIM_SECONDS = 5.0
 MOST_LOG_FILES = 30
 OURS = "application_name LIKE 'geomill%' AND datname = current_database() AND pid <> pg_backend_pid()"
 

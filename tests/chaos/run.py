@@ -33,7 +33,9 @@ ENOUGH = 0.9
 """The storm ends when this share of the jobs has ended, so that the rest ends in peace."""
 
 
-def run(jobs: int, seed: int, *, patience: float = 240.0, longest: float = 60.0) -> Report:
+def run(jobs: int, seed: int, *, patience: float = 240.0, longest: float = 60.0, faults: int = 0) -> Report:
+    """A storm until that many jobs, nearly, and faults are done, and then peace until everything has ended. No fault
+    lasts longer than `longest`."""
     begun = time.monotonic()
     with ChaosPlatform() as platform, supervised(platform):
         users, publisher = Users(platform, seed), Publisher(platform)
@@ -44,7 +46,9 @@ def run(jobs: int, seed: int, *, patience: float = 240.0, longest: float = 60.0)
         watch = Watch(platform)
         try:
             watch.wait_for_more(int(jobs * ENOUGH), patience + jobs)
+            storm.wait_for(faults, patience)
         finally:
+            users.enough.set()
             storm.stop()
         if storm.error:
             raise storm.error

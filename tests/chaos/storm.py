@@ -48,6 +48,12 @@ class Storm:
     def start(self) -> None:
         self._thread.start()
 
+    def wait_for(self, hits: int, seconds: float) -> None:
+        """Until there were so many faults, or so much time has passed."""
+        deadline = time.monotonic() + seconds
+        while len(self.hits) < hits and self._thread.is_alive() and time.monotonic() < deadline:
+            time.sleep(0.1)
+
     def stop(self) -> None:
         self._stop.set()
         self._thread.join()

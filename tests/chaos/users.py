@@ -18,6 +18,7 @@ from geomill.domain.ids import id_of_key
 from tests.chaos.platform import ChaosPlatform
 
 AGAIN_SECONDS = 0.2
+SLOW_SECONDS = 1.0
 NO_ANSWER = "no answer"
 
 
@@ -62,13 +63,15 @@ class Users:
     orders: list[Order] = field(default_factory=list)
     answers: Counter[str] = field(default_factory=Counter)
     stop: threading.Event = field(default_factory=threading.Event)
+    enough: threading.Event = field(default_factory=threading.Event)
     refusals: list[str] = field(default_factory=list)
     """Answers that no weather explains."""
     _threads: list[threading.Thread] = field(default_factory=list)
     _clients: dict[tuple[int, int], httpx.Client] = field(default_factory=dict)
 
     def start(self, users: int, jobs: int | None = None) -> None:
-        """Each in a thread, until so many jobs are accepted in all or `stop` is set."""
+        """Each in a thread, until `stop` is set; or with `jobs`, until so many are accepted in all and `enough` is set.
+        Beyond that number they are slow."""
         for number in range(users):
             share = None if jobs is None else jobs // users + (1 if number < jobs % users else 0)
             thread = threading.Thread(target=self._work, args=(number, share), daemon=True)
@@ -103,9 +106,12 @@ class Users:
 
     def _work(self, number: int, share: int | None) -> None:
         chance = random.Random(f"{self.seed}/{number}")
-        for turn in itertools.count() if share is None else range(share):
+        for turn in itertools.count():
+            beyond = share is not None and turn >= share
+            if beyond and self.enough.is_set():
+                return
             self.submit(ordinary(f"job-{self.seed}-{number}-{turn}", chance), number)
-            if self.stop.wait(self.pause):
+            if self.stop.wait(SLOW_SECONDS if beyond else self.pause):
                 return
 
     def _send(self, client: httpx.Client, body: dict[str, Any]) -> bool:
