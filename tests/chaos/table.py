@@ -25,8 +25,6 @@ def seconds(value: float | None) -> str:
 
 
 HEAD = ("fault", "first job", "all before", "standstill", "taken over", "begun again", "bad answers", "violations")
-SHOWN = (1, 2, 4, 5, 6, 7)
-"""The columns in which two runs are compared."""
 
 
 def of_outcomes(outcomes: Sequence[Outcome]) -> str:
@@ -34,29 +32,16 @@ def of_outcomes(outcomes: Sequence[Outcome]) -> str:
 
 
 def compared(before: Sequence[Record], after: Sequence[Record]) -> str:
-    """Two runs side by side, one row for each fault."""
+    """Two runs side by side, one row for each fault: before → after."""
     former, latter = ({str(record["fault"]): record for record in records} for records in (before, after))
-    head = (
-        "fault",
-        "first job",
-        "",
-        "all before",
-        "",
-        "taken over",
-        "",
-        "begun again",
-        "",
-        "bad answers",
-        "",
-        "violations",
-        "",
-    )
-    rows: list[tuple[str, ...]] = [("", *("before", "after") * len(SHOWN))]
-    for name in [name for name in FAULTS if name in former or name in latter]:
-        old, new = (_row(records[name]) if name in records else None for records in (former, latter))
-        pairs = [(old[column] if old else NOT_MEASURED, new[column] if new else NOT_MEASURED) for column in SHOWN]
-        rows.append((FAULTS[name].title, *(cell for pair in pairs for cell in pair)))
-    return table(head, rows)
+    names = [name for name in FAULTS if name in former or name in latter]
+    return table(HEAD, [_pair(FAULTS[name].title, former.get(name), latter.get(name)) for name in names])
+
+
+def _pair(title: str, old: Record | None, new: Record | None) -> list[str]:
+    nothing = [NOT_MEASURED] * len(HEAD)
+    former, latter = (nothing if record is None else _row(record) for record in (old, new))
+    return [title, *(f"{left} → {right}".strip() for left, right in zip(former[1:], latter[1:], strict=True))]
 
 
 def _row(record: Record) -> list[str]:
