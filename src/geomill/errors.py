@@ -105,7 +105,6 @@ class InvalidName(InputError):  # noqa: N818
 
 class BackupInvalid(InputError):  # noqa: N818
     code = "invalid_backup"
-    exit_code = 1
 
 
 class UnknownReferenceSystem(InputError):  # noqa: N818
