@@ -10,8 +10,8 @@ from benchmarks.figures import Figure, as_json
 from benchmarks.server import server
 
 ALL = (
-    "evaluator", "templates", "schema", "engine", "fairness", "stages", "platform", "raster", "vector", "catalogue",
-    "serving",
+    "evaluator", "templates", "schema", "engine", "horizon", "fairness", "stages", "platform", "raster", "vector",
+    "catalogue", "serving",
 )  # fmt: skip
 
 

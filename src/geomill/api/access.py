@@ -93,6 +93,7 @@ RULES: Mapping[str, Who] = {
     "POST /api/v1/jobs/{job_id}/pause": only(OPERATOR),
     "POST /api/v1/jobs/{job_id}/resume": only(OPERATOR),
     "POST /api/v1/jobs/{job_id}/retry": only(OPERATOR),
+    "POST /api/v1/jobs/{job_id}/release": only(OPERATOR),
     "POST /api/jobs/submit/{job_type}": only(OPERATOR, limited=True),
     "GET /api/jobs": only(READER, REVIEWER, OPERATOR),
     "GET /api/jobs/types": ANY_CREDENTIAL,

@@ -25,7 +25,7 @@ from geomill.domain.tally import BUCKETS as TALLY_BUCKETS
 from geomill.domain.tally import COUNT, SUM, Tally
 from geomill.storage.space import Space
 from geomill.store import attendance, circuits, metrics, tallies
-from geomill.store.metrics import DeadLetters, InstanceHealth, QueueDepth
+from geomill.store.metrics import DeadLetters, Holder, InstanceHealth, QueueDepth
 from geomill.store.pool import Connection, Pool
 
 FRESH_SECONDS = 5.0
@@ -44,6 +44,7 @@ READERS: dict[str, Callable[[Connection], Awaitable[Any]]] = {
     "connections": metrics.connections,
     "consumers": attendance.consumers,
     "database_bytes": metrics.database_bytes,
+    "horizon": metrics.horizon,
 }
 
 
@@ -199,6 +200,14 @@ def _circuits(found: list[Circuit]) -> Iterator[Metric]:
     yield _gauge("geomill_circuit_failures", "Failures of a handler in a row", ("handler",), failures)
 
 
+def _horizon(found: list[Holder]) -> Iterator[Metric]:
+    seconds = max((one.seconds or 0.0 for one in found), default=0.0)
+    yield _gauge("geomill_oldest_transaction_seconds", "Age of the oldest open transaction", (), [((), seconds)])
+    behind = max((one.transactions for one in found), default=0)
+    text = "Transactions begun since the oldest one that keeps dead rows from being vacuumed"
+    yield _gauge("geomill_vacuum_horizon_transactions", text, (), [((), float(behind))])
+
+
 _FAMILIES: dict[str, Callable[[Any], Iterator[Metric]]] = {
     "queues": _queues,
     "active_jobs": _counts("geomill_jobs_active", "Unfinished jobs", "status"),
@@ -213,4 +222,5 @@ _FAMILIES: dict[str, Callable[[Any], Iterator[Metric]]] = {
     "tallies": _tallies,
     "circuits": _circuits,
     "connections": _counts("geomill_database_connections", "Sessions of the database", "application"),
+    "horizon": _horizon,
 }

@@ -83,6 +83,10 @@ class JobSummary(BaseModel):
     workflow_version: int | None = None
     status: str = Field(description="`queued`, or a state of the job machine")
     paused: bool = False
+    parked_at: datetime | None = Field(
+        default=None, description="Since then nobody works on it: the database refuses it. An operator may release it"
+    )
+    parked_reason: str | None = None
     priority: int = 0
     correlation_id: str | None = None
     idempotency_key: str | None = None

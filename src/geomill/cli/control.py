@@ -1,8 +1,9 @@
-"""`geomill jobs watch | cancel | pause | resume | retry`: follow and steer jobs."""
+"""`geomill jobs watch | cancel | pause | resume | retry | release`: follow and steer jobs."""
 
 from __future__ import annotations
 
 import asyncio
+import getpass
 import json
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Annotated
@@ -90,6 +91,22 @@ def retry(job_id: JobArgument, as_json: Json = False) -> None:
     from geomill.engine import control
 
     _tell(job_id, "retry", lambda conn: control.retry(conn, job_id), as_json=as_json)
+
+
+@app.command()
+def release(job_id: JobArgument, as_json: Json = False) -> None:
+    """Let a parked job go on, once the database accepts it again."""
+    from geomill.engine import control
+
+    _tell(job_id, "release", lambda conn: control.release(conn, job_id, _user()), as_json=as_json)
+
+
+def _user() -> str:
+    """Whom the history of the job names."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # an account without a name
+        return "command line"
 
 
 def _tell(job_id: str, action: str, act: Callable[[Connection], Awaitable[object]], *, as_json: bool) -> None:

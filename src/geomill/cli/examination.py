@@ -25,7 +25,7 @@ from geomill.sdk.registry import load_handlers
 from geomill.settings import Settings
 from geomill.storage import Recipe, Storage
 from geomill.storage.space import existing, readable, spaces
-from geomill.store import attendance, keys, metrics, pending, pgstac
+from geomill.store import attendance, jobs, keys, metrics, pending, pgstac
 from geomill.store.connection import connect
 from geomill.store.fitness import Fitness, check_fitness
 from geomill.store.pool import Connection, open_pool
@@ -159,7 +159,7 @@ async def examine_external(url: str | None) -> Finding:
     except GeomillError as error:
         return Finding.of(subject, error)
     if steps:
-        return Finding(Level.FAIL, subject, f"it lacks: {steps[0]}", "run 'geomill db migrate'")
+        return Finding(Level.FAIL, subject, f"it is not as it should be: {steps[0]}", "run 'geomill db migrate'")
     return Finding(Level.OK, subject, f"up to date, pgstac {catalogue}")
 
 
@@ -171,7 +171,8 @@ def _server(fitness: Fitness, catalogue: str | None) -> Finding:
 def _schema(steps: list[str]) -> Finding:
     if steps:
         more = f" and {len(steps) - 1} more" if len(steps) > 1 else ""
-        return Finding(Level.FAIL, "schema", f"it lacks: {steps[0]}{more}", "run 'geomill db migrate'")
+        remedy = "run 'geomill db status' to see all of it, and 'geomill db migrate' to mend it"
+        return Finding(Level.FAIL, "schema", f"it is not as it should be: {steps[0]}{more}", remedy)
     return Finding(Level.OK, "schema", "up to date")
 
 
@@ -210,6 +211,8 @@ async def _platform(conn: Connection) -> list[Finding]:
         await _catalogue(conn),
         await _dead_letters(conn),
         await _stuck(conn),
+        await _parked(conn),
+        await _horizon(conn),
     ]
 
 
@@ -269,3 +272,20 @@ async def _stuck(conn: Connection) -> Finding:
         return Finding(Level.OK, "stuck jobs", "none")
     told = ", ".join(f"{one.job_id} ({one.workflow_id}, quiet for {one.quiet_seconds / 60:.0f} min)" for one in found)
     return Finding(Level.WARN, "stuck jobs", told, "see 'geomill jobs show JOB --events', then cancel or retry it")
+
+
+async def _parked(conn: Connection) -> Finding:
+    found = await jobs.parked(conn, limit=5)
+    if not found:
+        return Finding(Level.OK, "parked jobs", "none")
+    told = "; ".join(f"{one.job_id} ({one.workflow_id}): {one.parked_reason}" for one in found)
+    return Finding(Level.WARN, "parked jobs", told, "mend the cause, then run 'geomill jobs release JOB'")
+
+
+async def _horizon(conn: Connection) -> Finding:
+    subject, holders = "open transactions", await metrics.horizon(conn)
+    if old := [holder for holder in holders if holder.old]:
+        remedy = "end it: pg_terminate_backend, ROLLBACK PREPARED or pg_drop_replication_slot"
+        return Finding(Level.WARN, subject, "; ".join(holder.told() for holder in old), remedy)
+    oldest = max((holder.seconds or 0.0 for holder in holders), default=0.0)
+    return Finding(Level.OK, subject, f"the oldest for {oldest:.0f} s" if holders else "none but this one")

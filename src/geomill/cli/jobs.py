@@ -181,6 +181,9 @@ def _readable(found: dict[str, Any]) -> str:
     lines = [f"{found['job_id']}  {found['workflow_id']}  {found['status']}"]
     if found.get("error_message"):
         lines.append(f"  error: {found['error_message']}")
+    if found.get("parked_at"):
+        lines.append(f"  parked since {found['parked_at']}: {found['parked_reason']}")
+        lines.append(f"  mend the cause, then run 'geomill jobs release {found['job_id']}'")
     if found.get("note"):
         lines.append(f"  {found['note']}")
     lines += [f"  {reason}" for reason in found["waits"]]
@@ -222,5 +225,6 @@ def _print_table(found: list[Job]) -> None:
     table = Table(Column("job", no_wrap=True), "workflow", "status", "created", "took", box=None)
     for job in found:
         took = f"{(job.completed_at - job.created_at).total_seconds():.2f} s" if job.completed_at else ""
-        table.add_row(job.job_id, job.workflow_id, job.status.value, f"{job.created_at:%Y-%m-%d %H:%M:%S}", took)
+        status = "parked" if job.parked_at else job.status.value
+        table.add_row(job.job_id, job.workflow_id, status, f"{job.created_at:%Y-%m-%d %H:%M:%S}", took)
     Console().print(table)

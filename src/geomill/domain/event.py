@@ -21,6 +21,8 @@ class EventType(StrEnum):
     JOB_RESUMED = "job_resumed"
     JOB_RETRIED = "job_retried"
     JOB_RECLAIMED = "job_reclaimed"
+    JOB_PARKED = "job_parked"
+    JOB_RELEASED = "job_released"
     NODE_DISPATCHED = "node_dispatched"
     NODE_COMPLETED = "node_completed"
     NODE_FAILED = "node_failed"

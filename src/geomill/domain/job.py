@@ -60,6 +60,7 @@ class Job(Entity):
             ("completed_at",),
             where="callback_url IS NOT NULL AND completed_at IS NOT NULL AND called_back_run < run_number",
         ),
+        Index("idx_dag_jobs_parked", ("parked_at",), where="parked_at IS NOT NULL"),
         Index("idx_dag_jobs_details", ("completed_at",), where="completed_at IS NOT NULL AND details_left"),
         Index("idx_dag_jobs_bare", ("completed_at",), where="NOT details_left AND asset_id IS NULL"),
     )
@@ -114,6 +115,10 @@ class Job(Entity):
     purpose: JobPurpose = JobPurpose.PROCESS
     node_summary: Json | None = Field(default=None, description="How far it is; kept for jobs of assets, now and then")
 
+    parked_at: AwareDatetime | None = Field(
+        default=None, description="Since then nobody works on it: the database refuses what its owner decides"
+    )
+    parked_reason: str | None = Field(default=None, description="Why it is parked, and where the log has more")
     paused_at: AwareDatetime | None = Field(default=None, description="While set, nothing new is dispatched")
     deadline_at: AwareDatetime | None = Field(default=None, description="The job fails if it has not ended by then")
     run_number: Annotated[int, Field(ge=1)] = Field(default=1, description="Raised by every retry of the whole job")

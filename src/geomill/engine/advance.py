@@ -9,8 +9,9 @@ dropped and those that are still ours are read again; the reports stay for whoev
 from __future__ import annotations
 
 import logging
+import time
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -49,6 +50,30 @@ class Round:
     unknown: set[str] = field(default_factory=set)
     """Ours by the database, but not in memory."""
 
+    look_seconds: float = 0.0
+    """How long it took to look into the inbox."""
+    reached: int = 0
+    """Of the reports that were seen, all before this one have been taken."""
+
+    def add(self, other: Round) -> None:
+        self.reports += other.reports
+        self.transitions += other.transitions
+        self.retries += other.retries
+        self.stale += other.stale
+        for queue_name, seconds in other.delays.items():
+            self.delays[queue_name] = min(seconds, self.delays.get(queue_name, seconds))
+        self.lost |= other.lost
+        self.ended |= other.ended
+        self.unknown |= other.unknown
+
+
+class LockedRoundError(Exception):
+    """Somebody else holds a row that the round needs. Nothing was written, and nothing in memory has changed."""
+
+    def __init__(self, jobs: Collection[str]) -> None:
+        super().__init__(f"a row of one of {len(jobs)} jobs is locked")
+        self.jobs = frozenset(jobs)
+
 
 @dataclass
 class Kicks:
@@ -58,10 +83,19 @@ class Kicks:
     overdue: set[str] = field(default_factory=set)
     more: set[str] = field(default_factory=set)
 
-    def take(self) -> Kicks:
-        taken = Kicks(self.taken, self.overdue, self.more)
-        self.taken, self.overdue, self.more = set(), set(), set()
-        return taken
+    def take(self, only: Collection[str] | None = None, held: Collection[str] = ()) -> Kicks:
+        """All of them, or those of some jobs; never those of the jobs that are `held`."""
+        jobs = (self.jobs if only is None else self.jobs & set(only)) - set(held)
+        kicked = Kicks(self.taken & jobs, self.overdue & jobs, self.more & jobs)
+        self.taken -= jobs
+        self.overdue -= jobs
+        self.more -= jobs
+        return kicked
+
+    def put_back(self, kicked: Kicks) -> None:
+        self.taken |= kicked.taken
+        self.overdue |= kicked.overdue
+        self.more |= kicked.more
 
     @property
     def jobs(self) -> set[str]:
@@ -78,29 +112,50 @@ async def advance(
     kicks: Kicks,
     large: LargeOutputs,
     limit: int = LARGEST_ROUND,
+    *,
+    held: Collection[str] = (),
+    only: Collection[str] | None = None,
+    floor: int = 0,
 ) -> Round:
-    """Apply what has arrived. Jobs that ended or were lost leave `owned`.
+    """Apply what has arrived. Jobs that ended or were lost leave `owned`. Those that are `held` are left as they are,
+    with their reports and kicks; with `only`, all others are. Reports before the `floor` are not looked for. Raises
+    `LockedRoundError`.
 
     Three round trips: read, write under the fence, wake the workers; for a report that comes alone the write does that,
     too. Only the write is a transaction: what is read before it can be changed by nobody but the owner, and whether
     that is still us is asked by the write.
     """
     done = Round()
-    arrivals = large.ready(await inbox.peek(conn, owner_id, limit))
-    kicked = kicks.take()
+    begun = time.perf_counter()
+    waiting = await inbox.peek(conn, owner_id, limit, held, floor)
+    done.look_seconds = time.perf_counter() - begun
+    if only is not None:
+        waiting = [one for one in waiting if one.job_id in only]
+    arrivals = large.ready(waiting, only, held)
+    kicked = kicks.take(only, held)
+    if waiting:
+        ready = {one.sequence for one in arrivals}
+        done.reached = next((one.sequence for one in waiting if one.sequence not in ready), waiting[-1].sequence + 1)
     if not arrivals and not kicked:
         return done
     done.reports = len(arrivals)
     by_job = _by_job(arrivals)
     concerned = by_job.keys() | kicked.jobs
     mine = {job_id: owned[job_id] for job_id in sorted(concerned & owned.keys())}
-    decisions = await _decide_all(conn, mine, by_job, kicked, large)
-    batch = _batch(decisions, by_job)
     reports = [one.sequence for job_id in mine for one in by_job.get(job_id, [])]
     epochs = {job_id: job.epoch for job_id, job in mine.items()}
     alone = len(reports) == 1
-    if mine and not await rounds.commit(conn, owner_id, epochs, batch, reports, called=alone):
-        done.lost, decisions = set(mine), []
+    try:
+        decisions = await _decide_all(conn, mine, by_job, kicked, large)
+        batch = _batch(decisions, by_job)
+        if mine and not await rounds.commit(conn, owner_id, epochs, batch, reports, called=alone):
+            done.lost, decisions = set(mine), []
+    except psycopg.DatabaseError as error:
+        kicks.put_back(kicked)
+        large.put_back(arrivals)
+        if isinstance(error, psycopg.errors.LockNotAvailable):
+            raise LockedRoundError(mine) from error
+        raise
     if decisions:
         done.delays = _delays(batch, arrivals)
         _count(done, decisions)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,10 +29,12 @@ from geomill.engine.batch import Batch, job_write
 from geomill.engine.owned import Graphs, OwnedJob
 from geomill.errors import InputsError
 from geomill.queues import postgres as queue
+from geomill.queues.floors import Floors
 from geomill.queues.postgres import Received
 from geomill.queues.turns import Turns
 from geomill.store import attendance, definitions, rounds
 from geomill.store.events import EventWrite
+from geomill.store.locking import impatient
 from geomill.store.passing import passes
 from geomill.store.pool import Connection
 from geomill.store.rounds import NewJob
@@ -39,6 +42,8 @@ from geomill.workflows.catalogue import WorkflowCatalogue
 
 log = logging.getLogger(__name__)
 
+LOCKED_SECONDS = 1.0
+"""So long a submission waits if a row that it needs is locked."""
 FEW = 3
 """So many submissions at most are claimed without a transaction."""
 
@@ -52,6 +57,11 @@ class Claimed:
     waits: list[float] = field(default_factory=list)
     """Seconds that each submission lay on the queue."""
 
+    def and_also(self, other: Claimed) -> Claimed:
+        return Claimed(
+            [*self.jobs, *other.jobs], self.more | other.more, self.taken + other.taken, [*self.waits, *other.waits]
+        )
+
 
 @dataclass
 class Claimer:
@@ -61,6 +71,7 @@ class Claimer:
     graphs: Graphs
     _pinned: set[str] = field(default_factory=set)
     _turns: Turns = field(default_factory=Turns)
+    _floors: Floors = field(default_factory=Floors)
     _hashes: dict[str, tuple[Workflow, str]] = field(default_factory=dict)
 
     async def claim(self, conn: Connection, limit: int, older_than: float = 0.0) -> Claimed:
@@ -70,6 +81,8 @@ class Claimer:
         except _UnknownWorkflows as unknown:  # what was taken with them is back on the queue
             moved = await attendance.put_aside(conn, self.queue_name, unknown.sequences)
             return Claimed(taken=limit if moved else 0)  # if none, somebody else has them in hand
+        except psycopg.errors.LockNotAvailable:
+            return await self._claim_each(conn, limit)
         except Exception as error:  # one submission must not stop all the others
             if passes(error):
                 raise
@@ -78,6 +91,25 @@ class Claimer:
             reference = new_reference()
             log.exception("a submission could not be claimed, reference %s", reference)
             return await self._bury_next(conn, f"internal error: the log has more under the reference {reference}")
+
+    async def _claim_each(self, conn: Connection, limit: int) -> Claimed:
+        """Somebody else holds a row that one of the submissions needs, as that of its asset. That one waits for a
+        moment, and the others are claimed."""
+        claimed = Claimed()
+        async with impatient(conn):
+            for message in await queue.look(conn, self.queue_name, limit):
+                try:
+                    part = await self._claim_these(conn, [message])
+                except psycopg.errors.LockNotAvailable:
+                    log.warning("rows of the submission %s are locked: the others go on", message.message_id)
+                    await queue.postpone(conn, message.sequence, LOCKED_SECONDS)
+                except Exception as error:  # refused for another reason: that is for a claim that meets no lock
+                    if passes(error):
+                        raise
+                    log.warning("the submission %s is left for later: %s", message.message_id, error)
+                else:
+                    claimed = claimed.and_also(part or Claimed())
+        return claimed
 
     async def _bury_next(self, conn: Connection, reason: str) -> Claimed:
         async with conn.transaction():
@@ -88,17 +120,22 @@ class Claimer:
         return Claimed(taken=len(received))
 
     async def _claim(self, conn: Connection, limit: int, older_than: float) -> Claimed:
-        found = await self._claim_few(conn, min(limit, FEW)) if not older_than else None
+        few = not older_than and not self._floors.bounded(self.queue_name)
+        found = await self._claim_few(conn, min(limit, FEW)) if few else None
         return found or await self._claim_many(conn, limit, older_than)
 
     async def _claim_few(self, conn: Connection, limit: int) -> Claimed | None:
         """Looked at, decided and written as a round is: in two round trips, where a transaction takes five. None when
         it did not come off: there are more, something is to be refused, or somebody else was sooner."""
-        waiting = await queue.look(conn, self.queue_name, limit + 1)
+        waiting = await queue.look(conn, self.queue_name, limit + 1, self._floors)
         if not waiting:
             return Claimed()
         if len(waiting) > limit:
             return None
+        return await self._claim_these(conn, waiting)
+
+    async def _claim_these(self, conn: Connection, waiting: Sequence[Received]) -> Claimed | None:
+        """None when one of them is to be refused, or is not there any more."""
         admitted = await self._admit_all(conn, waiting)
         if any(one.refusal for one in admitted):
             return None
@@ -116,7 +153,8 @@ class Claimer:
 
     async def _claim_many(self, conn: Connection, limit: int, older_than: float) -> Claimed:
         async with conn.transaction():
-            received = await queue.take(conn, self.queue_name, limit, older_than, turns=self._turns)
+            turns, floors = self._turns, self._floors
+            received = await queue.take(conn, self.queue_name, limit, older_than, turns=turns, floors=floors)
             if not received:
                 return Claimed()
             admitted = await self._admit_all(conn, received)
@@ -133,7 +171,7 @@ class Claimer:
         self._turns.given([self.queue_name])
         return _claimed(admitted, created)
 
-    async def _admit_all(self, conn: Connection, messages: list[Received]) -> list[_Admitted]:
+    async def _admit_all(self, conn: Connection, messages: Sequence[Received]) -> list[_Admitted]:
         """Raises `_UnknownWorkflows`, which rolls back, if there are any that are left to others."""
         admitted = [await self._admit(conn, message) for message in messages]
         if unknown := [one.received.sequence for one in admitted if one.left]:

@@ -1,4 +1,4 @@
-"""What people do to jobs: cancel, pause, resume, retry.
+"""What people do to jobs: cancel, pause, resume, retry, release.
 
 A job under way is its owner's, so these tell the owner; a job that nobody owns yet, or any more, is changed here, in
 one transaction.
@@ -72,6 +72,15 @@ async def retry(conn: Connection, job_id: str) -> Job:
         await events.insert(conn, [EventWrite(job_id, EventType.JOB_RETRIED)])
     await notify(conn, [ORPHANS_CHANNEL])
     return await jobs.get(conn, job_id)
+
+
+async def release(conn: Connection, job_id: str, released_by: str) -> None:
+    """Lets a parked job go on: an orchestrator takes it over. If the database still refuses it, it is parked again."""
+    async with conn.transaction():
+        job = await jobs.lock(conn, job_id)
+        if not await jobs.release_parked(conn, job_id, released_by):
+            raise ConflictError(f"the job {job_id} is not parked: it is {job.status.value}")
+    await notify(conn, [ORPHANS_CHANNEL])
 
 
 async def _command(conn: Connection, job_id: str, report: Report, reason: str) -> None:

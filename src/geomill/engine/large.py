@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -38,11 +38,21 @@ class LargeOutputs:
         self._answers: dict[tuple[str, str, int], Arrival] = {}
         self._asked: dict[tuple[str, str, int], asyncio.Task[None]] = {}
 
-    def ready(self, arrivals: Iterable[Arrival]) -> list[Arrival]:
-        """Those that can be evaluated now, with their outputs, and answers that have come. The others are on their
-        way."""
-        answers, self._answers = list(self._answers.values()), {}
+    def ready(
+        self, arrivals: Iterable[Arrival], only: Collection[str] | None = None, held: Collection[str] = ()
+    ) -> list[Arrival]:
+        """Those that can be evaluated now, with their outputs, and answers that have come: with `only`, to these jobs,
+        and none to those that are `held`. The others are on their way."""
+        asked = [key for key in self._answers if key[0] not in held and (only is None or key[0] in only)]
+        answers = [self._answers.pop(key) for key in asked]
         return [one for arrival in arrivals if (one := self._filled(arrival))] + answers
+
+    def put_back(self, arrivals: Iterable[Arrival]) -> None:
+        """Answers that were ready, and were not taken after all. Reports lie in the inbox still."""
+        for arrival in arrivals:
+            if arrival.sequence == NO_REPORT:
+                outcome = arrival.outcomes[0]
+                self._answers[arrival.job_id, outcome.node_id, outcome.attempt] = arrival
 
     async def fill(self, rows: Sequence[NodeState]) -> list[NodeState]:
         """The nodes of a job with their outputs; items keep what stands for theirs. Raises `UnavailableError` while the

@@ -17,10 +17,11 @@ from geomill.domain.confidential import new_reference
 from geomill.domain.instance import InstanceRole
 from geomill.domain.job import Job
 from geomill.domain.states import JOB_MACHINE
-from geomill.engine.advance import Kicks, advance
+from geomill.engine.advance import Kicks
 from geomill.engine.claim import Claimer
 from geomill.engine.fairness import Share
 from geomill.engine.large import LargeOutputs
+from geomill.engine.maintenance.absences import Absences
 from geomill.engine.maintenance.attendance import Attendance, AttendanceOptions
 from geomill.engine.maintenance.callbacks import CallbackCaller, CallbackOptions
 from geomill.engine.maintenance.catalogue import CatalogueFollower
@@ -29,14 +30,17 @@ from geomill.engine.maintenance.reclaim import Reclaimer
 from geomill.engine.maintenance.retention import Retention, RetentionOptions
 from geomill.engine.maintenance.schedules import Scheduler
 from geomill.engine.owned import Graphs, OwnedJob, load
+from geomill.engine.rounds import Rounds
 from geomill.errors import UnavailableError
 from geomill.process import run_duties
+from geomill.queues.floors import Effort
 from geomill.storage import NO_STORAGE, Storage
 from geomill.store import instances, jobs
 from geomill.store.duties import Duties
 from geomill.store.passing import passes
 from geomill.store.pool import Connection, Pool
-from geomill.store.signals import ORPHANS_CHANNEL, Signals, notify, owner_channel, queue_channel
+from geomill.store.replanning import drop_plans
+from geomill.store.signals import ORPHANS_CHANNEL, SCHEMA_CHANNEL, Signals, notify, owner_channel, queue_channel
 from geomill.store.tallies import Tallies
 from geomill.workflows.catalogue import WorkflowCatalogue
 
@@ -56,9 +60,9 @@ class OrchestratorOptions:
     claim_batch: int = 25
     scan_seconds: float = 1.0
     reclaim_batch: int = 50
-    beat_seconds: float = 30.0
+    beat_seconds: float = instances.BEAT_SECONDS
     silent_seconds: float = instances.SILENT_SECONDS
-    max_deliveries: int = 10
+    max_deliveries: int = 4
     callbacks: CallbackOptions = field(default_factory=CallbackOptions)
     retention: RetentionOptions = field(default_factory=RetentionOptions)
     attendance: AttendanceOptions = field(default_factory=AttendanceOptions)
@@ -84,7 +88,10 @@ class Orchestrator:
         """Ours by the database, to be read before the next round."""
         self._reminders: set[str] = set()
         self._unsure = False
+        self._someone_is_absent = False
         self._share = Share()
+        self._active = 0
+        self._effort = Effort()
         self._claimer = Claimer(self.instance_id, options.job_queue, self.catalogue, self._graphs)
         self._reclaimer = Reclaimer(
             self.instance_id,
@@ -92,6 +99,7 @@ class Orchestrator:
             options.silent_seconds,
             options.max_deliveries,
             options.reclaim_batch,
+            Absences(options.beat_seconds),
         )
         self._scheduler = Scheduler(self.catalogue, options.job_queue)
         self._follower = CatalogueFollower()
@@ -107,7 +115,11 @@ class Orchestrator:
         self._inbox_channel = owner_channel(self.instance_id)
         channels = (self._jobs_channel, self._inbox_channel, ORPHANS_CHANNEL)
         self._signals = Signals(self.url, channels, self._on_connect)
-        self._large = LargeOutputs(self.storage, lambda: self._signals.poke(self._inbox_channel))
+        self._large = LargeOutputs(self.storage, self._wake)
+        self._rounds = Rounds(self.instance_id, self._owned, self._kicks, self._large, self._duties, self._wake)
+
+    def _wake(self) -> None:
+        self._signals.poke(self._inbox_channel)
 
     @property
     def owned(self) -> int:
@@ -134,7 +146,9 @@ class Orchestrator:
             await notify(conn, [ORPHANS_CHANNEL])
 
     async def _on_connect(self, conn: Connection) -> None:
-        await instances.register(conn, self.instance_id, InstanceRole.ORCHESTRATOR, [self.options.job_queue])
+        if await instances.register(conn, self.instance_id, InstanceRole.ORCHESTRATOR, [self.options.job_queue]):
+            self._unsure = True  # at the start, or because others took it for dead: what is ours is to be read again
+        self._reclaimer.absences.beaten()
 
     # Jobs
 
@@ -158,11 +172,13 @@ class Orchestrator:
 
     async def _react(self, conn: Connection, heard: set[str]) -> None:
         """Reports and submissions in turn, until there are none."""
+        if SCHEMA_CHANNEL in heard:
+            await drop_plans(conn)
         if self._unsure:
             await self._reload(conn)
         await self._adopt_taken(conn)
         if ORPHANS_CHANNEL in heard:
-            await self._look_after_orphans(conn)
+            await self._look_after_orphans(conn, thorough=True)
         if self._reminders:
             due, self._reminders = self._reminders, set()
             await notify(conn, due)
@@ -177,14 +193,18 @@ class Orchestrator:
         """Nobody knows whether the last commit took place: the database does."""
         self._owned.clear()
         self._taken_over.clear()
+        self._rounds.look_from_the_head()
         for job in await jobs.owned(conn, self.instance_id):
-            await self._adopt(conn, job)
+            if job.job_id not in self._rounds.unparked:
+                await self._adopt(conn, job)
         self._unsure = False
 
     async def _adopt_taken(self, conn: Connection) -> None:
         """Jobs are read where rounds are made, and nowhere else: what was read beside a round would be older than it,
         and good reports would be taken for stale."""
         taken, self._taken_over = self._taken_over, set()
+        if taken:
+            self._rounds.look_from_the_head()
         for job_id in taken:
             job = await jobs.find(conn, job_id)
             if job and job.owner_id == self.instance_id and job.status not in JOB_MACHINE.terminal:
@@ -197,6 +217,15 @@ class Orchestrator:
             log.warning("%s waits for the store of its outputs: %s", job.job_id, error, extra={"action": "take_over"})
             asyncio.get_running_loop().call_later(self.options.scan_seconds, self._doubt)
             return
+        except Exception as error:  # it would end whoever takes the job over, one after the other
+            if passes(error):
+                raise
+            reference = new_reference()
+            log.exception("the job %s cannot be read, reference %s", job.job_id, reference)
+            await self._rounds.park(
+                conn, job.job_id, f"the job cannot be read: the log has more under the reference {reference}"
+            )
+            return
         self._kicks.taken.add(job.job_id)
 
     def _doubt(self) -> None:
@@ -207,12 +236,13 @@ class Orchestrator:
     async def _advance(self, conn: Connection) -> bool:
         """Whether there may be more."""
         try:
-            done = await advance(conn, self.instance_id, self._owned, self._kicks, self._large)
-        except psycopg.Error as error:
+            done = await self._rounds.once(conn)
+        except psycopg.DatabaseError as error:
             if passes(error):
                 raise
-            log.exception("a round was refused, trying its jobs one by one")
-            return await self._advance_each(conn)
+            log.exception("a round was refused, looking for the job")
+            await self._reload(conn)
+            done = await self._rounds.in_parts(conn)
         self._tallies.count("transitions", done.transitions)
         self._tallies.count("retries", done.retries)
         self._tallies.count("stale_results", done.stale)
@@ -226,26 +256,6 @@ class Orchestrator:
         """The workers of a queue are to look again: a retry is due."""
         self._reminders.add(queue_channel(queue_name))
         self._signals.poke(self._inbox_channel)
-
-    async def _advance_each(self, conn: Connection) -> bool:
-        """The job that the database refuses is ended; the others go on."""
-        await self._reload(conn)
-        for job_id in list(self._owned):
-            alone = {job_id: self._owned[job_id]}
-            try:
-                done = await advance(conn, self.instance_id, alone, Kicks(taken={job_id}), self._large)
-            except psycopg.Error as error:
-                if passes(error):
-                    raise
-                reference = new_reference()
-                log.error("the database refuses the job %s, reference %s: %s", job_id, reference, error)  # noqa: TRY400
-                reason = f"internal error: the log has more under the reference {reference}"
-                await jobs.quarantine(conn, self.instance_id, job_id, reason)
-                done = None
-            if done is None or job_id not in alone:
-                self._owned.pop(job_id, None)
-        self._kicks.take()
-        return False
 
     async def _claim(self, conn: Connection) -> bool:
         """Whether there may be more."""
@@ -271,10 +281,12 @@ class Orchestrator:
         """Heartbeat, and whatever dead processes left behind. Trouble with it is seen in /health."""
         beaten = -self.options.beat_seconds
         while True:
-            await asyncio.sleep(self.options.scan_seconds)
+            pause = self.options.scan_seconds
+            await asyncio.sleep(min(pause, instances.ABSENT_SECONDS) if self._someone_is_absent else pause)
             try:
                 async with asyncio.timeout(LOOK_SECONDS), self.pool.connection() as conn:
-                    if time.monotonic() - beaten >= self.options.beat_seconds:
+                    silent = time.monotonic() - beaten >= self.options.beat_seconds
+                    if silent or not self._signals.connected.is_set():
                         await self._beat(conn)
                         beaten = time.monotonic()
                     await self._look_after_orphans(conn)
@@ -288,14 +300,24 @@ class Orchestrator:
                 log.warning("the look-out failed, again in %s s: %s", self.options.scan_seconds, reason)
 
     async def _beat(self, conn: Connection) -> None:
-        if not await instances.beat(conn, self.instance_id):
+        pulse = await instances.beat(conn, self.instance_id)
+        self._reclaimer.absences.beaten()
+        if pulse.locked and not pulse.known:
             log.warning("%s was taken for dead: it begins again", self.instance_id)
             await instances.appear(conn, self.instance_id, InstanceRole.ORCHESTRATOR, [self.options.job_queue])
             self._unsure = True
 
-    async def _look_after_orphans(self, conn: Connection) -> None:
-        found = await self._reclaimer.run_once(conn)
-        self._share.update(found.peers, found.active)
+    async def _look_after_orphans(self, conn: Connection, *, thorough: bool = False) -> None:
+        """A thorough look is left out for a while after one that was dear (queues/floors.py)."""
+        begun = time.monotonic()
+        thorough = thorough or not self._effort.spare(begun)
+        found = await self._reclaimer.run_once(conn, thorough=thorough)
+        if thorough:
+            self._effort.note(time.monotonic() - begun, 0, begun)
+        if found.active is not None:
+            self._active = found.active
+        self._share.update(found.peers, self._active)
+        self._someone_is_absent = found.absent
         self._tallies.count("jobs_reclaimed", len(found.jobs))
         self._taken_over.update(job.job_id for job in found.jobs)
         self._kicks.overdue.update(found.overdue)

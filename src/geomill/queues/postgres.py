@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import cache
 from operator import attrgetter
-from typing import Any, LiteralString
+from typing import Any, LiteralString, Protocol
 
 from psycopg.pq import TransactionStatus
 from psycopg.rows import args_row
 
 from geomill.domain.ids import canonical_json
+from geomill.queues.floors import Floors
 from geomill.queues.turns import HOUSE, Line, Turns
 from geomill.sql import queries
 from geomill.store.pool import Connection
 
+NO_FLOORS: Mapping[Line, int] = {}
 LEASE_SECONDS = 60.0
 """Renewed at a third of it; the safety net behind the liveness of the process that holds it."""
 
@@ -110,42 +113,65 @@ async def lines(conn: Connection, queue_names: Sequence[str]) -> list[Line]:
 
 
 async def take(
-    conn: Connection, queue_name: str, limit: int, older_than: float = 0.0, *, turns: Turns | None = None
+    conn: Connection,
+    queue_name: str,
+    limit: int,
+    older_than: float = 0.0,
+    *,
+    turns: Turns | None = None,
+    floors: Floors | None = None,
 ) -> list[Received]:
     """Up to `limit` messages, of the tenants in turn. Only messages that have waited for `older_than` seconds: the
     younger ones are left to others."""
-    turns = turns or Turns()
+    turns, floors = turns or Turns(), floors or Floors()
+    bounded, begun = floors.bounded(queue_name), time.perf_counter()
     received: list[Received] = []
     exhausted: set[Line] = set()
     while len(received) < limit:
-        waiting = [line for line in await lines(conn, [queue_name]) if line not in exhausted]
+        known = floors.lines([queue_name]) if bounded else dict.fromkeys(await lines(conn, [queue_name]), 0)
+        waiting = [line for line in known if line not in exhausted]
         if not waiting:
             break
         shares = turns.shares(waiting, limit - len(received), [message.tenant for message in received])
+        chosen = _columns(shares, known)
         cursor = await conn.execute(
-            queries("queue").take, {"queue_name": queue_name, "older_than": older_than, **_columns(shares)}
+            queries("queue").take, {"queue_name": queue_name, "older_than": older_than, **chosen}
         )
         batch = [Received(**row) for row in await cursor.fetchall()]
         received += batch
+        floors.reached((queue_name, message.priority, message.tenant, message.sequence) for message in batch)
         given = Counter((message.priority, message.tenant) for message in batch)
         exhausted |= {line for line, share in shares.items() if given[line.priority, line.tenant] < share}
         if exhausted.issuperset(waiting):
             break
+    if not bounded:
+        floors.looked([queue_name], time.perf_counter() - begun, len(received))
     return received
 
 
-def _columns(shares: Mapping[Line, int]) -> dict[str, list[Any]]:
+def _columns(shares: Mapping[Line, int], floors: Mapping[Line, int] = NO_FLOORS) -> dict[str, list[Any]]:
     return {
         "priorities": [line.priority for line in shares],
         "tenants": [line.tenant for line in shares],
         "shares": list(shares.values()),
+        "floors": [floors.get(line, 0) for line in shares],
     }
 
 
-async def look(conn: Connection, queue_name: str, limit: int) -> list[Received]:
+async def look(conn: Connection, queue_name: str, limit: int, floors: Floors | None = None) -> list[Received]:
     """What `take` would take now. It stays where it is."""
+    begun = time.perf_counter()
     cursor = await conn.execute(queries("queue").look, {"queue_name": queue_name, "limit": limit})
-    return [Received(**row) for row in await cursor.fetchall()]
+    waiting = [Received(**row) for row in await cursor.fetchall()]
+    if floors:
+        floors.looked([queue_name], time.perf_counter() - begun, len(waiting))
+        floors.reached((queue_name, message.priority, message.tenant, message.sequence - 1) for message in waiting)
+    return waiting
+
+
+async def postpone(conn: Connection, sequence: int, delay_seconds: float) -> None:
+    """Nobody receives this message for a while. It keeps its place in its line."""
+    await conn.execute(queries("queue").postpone, {"sequence": sequence, "delay_seconds": delay_seconds})
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,14 +189,18 @@ async def lease(
     *,
     limits: Mapping[str, int] | None = None,
     turns: Turns | None = None,
+    floors: Floors | None = None,
     relaxed: bool = False,
 ) -> Leased:
     """As many messages as the shares of the queues add up to. What one queue has not, the others give, up to their
     limits. Tenants who wait in the same queue take turns.
 
+    Queues whose looks are dear are read from their `floors` most of the time, and are never said to be empty then.
+
     `relaxed`: the transaction does not wait for the disk. Only for one that does nothing else.
     """
-    turns = turns or Turns()
+    turns, floors = turns or Turns(), floors or Floors()
+    bounded = {name for name in shares if floors.bounded(name)}
     lessee = Lessee(leased_by, lease_seconds, relaxed)
     found: list[Delivery] = []
     empty: set[str] = set()
@@ -178,22 +208,24 @@ async def lease(
     wanted = sum(shares.values())
     asked = {name: share for name, share in shares.items() if share}
     while asked:
-        leased, shared = await _lease(conn, lessee, asked)
+        leased, shared = await _lease_from_heads(conn, lessee, _without(asked, bounded), floors)
         turns.alone({delivery.queue_name: delivery.tenant for delivery in leased})
-        waiting = [line for line in shared if line not in exhausted]
+        known = floors.lines(bounded & asked.keys()) if bounded else NO_FLOORS
+        waiting = [line for line in (*shared, *known) if line not in exhausted]
         if waiting:
             chosen = _in_turn(waiting, asked, turns, found)
-            in_turn = await lease_lines(conn, lessee, chosen)
+            in_turn = await lease_lines(conn, lessee, chosen, known)
             turns.given({line.queue_name for line in chosen})
             exhausted |= _exhausted(chosen, in_turn)
             leased += in_turn
         found += leased
+        floors.reached((one.queue_name, one.priority, one.tenant, one.sequence) for one in leased)
         given = Counter(delivery.queue_name for delivery in leased)
         willing = {line.queue_name for line in waiting if line not in exhausted}
         empty |= {name for name, share in asked.items() if given[name] < share and name not in willing}
         asked = _rest(wanted - len(found), [name for name in shares if name not in empty], _room(limits, found))
     found.sort(key=attrgetter("sequence"))
-    return Leased(found, empty)
+    return Leased(found, empty - bounded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,12 +235,35 @@ class Lessee:
     relaxed: bool = False
 
 
-async def lease_lines(conn: Connection, lessee: Lessee, chosen: Mapping[Line, int]) -> list[Delivery]:
-    """Of each line its share, if it has so many."""
+async def lease_lines(
+    conn: Connection, lessee: Lessee, chosen: Mapping[Line, int], floors: Mapping[Line, int] = NO_FLOORS
+) -> list[Delivery]:
+    """Of each line its share, if it has so many from its floor on."""
     queue_names = [line.queue_name for line in chosen]
-    parameters = {"queue_names": queue_names, **_columns(chosen), **asdict(lessee)}
+    parameters = {"queue_names": queue_names, **_columns(chosen, floors), **asdict(lessee)}
     cursor = await conn.cursor(row_factory=args_row(Delivery)).execute(lease_lines_statement(), parameters)
     return await cursor.fetchall()
+
+
+def _without(asked: Mapping[str, int], bounded: Collection[str]) -> Mapping[str, int]:
+    return {name: share for name, share in asked.items() if name not in bounded} if bounded else asked
+
+
+async def _lease_from_heads(
+    conn: Connection, lessee: Lessee, asked: Mapping[str, int], floors: Floors
+) -> tuple[list[Delivery], list[Line]]:
+    """Queues whose looks are dear are looked at one by one, to learn which it is."""
+    leased: list[Delivery] = []
+    shared: list[Line] = []
+    dear = [name for name in asked if floors.dear(name)]
+    for part in (_without(asked, dear), *({name: asked[name]} for name in dear)):
+        if part:
+            begun = time.perf_counter()
+            deliveries, lines_of_shared = await _lease(conn, lessee, part)
+            floors.looked(part, time.perf_counter() - begun, len(deliveries))
+            leased += deliveries
+            shared += lines_of_shared
+    return leased, shared
 
 
 async def _lease(conn: Connection, lessee: Lessee, asked: Mapping[str, int]) -> tuple[list[Delivery], list[Line]]:
@@ -290,7 +345,25 @@ async def renew(conn: Connection, held: Sequence[Delivery], lease_seconds: float
     return {row["sequence"] for row in await cursor.fetchall()}
 
 
-async def lost(conn: Connection, held: Sequence[Delivery]) -> set[int]:
+class Held(Protocol):
+    """What proves a lease."""
+
+    @property
+    def sequence(self) -> int: ...
+    @property
+    def lease_token(self) -> int: ...
+
+
+async def take_back(
+    conn: Connection, leased_by: str, lost: Sequence[Held], lease_seconds: float = LEASE_SECONDS
+) -> set[int]:
+    """The sequences that are ours again: nobody had leased them since."""
+    parameters = {**_leases(lost), "leased_by": leased_by, "lease_seconds": lease_seconds}
+    cursor = await conn.execute(queries("queue").take_back, parameters)
+    return {row["sequence"] for row in await cursor.fetchall()}
+
+
+async def lost(conn: Connection, held: Sequence[Held]) -> set[int]:
     """The sequences that are no longer ours."""
     cursor = await conn.execute(queries("queue").lost, _leases(held))
     return {row["sequence"] for row in await cursor.fetchall()}
@@ -309,7 +382,29 @@ async def defer(conn: Connection, held: Sequence[Delivery], delay_seconds: float
     await conn.execute(queries("queue").defer, {**_leases(held), "delay_seconds": delay_seconds})
 
 
-def _leases(held: Sequence[Delivery]) -> dict[str, list[int]]:
+async def set_aside(conn: Connection, leased: Sequence[tuple[Delivery, str]]) -> set[int]:
+    """Those of the leased tasks that may take down their worker; each is given with the task id of the attempt before.
+    They do not count as started before `begin`."""
+    if not leased:
+        return set()
+    parameters = {**_leases([delivery for delivery, _ in leased]), "before": [before for _, before in leased]}
+    cursor = await conn.execute(queries("queue").set_aside, parameters)
+    return {row["sequence"] for row in await cursor.fetchall()}
+
+
+async def begin(conn: Connection, held: Held) -> bool:
+    """Whether the lease still held."""
+    parameters = {"sequence": held.sequence, "lease_token": held.lease_token}
+    return await (await conn.execute(queries("queue").begin, parameters)).fetchone() is not None
+
+
+async def forgive(conn: Connection, sequences: Collection[int]) -> None:
+    """Charge these messages one loss less: their worker came back."""
+    if sequences:
+        await conn.execute(queries("queue").forgive, {"sequences": list(sequences)})
+
+
+def _leases(held: Sequence[Held]) -> dict[str, list[int]]:
     return {
         "sequences": [delivery.sequence for delivery in held],
         "tokens": [delivery.lease_token for delivery in held],
@@ -349,9 +444,10 @@ async def dead_letter(conn: Connection, queue_name: str, message: Received, reas
     )
 
 
-async def release(conn: Connection, dead: Sequence[str]) -> list[str]:
-    """Give back what dead consumers held, and what was not renewed in time. Returns the queues concerned."""
-    cursor = await conn.execute(queries("queue").release, {"dead": list(dead)})
+async def release(conn: Connection, dead: Sequence[str], *, lapsed: bool = True) -> list[str]:
+    """Give back what dead consumers held and, with `lapsed`, what was not renewed in time. Returns the queues
+    concerned."""
+    cursor = await conn.execute(queries("queue").release, {"dead": list(dead), "lapsed": lapsed})
     return [row["queue_name"] for row in await cursor.fetchall()]
 
 
@@ -361,9 +457,9 @@ async def disown(conn: Connection, leased_by: str, known: Collection[int]) -> li
     return [row["queue_name"] for row in await cursor.fetchall()]
 
 
-async def give_up(conn: Connection, dead: Sequence[str], max_deliveries: int) -> list[str]:
+async def give_up(conn: Connection, dead: Sequence[str], max_deliveries: int, *, lapsed: bool = True) -> list[str]:
     """Fail what waited too long or took down its workers. Returns the owners to tell."""
-    parameters = {"dead": list(dead), "max_deliveries": max_deliveries}
+    parameters = {"dead": list(dead), "max_deliveries": max_deliveries, "lapsed": lapsed}
     cursor = await conn.execute(queries("queue").give_up, parameters)
     return [row["owner_id"] for row in await cursor.fetchall()]
 

@@ -9,9 +9,10 @@ from typing import Any
 import asyncpg
 
 from geomill.store.connection import PROBES, SERVER_NETWORK, SILENCE_SECONDS
+from geomill.store.pool import IDLE_IN_TRANSACTION
 
-NETWORK_SETTINGS = dict(SERVER_NETWORK)
-"""For `server_settings`: the server's side."""
+NETWORK_SETTINGS = {**SERVER_NETWORK, **IDLE_IN_TRANSACTION}
+"""For `server_settings`: the server's side, and the end of a transaction that was forgotten."""
 
 _OPTIONS = {
     "TCP_USER_TIMEOUT": SILENCE_SECONDS * 1000,

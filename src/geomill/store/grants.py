@@ -22,6 +22,7 @@ from geomill.domain.job import Job
 from geomill.domain.leftover import AssetLeftover
 from geomill.domain.request import PlatformRequest
 from geomill.domain.revision import AssetRevision
+from geomill.domain.schema_object import SchemaObject
 from geomill.domain.stage_job import StageRun
 from geomill.domain.tables import EXTERNAL_TABLES, TABLES
 from geomill.sql import queries
@@ -74,6 +75,9 @@ _INSIDE = {
     (READER, AssetLeftover): Right(READ),
     (ENGINE, AssetLeftover): Right(WRITE),
     (READER, ApiKey): Right(READ, ("last_used_at",)),
+    (ENGINE, SchemaObject): Right(READ),
+    (GATEWAY, SchemaObject): Right(READ),
+    (READER, SchemaObject): Right(READ),
     (READER, CatalogueCollection): Right(READ),
     (READER, CataloguePending): Right(READ),
     (READER, Job): Right(read_columns=("job_id", "status", "result_data", "asset_id")),

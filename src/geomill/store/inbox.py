@@ -92,8 +92,12 @@ def _row(group: Sequence[Settlement]) -> dict[str, Any]:
     return row
 
 
-async def peek(conn: Connection, owner_id: str, limit: int) -> list[Arrival]:
-    cursor = await conn.execute(queries("inbox").peek, {"owner_id": owner_id, "limit": limit})
+async def peek(
+    conn: Connection, owner_id: str, limit: int, held: Collection[str] = (), floor: int = 0
+) -> list[Arrival]:
+    """What has arrived, from the floor on, except for the jobs that are `held`."""
+    parameters = {"owner_id": owner_id, "limit": limit, "held": list(held), "floor": floor}
+    cursor = await conn.execute(queries("inbox").peek, parameters)
     return [_arrival(row) for row in await cursor.fetchall()]
 
 

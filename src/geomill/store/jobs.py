@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
@@ -106,6 +106,36 @@ async def reopen(conn: Connection, job_id: str) -> None:
 
 async def quarantine(conn: Connection, owner_id: str, job_id: str, error: str) -> None:
     await conn.execute(queries("jobs").quarantine, {"owner_id": owner_id, "job_id": job_id, "error": error})
+
+
+async def park(conn: Connection, owner_id: str, job_id: str, reason: str) -> None:
+    await conn.execute(queries("jobs").park, {"owner_id": owner_id, "job_id": job_id, "reason": reason})
+
+
+async def release_parked(conn: Connection, job_id: str, released_by: str) -> bool:
+    """False when the job is not parked."""
+    parameters = {"job_id": job_id, "released_by": released_by[:200]}
+    return await (await conn.execute(queries("jobs").release_parked, parameters)).fetchone() is not None
+
+
+@dataclass(frozen=True, slots=True)
+class ParkedJob:
+    job_id: str
+    workflow_id: str
+    parked_at: datetime
+    parked_reason: str
+
+
+async def parked(conn: Connection, *, limit: int = 20) -> list[ParkedJob]:
+    """The longest parked first."""
+    cursor = await conn.execute(queries("jobs").parked, {"limit": limit})
+    return [ParkedJob(**row) for row in await cursor.fetchall()]
+
+
+async def unlocked(conn: Connection, job_ids: Collection[str]) -> set[str]:
+    """Those whose rows nobody else holds at the moment."""
+    cursor = await conn.execute(queries("jobs").unlocked, {"job_ids": sorted(job_ids)})
+    return {row["job_id"] for row in await cursor.fetchall()}
 
 
 QUIET_SECONDS = 10.0

@@ -11,6 +11,9 @@ from geomill.store.pool import Connection
 
 WINDOW_SECONDS = 300.0
 SAMPLE = 20_000
+OLD_SECONDS = 600.0
+OLD_TRANSACTIONS = 2_000_000
+"""From then on an open transaction is worth a warning."""
 PATIENCE_SECONDS = 2.0
 """Of the server with one of these statements."""
 
@@ -61,7 +64,7 @@ async def queues(conn: Connection) -> list[QueueDepth]:
 
 
 async def active_jobs(conn: Connection) -> dict[str, int]:
-    """Unfinished jobs: pending, running or paused."""
+    """Unfinished jobs: pending, running, paused or parked."""
     return {row["status"]: row["jobs"] for row in await _rows(conn, "active_jobs")}
 
 
@@ -97,6 +100,36 @@ async def fresh_dead_letters(conn: Connection) -> list[DeadLetters]:
 async def database_bytes(conn: Connection) -> int:
     (row,) = await _rows(conn, "database_bytes")
     return int(row["bytes"])
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Something that keeps dead rows from being vacuumed: a transaction, open or prepared, or a replication slot."""
+
+    kind: str
+    name: str
+    seconds: float | None
+    """How long it has been there; None where that is unknown, or not for this role to see."""
+    transactions: int
+    """So many transactions have begun since."""
+
+    @property
+    def old(self) -> bool:
+        return (self.seconds or 0.0) >= OLD_SECONDS or self.transactions >= OLD_TRANSACTIONS
+
+    def told(self) -> str:
+        since = f"for {self.seconds / 60:.0f} min" if self.seconds is not None else f"for {self.transactions:,} others"
+        subject = {
+            "session": "a transaction of",
+            "prepared": "the prepared transaction",
+            "slot": "the replication slot",
+        }
+        return f"{subject[self.kind]} {self.name} has been open {since}: dead rows cannot be vacuumed meanwhile"
+
+
+async def horizon(conn: Connection) -> list[Holder]:
+    """The oldest first."""
+    return [Holder(**row) for row in await _rows(conn, "horizon", sample=20)]
 
 
 async def clock(conn: Connection) -> datetime:

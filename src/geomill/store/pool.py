@@ -26,6 +26,9 @@ PATIENCE_SECONDS = 10.0
 
 CONNECTION: dict[str, Any] = {"autocommit": True, "row_factory": dict_row}
 
+LOCK_MILLISECONDS = 500
+"""How long a session of the engine waits for a row that somebody else holds. Then it goes on without it."""
+
 HOT = (
     "SET plan_cache_mode = force_generic_plan",
     "SET enable_seqscan = off",
@@ -34,15 +37,18 @@ HOT = (
     "SET enable_sort = off",
     "SET jit = off",
     "SET idle_in_transaction_session_timeout = '15s'",
+    f"SET lock_timeout = {LOCK_MILLISECONDS}",
 )
 """For sessions of the engine and the workers. Their statements are few, known, and reach every row by an index: they
 are planned once, when the tables may still be empty, and that plan must be right when they are full. A process that
 freezes in the middle of a transaction loses it, and the rows that it locked are free again."""
 
 
-SESSION_SETTINGS = {"default_toast_compression": "lz4", **SERVER_NETWORK}
+IDLE_IN_TRANSACTION = {"idle_in_transaction_session_timeout": "60000"}
+SESSION_SETTINGS = {"default_toast_compression": "lz4", **IDLE_IN_TRANSACTION, **SERVER_NETWORK}
 """For every session. What is too long for a row, such as a list of ten thousand inputs, is compressed: PostgreSQL's own
-method takes 13 ms for it, lz4 less than one."""
+method takes 13 ms for it, lz4 less than one. A transaction in which nothing has happened for a minute was forgotten: it
+ends, since it holds its rows, and keeps everybody's dead rows from being vacuumed."""
 SET_WHAT_IS_KNOWN = """
     SELECT set_config(known.name, wanted.value, false)
     FROM pg_settings AS known

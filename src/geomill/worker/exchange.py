@@ -22,11 +22,13 @@ from pydantic import ValidationError
 from geomill.domain.message import TaskMessage
 from geomill.domain.task import Report
 from geomill.queues import postgres as queue
+from geomill.queues.floors import Floors
 from geomill.queues.postgres import Delivery, Lessee
 from geomill.queues.turns import Turns
 from geomill.store import checkpoints, inbox, logs
 from geomill.store.checkpoints import CheckpointWrite
 from geomill.store.inbox import Settlement
+from geomill.store.locking import impatient
 from geomill.store.logs import LogWrite
 from geomill.store.pool import Connection
 from geomill.store.signals import notify, owner_channel
@@ -45,6 +47,10 @@ UNSTORABLE = (
 """The database is well and refuses the content: the same again would be refused again."""
 
 
+LOCKED_SECONDS = 1.0
+"""So long a task waits to be reported after a row of it was locked."""
+
+
 @dataclass
 class Exchange:
     worker_id: str
@@ -52,38 +58,62 @@ class Exchange:
     shares: Shares
     lease_seconds: float
     turns: Turns = field(default_factory=Turns)
+    floors: Floors = field(default_factory=Floors)
     ended: list[Settlement] = field(default_factory=list)
     malformed: list[tuple[Delivery, str]] = field(default_factory=list)
+    _locked: dict[int, float] = field(default_factory=dict)
+    """Message → when to try again, of tasks whose rows somebody else holds: they are reported apart from the others."""
+
+    @property
+    def pressing(self) -> bool:
+        """Whether there is something to report at once."""
+        return bool(self.malformed) or any(one.sequence not in self._locked for one in self.ended)
 
     async def once(self, conn: Connection, free: int, limits: Mapping[str, int] = NO_LIMITS) -> list[Slot]:
         """Write what there is and lease up to `free` tasks, of some queues no more than their limit."""
         ended, malformed, said = self.ended[:], self.malformed[:], self.notebook.take()
+        if self._locked:
+            said, ended = await self._report_locked(conn, said, ended)
         if ended or malformed or said:
             await self._report(conn, said, ended, malformed)
         return await self._lease(conn, self.shares.of(free, limits), limits) if free > 0 else []
 
     async def _lease(self, conn: Connection, shares: Mapping[str, int], limits: Mapping[str, int]) -> list[Slot]:
         leased = await queue.lease(
-            conn, shares, self.worker_id, self.lease_seconds, limits=limits, turns=self.turns, relaxed=True
+            conn,
+            shares,
+            self.worker_id,
+            self.lease_seconds,
+            limits=limits,
+            turns=self.turns,
+            floors=self.floors,
+            relaxed=True,
         )
         self.shares.found_empty(leased.empty)
         return await self._slots(conn, leased.deliveries)
 
     async def lease_for_newcomer(self, conn: Connection, queues: Sequence[str], holders: Collection[str]) -> list[Slot]:
         """The next task of a tenant who is none of the holders, if there is one."""
-        lines = [line for line in await queue.lines(conn, queues) if line.tenant not in holders]
+        bounded = {name for name in queues if self.floors.bounded(name)}
+        known = self.floors.lines(bounded)
+        heads = [name for name in queues if name not in bounded]
+        waiting = [*known, *(await queue.lines(conn, heads) if heads else [])]
+        lines = [line for line in waiting if line.tenant not in holders]
         if not lines:
             return []
         first = max(lines, key=attrgetter("priority"))
         chosen = self.turns.shares([line for line in lines if line.queue_name == first.queue_name], 1)
         lessee = Lessee(self.worker_id, self.lease_seconds, relaxed=True)
-        deliveries = await queue.lease_lines(conn, lessee, chosen)
+        deliveries = await queue.lease_lines(conn, lessee, chosen, known)
         self.turns.given([first.queue_name])
         return await self._slots(conn, deliveries)
 
     async def _slots(self, conn: Connection, deliveries: Sequence[Delivery]) -> list[Slot]:
         slots = self._understood(deliveries)
-        await _recall(conn, [slot for slot in slots if slot.delivery.delivery_count > 1 or slot.message.attempt > 1])
+        again = [slot for slot in slots if slot.delivery.delivery_count > 1 or slot.message.attempt > 1]
+        if again:
+            await _recall(conn, again)
+            await _set_aside(conn, again)
         return slots
 
     def _understood(self, deliveries: Sequence[Delivery]) -> list[Slot]:
@@ -112,11 +142,62 @@ class Exchange:
             except UNSTORABLE as error:
                 log.warning("something cannot be stored, looking for it: %s", error)
                 owners = await self._one_by_one(conn, said, ended, malformed)
+            except psycopg.errors.LockNotAvailable as error:
+                log.warning("somebody holds a row of a task, the others are reported without it: %s", error)
+                await self._report_apart(conn, said, ended)
+                return
         except BaseException:  # also a cancellation: what was taken out of the notebook goes back
             self.notebook.put_back(said)
             raise
-        del self.ended[: len(ended)], self.malformed[: len(malformed)]
+        self._forget(ended)
+        del self.malformed[: len(malformed)]
         await notify(conn, map(owner_channel, set(owners.values())))
+
+    def _forget(self, reported: Sequence[Settlement]) -> None:
+        gone = set(map(id, reported))
+        self.ended[:] = [one for one in self.ended if id(one) not in gone]
+
+    async def _report_locked(
+        self, conn: Connection, said: Sequence[Said], ended: Sequence[Settlement]
+    ) -> tuple[list[Said], list[Settlement]]:
+        """Try the tasks whose rows were locked, if it is time. Returns what is to be reported of the others."""
+        now = time.monotonic()
+        due = {sequence for sequence, at in self._locked.items() if at <= now}
+        notes = [note for note in said if note.delivery.sequence in self._locked]
+        self.notebook.put_back([note for note in notes if note.delivery.sequence not in due])
+        for sequence in due:
+            del self._locked[sequence]
+        await self._report_apart(
+            conn,
+            [note for note in notes if note.delivery.sequence in due],
+            [one for one in ended if one.sequence in due],
+        )
+        apart = due | self._locked.keys()
+        return (
+            [note for note in said if note.delivery.sequence not in apart],
+            [one for one in ended if one.sequence not in apart],
+        )
+
+    async def _report_apart(self, conn: Connection, said: Sequence[Said], ended: Sequence[Settlement]) -> None:
+        """Each task in a transaction of its own, without waiting for locks. Those that meet one are kept for later."""
+        notes = {note.delivery.sequence: note for note in said}
+        ends = {one.sequence: one for one in ended}
+        async with impatient(conn):
+            for sequence in sorted(notes.keys() | ends.keys()):
+                note = [notes[sequence]] if sequence in notes else []
+                end = [ends[sequence]] if sequence in ends else []
+                try:
+                    owners = await self._transact(conn, note, end, [])
+                except psycopg.errors.LockNotAvailable:
+                    self._locked[sequence] = time.monotonic() + LOCKED_SECONDS
+                    self.notebook.put_back(note)
+                except UNSTORABLE:
+                    owners = await self._one_by_one(conn, note, end, [])
+                    self._forget(end)
+                    await notify(conn, map(owner_channel, set(owners.values())))
+                else:
+                    self._forget(end)
+                    await notify(conn, map(owner_channel, set(owners.values())))
 
     async def _transact(
         self,
@@ -183,6 +264,14 @@ async def _recall(conn: Connection, begun: Sequence[Slot]) -> None:
     for slot in begun:
         message = slot.message
         slot.checkpoint = saved.get((message.job_id, message.node_id, message.item_index))
+
+
+async def _set_aside(conn: Connection, again: Sequence[Slot]) -> None:
+    """Those that may take down their worker run alone."""
+    leased = [(slot.delivery, slot.message.task_id_before) for slot in again]
+    aside = await queue.set_aside(conn, leased)
+    for slot in again:
+        slot.alone = slot.delivery.sequence in aside
 
 
 def _refused(one: Settlement, error: psycopg.Error) -> Settlement:

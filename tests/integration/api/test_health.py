@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from httpx import AsyncClient
 from prometheus_client.parser import text_string_to_metric_families
 
+from geomill.api.readiness import Readiness
+from geomill.cli.examination import Level, examine_database
 from geomill.domain.api_key import Secret
 from geomill.domain.instance import InstanceRole
-from geomill.store import instances
+from geomill.store import instances, metrics
 from geomill.store.duties import Duties
 from geomill.store.pool import Pool
 from tests.integration.api.conftest import bearing, client_of, eventually, ready
@@ -49,6 +54,32 @@ async def test_not_ready_without_the_schema(make_platform: Any, empty_database: 
         assert migrated.json()["changed"]
         again = await client.post("/api/v1/bootstrap/migrate", params={"confirm": "yes"})
         assert again.json() == {"changed": False, "done": [], "external": None}
+
+
+async def test_not_ready_when_something_is_lost_later(busy: AsyncClient, database: str, pool: Pool) -> None:
+    await eventually(lambda: ready(busy))
+    async with pool.connection() as conn:
+        await conn.execute("ALTER TABLE dagapp.dag_jobs ADD COLUMN of_a_newer_release integer")
+    assert await ready(busy)
+    async with pool.connection() as conn:
+        await conn.execute("ALTER TABLE app.platform_requests RENAME COLUMN callback_url TO lost")
+    answer = await busy.get("/health/ready")
+    assert answer.status_code == 503
+    assert answer.json()["reasons"] == [
+        "the database refuses what requests need (SQLSTATE 42703); run 'geomill doctor'"
+    ]
+    (reason,) = (await busy.get("/health/ready")).json()["reasons"]
+    assert "the column callback_url of app.platform_requests is missing; run 'geomill db migrate'" in reason
+
+
+async def test_the_schema_is_compared_again_after_a_while(pool: Pool) -> None:
+    """A lost trigger does not show in any answer."""
+    look = Readiness(pool, sound_seconds=0.0)
+    assert await look.reasons() == ["no orchestrator is alive", "no worker is alive"]
+    async with pool.connection() as conn:
+        await conn.execute("ALTER TABLE dagapp.dag_jobs DISABLE TRIGGER dag_jobs_follow")
+    (reason,) = await look.reasons()
+    assert "the trigger dag_jobs_follow on dagapp.dag_jobs is not as the migration left it" in reason
 
 
 async def test_the_external_zones_database_is_migrated_along(
@@ -128,3 +159,25 @@ async def test_figures_are_read_once_for_many_that_scrape(idle: AsyncClient, mon
     monkeypatch.setitem(__import__("geomill.api.figures").api.figures.READERS, "queues", queues)
     await asyncio.gather(*(idle.get("/metrics") for _ in range(10)))
     assert looked == 1
+
+
+async def test_the_oldest_transaction_is_seen(
+    idle: AsyncClient, database: str, pool: Pool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody outside has left one open. How old is too old is ten minutes; for the test, it is none."""
+    monkeypatch.setattr(metrics, "OLD_SECONDS", 0.0)
+    async with await psycopg.AsyncConnection.connect(database, application_name="forgetful") as outside:
+        await outside.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        await outside.execute("SELECT 1")
+        health = (await idle.get("/health")).json()
+        assert "forgetful" in health["oldest_transaction"]["name"]
+        assert health["oldest_transaction"]["seconds"] > 0
+        assert any("forgetful" in reason for reason in health["reasons"])
+        findings = {one.subject: one for one in await examine_database(database, tmp_path)}
+        assert findings["open transactions"].level is Level.WARN
+        assert "forgetful" in findings["open transactions"].message
+        figures = (await idle.get("/metrics")).text
+        assert float(re.search(r"^geomill_oldest_transaction_seconds (\S+)", figures, re.MULTILINE)[1]) > 0
+        await outside.rollback()
+    async with pool.connection() as conn:
+        assert not [one for one in await metrics.horizon(conn) if "forgetful" in one.name]

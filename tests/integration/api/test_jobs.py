@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from httpx import AsyncClient
 
+from geomill.cli.examination import examine_database
 from geomill.engine.maintenance.retention import Retention, RetentionOptions
 from geomill.store.pool import Pool
 from tests.integration.api.conftest import SLOW, eventually
@@ -210,3 +212,40 @@ async def test_a_job_whose_details_were_deleted_says_so(busy: AsyncClient, pool:
     events = (await busy.get(accepted["events_url"])).json()
     assert events == {"events": [], "next_after": 0, "details_deleted_at": job["details_deleted_at"]}
     assert job["details_deleted_at"] is not None
+
+
+async def test_a_parked_job_is_seen_everywhere_and_can_be_released(
+    busy: AsyncClient, pool: Pool, database: str, tmp_path: Path
+) -> None:
+    """The database refuses the verdict, and so the failure in its place."""
+    async with pool.connection() as conn:
+        await conn.execute(
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'secret_table says no'; END $$"
+        )
+        await conn.execute(
+            "CREATE TRIGGER refuse BEFORE UPDATE ON dagapp.dag_jobs FOR EACH ROW"
+            " WHEN (NEW.completed_at IS NOT NULL) EXECUTE FUNCTION refuse()"
+        )
+    job_id = (await submit(busy))["job_id"]
+
+    async def is_parked() -> bool:
+        return bool((await busy.get(f"{JOBS}/{job_id}")).json().get("parked_at"))
+
+    await eventually(is_parked)
+    job = (await busy.get(f"{JOBS}/{job_id}")).json()
+    assert (job["status"], "secret_table" in job["parked_reason"]) == ("running", False)
+    health = (await busy.get("/health")).json()
+    assert health["status"] == "degraded"
+    assert [one["job_id"] for one in health["parked"]] == [job_id]
+    assert any(job_id in reason and "parked" in reason for reason in health["reasons"])
+    assert health["jobs"] == {"parked": 1}
+    findings = {one.subject: one for one in await examine_database(database, tmp_path)}
+    assert job_id in findings["parked jobs"].message
+    async with pool.connection() as conn:
+        await conn.execute("DROP TRIGGER refuse ON dagapp.dag_jobs")
+    answer = await busy.post(f"{JOBS}/{job_id}/release")
+    assert (answer.status_code, answer.json()["action"]) == (202, "release")
+    assert (await until(busy, job_id, "completed"))["parked_at"] is None
+    events = (await busy.get(f"{JOBS}/{job_id}/events")).json()["events"]
+    assert [one["event_data"]["by"] for one in events if one["event_type"] == "job_released"] != [None]
+    assert (await busy.post(f"{JOBS}/{job_id}/release")).status_code == 409

@@ -9,6 +9,7 @@ import re
 
 import psycopg
 import pytest
+from psycopg._queries import MAX_CACHED_STATEMENT_LENGTH
 
 from geomill.queues import postgres
 from geomill.sql import queries
@@ -17,7 +18,10 @@ from geomill.store.rounds import _statement
 
 TABLES = ("dag_queue", "dag_inbox", "dag_jobs", "dag_node_states", "dag_task_results", "dag_checkpoints")
 STATEMENTS = {
-    **{f"queue.{name}": getattr(queries("queue"), name) for name in ("take", "look", "renew", "lost")},
+    **{
+        f"queue.{name}": getattr(queries("queue"), name)
+        for name in ("take", "look", "renew", "lost", "take_back", "set_aside")
+    },
     "queue.lease": postgres.lease_statement(),
     "queue.lease_lines": postgres.lease_lines_statement(),
     "queue.lines": postgres.lines_statement(),
@@ -86,3 +90,21 @@ def explain(conn, statement: str) -> str:
     rows = conn.execute(f"EXPLAIN EXECUTE hot ({', '.join(['NULL'] * len(names))})").fetchall()
     conn.execute("DEALLOCATE hot")
     return "\n".join(line for (line,) in rows)
+
+
+USUAL = {
+    **{
+        name: STATEMENTS[name]
+        for name in ("queue.lease", "queue.lease_lines", "queue.look", "inbox.settle", "inbox.peek")
+    },
+    "claim": _statement(("claimed", "created", "inserted", "sent", "noted", "called"), "unclaimed"),
+    "step": _statement(("updated", "sent", "noted", "taken", "called")),
+    "verdict": _statement(("updated", "noted", "decided", "taken")),
+    "items": _statement(("updated", "completed", "spread", "taken")),
+}
+
+
+@pytest.mark.parametrize("name", USUAL)
+def test_psycopg_remembers_the_hot_statements(name: str) -> None:
+    """It parses a longer one anew at each use, which takes longer than the server needs for it."""
+    assert len(USUAL[name]) <= MAX_CACHED_STATEMENT_LENGTH

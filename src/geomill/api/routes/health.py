@@ -15,6 +15,7 @@ from geomill import __version__
 from geomill.api.gateway import TheGateway
 from geomill.api.problems import problem_responses
 from geomill.store import attendance, metrics
+from geomill.store import jobs as job_store
 from geomill.store.pool import Connection
 
 router = APIRouter(tags=["health"])
@@ -81,13 +82,35 @@ class SpaceView(_FromRow):
     low: bool = Field(default=False, description="Whether less is free than `GEOMILL_SPACE_WARNING_MB`")
 
 
+class ParkedView(_FromRow):
+    """A job that nobody works on until it is released."""
+
+    job_id: str
+    workflow_id: str
+    parked_at: datetime
+    parked_reason: str
+
+
+class HolderView(_FromRow):
+    """Something that keeps dead rows from being vacuumed."""
+
+    kind: Literal["session", "prepared", "slot"]
+    name: str
+    seconds: float | None = Field(description="Since it began; null where this role may not see it")
+    transactions: int = Field(description="So many have begun since")
+
+
 class Health(BaseModel):
     status: Literal["ok", "degraded"]
     version: str = __version__
     reasons: list[str] = []
     instances: list[InstanceView]
     queues: list[QueueView]
-    jobs: dict[str, int] = Field(description="Unfinished ones: pending, running, paused")
+    jobs: dict[str, int] = Field(description="Unfinished ones: pending, running, paused, parked")
+    oldest_transaction: HolderView | None = Field(
+        default=None, description="What keeps dead rows from being vacuumed, the oldest such"
+    )
+    parked: list[ParkedView] = Field(default=[], description="The twenty that have been parked longest")
     dead_letters: list[DeadLetterView] = Field(default=[], description="Those of the last day are among the reasons")
     space: list[SpaceView] = []
     database_bytes: int | None = Field(default=None, description="Size of the database; null if it took too long")
@@ -124,8 +147,12 @@ async def health(gateway: TheGateway) -> Health:
         dead_letters = await metrics.dead_letters(conn)
         reasons += [_dead(letters) for letters in await metrics.fresh_dead_letters(conn)]
         database_bytes = await _database_bytes(conn)
+        holders = await metrics.horizon(conn)
+        parked = [ParkedView.model_validate(one) for one in await job_store.parked(conn)]
     for one in instances:
         reasons += [f"{duty} of {one.instance_id} fails" for duty, state in one.duties.items() if state.failing]
+    reasons += [holder.told() for holder in holders if holder.old]
+    reasons += [f"the job {one.job_id} is parked: {one.parked_reason}" for one in parked]
     reasons += await gateway.disks.reasons()
     return Health(
         status="degraded" if reasons else "ok",
@@ -139,6 +166,8 @@ async def health(gateway: TheGateway) -> Health:
             for space in await gateway.disks.look()
         ],
         database_bytes=database_bytes,
+        oldest_transaction=HolderView.model_validate(holders[0]) if holders else None,
+        parked=parked,
     )
 
 

@@ -178,6 +178,16 @@ async def retry_job(gateway: TheGateway, job_id: JobId) -> models.ActionAccepted
     return _accepted(job_id, "retry", job.status.value)
 
 
+@router.post("/{job_id}/release", summary="Let a parked job go on", **_CONTROL)
+async def release_job(gateway: TheGateway, job_id: JobId, principal: ThePrincipal) -> models.ActionAccepted:
+    """Of a job that was parked because the database refused what was written for it. If it still does, the job is
+    parked again."""
+    async with gateway.connection() as conn:
+        await lookup.require_claimed(conn, gateway.job_queue, job_id)
+        await control.release(conn, job_id, principal.subject)
+        return await _after(conn, gateway, job_id, "release")
+
+
 async def _after(conn: Connection, gateway: TheGateway, job_id: str, action: str) -> models.ActionAccepted:
     found = await lookup.get(conn, gateway.job_queue, job_id)
     status = models.QUEUED if isinstance(found, JobQueueMessage) else found.job.status.value

@@ -3,24 +3,33 @@
 -- name: register
 INSERT INTO dagapp.dag_instances (instance_id, role, hostname, pid, version, queues, lock_key)
 VALUES (%(instance_id)s, %(role)s, %(hostname)s, %(pid)s, %(version)s, %(queues)s::jsonb, %(lock_key)s)
-ON CONFLICT (instance_id) DO UPDATE SET heartbeat_at = now();
+ON CONFLICT (instance_id) DO UPDATE SET heartbeat_at = now()
+RETURNING xmax = 0 AS is_new;
 
 -- name: hold
 SELECT pg_try_advisory_lock(%(lock_key)s) AS held;
 
 -- name: beat
-UPDATE dagapp.dag_instances SET heartbeat_at = now() WHERE instance_id = %(instance_id)s RETURNING instance_id;
+WITH beaten AS (
+    UPDATE dagapp.dag_instances SET heartbeat_at = now() WHERE instance_id = %(instance_id)s RETURNING instance_id
+)
+SELECT EXISTS (SELECT FROM beaten) AS known,
+       EXISTS (SELECT FROM pg_locks AS l
+               WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
+                 AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+                 AND (l.classid::bigint << 32) + l.objid::bigint = %(lock_key)s) AS locked;
 
 -- name: remove
 DELETE FROM dagapp.dag_instances WHERE instance_id = %(instance_id)s;
 
 -- name: all
-SELECT * FROM dagapp.dag_instances ORDER BY role, started_at;
+SELECT {columns of dagapp.dag_instances} FROM dagapp.dag_instances ORDER BY role, started_at;
 
--- name: dead
--- Those whose lock is free: their session is gone, and so are they. And those that have been silent for too long, as a
--- frozen process, or one behind a pooler that keeps its session open.
-SELECT i.*
+-- name: absent
+-- Those whose lock is free: their session is gone, and perhaps they are. And those that have been silent for too long, as
+-- a frozen process, or one behind a pooler that keeps its session open.
+SELECT i.instance_id, i.role, i.heartbeat_at,
+       i.heartbeat_at < now() - make_interval(secs => %(silent_seconds)s) AS silent
 FROM dagapp.dag_instances AS i
 WHERE i.heartbeat_at < now() - make_interval(secs => %(silent_seconds)s)
    OR NOT EXISTS (
@@ -34,22 +43,27 @@ WHERE i.heartbeat_at < now() - make_interval(secs => %(silent_seconds)s)
 );
 
 -- name: look
--- One glance at everything that may need a hand, so that an idle platform costs one query a second.
+-- One glance at everything that may need a hand, so that an idle platform costs one query a second. What has to read the
+-- dead entries of the hot tables, where they cannot be vacuumed, is looked at only if the look is `thorough`.
 SELECT
     EXISTS (SELECT FROM dagapp.dag_instances AS i
             WHERE i.heartbeat_at < now() - make_interval(secs => %(silent_seconds)s)
                OR NOT EXISTS (SELECT FROM pg_locks AS l
                               WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
                                 AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-                                AND (l.classid::bigint << 32) + l.objid::bigint = i.lock_key)) AS dead,
-    EXISTS (SELECT FROM dagapp.dag_jobs AS j
+                                AND (l.classid::bigint << 32) + l.objid::bigint = i.lock_key)) AS absent,
+    -- After a crash of one session the server begins again under the same postmaster: that resets its statistics.
+    greatest(pg_postmaster_start_time(), (SELECT stats_reset FROM pg_stat_bgwriter))
+        < now() - make_interval(secs => %(settle_seconds)s) AS settled,
+    %(thorough)s::boolean AND EXISTS (SELECT FROM dagapp.dag_jobs AS j
             LEFT JOIN dagapp.dag_instances AS i ON i.instance_id = j.owner_id
-            WHERE j.status IN ('pending', 'running') AND i.instance_id IS NULL) AS orphans,
-    EXISTS (SELECT FROM dagapp.dag_queue WHERE lease_token IS NULL AND expires_at < now())
-        OR EXISTS (SELECT FROM dagapp.dag_queue WHERE lease_token IS NOT NULL AND leased_until < now()) AS lapsed,
+            WHERE j.status IN ('pending', 'running') AND j.parked_at IS NULL AND i.instance_id IS NULL) AS orphans,
+    %(thorough)s::boolean AND (
+        EXISTS (SELECT FROM dagapp.dag_queue WHERE lease_token IS NULL AND expires_at < now())
+        OR EXISTS (SELECT FROM dagapp.dag_queue WHERE lease_token IS NOT NULL AND leased_until < now())) AS lapsed,
     EXISTS (SELECT FROM dagapp.dag_jobs
             WHERE owner_id = %(owner_id)s AND deadline_at < now() AND completed_at IS NULL) AS overdue,
-    EXISTS (SELECT FROM dagapp.dag_inbox AS i JOIN dagapp.dag_jobs AS j USING (job_id)
+    %(thorough)s::boolean AND EXISTS (SELECT FROM dagapp.dag_inbox AS i JOIN dagapp.dag_jobs AS j USING (job_id)
             WHERE j.owner_id = %(owner_id)s AND i.owner_id <> j.owner_id) AS strays,
     EXISTS (SELECT FROM dagapp.dag_schedules
             WHERE NOT paused AND next_due_at <= now() AND (held_until IS NULL OR held_until <= now())) AS schedules,
@@ -57,11 +71,12 @@ SELECT
             WHERE callback_url IS NOT NULL AND completed_at IS NOT NULL AND called_back_run < run_number)
         OR EXISTS (SELECT FROM dagapp.dag_callbacks WHERE status = 'pending' AND due_at <= now()) AS callbacks,
     EXISTS (SELECT FROM catalogue.pending WHERE due_at <= now()) AS catalogue,
-    EXISTS (SELECT FROM dagapp.dag_inbox WHERE owner_id = %(owner_id)s) AS reports,
-    EXISTS (SELECT FROM dagapp.dag_queue
+    %(thorough)s::boolean AND EXISTS (SELECT FROM dagapp.dag_inbox WHERE owner_id = %(owner_id)s) AS reports,
+    %(thorough)s::boolean AND EXISTS (SELECT FROM dagapp.dag_queue
             WHERE queue_name = %(job_queue)s AND lease_token IS NULL AND visible_at <= now()) AS submissions,
     (SELECT count(*) FROM dagapp.dag_instances WHERE role = 'orchestrator') AS peers,
-    (SELECT count(*) FROM dagapp.dag_jobs WHERE status IN ('pending', 'running')) AS active;
+    CASE WHEN %(thorough)s::boolean
+         THEN (SELECT count(*) FROM dagapp.dag_jobs WHERE status IN ('pending', 'running')) END AS active;
 
 -- name: forget
 DELETE FROM dagapp.dag_instances WHERE instance_id = ANY(%(instance_ids)s);

@@ -1,13 +1,13 @@
 -- Jobs: written only by their owner, fenced by the epoch.
 
 -- name: get
-SELECT * FROM dagapp.dag_jobs WHERE job_id = %(job_id)s;
+SELECT {columns of dagapp.dag_jobs} FROM dagapp.dag_jobs WHERE job_id = %(job_id)s;
 
 -- name: by_idempotency_key
-SELECT * FROM dagapp.dag_jobs WHERE idempotency_key = %(idempotency_key)s;
+SELECT {columns of dagapp.dag_jobs} FROM dagapp.dag_jobs WHERE idempotency_key = %(idempotency_key)s;
 
 -- name: recent
-SELECT *
+SELECT {columns of dagapp.dag_jobs}
 FROM dagapp.dag_jobs
 WHERE (%(status)s::dagapp.job_status IS NULL OR status = %(status)s)
   AND (%(workflow_id)s::text IS NULL OR workflow_id = %(workflow_id)s)
@@ -16,7 +16,7 @@ LIMIT %(limit)s;
 
 -- name: page
 -- The newest first, from behind the last one of the page before. Jobs of one claim share their created_at.
-SELECT *
+SELECT {columns of dagapp.dag_jobs}
 FROM dagapp.dag_jobs
 WHERE (%(status)s::dagapp.job_status IS NULL OR status = %(status)s)
   AND (%(workflow_id)s::text IS NULL OR workflow_id = %(workflow_id)s)
@@ -32,11 +32,11 @@ FROM dagapp.dag_queue
 WHERE queue_name IN (%(queue_name)s::text, %(queue_name)s::text || '.unknown') AND message_id = %(message_id)s;
 
 -- name: reclaim
--- A bounded batch of jobs whose owner is dead, or that have none.
+-- A bounded batch of jobs whose owner is dead, or that have none. Parked ones wait to be released.
 WITH orphans AS MATERIALIZED (
     SELECT job_id
     FROM dagapp.dag_jobs AS j
-    WHERE j.status IN ('pending', 'running')
+    WHERE j.status IN ('pending', 'running') AND j.parked_at IS NULL
       AND (j.owner_id IS NULL
            OR j.owner_id = ANY(%(dead)b::text[])
            OR NOT EXISTS (SELECT FROM dagapp.dag_instances AS i WHERE i.instance_id = j.owner_id))
@@ -48,10 +48,10 @@ UPDATE dagapp.dag_jobs AS j
 SET owner_id = %(owner_id)s, owner_epoch = j.owner_epoch + 1, owner_heartbeat_at = now(), updated_at = now()
 FROM orphans
 WHERE j.job_id = orphans.job_id
-RETURNING j.*;
+RETURNING {columns of dagapp.dag_jobs as j};
 
 -- name: owned
-SELECT * FROM dagapp.dag_jobs WHERE owner_id = %(owner_id)s AND status IN ('pending', 'running');
+SELECT {columns of dagapp.dag_jobs} FROM dagapp.dag_jobs WHERE owner_id = %(owner_id)s AND status IN ('pending', 'running');
 
 -- name: release
 -- A graceful stop: whoever comes next takes them at once.
@@ -63,13 +63,13 @@ WHERE owner_id = %(owner_id)s AND status IN ('pending', 'running');
 SELECT job_id FROM dagapp.dag_jobs WHERE owner_id = %(owner_id)s AND deadline_at < now() AND completed_at IS NULL;
 
 -- name: lock
-SELECT * FROM dagapp.dag_jobs WHERE job_id = %(job_id)s FOR UPDATE;
+SELECT {columns of dagapp.dag_jobs} FROM dagapp.dag_jobs WHERE job_id = %(job_id)s FOR UPDATE;
 
 -- name: reopen
 -- An operator's retry: the job runs again, and whoever looks for orphans takes it.
 UPDATE dagapp.dag_jobs
 SET status = 'running', result_data = NULL, error_message = NULL, failed_node_id = NULL, completed_at = NULL,
-    paused_at = NULL, deadline_at = now() + (deadline_at - created_at), owner_id = NULL, owner_epoch = owner_epoch + 1,
+    paused_at = NULL, parked_at = NULL, parked_reason = NULL, deadline_at = now() + (deadline_at - created_at), owner_id = NULL, owner_epoch = owner_epoch + 1,
     run_number = run_number + 1, updated_at = now()
 WHERE job_id = %(job_id)s;
 
@@ -100,6 +100,59 @@ WITH job AS (
 )
 INSERT INTO dagapp.dag_job_events (job_id, event_type, event_status, event_data)
 SELECT job_id, 'job_failed', 'failure', jsonb_build_object('error', %(error)s::text) FROM job;
+
+-- name: park
+-- A job that can be neither decided on nor ended. It has no owner, and nobody takes it over: its reports wait without an
+-- address. No trigger that follows a job's status is concerned.
+WITH job AS (
+    UPDATE dagapp.dag_jobs
+    SET parked_at = now(), parked_reason = %(reason)s, owner_id = NULL, owner_epoch = owner_epoch + 1, updated_at = now()
+    WHERE job_id = %(job_id)s AND owner_id = %(owner_id)s AND status IN ('pending', 'running')
+    RETURNING job_id
+), reports AS (
+    UPDATE dagapp.dag_inbox AS i SET owner_id = '' FROM job WHERE i.job_id = job.job_id
+)
+INSERT INTO dagapp.dag_job_events (job_id, event_type, event_status, event_data)
+SELECT job_id, 'job_parked', 'failure', jsonb_build_object('reason', %(reason)s::text) FROM job;
+
+-- name: release_parked
+-- Whoever looks for orphans takes it over.
+WITH job AS (
+    UPDATE dagapp.dag_jobs
+    SET parked_at = NULL, parked_reason = NULL, updated_at = now()
+    WHERE job_id = %(job_id)s AND parked_at IS NOT NULL AND status IN ('pending', 'running')
+    RETURNING job_id
+)
+INSERT INTO dagapp.dag_job_events (job_id, event_type, event_data)
+SELECT job_id, 'job_released', jsonb_build_object('by', %(released_by)s::text) FROM job
+RETURNING job_id;
+
+-- name: parked
+-- The longest parked first.
+SELECT job_id, workflow_id, parked_at, parked_reason
+FROM dagapp.dag_jobs
+WHERE parked_at IS NOT NULL
+ORDER BY parked_at
+LIMIT %(limit)s;
+
+-- name: unlocked
+-- Those of the jobs whose rows nobody else holds: the job's own, and that of the asset which follows it.
+WITH jobs AS MATERIALIZED (
+    SELECT j.job_id, j.asset_id
+    FROM dagapp.dag_jobs AS j
+    WHERE j.job_id = ANY(%(job_ids)b::text[])
+    FOR NO KEY UPDATE SKIP LOCKED
+), assets AS MATERIALIZED (
+    SELECT a.asset_id
+    FROM app.geospatial_assets AS a
+    WHERE a.asset_id IN (SELECT jobs.asset_id FROM jobs)
+    FOR NO KEY UPDATE SKIP LOCKED
+)
+SELECT jobs.job_id
+FROM jobs
+WHERE jobs.asset_id IS NULL
+   OR jobs.asset_id IN (SELECT assets.asset_id FROM assets)
+   OR NOT EXISTS (SELECT FROM app.geospatial_assets AS a WHERE a.asset_id = jobs.asset_id);
 
 -- name: ended
 -- Tasks of a job that was broken off learn of it a moment later.

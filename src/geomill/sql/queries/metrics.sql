@@ -15,7 +15,8 @@ GROUP BY queue_name
 ORDER BY queue_name;
 
 -- name: active_jobs
-SELECT CASE WHEN paused_at IS NOT NULL THEN 'paused' ELSE status::text END AS status, count(*) AS jobs
+SELECT CASE WHEN parked_at IS NOT NULL THEN 'parked' WHEN paused_at IS NOT NULL THEN 'paused' ELSE status::text END
+           AS status, count(*) AS jobs
 FROM dagapp.dag_jobs
 WHERE status IN ('pending', 'running')
 GROUP BY 1;
@@ -65,10 +66,10 @@ FROM dagapp.dag_instances AS i
 ORDER BY i.role, i.started_at;
 
 -- name: stuck_jobs
--- Jobs that nothing has happened to for long, that are not paused, and for which no message waits or is worked on.
+-- Jobs that nothing has happened to for long, that are neither paused nor parked, and for which no message waits or is worked on.
 SELECT j.job_id, j.workflow_id, extract(epoch FROM now() - j.updated_at)::float8 AS quiet_seconds
 FROM dagapp.dag_jobs AS j
-WHERE j.status IN ('pending', 'running') AND j.paused_at IS NULL
+WHERE j.status IN ('pending', 'running') AND j.paused_at IS NULL AND j.parked_at IS NULL
   AND j.updated_at < now() - make_interval(secs => %(quiet_seconds)s)
   AND NOT EXISTS (SELECT FROM dagapp.dag_queue AS q WHERE q.body ->> 'job_id' = j.job_id)
 ORDER BY j.updated_at
@@ -86,3 +87,29 @@ FROM pg_stat_activity
 WHERE datname = current_database() AND backend_type = 'client backend'
 GROUP BY application_name
 ORDER BY application_name;
+
+-- name: horizon
+-- Who keeps dead rows of this database from being vacuumed, the oldest first: open transactions, prepared ones, and
+-- replication slots. Of sessions of others the time is shown only to members of pg_read_all_stats; how many transactions
+-- have begun since, to everybody.
+SELECT holder.kind, holder.name, holder.seconds, holder.transactions
+FROM (
+    SELECT 'session' AS kind,
+           format('process %%s of %%s (%%s)', pid, coalesce(usename, 'nobody'),
+                  coalesce(nullif(application_name, ''), backend_type)) AS name,
+           extract(epoch FROM clock_timestamp() - xact_start)::float8 AS seconds,
+           greatest(age(backend_xmin), age(backend_xid)) AS transactions
+    FROM pg_stat_activity
+    WHERE pid <> pg_backend_pid() AND (datname = current_database() OR datname IS NULL)
+      AND (backend_xmin IS NOT NULL OR backend_xid IS NOT NULL) AND backend_type NOT LIKE 'autovacuum%%'
+    UNION ALL
+    SELECT 'prepared', gid, extract(epoch FROM clock_timestamp() - prepared)::float8, age(transaction)
+    FROM pg_prepared_xacts
+    WHERE database = current_database()
+    UNION ALL
+    SELECT 'slot', slot_name, NULL, greatest(age(xmin), age(catalog_xmin))
+    FROM pg_replication_slots
+    WHERE xmin IS NOT NULL OR catalog_xmin IS NOT NULL
+) AS holder
+ORDER BY holder.transactions DESC NULLS LAST
+LIMIT %(sample)s;

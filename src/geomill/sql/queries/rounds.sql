@@ -5,6 +5,10 @@
 -- round is still ours: the rows are locked first, and all else hangs on it. Why keys are asked for by `ANY (ARRAY[…])`
 -- stands at the top of queue.sql.
 
+-- name: limit_locks
+-- How long this session waits for a row that somebody else holds.
+SELECT set_config('lock_timeout', %(milliseconds)s, false);
+
 -- name: fence
 SELECT count(*) = cardinality(%(job_ids)b::text[]) AS held
 FROM (
