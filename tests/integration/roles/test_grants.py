@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 
 import psycopg
 import pytest
@@ -11,9 +12,12 @@ from geomill.domain.asset import BUSINESS_FIELDS, EXECUTION_FIELDS
 from geomill.domain.database_role import LIMITED_ROLES, DatabaseRole
 from geomill.domain.entity import Entity
 from geomill.domain.tables import EXTERNAL_TABLES, TABLES
-from geomill.store import grants
+from geomill.sql import queries
+from geomill.store import grants, leftovers
 from geomill.store.connection import connect
+from geomill.store.leftovers import KeptFor, Leftover
 from geomill.store.migrate import migrate
+from geomill.store.pool import open_pool
 from tests.owners import Split
 
 ENGINE, GATEWAY, READER, LOADER, EXTERNAL = LIMITED_ROLES
@@ -197,3 +201,18 @@ async def test_tables_of_the_owner_are_handed_to_the_loader_and_a_stranger_s_are
         ).fetchall()
         assert dict(rows) == {"former": "geomill_loader", "strange": admin.info.user}
         admin.execute("DROP TABLE geo.strange, geo.former")
+
+
+async def test_the_engine_may_delete_leftovers(split: Split) -> None:
+    """It asks every statement of the duty; there is nothing to delete."""
+    kept = KeptFor(timedelta(days=1), timedelta(days=1))
+    async with open_pool(split.url(ENGINE), size=1) as pool, pool.connection() as conn:
+        assert await leftovers.due(conn, kept, 10) == []
+        async with leftovers.holding(conn, Leftover("none", 1, None), kept) as stem:
+            assert stem is None
+        (row,) = await (
+            await conn.execute(queries("leftovers").drop_tables, {"asset_id": "none", "revision": 1})
+        ).fetchall()
+        assert row["dropped"] == []
+        (row,) = await (await conn.execute("SELECT app.is_leftover('none', 1, now(), now()) AS leftover")).fetchall()
+        assert row["leftover"] is False
