@@ -96,22 +96,28 @@ class QueueSettings(_Settings):
 
 class EngineSettings(_Settings):
     """How processes notice that another one is gone. A crash is seen by the lock that its session held, within a look
-    or two; the threshold is for processes that are silent although their session is there."""
+    or two; the threshold is for processes that are silent although their session is there. It must be the same in all
+    processes: a worker ends its tasks before the others give them away."""
 
     heartbeat_interval_sec: Annotated[float, Field(gt=0, description="Seconds between two heartbeats of a process")] = (
-        Field(default=30.0, validation_alias=AliasChoices("HEARTBEAT_INTERVAL_SEC", "GEOMILL_HEARTBEAT_INTERVAL_SEC"))
+        Field(default=5.0, validation_alias=AliasChoices("HEARTBEAT_INTERVAL_SEC", "GEOMILL_HEARTBEAT_INTERVAL_SEC"))
     )
     orphan_threshold_sec: Annotated[
         float, Field(gt=0, description="Silence in seconds after which a process counts as dead")
-    ] = Field(default=120.0, validation_alias=AliasChoices("ORPHAN_THRESHOLD_SEC", "GEOMILL_ORPHAN_THRESHOLD_SEC"))
+    ] = Field(default=25.0, validation_alias=AliasChoices("ORPHAN_THRESHOLD_SEC", "GEOMILL_ORPHAN_THRESHOLD_SEC"))
     orphan_scan_interval_sec: Annotated[
         float, Field(gt=0, description="Seconds between two looks for dead processes and what they left")
     ] = Field(
         default=1.0, validation_alias=AliasChoices("ORPHAN_SCAN_INTERVAL_SEC", "GEOMILL_ORPHAN_SCAN_INTERVAL_SEC")
     )
     max_deliveries: Annotated[
-        int, Field(ge=1, description="Workers that a task may take down with it before it is given up")
-    ] = 10
+        int, Field(ge=1, description="Workers that a task may take down with it before its attempt fails")
+    ] = 4
+
+    @property
+    def beat_seconds(self) -> float:
+        """At least five heartbeats before silence counts as death."""
+        return min(self.heartbeat_interval_sec, self.orphan_threshold_sec / 5)
 
 
 class RetentionSettings(_Settings):

@@ -27,12 +27,31 @@ def test_the_external_database(geomill: Geomill, database: str, external_databas
         return next(line for line in found.out.splitlines() if "external database" in line)
 
     assert look(external_database).startswith("ok   external database: up to date, pgstac ")
-    assert look(empty_database).startswith("fail external database: it lacks: ")
+    assert look(empty_database).startswith("fail external database: it is not as it should be: ")
     given = {"GEOMILL_DATABASE_URL": database, "GEOMILL_EXTERNAL_DATABASE_URL": empty_database}
     told = geomill("db", "migrate", **given).out
     assert "external zone:" in told
     assert "done: create table external.assets" in told
     assert look(empty_database).startswith("ok ")
+
+
+def test_what_the_database_has_lost_is_noticed_by_every_command_and_mended(geomill: Geomill, database: str) -> None:
+    with psycopg.connect(database, autocommit=True) as conn:
+        conn.execute("DROP TRIGGER collections_trigger ON pgstac.collections")
+        conn.execute("ALTER TABLE dagapp.dag_jobs DISABLE TRIGGER dag_jobs_follow")
+    place = {"GEOMILL_DATABASE_URL": database}
+    doctor = geomill("doctor", **place)
+    assert doctor.code == 1
+    assert "fail schema: it is not as it should be: the trigger collections_trigger on pgstac.collections" in doctor.out
+    check = geomill("catalogue", "check", **place)
+    assert check.code == 1
+    assert "the trigger collections_trigger on pgstac.collections is missing" in check.out + check.err
+    status = geomill("db", "status", **place).out
+    assert "would put back the trigger collections_trigger on pgstac.collections" in status
+    assert "would create trigger dag_jobs_follow on dagapp.dag_jobs" in status
+    assert geomill("db", "migrate", **place).code == 0
+    assert geomill("catalogue", "check", **place).code == 0
+    assert geomill("db", "status", **place).out.endswith("up to date\n")
 
 
 def test_what_is_wrong_comes_with_a_remedy(geomill: Geomill, database: str) -> None:

@@ -78,6 +78,14 @@ def test_each_zone_is_served_alone(database: str, external_database: str, tmp_pa
         assert client.get("/metrics").status_code == client.get("/metrics", headers=reader).status_code == 401
         monitoring = {"Authorization": f"Bearer {variables['GEOMILL_METRICS_KEY']}"}
         assert 'route="/stac/search"' in client.get("/metrics", headers=monitoring).text
+        assert client.get("/health/ready").json() == {"status": "ready", "reasons": []}
+        with psycopg.connect(external_database, autocommit=True) as conn:
+            conn.execute("DROP TABLE external.assets")
+        assert client.get("/health/ready").json()["reasons"] == [
+            "the database refuses what requests need (SQLSTATE 42P01); run 'geomill doctor'"
+        ]
+        (reason,) = client.get("/health/ready").json()["reasons"]
+        assert "the table external.assets is missing" in reason
 
 
 def command(variables: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
@@ -96,7 +104,16 @@ def test_a_catalogue_in_which_somebody_wrote_is_found_out_and_made_anew(
     found = command(variables, "catalogue", "check", "--json")
     assert (found.returncode, json.loads(found.stdout)) == (
         1,
-        {"sound": False, "wanted": 2, "missing": 1, "strays": 0, "different": 1, "pending": 0, "miscounted": 1},
+        {
+            "sound": False,
+            "wanted": 2,
+            "missing": 1,
+            "strays": 0,
+            "different": 1,
+            "pending": 0,
+            "miscounted": 1,
+            "damage": [],
+        },
     )
     assert command(variables, "catalogue", "rebuild").stdout == "2 items\n"
     assert command(variables, "catalogue", "check").returncode == 0

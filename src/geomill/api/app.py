@@ -22,6 +22,7 @@ from geomill.api.measuring import Measuring
 from geomill.api.mounting import Mountable
 from geomill.api.rates import Buckets
 from geomill.api.readiness import Readiness
+from geomill.api.replanning import Replanning
 from geomill.api.routes import (
     assets,
     bootstrap,
@@ -113,6 +114,7 @@ def create_app(
                 links=links or Links(),
                 external_url=external_url,
             )
+            app.state.pool = pool
             app.state.authenticator, app.state.figures = authenticator, app.state.gateway.figures
             async with authenticator.noting(), services.running(pool) if services else nullcontext():
                 yield
@@ -138,6 +140,7 @@ def create_app(
             app.mount(prefix, services.part(prefix))
     require_complete(app, rules)
     problems.install(app)
+    app.add_middleware(Replanning)
     app.add_middleware(Guard, rules=Rules(rules), submissions=Buckets(access.submit_rate, access.submit_burst))
     app.add_middleware(BodyLimit, largest=access.body_limit)
     app.add_middleware(BrowserGuard, hosts=hosts, origins=access.cors_origins)

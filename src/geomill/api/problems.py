@@ -32,9 +32,12 @@ from geomill.errors import (
     nearest,
 )
 from geomill.store.passing import passes
+from geomill.store.replanning import has_changed_plan
 
 log = logging.getLogger(__name__)
 
+REPEATED = "geomill.repeated"
+"""In the scope of a request that is on its second attempt."""
 MEDIA_TYPE = "application/problem+json"
 STATUSES: tuple[tuple[type[GeomillError], int], ...] = (
     (NotFoundError, 404),
@@ -177,6 +180,8 @@ def _headers(error: GeomillError, status: int) -> dict[str, str] | None:
 
 
 async def _domain(request: Request, error: GeomillError | psycopg.Error) -> JSONResponse:
+    if has_changed_plan(error) and REPEATED not in request.scope:
+        raise error  # `api/replanning.py` repeats the request
     found = admission(request.scope)
     subject = found.principal.subject if found and found.principal else None
     return respond_to(request.url.path, error, subject)

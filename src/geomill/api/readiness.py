@@ -2,52 +2,51 @@
 
 from __future__ import annotations
 
-import time
+import logging
 
 import psycopg
 
-from geomill.errors import GeomillError
-from geomill.store import metrics
+from geomill.api.schema_watch import SOUND_SECONDS, SchemaWatch
+from geomill.store import jobs, metrics, requests
 from geomill.store.passing import passes
 from geomill.store.pool import Connection, Pool
 from geomill.store.presence import lacking
 
+log = logging.getLogger(__name__)
+
 PATIENCE_SECONDS = 2.0
-RECHECK_SECONDS = 5.0
+NOBODY = "readiness"
+"""No job and no request has this id."""
 ROLES = ("orchestrator", "worker")
 
 
 class Readiness:
-    """The schema is compared until it is found right, and then no more: comparing costs more than a look should."""
-
-    def __init__(self, pool: Pool) -> None:
-        self._pool = pool
-        self._checked = float("-inf")
-        self._schema: str | None = "the schema has not been looked at"
+    def __init__(self, pool: Pool, sound_seconds: float = SOUND_SECONDS) -> None:
+        self._pool, self._schema = pool, SchemaWatch(lacking, sound_seconds)
 
     async def reasons(self) -> list[str]:
         """Why not; nothing when it is ready."""
         try:
             async with self._pool.connection(timeout=PATIENCE_SECONDS) as conn:
-                if problem := await self._schema_problem(conn):
+                if problem := await self._schema.problem(conn):
                     return [problem]
+                await _rehearse(conn)
                 alive = {one.role for one in await metrics.instances(conn) if one.alive}
         except psycopg.Error as error:
-            if not passes(error):
-                raise
-            return ["the database does not answer"]
+            self._schema.doubt()
+            return [refusal(error)]
         return [f"no {role} is alive" for role in ROLES if role not in alive]
 
-    async def _schema_problem(self, conn: Connection) -> str | None:
-        if self._schema and time.monotonic() - self._checked > RECHECK_SECONDS:
-            self._schema = await _compare(conn)
-            self._checked = time.monotonic()
-        return self._schema
+
+def refusal(error: psycopg.Error) -> str:
+    """Everybody may read it: the log says more."""
+    if passes(error):
+        return "the database does not answer"
+    log.warning("the database refuses what requests need: %s", error)
+    return f"the database refuses what requests need (SQLSTATE {error.sqlstate}); run 'geomill doctor'"
 
 
-async def _compare(conn: Connection) -> str | None:
-    try:
-        steps = await lacking(conn)
-    except GeomillError as error:
-        return error.message
-    return f"the schema is not up to date: {steps[0]}; run 'geomill db migrate'" if steps else None
+async def _rehearse(conn: Connection) -> None:
+    """What requests do, with the same statements, prepared as theirs are."""
+    await jobs.find(conn, NOBODY)
+    await requests.by_idempotency_key(conn, NOBODY, NOBODY)

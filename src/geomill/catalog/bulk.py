@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+import psycopg
+
 from geomill.sql import queries
+from geomill.store import schema_objects
 from geomill.store.pool import Connection
 
 BATCH = 10_000
@@ -51,16 +54,25 @@ class Check:
     """Known to be behind; an orchestrator tries again."""
     miscounted: int
     """Collections."""
+    damage: tuple[str, ...] = ()
+    """Tables, functions, triggers and indexes of the database that are missing or were changed."""
 
     @property
     def sound(self) -> bool:
-        return not (self.missing or self.strays or self.different or self.pending or self.miscounted)
+        wrong = (self.missing, self.strays, self.different, self.pending, self.miscounted, self.damage)
+        return not any(wrong)
 
 
 async def check(conn: Connection) -> Check:
-    row = await (await conn.execute(queries("catalog").check)).fetchone()
+    damage = tuple(await schema_objects.losses(conn))
+    try:
+        row = await (await conn.execute(queries("catalog").check)).fetchone()
+    except (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn, psycopg.errors.UndefinedFunction):
+        if not damage:
+            raise
+        return Check(0, 0, 0, 0, 0, 0, damage)
     assert row is not None
-    return Check(**row)
+    return Check(**row, damage=damage)
 
 
 async def rebuild(conn: Connection) -> int:

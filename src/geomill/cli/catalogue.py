@@ -44,4 +44,5 @@ def _lines(found: bulk.Check) -> list[str]:
         "collections that count wrongly": found.miscounted,
     }
     lines = [f"{what}: {count}" for what, count in wrong.items() if count]
+    lines += [f"{sentence}: run 'geomill db status'" for sentence in found.damage]
     return [f"{found.wanted} items", *(lines or ["all of them as their assets say"])]

@@ -143,12 +143,12 @@ def with_database(work: Callable[[Connection], Awaitable[Result]]) -> Result:
 
 async def make_ready(url: str, *, private: bool) -> None:
     """A plan is made only where the last migration was not that of this release."""
-    from geomill.store import fingerprint
+    from geomill.store import fingerprint, schema_objects
     from geomill.store.fitness import check_fitness
 
     async with await connect(url) as conn:
         await check_fitness(conn)
-        if await fingerprint.matches(conn):
+        if await fingerprint.matches(conn) and not await schema_objects.losses(conn):
             return
         from geomill.store.migrate import migrate, plan
         from geomill.store.presence import lacking
@@ -157,8 +157,12 @@ async def make_ready(url: str, *, private: bool) -> None:
             found = await plan(conn)
             if found.steps or not found.changes:
                 await migrate(conn)
-        elif await lacking(conn):  # a newer release may have added more: that does not disturb this one
-            raise ConflictError("the database does not have geomill's schema", remedy="run 'geomill db migrate'")
+        elif steps := await lacking(conn):  # a newer release may have added more: that does not disturb this one
+            more = f" and {len(steps) - 1} more" if len(steps) > 1 else ""
+            raise ConflictError(
+                f"the database does not have geomill's schema: {steps[0]}{more}",
+                remedy="run 'geomill db status' to see all of it, and 'geomill db migrate'",
+            )
 
 
 def make_external_ready() -> Report | None:

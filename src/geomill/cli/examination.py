@@ -150,7 +150,7 @@ async def examine_external(url: str | None) -> Finding:
     except GeomillError as error:
         return Finding.of(subject, error)
     if steps:
-        return Finding(Level.FAIL, subject, f"it lacks: {steps[0]}", "run 'geomill db migrate'")
+        return Finding(Level.FAIL, subject, f"it is not as it should be: {steps[0]}", "run 'geomill db migrate'")
     return Finding(Level.OK, subject, f"up to date, pgstac {catalogue}")
 
 
@@ -162,7 +162,8 @@ def _server(fitness: Fitness, catalogue: str | None) -> Finding:
 def _schema(steps: list[str]) -> Finding:
     if steps:
         more = f" and {len(steps) - 1} more" if len(steps) > 1 else ""
-        return Finding(Level.FAIL, "schema", f"it lacks: {steps[0]}{more}", "run 'geomill db migrate'")
+        remedy = "run 'geomill db status' to see all of it, and 'geomill db migrate' to mend it"
+        return Finding(Level.FAIL, "schema", f"it is not as it should be: {steps[0]}{more}", remedy)
     return Finding(Level.OK, "schema", "up to date")
 
 

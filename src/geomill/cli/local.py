@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 async def missing_roles(pool: Pool) -> set[InstanceRole]:
     async with pool.connection() as conn:
-        dead = {instance.instance_id for instance in await instances.dead(conn)}
-        alive = {one.role for one in await instances.everyone(conn) if one.instance_id not in dead}
+        absent = {process.instance_id for process in await instances.absent(conn)}
+        alive = {process.role for process in await instances.everyone(conn) if process.instance_id not in absent}
     return set(InstanceRole) - alive
 
 

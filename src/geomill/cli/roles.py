@@ -42,7 +42,7 @@ def orchestrator() -> None:
     options = OrchestratorOptions(
         job_queue=settings.queue.job_queue_name,
         scan_seconds=settings.engine.orphan_scan_interval_sec,
-        beat_seconds=settings.engine.heartbeat_interval_sec,
+        beat_seconds=settings.engine.beat_seconds,
         silent_seconds=settings.engine.orphan_threshold_sec,
         max_deliveries=settings.engine.max_deliveries,
         callbacks=CallbackOptions.of(settings.callback),
@@ -80,7 +80,8 @@ def worker(
         tasks_per_process=settings.worker.task_recycle,
         wishes=Wishes.of(settings.worker),
         drain_seconds=settings.worker.drain_seconds,
-        beat_seconds=settings.engine.heartbeat_interval_sec,
+        beat_seconds=settings.engine.beat_seconds,
+        silent_seconds=settings.engine.orphan_threshold_sec,
     )
 
     async def work(url: str, pool: Pool, stop: asyncio.Event) -> None:

@@ -10,7 +10,7 @@ from pydantic import AliasChoices, AwareDatetime, BaseModel, ConfigDict, Field, 
 
 from geomill.domain.circuit import CircuitBreaker
 from geomill.domain.entity import HOT, BigInt, Check, Entity, Identity, Index, Json, Key, Name, Now, SmallInt, Subject
-from geomill.domain.ids import SINGLE, new_id
+from geomill.domain.ids import SINGLE, new_id, task_id
 from geomill.domain.job import NORMAL_PRIORITY, JobPurpose, Priority
 
 JOBS_QUEUE = "dag-jobs"
@@ -66,6 +66,11 @@ class TaskMessage(BaseModel):
     attempt: Annotated[int, Field(ge=0, le=2**63 - 1)]
     circuit_breaker: CircuitBreaker | None = None
 
+    @property
+    def task_id_before(self) -> str:
+        """Of the attempt before."""
+        return task_id(self.job_id, self.node_id, self.item_index, self.attempt - 1)
+
     @classmethod
     def received(cls, body: str) -> Self:
         """From JSON, or a ValueError. The quick way takes nothing that is nested some two hundred times: what it
@@ -106,6 +111,7 @@ class QueueMessage(Entity):
     visible_at: Now
     expires_at: AwareDatetime | None = None
     delivery_count: int = 0
+    losses: int = Field(default=0, description="Workers that were lost while they ran it")
     lease_token: BigInt | None = Field(
         default=None, description="New and greater at each delivery that has reached the disk"
     )

@@ -20,6 +20,7 @@ from geomill.domain.platform import Platform
 from geomill.domain.request import PlatformRequest
 from geomill.domain.revision import AssetRevision
 from geomill.domain.schedule import Schedule
+from geomill.domain.schema_object import SchemaObject
 from geomill.domain.stage_job import StageRun
 from geomill.domain.tally import Tally
 from geomill.domain.task import Checkpoint, InboxEntry, TaskResult
@@ -50,7 +51,8 @@ TABLES: tuple[type[Entity], ...] = (
     ApiKey,
     CatalogueCollection,
     CataloguePending,
+    SchemaObject,
 )
 
-EXTERNAL_TABLES: tuple[type[Entity], ...] = (CatalogueCollection, ExternalAsset)
+EXTERNAL_TABLES: tuple[type[Entity], ...] = (CatalogueCollection, SchemaObject, ExternalAsset)
 """Those of the external zone's database."""

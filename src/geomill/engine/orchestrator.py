@@ -21,6 +21,7 @@ from geomill.engine.advance import Kicks
 from geomill.engine.claim import Claimer
 from geomill.engine.fairness import Share
 from geomill.engine.large import LargeOutputs
+from geomill.engine.maintenance.absences import Absences
 from geomill.engine.maintenance.callbacks import CallbackCaller, CallbackOptions
 from geomill.engine.maintenance.catalogue import CatalogueFollower
 from geomill.engine.maintenance.reclaim import Reclaimer
@@ -36,7 +37,8 @@ from geomill.store import instances, jobs
 from geomill.store.duties import Duties
 from geomill.store.passing import passes
 from geomill.store.pool import Connection, Pool
-from geomill.store.signals import ORPHANS_CHANNEL, Signals, notify, owner_channel, queue_channel
+from geomill.store.replanning import drop_plans
+from geomill.store.signals import ORPHANS_CHANNEL, SCHEMA_CHANNEL, Signals, notify, owner_channel, queue_channel
 from geomill.store.tallies import Tallies
 from geomill.workflows.catalogue import WorkflowCatalogue
 
@@ -56,9 +58,9 @@ class OrchestratorOptions:
     claim_batch: int = 25
     scan_seconds: float = 1.0
     reclaim_batch: int = 50
-    beat_seconds: float = 30.0
+    beat_seconds: float = instances.BEAT_SECONDS
     silent_seconds: float = instances.SILENT_SECONDS
-    max_deliveries: int = 10
+    max_deliveries: int = 4
     callbacks: CallbackOptions = field(default_factory=CallbackOptions)
     retention: RetentionOptions = field(default_factory=RetentionOptions)
 
@@ -82,6 +84,7 @@ class Orchestrator:
         """Ours by the database, to be read before the next round."""
         self._reminders: set[str] = set()
         self._unsure = False
+        self._someone_is_absent = False
         self._share = Share()
         self._active = 0
         self._effort = Effort()
@@ -92,6 +95,7 @@ class Orchestrator:
             options.silent_seconds,
             options.max_deliveries,
             options.reclaim_batch,
+            Absences(options.beat_seconds),
         )
         self._scheduler = Scheduler(self.catalogue, options.job_queue)
         self._follower = CatalogueFollower()
@@ -134,7 +138,9 @@ class Orchestrator:
             await notify(conn, [ORPHANS_CHANNEL])
 
     async def _on_connect(self, conn: Connection) -> None:
-        await instances.register(conn, self.instance_id, InstanceRole.ORCHESTRATOR)
+        if await instances.register(conn, self.instance_id, InstanceRole.ORCHESTRATOR):
+            self._unsure = True  # at the start, or because others took it for dead: what is ours is to be read again
+        self._reclaimer.absences.beaten()
 
     # Jobs
 
@@ -158,6 +164,8 @@ class Orchestrator:
 
     async def _react(self, conn: Connection, heard: set[str]) -> None:
         """Reports and submissions in turn, until there are none."""
+        if SCHEMA_CHANNEL in heard:
+            await drop_plans(conn)
         if self._unsure:
             await self._reload(conn)
         await self._adopt_taken(conn)
@@ -261,10 +269,12 @@ class Orchestrator:
         """Heartbeat, and whatever dead processes left behind. Trouble with it is seen in /health."""
         beaten = -self.options.beat_seconds
         while True:
-            await asyncio.sleep(self.options.scan_seconds)
+            pause = self.options.scan_seconds
+            await asyncio.sleep(min(pause, instances.ABSENT_SECONDS) if self._someone_is_absent else pause)
             try:
                 async with asyncio.timeout(LOOK_SECONDS), self.pool.connection() as conn:
-                    if time.monotonic() - beaten >= self.options.beat_seconds:
+                    silent = time.monotonic() - beaten >= self.options.beat_seconds
+                    if silent or not self._signals.connected.is_set():
                         await self._beat(conn)
                         beaten = time.monotonic()
                     await self._look_after_orphans(conn)
@@ -278,7 +288,9 @@ class Orchestrator:
                 log.warning("the look-out failed, again in %s s: %s", self.options.scan_seconds, reason)
 
     async def _beat(self, conn: Connection) -> None:
-        if not await instances.beat(conn, self.instance_id):
+        pulse = await instances.beat(conn, self.instance_id)
+        self._reclaimer.absences.beaten()
+        if pulse.locked and not pulse.known:
             log.warning("%s was taken for dead: it begins again", self.instance_id)
             await instances.appear(conn, self.instance_id, InstanceRole.ORCHESTRATOR)
             self._unsure = True
@@ -290,6 +302,7 @@ class Orchestrator:
         found = await self._reclaimer.run_once(conn, thorough=thorough)
         if thorough:
             self._effort.note(time.monotonic() - begun, 0, begun)
+        self._someone_is_absent = found.absent
         if found.active is not None:
             self._active = found.active
         self._share.update(found.peers, self._active)

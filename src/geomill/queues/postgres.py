@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import cache
 from operator import attrgetter
-from typing import Any, LiteralString
+from typing import Any, LiteralString, Protocol
 
 from psycopg.pq import TransactionStatus
 from psycopg.rows import args_row
@@ -345,7 +345,25 @@ async def renew(conn: Connection, held: Sequence[Delivery], lease_seconds: float
     return {row["sequence"] for row in await cursor.fetchall()}
 
 
-async def lost(conn: Connection, held: Sequence[Delivery]) -> set[int]:
+class Held(Protocol):
+    """What proves a lease."""
+
+    @property
+    def sequence(self) -> int: ...
+    @property
+    def lease_token(self) -> int: ...
+
+
+async def take_back(
+    conn: Connection, leased_by: str, lost: Sequence[Held], lease_seconds: float = LEASE_SECONDS
+) -> set[int]:
+    """The sequences that are ours again: nobody had leased them since."""
+    parameters = {**_leases(lost), "leased_by": leased_by, "lease_seconds": lease_seconds}
+    cursor = await conn.execute(queries("queue").take_back, parameters)
+    return {row["sequence"] for row in await cursor.fetchall()}
+
+
+async def lost(conn: Connection, held: Sequence[Held]) -> set[int]:
     """The sequences that are no longer ours."""
     cursor = await conn.execute(queries("queue").lost, _leases(held))
     return {row["sequence"] for row in await cursor.fetchall()}
@@ -364,7 +382,29 @@ async def defer(conn: Connection, held: Sequence[Delivery], delay_seconds: float
     await conn.execute(queries("queue").defer, {**_leases(held), "delay_seconds": delay_seconds})
 
 
-def _leases(held: Sequence[Delivery]) -> dict[str, list[int]]:
+async def set_aside(conn: Connection, leased: Sequence[tuple[Delivery, str]]) -> set[int]:
+    """Those of the leased tasks that may take down their worker; each is given with the task id of the attempt before.
+    They do not count as started before `begin`."""
+    if not leased:
+        return set()
+    parameters = {**_leases([delivery for delivery, _ in leased]), "before": [before for _, before in leased]}
+    cursor = await conn.execute(queries("queue").set_aside, parameters)
+    return {row["sequence"] for row in await cursor.fetchall()}
+
+
+async def begin(conn: Connection, held: Held) -> bool:
+    """Whether the lease still held."""
+    parameters = {"sequence": held.sequence, "lease_token": held.lease_token}
+    return await (await conn.execute(queries("queue").begin, parameters)).fetchone() is not None
+
+
+async def forgive(conn: Connection, sequences: Collection[int]) -> None:
+    """Charge these messages one loss less: their worker came back."""
+    if sequences:
+        await conn.execute(queries("queue").forgive, {"sequences": list(sequences)})
+
+
+def _leases(held: Sequence[Held]) -> dict[str, list[int]]:
     return {
         "sequences": [delivery.sequence for delivery in held],
         "tokens": [delivery.lease_token for delivery in held],
@@ -404,9 +444,10 @@ async def dead_letter(conn: Connection, queue_name: str, message: Received, reas
     )
 
 
-async def release(conn: Connection, dead: Sequence[str]) -> list[str]:
-    """Give back what dead consumers held, and what was not renewed in time. Returns the queues concerned."""
-    cursor = await conn.execute(queries("queue").release, {"dead": list(dead)})
+async def release(conn: Connection, dead: Sequence[str], *, lapsed: bool = True) -> list[str]:
+    """Give back what dead consumers held and, with `lapsed`, what was not renewed in time. Returns the queues
+    concerned."""
+    cursor = await conn.execute(queries("queue").release, {"dead": list(dead), "lapsed": lapsed})
     return [row["queue_name"] for row in await cursor.fetchall()]
 
 
@@ -416,9 +457,9 @@ async def disown(conn: Connection, leased_by: str, known: Collection[int]) -> li
     return [row["queue_name"] for row in await cursor.fetchall()]
 
 
-async def give_up(conn: Connection, dead: Sequence[str], max_deliveries: int) -> list[str]:
+async def give_up(conn: Connection, dead: Sequence[str], max_deliveries: int, *, lapsed: bool = True) -> list[str]:
     """Fail what waited too long or took down its workers. Returns the owners to tell."""
-    parameters = {"dead": list(dead), "max_deliveries": max_deliveries}
+    parameters = {"dead": list(dead), "max_deliveries": max_deliveries, "lapsed": lapsed}
     cursor = await conn.execute(queries("queue").give_up, parameters)
     return [row["owner_id"] for row in await cursor.fetchall()]
 

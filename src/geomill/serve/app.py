@@ -20,11 +20,14 @@ from geomill.api.guard import Guard
 from geomill.api.limits import BodyLimit, BrowserGuard
 from geomill.api.measuring import Measuring
 from geomill.api.rates import Buckets
+from geomill.api.readiness import NOBODY, refusal
+from geomill.api.replanning import Replanning
+from geomill.api.schema_watch import SchemaWatch
 from geomill.api.tokens import Tokens
 from geomill.domain.objectname import Zone
 from geomill.serve.services import Services
 from geomill.settings import AccessSettings
-from geomill.store.passing import passes
+from geomill.store import schema_objects, serving
 from geomill.store.pool import open_pool
 
 POOL_SIZE = 4
@@ -62,6 +65,7 @@ def create_serving_app(services: Services, url: str, access: AccessSettings, *, 
     require_complete(app, rules)
     problems.install(app)
     submissions = Buckets(access.submit_rate, access.submit_burst)
+    app.add_middleware(Replanning)
     app.add_middleware(Guard, rules=Rules(rules), submissions=submissions, by_sight=not external)
     app.add_middleware(BodyLimit, largest=access.body_limit)
     app.add_middleware(BrowserGuard, hosts=hosts, origins=access.cors_origins)
@@ -86,16 +90,20 @@ def _add_routes(app: FastAPI, services: Services) -> None:
     async def live() -> dict[str, str]:
         return {"status": "live"}
 
+    schema = SchemaWatch(schema_objects.losses)
+
     @app.get("/health/ready")
     async def ready() -> JSONResponse:
         reasons = [] if services.built else ["the services are not there yet"]
         try:
             async with app.state.pool.connection(timeout=PATIENCE_SECONDS) as conn:
-                await conn.execute("SELECT 1")
+                if problem := await schema.problem(conn):
+                    reasons.append(problem)
+                else:
+                    await serving.find(conn, services.zone, NOBODY)
         except psycopg.Error as error:
-            if not passes(error):
-                raise
-            reasons.append("the database does not answer")
+            schema.doubt()
+            reasons.append(refusal(error))
         return JSONResponse(
             {"status": "not ready" if reasons else "ready", "reasons": reasons}, status_code=503 if reasons else 200
         )

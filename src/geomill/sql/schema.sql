@@ -71,7 +71,8 @@ CREATE OR REPLACE FUNCTION dagapp.forget_job() RETURNS trigger
 AS $$
 BEGIN
     WITH gone AS (
-        DELETE FROM dagapp.dag_node_states WHERE job_id = OLD.job_id RETURNING *
+        DELETE FROM dagapp.dag_node_states WHERE job_id = OLD.job_id
+        RETURNING job_id, node_id, item_index, attempt, items_sent, status
     )
     DELETE FROM dagapp.dag_task_results AS r
     USING (SELECT job_id || ':' || node_id || CASE WHEN item_index >= 0 THEN '[' || item_index || ']' ELSE '' END
@@ -262,7 +263,8 @@ AS $$
 DECLARE
     _asset record;
 BEGIN
-    SELECT a.* INTO _asset
+    SELECT a.public_revision, a.served_revision, a.approval_state, a.clearance_state, a.outputs, a.table_name, a.blob_path
+    INTO _asset
     FROM app.geospatial_assets AS a
     WHERE a.asset_id = _asset_id AND a.deleted_at IS NULL AND a.served_revision > a.data_deleted_through;
     revision := coalesce(_asset.public_revision, _asset.served_revision);
@@ -292,7 +294,10 @@ DECLARE
     _before integer;
     _item jsonb;
 BEGIN
-    SELECT a.* INTO _asset FROM app.geospatial_assets AS a WHERE a.asset_id = _asset_id;
+    SELECT a.asset_id, a.platform_id, a.data_type, a.stac_collection_id, a.stac_item_id, a.data_deleted_through,
+           a.withdrawn_through
+    INTO _asset
+    FROM app.geospatial_assets AS a WHERE a.asset_id = _asset_id;
     SELECT s.* INTO _shown FROM app.shown_revision(_asset_id) AS s;
     SELECT max(r.revision) INTO _before
     FROM app.asset_revisions AS r
@@ -390,7 +395,8 @@ DECLARE
     _before integer;
     _item jsonb;
 BEGIN
-    SELECT a.* INTO _asset
+    SELECT a.asset_id, a.platform_id, a.served_revision, a.outputs, a.data_deleted_through, a.withdrawn_through
+    INTO _asset
     FROM app.geospatial_assets AS a
     WHERE a.stac_item_id = _id AND a.stac_collection_id = _collection AND a.deleted_at IS NULL;
     _gone := greatest(_asset.data_deleted_through, _asset.withdrawn_through);
@@ -1248,7 +1254,7 @@ CREATE OR REPLACE TRIGGER dag_jobs_follow_new
 
 CREATE OR REPLACE TRIGGER dag_jobs_follow
     AFTER UPDATE OF status, node_summary ON dagapp.dag_jobs
-    FOR EACH ROW WHEN (NEW.asset_id IS NOT NULL AND ROW(OLD.status, OLD.node_summary) IS DISTINCT FROM ROW(NEW.status, NEW.node_summary))
+    FOR EACH ROW WHEN (NEW.asset_id IS NOT NULL AND (OLD.status IS DISTINCT FROM NEW.status OR OLD.node_summary IS DISTINCT FROM NEW.node_summary))
     EXECUTE FUNCTION app.follow_job();
 
 COMMENT ON COLUMN dagapp.dag_jobs.job_id IS 'Given at the door: the submitter knows it before the job exists';
@@ -1451,6 +1457,7 @@ CREATE TABLE dagapp.dag_queue (
     visible_at timestamptz DEFAULT now() NOT NULL,
     expires_at timestamptz,
     delivery_count integer DEFAULT 0 NOT NULL,
+    losses integer DEFAULT 0 NOT NULL,
     lease_token bigint,
     leased_by varchar(64),
     leased_until timestamptz,
@@ -1476,6 +1483,8 @@ COMMENT ON TABLE dagapp.dag_queue IS 'A waiting or leased message. Hot: inserted
 COMMENT ON COLUMN dagapp.dag_queue.message_id IS 'Sent twice, it is stored once';
 
 COMMENT ON COLUMN dagapp.dag_queue.tenant IS 'Whose work it is: tenants take turns';
+
+COMMENT ON COLUMN dagapp.dag_queue.losses IS 'Workers that were lost while they ran it';
 
 COMMENT ON COLUMN dagapp.dag_queue.lease_token IS 'New and greater at each delivery that has reached the disk';
 
@@ -1815,17 +1824,17 @@ CREATE OR REPLACE TRIGGER geospatial_assets_clearance_state_transitions
 
 CREATE OR REPLACE TRIGGER geospatial_assets_execution
     BEFORE UPDATE ON app.geospatial_assets
-    FOR EACH ROW WHEN (ROW(OLD.processing_status, OLD.processing_started_at, OLD.processing_completed_at, OLD.estimated_completion_at, OLD.last_error, OLD.node_summary, OLD.current_job_id, OLD.job_count, OLD.workflow_version, OLD.served_revision, OLD.table_name, OLD.blob_path, OLD.outputs, OLD.warnings, OLD.content_hash, OLD.source_file_hash, OLD.output_file_hash, OLD.external_revision, OLD.external_files, OLD.external_run_id) IS DISTINCT FROM ROW(NEW.processing_status, NEW.processing_started_at, NEW.processing_completed_at, NEW.estimated_completion_at, NEW.last_error, NEW.node_summary, NEW.current_job_id, NEW.job_count, NEW.workflow_version, NEW.served_revision, NEW.table_name, NEW.blob_path, NEW.outputs, NEW.warnings, NEW.content_hash, NEW.source_file_hash, NEW.output_file_hash, NEW.external_revision, NEW.external_files, NEW.external_run_id) AND NEW.revision <> OLD.revision + 1 AND NOT (pg_trigger_depth() > 0))
+    FOR EACH ROW WHEN ((OLD.processing_status IS DISTINCT FROM NEW.processing_status OR OLD.processing_started_at IS DISTINCT FROM NEW.processing_started_at OR OLD.processing_completed_at IS DISTINCT FROM NEW.processing_completed_at OR OLD.estimated_completion_at IS DISTINCT FROM NEW.estimated_completion_at OR OLD.last_error IS DISTINCT FROM NEW.last_error OR OLD.node_summary IS DISTINCT FROM NEW.node_summary OR OLD.current_job_id IS DISTINCT FROM NEW.current_job_id OR OLD.job_count IS DISTINCT FROM NEW.job_count OR OLD.workflow_version IS DISTINCT FROM NEW.workflow_version OR OLD.served_revision IS DISTINCT FROM NEW.served_revision OR OLD.table_name IS DISTINCT FROM NEW.table_name OR OLD.blob_path IS DISTINCT FROM NEW.blob_path OR OLD.outputs IS DISTINCT FROM NEW.outputs OR OLD.warnings IS DISTINCT FROM NEW.warnings OR OLD.content_hash IS DISTINCT FROM NEW.content_hash OR OLD.source_file_hash IS DISTINCT FROM NEW.source_file_hash OR OLD.output_file_hash IS DISTINCT FROM NEW.output_file_hash OR OLD.external_revision IS DISTINCT FROM NEW.external_revision OR OLD.external_files IS DISTINCT FROM NEW.external_files OR OLD.external_run_id IS DISTINCT FROM NEW.external_run_id) AND NEW.revision <> OLD.revision + 1 AND NOT (pg_trigger_depth() > 0))
     EXECUTE FUNCTION app.refuse_change('execution state follows the job; the platform sets it only by opening a revision');
 
 CREATE OR REPLACE TRIGGER geospatial_assets_business
     BEFORE UPDATE ON app.geospatial_assets
-    FOR EACH ROW WHEN (ROW(OLD.revision, OLD.proposed_clearance, OLD.last_request_id, OLD.workflow_id, OLD.priority, OLD.approval_state, OLD.reviewer, OLD.reviewed_at, OLD.rejection_reason, OLD.clearance_state, OLD.cleared_at, OLD.cleared_by, OLD.made_public_at, OLD.made_public_by, OLD.adf_run_id, OLD.deleted_at, OLD.deleted_by, OLD.data_deleted_through, OLD.withdrawn_through, OLD.kept_public_revision, OLD.delete_run_id) IS DISTINCT FROM ROW(NEW.revision, NEW.proposed_clearance, NEW.last_request_id, NEW.workflow_id, NEW.priority, NEW.approval_state, NEW.reviewer, NEW.reviewed_at, NEW.rejection_reason, NEW.clearance_state, NEW.cleared_at, NEW.cleared_by, NEW.made_public_at, NEW.made_public_by, NEW.adf_run_id, NEW.deleted_at, NEW.deleted_by, NEW.data_deleted_through, NEW.withdrawn_through, NEW.kept_public_revision, NEW.delete_run_id) AND pg_trigger_depth() > 0)
+    FOR EACH ROW WHEN ((OLD.revision IS DISTINCT FROM NEW.revision OR OLD.proposed_clearance IS DISTINCT FROM NEW.proposed_clearance OR OLD.last_request_id IS DISTINCT FROM NEW.last_request_id OR OLD.workflow_id IS DISTINCT FROM NEW.workflow_id OR OLD.priority IS DISTINCT FROM NEW.priority OR OLD.approval_state IS DISTINCT FROM NEW.approval_state OR OLD.reviewer IS DISTINCT FROM NEW.reviewer OR OLD.reviewed_at IS DISTINCT FROM NEW.reviewed_at OR OLD.rejection_reason IS DISTINCT FROM NEW.rejection_reason OR OLD.clearance_state IS DISTINCT FROM NEW.clearance_state OR OLD.cleared_at IS DISTINCT FROM NEW.cleared_at OR OLD.cleared_by IS DISTINCT FROM NEW.cleared_by OR OLD.made_public_at IS DISTINCT FROM NEW.made_public_at OR OLD.made_public_by IS DISTINCT FROM NEW.made_public_by OR OLD.adf_run_id IS DISTINCT FROM NEW.adf_run_id OR OLD.deleted_at IS DISTINCT FROM NEW.deleted_at OR OLD.deleted_by IS DISTINCT FROM NEW.deleted_by OR OLD.data_deleted_through IS DISTINCT FROM NEW.data_deleted_through OR OLD.withdrawn_through IS DISTINCT FROM NEW.withdrawn_through OR OLD.kept_public_revision IS DISTINCT FROM NEW.kept_public_revision OR OLD.delete_run_id IS DISTINCT FROM NEW.delete_run_id) AND pg_trigger_depth() > 0)
     EXECUTE FUNCTION app.refuse_change('what people decide is not changed by a job');
 
 CREATE OR REPLACE TRIGGER geospatial_assets_identity
     BEFORE UPDATE ON app.geospatial_assets
-    FOR EACH ROW WHEN (ROW(OLD.asset_id, OLD.platform_id, OLD.platform_refs, OLD.data_type, OLD.table_stem, OLD.blob_stem, OLD.stac_item_id, OLD.stac_collection_id) IS DISTINCT FROM ROW(NEW.asset_id, NEW.platform_id, NEW.platform_refs, NEW.data_type, NEW.table_stem, NEW.blob_stem, NEW.stac_item_id, NEW.stac_collection_id))
+    FOR EACH ROW WHEN ((OLD.asset_id IS DISTINCT FROM NEW.asset_id OR OLD.platform_id IS DISTINCT FROM NEW.platform_id OR OLD.platform_refs IS DISTINCT FROM NEW.platform_refs OR OLD.data_type IS DISTINCT FROM NEW.data_type OR OLD.table_stem IS DISTINCT FROM NEW.table_stem OR OLD.blob_stem IS DISTINCT FROM NEW.blob_stem OR OLD.stac_item_id IS DISTINCT FROM NEW.stac_item_id OR OLD.stac_collection_id IS DISTINCT FROM NEW.stac_collection_id))
     EXECUTE FUNCTION app.refuse_change('the identity never changes');
 
 CREATE OR REPLACE TRIGGER geospatial_assets_revisions
@@ -1840,7 +1849,7 @@ CREATE OR REPLACE TRIGGER geospatial_assets_kept
 
 CREATE OR REPLACE TRIGGER geospatial_assets_follow
     AFTER UPDATE ON app.geospatial_assets
-    FOR EACH ROW WHEN (ROW(OLD.served_revision, OLD.outputs, OLD.approval_state, OLD.clearance_state, OLD.deleted_at, OLD.data_deleted_through, OLD.withdrawn_through, OLD.kept_public_revision) IS DISTINCT FROM ROW(NEW.served_revision, NEW.outputs, NEW.approval_state, NEW.clearance_state, NEW.deleted_at, NEW.data_deleted_through, NEW.withdrawn_through, NEW.kept_public_revision))
+    FOR EACH ROW WHEN ((OLD.served_revision IS DISTINCT FROM NEW.served_revision OR OLD.outputs IS DISTINCT FROM NEW.outputs OR OLD.approval_state IS DISTINCT FROM NEW.approval_state OR OLD.clearance_state IS DISTINCT FROM NEW.clearance_state OR OLD.deleted_at IS DISTINCT FROM NEW.deleted_at OR OLD.data_deleted_through IS DISTINCT FROM NEW.data_deleted_through OR OLD.withdrawn_through IS DISTINCT FROM NEW.withdrawn_through OR OLD.kept_public_revision IS DISTINCT FROM NEW.kept_public_revision))
     EXECUTE FUNCTION app.follow_asset();
 
 COMMENT ON TABLE app.geospatial_assets IS 'Something published: identity, outputs, and its four independent states.';
@@ -1925,7 +1934,7 @@ CREATE UNIQUE INDEX idx_requests_idempotency ON app.platform_requests USING btre
 
 CREATE OR REPLACE TRIGGER platform_requests_order
     BEFORE UPDATE ON app.platform_requests
-    FOR EACH ROW WHEN (ROW(OLD.request_id, OLD.asset_id, OLD.revision, OLD.platform_refs, OLD.processing_options, OLD.file_names) IS DISTINCT FROM ROW(NEW.request_id, NEW.asset_id, NEW.revision, NEW.platform_refs, NEW.processing_options, NEW.file_names))
+    FOR EACH ROW WHEN ((OLD.request_id IS DISTINCT FROM NEW.request_id OR OLD.asset_id IS DISTINCT FROM NEW.asset_id OR OLD.revision IS DISTINCT FROM NEW.revision OR OLD.platform_refs IS DISTINCT FROM NEW.platform_refs OR OLD.processing_options IS DISTINCT FROM NEW.processing_options OR OLD.file_names IS DISTINCT FROM NEW.file_names))
     EXECUTE FUNCTION app.refuse_change('what was asked for never changes');
 
 CREATE OR REPLACE TRIGGER platform_requests_follow
@@ -2070,3 +2079,11 @@ CREATE TABLE catalogue.pending (
 CREATE INDEX idx_pending_due ON catalogue.pending USING btree (due_at);
 
 COMMENT ON TABLE catalogue.pending IS 'An asset whose catalogue entry could not be written together with it: an orchestrator tries again.';
+
+CREATE TABLE catalogue.schema_objects (
+    object text NOT NULL,
+    definition text NOT NULL,
+    CONSTRAINT schema_objects_pkey PRIMARY KEY (object)
+);
+
+COMMENT ON TABLE catalogue.schema_objects IS 'A table, column, constraint, index, trigger or function as the last migration left it, ours or pgstac''s.';

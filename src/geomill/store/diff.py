@@ -18,6 +18,9 @@ from geomill.store import ddl
 from geomill.store.quoting import identifier, literal
 from geomill.store.spec import Column, Constraint, ConstraintKind, Database, Table
 
+INVALID = " INVALID"
+"""The end of an index's definition, if it was left behind half made (`sql/queries/catalogue.sql`)."""
+
 
 class Effect(StrEnum):
     ADDITIVE = "additive"
@@ -242,10 +245,9 @@ def _indexes(pair: Pair) -> Iterator[Change]:
             yield Change(f"create index {name} on {pair.model.name}", (index.definition,))
         elif live != pair.wanted.indexes[name]:
             statements = (f"DROP INDEX {schema}.{identifier(name)}", index.definition)
-            # Uniqueness is a promise, and another index may promise less.
-            yield Change(
-                f"change index {name} on {pair.model.name}", statements, _destructive(live.unique or index.unique)
-            )
+            # Uniqueness is a promise, and another index may promise less. One that is invalid promises nothing.
+            promises = (live.unique or index.unique) and not live.definition.endswith(INVALID)
+            yield Change(f"change index {name} on {pair.model.name}", statements, _destructive(promises))
 
 
 def _triggers(pair: Pair) -> Iterator[Change]:

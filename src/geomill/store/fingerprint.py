@@ -1,5 +1,5 @@
 """What the last migration has brought a database to, as a comment on its schema: who finds what it needs there need not
-describe the whole schema. It says nothing of what somebody has changed by hand since; a plan does."""
+describe the whole schema. It says nothing of what was lost since; `schema_objects` does."""
 
 from __future__ import annotations
 
@@ -30,6 +30,11 @@ def wanted() -> str:
 async def matches(conn: AsyncConnection[Any]) -> bool:
     found = await _stored(conn)
     return found is not None and found[0] == wanted()
+
+
+async def of_another_release(conn: AsyncConnection[Any]) -> bool:
+    found = await _stored(conn)
+    return found is not None and found[0] is not None and found[0].startswith(PREFIX) and found[0] != wanted()
 
 
 async def store(conn: AsyncConnection[Any]) -> None:

@@ -21,6 +21,7 @@ from geomill.domain.entity import Entity
 from geomill.domain.job import Job
 from geomill.domain.request import PlatformRequest
 from geomill.domain.revision import AssetRevision
+from geomill.domain.schema_object import SchemaObject
 from geomill.domain.stage_job import StageRun
 from geomill.domain.tables import EXTERNAL_TABLES, TABLES
 from geomill.sql import queries
@@ -71,6 +72,9 @@ _INSIDE = {
     (READER, Asset): Right(READ),
     (READER, AssetRevision): Right(READ),
     (READER, ApiKey): Right(READ, ("last_used_at",)),
+    (ENGINE, SchemaObject): Right(READ),
+    (GATEWAY, SchemaObject): Right(READ),
+    (READER, SchemaObject): Right(READ),
     (READER, CatalogueCollection): Right(READ),
     (READER, CataloguePending): Right(READ),
     (READER, Job): Right(read_columns=("job_id", "status", "result_data", "asset_id")),

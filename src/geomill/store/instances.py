@@ -8,6 +8,7 @@ import os
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from geomill import __version__
 from geomill.domain.ids import new_id
@@ -16,8 +17,15 @@ from geomill.errors import ConflictError
 from geomill.sql import queries
 from geomill.store.pool import Connection
 
-SILENT_SECONDS = 120.0
+BEAT_SECONDS = 5.0
+SILENT_SECONDS = 25.0
 """A process that did not beat for so long counts as dead, even if its session is still there."""
+ABSENT_SECONDS = 0.9
+"""A process whose lock stays free for so long, without a beat, counts as dead. A session that was lost alone is opened
+again after a tenth of a second."""
+SETTLE_SECONDS = 10.0
+"""After the server's return everybody has so long to reconnect. Until then neither a free lock nor silence means
+anything. Reconnects are at most two seconds apart."""
 
 
 def lock_key(instance_id: str) -> int:
@@ -29,17 +37,19 @@ def new_instance_id(role: InstanceRole) -> str:
     return f"{'orch' if role is InstanceRole.ORCHESTRATOR else 'work'}-{new_id()}"
 
 
-async def register(conn: Connection, instance_id: str, role: InstanceRole, queues: Sequence[str] = ()) -> None:
-    """Hold the liveness lock on this very session, then appear in the table: never the other way round."""
+async def register(conn: Connection, instance_id: str, role: InstanceRole, queues: Sequence[str] = ()) -> bool:
+    """Hold the liveness lock on this very session, then appear in the table: never the other way round. Returns whether
+    the table did not have it: at the start, or because others took this process for dead."""
     cursor = await conn.execute(queries("instances").hold, {"lock_key": lock_key(instance_id)})
     row = await cursor.fetchone()
     if row is None or not row["held"]:
-        raise ConflictError(f"another process runs as {instance_id}")
-    await appear(conn, instance_id, role, queues)
+        raise ConflictError(f"another session runs as {instance_id}")
+    return await appear(conn, instance_id, role, queues)
 
 
-async def appear(conn: Connection, instance_id: str, role: InstanceRole, queues: Sequence[str] = ()) -> None:
-    await conn.execute(
+async def appear(conn: Connection, instance_id: str, role: InstanceRole, queues: Sequence[str] = ()) -> bool:
+    """Whether the table did not have it."""
+    cursor = await conn.execute(
         queries("instances").register,
         {
             "instance_id": instance_id,
@@ -51,12 +61,25 @@ async def appear(conn: Connection, instance_id: str, role: InstanceRole, queues:
             "lock_key": lock_key(instance_id),
         },
     )
+    row = await cursor.fetchone()
+    return row is not None and bool(row["is_new"])
 
 
-async def beat(conn: Connection, instance_id: str) -> bool:
-    """False when the row is gone: others took this process for dead."""
-    cursor = await conn.execute(queries("instances").beat, {"instance_id": instance_id})
-    return await cursor.fetchone() is not None
+@dataclass(frozen=True, slots=True)
+class Pulse:
+    """What the database thinks of a process that beats."""
+
+    known: bool
+    """Its row is there. If not, others took it for dead."""
+    locked: bool
+    """Its listening session holds the lock."""
+
+
+async def beat(conn: Connection, instance_id: str) -> Pulse:
+    parameters = {"instance_id": instance_id, "lock_key": lock_key(instance_id)}
+    row = await (await conn.execute(queries("instances").beat, parameters)).fetchone()
+    assert row is not None
+    return Pulse(**row)
 
 
 async def remove(conn: Connection, instance_id: str) -> None:
@@ -68,16 +91,28 @@ async def everyone(conn: Connection) -> list[Instance]:
     return [Instance.from_row(row) for row in await cursor.fetchall()]
 
 
-async def dead(conn: Connection, silent_seconds: float = SILENT_SECONDS) -> list[Instance]:
-    cursor = await conn.execute(queries("instances").dead, {"silent_seconds": silent_seconds})
-    return [Instance.from_row(row) for row in await cursor.fetchall()]
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """A process whose lock is free, or that is silent."""
+
+    instance_id: str
+    role: InstanceRole
+    heartbeat_at: datetime
+    silent: bool
+
+
+async def absent(conn: Connection, silent_seconds: float = SILENT_SECONDS) -> list[Absent]:
+    cursor = await conn.execute(queries("instances").absent, {"silent_seconds": silent_seconds})
+    return [Absent(**{**row, "role": InstanceRole(row["role"])}) for row in await cursor.fetchall()]
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
     """What may need a hand."""
 
-    dead: bool
+    absent: bool
+    settled: bool
+    """The server has been up for so long that everybody who lives has reconnected."""
     orphans: bool
     lapsed: bool
     overdue: bool
@@ -100,6 +135,7 @@ async def look(
         "job_queue": job_queue,
         "silent_seconds": silent_seconds,
         "thorough": thorough,
+        "settle_seconds": SETTLE_SECONDS,
     }
     row = await (await conn.execute(queries("instances").look, parameters)).fetchone()
     assert row is not None

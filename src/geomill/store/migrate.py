@@ -21,14 +21,15 @@ from psycopg.rows import dict_row, tuple_row
 from psycopg.sql import SQL, Identifier
 
 from geomill.domain.entity import Entity
-from geomill.domain.tables import TABLES
+from geomill.domain.tables import EXTERNAL_TABLES, TABLES
 from geomill.errors import ConflictError, DestructiveMigration, UnavailableError
 from geomill.sql import queries
-from geomill.store import administration, fingerprint, grants, pgstac
+from geomill.store import administration, fingerprint, grants, pgstac, schema_objects
 from geomill.store.catalogue import read_live, read_models
 from geomill.store.describe import describe, table_name
 from geomill.store.diff import Change, Effect, diff, needs_empty
 from geomill.store.fitness import Fitness, check_fitness
+from geomill.store.signals import SCHEMA_CHANNEL, notify
 
 LOCK_KEY = int.from_bytes(b"geomill")
 MOST_COLLISIONS = 10
@@ -123,10 +124,12 @@ async def migrate(conn: AsyncConnection[Any], tables: Models = TABLES, *, lock_t
                 steps = found.enum_values or found.steps
                 await _apply(conn, steps)
                 if not found.enum_values:
-                    await grants.apply(conn, tables)
-                if tables is TABLES and not found.enum_values:
-                    await fingerprint.store(conn)
-        except (psycopg.errors.UniqueViolation, psycopg.errors.InternalError_) as error:
+                    steps = (*steps, *await _finish(conn, tables))
+        except (
+            psycopg.errors.UniqueViolation,
+            psycopg.errors.InternalError_,
+            psycopg.errors.DeadlockDetected,
+        ) as error:
             collisions += 1
             if collisions > MOST_COLLISIONS or not _collided(error):
                 raise
@@ -134,11 +137,32 @@ async def migrate(conn: AsyncConnection[Any], tables: Models = TABLES, *, lock_t
             continue
         done += [*extensions, *steps]
         if not found.enum_values:
+            await notify(conn, [SCHEMA_CHANNEL] if done else [])
             return Report(tuple(done))
 
 
+async def _finish(conn: AsyncConnection[Any], tables: Models) -> tuple[Change, ...]:
+    """Rights, and the traces by which a later look knows what should be there. Returns what else had to be done: an
+    upgrade of pgstac may leave a function that differs from that of a new installation."""
+    await grants.apply(conn, tables)
+    if tables is not TABLES and tables is not EXTERNAL_TABLES:
+        return ()
+    await schema_objects.record(conn)
+    repairs = Plan(await _catalogue(conn, tables))
+    repairs.refuse_destruction()
+    if repairs.steps:
+        await _apply(conn, repairs.steps)
+        await schema_objects.record(conn)
+    if tables is TABLES:
+        await fingerprint.store(conn)
+    return repairs.steps
+
+
 def _collided(error: psycopg.Error) -> bool:
-    """Roles belong to all databases of a server, and our lock to one: two that migrate at once can meet there."""
+    """Roles belong to all databases of a server, and our lock to one: two that migrate at once can meet there. And a
+    migration locks table after table, as processes that run do in another order."""
+    if isinstance(error, psycopg.errors.DeadlockDetected):
+        return True
     return error.diag.schema_name == "pg_catalog" or "tuple concurrently" in str(error.diag.message_primary)
 
 

@@ -7,11 +7,9 @@ Such an error is waited out and tried again. It never ends a process, fails a ta
 from __future__ import annotations
 
 import psycopg
-from psycopg.errors import FeatureNotSupported
 
 from geomill.errors import DatabaseUnreachable
-
-CHANGED_PLAN = "cached plan must not change result type"
+from geomill.store.replanning import has_changed_plan
 
 _CLASSES = (
     "08",  # the connection failed
@@ -43,7 +41,7 @@ def passes(error: BaseException) -> bool:
     state = error.sqlstate
     if state is None:
         return isinstance(error, psycopg.OperationalError)
-    return state in _STATES or state.startswith(_CLASSES) or _has_changed_plan(error)
+    return state in _STATES or state.startswith(_CLASSES) or has_changed_plan(error)
 
 
 def spoils_session(error: BaseException) -> bool:
@@ -53,7 +51,3 @@ def spoils_session(error: BaseException) -> bool:
         return False
     state = getattr(error, "sqlstate", None)
     return state is None or not state.startswith(_SESSION_IS_WELL)
-
-
-def _has_changed_plan(error: psycopg.Error) -> bool:
-    return isinstance(error, FeatureNotSupported) and CHANGED_PLAN in str(error)

@@ -17,7 +17,9 @@ from psycopg.rows import tuple_row
 
 from geomill.errors import DatabaseUnfit
 from geomill.sql import queries
+from geomill.store import pgstac_repair, schema_objects
 from geomill.store.diff import Change
+from geomill.store.schema_objects import of_pgstac
 
 _NAME = re.compile(r"pgstac\.(?:(\d+\.\d+\.\d+)-)?(\d+\.\d+\.\d+)\.sql")
 _AFTERWARDS = "\nRESET ROLE; RESET search_path; RESET pgstac.use_queue;"
@@ -51,8 +53,16 @@ async def installed(conn: AsyncConnection[Any]) -> str | None:
 async def changes(conn: AsyncConnection[Any]) -> tuple[Change, ...]:
     """What brings the database to our release, with the indexes that we need."""
     current = await installed(conn)
-    found = steps(current)
-    if found or not await _indexed(conn):
+    there = await schema_objects.live(conn, ("pgstac",))
+    missing = [name for name in schema_objects.lost(await schema_objects.expected(conn), there) if of_pgstac(name)]
+    repairs: tuple[Change, ...] = ()
+    if there and (missing or current is None):
+        repairs = pgstac_repair.changes(current, missing or ["table pgstac.migrations"], there)
+        if current is None:
+            return repairs
+    upgrade = steps(current)
+    found = repairs + upgrade
+    if upgrade or not await _indexed(conn):
         found += (Change("index who sees what in the catalogue", (queries("migration").index_pgstac,)),)
     return found
 

@@ -1,7 +1,8 @@
 """Whether a database has all that this release needs, asked by a role that may or may not change it.
 
-Who may create schemas compares the database with the models. The others look for the fingerprint of this release, and
-else for everything by name: another release may have migrated meanwhile.
+After a migration of this release, the database is compared with what that migration left, which any role may do. After
+one of another release, everything is also looked for by name: what a newer one has changed does not disturb this one.
+Without a trace of a migration, a role that may create schemas compares the database with the models.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from psycopg.rows import tuple_row
 
 from geomill.domain.tables import TABLES
 from geomill.sql import queries
-from geomill.store import fingerprint, pgstac
+from geomill.store import fingerprint, pgstac, schema_objects
 from geomill.store.catalogue import read_live
 from geomill.store.describe import describe
 from geomill.store.migrate import Models, plan
@@ -29,13 +30,15 @@ async def may_compare(conn: AsyncConnection[Any]) -> bool:
 
 
 async def lacking(conn: AsyncConnection[Any], tables: Models = TABLES) -> list[str]:
-    """What a migration would have to do; nothing where all is there."""
-    if await may_compare(conn):
-        return [change.summary for change in (await plan(conn, tables)).steps]
+    """What a migration would have to do, and what was lost since the last one; nothing where all is there."""
+    losses = await schema_objects.losses(conn)
     if tables is TABLES and await fingerprint.matches(conn):
-        return []
+        return losses
+    another = tables is TABLES and await fingerprint.of_another_release(conn)
+    if not another and await may_compare(conn):
+        return [change.summary for change in (await plan(conn, tables)).steps] or losses
     pgstac_steps = [change.summary for change in pgstac.steps(await pgstac.installed(conn))]
-    return [*pgstac_steps, *_absent(describe(tables), await read_live(conn, tables))]
+    return [*pgstac_steps, *_absent(describe(tables), await read_live(conn, tables))] or losses
 
 
 def _absent(model: Database, live: Database) -> Iterator[str]:
@@ -52,3 +55,5 @@ def _absent(model: Database, live: Database) -> Iterator[str]:
             yield f"add the column {name}.{column}"
         for trigger in table.triggers.keys() - live.tables[name].triggers.keys():
             yield f"create the trigger {trigger} on {name}"
+        for index in table.indexes.keys() - live.tables[name].indexes.keys():
+            yield f"create the index {index} on {name}"

@@ -15,11 +15,10 @@ from types import TracebackType
 from typing import Any, Self
 
 import psycopg
-from psycopg import AsyncConnection
-from psycopg.rows import DictRow
 from psycopg_pool import AsyncConnectionPool, PoolClosed
 
 from geomill.store.passing import spoils_session
+from geomill.store.replanning import ReplanningConnection
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +48,7 @@ class Lifeline:
             await self._drain()
 
 
-class Session(AsyncConnection[DictRow]):
+class Session(ReplanningConnection):
     lifeline: Lifeline
     generation: int
 

@@ -42,6 +42,10 @@ ORPHANS_CHANNEL = "orphans"
 """Fires when jobs were left without an owner on purpose."""
 
 
+SCHEMA_CHANNEL = "schema"
+"""Fires after a migration. Every role listens to it, to drop the plans of its session before they are refused."""
+
+
 async def notify(conn: Connection, channels: Iterable[str]) -> None:
     unique = sorted(set(channels))
     if unique:
@@ -122,7 +126,7 @@ class Signals:
         conn: Connection = await AsyncConnection.connect(attentive(self._url), **CONNECTION)
         async with conn:
             await make_ready(conn)
-            for channel in self._channels:
+            for channel in (*self._channels, SCHEMA_CHANNEL):
                 await conn.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
             await self._end_predecessor(conn)
             await self._on_connect(conn)

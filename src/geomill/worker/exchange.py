@@ -110,7 +110,10 @@ class Exchange:
 
     async def _slots(self, conn: Connection, deliveries: Sequence[Delivery]) -> list[Slot]:
         slots = self._understood(deliveries)
-        await _recall(conn, [slot for slot in slots if slot.delivery.delivery_count > 1 or slot.message.attempt > 1])
+        again = [slot for slot in slots if slot.delivery.delivery_count > 1 or slot.message.attempt > 1]
+        if again:
+            await _recall(conn, again)
+            await _set_aside(conn, again)
         return slots
 
     def _understood(self, deliveries: Sequence[Delivery]) -> list[Slot]:
@@ -261,6 +264,14 @@ async def _recall(conn: Connection, begun: Sequence[Slot]) -> None:
     for slot in begun:
         message = slot.message
         slot.checkpoint = saved.get((message.job_id, message.node_id, message.item_index))
+
+
+async def _set_aside(conn: Connection, again: Sequence[Slot]) -> None:
+    """Those that may take down their worker run alone."""
+    leased = [(slot.delivery, slot.message.task_id_before) for slot in again]
+    aside = await queue.set_aside(conn, leased)
+    for slot in again:
+        slot.alone = slot.delivery.sequence in aside
 
 
 def _refused(one: Settlement, error: psycopg.Error) -> Settlement:

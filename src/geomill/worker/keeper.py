@@ -1,8 +1,10 @@
 """Keeps the worker's word to the others: it is alive, its tasks are running, its leases are renewed.
 
 And hears theirs: a task whose lease is gone was cancelled or given to somebody else. The check is one small query while
-tasks run; short tasks and an idle worker do not cost one. What it does badly: it is part of the worker's event loop, so
-an async handler that blocks it silences the worker.
+tasks run; short tasks and an idle worker do not cost one. A lease that was taken from this worker although it lives is
+taken back, if nobody has leased the task since. While the worker does not listen it holds no lock, so it beats at each
+turn instead. What it does badly: it is part of the worker's event loop, so an async handler that blocks it silences the
+worker.
 """
 
 from __future__ import annotations
@@ -10,34 +12,76 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import psycopg
+from psycopg.errors import ReadOnlySqlTransaction
 
 from geomill.domain.instance import InstanceRole
 from geomill.domain.task import Report
 from geomill.queues import postgres as queue
+from geomill.queues.postgres import Held
 from geomill.store import inbox, instances
 from geomill.store.passing import passes
 from geomill.store.pool import Connection, Pool
 from geomill.store.signals import notify, owner_channel
 from geomill.store.tallies import Tallies
+from geomill.worker.children.clock import clock
+from geomill.worker.contact import Contact, refuses
 from geomill.worker.options import WorkerOptions
 from geomill.worker.slots import Slot
 
 log = logging.getLogger(__name__)
 
+PATIENCE_SECONDS = 2.0
+"""How long to wait for a session while there is none."""
+
 
 class Keeper:
     def __init__(
-        self, pool: Pool, worker_id: str, options: WorkerOptions, slots: Mapping[int, Slot], tallies: Tallies
+        self,
+        url: str,
+        pool: Pool,
+        worker_id: str,
+        options: WorkerOptions,
+        slots: Mapping[int, Slot],
+        tallies: Tallies,
+        contact: Contact,
+        listening: asyncio.Event,
     ) -> None:
+        self._url = url
         self._pool = pool
         self._worker_id = worker_id
+        self._listening = listening
+        self._contact = contact
+        self._ended_early: set[int] = set()
+        """Tasks that were stopped because the others might begin them."""
         self._options = options
         self._slots = slots
         self._tallies = tallies
         self._beaten = self._renewed = time.monotonic()
+
+    async def register(self, conn: Connection) -> None:
+        """On the listening session."""
+        asked = clock()
+        is_new = await instances.register(conn, self._worker_id, InstanceRole.WORKER, self._options.queues)
+        await self._came_back(conn, asked, is_new=is_new)
+
+    async def _came_back(self, conn: Connection, asked: float, *, is_new: bool) -> None:
+        self._contact.heard(asked)
+        if is_new:
+            await queue.forgive(conn, self._ended_early.union(self._slots))
+        self._ended_early.clear()
+
+    def stop_all(self) -> None:
+        """The others may give our tasks away from now on, and we cannot hear of it."""
+        running = [slot for slot in self._slots.values() if not slot.lost]
+        if running:
+            log.warning("no contact with the database: %d tasks end before others begin them", len(running))
+        for slot in running:
+            self._ended_early.add(slot.delivery.sequence)
+            slot.lose(time.monotonic())
+            slot.force()
 
     async def run(self) -> None:
         while True:
@@ -48,19 +92,26 @@ class Keeper:
         duties = self._due(now)
         if duties:
             try:
-                async with self._pool.connection() as conn:
+                async with self._pool.connection(PATIENCE_SECONDS) as conn:
                     for duty in duties:
                         await duty(conn, now)
             except psycopg.Error as error:
                 if not passes(error):
                     raise
                 log.warning("keeping the leases failed: %s", error)
+                await self._ask_why(error)
+
+    async def _ask_why(self, error: psycopg.Error) -> None:
+        """While nobody can write, nobody can give our tasks away."""
+        asked = clock()
+        if isinstance(error, ReadOnlySqlTransaction) or await asyncio.to_thread(refuses, self._url):
+            self._contact.refused(asked)
 
     def _due(self, now: float) -> list[Callable[[Connection, float], Awaitable[None]]]:
         duties: list[Callable[[Connection, float], Awaitable[None]]] = []
         if self._late(now):
             duties.append(self._tell_running)
-        if now - self._beaten >= self._options.beat_seconds:
+        if now - self._beaten >= self._options.beat_seconds or not self._listening.is_set():
             duties.append(self._beat)
         if self._tallies.due:
             duties.append(self._tell_tallies)
@@ -71,7 +122,8 @@ class Keeper:
         return duties
 
     def _late(self, now: float) -> list[Slot]:
-        return [slot for slot in self._older(now, self._options.running_after_seconds) if not slot.told_running]
+        older = self._older(now, self._options.running_after_seconds)
+        return [slot for slot in older if slot.task and not slot.told_running]
 
     def _older(self, now: float, seconds: float | None = None) -> list[Slot]:
         limit = now - (self._options.check_seconds if seconds is None else seconds)
@@ -82,31 +134,48 @@ class Keeper:
         owners = await inbox.settle(conn, self._worker_id, [slot.settlement(Report.RUNNING) for slot in late])
         for slot in late:
             slot.told_running = True
-        self._lose(slot for slot in late if slot.delivery.sequence not in owners)
+        await self._lose(conn, [slot for slot in late if slot.delivery.sequence not in owners])
         await notify(conn, map(owner_channel, owners.values()))
 
     async def _tell_tallies(self, conn: Connection, _now: float) -> None:
         await self._tallies.tell(conn)
 
     async def _beat(self, conn: Connection, now: float) -> None:
+        asked = clock()
+        pulse = await instances.beat(conn, self._worker_id)
         self._beaten = now
-        if not await instances.beat(conn, self._worker_id):
+        if not pulse.known and pulse.locked:
             log.warning("others took this worker for dead; it registers again")
             await instances.appear(conn, self._worker_id, InstanceRole.WORKER, self._options.queues)
+        if pulse.known or pulse.locked:  # otherwise the listening session comes first: it takes the lock, and registers
+            await self._came_back(conn, asked, is_new=not pulse.known)
 
     async def _renew(self, conn: Connection, now: float) -> None:
         slots = [slot for slot in self._slots.values() if not slot.lost]
         ours = await queue.renew(conn, [slot.delivery for slot in slots], self._options.lease_seconds)
         self._renewed = now
-        self._lose(slot for slot in slots if slot.delivery.sequence not in ours)
+        await self._lose(conn, [slot for slot in slots if slot.delivery.sequence not in ours])
 
     async def _check(self, conn: Connection, now: float) -> None:
         slots = self._older(now)
         lost = await queue.lost(conn, [slot.delivery for slot in slots])
-        self._lose(slot for slot in slots if slot.delivery.sequence in lost)
+        await self._lose(conn, [slot for slot in slots if slot.delivery.sequence in lost])
 
-    def _lose(self, slots: Iterable[Slot]) -> None:
+    async def recover(self, conn: Connection, ended: Sequence[Held]) -> None:
+        """After an outage: what the server forgot is taken back before anything is reported."""
+        held = [*(slot.delivery for slot in self._slots.values() if not slot.lost), *ended]
+        lost = await queue.lost(conn, held)
+        await self._take_back(conn, [one for one in held if one.sequence in lost])
+
+    async def _take_back(self, conn: Connection, lost: Sequence[Held]) -> set[int]:
+        ours = await queue.take_back(conn, self._worker_id, lost, self._options.lease_seconds) if lost else set()
+        if ours:
+            log.info("%d leases that were given up are ours again", len(ours))
+        return ours
+
+    async def _lose(self, conn: Connection, slots: Sequence[Slot]) -> None:
+        ours = await self._take_back(conn, [slot.delivery for slot in slots])
         for slot in slots:
-            if not slot.closed:
+            if not slot.closed and slot.delivery.sequence not in ours:
                 log.info("the task is no longer ours: %s", slot.message.task_id)
                 slot.lose(time.monotonic() + self._options.grace_seconds)

@@ -30,11 +30,13 @@ from geomill.store import instances
 from geomill.store.connection import attentive
 from geomill.store.passing import passes
 from geomill.store.pool import Connection, Pool
-from geomill.store.signals import Signals, notify, queue_channel
+from geomill.store.replanning import drop_plans
+from geomill.store.signals import SCHEMA_CHANNEL, Signals, notify, queue_channel
 from geomill.store.tallies import Tallies
 from geomill.worker.aside import Aside
 from geomill.worker.breakers import Breakers
 from geomill.worker.children.pool import ChildPool
+from geomill.worker.contact import Contact
 from geomill.worker.drain import drain, end_all
 from geomill.worker.exchange import Exchange
 from geomill.worker.keeper import Keeper
@@ -74,6 +76,8 @@ class Worker:
         self._loop: asyncio.AbstractEventLoop
         self._stop: asyncio.Event
         self._slots: dict[int, Slot] = {}
+        self._suspects: dict[int, Slot] = {}
+        """Of the slots, the one that runs alone, or waits to. Nothing is leased meanwhile."""
         self._signals = Signals(self.url, self._queues, self._on_connect)
         self._unsure = False
         self._notebook = Notebook(self._wake)
@@ -97,8 +101,18 @@ class Worker:
         )
         self._aside = Aside(self.storage)
         self._breakers = Breakers()
-        self._keeper = Keeper(self.pool, self.instance_id, options, self._slots, self._tallies)
-        self._watch = Watch(self._slots, self._children, self._give_up)
+        self._contact = Contact(options.silent_seconds, self._lose_contact)
+        self._keeper = Keeper(
+            self.url,
+            self.pool,
+            self.instance_id,
+            options,
+            self._slots,
+            self._tallies,
+            self._contact,
+            self._signals.connected,
+        )
+        self._watch = Watch(self._slots, self._children, self._contact, self._give_up)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop` is set and what runs has come to an end."""
@@ -113,7 +127,7 @@ class Worker:
             await self._children.close()
 
     async def _on_connect(self, conn: Connection) -> None:
-        await instances.register(conn, self.instance_id, InstanceRole.WORKER, self.options.queues)
+        await self._keeper.register(conn)
 
     # The loop
 
@@ -135,6 +149,8 @@ class Worker:
 
     async def _exchange_when_called(self, conn: Connection) -> None:
         heard = await self._signals.wait(self.options.poll_seconds)
+        if SCHEMA_CHANNEL in heard:
+            await drop_plans(conn)
         self._shares.called(self._queues[channel] for channel in heard if channel in self._queues)
         more = True
         while more:
@@ -155,11 +171,31 @@ class Worker:
 
     async def _begin(self, conn: Connection, leased: Sequence[Slot]) -> None:
         for slot in await self._breakers.admit(conn, leased):
-            self._start(slot)
+            if slot.alone and slot.delivery.sequence not in self._slots:
+                await self._set_aside(conn, slot)
+            else:
+                self._start(slot)
+        if self._suspects:
+            await self._begin_alone(conn)
+
+    async def _set_aside(self, conn: Connection, slot: Slot) -> None:
+        """One waits here until the others have ended. More of them are for other workers."""
+        if self._suspects:
+            await queue.defer(conn, [slot.delivery], self.options.poll_seconds)
+        else:
+            self._suspects[slot.delivery.sequence] = self._slots[slot.delivery.sequence] = slot
+
+    async def _begin_alone(self, conn: Connection) -> None:
+        for slot in [slot for slot in self._suspects.values() if slot.task is None]:
+            if slot.lost:
+                self._free(slot)
+            elif len(self._slots) == 1 and await queue.begin(conn, slot.delivery):
+                log.info("%s was lost with its worker before: it runs alone", slot.message.task_id)
+                self._start(slot)
 
     async def _newcomer(self, conn: Connection) -> list[Slot]:
         """A task beyond the slots, for a tenant who has none of them."""
-        if self._stop.is_set() or not self._shares.hopeful:
+        if not self._may_lease:
             return []
         search = self._spare.search(self._slots.values())
         return await self._exchange.lease_for_newcomer(conn, search.queues, search.holders) if search else []
@@ -173,16 +209,28 @@ class Worker:
         return Counter(slot.delivery.tenant for slot in self._slots.values() if slot.delivery.queue_name == queue_name)
 
     async def _disown(self, conn: Connection) -> None:
-        """Nobody knows whether the last lease took place: what the database says we hold, and we do not, goes back."""
-        known = {*self._slots, *(one.sequence for one in self._exchange.ended)}
+        """Nobody knows whether the last lease took place. What we hold, and the database has forgotten, is ours again.
+        What it says we hold, and we do not, goes back."""
+        await self._keeper.recover(conn, self._exchange.ended)
+        known = {sequence for sequence, slot in self._slots.items() if not slot.lost}
+        known |= {*(one.sequence for one in self._exchange.ended)}
         known |= {delivery.sequence for delivery, _ in self._exchange.malformed}
         freed = await queue.disown(conn, self.instance_id, known)
         self._unsure = False
         await notify(conn, map(queue_channel, freed))
 
+    @property
+    def _may_lease(self) -> bool:
+        return not (self._stop.is_set() or self._suspects or self._contact.is_lost) and self._shares.hopeful
+
+    def _lose_contact(self) -> None:
+        """Nobody here works on its tasks any more: what has not been given away goes back as soon as possible."""
+        self._keeper.stop_all()
+        self._unsure = True
+
     def _free_slots(self) -> int:
         """None when the queues were empty at the last look and nobody has called since."""
-        if self._stop.is_set() or not self._shares.hopeful:
+        if not self._may_lease:
             return 0
         return self.options.concurrency - len(self._slots)
 
@@ -241,7 +289,10 @@ class Worker:
 
     def _start(self, slot: Slot) -> None:
         delivery = slot.delivery
-        if forgotten := self._slots.get(delivery.sequence):  # its lease was lost in a crash of the server
+        forgotten = self._slots.get(delivery.sequence)
+        if forgotten and forgotten is not slot:  # its lease was lost in a crash of the server
+            if forgotten.resume(delivery):
+                return
             forgotten.lose(time.monotonic())
         self._slots[delivery.sequence] = slot
         self._tallies.observe("step_wait_seconds", delivery.waited)
@@ -259,7 +310,8 @@ class Worker:
 
     def _give_up(self, slot: Slot) -> None:
         """Its handler cannot be ended. The slot can."""
-        log.error("the handler of %s ignores its cancellation and is left behind", slot.message.task_id)
+        if slot.task:
+            log.error("the handler of %s ignores its cancellation and is left behind", slot.message.task_id)
         self._close(slot, slot.verdict)
 
     def _close(self, slot: Slot, ended: Ended | None) -> None:
@@ -276,3 +328,4 @@ class Worker:
         """Unless the same message was leased again meanwhile, and has a slot of its own."""
         if self._slots.get(slot.delivery.sequence) is slot:
             del self._slots[slot.delivery.sequence]
+            self._suspects.pop(slot.delivery.sequence, None)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from geomill.queues.postgres import LEASE_SECONDS
+from geomill.store.instances import BEAT_SECONDS, SILENT_SECONDS
 from geomill.worker.children.surroundings import Wishes
 
 
@@ -36,5 +37,7 @@ class WorkerOptions:
     check_seconds: float = 0.5
     """How often the leases of running tasks are checked: a cancelled task has none."""
     running_after_seconds: float = 1.0
-    beat_seconds: float = 5.0
+    beat_seconds: float = BEAT_SECONDS
+    silent_seconds: float = SILENT_SECONDS
+    """After so long without a heartbeat the others give its tasks away."""
     lease_seconds: float = LEASE_SECONDS

@@ -29,6 +29,8 @@ class Slot:
     notes: TaskNotes
     leased: float
     checkpoint: Saved | None = None
+    alone: bool = False
+    """It may take down its worker: it waits until nothing else runs here."""
     begun: float | None = None
     task: asyncio.Task[None] | None = None
     child: Child | None = None
@@ -60,6 +62,14 @@ class Slot:
         if not self.lost:
             self.lost = True
             self.ask_to_stop(grace_until)
+
+    def resume(self, delivery: Delivery) -> bool:
+        """Go on under a new lease of the same message, unless the task is ending. Whoever reports it names the new
+        token."""
+        if self.lost or self.closed or self.forced_at is not None:
+            return False
+        self.delivery.lease_token, self.delivery.delivery_count = delivery.lease_token, delivery.delivery_count
+        return True
 
     def force(self, verdict: Ended | None = None) -> None:
         """End it now, with this result or, without one, unfinished."""

@@ -1,4 +1,5 @@
-"""Ends attempts that may not go on: too long, too quiet, too big, or asked to stop and still there.
+"""Ends attempts that may not go on: too long, too quiet, too big, given to others by now, or asked to stop and still
+there.
 
 It needs no database, so it works when that does not. Liveness and progress are two signals: the keeper renews the lease
 of a handler that hangs, and this is what ends it.
@@ -13,6 +14,7 @@ from collections.abc import Callable, Mapping
 from geomill.sdk.execution import Ended, failed
 from geomill.worker.children.limits import MEGABYTE
 from geomill.worker.children.pool import ChildPool
+from geomill.worker.contact import Contact
 from geomill.worker.slots import Slot
 
 TICK_SECONDS = 0.2
@@ -21,9 +23,12 @@ STUBBORN_SECONDS = 5.0
 
 
 class Watch:
-    def __init__(self, slots: Mapping[int, Slot], children: ChildPool, give_up: Callable[[Slot], None]) -> None:
+    def __init__(
+        self, slots: Mapping[int, Slot], children: ChildPool, contact: Contact, give_up: Callable[[Slot], None]
+    ) -> None:
         self._slots = slots
         self._children = children
+        self._contact = contact
         self._give_up = give_up
 
     async def run(self, on_tick: Callable[[], None]) -> None:
@@ -33,7 +38,10 @@ class Watch:
             on_tick()
 
     def run_once(self, now: float) -> None:
+        self._contact.check()
         for slot in list(self._slots.values()):
+            if slot.child:
+                slot.child.tell_until(self._contact.until)
             if slot.forced_at is not None:
                 self._insist(slot, now)
             elif verdict := self._verdict(slot, now):

@@ -12,6 +12,7 @@ import pytest
 from httpx import AsyncClient
 from prometheus_client.parser import text_string_to_metric_families
 
+from geomill.api.readiness import Readiness
 from geomill.cli.examination import Level, examine_database
 from geomill.domain.api_key import Secret
 from geomill.domain.instance import InstanceRole
@@ -53,6 +54,32 @@ async def test_not_ready_without_the_schema(make_platform: Any, empty_database: 
         assert migrated.json()["changed"]
         again = await client.post("/api/v1/bootstrap/migrate", params={"confirm": "yes"})
         assert again.json() == {"changed": False, "done": [], "external": None}
+
+
+async def test_not_ready_when_something_is_lost_later(busy: AsyncClient, database: str, pool: Pool) -> None:
+    await eventually(lambda: ready(busy))
+    async with pool.connection() as conn:
+        await conn.execute("ALTER TABLE dagapp.dag_jobs ADD COLUMN of_a_newer_release integer")
+    assert await ready(busy)
+    async with pool.connection() as conn:
+        await conn.execute("ALTER TABLE app.platform_requests RENAME COLUMN callback_url TO lost")
+    answer = await busy.get("/health/ready")
+    assert answer.status_code == 503
+    assert answer.json()["reasons"] == [
+        "the database refuses what requests need (SQLSTATE 42703); run 'geomill doctor'"
+    ]
+    (reason,) = (await busy.get("/health/ready")).json()["reasons"]
+    assert "the column callback_url of app.platform_requests is missing; run 'geomill db migrate'" in reason
+
+
+async def test_the_schema_is_compared_again_after_a_while(pool: Pool) -> None:
+    """A lost trigger does not show in any answer."""
+    look = Readiness(pool, sound_seconds=0.0)
+    assert await look.reasons() == ["no orchestrator is alive", "no worker is alive"]
+    async with pool.connection() as conn:
+        await conn.execute("ALTER TABLE dagapp.dag_jobs DISABLE TRIGGER dag_jobs_follow")
+    (reason,) = await look.reasons()
+    assert "the trigger dag_jobs_follow on dagapp.dag_jobs is not as the migration left it" in reason
 
 
 async def test_the_external_zones_database_is_migrated_along(

@@ -11,12 +11,13 @@ import pytest
 from httpx import ASGITransport, AsyncClient
 
 from geomill.api import create_app
+from geomill.catalog.databases import migrate_external
 from geomill.cli.context import make_ready
 from geomill.domain.database_role import DatabaseRole
 from geomill.domain.principal import Role
 from geomill.errors import ConflictError
 from geomill.settings import AccessSettings, QueueSettings
-from geomill.store import keys
+from geomill.store import keys, schema_objects
 from geomill.store.connection import connect
 from geomill.store.migrate import migrate
 from geomill.store.pool import open_pool
@@ -72,9 +73,40 @@ def test_a_role_that_owns_nothing_sees_what_is_missing(split: Split, role: Datab
             return await lacking(conn)
 
     with another_release(split, "ALTER TABLE dagapp.dag_jobs DROP COLUMN callback_url"):
-        assert asyncio.run(missing()) == ["add the column dagapp.dag_jobs.callback_url"]
+        steps = asyncio.run(missing())
+        assert steps[0] == "add the column dagapp.dag_jobs.callback_url"
+        assert "create the index idx_dag_jobs_callback on dagapp.dag_jobs" in steps
         with pytest.raises(ConflictError, match="geomill db migrate"):
             asyncio.run(make_ready(split.url(role), private=False))
+
+
+@pytest.mark.parametrize("role", PROCESSES)
+def test_a_role_that_owns_nothing_sees_what_was_lost(split: Split, role: DatabaseRole) -> None:
+    with psycopg.connect(split.url(DatabaseRole.OWNER), autocommit=True) as conn:
+        conn.execute("ALTER TABLE dagapp.dag_jobs DISABLE TRIGGER dag_jobs_follow")
+    try:
+        with pytest.raises(ConflictError, match="the trigger dag_jobs_follow on"):
+            asyncio.run(make_ready(split.url(role), private=False))
+    finally:
+        asyncio.run(_migrate(split))
+    asyncio.run(make_ready(split.url(role), private=False))
+
+
+@pytest.mark.parametrize("role", [DatabaseRole.ENGINE, DatabaseRole.EXTERNAL])
+def test_nor_is_it_hidden_outside(split: Split, role: DatabaseRole) -> None:
+    async def losses() -> list[str]:
+        async with await connect(split.url(role, outside=True)) as conn:
+            return await schema_objects.losses(conn)
+
+    owner = split.url(DatabaseRole.OWNER, outside=True)
+    assert asyncio.run(losses()) == []
+    with psycopg.connect(owner, autocommit=True) as conn:
+        conn.execute("DROP TRIGGER collections_trigger ON pgstac.collections")
+    try:
+        assert asyncio.run(losses()) == ["the trigger collections_trigger on pgstac.collections is missing"]
+    finally:
+        asyncio.run(migrate_external(owner))
+    assert asyncio.run(losses()) == []
 
 
 def test_the_gateway_s_own_role_is_ready_and_does_not_migrate(split: Split) -> None:

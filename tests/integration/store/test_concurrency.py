@@ -64,11 +64,29 @@ async def test_it_does_not_commit_what_somebody_else_began(conn):
             await migrate(conn)
 
 
-async def until_somebody_waits(conn):
+async def until_somebody_waits(conn, kind="advisory"):
     waiting = (
         "SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database"
-        " WHERE d.datname = current_database() AND l.locktype = 'advisory' AND NOT l.granted"
+        " WHERE d.datname = current_database() AND l.locktype = %s AND NOT l.granted"
     )
     async with asyncio.timeout(10):
-        while await (await conn.execute(waiting)).fetchone() != (1,):  # noqa: ASYNC110  the event is in the server
+        while await (await conn.execute(waiting, [kind])).fetchone() != (1,):  # noqa: ASYNC110  the event is in the server
             await asyncio.sleep(0.01)
+
+
+async def test_a_deadlock_with_a_process_that_runs_begins_again(database):
+    """A migration locks table after table; a process that runs may do it in the other order."""
+    async with await connect(database) as runs, await connect(database) as migrates:
+        await runs.execute("DROP INDEX dagapp.idx_dag_jobs_owner, dagapp.idx_dag_callbacks_due")
+        await runs.execute("SET deadlock_timeout = '60s'")
+        await migrates.execute("SET deadlock_timeout = '3s'")
+        async with runs.transaction():
+            await runs.execute("LOCK TABLE dagapp.dag_callbacks IN ROW EXCLUSIVE MODE")
+            migration = asyncio.create_task(migrate(migrates, lock_timeout=60.0))
+            await until_somebody_waits(runs, "relation")
+            await runs.execute("LOCK TABLE dagapp.dag_jobs IN ROW EXCLUSIVE MODE")
+        summaries = [change.summary for change in (await migration).done]
+        assert summaries == [
+            "create index idx_dag_jobs_owner on dagapp.dag_jobs",
+            "create index idx_dag_callbacks_due on dagapp.dag_callbacks",
+        ]

@@ -18,7 +18,10 @@ from geomill.store.rounds import _statement
 
 TABLES = ("dag_queue", "dag_inbox", "dag_jobs", "dag_node_states", "dag_task_results", "dag_checkpoints")
 STATEMENTS = {
-    **{f"queue.{name}": getattr(queries("queue"), name) for name in ("take", "look", "renew", "lost")},
+    **{
+        f"queue.{name}": getattr(queries("queue"), name)
+        for name in ("take", "look", "renew", "lost", "take_back", "set_aside")
+    },
     "queue.lease": postgres.lease_statement(),
     "queue.lease_lines": postgres.lease_lines_statement(),
     "queue.lines": postgres.lines_statement(),

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from psycopg._queries import MAX_CACHED_STATEMENT_LENGTH
 
+from geomill.domain.asset import AssetCollection
 from geomill.queues import postgres
 from geomill.sql import Queries, queries
 from geomill.store import rounds
@@ -42,6 +43,17 @@ def test_an_unknown_statement_is_named_with_its_file():
 def test_a_file_that_is_wrong_does_not_load(text, message):
     with pytest.raises(ValueError, match=message):
         Queries("jobs", text)
+
+
+def test_the_columns_of_a_table_are_those_of_its_model():
+    table = "app.asset_collections"
+    text = f"-- name: all\nSELECT {{columns of {table}}} FROM {table}\n-- name: by_alias\n{{columns of {table} as c}}"
+    collections = Queries("collections", text)
+    names = list(AssetCollection.model_fields)
+    assert collections.all == f"SELECT {', '.join(names)} FROM app.asset_collections"
+    assert collections.by_alias == ", ".join(f"c.{name}" for name in names)
+    with pytest.raises(ValueError, match=r"jobs\.sql: there is no table 'dagapp\.dag_job'"):
+        Queries("jobs", "-- name: all\nSELECT {columns of dagapp.dag_job}")
 
 
 def test_files_are_read_once_and_unknown_ones_are_errors():

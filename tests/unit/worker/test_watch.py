@@ -12,6 +12,7 @@ from geomill.sdk.execution import Ended, failed
 from geomill.worker.children.limits import MEGABYTE
 from geomill.worker.children.pool import ChildPool
 from geomill.worker.children.process import Child, ChildSetup
+from geomill.worker.contact import Contact
 from geomill.worker.slots import Slot
 from geomill.worker.watch import STUBBORN_SECONDS, Watch
 from tests.unit.worker.samples import slot
@@ -36,6 +37,9 @@ class FakeChild:
     def tell_cancelled(self) -> None:
         self.told += 1
 
+    def tell_until(self, until: float) -> None:
+        self.until = until
+
 
 def begun(**fields: Any) -> tuple[Slot, FakeTask]:
     made, task = slot(**fields), FakeTask()
@@ -46,7 +50,8 @@ def begun(**fields: Any) -> tuple[Slot, FakeTask]:
 def look(made: Slot, now: float, memory_mb: int | None = None) -> list[Slot]:
     given_up: list[Slot] = []
     children = ChildPool(ChildSetup(memory_mb=memory_mb), ready=0, tasks_per_child=1)
-    Watch({1: made}, children, given_up.append).run_once(now)
+    contact = Contact(60.0, lambda: None)
+    Watch({1: made}, children, contact, given_up.append).run_once(now)
     return given_up
 
 

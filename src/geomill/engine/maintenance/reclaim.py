@@ -1,20 +1,23 @@
 """Takes over what dead processes left: leases of workers go back to their queues, jobs of orchestrators come here.
 
-A process is dead when the lock that its session held is free, or when it has been silent for too long. A bounded batch
-per look keeps one orchestrator from taking everything. What it does badly: a process behind a pooler that keeps
-sessions open looks alive until it has been silent.
+A process is dead when the lock that its session held stays free, or when it has been silent for too long (absences.py).
+A bounded batch per look keeps one orchestrator from taking everything. What it does badly: a process behind a pooler
+that keeps sessions open looks alive until it has been silent.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from geomill.domain.event import EventStatus, EventType
 from geomill.domain.instance import InstanceRole
 from geomill.domain.job import Job
+from geomill.engine.maintenance.absences import Absences
 from geomill.queues import postgres as queue
 from geomill.store import events, inbox, instances, jobs
 from geomill.store.events import EventWrite
+from geomill.store.instances import Absent
 from geomill.store.pool import Connection
 from geomill.store.signals import notify, owner_channel, queue_channel
 
@@ -28,6 +31,8 @@ class Reclaimed:
 
     jobs: list[Job] = field(default_factory=list)
     overdue: list[str] = field(default_factory=list)
+    absent: bool = False
+    """Somebody is not there and not yet dead: look again soon."""
     peers: int = 1
     active: int | None = 0
     schedules: bool = False
@@ -42,13 +47,16 @@ class Reclaimer:
     owner_id: str
     job_queue: str
     silent_seconds: float = instances.SILENT_SECONDS
-    max_deliveries: int = 10
+    max_deliveries: int = 4
     batch: int = 50
+    absences: Absences = field(default_factory=Absences)
 
     async def run_once(self, conn: Connection, *, thorough: bool = True) -> Reclaimed:
         """Unless it is `thorough`, it looks only for what is dead, overdue or due."""
         outlook = await instances.look(conn, self.owner_id, self.job_queue, self.silent_seconds, thorough=thorough)
+        settled = outlook.settled and self.absences.may_judge
         found = Reclaimed(
+            absent=outlook.absent,
             peers=outlook.peers,
             active=outlook.active,
             schedules=outlook.schedules,
@@ -57,8 +65,9 @@ class Reclaimer:
             reports=outlook.reports,
             submissions=outlook.submissions,
         )
-        if outlook.dead or outlook.orphans or outlook.lapsed:
-            found.jobs = await self._take_over(conn)
+        dead = await self._dead(conn) if settled and outlook.absent else []
+        if dead or outlook.orphans or outlook.lapsed:
+            found.jobs = await self._take_over(conn, dead, lapsed=settled)
         if outlook.strays:
             await inbox.readdress_strays(conn, self.owner_id)
             await notify(conn, [owner_channel(self.owner_id)])
@@ -66,15 +75,19 @@ class Reclaimer:
             found.overdue = await jobs.overdue(conn, self.owner_id)
         return found
 
-    async def _take_over(self, conn: Connection) -> list[Job]:
-        dead = [one for one in await instances.dead(conn, self.silent_seconds) if one.instance_id != self.owner_id]
+    async def _dead(self, conn: Connection) -> list[Absent]:
+        dead = self.absences.dead(await instances.absent(conn, self.silent_seconds))
+        return [process for process in dead if process.instance_id != self.owner_id]
+
+    async def _take_over(self, conn: Connection, dead: Sequence[Absent], *, lapsed: bool) -> list[Job]:
+        """`lapsed`: leases that were not renewed in time count as lost, too."""
         names = [instance.instance_id for instance in dead]
         async with conn.transaction():
             taken = await jobs.reclaim(conn, self.owner_id, names, self.batch)
             if taken:
                 await inbox.readdress(conn, self.owner_id, [job.job_id for job in taken])
-            failed = await queue.give_up(conn, names, self.max_deliveries)
-            freed = await queue.release(conn, names)
+            failed = await queue.give_up(conn, names, self.max_deliveries, lapsed=lapsed)
+            freed = await queue.release(conn, names, lapsed=lapsed)
             await queue.bury(conn)
             await events.insert(conn, [self._event(job) for job in taken])
             workers = [instance.instance_id for instance in dead if instance.role is InstanceRole.WORKER]

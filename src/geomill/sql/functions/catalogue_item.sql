@@ -10,7 +10,10 @@ DECLARE
     _before integer;
     _item jsonb;
 BEGIN
-    SELECT a.* INTO _asset FROM app.geospatial_assets AS a WHERE a.asset_id = _asset_id;
+    SELECT a.asset_id, a.platform_id, a.data_type, a.stac_collection_id, a.stac_item_id, a.data_deleted_through,
+           a.withdrawn_through
+    INTO _asset
+    FROM app.geospatial_assets AS a WHERE a.asset_id = _asset_id;
     SELECT s.* INTO _shown FROM app.shown_revision(_asset_id) AS s;
     SELECT max(r.revision) INTO _before
     FROM app.asset_revisions AS r

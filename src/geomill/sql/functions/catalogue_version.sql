@@ -13,7 +13,8 @@ DECLARE
     _before integer;
     _item jsonb;
 BEGIN
-    SELECT a.* INTO _asset
+    SELECT a.asset_id, a.platform_id, a.served_revision, a.outputs, a.data_deleted_through, a.withdrawn_through
+    INTO _asset
     FROM app.geospatial_assets AS a
     WHERE a.stac_item_id = _id AND a.stac_collection_id = _collection AND a.deleted_at IS NULL;
     _gone := greatest(_asset.data_deleted_through, _asset.withdrawn_through);

@@ -8,7 +8,8 @@ CREATE OR REPLACE FUNCTION dagapp.forget_job() RETURNS trigger
 AS $$
 BEGIN
     WITH gone AS (
-        DELETE FROM dagapp.dag_node_states WHERE job_id = OLD.job_id RETURNING *
+        DELETE FROM dagapp.dag_node_states WHERE job_id = OLD.job_id
+        RETURNING job_id, node_id, item_index, attempt, items_sent, status
     )
     DELETE FROM dagapp.dag_task_results AS r
     USING (SELECT job_id || ':' || node_id || CASE WHEN item_index >= 0 THEN '[' || item_index || ']' ELSE '' END

@@ -11,7 +11,8 @@ AS $$
 DECLARE
     _asset record;
 BEGIN
-    SELECT a.* INTO _asset
+    SELECT a.public_revision, a.served_revision, a.approval_state, a.clearance_state, a.outputs, a.table_name, a.blob_path
+    INTO _asset
     FROM app.geospatial_assets AS a
     WHERE a.asset_id = _asset_id AND a.deleted_at IS NULL AND a.served_revision > a.data_deleted_through;
     revision := coalesce(_asset.public_revision, _asset.served_revision);

@@ -5,10 +5,10 @@
 SELECT pg_advisory_xact_lock(hashtextextended(%(asset_id)s, 7));
 
 -- name: lock
-SELECT * FROM app.geospatial_assets WHERE asset_id = %(asset_id)s FOR UPDATE;
+SELECT {columns of app.geospatial_assets} FROM app.geospatial_assets WHERE asset_id = %(asset_id)s FOR UPDATE;
 
 -- name: get
-SELECT * FROM app.geospatial_assets WHERE asset_id = %(asset_id)s;
+SELECT {columns of app.geospatial_assets} FROM app.geospatial_assets WHERE asset_id = %(asset_id)s;
 
 -- name: identify
 -- A request, a job or an asset by its id: which asset is meant, and by which request.
@@ -52,7 +52,7 @@ VALUES (
     %(stac_collection_id)s, %(proposed_clearance)s, %(last_request_id)s, %(workflow_id)s, %(priority)s
 )
 ON CONFLICT DO NOTHING
-RETURNING *;
+RETURNING {columns of app.geospatial_assets};
 
 -- name: log_revision
 -- The outputs on the row are those of the revision that is served, which may be an older one.
@@ -91,7 +91,7 @@ SET served_revision = CASE WHEN deleted_at IS NULL THEN served_revision END,
     made_public_by = NULL, deleted_at = NULL, deleted_by = NULL, proposed_clearance = %(proposed_clearance)s,
     last_request_id = %(last_request_id)s, workflow_id = %(workflow_id)s, priority = %(priority)s, updated_at = now()
 WHERE asset_id = %(asset_id)s
-RETURNING *;
+RETURNING {columns of app.geospatial_assets};
 
 -- name: roll_back
 -- A new revision, whose outputs are those of an old one.
@@ -107,7 +107,7 @@ SET revision = a.revision + 1, revision_opened_at = now(), served_revision = a.r
     workflow_version = o.workflow_version, last_request_id = o.request_id, updated_at = now()
 FROM app.asset_revisions AS o
 WHERE a.asset_id = %(asset_id)s AND o.asset_id = a.asset_id AND o.revision = %(revision)s
-RETURNING a.*;
+RETURNING {columns of app.geospatial_assets as a};
 
 -- name: decide
 UPDATE app.geospatial_assets
@@ -118,16 +118,16 @@ SET approval_state = %(approval_state)s, reviewer = %(reviewer)s, reviewed_at = 
     data_deleted_through = %(data_deleted_through)s, withdrawn_through = %(withdrawn_through)s,
     kept_public_revision = %(kept_public_revision)s, delete_run_id = %(delete_run_id)s, updated_at = now()
 WHERE asset_id = %(asset_id)s
-RETURNING *;
+RETURNING {columns of app.geospatial_assets};
 
 -- name: any_asset
 -- What a page is taken from, when no identifier is asked for.
-SELECT * FROM app.geospatial_assets
+SELECT {columns of app.geospatial_assets} FROM app.geospatial_assets
 
 -- name: identified_assets
 -- By identifiers. Nobody can guess how many have one, and a planner that guesses too high goes through all assets by date
 -- until it has found a page of them; OFFSET makes it take these first, through their index. `text` is a LIKE pattern.
-SELECT *
+SELECT {columns of app.geospatial_assets}
 FROM app.geospatial_assets
 WHERE (%(refs)s::jsonb IS NULL OR platform_refs @> %(refs)s::jsonb)
   AND (%(text)s::text IS NULL OR lower(jsonb_path_query_array(platform_refs, '$.*')::text) LIKE lower(%(text)s))
@@ -135,7 +135,7 @@ OFFSET 0
 
 -- name: page
 -- The newest first, from behind the last one of the page before.
-SELECT *
+SELECT {columns of app.geospatial_assets}
 FROM found
 WHERE (%(deleted)s::boolean OR deleted_at IS NULL)
   AND (%(platform_id)s::text IS NULL OR platform_id = %(platform_id)s)
@@ -149,10 +149,10 @@ ORDER BY created_at DESC, asset_id DESC
 LIMIT %(limit)s;
 
 -- name: revisions
-SELECT * FROM app.asset_revisions WHERE asset_id = %(asset_id)s ORDER BY revision DESC LIMIT %(limit)s;
+SELECT {columns of app.asset_revisions} FROM app.asset_revisions WHERE asset_id = %(asset_id)s ORDER BY revision DESC LIMIT %(limit)s;
 
 -- name: revision
-SELECT * FROM app.asset_revisions WHERE asset_id = %(asset_id)s AND revision = %(revision)s;
+SELECT {columns of app.asset_revisions} FROM app.asset_revisions WHERE asset_id = %(asset_id)s AND revision = %(revision)s;
 
 -- name: open_jobs
 -- Those that make its data and have not ended; also of revisions that were superseded.
@@ -164,4 +164,4 @@ WHERE asset_id = %(asset_id)s AND status IN ('accepted', 'processing')
 ORDER BY job_id;
 
 -- name: jobs
-SELECT * FROM dagapp.dag_jobs WHERE asset_id = %(asset_id)s ORDER BY created_at DESC LIMIT %(limit)s;
+SELECT {columns of dagapp.dag_jobs} FROM dagapp.dag_jobs WHERE asset_id = %(asset_id)s ORDER BY created_at DESC LIMIT %(limit)s;

@@ -10,4 +10,4 @@ VALUES (
 );
 
 -- name: of_asset
-SELECT * FROM app.asset_audit WHERE asset_id = %(asset_id)s ORDER BY audit_id DESC LIMIT %(limit)s;
+SELECT {columns of app.asset_audit} FROM app.asset_audit WHERE asset_id = %(asset_id)s ORDER BY audit_id DESC LIMIT %(limit)s;

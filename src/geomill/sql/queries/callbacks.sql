@@ -15,7 +15,8 @@ WITH ended AS MATERIALIZED (
     SET called_back_run = j.run_number
     FROM ended
     WHERE j.job_id = ended.job_id
-    RETURNING j.*
+    RETURNING j.job_id, j.run_number, j.callback_url, j.status, j.workflow_id, j.correlation_id, j.completed_at,
+              j.error_message
 )
 INSERT INTO dagapp.dag_callbacks (job_id, run_number, url, payload)
 SELECT job_id, run_number, callback_url,
@@ -40,7 +41,7 @@ UPDATE dagapp.dag_callbacks AS c
 SET attempts = c.attempts + 1, due_at = now() + make_interval(secs => %(lease_seconds)s)
 FROM chosen
 WHERE c.delivery_id = chosen.delivery_id
-RETURNING c.*, now() AS claimed_at;
+RETURNING {columns of dagapp.dag_callbacks as c}, now() AS claimed_at;
 
 -- name: settle
 -- Returns nothing when the attempt came too late: somebody else has made another one.
@@ -53,4 +54,4 @@ WHERE delivery_id = %(delivery_id)s AND attempts = %(attempts)s AND status = 'pe
 RETURNING delivery_id;
 
 -- name: of_job
-SELECT * FROM dagapp.dag_callbacks WHERE job_id = %(job_id)s ORDER BY run_number;
+SELECT {columns of dagapp.dag_callbacks} FROM dagapp.dag_callbacks WHERE job_id = %(job_id)s ORDER BY run_number;

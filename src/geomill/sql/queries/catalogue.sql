@@ -54,8 +54,9 @@ WHERE i.indrelid = ANY(%(tables)s::oid[])
   AND NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conindid = i.indexrelid AND k.conrelid = i.indrelid)
 
 -- name: triggers
--- Ours only: those that call our functions.
-SELECT t.tgrelid AS table, t.tgname AS name, pg_get_triggerdef(t.oid) AS definition
+-- Ours only: those that call our functions. One that was disabled differs from one that works.
+SELECT t.tgrelid AS table, t.tgname AS name,
+       pg_get_triggerdef(t.oid) || CASE WHEN t.tgenabled = 'O' THEN '' ELSE ' DISABLED' END AS definition
 FROM pg_trigger t
 JOIN pg_proc p ON p.oid = t.tgfoid
 WHERE t.tgrelid = ANY(%(tables)s::oid[]) AND NOT t.tgisinternal AND p.proname = ANY(%(functions)s)

@@ -1,7 +1,7 @@
 -- Circuit breakers of handlers: one row for each that has failed, shared by all workers.
 
 -- name: read
-SELECT * FROM dagapp.dag_circuits ORDER BY handler;
+SELECT {columns of dagapp.dag_circuits} FROM dagapp.dag_circuits ORDER BY handler;
 
 -- name: failed
 -- So many more failures in a row. Of another kind than before, they begin a new row. What is open stays open.

@@ -6,4 +6,4 @@ VALUES (%(definition_hash)s, %(workflow_id)s, %(version)s, %(body)s::json)
 ON CONFLICT (definition_hash) DO NOTHING;
 
 -- name: get
-SELECT * FROM dagapp.dag_definitions WHERE definition_hash = %(definition_hash)s;
+SELECT {columns of dagapp.dag_definitions} FROM dagapp.dag_definitions WHERE definition_hash = %(definition_hash)s;

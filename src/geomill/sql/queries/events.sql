@@ -8,7 +8,7 @@ FROM json_to_recordset(%(events)s::json) AS e (
 );
 
 -- name: of_job
-SELECT *
+SELECT {columns of dagapp.dag_job_events}
 FROM dagapp.dag_job_events
 WHERE job_id = %(job_id)s AND event_id > %(after)s
 ORDER BY event_id

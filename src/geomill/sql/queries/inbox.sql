@@ -6,7 +6,8 @@
 -- Those of one group say the same of items of one node, and become one report. The owner may hear of it with the commit.
 WITH ended AS MATERIALIZED (
     SELECT g."group", g.job_id, g.node_id, g.attempt, g.report, g.error_message, g.error_code, g.retryable, g.metrics,
-           g.started_at, one.*, coalesce(j.owner_id, '') AS owner_id
+           g.started_at, one.sequence, one.lease_token, one.task_id, one.item_index, one.output,
+           coalesce(j.owner_id, '') AS owner_id
     FROM json_to_recordset(%(ended)s::json) AS g (
         "group" bigint, job_id text, node_id text, attempt bigint, report dagapp.report, error_message text,
         error_code text, retryable boolean, metrics text, started_at timestamptz,
@@ -22,7 +23,8 @@ WITH ended AS MATERIALIZED (
       AND ended.report <> 'running'
     RETURNING q.sequence
 ), held AS MATERIALIZED (
-    SELECT ended.*
+    SELECT "group", job_id, node_id, attempt, report, error_message, error_code, retryable, metrics, started_at,
+           sequence, task_id, item_index, output, owner_id
     FROM ended
     WHERE ended.sequence IN (SELECT sequence FROM gone)
        OR (ended.report = 'running' AND EXISTS (
@@ -59,7 +61,8 @@ SELECT i.sequence, i.job_id, i.node_id, i.items, i.attempt, i.report, i.worker_i
        CASE WHEN i.items[1] < 0 THEN r.output END AS output,
        coalesce(r.error_message, i.reason) AS error_message, r.error_code, r.retryable, now() AS now
 FROM (
-    SELECT *, sum(cardinality(items)) OVER (ORDER BY sequence) - cardinality(items) AS earlier
+    SELECT sequence, job_id, node_id, items, attempt, task_id, report, worker_id, started_at, reason,
+           sum(cardinality(items)) OVER (ORDER BY sequence) - cardinality(items) AS earlier
     FROM dagapp.dag_inbox
     WHERE owner_id = %(owner_id)s AND sequence >= %(floor)s AND job_id <> ALL(%(held)b::text[])
     ORDER BY sequence

@@ -3,24 +3,33 @@
 -- name: register
 INSERT INTO dagapp.dag_instances (instance_id, role, hostname, pid, version, queues, lock_key)
 VALUES (%(instance_id)s, %(role)s, %(hostname)s, %(pid)s, %(version)s, %(queues)s::jsonb, %(lock_key)s)
-ON CONFLICT (instance_id) DO UPDATE SET heartbeat_at = now();
+ON CONFLICT (instance_id) DO UPDATE SET heartbeat_at = now()
+RETURNING xmax = 0 AS is_new;
 
 -- name: hold
 SELECT pg_try_advisory_lock(%(lock_key)s) AS held;
 
 -- name: beat
-UPDATE dagapp.dag_instances SET heartbeat_at = now() WHERE instance_id = %(instance_id)s RETURNING instance_id;
+WITH beaten AS (
+    UPDATE dagapp.dag_instances SET heartbeat_at = now() WHERE instance_id = %(instance_id)s RETURNING instance_id
+)
+SELECT EXISTS (SELECT FROM beaten) AS known,
+       EXISTS (SELECT FROM pg_locks AS l
+               WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
+                 AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+                 AND (l.classid::bigint << 32) + l.objid::bigint = %(lock_key)s) AS locked;
 
 -- name: remove
 DELETE FROM dagapp.dag_instances WHERE instance_id = %(instance_id)s;
 
 -- name: all
-SELECT * FROM dagapp.dag_instances ORDER BY role, started_at;
+SELECT {columns of dagapp.dag_instances} FROM dagapp.dag_instances ORDER BY role, started_at;
 
--- name: dead
--- Those whose lock is free: their session is gone, and so are they. And those that have been silent for too long, as a
--- frozen process, or one behind a pooler that keeps its session open.
-SELECT i.*
+-- name: absent
+-- Those whose lock is free: their session is gone, and perhaps they are. And those that have been silent for too long, as
+-- a frozen process, or one behind a pooler that keeps its session open.
+SELECT i.instance_id, i.role, i.heartbeat_at,
+       i.heartbeat_at < now() - make_interval(secs => %(silent_seconds)s) AS silent
 FROM dagapp.dag_instances AS i
 WHERE i.heartbeat_at < now() - make_interval(secs => %(silent_seconds)s)
    OR NOT EXISTS (
@@ -42,7 +51,10 @@ SELECT
                OR NOT EXISTS (SELECT FROM pg_locks AS l
                               WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
                                 AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-                                AND (l.classid::bigint << 32) + l.objid::bigint = i.lock_key)) AS dead,
+                                AND (l.classid::bigint << 32) + l.objid::bigint = i.lock_key)) AS absent,
+    -- After a crash of one session the server begins again under the same postmaster: that resets its statistics.
+    greatest(pg_postmaster_start_time(), (SELECT stats_reset FROM pg_stat_bgwriter))
+        < now() - make_interval(secs => %(settle_seconds)s) AS settled,
     %(thorough)s::boolean AND EXISTS (SELECT FROM dagapp.dag_jobs AS j
             LEFT JOIN dagapp.dag_instances AS i ON i.instance_id = j.owner_id
             WHERE j.status IN ('pending', 'running') AND j.parked_at IS NULL AND i.instance_id IS NULL) AS orphans,

@@ -1,13 +1,13 @@
 -- Jobs: written only by their owner, fenced by the epoch.
 
 -- name: get
-SELECT * FROM dagapp.dag_jobs WHERE job_id = %(job_id)s;
+SELECT {columns of dagapp.dag_jobs} FROM dagapp.dag_jobs WHERE job_id = %(job_id)s;
 
 -- name: by_idempotency_key
-SELECT * FROM dagapp.dag_jobs WHERE idempotency_key = %(idempotency_key)s;
+SELECT {columns of dagapp.dag_jobs} FROM dagapp.dag_jobs WHERE idempotency_key = %(idempotency_key)s;
 
 -- name: recent
-SELECT *
+SELECT {columns of dagapp.dag_jobs}
 FROM dagapp.dag_jobs
 WHERE (%(status)s::dagapp.job_status IS NULL OR status = %(status)s)
   AND (%(workflow_id)s::text IS NULL OR workflow_id = %(workflow_id)s)
@@ -16,7 +16,7 @@ LIMIT %(limit)s;
 
 -- name: page
 -- The newest first, from behind the last one of the page before. Jobs of one claim share their created_at.
-SELECT *
+SELECT {columns of dagapp.dag_jobs}
 FROM dagapp.dag_jobs
 WHERE (%(status)s::dagapp.job_status IS NULL OR status = %(status)s)
   AND (%(workflow_id)s::text IS NULL OR workflow_id = %(workflow_id)s)
@@ -48,10 +48,10 @@ UPDATE dagapp.dag_jobs AS j
 SET owner_id = %(owner_id)s, owner_epoch = j.owner_epoch + 1, owner_heartbeat_at = now(), updated_at = now()
 FROM orphans
 WHERE j.job_id = orphans.job_id
-RETURNING j.*;
+RETURNING {columns of dagapp.dag_jobs as j};
 
 -- name: owned
-SELECT * FROM dagapp.dag_jobs WHERE owner_id = %(owner_id)s AND status IN ('pending', 'running');
+SELECT {columns of dagapp.dag_jobs} FROM dagapp.dag_jobs WHERE owner_id = %(owner_id)s AND status IN ('pending', 'running');
 
 -- name: release
 -- A graceful stop: whoever comes next takes them at once.
@@ -63,7 +63,7 @@ WHERE owner_id = %(owner_id)s AND status IN ('pending', 'running');
 SELECT job_id FROM dagapp.dag_jobs WHERE owner_id = %(owner_id)s AND deadline_at < now() AND completed_at IS NULL;
 
 -- name: lock
-SELECT * FROM dagapp.dag_jobs WHERE job_id = %(job_id)s FOR UPDATE;
+SELECT {columns of dagapp.dag_jobs} FROM dagapp.dag_jobs WHERE job_id = %(job_id)s FOR UPDATE;
 
 -- name: reopen
 -- An operator's retry: the job runs again, and whoever looks for orphans takes it.

@@ -7,18 +7,18 @@ VALUES (
     now() + make_interval(secs => %(expires_seconds)s::float8)
 )
 ON CONFLICT (name) WHERE revoked_at IS NULL DO NOTHING
-RETURNING *;
+RETURNING {columns of app.api_keys};
 
 -- name: find_many
-SELECT *, expires_at <= now() IS TRUE AS expired FROM app.api_keys WHERE key_id = ANY(%(key_ids)s);
+SELECT {columns of app.api_keys}, expires_at <= now() IS TRUE AS expired FROM app.api_keys WHERE key_id = ANY(%(key_ids)s);
 
 -- name: all
-SELECT * FROM app.api_keys ORDER BY created_at, key_id;
+SELECT {columns of app.api_keys} FROM app.api_keys ORDER BY created_at, key_id;
 
 -- name: revoke
 UPDATE app.api_keys SET revoked_at = now()
 WHERE revoked_at IS NULL AND (key_id = %(wanted)s OR name = %(wanted)s)
-RETURNING *;
+RETURNING {columns of app.api_keys};
 
 -- name: read_write
 SET TRANSACTION READ WRITE;

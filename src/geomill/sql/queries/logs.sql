@@ -12,7 +12,7 @@ WHERE EXISTS (SELECT FROM dagapp.dag_jobs AS j WHERE j.job_id = ANY (ARRAY[l.job
 ORDER BY l.place;
 
 -- name: of_job
-SELECT *
+SELECT {columns of dagapp.dag_task_logs}
 FROM dagapp.dag_task_logs
 WHERE job_id = %(job_id)s AND log_id > %(after)s AND (%(node_id)s::text IS NULL OR node_id = %(node_id)s)
 ORDER BY log_id

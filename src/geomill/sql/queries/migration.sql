@@ -36,6 +36,9 @@ WHERE n.nspname = 'dagapp'
 -- name: set_fingerprint
 COMMENT ON SCHEMA dagapp IS {fingerprint}
 
+-- name: drop_plans
+DEALLOCATE ALL
+
 -- name: has_rows
 SELECT EXISTS (SELECT FROM {table})
 

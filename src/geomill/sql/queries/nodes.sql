@@ -1,7 +1,7 @@
 -- Nodes and fan-out items of jobs: written only by the job's owner.
 
 -- name: of_job
-SELECT * FROM dagapp.dag_node_states WHERE job_id = %(job_id)s ORDER BY created_at, node_id, item_index;
+SELECT {columns of dagapp.dag_node_states} FROM dagapp.dag_node_states WHERE job_id = %(job_id)s ORDER BY created_at, node_id, item_index;
 
 -- name: summary
 -- One row per node; the items of a fan-out that have ended are counted.

@@ -1,10 +1,10 @@
 -- The registry of partner applications.
 
 -- name: all
-SELECT * FROM app.platforms WHERE %(inactive)s::boolean OR is_active ORDER BY platform_id;
+SELECT {columns of app.platforms} FROM app.platforms WHERE %(inactive)s::boolean OR is_active ORDER BY platform_id;
 
 -- name: get
-SELECT * FROM app.platforms WHERE platform_id = %(platform_id)s;
+SELECT {columns of app.platforms} FROM app.platforms WHERE platform_id = %(platform_id)s;
 
 -- name: create
 INSERT INTO app.platforms (platform_id, display_name, description, required_refs, optional_refs, workflows, containers, is_active)
@@ -13,11 +13,11 @@ VALUES (
     %(containers)s, %(is_active)s
 )
 ON CONFLICT DO NOTHING
-RETURNING *;
+RETURNING {columns of app.platforms};
 
 -- name: update
 UPDATE app.platforms
 SET display_name = %(display_name)s, description = %(description)s, optional_refs = %(optional_refs)s,
     workflows = %(workflows)s, containers = %(containers)s, is_active = %(is_active)s, updated_at = now()
 WHERE platform_id = %(platform_id)s
-RETURNING *;
+RETURNING {columns of app.platforms};

@@ -168,11 +168,11 @@ RETURNING q.sequence, q.queue_name, q.message_id, q.body::text, q.lease_token, q
           date_part('epoch', now() - greatest(q.enqueued_at, q.visible_at)) AS waited, q.tenant, q.priority
 
 -- name: leased_only
-SELECT * FROM leased
+SELECT sequence, queue_name, message_id, body, lease_token, delivery_count, started_at, waited, tenant, priority FROM leased
 
 -- name: leased_or_shared
 -- The names of shared queues come last.
-SELECT * FROM leased
+SELECT sequence, queue_name, message_id, body, lease_token, delivery_count, started_at, waited, tenant, priority FROM leased
 UNION ALL
 SELECT 0, queue_name, '', '', 0, 0, now(), 0, tenant, priority FROM head WHERE shared
 
@@ -181,6 +181,17 @@ UPDATE dagapp.dag_queue AS q
 SET leased_until = now() + make_interval(secs => %(lease_seconds)s)
 FROM unnest(%(sequences)b::bigint[], %(tokens)b::bigint[]) AS held (sequence, lease_token)
 WHERE q.sequence = ANY (ARRAY[held.sequence]) AND coalesce(q.lease_token, 0) = held.lease_token
+RETURNING q.sequence;
+
+-- name: take_back
+-- Leases that were taken from a consumer that lives, or that the server forgot in a crash, go back to it if nobody has
+-- leased the message since. The token may come again: no one else has had it.
+UPDATE dagapp.dag_queue AS q
+SET lease_token = held.lease_token, delivery_count = held.lease_token, leased_by = %(leased_by)s,
+    leased_until = now() + make_interval(secs => %(lease_seconds)s), started_at = now()
+FROM unnest(%(sequences)b::bigint[], %(tokens)b::bigint[]) AS held (sequence, lease_token)
+WHERE q.sequence = ANY (ARRAY[held.sequence]) AND coalesce(q.lease_token, 0) = 0
+  AND q.delivery_count <= held.lease_token
 RETURNING q.sequence;
 
 -- name: lost
@@ -213,14 +224,37 @@ WITH gone AS (
     DELETE FROM dagapp.dag_queue AS q
     USING unnest(%(sequences)b::bigint[], %(tokens)b::bigint[]) AS held (sequence, lease_token)
     WHERE q.sequence = ANY (ARRAY[held.sequence]) AND coalesce(q.lease_token, 0) = held.lease_token
-    RETURNING q.queue_name, q.message_id, q.body, q.priority, q.tenant, q.expires_at, q.enqueued_at, q.delivery_count
+    RETURNING q.queue_name, q.message_id, q.body, q.priority, q.tenant, q.expires_at, q.enqueued_at, q.delivery_count,
+              q.losses
 )
 INSERT INTO dagapp.dag_queue (
-    queue_name, message_id, body, priority, tenant, visible_at, expires_at, enqueued_at, delivery_count
+    queue_name, message_id, body, priority, tenant, visible_at, expires_at, enqueued_at, delivery_count, losses
 )
 SELECT queue_name, message_id, body, priority, tenant, now() + make_interval(secs => %(delay_seconds)s), expires_at,
-       enqueued_at, delivery_count - 1
+       enqueued_at, delivery_count - 1, losses
 FROM gone;
+
+-- name: set_aside
+-- Leased messages that may be the reason why workers are lost: they were lost twice, or the attempt before ended so. They
+-- have not started until nothing else runs in their worker.
+UPDATE dagapp.dag_queue AS q
+SET started_at = NULL
+FROM unnest(%(sequences)b::bigint[], %(tokens)b::bigint[], %(before)b::text[]) AS held (sequence, lease_token, before)
+WHERE q.sequence = ANY (ARRAY[held.sequence]) AND coalesce(q.lease_token, 0) = held.lease_token
+  AND (q.losses >= 2 OR EXISTS (SELECT FROM dagapp.dag_task_results AS r
+                                WHERE r.task_id = ANY (ARRAY[held.before]) AND r.error_code = 'worker_lost'))
+RETURNING q.sequence;
+
+-- name: begin
+-- A message that was set aside starts now.
+UPDATE dagapp.dag_queue
+SET started_at = now()
+WHERE sequence = %(sequence)s AND coalesce(lease_token, 0) = %(lease_token)s
+RETURNING sequence;
+
+-- name: forgive
+-- Messages that were taken from a worker that came back: it was not lost.
+UPDATE dagapp.dag_queue SET losses = losses - 1 WHERE sequence = ANY(%(sequences)s) AND losses > 0;
 
 -- name: report_progress
 UPDATE dagapp.dag_queue AS q
@@ -232,13 +266,17 @@ WHERE q.sequence = ANY (ARRAY[r.sequence]) AND coalesce(q.lease_token, 0) = r.le
 -- name: withdraw
 -- Messages of attempts that are no longer wanted, waiting or leased.
 DELETE FROM dagapp.dag_queue
-WHERE (queue_name, message_id) IN (SELECT * FROM unnest(%(queue_names)b::text[], %(message_ids)b::text[]));
+WHERE (queue_name, message_id) IN (
+    SELECT u.queue_name, u.message_id
+    FROM unnest(%(queue_names)b::text[], %(message_ids)b::text[]) AS u (queue_name, message_id)
+);
 
 -- name: release
--- What dead consumers held, or did not renew in time, goes back to its queue.
+-- What dead consumers held, or did not renew in time, goes back to its queue. What had started is charged for it.
 UPDATE dagapp.dag_queue
-SET lease_token = NULL, leased_by = NULL, leased_until = NULL, started_at = NULL
-WHERE lease_token IS NOT NULL AND (leased_by = ANY(%(dead)s) OR leased_until < now())
+SET lease_token = NULL, leased_by = NULL, leased_until = NULL, started_at = NULL,
+    losses = losses + (started_at IS NOT NULL)::integer
+WHERE lease_token IS NOT NULL AND (leased_by = ANY(%(dead)s) OR (%(lapsed)s AND leased_until < now()))
 RETURNING queue_name;
 
 -- name: disown
@@ -250,19 +288,21 @@ RETURNING queue_name;
 
 -- name: give_up
 -- Tasks that waited longer than they may, and tasks that took down every worker they were given to: their owner is
--- told that the attempt failed.
+-- told that the attempt failed. So are tasks that were delivered ten times as often, whoever was to blame.
 WITH hopeless AS (
     DELETE FROM dagapp.dag_queue AS q
     WHERE q.body ? 'task_id'
       AND ((q.lease_token IS NULL AND q.expires_at < now())
            OR (q.lease_token IS NOT NULL
-               AND q.delivery_count >= %(max_deliveries)s
-               AND (q.leased_by = ANY(%(dead)s) OR q.leased_until < now())))
-    RETURNING q.body, q.delivery_count, q.leased_by, q.started_at, q.lease_token IS NULL AS waited
+               AND (q.losses + (q.started_at IS NOT NULL)::integer >= %(max_deliveries)s
+                    OR q.delivery_count >= %(max_deliveries)s * 10)
+               AND (q.leased_by = ANY(%(dead)s) OR (%(lapsed)s AND q.leased_until < now()))))
+    RETURNING q.body, q.losses + (q.started_at IS NOT NULL)::integer AS losses, q.delivery_count, q.leased_by,
+              q.started_at, q.lease_token IS NULL AS waited
 ), told AS (
     SELECT h.body ->> 'task_id' AS task_id, h.body ->> 'job_id' AS job_id, h.body ->> 'node_id' AS node_id,
            (h.body ->> 'item_index')::integer AS item_index, (h.body ->> 'attempt')::bigint AS attempt, h.waited,
-           h.delivery_count, h.leased_by, h.started_at, coalesce(j.owner_id, '') AS owner_id
+           h.losses, h.delivery_count, h.leased_by, h.started_at, coalesce(j.owner_id, '') AS owner_id
     FROM hopeless AS h
     JOIN dagapp.dag_jobs AS j ON j.job_id = h.body ->> 'job_id'
 ), kept AS (
@@ -271,9 +311,12 @@ WITH hopeless AS (
     )
     SELECT task_id, job_id, node_id, item_index, attempt, 'failed',
            CASE WHEN waited THEN 'no worker took the task before its dispatch_timeout_seconds were over'
-                ELSE format('the task ended with its worker %%s times in a row', delivery_count) END,
+                WHEN losses > 2 THEN format('its worker was lost %%s times while it ran the task, the last %%s without'
+                                            ' any other task beside it', losses, losses - 2)
+                ELSE format('its worker was lost %%s times while it ran the task, which was delivered %%s times', losses,
+                            delivery_count) END,
            CASE WHEN waited THEN 'dispatch_timeout' ELSE 'worker_lost' END,
-           waited, leased_by, started_at
+           true, leased_by, started_at
     FROM told
     ON CONFLICT (task_id) DO NOTHING
 )
@@ -419,7 +462,8 @@ LIMIT %(limit)s;
 -- name: redrive
 -- The latest of each id is sent again; one whose id waits on the queue stays. Returns what was sent.
 WITH chosen AS MATERIALIZED (
-    SELECT *
+    SELECT sequence, queue_name, message_id, body, priority, reason, description, delivery_count, enqueued_at,
+           dead_lettered_at
     FROM dagapp.dag_dead_letters
     WHERE queue_name = %(queue_name)s AND (%(message_ids)s::text[] IS NULL OR message_id = ANY(%(message_ids)s))
     ORDER BY sequence

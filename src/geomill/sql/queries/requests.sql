@@ -11,21 +11,21 @@ VALUES (
     %(file_names)s, %(overwrite)s, %(workflow_id)s, %(processing_options)s, %(clearance_level)s, %(priority)s,
     %(callback_url)s, %(correlation_id)s, %(idempotency_key)s, %(submitted_by)s, %(job_id)s
 )
-RETURNING *;
+RETURNING {columns of app.platform_requests};
 
 -- name: get
-SELECT * FROM app.platform_requests WHERE request_id = %(request_id)s;
+SELECT {columns of app.platform_requests} FROM app.platform_requests WHERE request_id = %(request_id)s;
 
 -- name: lock
-SELECT * FROM app.platform_requests WHERE request_id = %(request_id)s FOR UPDATE;
+SELECT {columns of app.platform_requests} FROM app.platform_requests WHERE request_id = %(request_id)s FOR UPDATE;
 
 -- name: by_idempotency_key
-SELECT *
+SELECT {columns of app.platform_requests}
 FROM app.platform_requests
 WHERE platform_id = %(platform_id)s AND idempotency_key = %(idempotency_key)s;
 
 -- name: of_asset
-SELECT * FROM app.platform_requests WHERE asset_id = %(asset_id)s ORDER BY created_at DESC LIMIT %(limit)s;
+SELECT {columns of app.platform_requests} FROM app.platform_requests WHERE asset_id = %(asset_id)s ORDER BY created_at DESC LIMIT %(limit)s;
 
 -- name: supersede
 -- What was still open when a newer revision was opened. Its jobs may go on for a moment; they no longer count.
@@ -38,4 +38,4 @@ RETURNING job_id;
 UPDATE app.platform_requests
 SET job_id = %(job_id)s, retry_count = retry_count + 1, status = 'accepted', last_error = NULL, updated_at = now()
 WHERE request_id = %(request_id)s
-RETURNING *;
+RETURNING {columns of app.platform_requests};

@@ -9,16 +9,16 @@ VALUES (
     %(catch_up)s::dagapp.catch_up, %(max_concurrent)s, %(paused)s, %(next_due_at)s, %(created_at)s
 )
 ON CONFLICT (schedule_id) DO NOTHING
-RETURNING *;
+RETURNING {columns of dagapp.dag_schedules};
 
 -- name: get
-SELECT * FROM dagapp.dag_schedules WHERE schedule_id = %(schedule_id)s;
+SELECT {columns of dagapp.dag_schedules} FROM dagapp.dag_schedules WHERE schedule_id = %(schedule_id)s;
 
 -- name: lock
-SELECT * FROM dagapp.dag_schedules WHERE schedule_id = %(schedule_id)s FOR UPDATE;
+SELECT {columns of dagapp.dag_schedules} FROM dagapp.dag_schedules WHERE schedule_id = %(schedule_id)s FOR UPDATE;
 
 -- name: all
-SELECT * FROM dagapp.dag_schedules ORDER BY schedule_id;
+SELECT {columns of dagapp.dag_schedules} FROM dagapp.dag_schedules ORDER BY schedule_id;
 
 -- name: delete
 DELETE FROM dagapp.dag_schedules WHERE schedule_id = %(schedule_id)s RETURNING schedule_id;
@@ -27,11 +27,11 @@ DELETE FROM dagapp.dag_schedules WHERE schedule_id = %(schedule_id)s RETURNING s
 UPDATE dagapp.dag_schedules
 SET paused = %(paused)s, next_due_at = %(next_due_at)s, held_until = NULL, updated_at = now()
 WHERE schedule_id = %(schedule_id)s
-RETURNING *;
+RETURNING {columns of dagapp.dag_schedules};
 
 -- name: due
 -- Those to be dealt with now, longest overdue first. One that could not fire is held for a while and blocks nobody.
-SELECT *
+SELECT {columns of dagapp.dag_schedules}
 FROM dagapp.dag_schedules
 WHERE NOT paused AND next_due_at <= now() AND (held_until IS NULL OR held_until <= now())
 ORDER BY next_due_at

@@ -6,7 +6,7 @@ SELECT pg_advisory_xact_lock(hashtextextended('stage job ' || %(job_id)s, 0));
 
 -- name: attempts
 -- The latest first. One statement, so that an attempt on its way from the queue to its row is seen in one of them.
-SELECT s.*, j.status, j.error_message, j.started_at, j.completed_at, j.paused_at,
+SELECT {columns of dagapp.dag_stage_jobs as s}, j.status, j.error_message, j.started_at, j.completed_at, j.paused_at,
        EXISTS (
            SELECT FROM dagapp.dag_queue AS q WHERE q.queue_name = %(queue_name)s AND q.message_id = s.run_id
        ) AS waiting
@@ -19,7 +19,7 @@ LIMIT %(limit)s;
 -- name: add
 INSERT INTO dagapp.dag_stage_jobs (job_id, attempt, run_id, job_type, parameters, submitted_by)
 VALUES (%(job_id)s, %(attempt)s, %(run_id)s, %(job_type)s, %(parameters)s::jsonb, %(submitted_by)s)
-RETURNING *;
+RETURNING {columns of dagapp.dag_stage_jobs};
 
 -- name: latest_run
 SELECT run_id FROM dagapp.dag_stage_jobs WHERE job_id = %(job_id)s ORDER BY attempt DESC LIMIT 1;
@@ -35,7 +35,7 @@ SELECT EXISTS (
 
 -- name: page
 -- The latest attempt of each, the newest first, from behind the last one of the page before.
-SELECT s.*, j.status, j.error_message, j.started_at, j.completed_at, j.paused_at,
+SELECT {columns of dagapp.dag_stage_jobs as s}, j.status, j.error_message, j.started_at, j.completed_at, j.paused_at,
        EXISTS (
            SELECT FROM dagapp.dag_queue AS q WHERE q.queue_name = %(queue_name)s AND q.message_id = s.run_id
        ) AS waiting

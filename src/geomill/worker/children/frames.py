@@ -1,7 +1,7 @@
 """What a worker and its child say to each other: JSON with its length in front, over a socket.
 
 worker → child   setup {modules, names, memory_mb, storage, database}, run {ticket, message, checkpoint},
-                 cancel {ticket}, answer {number, page or error}
+                 cancel {ticket}, answer {number, page or error}, until {until}
 child → worker   ready {offline}, progress {fraction, message}, checkpoint {phase, data}, log {level, text}, ended {…},
                  ask {number, node_id, after, having}, limit {seconds, message}
 """

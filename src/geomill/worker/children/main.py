@@ -1,4 +1,5 @@
-"""The child's side: the main thread runs handlers, one after the other; a second thread listens to the worker.
+"""The child's side: the main thread runs handlers, one after the other; a second thread listens to the worker, and a
+third ends it all when the worker has not said for too long that the task is still its own, as a frozen one cannot.
 
 The main thread, because libraries expect it, and without an event loop, because a handler may want its own. Whatever a
 handler says goes to the worker, which alone writes it down; the database is here only for data.
@@ -15,6 +16,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -27,12 +29,14 @@ from geomill.sdk.execution import execute_here
 from geomill.sdk.registry import Registry, handlers_in
 from geomill.storage import Recipe, Storage
 from geomill.worker.children import frames
+from geomill.worker.children.clock import clock
 from geomill.worker.children.frames import Frame
 from geomill.worker.children.limits import die_with, leave_network, limit_memory
 from geomill.worker.context import checkpoint_text, make_context, services
 from geomill.worker.tasklog import TaskLogger
 
 PROGRESS_SECONDS = 0.05
+WATCH_SECONDS = 0.25
 QUIET = logging.getLogger("geomill.handler")
 
 
@@ -133,19 +137,30 @@ class Listener:
         self._latest: Order | None = None
         self.orders: queue.SimpleQueue[Order | None] = queue.SimpleQueue()
         self.busy = False
+        self.until = float("inf")
+        """By the clock of the machine: then others may begin the task."""
 
     def run(self) -> None:
         while frame := frames.receive(self._sock):
             if frame["kind"] == "run":
                 self._latest = _order(frame)
+                self.until = float("inf")
                 self.orders.put(self._latest)
             elif frame["kind"] == "answer":
                 self._questions.answers.put(frame)
+            elif frame["kind"] == "until":
+                self.until = frame["until"]
             elif frame["kind"] == "cancel" and self._latest and self._latest.ticket == frame["ticket"]:
                 self._latest.cancelled = True
         if self.busy:
             _end_at_once()
         self.orders.put(None)
+
+    def watch(self) -> None:
+        while True:
+            time.sleep(WATCH_SECONDS)
+            if self.busy and clock() >= self.until:
+                _end_at_once()
 
 
 def main(descriptor: int, parent: int, *, offline: bool) -> None:
@@ -167,6 +182,7 @@ def main(descriptor: int, parent: int, *, offline: bool) -> None:
     questions = Questions(line)
     listener = Listener(sock, questions)
     threading.Thread(target=listener.run, name="listener", daemon=True).start()
+    threading.Thread(target=listener.watch, name="watch", daemon=True).start()
     given = services(storage=storage, database=database, outcome_pages=questions.page)
     line.send("ready", offline=is_offline)
     while order := listener.orders.get():

@@ -83,6 +83,7 @@ class Child:
         self._writer = writer
         self._tickets = itertools.count(1)
         self._ticket = 0
+        self._until = 0.0
         self._tail: deque[str] = deque(maxlen=TAIL_LINES)
         self._output = asyncio.create_task(self._read_output(), name=f"output of {process.pid}")
         self.tasks = 0
@@ -155,6 +156,7 @@ class Child:
         """The task's end, or the child's. When this is cancelled, the child is killed, and heard out before."""
         self.tasks += 1
         self._ticket = next(self._tickets)
+        self._until = 0.0
         self._tail.clear()
         try:
             given = message.model_dump(mode="json")
@@ -172,6 +174,12 @@ class Child:
     def tell_cancelled(self) -> None:
         if self.alive:
             self._writer.write(frames.encode("cancel", ticket=self._ticket))
+
+    def tell_until(self, until: float) -> None:
+        """The task is ours until then, on the clock of the machine. A child that hears nothing more ends itself."""
+        if self.alive and until != self._until:
+            self._until = until
+            self._writer.write(frames.encode("until", until=until))
 
     def kill(self) -> None:
         """It and what it started."""

@@ -1,0 +1,18 @@
+"""What a migration leaves in a database, so that a loss is noticed later."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from geomill.domain.entity import Entity
+
+
+class SchemaObject(Entity):
+    """A table, column, constraint, index, trigger or function as the last migration left it, ours or pgstac's."""
+
+    __sql_schema__: ClassVar = "catalogue"
+    __sql_table__: ClassVar = "schema_objects"
+    __sql_primary_key__: ClassVar = ("object",)
+
+    object: str
+    definition: str

@@ -1,0 +1,146 @@
+"""A newer release adds a column to each table while processes run: their statements, which are prepared, go on.
+
+A prepared statement is asked what it returns, which makes PostgreSQL look at its tables again: one whose result would
+be another is refused, for as long as the session lives.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+
+import psycopg
+from psycopg.pq import ExecStatus, PGconn
+
+from geomill.domain.tables import EXTERNAL_TABLES, TABLES
+from geomill.queues import postgres
+from geomill.sql import queries
+from geomill.store import assets, rounds
+
+OURS = re.compile(r"\b(dagapp|app|catalogue|external)\.")
+PARAMETER = re.compile(r"%(?:\((\w+)\)[sbt]|(%))")
+PARTS = {
+    "assets.page": [
+        assets.page_statement(assets.AssetFilter()),
+        assets.page_statement(assets.AssetFilter(text="a")),
+    ],
+    "queue.leased": [postgres.lease_statement(), postgres.lease_lines_statement()],
+    "queue.line": [postgres.lines_statement()],
+    "rounds.fence": [
+        rounds._statement(("taken", "inserted", "updated", "items", "completed", "spread", "sent", "noted", "decided")),
+        rounds._statement(("summarised", "withdrawn")),
+        rounds._statement(("claimed", "created", "inserted", "spread", "sent", "noted", "called"), "unclaimed"),
+    ],
+}
+"""Of statements that are put together from others."""
+JOINED = {"queue.lines", "queue.head", "queue.relaxed", "queue.alone", "queue.chosen", "queue.leased_only"} | {
+    "queue.leased_or_shared",
+    "assets.identified_assets",
+    *(f"rounds.{name}" for name in dir(queries("rounds"))),
+}
+TYPES = {"threshold": "integer", "failures": "integer"}
+
+
+def every_text() -> Iterator[tuple[str, str, str]]:
+    for file in files("geomill.sql").joinpath("queries").iterdir():
+        noun = file.name.removesuffix(".sql")
+        for name in dir(queries(noun)):
+            yield noun, name, getattr(queries(noun), name)
+
+
+def all_statements() -> Iterator[tuple[str, str]]:
+    """Those that use our tables, by name."""
+    for noun, name, text in every_text():
+        place = f"{noun}.{name}"
+        for number, statement in enumerate(PARTS.get(place, [] if place in JOINED else [text])):
+            if OURS.search(statement) and not re.search(r"\{\w+\}", statement):
+                yield f"{place} {number}", statement
+
+
+def numbered(statement: str) -> bytes:
+    """With the parameters as the server knows them."""
+    names: list[str] = []
+
+    def number(match: re.Match[str]) -> str:
+        if match[2]:
+            return "%"
+        if match[1] not in names:
+            names.append(match[1])
+        return f"${names.index(match[1]) + 1}" + (f"::{TYPES[match[1]]}" if match[1] in TYPES else "")
+
+    return PARAMETER.sub(number, statement).encode()
+
+
+def described(session: PGconn, name: str) -> list[tuple[bytes | None, int]] | str:
+    """Names and types of what the statement returns, or the error."""
+    result = session.describe_prepared(name.encode())
+    if result.status != ExecStatus.COMMAND_OK:
+        return result.error_message.decode()
+    return [(result.fname(column), result.ftype(column)) for column in range(result.nfields)]
+
+
+def prepare(session: PGconn, statements: dict[str, str]) -> None:
+    problems = {}
+    for name, statement in statements.items():
+        result = session.prepare(name.encode(), numbered(statement))
+        if result.status != ExecStatus.COMMAND_OK:
+            problems[name] = result.error_message.decode()
+    assert not problems, "\n".join(map(str, problems.items()))
+
+
+@contextmanager
+def session(url: str) -> Iterator[PGconn]:
+    """Without psycopg, which would prepare by rules of its own."""
+    opened = PGconn.connect(url.encode())
+    try:
+        opened.exec_(queries("catalog").incoming.replace("ON COMMIT DROP", "").encode())  # some statements use it
+        yield opened
+    finally:
+        opened.finish()
+
+
+def add_columns(url: str, tables: list[str]) -> None:
+    with psycopg.connect(url, autocommit=True) as admin:
+        for table in tables:
+            admin.execute(f"ALTER TABLE {table} ADD COLUMN of_a_newer_release integer DEFAULT 7")
+
+
+def names(models) -> list[str]:
+    return [f"{model.__sql_schema__}.{model.__sql_table__}" for model in models]
+
+
+def check(url: str, statements: dict[str, str], tables: list[str]) -> None:
+    with session(url) as used, session(url) as fresh:
+        prepare(used, statements)
+        before = {name: described(used, name) for name in statements}
+        add_columns(url, tables)
+        assert {name: described(used, name) for name in statements} == before
+        prepare(fresh, statements)
+        assert {name: described(fresh, name) for name in statements} == before
+
+
+def test_no_statement_notices_that_its_tables_have_more_columns(database: str) -> None:
+    statements = {name: text for name, text in all_statements() if "external" not in name}
+    assert len(statements) > 150
+    check(database, statements, names(TABLES))
+
+
+def test_nor_outside(external_database: str) -> None:
+    statements = {name: text for name, text in all_statements() if ".external" in name}
+    assert statements
+    check(external_database, statements, names(EXTERNAL_TABLES))
+
+
+def test_one_that_says_star_would(database: str) -> None:
+    with session(database) as used:
+        prepare(used, {"star": "SELECT * FROM dagapp.dag_jobs"})
+        add_columns(database, ["dagapp.dag_jobs"])
+        assert "cached plan must not change result type" in described(used, "star")
+
+
+def test_none_says_star() -> None:
+    star = re.compile(r"(?:\b(?:SELECT|RETURNING)\s+|,\s*|\w\.)\*")
+    for noun, name, text in every_text():
+        assert not star.search(text), f"{noun}.{name} names no columns; write {{columns of SCHEMA.TABLE}}"
