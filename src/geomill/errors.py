@@ -8,6 +8,7 @@
     │   ├── InputsError                a job's inputs; carries every problem found in them
     │   ├── SourceError                the file to publish: missing, empty, of another kind
     │   ├── InvalidName                the name of a zone, container or object
+    │   ├── BackupInvalid              a backup that is not whole, or was changed
     │   └── UnknownReferenceSystem     coordinates are not to be had in it
     ├── NotFoundError                  no such workflow, job, handler
     ├── ConflictError                  the state of things forbids it
@@ -100,6 +101,11 @@ class SourceError(InputError):
 
 class InvalidName(InputError):  # noqa: N818
     code = "invalid_name"
+
+
+class BackupInvalid(InputError):  # noqa: N818
+    code = "invalid_backup"
+    exit_code = 1
 
 
 class UnknownReferenceSystem(InputError):  # noqa: N818

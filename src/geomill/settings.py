@@ -16,6 +16,7 @@ from platformdirs import user_data_path
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from geomill.domain.attendance import LONGEST_JOB_QUEUE
 from geomill.domain.callback import Allowance
 from geomill.domain.location import parse_location
 from geomill.domain.message import JOBS_QUEUE, TASK_QUEUES
@@ -82,9 +83,9 @@ class WorkflowSettings(_Settings):
 
 
 class QueueSettings(_Settings):
-    job_queue_name: Annotated[str, Field(description="Queue of job submissions")] = Field(
-        default=JOBS_QUEUE, validation_alias=AliasChoices("JOB_QUEUE_NAME", "GEOMILL_JOB_QUEUE_NAME")
-    )
+    job_queue_name: Annotated[
+        str, Field(min_length=1, max_length=LONGEST_JOB_QUEUE, description="Queue of job submissions")
+    ] = Field(default=JOBS_QUEUE, validation_alias=AliasChoices("JOB_QUEUE_NAME", "GEOMILL_JOB_QUEUE_NAME"))
     queues: Annotated[list[str], NoDecode, Field(description="Task queues beside the default ones")] = []
 
     _lists = field_validator("queues", mode="before")(_split)
@@ -110,6 +111,14 @@ class EngineSettings(_Settings):
     ] = Field(
         default=1.0, validation_alias=AliasChoices("ORPHAN_SCAN_INTERVAL_SEC", "GEOMILL_ORPHAN_SCAN_INTERVAL_SEC")
     )
+    dispatch_timeout_sec: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=31_536_000,
+            description="How long a task waits in a queue that no worker serves, before it fails; 0: for ever",
+        ),
+    ] = 86_400.0
     max_deliveries: Annotated[
         int, Field(ge=1, description="Workers that a task may take down with it before its attempt fails")
     ] = 4
@@ -131,6 +140,23 @@ class RetentionSettings(_Settings):
             description="Days that the details and large outputs of a job are kept after its end; 0: for ever",
         ),
     ] = 90.0
+    keep_failed_days: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=36_500,
+            description="Days that the data of a revision is kept which failed, was cancelled, or was superseded"
+            " before it completed; 0: for ever",
+        ),
+    ] = 30.0
+    keep_superseded_days: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=36_500,
+            description="Days that the data of a completed revision is kept after another took its place; 0: for ever",
+        ),
+    ] = 0.0
     keep_jobs_days: Annotated[
         float,
         Field(ge=0, le=36_500, description="Days that jobs are kept to which nothing refers; 0: for ever"),
@@ -401,6 +427,9 @@ class StorageSettings(_Settings):
     aws_endpoint_url: Annotated[str | None, Field(description="URL of a server other than Amazon's that speaks S3")] = (
         Field(default=None, validation_alias=AliasChoices("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"))
     )
+    space_warning_mb: Annotated[
+        int, Field(ge=0, description="Megabytes free on a disk of ours, below which it counts as nearly full")
+    ] = 5_000
     storage_timeout_sec: Annotated[float, Field(gt=0, le=600, description="Longest time of one request to a store")] = (
         30.0
     )

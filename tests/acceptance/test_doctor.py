@@ -75,6 +75,25 @@ def test_what_is_wrong_comes_with_a_remedy(geomill: Geomill, database: str) -> N
     assert "     → " in ended.out
 
 
+def test_what_waits_in_vain_and_disks_that_are_nearly_full(geomill: Geomill, database: str, data: Path) -> None:
+    with psycopg.connect(database, autocommit=True) as conn:
+        conn.execute("INSERT INTO dagapp.dag_unserved_queues (queue_name) VALUES ('gpu'), ('dag-jobs.unknown')")
+        conn.execute(
+            "INSERT INTO dagapp.dag_queue (queue_name, message_id, body)"
+            """ VALUES ('dag-jobs.unknown', 'j', '{"job_id": "j", "workflow_id": "new"}')"""
+        )
+    given = {"GEOMILL_DATABASE_URL": database, "GEOMILL_SPACE_WARNING_MB": "1000000000000"}
+    ended = geomill("--data", str(data), "doctor", **given)
+    assert ended.code == 0
+    assert "warn queues: nobody serves the queue 'gpu': what is in it waits, since 20" in ended.out
+    assert "→ run 'geomill worker --queue gpu'" in ended.out
+    assert "warn queues: no orchestrator knows the workflow 'new': its submissions wait, since 20" in ended.out
+    assert "warn data folder: " in ended.out
+    assert "warn silver: its disk is nearly full: " in ended.out
+    shown = geomill("jobs", "show", "j", GEOMILL_DATABASE_URL=database)
+    assert "no orchestrator knows the workflow 'new'" in shown.out
+
+
 def test_no_schema_no_server_bad_settings(geomill: Geomill, empty_database: str, tmp_path: Path) -> None:
     ended = geomill("doctor", GEOMILL_DATABASE_URL=empty_database)
     assert ended.code == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -14,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
-from tests.acceptance.conftest import GEOMILL
+from tests.acceptance.conftest import GEOMILL, Geomill
 
 PATIENCE = 50.0
 
@@ -171,6 +173,52 @@ def test_everything_on_one_machine(data: Path) -> None:
         assert left == []
         assert not (data / "gateway.url").exists()
         assert (data / "admin.key").read_text().strip() not in (data.parent / "log").read_text()
+
+
+def test_a_second_one_on_the_same_folder_says_who_runs_and_ends(data: Path, geomill: Geomill) -> None:
+    port = free_port()
+
+    def second() -> str:
+        ended = geomill("up", "--data", str(data), "--port", str(free_port()))
+        assert ended.code == 1
+        assert ended.err.count("\n") == 1
+        assert f"already runs on the data folder {data}: process {process.pid}, since 20" in ended.err
+        return ended.err
+
+    with running(data, port) as process:
+        eventually(lambda: (data / "up.lock").exists() and (data / "up.lock").read_text(), "the lock")
+        assert "http" not in second()
+        eventually(lambda: (data / "gateway.url").exists(), "the address", 3 * PATIENCE)
+        assert f"at http://127.0.0.1:{port};" in second()
+        assert (data / "gateway.url").read_text() == f"http://127.0.0.1:{port}\n"
+
+
+@pytest.fixture
+def small_disk(data: Path) -> Iterator[Path]:
+    """A data folder on a disk of 20 MB."""
+    data.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=20m,mode=755", "tmpfs", data], check=False).returncode:
+        pytest.skip("this system lets nobody mount a disk")
+    try:
+        yield data
+    finally:
+        subprocess.run(["umount", data], check=True)
+
+
+def test_a_disk_that_is_too_small_at_the_first_start_is_one_sentence(geomill: Geomill, small_disk: Path) -> None:
+    ended = geomill("up", "--data", str(small_disk), "--port", "0")
+    assert ended.code == 1
+    assert ended.err.startswith("error: the disk of ")
+    assert "a new database needs 300 MB" in ended.err
+    assert ended.err.count("\n") == 1
+    with contextlib.suppress(OSError), (small_disk / "filler").open("wb") as filler:
+        while True:
+            filler.write(bytes(100_000))
+            filler.flush()
+    ended = geomill("up", "--data", str(small_disk), "--port", "0")
+    assert ended.code in (1, 2)
+    assert " 0 MB free" in ended.err or "No space left on device" in ended.err
+    assert ended.err.count("\n") == 1
 
 
 def test_on_another_interface_the_key_is_asked_for_and_tls_is_recommended(database: str, tmp_path: Path) -> None:

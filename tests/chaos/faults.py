@@ -1,151 +1,413 @@
-"""What is done to the platform while it works. Seeded: the same seed gives the same sequence of faults."""
+"""What can be done to the platform while it works. Each fault is a context: it begins, lasts, and is over."""
 
 from __future__ import annotations
 
+import os
 import random
 import signal
-import subprocess
-import threading
 import time
-from collections import Counter, defaultdict
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import psycopg
 
-from tests.chaos.platform import ChaosPlatform
+from geomill.errors import EmbeddedError
+from tests.chaos.platform import ChaosPlatform, Process, StopMode
+from tests.chaos.publishers import Life, Publisher
+from tests.chaos.users import Users, deadly
 
-PATIENCE_SECONDS = 30.0
 MOST_CONNECTIONS = 400
+VICTIM_SECONDS = 5.0
+MOST_LOG_FILES = 30
+OURS = "application_name LIKE 'geomill%' AND datname = current_database() AND pid <> pg_backend_pid()"
 
 
 @dataclass
-class Faults:
+class Scene:
+    """What a fault finds."""
+
     platform: ChaosPlatform
-    seed: int
-    pause: tuple[float, float] = (0.3, 1.2)
-    counts: Counter[str] = field(default_factory=Counter)
-    recoveries: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
-    """Seconds after each fault until something was done again."""
-    _stop: threading.Event = field(default_factory=threading.Event)
+    users: Users
+    publisher: Publisher
+    chance: random.Random
 
-    def __post_init__(self) -> None:
-        self._random = random.Random(self.seed)
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._kinds: list[tuple[int, str, Callable[[], None]]] = [
-            (6, "kill -9 of a worker", lambda: self._kill("worker")),
-            (6, "kill -9 of an orchestrator", lambda: self._kill("orchestrator")),
-            (3, "SIGTERM of a worker", lambda: self._terminate("worker")),
-            (3, "SIGTERM of an orchestrator", lambda: self._terminate("orchestrator")),
-            (3, "SIGSTOP of a process", self._freeze),
-            (4, "killed backends", self._kill_backends),
-            (1, "restart of PostgreSQL", lambda: self.platform.restart_postgres("fast")),
-            (1, "crash of PostgreSQL", lambda: self.platform.restart_postgres("immediate")),
-            (3, "duplicated and reordered messages", self._shuffle_queue),
-            (2, "no connection left", self._take_all_connections),
-            (2, "a clock that is off by up to a day", self._skew_a_clock),
-        ]
+    def victim(self, role: str) -> Process:
+        return self.chance.choice(self.platform.processes[role])
 
-    def start(self) -> None:
-        self._thread.start()
+    def busiest(self, role: str) -> Process:
+        """The process with the most work, so that a fault hits something; of gateways, any."""
+        pids = [row[0] for row in self.platform.rows(BUSIEST[role])] if role in BUSIEST else []
+        by_pid = {process.pid: process for process in self.platform.processes[role]}
+        return next((by_pid[pid] for pid in pids if pid in by_pid), self.victim(role))
 
-    def stop(self) -> None:
-        self._stop.set()
-        self._thread.join()
 
-    def _run(self) -> None:
-        weights = [weight for weight, _, _ in self._kinds]
-        while not self._stop.wait(self._random.uniform(*self.pause)):
-            _, name, act = self._random.choices(self._kinds, weights)[0]
-            begun = time.monotonic()
-            try:
-                done = self._progress()
-                act()
-            except psycopg.OperationalError:
-                continue  # the server is just restarting
-            self.counts[name] += 1
-            if self._goes_on(done):
-                self.recoveries[name].append(time.monotonic() - begun)
+BUSIEST = {
+    "orchestrator": (
+        "SELECT i.pid FROM dagapp.dag_jobs j JOIN dagapp.dag_instances i ON i.instance_id = j.owner_id"
+        " WHERE j.completed_at IS NULL GROUP BY i.pid ORDER BY bool_or(j.workflow_id = 'hold') DESC, count(*) DESC"
+    ),
+    "worker": (
+        "SELECT i.pid FROM dagapp.dag_queue q JOIN dagapp.dag_instances i ON i.instance_id = q.leased_by"
+        " GROUP BY i.pid ORDER BY count(*) DESC"
+    ),
+}
 
-    def _progress(self) -> int:
-        query = "SELECT (SELECT count(*) FROM chaos.effects) + (SELECT sum(runs) FROM chaos.effects)"
-        return int(str(self.platform.rows(query)[0][0] or 0))
 
-    def _goes_on(self, done: int) -> bool:
-        """The next fault comes when something was done again: where processes are killed faster than they can start,
-        nothing would ever end."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while time.monotonic() < deadline and not self._stop.wait(0.05):
-            try:
-                if self._progress() > done:
-                    return True
-            except psycopg.OperationalError:
-                continue
-        return False
+Act = Callable[[Scene], AbstractContextManager[None]]
 
-    def _victim(self, role: str) -> subprocess.Popen[bytes]:
-        return self._random.choice(self.platform.processes[role])
 
-    def _kill(self, role: str) -> None:
-        victim = self._victim(role)
-        victim.kill()
-        victim.wait()
-        self.platform.replace(role, victim)
+@dataclass(frozen=True)
+class Fault:
+    name: str
+    title: str
+    act: Act
+    seconds: float = 0.0
+    """How long it lasts when it is looked at alone."""
+    range: tuple[float, float] = (0.0, 0.0)
+    """How long it may last in a storm."""
+    weight: int = 1
+    """How often it comes in a storm, beside the others; 0: never."""
+    needs: str = ""
+    """`network` or `disk`, where the system must allow it."""
+    lasting: bool = False
+    """Work must go on while it lasts. Then recovery counts from its beginning, otherwise from its end."""
+    until_settled: bool = False
+    """Looked at alone, it ends as soon as all that it hit has been done elsewhere; `seconds` is the most."""
 
-    def _terminate(self, role: str) -> None:
-        victim = self._victim(role)
-        self.platform.replace(role, victim)
-        victim.send_signal(signal.SIGTERM)
-        self.platform.leaving.append(victim)
 
-    def _freeze(self) -> None:
-        """Longer than the threshold after which a silent process counts as dead."""
-        victim = self._victim(self._random.choice(["worker", "orchestrator"]))
-        victim.send_signal(signal.SIGSTOP)
-        time.sleep(self._random.uniform(0.5, 4.0))
+@contextmanager
+def _kill(scene: Scene, role: str) -> Iterator[None]:
+    victim = scene.busiest(role)
+    victim.kill()
+    victim.wait()
+    scene.platform.replace(role, victim)
+    yield
+
+
+@contextmanager
+def _terminate(scene: Scene, role: str) -> Iterator[None]:
+    victim = scene.victim(role)
+    scene.platform.replace(role, victim)
+    victim.send_signal(signal.SIGTERM)
+    scene.platform.leaving.append(victim)
+    yield
+
+
+@contextmanager
+def _freeze(scene: Scene, role: str) -> Iterator[None]:
+    victim = scene.busiest(role)
+    victim.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
         victim.send_signal(signal.SIGCONT)
 
-    def _kill_backends(self) -> None:
-        with psycopg.connect(self.platform.url, autocommit=True) as conn:
-            conn.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                " WHERE application_name LIKE 'geomill%%' AND datname = current_database()"
-                " AND pid <> pg_backend_pid() AND random() < 0.5"
-            )
 
-    def _shuffle_queue(self) -> None:
-        """Leases lost, order changed: as an at-least-once broker may do."""
-        with psycopg.connect(self.platform.url, autocommit=True) as conn:
-            conn.execute("UPDATE dagapp.dag_queue SET priority = (random() * 10)::int WHERE lease_token IS NULL")
-            conn.execute(
-                "UPDATE dagapp.dag_queue SET lease_token = NULL, leased_by = NULL, leased_until = NULL"
-                " WHERE lease_token IS NOT NULL AND random() < 0.3"
-            )
+@contextmanager
+def _kill_task_process(scene: Scene) -> Iterator[None]:
+    """As the kernel does where memory is short: the child of a worker, not the worker."""
+    workers = {process.pid for process in scene.platform.processes["worker"]}
+    children = [pid for pid, parent in _parents().items() if parent in workers]
+    for pid in children[: max(1, len(children) // 2)]:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    yield
 
-    def _take_all_connections(self) -> None:
-        """Whoever has to reconnect now is turned away."""
-        taken: list[psycopg.Connection[Any]] = []
-        try:
-            while len(taken) < MOST_CONNECTIONS:
-                taken.append(psycopg.connect(self.platform.url, autocommit=True))
-        except psycopg.OperationalError:
-            self._kill_some(taken[0])
-            time.sleep(self._random.uniform(0.5, 2.0))
-        finally:
-            for conn in taken:
-                conn.close()
 
-    def _kill_some(self, conn: psycopg.Connection[Any]) -> None:
-        conn.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-            " WHERE application_name LIKE 'geomill%%' AND datname = current_database() AND random() < 0.3"
-        )
+def _parents() -> dict[int, int]:
+    parents = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdecimal():
+            with suppress(OSError):
+                parents[int(folder.name)] = int((folder / "stat").read_text().rsplit(")", 1)[1].split()[1])
+    return parents
 
-    def _skew_a_clock(self) -> None:
-        """Time belongs to the database: a process whose own clock is wrong must do no harm."""
-        role = self._random.choice(["worker", "orchestrator"])
-        victim = self._victim(role)
+
+@contextmanager
+def _skew(scene: Scene, hours: float) -> Iterator[None]:
+    """Time belongs to the database: a process whose own clock is wrong must do no harm."""
+    for role in ("worker", "orchestrator", "gateway"):
+        victim = scene.victim(role)
         victim.kill()
         victim.wait()
-        self.platform.replace(role, victim, skew=self._random.uniform(-86_400, 86_400))
+        scene.platform.replace(role, victim, skew=hours * 3600)
+    yield
+
+
+@contextmanager
+def _end_sessions(scene: Scene, which: str) -> Iterator[None]:
+    scene.platform.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {OURS} AND {which}")
+    yield
+
+
+@contextmanager
+def _lose_listeners(scene: Scene) -> Iterator[None]:
+    """Only the sessions that listen and hold the locks of the living; the pools stay."""
+    scene.platform.execute(
+        "SELECT pg_terminate_backend(l.pid) FROM pg_locks AS l JOIN dagapp.dag_instances AS i"
+        " ON (l.classid::bigint << 32) + l.objid::bigint = i.lock_key"
+        " WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1"
+    )
+    yield
+
+
+@contextmanager
+def _outage(scene: Scene, mode: StopMode) -> Iterator[None]:
+    scene.platform.stop_postgres(mode)
+    try:
+        yield
+    finally:
+        scene.platform.start_postgres()
+
+
+@contextmanager
+def _crash_of_a_backend(scene: Scene) -> Iterator[None]:
+    """The server ends every session and recovers by itself."""
+    rows = scene.platform.rows(f"SELECT pid FROM pg_stat_activity WHERE {OURS} LIMIT 1")
+    for (pid,) in rows:
+        os.kill(int(pid), signal.SIGKILL)
+    yield
+
+
+@contextmanager
+def _read_only(scene: Scene) -> Iterator[None]:
+    """As during a failover: the server is there, and refuses to write."""
+    scene.platform.execute("ALTER SYSTEM SET default_transaction_read_only = on")
+    scene.platform.execute("SELECT pg_reload_conf()")
+    try:
+        yield
+    finally:
+        scene.platform.execute("ALTER SYSTEM RESET default_transaction_read_only")
+        scene.platform.execute("SELECT pg_reload_conf()")
+
+
+@contextmanager
+def _start_read_only(scene: Scene) -> Iterator[None]:
+    with _read_only(scene):
+        scene.platform.restart_roles()
+        yield
+
+
+@contextmanager
+def _lock_row(scene: Scene, query: str) -> Iterator[None]:
+    """Of something that is just being worked on; there may be nothing for a moment."""
+    with scene.platform.connect() as conn:
+        deadline = time.monotonic() + VICTIM_SECONDS
+        conn.execute("BEGIN")
+        while not conn.execute(query.encode()).fetchall() and time.monotonic() < deadline:
+            conn.execute("ROLLBACK")
+            time.sleep(0.01)
+            conn.execute("BEGIN")
+        yield
+
+
+LOCK_A_JOB = (
+    "SELECT job_id FROM dagapp.dag_jobs WHERE status = 'running' AND workflow_id = 'chaos'"
+    " LIMIT 1 FOR UPDATE SKIP LOCKED"
+)
+LOCK_AN_ASSET = (
+    "SELECT asset_id FROM app.geospatial_assets WHERE processing_status NOT IN ('completed', 'failed')"
+    " LIMIT 1 FOR UPDATE SKIP LOCKED"
+)
+READ_SOMETHING = "SELECT count(*) FROM dagapp.dag_queue"
+
+
+@contextmanager
+def _leave_open(scene: Scene) -> Iterator[None]:
+    """A transaction that somebody began and forgot: nothing that is deleted meanwhile can be cleaned away."""
+    with scene.platform.connect() as conn:
+        conn.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        conn.execute(READ_SOMETHING)
+        yield
+
+
+MIGRATED = ("dagapp.dag_jobs", "dagapp.dag_queue", "dagapp.dag_node_states", "app.geospatial_assets", "app.api_keys")
+
+
+@contextmanager
+def _add_columns(scene: Scene) -> Iterator[None]:
+    """What a migration does while roles run."""
+    name = f"chaos_{scene.chance.randrange(10**9)}"
+    for table in MIGRATED:
+        with scene.platform.connect() as conn:
+            conn.execute("SET lock_timeout = '5s'")
+            conn.execute(f"ALTER TABLE {table} ADD COLUMN {name} text".encode())
+    yield
+
+
+REFUSING = """
+CREATE OR REPLACE FUNCTION chaos.refuse() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN RAISE EXCEPTION 'this row is refused'; END $$;
+CREATE TRIGGER refuse BEFORE UPDATE ON app.geospatial_assets FOR EACH ROW
+WHEN (NEW.platform_refs ->> 'dataset_id' LIKE 'refused%' AND NEW.processing_status IN ('completed', 'failed'))
+EXECUTE FUNCTION chaos.refuse();
+"""
+
+
+@contextmanager
+def _refuse_an_asset(scene: Scene) -> Iterator[None]:
+    """Its job may begin and not end: the verdict is refused, and whatever else would end it."""
+    scene.platform.execute(REFUSING)
+    life = Life(f"refused{scene.chance.randrange(10**9)}")
+    scene.publisher.submit(life, 1, wait=False)
+    try:
+        yield
+    finally:
+        scene.platform.execute("DROP TRIGGER refuse ON app.geospatial_assets")
+
+
+@contextmanager
+def _kill_by_task(scene: Scene) -> Iterator[None]:
+    scene.users.submit(deadly(f"deadly-{scene.chance.randrange(10**9)}"))
+    yield
+
+
+@contextmanager
+def _take_all_connections(scene: Scene) -> Iterator[None]:
+    """Whoever has to reconnect now is turned away."""
+    with ExitStack() as stack:
+        connections: list[psycopg.Connection[Any]] = []
+        try:
+            while len(connections) < MOST_CONNECTIONS:
+                connections.append(stack.enter_context(scene.platform.connect()))
+        except psycopg.OperationalError:
+            connections[0].execute(
+                f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {OURS} AND random() < 0.3".encode()
+            )
+        yield
+
+
+@contextmanager
+def _shuffle_queue(scene: Scene) -> Iterator[None]:
+    """Leases lost, order changed: as an at-least-once broker may do."""
+    scene.platform.execute("UPDATE dagapp.dag_queue SET priority = (random() * 10)::int WHERE lease_token IS NULL")
+    scene.platform.execute(
+        "UPDATE dagapp.dag_queue SET lease_token = NULL, leased_by = NULL, leased_until = NULL"
+        " WHERE lease_token IS NOT NULL AND random() < 0.3"
+    )
+    yield
+
+
+@contextmanager
+def _lose_connections(scene: Scene, role: str = "") -> Iterator[None]:
+    """Every packet of the connections that are there is dropped, and no other: nobody is told."""
+    network = scene.platform.network
+    assert network
+    of_role = f"AND application_name LIKE 'geomill {role}%'" if role else ""
+    query = f"SELECT client_port FROM pg_stat_activity WHERE client_addr = '{network.roles}' {of_role}"
+    network.lose([int(port) for (port,) in scene.platform.rows(query)])
+    try:
+        yield
+    finally:
+        network.heal()
+
+
+@contextmanager
+def _lose_network(scene: Scene) -> Iterator[None]:
+    """Nothing reaches the server, new connections neither."""
+    network = scene.platform.network
+    assert network
+    network.lose_everything(scene.platform.port)
+    try:
+        yield
+    finally:
+        network.heal()
+
+
+@contextmanager
+def _fill(scene: Scene, disk: str) -> Iterator[None]:
+    """The server may stop by itself; whoever looks after it starts it once there is room again."""
+    scene.platform.disks[disk].fill()
+    try:
+        if disk == "wal":
+            _use_up_the_log(scene)
+        yield
+    finally:
+        scene.platform.disks[disk].free()
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            with suppress(EmbeddedError, psycopg.OperationalError):
+                scene.platform.start_postgres()
+                scene.platform.rows("SELECT 1")
+                break
+            time.sleep(0.2)
+
+
+def _use_up_the_log(scene: Scene) -> None:
+    """Some files of it are kept for later use: as long as there are such, nobody needs room."""
+    with suppress(psycopg.OperationalError):
+        for _ in range(MOST_LOG_FILES):
+            scene.platform.execute("SELECT txid_current()")
+            scene.platform.execute("SELECT pg_switch_wal()")
+
+
+FAULTS = {
+    fault.name: fault
+    for fault in (
+        Fault("worker-killed", "kill -9 of a worker", lambda s: _kill(s, "worker"), weight=6),
+        Fault("orchestrator-killed", "kill -9 of an orchestrator", lambda s: _kill(s, "orchestrator"), weight=6),
+        Fault("gateway-killed", "kill -9 of a gateway", lambda s: _kill(s, "gateway"), weight=6),
+        Fault("task-process-killed", "kill -9 of task processes", _kill_task_process, weight=3),
+        Fault("worker-told", "SIGTERM of a worker", lambda s: _terminate(s, "worker"), weight=3),
+        Fault("orchestrator-told", "SIGTERM of an orchestrator", lambda s: _terminate(s, "orchestrator"), weight=3),
+        Fault(
+            "worker-frozen",
+            "a frozen worker",
+            lambda s: _freeze(s, "worker"),
+            150,
+            (0.5, 45),
+            2,
+            lasting=True,
+            until_settled=True,
+        ),
+        Fault(
+            "orchestrator-frozen",
+            "a frozen orchestrator",
+            lambda s: _freeze(s, "orchestrator"),
+            150,
+            (0.5, 45),
+            2,
+            lasting=True,
+            until_settled=True,
+        ),
+        Fault("deadly-task", "a task that kills its worker", _kill_by_task, 30, lasting=True),
+        Fault("clock-behind", "clocks one hour behind", lambda s: _skew(s, -1)),
+        Fault("clock-ahead", "clocks one hour ahead", lambda s: _skew(s, 1)),
+        Fault("sessions-ended", "half of the sessions ended", lambda s: _end_sessions(s, "random() < 0.5"), weight=4),
+        Fault("listeners-ended", "only the listening sessions ended", _lose_listeners, 75, weight=2, lasting=True),
+        Fault("restart-2", "a restart of PostgreSQL, 2 s", lambda s: _outage(s, "fast"), 2, (0.1, 10), 2),
+        Fault("crash-2", "a crash of PostgreSQL, 2 s", lambda s: _outage(s, "immediate"), 2, (0.1, 10), 2),
+        Fault("backend-crash", "a crash of one backend", _crash_of_a_backend),
+        Fault("outage-35", "PostgreSQL away for 35 s", lambda s: _outage(s, "fast"), 35, (25, 60)),
+        Fault("outage-60", "PostgreSQL crashed, away for 60 s", lambda s: _outage(s, "immediate"), 60, (45, 60), 0),
+        Fault("read-only", "PostgreSQL read-only for 20 s", _read_only, 20, (2, 20)),
+        Fault("read-only-start", "started while PostgreSQL is read-only", _start_read_only, 10, (2, 10)),
+        Fault(
+            "silent-loss",
+            "every connection lost silently",
+            _lose_connections,
+            120,
+            (25, 40),
+            1,
+            "network",
+            lasting=True,
+            until_settled=True,
+        ),
+        Fault("network-down", "no packet passes for 20 s", _lose_network, 20, (2, 30), 1, "network"),
+        Fault("job-row-locked", "a locked job row", lambda s: _lock_row(s, LOCK_A_JOB), 25, (2, 25), lasting=True),
+        Fault(
+            "asset-row-locked", "a locked asset row", lambda s: _lock_row(s, LOCK_AN_ASSET), 25, (2, 25), lasting=True
+        ),
+        Fault("asset-refused", "an asset row that is refused", _refuse_an_asset, 30, (5, 10), lasting=True),
+        Fault("column-added", "columns added by a migration", _add_columns, 20, lasting=True),
+        Fault("open-transaction", "a transaction left open", _leave_open, 60, (5, 60), lasting=True),
+        Fault("no-connection", "no connection left", _take_all_connections, 5, (0.5, 5), 2),
+        Fault("messages-shuffled", "messages doubled and out of order", _shuffle_queue, weight=3),
+        Fault("tables-full", "the tables' disk full", lambda s: _fill(s, "tables"), 15, (2, 15), 1, "disk"),
+        Fault("wal-full", "the log's disk full", lambda s: _fill(s, "wal"), 15, (2, 15), 1, "disk"),
+        Fault("zone-full", "a zone's disk full", lambda s: _fill(s, "silver"), 10, (2, 10), 1, "disk", lasting=True),
+    )
+}

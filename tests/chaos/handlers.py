@@ -1,20 +1,17 @@
-"""Handlers for the chaos run: each leaves an effect under its own key, and the tables count what really happened."""
+"""Handlers for the chaos run. Each writes into the ledger what it did."""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import time
 from typing import Annotated, Any
 
-import psycopg
 from pydantic import BaseModel, Field
 
 from geomill.sdk import HandlerContext, HandlerError, register_handler
-
-EFFECT = (
-    "INSERT INTO chaos.effects (effect_key, runs) VALUES (%s, 1)"
-    " ON CONFLICT (effect_key) DO UPDATE SET runs = chaos.effects.runs + 1"
-)
+from tests.chaos import ledger
 
 
 class EffectParams(BaseModel):
@@ -32,36 +29,40 @@ class EffectOutput(BaseModel):
 
 @register_handler("chaos.effect", timeout_seconds=60, params=EffectParams, output=EffectOutput)
 async def effect(ctx: HandlerContext[EffectParams]) -> EffectOutput:
-    """Works in checkpointed steps, fails as often as it is told to, and leaves its effect at the end."""
+    """Works in checkpointed steps, and fails as often as it is told to."""
     params = ctx.params
     done: list[int] = list(ctx.checkpoint.data["steps"]) if ctx.checkpoint else []
-    if params.hopeless:
-        raise HandlerError("hopeless", retryable=False, code="hopeless")
-    if ctx.retry_count < params.fail_times:
-        raise HandlerError("not yet", code="flaky")
-    for step in range(len(done), params.steps):
-        await asyncio.sleep(params.seconds / params.steps)
-        done.append(step)
-        ctx.save_checkpoint(f"step_{step}", {"steps": done})
-    await _leave_effect(ctx, f"{ctx.job_id}/{params.key}")
+    with ledger.written(ctx):
+        if params.hopeless:
+            raise HandlerError("hopeless", retryable=False, code="hopeless")
+        if ctx.retry_count < params.fail_times:
+            raise HandlerError("not yet", code="flaky")
+        for step in range(len(done), params.steps):
+            await asyncio.sleep(params.seconds / params.steps)
+            done.append(step)
+            ctx.save_checkpoint(f"step_{step}", {"steps": done})
     return EffectOutput(key=params.key, steps=done)
-
-
-async def _leave_effect(ctx: HandlerContext[EffectParams], key: str) -> None:
-    """A handler that uses the database must outlast its restarts: that is not the engine's to do."""
-    for patience in range(100):
-        try:
-            async with ctx.pool.connection(timeout=5) as conn:
-                await conn.execute(EFFECT, (key,))
-        except psycopg.OperationalError:
-            await asyncio.sleep(0.05 * min(patience, 10))
-        else:
-            return
-    raise HandlerError("the database did not come back")
 
 
 @register_handler("chaos.sync", timeout_seconds=60, params=EffectParams)
 def sync(ctx: HandlerContext[EffectParams]) -> dict[str, Any]:
-    """The same in a child process: without a database, so without an effect."""
-    time.sleep(ctx.params.seconds)
+    """The same in a child process."""
+    with ledger.written(ctx):
+        time.sleep(ctx.params.seconds)
     return {"key": ctx.params.key}
+
+
+@register_handler("chaos.hold", timeout_seconds=600, params=EffectParams)
+async def hold(ctx: HandlerContext[EffectParams]) -> dict[str, Any]:
+    """A task that takes its time, so that something can happen to its worker meanwhile."""
+    with ledger.written(ctx):
+        await asyncio.sleep(ctx.params.seconds)
+    return {"key": ctx.params.key}
+
+
+@register_handler("chaos.deadly", timeout_seconds=60, params=EffectParams)
+async def deadly(ctx: HandlerContext[EffectParams]) -> dict[str, Any]:
+    """Takes its whole worker with it, each time."""
+    with ledger.written(ctx):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return {}

@@ -1,4 +1,5 @@
-"""The platform under test: a PostgreSQL of its own, and orchestrators and workers as real processes."""
+"""The platform under test: a PostgreSQL of its own, and gateways, orchestrators and workers as real processes with
+their default settings."""
 
 from __future__ import annotations
 
@@ -10,99 +11,260 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
 
+import httpx
 import psycopg
 
+from geomill.domain.api_key import Secret
+from geomill.domain.principal import Role
 from geomill.embedded import Cluster
-from geomill.store.connection import connect
+from geomill.embedded.account import Account
+from geomill.embedded.place import Place
+from geomill.store import keys
 from geomill.store.migrate import migrate
+from geomill.store.pool import open_pool
+from tests.chaos import disks, network
+from tests.chaos.disks import Disk
+from tests.chaos.ledger import VARIABLE, Ledger
+from tests.chaos.network import NETWORKS, Network
 
 ROOT = Path(__file__).parents[2]
 SKEWED = ROOT / "tests/chaos/skewed"
 GEOMILL = str(Path(sys.executable).with_name("geomill"))
-OPTIONS = {"orchestrator": [], "worker": ["--concurrency", "20"]}
-FAST_TO_NOTICE = {"HEARTBEAT_INTERVAL_SEC": "1", "ORPHAN_THRESHOLD_SEC": "3", "GEOMILL_MAX_DELIVERIES": "1000"}
-"""Frozen processes are noticed in seconds; and so many kills are no sign that a task is to blame."""
+GATEWAY_PORT = 8100
+OPTIONS: dict[str, list[str]] = {"orchestrator": [], "worker": ["--concurrency", "64"], "gateway": []}
+SERVER = {"max_connections": "300", "max_wal_size": "256MB", "min_wal_size": "64MB"}
+"""Little log, so that the disk it lies on can be small."""
+START_SECONDS = 180.0
+"""A busy machine takes long to start six processes."""
+ROLES = ("orchestrator", "worker", "gateway")
+
+StopMode = Literal["fast", "immediate"]
+Process = subprocess.Popen[bytes]
 
 
 @dataclass
 class ChaosPlatform:
     orchestrators: int = 2
     workers: int = 2
-    settings: dict[str, str] = field(default_factory=lambda: dict(FAST_TO_NOTICE))
-    processes: dict[str, list[subprocess.Popen[bytes]]] = field(default_factory=dict)
-    leaving: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    gateways: int = 2
+    settings: dict[str, str] = field(default_factory=dict)
+    """None: what is tested is what users have."""
+    processes: dict[str, list[Process]] = field(default_factory=dict)
+    leaving: list[Process] = field(default_factory=list)
+    ended: int = 0
+    """Processes that ended without being told to."""
+    missing: dict[str, str] = field(default_factory=dict)
+    """What this system does not allow, with the reason."""
+    network: Network | None = None
+    disks: dict[str, Disk] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _stack: ExitStack = field(default_factory=ExitStack)
 
     def __enter__(self) -> ChaosPlatform:
         self.folder = Path(tempfile.mkdtemp(prefix="gm-chaos-", dir="/var/tmp"))
         self.folder.chmod(0o755)
-        self._cluster = Cluster(self.folder / "data", settings={"max_connections": "300"})
-        self._cluster.start()
-        self.url = self._cluster.url()
-        asyncio.run(self._prepare())
-        self._log = (self.folder / "roles.log").open("ab")
-        for role, count in (("orchestrator", self.orchestrators), ("worker", self.workers)):
-            self.processes[role] = [self._start(role) for _ in range(count)]
+        with ExitStack() as stack:
+            stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
+            self._open_disks(stack)
+            self._open_network(stack)
+            self._start_server(stack)
+            asyncio.run(self._prepare())
+            self.log = stack.enter_context((self.folder / "roles.log").open("ab"))
+            stack.callback(self._kill_everybody)
+            self._start_roles()
+            stack.callback(self._stack.close)
+            self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
-        everyone = [*self.leaving, *(one for found in self.processes.values() for one in found)]
+        self._stack.close()
+
+    def _open_disks(self, stack: ExitStack) -> None:
+        if reason := disks.why_not():
+            self.missing["disk"] = reason
+            return
+        for name, place, megabytes in (("tables", "data", 6000), ("wal", "wal", 1000), ("silver", "zones/silver", 200)):
+            self.disks[name] = stack.enter_context(Disk(self.folder / f"{name}.image", self.folder / place, megabytes))
+
+    def _open_network(self, stack: ExitStack) -> None:
+        if reason := network.why_not():
+            self.missing["network"] = reason
+            return
+        self.network = stack.enter_context(Network())
+
+    def _start_server(self, stack: ExitStack) -> None:
+        addresses = ",".join(["127.0.0.1", *([self.network.server] if self.network else [])])
+        data = self.folder / "data"
+        self._cluster = Cluster(data, settings={**SERVER, "listen_addresses": addresses})
+        self._cluster.start()
+        stack.callback(self._stop_at_last)
+        place = Place.of(data)
+        if "wal" in self.disks:
+            self._cluster.stop()
+            self._move_log(place.pgdata, self.disks["wal"].folder / "pg_wal")
+            self._cluster.start()
+        with (place.pgdata / "pg_hba.conf").open("a", encoding="utf-8") as file:
+            file.write(f"host all all {NETWORKS} scram-sha-256\n")
+        self.url = self._cluster.url()
+        self.execute("SELECT pg_reload_conf()")
+        self.roles_url = self._cluster.url(tcp=True)
+        if self.network:
+            self.roles_url = self.roles_url.replace("127.0.0.1", self.network.server)
+        self.port = urlsplit(self.roles_url).port or 5432
+
+    def _move_log(self, pgdata: Path, target: Path) -> None:
+        owner = Account.of(pgdata).uid
+        shutil.copytree(pgdata / "pg_wal", target)
+        for path in (target, *target.rglob("*")):
+            os.chown(path, owner, -1)
+        target.chmod(0o700)
+        shutil.rmtree(pgdata / "pg_wal")
+        (pgdata / "pg_wal").symlink_to(target)
+
+    def _stop_at_last(self) -> None:
+        for disk in self.disks.values():
+            disk.free()
+        self._cluster.stop("immediate")
+
+    async def _prepare(self) -> None:
+        secret = Secret.new()
+        async with open_pool(self.url, size=1) as pool, pool.connection() as conn:
+            await migrate(conn)
+            await conn.execute("CREATE SCHEMA chaos")
+            await keys.create(conn, secret, name="chaos", roles=[Role.ADMIN], created_by="chaos")
+        self.key = secret.reveal()
+
+    def _start_roles(self) -> None:
+        for role, count in zip(ROLES, (self.orchestrators, self.workers, self.gateways), strict=True):
+            self.processes[role] = [self._start(role, number) for number in range(count)]
+        self.wait_for_roles()
+
+    @property
+    def ledger(self) -> Ledger:
+        return Ledger(self.folder / "ledger")
+
+    @property
+    def zones(self) -> Path:
+        return self.folder / "zones"
+
+    @property
+    def gateway_urls(self) -> list[str]:
+        host = self.network.roles if self.network else "127.0.0.1"
+        return [f"http://{host}:{self._gateway_port(number)}" for number in range(self.gateways)]
+
+    def client(self, number: int = 0, timeout: float = 5.0) -> httpx.Client:
+        """Of a gateway; it is closed with the platform."""
+        headers = {"Authorization": f"Bearer {self.key}"}
+        client = httpx.Client(base_url=self.gateway_urls[number % self.gateways], headers=headers, timeout=timeout)
+        self._stack.callback(client.close)
+        return client
+
+    def wait_for_roles(self) -> None:
+        """Gateways with all that they serve, and everybody else in the table of the living."""
+        for number in range(self.gateways):
+            with self.client(number) as client:
+                self._wait(partial(_answers, client, "/health/ready"))
+                self._wait(partial(_answers, client, "/stac/collections"))
+        living = "SELECT count(*) FROM dagapp.dag_instances"
+        self._wait(lambda: self.rows(living)[0][0] >= self.orchestrators + self.workers)
+
+    def _wait(self, true: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while not true():
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"the roles did not start\n{self.log_tail()}")
+            time.sleep(0.1)
+
+    def _gateway_port(self, number: int) -> int:
+        """In a network of their own the ports are theirs."""
+        return (GATEWAY_PORT if self.network else 20_000 + os.getpid() % 20_000) + number
+
+    def _start(self, role: str, number: int, skew: float = 0.0) -> Process:
+        inherited = os.environ.get("PYTHONPATH", "")  # the source of another release may be on it
+        environ = {
+            **{name: value for name, value in os.environ.items() if not name.startswith("GEOMILL_")},
+            **self.settings,
+            "GEOMILL_DATABASE_URL": self.roles_url,
+            "GEOMILL_DATA": str(self.zones),
+            "GEOMILL_HANDLERS": "tests.chaos.handlers",
+            "GEOMILL_WORKFLOWS": str(ROOT / "tests/chaos/workflows"),
+            "GEOMILL_TASK_ENVIRONMENT": VARIABLE,
+            VARIABLE: str(self.ledger.path),
+            "PYTHONPATH": os.pathsep.join(filter(None, [str(SKEWED) if skew else "", str(ROOT), inherited])),
+            "CHAOS_CLOCK_SKEW": str(skew),
+        }
+        command = [*(self.network.inside if self.network else []), GEOMILL, role, *OPTIONS[role]]
+        if role == "gateway":
+            host = self.network.roles if self.network else "127.0.0.1"
+            command += ["--host", host, "--port", str(self._gateway_port(number))]
+        return subprocess.Popen(command, env=environ, cwd=ROOT, stdout=self.log, stderr=self.log)
+
+    def replace(self, role: str, victim: Process, skew: float = 0.0) -> None:
+        with self._lock:  # the faults and the supervisor may both have seen it die
+            processes = self.processes[role]
+            if victim in processes:
+                number = processes.index(victim)
+                processes[number] = self._start(role, number, skew)
+
+    def keep_alive(self) -> None:
+        """A supervisor's part: whoever ended by itself is started again."""
+        for role, processes in self.processes.items():
+            for process in [process for process in processes if process.poll() is not None]:
+                self.ended += 1
+                self.replace(role, process)
+
+    def restart_roles(self) -> None:
+        """All at once, as when a machine comes back."""
+        for role in ROLES:
+            for process in list(self.processes[role]):
+                process.kill()
+                process.wait()
+                self.replace(role, process)
+
+    def _kill_everybody(self) -> None:
+        everyone = [*self.leaving, *(process for processes in self.processes.values() for process in processes)]
         for process in everyone:
             process.kill()
         for process in everyone:
             process.wait()
-        self._log.close()
-        self._cluster.stop("immediate")
-        shutil.rmtree(self.folder, ignore_errors=True)
 
-    async def _prepare(self) -> None:
-        async with await connect(self.url) as conn:
-            await migrate(conn)
-            await conn.execute("CREATE SCHEMA chaos")
-            await conn.execute("CREATE TABLE chaos.effects (effect_key text PRIMARY KEY, runs integer NOT NULL)")
-
-    def _start(self, role: str, skew: float = 0.0) -> subprocess.Popen[bytes]:
-        environ = {
-            **os.environ,
-            **self.settings,
-            "GEOMILL_DATABASE_URL": self.url,
-            "GEOMILL_HANDLERS": "tests.chaos.handlers",
-            "GEOMILL_WORKFLOWS": str(ROOT / "tests/chaos/workflows"),
-            "PYTHONPATH": os.pathsep.join([*([str(SKEWED)] if skew else []), str(ROOT)]),
-            "CHAOS_CLOCK_SKEW": str(skew),
-        }
-        command = [GEOMILL, role, *OPTIONS[role]]
-        return subprocess.Popen(command, env=environ, cwd=ROOT, stdout=self._log, stderr=self._log)
-
-    def replace(self, role: str, victim: subprocess.Popen[bytes], skew: float = 0.0) -> None:
-        with self._lock:  # the faults and the supervisor may both have seen it die
-            found = self.processes[role]
-            if victim in found:
-                found[found.index(victim)] = self._start(role, skew)
-
-    def keep_alive(self) -> None:
-        """A supervisor's part: whoever ended by itself is started again."""
-        for role, found in self.processes.items():
-            for process in [one for one in found if one.poll() is not None]:
-                self.replace(role, process)
-
-    def restart_postgres(self, mode: str, away_seconds: float = 0.0) -> None:
-        self.stop_postgres(mode)
-        time.sleep(away_seconds)
-        self.start_postgres()
-
-    def stop_postgres(self, mode: str) -> None:
-        self._cluster.stop(mode)  # type: ignore[arg-type]
+    def stop_postgres(self, mode: StopMode) -> None:
+        self._cluster.stop(mode)
 
     def start_postgres(self) -> None:
         self._cluster.start()
 
+    def postmaster_pid(self) -> int | None:
+        return self._cluster.status().pid
+
     def log_tail(self, lines: int = 40) -> str:
         return "\n".join((self.folder / "roles.log").read_text(errors="replace").splitlines()[-lines:])
 
-    def rows(self, query: str) -> list[tuple[object, ...]]:
-        with psycopg.connect(self.url, autocommit=True) as conn:
-            return conn.execute(query).fetchall()
+    def connect(self) -> psycopg.Connection[Any]:
+        """As an administrator who is not bound by what is done to the others."""
+        return psycopg.connect(
+            self.url, autocommit=True, options="-c default_transaction_read_only=off", connect_timeout=5
+        )
+
+    def execute(self, statement: str) -> None:
+        with self.connect() as conn:
+            conn.execute(statement.encode())
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        with self.connect() as conn:
+            return conn.execute(query.encode()).fetchall()
+
+
+def _answers(client: httpx.Client, path: str) -> bool:
+    try:
+        return client.get(path).status_code == 200
+    except httpx.HTTPError:
+        return False

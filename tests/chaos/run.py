@@ -1,156 +1,139 @@
-"""A chaos run: jobs go in, faults happen, and at the end the tables are asked. `script/chaos --jobs 2000 --seed 1`."""
+"""Bad weather. Jobs and assets go in through the gateways, faults happen, and at the end the tables are compared with
+what users ordered and what handlers wrote down.
+
+    script/chaos --jobs 2000 --seed 1              a storm of all faults
+    script/chaos --fault read-only --fault crash-2 each fault alone, on a platform of its own with a quiet load
+    script/chaos --fault all --json after.json     every fault alone: the recovery table
+    script/chaos --compare before.json after.json  two such tables side by side
+"""
 
 from __future__ import annotations
 
 import argparse
-import asyncio
+import json
 import random
-import statistics
 import sys
 import time
-from collections import Counter
-from dataclasses import dataclass, field
 from pathlib import Path
 
-import psycopg
-
-from geomill.domain.ids import new_id
-from geomill.domain.message import TASK_QUEUES, JobQueueMessage
-from geomill.engine.submit import submit
-from geomill.sdk.registry import load_handlers
-from geomill.store.pool import open_pool
-from geomill.workflows.catalogue import WorkflowCatalogue
-from tests.chaos.faults import Faults
+from tests.chaos.faults import FAULTS, Scene
 from tests.chaos.invariants import violations
-from tests.chaos.platform import ROOT, ChaosPlatform
+from tests.chaos.ledger import repeats
+from tests.chaos.platform import ChaosPlatform
+from tests.chaos.publishers import Publisher, wrong_lives
+from tests.chaos.report import Report, recoveries
+from tests.chaos.scenario import Outcome, run_scenarios
+from tests.chaos.storm import Storm
+from tests.chaos.table import compared, of_outcomes
+from tests.chaos.users import Users
+from tests.chaos.watch import Watch, supervised
+
+USERS = 4
+ENOUGH = 0.9
+"""The storm ends when this share of the jobs has ended, so that the rest ends in peace."""
 
 
-@dataclass
-class Report:
-    jobs: int
-    seconds: float
-    faults: Counter[str]
-    violations: list[str]
-    unfinished: int
-    extra_runs: int
-    reclaimed: int
-    stale: int
-    recoveries: dict[str, list[float]] = field(default_factory=dict)
-    log: str = ""
-    verdicts: dict[str, int] = field(default_factory=dict)
-
-    def __str__(self) -> str:
-        lines = [f"{self.jobs} jobs in {self.seconds:.0f} s, {sum(self.faults.values())} faults"]
-        lines += [f"  {count:4d}  {name}{self._recovery(name)}" for name, count in sorted(self.faults.items())]
-        lines += [f"  verdicts: {self.verdicts}, unfinished: {self.unfinished}"]
-        lines += [f"  jobs taken over: {self.reclaimed}, handlers run again: {self.extra_runs}, stale: {self.stale}"]
-        lines += [f"  VIOLATED: {one}" for one in self.violations] or ["  every invariant holds"]
-        return "\n".join(lines)
-
-    def _recovery(self, name: str) -> str:
-        """How long nothing was done after such a fault."""
-        found = sorted(self.recoveries.get(name, []))
-        if not found:
-            return ""
-        ninety = found[min(len(found) * 9 // 10, len(found) - 1)]
-        middle = statistics.median(found)
-        return f": work went on after {middle:.1f} s (median), {ninety:.1f} (90 %), {found[-1]:.1f} (worst)"
-
-
-def run(jobs: int, seed: int, *, patience: float = 120.0, faulty: bool = True) -> Report:
+def run(jobs: int, seed: int, *, patience: float = 240.0, longest: float = 60.0, faults: int = 0) -> Report:
+    """A storm until that many jobs, nearly, and faults are done, and then peace until everything has ended. No fault
+    lasts longer than `longest`."""
     begun = time.monotonic()
-    with ChaosPlatform() as platform:
-        faults = Faults(platform, seed)
-        with psycopg.connect(platform.url, autocommit=True) as conn:
-            conn.execute("CREATE TABLE chaos.expected (job_id text PRIMARY KEY, verdict text, size integer)")
-        if faulty:
-            faults.start()
+    with ChaosPlatform() as platform, supervised(platform):
+        users, publisher = Users(platform, seed), Publisher(platform)
+        storm = Storm(Scene(platform, users, publisher, random.Random(seed)), longest=longest)
+        publisher.start()
+        users.start(USERS, jobs)
+        storm.start()
+        watch = Watch(platform)
         try:
-            asyncio.run(_submit_all(platform, jobs, random.Random(seed)))
-            _wait(platform, patience=patience * 4, enough=0.9)
+            watch.wait_for_more(int(jobs * ENOUGH), patience + jobs)
+            storm.wait_for(faults, patience)
         finally:
-            if faulty:
-                faults.stop()
-        platform.restart_postgres("fast") if faulty else None
-        _wait(platform, patience=patience, enough=1.0)
-        return _report(platform, jobs, faults, time.monotonic() - begun)
+            users.enough.set()
+            storm.stop()
+        if storm.error:
+            raise storm.error
+        users.wait(patience)
+        users.stop.set()
+        publisher.finish(patience / 2)
+        watch.wait_until_ended([order.job_id for order in users.orders if order.accepted], patience)
+        return _report(platform, users, publisher, storm, time.monotonic() - begun)
 
 
-async def _submit_all(platform: ChaosPlatform, jobs: int, chance: random.Random) -> None:
-    """At least once, as a client must: the id is chosen first, so that a second try is the same job."""
-    registry = load_handlers(["tests.chaos.handlers"])
-    folder = Path(ROOT / "tests/chaos/workflows")
-    catalogue = WorkflowCatalogue.load([folder], handlers=registry.info, queues=TASK_QUEUES)
-    async with open_pool(platform.url, size=1) as pool:
-        for _ in range(jobs):
-            size = chance.choice([0, 0, 1, 3, 8])
-            hopeless = chance.random() < 0.1
-            inputs = {"size": size, "fail_times": chance.choice([0, 0, 1, 2]), "hopeless": hopeless}
-            message = JobQueueMessage(job_id=new_id(), workflow_id="chaos", input_params=inputs)
-            while True:
-                try:
-                    async with pool.connection(timeout=20) as conn:
-                        await conn.execute(
-                            "INSERT INTO chaos.expected VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
-                            (message.job_id, "failed" if hopeless else "completed", size),
-                        )
-                        await submit(conn, catalogue, "dag-jobs", message)
-                    break
-                except psycopg.OperationalError:
-                    await asyncio.sleep(0.2)
-            platform.keep_alive()
-
-
-def _wait(platform: ChaosPlatform, *, patience: float, enough: float) -> None:
-    """Until that share of the jobs has ended."""
-    deadline = time.monotonic() + patience
-    query = (
-        "SELECT (SELECT count(*) FROM dagapp.dag_jobs WHERE completed_at IS NOT NULL),"
-        " (SELECT count(*) FROM chaos.expected)"
-    )
-    while time.monotonic() < deadline:
-        platform.keep_alive()
-        try:
-            ended, expected = platform.rows(query)[0]
-            if int(str(ended)) >= enough * int(str(expected)):
-                return
-        except psycopg.OperationalError:
-            pass  # it is just being restarted
-        time.sleep(0.2)
-
-
-def _report(platform: ChaosPlatform, jobs: int, faults: Faults, seconds: float) -> Report:
+def _report(platform: ChaosPlatform, users: Users, publisher: Publisher, storm: Storm, seconds: float) -> Report:
     def number(query: str) -> int:
         return int(str(platform.rows(query)[0][0] or 0))
 
+    lines = platform.ledger.lines()
     statuses = platform.rows("SELECT status::text, count(*) FROM dagapp.dag_jobs GROUP BY 1 ORDER BY 1")
-    unfinished = number("SELECT count(*) FROM dagapp.dag_jobs WHERE completed_at IS NULL")
-    found = violations(platform)
+    violated = violations(platform, users.orders, lines)
+    violated += [f"refused: {refusal}" for refusal in users.refusals[:3]]
+    violated += [f"asset: {wrong}" for wrong in wrong_lives(platform, publisher)]
     return Report(
-        jobs=jobs,
+        jobs=len(users.orders),
+        assets=len(publisher.lives),
         seconds=seconds,
-        faults=faults.counts,
-        recoveries=faults.recoveries,
-        violations=found,
-        unfinished=unfinished,
-        extra_runs=number("SELECT sum(runs - 1) FROM chaos.effects"),
-        reclaimed=number("SELECT count(*) FROM dagapp.dag_job_events WHERE event_type = 'job_reclaimed'"),
+        faults=recoveries(storm.hits, Watch(platform).ends()),
+        violations=violated,
+        repeats=repeats(lines),
+        taken_over=number("SELECT count(*) FROM dagapp.dag_job_events WHERE event_type = 'job_reclaimed'"),
         stale=number("SELECT count(*) FROM dagapp.dag_job_events WHERE event_type = 'result_stale'"),
-        log=platform.log_tail() if found else "",
-        verdicts={str(status): int(str(count)) for status, count in statuses},
+        ended_by_themselves=platform.ended,
+        retried_requests=publisher.retried,
+        answers=dict(sorted((users.answers + publisher.answers).items())),
+        skipped=platform.missing,
+        verdicts={str(status): int(count) for status, count in statuses},
+        log=platform.log_tail() if violated else "",
     )
 
 
+def _storm(arguments: argparse.Namespace) -> bool:
+    report = run(arguments.jobs, arguments.seed)
+    _say(str(report))
+    _keep(arguments.json, report.record())
+    if report.violations:
+        _say(report.log)
+    return not report.violations
+
+
+def _one_by_one(arguments: argparse.Namespace) -> bool:
+    names = list(FAULTS) if "all" in arguments.fault else arguments.fault
+    outcomes: list[Outcome] = []
+    for outcome in run_scenarios(names, seed=arguments.seed, patience=arguments.patience):
+        outcomes.append(outcome)
+        for violation in outcome.violations:
+            _say(f"{outcome.fault}: VIOLATED: {violation}")
+        _say(of_outcomes([outcome]).splitlines()[-1])
+        _keep(arguments.json, [outcome.record() for outcome in outcomes])
+    _say("\n" + of_outcomes(outcomes))
+    return not any(outcome.violations for outcome in outcomes)
+
+
+def _keep(path: Path | None, record: object) -> None:
+    if path:
+        path.write_text(json.dumps(record, indent=1), encoding="utf-8")
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)  # noqa: T201
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="Write the figures there, too.")
+    parser.add_argument("--fault", action="append", choices=["all", *FAULTS], metavar="NAME", help="May be repeated.")
+    parser.add_argument("--patience", type=float, default=60.0, help="Seconds to wait for a recovery.")
+    parser.add_argument("--compare", type=Path, nargs=2, metavar=("BEFORE", "AFTER"), help="Two files of figures.")
+    parser.add_argument("--list", action="store_true", help="The names of the faults.")
     arguments = parser.parse_args()
-    report = run(arguments.jobs, arguments.seed)
-    print(report)  # noqa: T201
-    if report.violations:
-        print(report.log)  # noqa: T201
-        sys.exit(1)
+    if arguments.list:
+        _say("\n".join(f"{fault.name:20} {fault.title}" for fault in FAULTS.values()))
+        return
+    if arguments.compare:
+        _say(compared(*(json.loads(path.read_text(encoding="utf-8")) for path in arguments.compare)))
+        return
+    sys.exit(0 if (_one_by_one(arguments) if arguments.fault else _storm(arguments)) else 1)
 
 
 if __name__ == "__main__":

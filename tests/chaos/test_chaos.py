@@ -6,8 +6,12 @@ import os
 
 from tests.chaos.run import run
 
+FAULTS = 6
+LONGEST_SECONDS = 3.0
+"""Of one fault: the longer ones belong to `script/chaos`."""
+
 
 def test_nothing_is_lost_and_nothing_happens_twice() -> None:
-    report = run(jobs=150, seed=int(os.environ.get("CHAOS_SEED", "1")))
+    report = run(jobs=100, seed=int(os.environ.get("CHAOS_SEED", "1")), longest=LONGEST_SECONDS, faults=FAULTS)
     assert not report.violations, f"{report}\n{report.log}"
-    assert sum(report.faults.values()) >= 3
+    assert report.count >= FAULTS, str(report)

@@ -21,15 +21,19 @@ WRITABLE = "ALTER SYSTEM RESET default_transaction_read_only"
 
 @pytest.fixture(scope="module")
 def platform() -> Iterator[ChaosPlatform]:
-    with ChaosPlatform(orchestrators=1, workers=1, settings={}) as platform:
+    with ChaosPlatform(orchestrators=1, workers=1, gateways=0) as platform:
         _finish(platform, _submit(platform))
         yield platform
 
 
 def _execute(platform: ChaosPlatform, *statements: str) -> None:
-    with psycopg.connect(platform.url, autocommit=True, options="-c default_transaction_read_only=off") as conn:
-        for statement in statements:
-            conn.execute(statement)
+    for statement in statements:
+        platform.execute(statement)
+
+
+def _is_read_only(platform: ChaosPlatform) -> bool:
+    with psycopg.connect(platform.url, autocommit=True) as conn:
+        return conn.execute("SHOW default_transaction_read_only").fetchone() == ("on",)
 
 
 def _submit(platform: ChaosPlatform, **inputs: Any) -> str:
@@ -80,7 +84,7 @@ def _attempts(platform: ChaosPlatform, job_id: str) -> list[tuple[object, ...]]:
 def _read_only(platform: ChaosPlatform) -> Iterator[None]:
     _execute(platform, READ_ONLY, "SELECT pg_reload_conf()")
     try:
-        _wait("it is read-only", platform, lambda: platform.rows("SHOW default_transaction_read_only")[0][0] == "on")
+        _wait("it is read-only", platform, lambda: _is_read_only(platform))
         yield
     finally:
         _execute(platform, WRITABLE, "SELECT pg_reload_conf()")
@@ -158,6 +162,8 @@ def test_roles_that_start_while_the_database_is_away_begin_when_it_is_back(platf
 
 def test_after_an_outage_everybody_is_back_without_a_restart(platform: ChaosPlatform) -> None:
     pids = _pids(platform)
-    platform.restart_postgres("immediate", away_seconds=6)
+    platform.stop_postgres("immediate")
+    time.sleep(6)
+    platform.start_postgres()
     _finish(platform, _submit(platform))
     assert _pids(platform) == pids

@@ -13,6 +13,7 @@ from geomill import __version__
 from geomill.api import problems
 from geomill.api.access import RULES, Rules, confirmed, describe, mounted, require_complete
 from geomill.api.authentication import Authenticator
+from geomill.api.disks import WARNING_BYTES, Disks
 from geomill.api.figures import Figures
 from geomill.api.gateway import Gateway
 from geomill.api.guard import Guard
@@ -91,6 +92,7 @@ def create_app(
     links: Links | None = None,
     external_url: str | None = None,
     streams_per_caller: int = STREAMS_PER_CALLER,
+    space_warning_bytes: int = WARNING_BYTES,
 ) -> FastAPI:
     """`hosts` are the names that a caller may use for a gateway on this machine; any, when empty. `services` are what
     else is answered here, `external_url` the external zone's database."""
@@ -101,13 +103,15 @@ def create_app(
             pool = await stack.enter_async_context(open_pool(url, size=pool_size, name="geomill gateway"))
             outside = await stack.enter_async_context(_outside(external_url))
             authenticator = Authenticator(pool, Tokens.of(access))
+            disks = Disks(storage, space_warning_bytes)
             app.state.gateway = Gateway(
                 pool=pool,
                 catalogue=catalogue,
                 job_queue=queues.job_queue_name,
                 streams=Streams(pool, queues.job_queue_name, streams_per_caller),
-                figures=Figures(pool),
+                figures=Figures(pool, disks=disks),
                 readiness=Readiness(pool),
+                disks=disks,
                 desk=_desk(catalogue, queues.job_queue_name, storage, defaults or PlatformSettings(), outside),
                 authenticator=authenticator,
                 stage_jobs=job_types or StageJobs(),

@@ -329,7 +329,9 @@ class AssetStatus(BaseModel):
     def of(cls, standing: Standing, served: Mapping[str, str]) -> Self:
         """`served` are the links to what there is to see."""
         asset, request = standing.asset, standing.request
-        progress = Progress.of(standing.progress, standing.now) if standing.progress else Progress(fraction=0.0)
+        progress = (
+            Progress.of(standing.progress, standing.now) if standing.progress else Progress.queued(standing.waits)
+        )
         return cls(
             status=standing.status,
             request_id=request.request_id if request else None,

@@ -19,10 +19,12 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from geomill import __version__
+from geomill.api.disks import Disks
 from geomill.domain.circuit import Circuit
 from geomill.domain.tally import BUCKETS as TALLY_BUCKETS
 from geomill.domain.tally import COUNT, SUM, Tally
-from geomill.store import circuits, metrics, tallies
+from geomill.storage.space import Space
+from geomill.store import attendance, circuits, metrics, tallies
 from geomill.store.metrics import DeadLetters, Holder, InstanceHealth, QueueDepth
 from geomill.store.pool import Connection, Pool
 
@@ -41,13 +43,16 @@ READERS: dict[str, Callable[[Connection], Awaitable[Any]]] = {
     "circuits": circuits.read,
     "connections": metrics.connections,
     "horizon": metrics.horizon,
+    "consumers": attendance.consumers,
+    "database_bytes": metrics.database_bytes,
 }
 
 
 class Figures(Collector):
-    def __init__(self, pool: Pool, readers: Mapping[str, Any] = READERS) -> None:
+    def __init__(self, pool: Pool, readers: Mapping[str, Any] = READERS, disks: Disks | None = None) -> None:
         """`readers` are what the database is asked: nothing, where it has no tables of the platform."""
-        self._pool, self._readers = pool, readers
+        self._pool, self._readers, self._disks = pool, readers, disks
+        self._spaces: list[Space] = []
         self._read_at = float("-inf")
         self._reading = asyncio.Lock()
         self._found: dict[str, Any] = {}
@@ -69,6 +74,7 @@ class Figures(Collector):
         async with self._reading:
             if time.monotonic() - self._read_at > FRESH_SECONDS:
                 self._found = await self._read()
+                self._spaces = await self._disks.look() if self._disks else []
                 self._read_at = time.monotonic()
         return generate_latest(self._registry)
 
@@ -89,6 +95,7 @@ class Figures(Collector):
     def collect(self) -> Iterator[Metric]:
         yield _gauge("geomill_info", "This gateway", ("version",), [((__version__,), 1)])
         yield from self._own()
+        yield from _space(self._spaces)
         readable = [((name,), float(name in self._found)) for name in self._readers]
         yield _gauge("geomill_figures_readable", "Whether the database gave these figures", ("figures",), readable)
         for name, family in _FAMILIES.items():
@@ -118,6 +125,18 @@ def _queues(found: list[QueueDepth]) -> Iterator[Metric]:
     yield _gauge("geomill_queue_messages", "Messages on a queue", ("queue", "state"), depths)
     ages = [((one.queue_name,), one.oldest_seconds) for one in found]
     yield _gauge("geomill_queue_oldest_seconds", "Age of the oldest message that could be taken", ("queue",), ages)
+
+
+def _space(spaces: list[Space]) -> Iterator[Metric]:
+    if spaces:
+        free = [((space.place,), float(space.free_bytes)) for space in spaces]
+        yield _gauge("geomill_space_free_bytes", "Free on the disk of a zone or of the data folder", ("place",), free)
+        total = [((space.place,), float(space.total_bytes)) for space in spaces]
+        yield _gauge("geomill_space_total_bytes", "Size of that disk", ("place",), total)
+
+
+def _database_bytes(size: int) -> Iterator[Metric]:
+    yield _gauge("geomill_database_bytes", "Size of the database", (), [((), float(size))])
 
 
 def _counts(name: str, text: str, label: str) -> Callable[[dict[str, int]], Iterator[Metric]]:
@@ -197,6 +216,8 @@ _FAMILIES: dict[str, Callable[[Any], Iterator[Metric]]] = {
         "geomill_events_recent", "Events of the last 5 minutes, retries and takeovers among them", "type"
     ),
     "dead_letters": _dead_letters,
+    "consumers": _counts("geomill_queue_consumers", "Processes that take from a queue", "queue"),
+    "database_bytes": _database_bytes,
     "instances": _instances,
     "tallies": _tallies,
     "circuits": _circuits,

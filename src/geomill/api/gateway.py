@@ -9,6 +9,7 @@ from typing import Annotated, cast
 from fastapi import Depends, Request
 
 from geomill.api.authentication import Authenticator
+from geomill.api.disks import Disks
 from geomill.api.figures import Figures
 from geomill.api.links import Links
 from geomill.api.readiness import Readiness
@@ -30,6 +31,7 @@ class Gateway:
     streams: Streams
     figures: Figures
     readiness: Readiness
+    disks: Disks
     authenticator: Authenticator
     desk: Desk
     stage_jobs: StageJobs

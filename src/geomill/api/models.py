@@ -156,6 +156,7 @@ class Progress(BaseModel):
     items_ended: int = 0
     remaining_seconds: float | None = Field(default=None, description="If it goes on as it went; null when unknown")
     eta: datetime | None = None
+    waits: list[str] = Field(default=[], description="What it waits for in vain, such as a worker of a queue")
 
     @classmethod
     def of(cls, found: JobProgress, now: datetime) -> Self:
@@ -168,7 +169,12 @@ class Progress(BaseModel):
             items_ended=sum(node.items_completed + node.items_failed for node in found.nodes),
             remaining_seconds=None if remaining is None else round(remaining, 1),
             eta=None if remaining is None else now + timedelta(seconds=remaining),
+            waits=list(found.waits),
         )
+
+    @classmethod
+    def queued(cls, reason: str | None) -> Self:
+        return cls(fraction=0.0, waits=[reason] if reason else [])
 
 
 class JobDetails(JobSummary):
@@ -191,7 +197,8 @@ class JobDetails(JobSummary):
         )
 
     @classmethod
-    def queued(cls, message: JobQueueMessage) -> Self:
+    def queued(cls, message: JobQueueMessage, reason: str | None = None) -> Self:
+        """`reason` says why nobody has claimed it, if it is known."""
         return cls(
             job_id=message.job_id,
             workflow_id=message.workflow_id,
@@ -202,7 +209,7 @@ class JobDetails(JobSummary):
             submitted_by=message.submitted_by,
             submitted_at=message.submitted_at,
             input_params=message.input_params,
-            progress=Progress(fraction=0.0),
+            progress=Progress.queued(reason),
         )
 
 

@@ -7,7 +7,7 @@ import logging
 import psycopg
 
 from geomill.api.schema_watch import SOUND_SECONDS, SchemaWatch
-from geomill.store import jobs, metrics, requests
+from geomill.store import attendance, jobs, metrics, requests
 from geomill.store.passing import passes
 from geomill.store.pool import Connection, Pool
 from geomill.store.presence import lacking
@@ -32,10 +32,14 @@ class Readiness:
                     return [problem]
                 await _rehearse(conn)
                 alive = {one.role for one in await metrics.instances(conn) if one.alive}
+                unserved = await attendance.unserved(conn)
         except psycopg.Error as error:
             self._schema.doubt()
             return [refusal(error)]
-        return [f"no {role} is alive" for role in ROLES if role not in alive]
+        return [
+            *(f"no {role} is alive" for role in ROLES if role not in alive),
+            *(queue.reason for queue in unserved),
+        ]
 
 
 def refusal(error: psycopg.Error) -> str:

@@ -26,7 +26,7 @@ from geomill.domain.event import JobEvent
 from geomill.domain.message import JobQueueMessage
 from geomill.domain.states import JOB_MACHINE
 from geomill.errors import TooManyRequests
-from geomill.store import events
+from geomill.store import attendance, events
 from geomill.store.passing import passes
 from geomill.store.pool import Pool, transaction_time
 
@@ -46,6 +46,8 @@ class Look:
     found: Found | None
     latest_event: int
     now: datetime
+    waits: str | None = None
+    """Why nobody has claimed the job, if it is known."""
 
     @property
     def ended(self) -> bool:
@@ -55,7 +57,7 @@ class Look:
 
     def progress(self) -> dict[str, Any]:
         if self.found is None or isinstance(self.found, JobQueueMessage):
-            return {"status": QUEUED, **Progress(fraction=0.0).model_dump(mode="json")}
+            return {"status": QUEUED, **Progress.queued(self.waits).model_dump(mode="json")}
         current = Progress.of(self.found, self.now).model_dump(mode="json")
         running = [node.node_id for node in self.found.nodes if node.status.value == "running"]
         return {"status": self.found.job.status.value, **current, "running_nodes": running}
@@ -186,7 +188,10 @@ class _Watch:
         async with self._pool.connection() as conn:
             found = await lookup.find(conn, self._job_queue, self._job_id)
             latest = await events.latest(conn, self._job_id)
-            return Look(number, found, latest, await transaction_time(conn))
+            waits = None
+            if isinstance(found, JobQueueMessage):
+                waits = await attendance.why_queued(conn, self._job_queue, self._job_id)
+            return Look(number, found, latest, await transaction_time(conn), waits)
 
     def _tell(self) -> None:
         self._news.set()

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from geomill.cli.client import gateway
-from geomill.cli.following import follow, upload
+from geomill.cli.following import follow, submit_upload
 from geomill.cli.options import json_pairs, text_pairs
 from geomill.domain.asset import DataType
 from geomill.domain.states import ApprovalState, ClearanceState, ProcessingStatus
@@ -50,7 +50,7 @@ def submit(
     wait: Wait = False,
     as_json: Json = False,
 ) -> None:
-    """Upload a file to bronze and submit it."""
+    """Upload a file to bronze and submit it. A dry run, or a refusal, leaves no upload behind."""
     body: dict[str, Any] = {
         "platform_id": platform,
         "platform_refs": text_pairs(refs, "--ref"),
@@ -65,9 +65,11 @@ def submit(
         "idempotency_key": idempotency_key,
     }
     with gateway() as client:
-        place = (container, file) if container else upload(Path(file), quiet=as_json, platform_id=platform)
-        body |= {"container_name": place[0], "file_name": place[1]}
-        accepted = client.post("/api/platform/submit", body, dry_run=dry_run)
+        if container:
+            place = {"container_name": container, "file_name": file}
+            accepted = client.post("/api/platform/submit", {**body, **place}, dry_run=dry_run)
+        else:
+            accepted = submit_upload(client, Path(file), body, quiet=as_json, dry_run=dry_run)
         if wait and not dry_run:
             status = follow(client, accepted["request_id"], quiet=as_json)
             _print_status(status, as_json=as_json)

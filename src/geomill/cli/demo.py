@@ -19,7 +19,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from geomill.cli import context, folder
 from geomill.cli.client import Client, gateway
-from geomill.cli.following import ENDED, follow, upload
+from geomill.cli.following import ENDED, follow, submit_upload
 from geomill.cli.gateway import listen
 from geomill.cli.parcels import make_parcels
 from geomill.cli.terrain import make_raster
@@ -145,10 +145,8 @@ def _publish_vector(client: Client, source: Path) -> dict[str, Any]:
 
 
 def _publish(client: Client, source: Path, order: dict[str, Any]) -> dict[str, Any]:
-    container, path = upload(source, quiet=False)
     begun = time.monotonic()
-    place = {"container_name": container, "file_name": path, "overwrite": True}
-    accepted = client.post("/api/platform/submit", {**order, **place})
+    accepted = submit_upload(client, source, {**order, "overwrite": True}, quiet=False)
     typer.echo(f"   asset {accepted['asset_id']}, revision {accepted['revision']}")
     status = follow(client, accepted["request_id"], quiet=False)
     if status["status"] != "completed":

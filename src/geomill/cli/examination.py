@@ -24,7 +24,8 @@ from geomill.errors import GeomillError, InputError
 from geomill.sdk.registry import load_handlers
 from geomill.settings import Settings
 from geomill.storage import Recipe, Storage
-from geomill.store import jobs, keys, metrics, pending, pgstac
+from geomill.storage.space import existing, readable, spaces
+from geomill.store import attendance, jobs, keys, metrics, pending, pgstac
 from geomill.store.connection import connect
 from geomill.store.fitness import Fitness, check_fitness
 from geomill.store.pool import Connection, open_pool
@@ -32,7 +33,7 @@ from geomill.store.presence import lacking
 from geomill.workflows.catalogue import WorkflowCatalogue
 
 OLDEST_PYTHON = (3, 11)
-LITTLE_SPACE, TOO_LITTLE_SPACE = 5_000_000_000, 500_000_000
+TOO_LITTLE_SPACE = 500_000_000
 SKEW_SECONDS, TOO_MUCH_SKEW_SECONDS = 2.0, 30.0
 QUIET_SECONDS = 900.0
 
@@ -64,7 +65,7 @@ def examine_machine(settings: Settings) -> Iterator[Finding]:
         yield Finding(Level.FAIL, "Python", f"{version} is too old", "install Python 3.11 or newer")
     if settings.database.database_url is None:
         yield _programs()
-    yield _folder(settings.database.data)
+    yield _folder(settings.database.data, settings.storage.space_warning_mb * 1_000_000)
 
 
 def _programs() -> Finding:
@@ -75,15 +76,15 @@ def _programs() -> Finding:
     return Finding(Level.OK, "PostgreSQL programs", f"version {found.major} with PostGIS in {found.folder}")
 
 
-def _folder(data: Path) -> Finding:
-    there = next(folder for folder in (data.absolute(), *data.absolute().parents) if folder.exists())
+def _folder(data: Path, little: int) -> Finding:
+    there = existing(data)
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
         remedy = "give yourself write permission, or choose another with --data"
         return Finding(Level.FAIL, "data folder", f"{data} cannot be written", remedy)
     free = shutil.disk_usage(there).free
-    level = Level.OK if free > LITTLE_SPACE else Level.WARN if free > TOO_LITTLE_SPACE else Level.FAIL
+    level = Level.OK if free >= little else Level.WARN if free > TOO_LITTLE_SPACE else Level.FAIL
     remedy = "" if level is Level.OK else "free some space, or choose another folder with --data"
-    return Finding(level, "data folder", f"{data}, {free / 1e9:.1f} GB free", remedy)
+    return Finding(level, "data folder", f"{data}, {readable(free)} free", remedy)
 
 
 def examine_storage(settings: Settings) -> Iterator[Finding]:
@@ -96,6 +97,14 @@ def examine_storage(settings: Settings) -> Iterator[Finding]:
     storage = Storage(replace(recipe, timeout_seconds=min(recipe.timeout_seconds, 5.0), retry_seconds=0.0))
     for zone in Zone:
         yield _zone(storage, zone)
+    yield from _space(recipe, settings.storage.space_warning_mb * 1_000_000)
+
+
+def _space(recipe: Recipe, little: int) -> Iterator[Finding]:
+    for space in spaces(recipe):
+        if space.place in recipe.zones and space.free_bytes < little:
+            message = f"its disk is nearly full: {readable(space.free_bytes)} of {readable(space.total_bytes)} are free"
+            yield Finding(Level.WARN, space.place, message, "free some space, or move the zone to a larger disk")
 
 
 def _zone(storage: Storage, zone: Zone) -> Finding:
@@ -195,14 +204,24 @@ async def _admin_key(conn: Connection, data: Path) -> Finding:
 async def _platform(conn: Connection) -> list[Finding]:
     processes = await metrics.instances(conn)
     return [
+        await _size(conn),
         *(_role(processes, role) for role in ("orchestrator", "worker")),
         *_duties(processes),
+        *(await _attendance(conn)),
         await _catalogue(conn),
         await _dead_letters(conn),
         await _stuck(conn),
         await _parked(conn),
         await _horizon(conn),
     ]
+
+
+async def _size(conn: Connection) -> Finding:
+    try:
+        size = await metrics.database_bytes(conn)
+    except psycopg.errors.QueryCanceled:
+        return Finding(Level.WARN, "database size", "the server took too long to say it", "look at the server's load")
+    return Finding(Level.OK, "database size", readable(size))
 
 
 def _role(processes: list[metrics.InstanceHealth], role: str) -> Finding:
@@ -218,6 +237,17 @@ def _duties(processes: list[metrics.InstanceHealth]) -> Iterator[Finding]:
             if state.get("failing") and one.alive:
                 message = f"'{duty}' of {one.instance_id} on {one.hostname} fails: {state.get('error')}"
                 yield Finding(Level.WARN, "duties", message, "see the log of that process")
+
+
+async def _attendance(conn: Connection) -> list[Finding]:
+    """As an orchestrator saw it last; that none is alive, another finding says."""
+    unserved = await attendance.unserved(conn)
+    if not unserved:
+        return [Finding(Level.OK, "queues", "every queue in which something waits is served")]
+    return [
+        Finding(Level.WARN, "queues", f"{queue.reason}, since {queue.since:%Y-%m-%d %H:%M}", queue.remedy)
+        for queue in unserved
+    ]
 
 
 async def _catalogue(conn: Connection) -> Finding:

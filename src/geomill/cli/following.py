@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
@@ -15,12 +16,50 @@ from geomill.cli.client import Client
 from geomill.domain.ids import new_id
 from geomill.domain.objectname import ObjectName, Zone
 from geomill.domain.platform import DDH, own_container
-from geomill.errors import InputError
+from geomill.errors import (
+    ConflictError,
+    Forbidden,
+    GeomillError,
+    InputError,
+    NotFoundError,
+    TooManyRequests,
+    Unauthenticated,
+)
 
 CONTAINER = "uploads"
 """In bronze, for what comes from the command line for the platform ddh."""
+REPEATED = "repeated"
+"""The operation of an order whose idempotency key has a request already, with a source of its own."""
 ENDED = ("completed", "failed", "cancelled", "superseded")
 FASTEST, SLOWEST = 0.1, 1.0
+
+
+REFUSALS = (InputError, NotFoundError, ConflictError, Unauthenticated, Forbidden, TooManyRequests)
+"""After these, nobody will read what was uploaded. After any other error the order may have been accepted."""
+
+
+def submit_upload(
+    client: Client, file: Path, order: dict[str, Any], *, quiet: bool, dry_run: bool = False
+) -> dict[str, Any]:
+    """Upload a file to bronze and submit it. What no order needs is deleted again."""
+    client.get("/health/live")  # before anything is uploaded for nobody
+    container, path = upload(file, quiet=quiet, platform_id=order.get("platform_id", DDH))
+    place = {"container_name": container, "file_name": path}
+    try:
+        accepted: dict[str, Any] = client.post("/api/platform/submit", {**order, **place}, dry_run=dry_run)
+    except REFUSALS:
+        _discard(container, path)
+        raise
+    if dry_run or accepted["operation"] == REPEATED:
+        _discard(container, path)
+    return accepted
+
+
+def _discard(container: str, path: str) -> None:
+    try:
+        asyncio.run(context.storage().delete(ObjectName(Zone.BRONZE, container, path)))
+    except GeomillError as error:
+        typer.echo(f"warning: the upload bronze/{container}/{path} could not be deleted: {error}", err=True)
 
 
 def upload(file: Path, *, quiet: bool, platform_id: str = DDH) -> tuple[str, str]:

@@ -17,6 +17,7 @@ from geomill.domain.log import TaskLog
 from geomill.domain.message import JobQueueMessage
 from geomill.domain.states import JobStatus
 from geomill.settings import Settings
+from geomill.store import attendance
 from geomill.store import events as event_store
 from geomill.store import jobs as job_store
 from geomill.store import logs as log_store
@@ -150,8 +151,15 @@ async def _describe(conn: Any, settings: Settings, job_id: str, *, with_events: 
         waiting = await job_store.waiting(conn, settings.queue.job_queue_name, job_id)
         if waiting is None:
             await job_store.get(conn, job_id)  # raises, with the remedy
-        return {"job_id": job_id, "status": "queued", "workflow_id": waiting.workflow_id if waiting else None}
+        reason = await attendance.why_queued(conn, settings.queue.job_queue_name, job_id)
+        return {
+            "job_id": job_id,
+            "status": "queued",
+            "workflow_id": waiting.workflow_id if waiting else None,
+            "waits": [reason] if reason else [],
+        }
     described = found.job.model_dump(mode="json") | {"nodes": [_node_json(node) for node in found.nodes]}
+    described["waits"] = list(found.waits)
     described["note"] = found.job.details_gone
     if with_events:
         described["events"] = [one.model_dump(mode="json") for one in await event_store.of_job(conn, job_id)]
@@ -178,6 +186,7 @@ def _readable(found: dict[str, Any]) -> str:
         lines.append(f"  mend the cause, then run 'geomill jobs release {found['job_id']}'")
     if found.get("note"):
         lines.append(f"  {found['note']}")
+    lines += [f"  {reason}" for reason in found["waits"]]
     for node in found.get("nodes", []):
         items = f"  {node['items']['completed']} of {node['items']['total']} items" if node["items"]["total"] else ""
         lines.append(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +11,7 @@ import typer
 
 from geomill import __version__
 from geomill.cli.lazy import Later, LazyGroup
-from geomill.errors import DestructiveMigration, GeomillError, InputError
+from geomill.errors import DestructiveMigration, GeomillError, InputError, UnavailableError
 
 
 class _Commands(LazyGroup):
@@ -60,6 +61,13 @@ class _Commands(LazyGroup):
         Later("assets", "Publish data, see how it stands, decide about it.", "geomill.cli.assets"),
         Later("platforms", "Partner applications and their identifiers.", "geomill.cli.platforms"),
         Later("catalogue", "The catalogue of what is published.", "geomill.cli.catalogue"),
+        Later("backup", "Take a backup of the whole platform, and verify one.", "geomill.cli.backup"),
+        Later(
+            "restore",
+            "Restore a backup into an empty platform. Exit code 1 if an object is missing or the catalogue differs.",
+            "geomill.cli.restore",
+            attribute="restore",
+        ),
         Later("db", "The database schema and its migration.", "geomill.cli.db"),
         Later("workflows", "The workflows: list, show and check them.", "geomill.cli.workflows"),
         Later(
@@ -129,11 +137,22 @@ def run() -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     except Exception as error:
-        trouble = _trouble_with_database(error)
+        trouble = _full_disk(error) or _trouble_with_database(error)
         if trouble is None:
             raise
         _print_error(trouble)
         sys.exit(trouble.exit_code)
+
+
+def _full_disk(error: Exception) -> GeomillError | None:
+    """One clear sentence if a disk was full: ours, or the one of the database (SQLSTATE 53100)."""
+    remedy = "free some space, and run it again"
+    if getattr(error, "sqlstate", None) == "53100":
+        return UnavailableError("the disk of the database is full", remedy=remedy)
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        file = f": {error.filename} cannot be written" if error.filename else ""
+        return UnavailableError(f"the disk is full{file}", remedy=remedy)
+    return None
 
 
 def _trouble_with_database(error: Exception) -> GeomillError | None:

@@ -14,7 +14,9 @@ import typer
 from geomill.catalog.external import ExternalDatabase
 from geomill.cli import context
 from geomill.domain.database_role import DatabaseRole
+from geomill.engine.maintenance.attendance import AttendanceOptions
 from geomill.engine.maintenance.callbacks import CallbackOptions
+from geomill.engine.maintenance.leftovers import LeftoverOptions
 from geomill.engine.maintenance.retention import RetentionOptions
 from geomill.engine.orchestrator import Orchestrator, OrchestratorOptions
 from geomill.errors import InputError, StorageUnavailable
@@ -47,6 +49,8 @@ def orchestrator() -> None:
         max_deliveries=settings.engine.max_deliveries,
         callbacks=CallbackOptions.of(settings.callback),
         retention=RetentionOptions.of(settings.retention),
+        leftovers=LeftoverOptions.of(settings.retention),
+        attendance=AttendanceOptions.of(settings.engine.dispatch_timeout_sec),
     )
 
     async def work(url: str, pool: Pool, stop: asyncio.Event) -> None:

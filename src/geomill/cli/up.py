@@ -7,10 +7,11 @@ import logging
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,6 +19,7 @@ from geomill.cli import admin_key, context, private
 from geomill.cli.environment import Databases, environment
 from geomill.cli.folder import told_address
 from geomill.cli.gateway import Host, Port, listen
+from geomill.cli.occupation import Occupation, occupied
 from geomill.cli.supervisor import Program, Supervisor
 from geomill.domain.database_role import DatabaseRole
 from geomill.domain.objectname import Zone
@@ -26,10 +28,15 @@ from geomill.errors import ConflictError, EmbeddedError
 from geomill.settings import Settings
 from geomill.telemetry.logging import resolve
 
+if TYPE_CHECKING:
+    import httpx  # at run time where it is used
+
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
 READY_SECONDS = 0.2
+PATIENCE_SECONDS = 30.0
+"""Until it is said why it is not ready. It may get ready later."""
 EXTRA_GRACE_SECONDS = 10.0
 _COLOURS = ("\x1b[36m", "\x1b[32m", "\x1b[35m", "\x1b[33m", "\x1b[34m")
 _RESET = "\x1b[0m"
@@ -51,6 +58,15 @@ def up(
     context.data_option.set(data or context.data_option.get())
     context.workflows_option.set(tuple(workflow_folders or context.workflows_option.get()))
     settings = context.settings()
+    with occupied(settings.database.data) as occupation:
+        _run(settings, occupation, (host, port), (orchestrators, workers, concurrency))
+
+
+def _run(
+    settings: Settings, occupation: Occupation, place: tuple[str | None, int | None], counts: tuple[int, int, int]
+) -> None:
+    """`counts` of orchestrators, of workers, and of the tasks of each worker."""
+    (host, port), (orchestrators, workers, concurrency) = place, counts
     address = host or settings.gateway.gateway_host
     number = settings.gateway.gateway_port if port is None else port
     context.role_logging()
@@ -73,6 +89,7 @@ def up(
         asyncio.run(admin_key.ensure(url(), settings.database.data, shared=cluster is None))
         reachable = _reachable(address, number)
         public = _reachable(address, outside) if outside_served else None
+        occupation.tell(reachable)
         with told_address(settings.database.data, reachable):
             killed = asyncio.run(_supervise(settings, programs, cluster, (reachable, public)))
     if killed:
@@ -208,6 +225,7 @@ def _prefixed(programs: list[Program]) -> Callable[[str, str], None]:
 async def _announce(address: str, public: str | None, stop: asyncio.Event) -> None:
     import httpx
 
+    begun, told = time.monotonic(), False
     async with httpx.AsyncClient(trust_env=False, timeout=2.0) as client:
         while not stop.is_set():
             try:
@@ -219,7 +237,17 @@ async def _announce(address: str, public: str | None, stop: asyncio.Event) -> No
                 if public:
                     typer.echo(f"what is public, for everybody: {public}/viewer/")
                 return
+            if answer is not None and not told and time.monotonic() - begun > PATIENCE_SECONDS:
+                typer.echo(f"geomill runs at {address}, but is not ready: {'; '.join(_reasons(answer))}")
+                told = True
             await asyncio.sleep(READY_SECONDS)
+
+
+def _reasons(answer: httpx.Response) -> list[str]:
+    try:
+        return [str(reason) for reason in answer.json()["reasons"]]
+    except (ValueError, KeyError, TypeError):
+        return [f"it answers {answer.status_code}"]
 
 
 async def _keep_server(cluster: Cluster, supervisor: Supervisor, stop: asyncio.Event) -> None:

@@ -49,7 +49,12 @@ async def watch(pool: Pool, workflow: Workflow, message: JobQueueMessage, *, qui
 
 async def _watch_lines(pool: Pool, message: JobQueueMessage, order: dict[str, int], *, quiet: bool) -> Job:
     seen: dict[str, NodeStatus] = {}
+    waits: tuple[str, ...] = ()
     async for found in _changes(pool, message):
+        for reason in found.waits:
+            if not quiet and reason not in waits:
+                typer.echo(f"  {reason}", err=True)
+        waits = found.waits
         for node in _sorted(found.nodes, order):
             if not quiet and seen.get(node.node_id) is not node.status and node.status is not NodeStatus.PENDING:
                 typer.echo(_line(node), err=True)

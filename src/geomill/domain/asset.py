@@ -227,6 +227,9 @@ class Asset(Entity):
         "app.settle_item",
         "app.exported_asset",
         "app.drop_revision_tables",
+        "app.mentions_revision",
+        "app.is_leftover",
+        "app.drop_leftover_tables",
     )
     __sql_storage__: ClassVar = {"fillfactor": "80"}
     __log_fields__: ClassVar = ("asset_id", "revision")

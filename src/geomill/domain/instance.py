@@ -27,7 +27,7 @@ class Instance(Entity):
     pid: int
     lock_key: BigInt = Field(description="Advisory lock that the process holds while it lives")
     version: Name
-    queues: list[str] = Field(default_factory=list, description="What a worker takes from")
+    queues: list[str] = Field(default_factory=list, description="Those that it takes from")
     duties: Json = Field(default_factory=dict, description="The last error of each duty that ever failed")
     started_at: Now
     heartbeat_at: Now

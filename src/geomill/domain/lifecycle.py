@@ -197,9 +197,15 @@ def unpublish(
 
 
 def check_rollback(
-    asset: Asset, target: AssetRevision | None, revision: int, expected_revision: int | None = None
+    asset: Asset,
+    target: AssetRevision | None,
+    revision: int,
+    expected_revision: int | None = None,
+    *,
+    deleted: bool = False,
 ) -> tuple[str, ...]:
-    """Warnings. Raises unless the outputs of the target may become those of a new revision."""
+    """Warnings. Raises unless the outputs of the target may become those of a new revision. `deleted`: its data was
+    deleted when its time was over."""
     require_seen(asset, expected_revision)
     _require_active(asset)
     if revision == asset.revision:
@@ -210,7 +216,7 @@ def check_rollback(
         )
     if target.outputs is None:
         raise AssetState(f"revision {revision} of {asset.asset_id} never completed", remedy="choose another one")
-    if revision <= asset.data_deleted_through:
+    if deleted or revision <= asset.data_deleted_through:
         raise AssetState(
             f"the data of revision {revision} of {asset.asset_id} was deleted", remedy="submit the source again"
         )

@@ -36,9 +36,13 @@ def check_zone(value: str, field: str = "zone") -> Zone:
         raise InvalidName(f"{field} {_shown(value)} is not a zone", remedy=nearest(value, Zone)) from None
 
 
-def check_container(value: str, field: str = "container_name") -> str:
+def is_container(value: str) -> bool:
     """Azure's rule, for all stores, so that data can move from one to the other."""
-    if not 3 <= len(value) <= 63 or not _CONTAINER.fullmatch(value):
+    return 3 <= len(value) <= 63 and _CONTAINER.fullmatch(value) is not None
+
+
+def check_container(value: str, field: str = "container_name") -> str:
+    if not is_container(value):
         raise InvalidName(
             f"{field} {_shown(value)} is not a container name",
             remedy="use 3 to 63 lower-case letters, digits and single hyphens between them",

@@ -13,8 +13,16 @@ JITTER = 0.2
 """An exponential delay is shortened by up to this fraction, so that failures of one moment do not return as one."""
 
 
+NO_SPACE, STORE_AWAY, DATABASE_AWAY = "no_space", "storage_unavailable", "database_unreachable"
+PASSING = frozenset({NO_SPACE, STORE_AWAY, DATABASE_AWAY})
+"""Codes of errors that are not the task's: a disk that is full, a store or a database that is away."""
+PASSING_ATTEMPTS = 12
+"""That an exponential backoff makes at such an error, if it may make a second one at all: with the default delays they
+last for a quarter of an hour."""
+
+
 class RetryPolicy(BaseModel):
-    """Without one: 3 attempts, exponential from 1 s."""
+    """Without one: 3 attempts, exponential from 1 s; 12 if a disk is full, or a store or the database is away."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -28,9 +36,14 @@ class RetryPolicy(BaseModel):
 
     def allows(self, *, failures: int, error_code: str, retryable: bool) -> bool:
         """Whether the node may be tried again after this many failed attempts."""
-        if not retryable or failures >= self.max_attempts:
+        if not retryable or failures >= self._most(error_code):
             return False
         return self.retry_on is None or error_code in self.retry_on
+
+    def _most(self, error_code: str) -> int:
+        """Attempts at an error of this kind."""
+        patient = error_code in PASSING and self.backoff == "exponential" and self.max_attempts > 1
+        return max(self.max_attempts, PASSING_ATTEMPTS) if patient else self.max_attempts
 
     def delay(self, *, failures: int, seed: str) -> timedelta:
         if self.backoff == "none":

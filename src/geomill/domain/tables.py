@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from geomill.domain.api_key import ApiKey
 from geomill.domain.asset import Asset, AssetCollection
+from geomill.domain.attendance import UnservedQueue
 from geomill.domain.audit import AuditEntry
 from geomill.domain.callback import Callback
 from geomill.domain.catalogue import CatalogueCollection, CataloguePending, ExternalAsset
@@ -13,6 +14,7 @@ from geomill.domain.entity import Entity
 from geomill.domain.event import JobEvent
 from geomill.domain.instance import Instance
 from geomill.domain.job import Job
+from geomill.domain.leftover import AssetLeftover
 from geomill.domain.log import TaskLog
 from geomill.domain.message import DeadLetter, QueueMessage
 from geomill.domain.node import NodeState
@@ -37,6 +39,7 @@ TABLES: tuple[type[Entity], ...] = (
     QueueMessage,
     DeadLetter,
     Instance,
+    UnservedQueue,
     Schedule,
     Callback,
     Tally,
@@ -47,6 +50,7 @@ TABLES: tuple[type[Entity], ...] = (
     Asset,
     PlatformRequest,
     AssetRevision,
+    AssetLeftover,
     AuditEntry,
     ApiKey,
     CatalogueCollection,

@@ -131,7 +131,7 @@ def _output(*command: str) -> str:
 
 def _wrong_version(major: int, fit: list[Binaries]) -> EmbeddedError:
     present = ", ".join(str(one.major) for one in sorted(fit, key=lambda one: one.major))
-    remedy = f"{_remedy(major)}; or carry the data over with pg_upgrade; or choose another data folder"
+    remedy = f"{_remedy(major)}; or choose another data folder, and carry the data over with geomill backup and restore"
     return EmbeddedError(f"the cluster is of PostgreSQL {major}, but installed is PostgreSQL {present}", remedy=remedy)
 
 

@@ -24,6 +24,8 @@ from geomill.errors import EmbeddedError
 ROLE = "geomill"
 DATABASE = "geomill"
 _DRAFT = "making-"
+NEEDED_BYTES = 300_000_000
+"""On the disk of a new cluster: with our schema in two databases it has about 200 MB, log included."""
 
 
 def version_of(pgdata: Path) -> int | None:
@@ -44,6 +46,7 @@ def version_of(pgdata: Path) -> int | None:
 def create(place: Place, binaries: Binaries, account: Account, settings: Mapping[str, str]) -> None:
     """The caller holds the lock."""
     _clear_away(place)
+    _require_space(place.home)
     draft = Path(tempfile.mkdtemp(prefix=_DRAFT, dir=place.home))
     try:
         account.own(draft)
@@ -54,6 +57,15 @@ def create(place: Place, binaries: Binaries, account: Account, settings: Mapping
         _sync(place.home)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+
+
+def _require_space(folder: Path) -> None:
+    free = shutil.disk_usage(folder).free
+    if free < NEEDED_BYTES:
+        raise EmbeddedError(
+            f"the disk of {folder} has {free / 1e6:.0f} MB free, and a new database needs {NEEDED_BYTES / 1e6:.0f} MB",
+            remedy="free some space, or choose another folder with --data",
+        )
 
 
 def locale_options(major: int, platform: str = sys.platform) -> list[str]:

@@ -1,11 +1,13 @@
 """From a message on the jobs queue to a job that this orchestrator owns, in one transaction with its completion.
 
-A submission that cannot become a job is dead-lettered with the reason, and its submitter finds a failed job.
+A submission that cannot become a job is dead-lettered with the reason, and its submitter finds a failed job. One whose
+workflow this orchestrator does not know is put aside: another one, or a later version, may know it.
 """
 
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,16 +23,16 @@ from geomill.domain.inputs import validate_inputs
 from geomill.domain.message import JobQueueMessage
 from geomill.domain.run import RunState
 from geomill.domain.states import JOB_MACHINE, JobStatus
-from geomill.domain.workflow import Workflow
+from geomill.domain.workflow import WORKFLOW_ID, Workflow
 from geomill.engine.aggregation import answer_all
 from geomill.engine.batch import Batch, job_write
 from geomill.engine.owned import Graphs, OwnedJob
-from geomill.errors import InputsError, NotFoundError
+from geomill.errors import InputsError
 from geomill.queues import postgres as queue
 from geomill.queues.floors import Floors
 from geomill.queues.postgres import Received
 from geomill.queues.turns import Turns
-from geomill.store import definitions, rounds
+from geomill.store import attendance, definitions, rounds
 from geomill.store.events import EventWrite
 from geomill.store.locking import impatient
 from geomill.store.passing import passes
@@ -78,6 +80,9 @@ class Claimer:
             return await self._claim(conn, limit, older_than)
         except psycopg.errors.LockNotAvailable:
             return await self._claim_each(conn, limit)
+        except _UnknownWorkflows as unknown:  # what was taken with them is back on the queue
+            moved = await attendance.put_aside(conn, self.queue_name, unknown.sequences)
+            return Claimed(taken=limit if moved else 0)  # if none, somebody else has them in hand
         except Exception as error:  # one submission must not stop all the others
             if passes(error):
                 raise
@@ -131,7 +136,7 @@ class Claimer:
 
     async def _claim_these(self, conn: Connection, waiting: Sequence[Received]) -> Claimed | None:
         """None when one of them is to be refused, or is not there any more."""
-        admitted = [await self._admit(conn, message) for message in waiting]
+        admitted = await self._admit_all(conn, waiting)
         if any(one.refusal for one in admitted):
             return None
         self._pinned |= await self._pin(conn, admitted)
@@ -152,7 +157,7 @@ class Claimer:
             received = await queue.take(conn, self.queue_name, limit, older_than, turns=turns, floors=floors)
             if not received:
                 return Claimed()
-            admitted = [await self._admit(conn, message) for message in received]
+            admitted = await self._admit_all(conn, received)
             pinned = await self._pin(conn, admitted)
             created = await rounds.create(conn, [one.job for one in admitted if one.job])
             batch = Batch()
@@ -166,20 +171,37 @@ class Claimer:
         self._turns.given([self.queue_name])
         return _claimed(admitted, created)
 
+    async def _admit_all(self, conn: Connection, messages: Sequence[Received]) -> list[_Admitted]:
+        """Raises `_UnknownWorkflows`, which rolls back, if there are any that are left to others."""
+        admitted = [await self._admit(conn, message) for message in messages]
+        if unknown := [one.received.sequence for one in admitted if one.left]:
+            raise _UnknownWorkflows(unknown)
+        return admitted
+
     async def _admit(self, conn: Connection, received: Received) -> _Admitted:
         """What becomes of a submission. One without a job is malformed, a duplicate is found out by `create`."""
         try:
             message = JobQueueMessage.received(received.body, received.enqueued_at)
         except ValidationError as error:
             return _Admitted(received, refusal=("MalformedMessage", str(error.errors()[0]["msg"])))
+        workflow = self.catalogue.find(message.workflow_id)
+        if workflow is None:
+            return self._not_known(received, message)
         try:
-            workflow = self.catalogue.get(message.workflow_id)
             inputs = validate_inputs(workflow, message.input_params)
-        except (NotFoundError, InputsError) as error:
-            reason = "WorkflowNotFound" if isinstance(error, NotFoundError) else "InvalidInputs"
-            job = new_job(message, self.owner_id, message.input_params, JobStatus.FAILED, error_message=str(error))
-            return _Admitted(received, job, refusal=(reason, str(error)))
+        except InputsError as error:
+            return self._refused(received, message, "InvalidInputs", str(error))
         return await self._begin(conn, received, message, workflow, inputs)
+
+    def _not_known(self, received: Received, message: JobQueueMessage) -> _Admitted:
+        if re.match(WORKFLOW_ID, message.workflow_id):
+            return _Admitted(received, left=True)
+        reason = f"'{message.workflow_id}' cannot be the name of a workflow"
+        return self._refused(received, message, "WorkflowNotFound", reason)
+
+    def _refused(self, received: Received, message: JobQueueMessage, reason: str, text: str) -> _Admitted:
+        job = new_job(message, self.owner_id, message.input_params, JobStatus.FAILED, error_message=text)
+        return _Admitted(received, job, refusal=(reason, text))
 
     async def _begin(
         self, conn: Connection, received: Received, message: JobQueueMessage, workflow: Workflow, inputs: dict[str, Any]
@@ -220,6 +242,12 @@ class Claimer:
         return set(wanted)
 
 
+class _UnknownWorkflows(Exception):  # noqa: N818  nothing is wrong: others may know them
+    def __init__(self, sequences: list[int]) -> None:
+        super().__init__(sequences)
+        self.sequences = sequences
+
+
 @dataclass(frozen=True)
 class _Admitted:
     """A submission on its way: to a job that is ours, or to the dead letters and a failed job."""
@@ -229,6 +257,8 @@ class _Admitted:
     owned: OwnedJob | None = None
     decision: Decision | None = None
     refusal: tuple[str, str] | None = None
+    left: bool = False
+    """To an orchestrator that knows its workflow."""
 
     def enter(self, batch: Batch) -> None:
         """What is written of a job that comes into being."""

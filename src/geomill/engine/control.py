@@ -6,6 +6,7 @@ one transaction.
 
 from __future__ import annotations
 
+from geomill.domain.attendance import unknown_queue
 from geomill.domain.event import EventType
 from geomill.domain.graph import compile_graph
 from geomill.domain.job import Job, JobPurpose
@@ -95,7 +96,8 @@ async def _command(conn: Connection, job_id: str, report: Report, reason: str) -
 async def _cancel_waiting(conn: Connection, job_queue: str, message: JobQueueMessage, reason: str) -> bool:
     """False when an orchestrator was faster."""
     async with conn.transaction():
-        if not await queue.withdraw(conn, [(job_queue, message.job_id)]):
+        places = [(name, message.job_id) for name in (job_queue, unknown_queue(job_queue))]
+        if not await queue.withdraw(conn, places):
             return False
         job = new_job(message, None, message.input_params, JobStatus.CANCELLED, error_message=reason)
         if not await rounds.create(conn, [job]):

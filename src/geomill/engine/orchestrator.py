@@ -22,8 +22,10 @@ from geomill.engine.claim import Claimer
 from geomill.engine.fairness import Share
 from geomill.engine.large import LargeOutputs
 from geomill.engine.maintenance.absences import Absences
+from geomill.engine.maintenance.attendance import Attendance, AttendanceOptions
 from geomill.engine.maintenance.callbacks import CallbackCaller, CallbackOptions
 from geomill.engine.maintenance.catalogue import CatalogueFollower
+from geomill.engine.maintenance.leftovers import LeftoverOptions, Leftovers
 from geomill.engine.maintenance.reclaim import Reclaimer
 from geomill.engine.maintenance.retention import Retention, RetentionOptions
 from geomill.engine.maintenance.schedules import Scheduler
@@ -63,6 +65,8 @@ class OrchestratorOptions:
     max_deliveries: int = 4
     callbacks: CallbackOptions = field(default_factory=CallbackOptions)
     retention: RetentionOptions = field(default_factory=RetentionOptions)
+    attendance: AttendanceOptions = field(default_factory=AttendanceOptions)
+    leftovers: LeftoverOptions = field(default_factory=LeftoverOptions)
 
 
 @dataclass
@@ -103,6 +107,10 @@ class Orchestrator:
         self._tallies = Tallies()
         self._callbacks = CallbackCaller(self.pool, options.callbacks, self._duties)
         self._retention = Retention(self.pool, self.storage, options.retention, self._duties)
+        self._leftovers = Leftovers(self.pool, self.storage, options.leftovers, self._duties)
+        self._attendance = Attendance(
+            self.pool, options.job_queue, self.catalogue, self._recalled, options.attendance, self._duties
+        )
         self._jobs_channel = queue_channel(options.job_queue)
         self._inbox_channel = owner_channel(self.instance_id)
         channels = (self._jobs_channel, self._inbox_channel, ORPHANS_CHANNEL)
@@ -120,8 +128,8 @@ class Orchestrator:
     async def run(self, stop: asyncio.Event) -> None:
         """Until told to stop; then its jobs are free for others at once."""
         await self._signals.start()
-        duties = (self._signals.run, self._work, self._watch, self._callbacks.run, self._retention.run)
-        await run_duties(stop, *duties, leave=self._leave)
+        beside = (self._callbacks.run, self._retention.run, self._leftovers.run, self._attendance.run)
+        await run_duties(stop, self._signals.run, self._work, self._watch, *beside, leave=self._leave)
 
     async def _leave(self) -> None:
         try:
@@ -138,7 +146,7 @@ class Orchestrator:
             await notify(conn, [ORPHANS_CHANNEL])
 
     async def _on_connect(self, conn: Connection) -> None:
-        if await instances.register(conn, self.instance_id, InstanceRole.ORCHESTRATOR):
+        if await instances.register(conn, self.instance_id, InstanceRole.ORCHESTRATOR, [self.options.job_queue]):
             self._unsure = True  # at the start, or because others took it for dead: what is ours is to be read again
         self._reclaimer.absences.beaten()
 
@@ -265,6 +273,10 @@ class Orchestrator:
 
     # Duties
 
+    def _recalled(self) -> None:
+        """Submissions were put aside that can be claimed here."""
+        self._signals.poke(self._jobs_channel)
+
     async def _watch(self) -> None:
         """Heartbeat, and whatever dead processes left behind. Trouble with it is seen in /health."""
         beaten = -self.options.beat_seconds
@@ -292,7 +304,7 @@ class Orchestrator:
         self._reclaimer.absences.beaten()
         if pulse.locked and not pulse.known:
             log.warning("%s was taken for dead: it begins again", self.instance_id)
-            await instances.appear(conn, self.instance_id, InstanceRole.ORCHESTRATOR)
+            await instances.appear(conn, self.instance_id, InstanceRole.ORCHESTRATOR, [self.options.job_queue])
             self._unsure = True
 
     async def _look_after_orphans(self, conn: Connection, *, thorough: bool = False) -> None:
@@ -302,10 +314,10 @@ class Orchestrator:
         found = await self._reclaimer.run_once(conn, thorough=thorough)
         if thorough:
             self._effort.note(time.monotonic() - begun, 0, begun)
-        self._someone_is_absent = found.absent
         if found.active is not None:
             self._active = found.active
         self._share.update(found.peers, self._active)
+        self._someone_is_absent = found.absent
         self._tallies.count("jobs_reclaimed", len(found.jobs))
         self._taken_over.update(job.job_id for job in found.jobs)
         self._kicks.overdue.update(found.overdue)

@@ -16,7 +16,7 @@ from geomill.domain.states import ClearanceState, JobStatus
 from geomill.errors import AssetState
 from geomill.platform import export
 from geomill.platform.desk import Desk
-from geomill.store import assets, jobs, requests
+from geomill.store import assets, jobs, leftovers, requests
 from geomill.store.pool import Connection, transaction_time
 
 Decide = Callable[[Asset, datetime], Reviewed]
@@ -94,7 +94,8 @@ async def rollback(
     async with conn.transaction():
         before = await _lock(conn, found.asset_id)
         target = await assets.revision(conn, before.asset_id, revision)
-        warnings = lifecycle.check_rollback(before, target, revision, expected_revision)
+        deleted = await leftovers.deleted(conn, before.asset_id, revision)
+        warnings = lifecycle.check_rollback(before, target, revision, expected_revision, deleted=deleted)
         running = await requests.supersede(conn, before.asset_id)
         after = await assets.roll_back(conn, before.asset_id, revision)
         brought_back = ", which was revoked or unpublished" if warnings else ""

@@ -8,7 +8,7 @@ from datetime import datetime
 from geomill.domain.asset import Asset
 from geomill.domain.job import Job
 from geomill.domain.request import PlatformRequest, RequestStatus
-from geomill.store import assets, jobs, progress, requests
+from geomill.store import assets, attendance, jobs, progress, requests
 from geomill.store.pool import Connection, transaction_time
 from geomill.store.progress import JobProgress
 
@@ -26,6 +26,8 @@ class Standing:
     outside: Job | None
     """The latest export or withdrawal, once it was claimed."""
     now: datetime
+    waits: str | None = None
+    """Why no orchestrator has claimed the job, if it is known."""
 
     @property
     def status(self) -> str:
@@ -41,15 +43,18 @@ class Standing:
         return self.outside.status.value if self.outside else QUEUED
 
 
-async def standing(conn: Connection, given: str) -> Standing:
+async def standing(conn: Connection, job_queue: str, given: str) -> Standing:
     """By the id of a request, an asset or a job."""
     found = await assets.identify(conn, given)
     asset = await assets.get(conn, found.asset_id)
+    current = await progress.find(conn, found.job_id) if found.job_id else None
+    queued = found.job_id is not None and current is None
     return Standing(
         asset=asset,
         request=await requests.get(conn, found.request_id) if found.request_id else None,
         job_id=found.job_id,
-        progress=await progress.find(conn, found.job_id) if found.job_id else None,
+        progress=current,
         outside=await jobs.find(conn, asset.adf_run_id) if asset.adf_run_id else None,
         now=await transaction_time(conn),
+        waits=await attendance.why_queued(conn, job_queue, found.job_id) if queued and found.job_id else None,
     )

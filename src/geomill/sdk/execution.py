@@ -13,7 +13,9 @@ from pydantic import BaseModel, ValidationError
 from geomill.domain.confidential import new_reference
 from geomill.domain.jsonvalue import NotJson, to_json
 from geomill.domain.large import LARGEST
+from geomill.domain.retry import DATABASE_AWAY, NO_SPACE
 from geomill.errors import GeomillError, UnavailableError
+from geomill.sdk.causes import passing_code
 from geomill.sdk.context import HandlerContext
 from geomill.sdk.registration import RegisteredHandler
 from geomill.sdk.result import HandlerError, HandlerResult
@@ -23,6 +25,7 @@ log = logging.getLogger(__name__)
 LONGEST_ERROR = 2_000
 LONGEST_CODE = 64
 LARGEST_METRICS = 100_000
+_REASONS = {NO_SPACE: "a disk was full, or could not be written", DATABASE_AWAY: "the database was away"}
 
 
 @dataclass(slots=True)
@@ -84,8 +87,9 @@ def _failed_by(error: BaseException, context: HandlerContext[Any] | None) -> End
         return failed(str(error), error.code, retryable=isinstance(error, UnavailableError))
     reference, kind = new_reference(), type(error).__name__
     logger.error("the handler raised %s, reference %s", kind, reference, exc_info=error)
-    code = "memory" if isinstance(error, MemoryError) else "handler_error"
-    return failed(f"the handler raised {kind}: the log has more under the reference {reference}", code, retryable=True)
+    code = "memory" if isinstance(error, MemoryError) else passing_code(error) or "handler_error"
+    what = _REASONS.get(code, f"the handler raised {kind}")
+    return failed(f"{what}: the log has more under the reference {reference}", code, retryable=True)
 
 
 def _typed_params(handler: RegisteredHandler, params: Mapping[str, Any]) -> Any:

@@ -302,7 +302,10 @@ BEGIN
     SELECT max(r.revision) INTO _before
     FROM app.asset_revisions AS r
     WHERE r.asset_id = _asset_id AND r.revision < _shown.revision
-      AND r.revision > greatest(_asset.data_deleted_through, _asset.withdrawn_through) AND r.outputs ? 'stac_item';
+      AND r.revision > greatest(_asset.data_deleted_through, _asset.withdrawn_through) AND r.outputs ? 'stac_item'
+      AND NOT EXISTS (SELECT FROM app.asset_leftovers AS l
+                      WHERE l.asset_id = r.asset_id AND l.revision = r.revision
+                        AND l.job_id IS NOT DISTINCT FROM r.job_id);
     _item := app.revision_item(
         _shown.outputs -> 'stac_item', _asset_id, _shown.revision, _before, _asset.stac_collection_id,
         _asset.stac_item_id
@@ -405,14 +408,21 @@ BEGIN
         _stored := _asset.outputs -> 'stac_item';
     ELSE
         SELECT r.outputs -> 'stac_item' INTO _stored
-        FROM app.asset_revisions AS r WHERE r.asset_id = _asset.asset_id AND r.revision = _revision;
+        FROM app.asset_revisions AS r
+        WHERE r.asset_id = _asset.asset_id AND r.revision = _revision
+      AND NOT EXISTS (SELECT FROM app.asset_leftovers AS l
+                      WHERE l.asset_id = r.asset_id AND l.revision = r.revision
+                        AND l.job_id IS NOT DISTINCT FROM r.job_id);
     END IF;
     IF _revision <= _gone OR _revision = _shown OR jsonb_typeof(_stored) IS DISTINCT FROM 'object' THEN
         RETURN NULL;
     END IF;
     SELECT max(b.revision) INTO _before
     FROM app.asset_revisions AS b
-    WHERE b.asset_id = _asset.asset_id AND b.revision < _revision AND b.revision > _gone AND b.outputs ? 'stac_item';
+    WHERE b.asset_id = _asset.asset_id AND b.revision < _revision AND b.revision > _gone AND b.outputs ? 'stac_item'
+      AND NOT EXISTS (SELECT FROM app.asset_leftovers AS l
+                      WHERE l.asset_id = b.asset_id AND l.revision = b.revision
+                        AND l.job_id IS NOT DISTINCT FROM b.job_id);
     _item := app.revision_item(_stored, _asset.asset_id, _revision, _before, _collection, _id);
     RETURN _item || jsonb_build_object(
         'links', _item -> 'links' || jsonb_build_array(jsonb_build_object(
@@ -547,6 +557,86 @@ BEGIN
         ) AS m
         WHERE t.schemaname = 'geo' AND starts_with(t.tablename, _asset.table_stem)
           AND m[1]::integer BETWEEN 1 AND _asset.data_deleted_through
+        ORDER BY t.tablename
+    LOOP
+        EXECUTE format('DROP TABLE geo.%I', _name);
+        _dropped := _dropped || _name;
+    END LOOP;
+    RETURN _dropped;
+END
+$$;
+
+-- Whether outputs name files or tables of a revision. After a rollback those of a later revision do.
+CREATE OR REPLACE FUNCTION app.mentions_revision(_outputs jsonb, _blob_stem text, _table_stem text, _revision integer)
+    RETURNS boolean
+    LANGUAGE sql IMMUTABLE
+    SET search_path = pg_catalog
+AS $$
+    SELECT coalesce(
+        strpos(_outputs::text, format('%s/_r%s/', _blob_stem, _revision)) > 0
+            OR _outputs::text ~ format('%s_r%s([^0-9]|$)', _table_stem, _revision),
+        false)
+$$;
+
+-- Whether nobody needs the data of a revision any more: it failed or was cancelled, or was superseded, before the given
+-- times; and neither what is served or public, nor a revision that can still be restored, is made of it.
+CREATE OR REPLACE FUNCTION app.is_leftover(
+    _asset_id text, _revision integer, _failed_before timestamptz, _completed_before timestamptz
+) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    SET search_path = pg_catalog
+AS $$
+BEGIN
+    RETURN EXISTS (
+        SELECT
+        FROM app.geospatial_assets AS a
+        WHERE a.asset_id = _asset_id AND _revision > a.data_deleted_through
+          AND (EXISTS (
+                   SELECT FROM app.asset_revisions AS r
+                   WHERE r.asset_id = a.asset_id AND r.revision = _revision AND _revision < a.revision
+                     AND r.superseded_at < CASE WHEN r.outputs IS NULL THEN _failed_before ELSE _completed_before END)
+               OR (_revision = a.revision AND a.processing_status = 'failed' AND a.updated_at < _failed_before
+                   AND a.served_revision IS DISTINCT FROM a.revision
+                   AND EXISTS (SELECT FROM app.platform_requests AS q
+                               WHERE q.request_id = a.last_request_id AND q.status = 'failed')))
+          AND NOT EXISTS (SELECT FROM dagapp.dag_jobs AS j
+                          WHERE j.asset_id = a.asset_id AND j.asset_revision = _revision AND j.completed_at IS NULL)
+          AND NOT app.mentions_revision(a.outputs, a.blob_stem, a.table_stem, _revision)
+          AND NOT EXISTS (
+              SELECT FROM app.asset_revisions AS r
+              WHERE r.asset_id = a.asset_id
+                AND (_completed_before IS NULL OR r.superseded_at >= _completed_before OR r.revision = a.public_revision)
+                AND app.mentions_revision(r.outputs, a.blob_stem, a.table_stem, _revision))
+    );
+END
+$$;
+
+-- Drops the tables of a revision that is noted as a leftover in this very transaction. Their names. It runs as the owner:
+-- the tables belong to the role that made them, which an orchestrator is not. What is served or public is never dropped.
+CREATE OR REPLACE FUNCTION app.drop_leftover_tables(_asset_id text, _revision integer) RETURNS text[]
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path = pg_catalog
+AS $$
+DECLARE
+    _stem text;
+    _name text;
+    _dropped text[] := '{}';
+BEGIN
+    SELECT a.table_stem INTO _stem
+    FROM app.geospatial_assets AS a
+    JOIN app.asset_leftovers AS l ON l.asset_id = a.asset_id AND l.revision = _revision AND l.deleted_at = now()
+    WHERE a.asset_id = _asset_id
+      AND NOT app.mentions_revision(a.outputs, a.blob_stem, a.table_stem, _revision)
+      AND NOT EXISTS (SELECT FROM app.asset_revisions AS r
+                      WHERE r.asset_id = a.asset_id AND r.revision = a.public_revision
+                        AND app.mentions_revision(r.outputs, a.blob_stem, a.table_stem, _revision))
+    FOR SHARE OF a;
+    FOR _name IN
+        SELECT t.tablename
+        FROM pg_tables AS t
+        WHERE t.schemaname = 'geo' AND t.tablename IN (
+            format('%s_r%s', _stem, _revision), format('%s_r%s_points', _stem, _revision),
+            format('%s_r%s_lines', _stem, _revision), format('%s_r%s_areas', _stem, _revision))
         ORDER BY t.tablename
     LOOP
         EXECUTE format('DROP TABLE geo.%I', _name);
@@ -1524,9 +1614,17 @@ CREATE INDEX idx_dag_instances_role ON dagapp.dag_instances USING btree (role, h
 
 COMMENT ON COLUMN dagapp.dag_instances.lock_key IS 'Advisory lock that the process holds while it lives';
 
-COMMENT ON COLUMN dagapp.dag_instances.queues IS 'What a worker takes from';
+COMMENT ON COLUMN dagapp.dag_instances.queues IS 'Those that it takes from';
 
 COMMENT ON COLUMN dagapp.dag_instances.duties IS 'The last error of each duty that ever failed';
+
+CREATE TABLE dagapp.dag_unserved_queues (
+    queue_name varchar(64) NOT NULL,
+    since timestamptz DEFAULT now() NOT NULL,
+    CONSTRAINT dag_unserved_queues_pkey PRIMARY KEY (queue_name)
+);
+
+COMMENT ON TABLE dagapp.dag_unserved_queues IS 'A queue in which something waits and which no process serves. Written by orchestrators, when it changes.';
 
 CREATE TABLE dagapp.dag_schedules (
     schedule_id varchar(64) NOT NULL,
@@ -1992,6 +2090,19 @@ COMMENT ON COLUMN app.asset_revisions.job_id IS 'None if it was superseded befor
 COMMENT ON COLUMN app.asset_revisions.outputs IS 'None if it never completed';
 
 COMMENT ON COLUMN app.asset_revisions.deleted_at IS 'Set if it had been unpublished';
+
+CREATE TABLE app.asset_leftovers (
+    asset_id varchar(64) NOT NULL,
+    revision integer NOT NULL,
+    job_id varchar(64),
+    deleted_at timestamptz DEFAULT now() NOT NULL,
+    CONSTRAINT asset_leftovers_pkey PRIMARY KEY (asset_id, revision),
+    CONSTRAINT asset_leftovers_asset_id_fkey FOREIGN KEY (asset_id) REFERENCES app.geospatial_assets (asset_id) ON DELETE RESTRICT
+);
+
+COMMENT ON TABLE app.asset_leftovers IS 'A revision that failed, was cancelled or superseded, and whose files and tables were deleted when its time was over.';
+
+COMMENT ON COLUMN app.asset_leftovers.job_id IS 'Whose data it was: a retry may make the revision anew';
 
 CREATE TABLE app.asset_audit (
     audit_id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,

@@ -90,7 +90,7 @@ class Stores:
         with self._lock:
             key = (zone, container if apart else "")
             if key not in self._opened:
-                self._opened[key] = self._open(location, container)
+                self._opened[key] = self.open(location, container)
             return Shelf(zone, container, location, self._opened[key], "" if apart else f"{container}/")
 
     def place(self, name: ObjectName) -> tuple[Shelf, str]:
@@ -123,7 +123,8 @@ class Stores:
                 return connection
         return Connection(account, "", None, azure.key, None if azure.key else azure.sas_token)
 
-    def _open(self, location: Location, container: str) -> ObjectStore:
+    def open(self, location: Location, container: str) -> ObjectStore:
+        """A new store at the location; `container` counts on Azure only."""
         try:
             match location:
                 case Folder(path):

@@ -14,7 +14,7 @@ import contextlib
 import fcntl
 import hashlib
 import os
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
@@ -22,8 +22,8 @@ from uuid import uuid4
 
 import obstore
 
-from geomill.domain.location import AzureAccount, S3Bucket
-from geomill.domain.objectname import ObjectName, Zone, check_path
+from geomill.domain.location import AzureAccount, Folder, S3Bucket
+from geomill.domain.objectname import ObjectName, Zone, check_path, is_container
 from geomill.errors import ConflictError, InputError, InvalidName, NotFoundError, StorageUnavailable
 from geomill.storage import gdal
 from geomill.storage.objects import ObjectInfo, Progress, Stored
@@ -40,6 +40,8 @@ LISTED_AT_ONCE = 1_000
 DELETED_AT_ONCE = 250
 """Azure takes 256 in one request, S3 takes 1,000."""
 LARGEST_S3_COPY = 5 * 1024**3
+PROBED = "geomill-doctor"
+"""A container that nobody else has."""
 Result = TypeVar("Result")
 
 
@@ -86,6 +88,27 @@ class SyncStorage:
             if batch is None:
                 return
             yield _nameable(shelf, batch)
+
+    def containers(self, zone: Zone, expected: Iterable[str] = ()) -> Sequence[str]:
+        """The containers of a zone, by name. Those of Azure cannot be listed: there, the expected ones that exist."""
+        location = self._stores.location(zone)
+        if isinstance(location, Folder):
+            folders = location.path.iterdir() if location.path.is_dir() else ()
+            names = [folder.name for folder in folders if folder.is_dir()]
+        elif isinstance(location, S3Bucket):
+            with translated(self._shelf(zone, PROBED), ""):
+                listed = obstore.list_with_delimiter(self._stores.open(location, ""))["common_prefixes"]
+            names = [prefix.rstrip("/") for prefix in listed]
+        else:
+            names = [name for name in set(expected) if self._is_there(zone, name)]
+        return sorted(name for name in names if is_container(name))
+
+    def _is_there(self, zone: Zone, container: str) -> bool:
+        try:
+            next(self.batches(zone, container), None)
+        except NotFoundError:
+            return False
+        return True
 
     # Reading
 
@@ -180,6 +203,10 @@ class SyncStorage:
             self._put(name, lambda: from_file(file, part_size(size), meter), size, Label(media_type, cool))
         return Stored(name, meter.done, meter.sha256)
 
+    def put_parts(self, name: ObjectName, parts: Callable[[], Iterator[bytes]], size: int) -> None:
+        """Upload what `parts` gives, which begins anew each time. What breaks off, or raises, leaves nothing."""
+        self._put(name, parts, size, Label())
+
     def _put(self, name: ObjectName, parts: Callable[[], Iterator[bytes]], size: int, label: Label) -> None:
         """`parts` begins anew each time."""
         if size <= PART:
@@ -271,7 +298,7 @@ class SyncStorage:
         """Try the zone's store, and say what was done. Containers of Azure cannot be listed, so that there only the way
         and the credentials are tried; elsewhere something is written and deleted."""
         location = self._stores.location(zone)
-        name = ObjectName(zone, "geomill-doctor", uuid4().hex)
+        name = ObjectName(zone, PROBED, uuid4().hex)
         if isinstance(location, AzureAccount):
             self.exists(name)
             return f"{location}, reached"

@@ -19,6 +19,7 @@ from geomill.domain.catalogue import CatalogueCollection, CataloguePending
 from geomill.domain.database_role import LIMITED_ROLES, DatabaseRole
 from geomill.domain.entity import Entity
 from geomill.domain.job import Job
+from geomill.domain.leftover import AssetLeftover
 from geomill.domain.request import PlatformRequest
 from geomill.domain.revision import AssetRevision
 from geomill.domain.schema_object import SchemaObject
@@ -71,6 +72,8 @@ _INSIDE = {
     (ENGINE, AuditEntry): Right(),
     (READER, Asset): Right(READ),
     (READER, AssetRevision): Right(READ),
+    (READER, AssetLeftover): Right(READ),
+    (ENGINE, AssetLeftover): Right(WRITE),
     (READER, ApiKey): Right(READ, ("last_used_at",)),
     (ENGINE, SchemaObject): Right(READ),
     (GATEWAY, SchemaObject): Right(READ),
@@ -85,6 +88,7 @@ _INSIDE = {
 
 FUNCTIONS = {
     "app.drop_revision_tables(text, text)": (ENGINE,),
+    "app.drop_leftover_tables(text, integer)": (ENGINE,),
     "external.hide_asset(text)": (ENGINE, GATEWAY),
 }
 """Functions that run as the owner, and who may call them."""

@@ -134,8 +134,8 @@ async def look(
         "owner_id": owner_id,
         "job_queue": job_queue,
         "silent_seconds": silent_seconds,
-        "thorough": thorough,
         "settle_seconds": SETTLE_SECONDS,
+        "thorough": thorough,
     }
     row = await (await conn.execute(queries("instances").look, parameters)).fetchone()
     assert row is not None

@@ -84,7 +84,7 @@ async def connections(conn: Connection) -> dict[str, int]:
 
 
 async def dead_letters(conn: Connection) -> list[DeadLetters]:
-    return [DeadLetters(**row) for row in await _rows(conn, "dead_letters")]
+    return [DeadLetters(**row) for row in await _rows(conn, "dead_letters", window_seconds=None)]
 
 
 async def stuck_jobs(conn: Connection, quiet_seconds: float, limit: int) -> list[StuckJob]:
@@ -120,6 +120,16 @@ class Holder:
 async def horizon(conn: Connection) -> list[Holder]:
     """The oldest first."""
     return [Holder(**row) for row in await _rows(conn, "horizon", sample=20)]
+
+
+async def fresh_dead_letters(conn: Connection) -> list[DeadLetters]:
+    """Those that came within a day."""
+    return [DeadLetters(**row) for row in await _rows(conn, "dead_letters", window_seconds=86_400.0)]
+
+
+async def database_bytes(conn: Connection) -> int:
+    (row,) = await _rows(conn, "database_bytes")
+    return int(row["bytes"])
 
 
 async def clock(conn: Connection) -> datetime:

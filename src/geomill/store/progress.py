@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from operator import itemgetter
 from typing import Any
 
-from geomill.domain.ids import around_index
+from geomill.domain.ids import around_index, task_id
 from geomill.domain.job import Job
-from geomill.domain.states import NODE_MACHINE, JobStatus, NodeStatus
+from geomill.domain.states import JOB_MACHINE, NODE_MACHINE, JobStatus, NodeStatus
 from geomill.sql import queries
-from geomill.store import jobs
+from geomill.store import attendance, jobs
 from geomill.store.pool import Connection
 
 LEAST_FRACTION = 0.02
@@ -43,6 +43,8 @@ class NodeProgress:
 class JobProgress:
     job: Job
     nodes: tuple[NodeProgress, ...]
+    waits: tuple[str, ...] = ()
+    """What it waits for in vain, in whole sentences."""
 
     @property
     def fraction(self) -> float:
@@ -69,9 +71,34 @@ async def find(conn: Connection, job_id: str) -> JobProgress | None:
     running = await _running(conn, job_id)
     cursor = await conn.execute(queries("nodes").summary, {"job_id": job_id})
     rows = await cursor.fetchall()
+    found = [_fan_out(row, running) if row["items_total"] else _single(row, running) for row in rows]
+    unserved = await _unserved(conn, job, rows, running)
+    nodes = (replace(node, message=_waits(queue)) if (queue := unserved.get(node.node_id)) else node for node in found)
     return JobProgress(
-        job, tuple(_fan_out(row, running) if row["items_total"] else _single(row, running) for row in rows)
+        job, tuple(nodes), tuple(f"the step '{node_id}' {_waits(queue)}" for node_id, queue in unserved.items())
     )
+
+
+def _waits(queue_name: str) -> str:
+    return f"waits for a worker of the queue '{queue_name}': there is none"
+
+
+async def _unserved(conn: Connection, job: Job, rows: list[dict[str, Any]], running: dict[str, Any]) -> dict[str, str]:
+    """The nodes whose tasks wait in a queue that nobody serves, with its name."""
+    if job.status in JOB_MACHINE.terminal:
+        return {}
+    tasks = {_last_task(row): str(row["node_id"]) for row in rows if row["status"] in ("dispatched", "running")}
+    waiting = [task for task in tasks if task not in running]
+    if not waiting:
+        return {}
+    return {tasks[task]: queue_name for task, queue_name in (await attendance.waits(conn, waiting)).items()}
+
+
+def _last_task(row: dict[str, Any]) -> str:
+    """Of a fan-out, the first attempt at the item that was sent last: items are taken in the order of the list."""
+    if row["items_total"]:
+        return task_id(row["job_id"], row["node_id"], (row["items_sent"] or row["items_total"]) - 1, 1)
+    return str(row["task_id"])
 
 
 async def _running(conn: Connection, job_id: str) -> dict[str, dict[str, Any]]:

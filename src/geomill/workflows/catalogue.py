@@ -41,6 +41,9 @@ class WorkflowCatalogue:
             raise NotFoundError(f"there is no workflow '{workflow_id}'", remedy=nearest(workflow_id, self._workflows))
         return self._workflows[workflow_id]
 
+    def find(self, workflow_id: str) -> Workflow | None:
+        return self._workflows.get(workflow_id)
+
     def all(self) -> tuple[Workflow, ...]:
         """Every workflow, by id."""
         return tuple(self._workflows[workflow_id] for workflow_id in sorted(self._workflows))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +30,22 @@ async def address(make_platform: Callable[..., Platform], database: str) -> Asyn
     """Where a gateway listens."""
     app = create_app(database, make_platform().catalogue, QueueSettings(), AccessSettings())
     with listen("127.0.0.1", 0) as listener:
-        server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, lifespan="on"))
-        server.config.load()
-        server.capture_signals = _nothing  # type: ignore[method-assign]  # signals are the test runner's
-        serving = asyncio.create_task(server.serve(sockets=[listener]))
+        async with serving(app, listener) as found:
+            yield found
+
+
+@asynccontextmanager
+async def serving(app: Any, listener: Any) -> AsyncIterator[str]:
+    """The address at which the app answers meanwhile."""
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, lifespan="on"))
+    server.config.load()
+    server.capture_signals = _nothing  # type: ignore[method-assign]  # signals are the test runner's
+    running = asyncio.create_task(server.serve(sockets=[listener]))
+    try:
         yield "http://{}:{}".format(*listener.getsockname())
+    finally:
         server.should_exit = True
-        await serving
+        await running
 
 
 def _nothing() -> Any:

@@ -94,7 +94,7 @@ async def test_one_that_is_refused_does_not_keep_the_others(make_platform: MakeP
     good, bad = await platform.submit("one"), await platform.submit("one")
     async with platform.pool.connection() as conn:
         await conn.execute(
-            'UPDATE dagapp.dag_queue SET body = body || \'{"workflow_id": "none"}\' WHERE message_id = %s', [bad]
+            'UPDATE dagapp.dag_queue SET body = body || \'{"workflow_id": "not a name"}\' WHERE message_id = %s', [bad]
         )
         claimed = await claimer(platform).claim(conn, 25)
     assert ([job.job_id for job in claimed.jobs], claimed.taken) == ([good], 2)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from geomill.domain.message import JobQueueMessage
 from geomill.domain.states import JobStatus
 from geomill.errors import InputsError, NotFoundError
+from geomill.queues import postgres as queue
+from geomill.queues.postgres import Outgoing
 from tests.integration.engine.conftest import MakePlatform
 
 BRANCHES = """
@@ -153,15 +156,18 @@ async def test_what_is_refused_at_the_door_leaves_nothing(make_platform: MakePla
     assert await platform.rows("SELECT 1 FROM dagapp.dag_queue") == []
 
 
-async def test_a_submission_that_no_orchestrator_knows_is_a_dead_letter_and_a_failed_job(
+async def test_a_submission_that_names_no_possible_workflow_is_a_dead_letter_and_a_failed_job(
     make_platform: MakePlatform,
 ) -> None:
-    elsewhere, here = make_platform(FAN), make_platform(BRANCHES)
-    job_id = await elsewhere.submit("fan", {"items": []})
+    here = make_platform(BRANCHES)
+    message = JobQueueMessage(workflow_id="no name of one")
+    job_id = message.job_id
+    async with here.pool.connection() as conn:
+        await queue.send(conn, [Outgoing("dag-jobs", job_id, message.model_dump_json())])
     here.orchestrator()
     job = await here.ended(job_id)
     assert job.status is JobStatus.FAILED
-    assert "there is no workflow 'fan'" in (job.error_message or "")
+    assert "'no name of one' cannot be the name of a workflow" in (job.error_message or "")
     letters = await here.rows("SELECT reason, message_id FROM dagapp.dag_dead_letters")
     assert letters == [{"reason": "WorkflowNotFound", "message_id": job_id}]
 

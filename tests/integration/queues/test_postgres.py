@@ -67,7 +67,7 @@ async def test_a_refused_submission_becomes_its_job_when_sent_again(make_platfor
     platform.orchestrator()
     platform.worker()
     pool = platform.pool
-    message = JobQueueMessage(workflow_id="not_there_yet", idempotency_key="once", input_params={})
+    message = JobQueueMessage(workflow_id="not a name", idempotency_key="once", input_params={})
     async with pool.connection() as conn:
         await queue.send(conn, [Outgoing(QUEUE, message.job_id, message.model_dump_json())])
     refused = await platform.ended(message.job_id)

@@ -57,9 +57,9 @@ RECORD = "catalogue.schema_objects"
 
 def test_the_engine_writes_jobs_and_catalogue_and_reads_assets(split: Split) -> None:
     found = allowed(split.admin, ENGINE, TABLES)
-    written = (of_schema("dagapp") | of_schema("catalogue")) - {RECORD}
+    written = ((of_schema("dagapp") | of_schema("catalogue")) - {RECORD}) | {"app.asset_leftovers"}
     assert {name for name, rights in found.items() if rights == WRITE} == written
-    read = (of_schema("app") | {RECORD}) - {"app.api_keys", "app.asset_audit"}
+    read = (of_schema("app") | {RECORD}) - {"app.api_keys", "app.asset_audit", "app.asset_leftovers"}
     assert {name for name, rights in found.items() if rights == {"SELECT"}} == read
     assert set(found) == written | {name for name, rights in found.items() if rights == {"SELECT"}}
 
@@ -81,8 +81,8 @@ def test_the_gateway_writes_rows_and_changes_no_table(split: Split) -> None:
 def test_the_reader_reads_what_is_served_and_notes_which_keys_are_used(split: Split) -> None:
     found = allowed(split.admin, READER, TABLES)
     assert set(found) == {
-        "app.geospatial_assets", "app.asset_revisions", "app.api_keys", "catalogue.collections", "catalogue.pending",
-        "dagapp.dag_stage_jobs", RECORD,
+        "app.geospatial_assets", "app.asset_revisions", "app.asset_leftovers", "app.api_keys", "catalogue.collections",
+        "catalogue.pending", "dagapp.dag_stage_jobs", RECORD,
     }  # fmt: skip
     assert all(rights == {"SELECT"} for rights in found.values())
     assert updatable(split.admin, READER, "app.api_keys") == {"last_used_at"}
@@ -110,7 +110,11 @@ def test_each_role_gets_into_its_own_databases_only(split: Split, role: Database
 
 @pytest.mark.parametrize("role", LIMITED_ROLES)
 def test_functions_that_run_as_the_owner_are_for_those_who_need_them(split: Split, role: DatabaseRole) -> None:
-    places = {"app.drop_revision_tables(text, text)": split.admin, "external.hide_asset(text)": split.outside_admin}
+    places = {
+        "app.drop_revision_tables(text, text)": split.admin,
+        "app.drop_leftover_tables(text, integer)": split.admin,
+        "external.hide_asset(text)": split.outside_admin,
+    }
     assert set(places) == set(grants.FUNCTIONS)
     for function, url in places.items():
         with psycopg.connect(url) as conn:

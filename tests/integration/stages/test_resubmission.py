@@ -93,16 +93,18 @@ async def test_after_its_submission_was_given_up(make_stages) -> None:
 
 
 async def test_after_an_orchestrator_that_does_not_know_its_type(make_stages) -> None:
-    """Its submission is a dead letter with the reason, and the attempt has failed."""
+    """Its submission waits for one that does, and the same request is the same attempt meanwhile."""
     platform: StagePlatform = make_stages()
     first, catalogue = await platform.order("counting"), platform.catalogue
     platform.catalogue = WorkflowCatalogue([])
     platform.orchestrator()
-    await platform.ended(first.run.run_id)
+    await platform.seen("SELECT 1 FROM dagapp.dag_queue WHERE queue_name = 'dag-jobs.unknown'")
     platform.catalogue = catalogue
-    assert "no workflow 'stages.counting'" in ((await platform.view(first.run.job_id)).latest.error or "")
-    assert await platform.rows("SELECT reason FROM dagapp.dag_dead_letters") == [{"reason": "WorkflowNotFound"}]
-    assert (await platform.order("counting")).run.attempt == 2
+    assert (await platform.view(first.run.job_id)).latest.status is StageStatus.QUEUED
+    assert (await platform.order("counting")).run.attempt == 1
+    platform.orchestrator()
+    platform.worker()
+    assert (await platform.ended(first.run.run_id)).status is JobStatus.COMPLETED
 
 
 async def test_a_retry_of_the_attempt_goes_on_where_it_failed(platform: StagePlatform) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from geomill.domain.retry import JITTER, RetryPolicy
+from geomill.domain.retry import JITTER, PASSING_ATTEMPTS, RetryPolicy
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 POLICIES = st.builds(
@@ -98,3 +98,32 @@ def test_a_delay_is_bounded_and_the_same_when_asked_again(policy: RetryPolicy, f
 def test_a_policy_out_of_bounds_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         RetryPolicy.model_validate(wrong)
+
+
+@pytest.mark.parametrize("code", ["no_space", "storage_unavailable", "database_unreachable"])
+def test_errors_that_pass_are_outlasted_by_the_default(code: str) -> None:
+    policy = RetryPolicy()
+    delays, failures = 0.0, 1
+    while policy.allows(failures=failures, error_code=code, retryable=True):
+        delays += seconds(policy, failures)
+        failures += 1
+    assert failures == PASSING_ATTEMPTS
+    assert delays > 800
+    assert seconds(policy, 1) <= 1
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        RetryPolicy(max_attempts=1),
+        RetryPolicy(backoff="none"),
+        RetryPolicy(backoff="fixed"),
+        RetryPolicy(retry_on=("timeout",)),
+    ],
+)
+def test_who_says_otherwise_is_obeyed(policy: RetryPolicy) -> None:
+    assert not policy.allows(failures=3, error_code="no_space", retryable=True)
+
+
+def test_more_attempts_than_that_stay_more() -> None:
+    assert RetryPolicy(max_attempts=60).allows(failures=59, error_code="no_space", retryable=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Literal
 
+import psycopg
 from fastapi import APIRouter, Response
 from fastapi.responses import PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST
@@ -13,8 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from geomill import __version__
 from geomill.api.gateway import TheGateway
 from geomill.api.problems import problem_responses
+from geomill.store import attendance, metrics
 from geomill.store import jobs as job_store
-from geomill.store import metrics
+from geomill.store.pool import Connection
 
 router = APIRouter(tags=["health"])
 
@@ -60,6 +62,24 @@ class QueueView(_FromRow):
     waiting: int
     leased: int
     oldest_seconds: float
+    consumers: int = Field(default=0, description="Processes that take from it")
+
+
+class DeadLetterView(_FromRow):
+    """Messages of one queue that nobody could handle, for one reason."""
+
+    queue_name: str
+    reason: str
+    letters: int
+
+
+class SpaceView(_FromRow):
+    """The disk of a zone that is a folder, or of the data folder, on this gateway's machine."""
+
+    place: str
+    free_bytes: int
+    total_bytes: int
+    low: bool = Field(default=False, description="Whether less is free than `GEOMILL_SPACE_WARNING_MB`")
 
 
 class ParkedView(_FromRow):
@@ -91,6 +111,9 @@ class Health(BaseModel):
         default=None, description="What keeps dead rows from being vacuumed, the oldest such"
     )
     parked: list[ParkedView] = Field(default=[], description="The twenty that have been parked longest")
+    dead_letters: list[DeadLetterView] = Field(default=[], description="Those of the last day are among the reasons")
+    space: list[SpaceView] = []
+    database_bytes: int | None = Field(default=None, description="Size of the database; null if it took too long")
 
 
 @router.get("/health/live", summary="Whether this process is up")
@@ -104,7 +127,8 @@ async def live() -> Live:
     responses={503: {"model": Ready, "description": "Not ready, with the reasons"}},
 )
 async def ready(gateway: TheGateway, response: Response) -> Ready:
-    """The database answers with our schema, and at least one orchestrator and one worker are alive."""
+    """The database answers with our schema, at least one orchestrator and one worker are alive, and everything that
+    waits has somebody to do it."""
     reasons = await gateway.readiness.reasons()
     if reasons:
         response.status_code = 503
@@ -120,20 +144,43 @@ async def health(gateway: TheGateway) -> Health:
         queues = [QueueView.model_validate(one) for one in await metrics.queues(conn)]
         jobs = await metrics.active_jobs(conn)
         holders = await metrics.horizon(conn)
-        parked = [ParkedView.model_validate(one) for one in await job_store.parked(conn)]
+        parked = [ParkedView.model_validate(row) for row in await job_store.parked(conn)]
+        consumers = await attendance.consumers(conn)
+        dead_letters = await metrics.dead_letters(conn)
+        reasons += [_dead(letters) for letters in await metrics.fresh_dead_letters(conn)]
+        database_bytes = await _database_bytes(conn)
     for one in instances:
         reasons += [f"{duty} of {one.instance_id} fails" for duty, state in one.duties.items() if state.failing]
     reasons += [holder.told() for holder in holders if holder.old]
-    reasons += [f"the job {one.job_id} is parked: {one.parked_reason}" for one in parked]
+    reasons += [f"the job {job.job_id} is parked: {job.parked_reason}" for job in parked]
+    reasons += await gateway.disks.reasons()
     return Health(
         status="degraded" if reasons else "ok",
         reasons=reasons,
         instances=instances,
-        queues=queues,
+        queues=[queue.model_copy(update={"consumers": consumers.get(queue.queue_name, 0)}) for queue in queues],
         jobs=jobs,
         oldest_transaction=HolderView.model_validate(holders[0]) if holders else None,
         parked=parked,
+        dead_letters=[DeadLetterView.model_validate(letters) for letters in dead_letters],
+        space=[
+            SpaceView.model_validate(space).model_copy(update={"low": gateway.disks.is_low(space)})
+            for space in await gateway.disks.look()
+        ],
+        database_bytes=database_bytes,
     )
+
+
+def _dead(found: metrics.DeadLetters) -> str:
+    letters = "1 dead letter" if found.letters == 1 else f"{found.letters} dead letters"
+    return f"{letters} on {found.queue_name}: {found.reason}"
+
+
+async def _database_bytes(conn: Connection) -> int | None:
+    try:
+        return await metrics.database_bytes(conn)
+    except psycopg.errors.QueryCanceled:
+        return None
 
 
 @router.get("/metrics", summary="Figures for Prometheus", response_class=PlainTextResponse)

@@ -18,9 +18,9 @@ from geomill.api.problems import problem_responses
 from geomill.domain.message import JobQueueMessage
 from geomill.domain.states import JobStatus
 from geomill.engine import control
+from geomill.store import attendance, stage_jobs
 from geomill.store import events as event_store
 from geomill.store import jobs as job_store
-from geomill.store import stage_jobs
 from geomill.store.pool import Connection, transaction_time
 from geomill.store.progress import JobProgress
 
@@ -81,9 +81,9 @@ async def get_job(gateway: TheGateway, job_id: JobId, wanted: Annotated[WantedDe
     """Status, progress, nodes and, at the end, the result."""
     async with gateway.connection() as conn:
         found = await lookup.get(conn, gateway.job_queue, job_id)
+        if isinstance(found, JobQueueMessage):
+            return JobDetails.queued(found, await attendance.why_queued(conn, gateway.job_queue, job_id))
         now = await transaction_time(conn)
-    if isinstance(found, JobQueueMessage):
-        return JobDetails.queued(found)
     order = (
         list(gateway.catalogue.get(found.job.workflow_id).nodes) if found.job.workflow_id in gateway.catalogue else []
     )

@@ -85,7 +85,7 @@ async def get_status(
 ) -> AssetStatus:
     """By the id of a request, a job or an asset."""
     async with gateway.connection() as conn:
-        found = await standing(conn, identifier)
+        found = await standing(conn, gateway.job_queue, identifier)
     _require_visible(principal, found.asset.platform_id, identifier)
     links = gateway.links.of(found.asset, found.now, str(request.base_url))
     return AssetStatus.of(found, links.links)

@@ -18,7 +18,10 @@ BEGIN
     SELECT max(r.revision) INTO _before
     FROM app.asset_revisions AS r
     WHERE r.asset_id = _asset_id AND r.revision < _shown.revision
-      AND r.revision > greatest(_asset.data_deleted_through, _asset.withdrawn_through) AND r.outputs ? 'stac_item';
+      AND r.revision > greatest(_asset.data_deleted_through, _asset.withdrawn_through) AND r.outputs ? 'stac_item'
+      AND NOT EXISTS (SELECT FROM app.asset_leftovers AS l
+                      WHERE l.asset_id = r.asset_id AND l.revision = r.revision
+                        AND l.job_id IS NOT DISTINCT FROM r.job_id);
     _item := app.revision_item(
         _shown.outputs -> 'stac_item', _asset_id, _shown.revision, _before, _asset.stac_collection_id,
         _asset.stac_item_id

@@ -23,14 +23,21 @@ BEGIN
         _stored := _asset.outputs -> 'stac_item';
     ELSE
         SELECT r.outputs -> 'stac_item' INTO _stored
-        FROM app.asset_revisions AS r WHERE r.asset_id = _asset.asset_id AND r.revision = _revision;
+        FROM app.asset_revisions AS r
+        WHERE r.asset_id = _asset.asset_id AND r.revision = _revision
+      AND NOT EXISTS (SELECT FROM app.asset_leftovers AS l
+                      WHERE l.asset_id = r.asset_id AND l.revision = r.revision
+                        AND l.job_id IS NOT DISTINCT FROM r.job_id);
     END IF;
     IF _revision <= _gone OR _revision = _shown OR jsonb_typeof(_stored) IS DISTINCT FROM 'object' THEN
         RETURN NULL;
     END IF;
     SELECT max(b.revision) INTO _before
     FROM app.asset_revisions AS b
-    WHERE b.asset_id = _asset.asset_id AND b.revision < _revision AND b.revision > _gone AND b.outputs ? 'stac_item';
+    WHERE b.asset_id = _asset.asset_id AND b.revision < _revision AND b.revision > _gone AND b.outputs ? 'stac_item'
+      AND NOT EXISTS (SELECT FROM app.asset_leftovers AS l
+                      WHERE l.asset_id = b.asset_id AND l.revision = b.revision
+                        AND l.job_id IS NOT DISTINCT FROM b.job_id);
     _item := app.revision_item(_stored, _asset.asset_id, _revision, _before, _collection, _id);
     RETURN _item || jsonb_build_object(
         'links', _item -> 'links' || jsonb_build_array(jsonb_build_object(

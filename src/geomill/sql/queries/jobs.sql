@@ -29,7 +29,7 @@ LIMIT %(limit)s;
 -- A submission that no orchestrator has claimed yet.
 SELECT body, priority, enqueued_at
 FROM dagapp.dag_queue
-WHERE queue_name = %(queue_name)s AND message_id = %(message_id)s;
+WHERE queue_name IN (%(queue_name)s::text, %(queue_name)s::text || '.unknown') AND message_id = %(message_id)s;
 
 -- name: reclaim
 -- A bounded batch of jobs whose owner is dead, or that have none. Parked ones wait to be released.

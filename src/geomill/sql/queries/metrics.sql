@@ -44,7 +44,11 @@ GROUP BY event_type;
 
 -- name: dead_letters
 SELECT queue_name, reason, count(*) AS letters
-FROM (SELECT queue_name, reason FROM dagapp.dag_dead_letters ORDER BY sequence DESC LIMIT %(sample)s) AS newest
+FROM (SELECT queue_name, reason, dead_lettered_at
+      FROM dagapp.dag_dead_letters
+      ORDER BY sequence DESC
+      LIMIT %(sample)s) AS newest
+WHERE %(window_seconds)s::float8 IS NULL OR dead_lettered_at > now() - make_interval(secs => %(window_seconds)s)
 GROUP BY queue_name, reason
 ORDER BY queue_name, reason;
 
@@ -70,6 +74,9 @@ WHERE j.status IN ('pending', 'running') AND j.paused_at IS NULL AND j.parked_at
   AND NOT EXISTS (SELECT FROM dagapp.dag_queue AS q WHERE q.body ->> 'job_id' = j.job_id)
 ORDER BY j.updated_at
 LIMIT %(sample)s;
+
+-- name: database_bytes
+SELECT pg_database_size(current_database()) AS bytes;
 
 -- name: clock
 SELECT clock_timestamp() AS now;

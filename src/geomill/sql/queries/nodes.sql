@@ -7,7 +7,7 @@ SELECT {columns of dagapp.dag_node_states} FROM dagapp.dag_node_states WHERE job
 -- One row per node; the items of a fan-out that have ended are counted.
 SELECT n.job_id, n.node_id, n.status, n.task_id, n.attempt, n.retry_count, n.output, n.error_message, n.started_at,
        n.completed_at,
-       coalesce(n.items_total, 0) AS items_total,
+       coalesce(n.items_total, 0) AS items_total, n.items_sent,
        coalesce(items.completed, 0) AS items_completed,
        coalesce(items.failed, 0) AS items_failed
 FROM dagapp.dag_node_states AS n

@@ -44,7 +44,7 @@ FOR UPDATE SKIP LOCKED;
 SELECT wanted.job_id
 FROM unnest(%(job_ids)s::text[]) AS wanted (job_id)
 WHERE EXISTS (SELECT FROM dagapp.dag_queue AS q
-              WHERE q.queue_name = %(queue_name)s AND q.message_id = wanted.job_id)
+              WHERE q.queue_name IN (%(queue_name)s::text, %(queue_name)s::text || '.unknown') AND q.message_id = wanted.job_id)
    OR EXISTS (SELECT FROM dagapp.dag_jobs AS j
               WHERE j.job_id = wanted.job_id AND j.status IN ('pending', 'running'));
 

@@ -19,6 +19,9 @@ SELECT to_jsonb(found) FROM (
     LEFT JOIN app.asset_revisions AS r ON r.asset_id = a.asset_id AND r.revision = $2::integer
     WHERE a.asset_id = $1::text AND a.deleted_at IS NULL
       AND $2::integer > greatest(a.data_deleted_through, a.withdrawn_through)
+      AND NOT EXISTS (SELECT FROM app.asset_leftovers AS l
+                      WHERE l.asset_id = r.asset_id AND l.revision = r.revision
+                        AND l.job_id IS NOT DISTINCT FROM r.job_id)
 ) AS found;
 
 -- name: external_files

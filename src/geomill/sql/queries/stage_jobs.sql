@@ -8,7 +8,8 @@ SELECT pg_advisory_xact_lock(hashtextextended('stage job ' || %(job_id)s, 0));
 -- The latest first. One statement, so that an attempt on its way from the queue to its row is seen in one of them.
 SELECT {columns of dagapp.dag_stage_jobs as s}, j.status, j.error_message, j.started_at, j.completed_at, j.paused_at,
        EXISTS (
-           SELECT FROM dagapp.dag_queue AS q WHERE q.queue_name = %(queue_name)s AND q.message_id = s.run_id
+           SELECT FROM dagapp.dag_queue AS q
+           WHERE q.queue_name IN (%(queue_name)s::text, %(queue_name)s::text || '.unknown') AND q.message_id = s.run_id
        ) AS waiting
 FROM dagapp.dag_stage_jobs AS s
 LEFT JOIN dagapp.dag_jobs AS j ON j.job_id = s.run_id
@@ -37,7 +38,8 @@ SELECT EXISTS (
 -- The latest attempt of each, the newest first, from behind the last one of the page before.
 SELECT {columns of dagapp.dag_stage_jobs as s}, j.status, j.error_message, j.started_at, j.completed_at, j.paused_at,
        EXISTS (
-           SELECT FROM dagapp.dag_queue AS q WHERE q.queue_name = %(queue_name)s AND q.message_id = s.run_id
+           SELECT FROM dagapp.dag_queue AS q
+           WHERE q.queue_name IN (%(queue_name)s::text, %(queue_name)s::text || '.unknown') AND q.message_id = s.run_id
        ) AS waiting
 FROM dagapp.dag_stage_jobs AS s
 LEFT JOIN dagapp.dag_jobs AS j ON j.job_id = s.run_id

@@ -1,0 +1,107 @@
+"""A backup from its beginning to its manifest, which is written last: without one, nothing looks like a backup."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from geomill import __version__
+from geomill.backup import manifest as manifests
+from geomill.backup.manifest import DatabasePart, KeyFile, Manifest
+from geomill.backup.metering import Meter
+from geomill.backup.packing import packing
+from geomill.backup.problems import translated
+from geomill.backup.snapshot import Connection, Dump, snapshot
+from geomill.backup.zones import Collector, Objects, References
+from geomill.domain.objectname import ObjectName
+from geomill.domain.tables import EXTERNAL_TABLES, TABLES
+from geomill.errors import ConflictError, GeomillError
+from geomill.sql import queries
+from geomill.storage import SyncStorage
+from geomill.storage.depot import Depot
+from geomill.store import fingerprint
+
+KEY_FILES = ("link.key", "admin.key")
+_SQL = queries("backup")
+
+
+@dataclass(frozen=True)
+class Source:
+    """What is backed up. `data` is the folder with the key files."""
+
+    inside_url: str
+    outside_url: str | None
+    storage: SyncStorage
+    data: Path
+
+
+def create(source: Source, depot: Depot, objects: Objects, meter: Meter, *, known_hashes: bool = False) -> Manifest:
+    if next(iter(depot.paths()), None) is not None:
+        raise ConflictError(
+            f"there is something in {depot.place} already",
+            remedy="choose an empty place; what a backup that broke off has left can be deleted",
+        )
+    started_at = datetime.now(UTC)
+    with translated("read it"):
+        inside, outside, references = asyncio.run(_dump(source, depot, meter))
+    collected = Collector(source.storage, depot, references, objects, meter, known_hashes).run()
+    manifest = Manifest(
+        geomill_version=__version__,
+        schema_fingerprint=fingerprint.wanted(),
+        started_at=started_at,
+        finished_at=datetime.now(UTC),
+        inside=inside,
+        outside=outside,
+        objects=collected,
+        keys=[key for name in KEY_FILES if (key := _save_key(source.data / name, depot)) is not None],
+    )
+    with depot.writing(manifests.PATH) as sink:
+        sink.write(manifest.to_bytes())
+    return manifest
+
+
+async def _dump(source: Source, depot: Depot, meter: Meter) -> tuple[DatabasePart, DatabasePart | None, References]:
+    """The inner snapshot is the older one. So what an export or a withdrawal does between the two is outside already,
+    and its job, which still runs in the inner one, does it again after a restoration."""
+    async with AsyncExitStack() as stack:
+        inner = await stack.enter_async_context(snapshot(source.inside_url))
+        outer = await stack.enter_async_context(snapshot(source.outside_url)) if source.outside_url else None
+        outside = None
+        if outer is not None and await _has_schema(outer):
+            outside = await Dump(outer, depot, "outside", EXTERNAL_TABLES, meter).run()
+        inside = await Dump(inner, depot, "inside", TABLES, meter).run()
+        return inside, outside, await _references(inner)
+
+
+async def _has_schema(conn: Connection) -> bool:
+    row = await (await conn.execute(_SQL.table_there, {"table": "external.assets"})).fetchone()
+    return row is not None and bool(row["there"])
+
+
+async def _references(conn: Connection) -> References:
+    """A place that no object can have cannot be missing either."""
+    sizes: dict[ObjectName, int] = {}
+    hashes: dict[ObjectName, str] = {}
+    for row in await (await conn.execute(_SQL.referenced_objects)).fetchall():
+        try:
+            name = ObjectName(row["zone"], row["container"], row["path"])
+        except GeomillError:
+            continue
+        sizes[name] = row["size"] or 0
+        if row["sha256"]:
+            hashes[name] = row["sha256"]
+    rows = await (await conn.execute(_SQL.source_containers)).fetchall()
+    return References(sizes, hashes, [row["name"] for row in rows])
+
+
+def _save_key(file: Path, depot: Depot) -> KeyFile | None:
+    try:
+        content = file.read_bytes()
+    except FileNotFoundError:
+        return None
+    with packing(depot, f"keys/{file.name}.gz") as packed:
+        packed.write(content)
+    return KeyFile(name=file.name, **packed.fields)  # type: ignore[arg-type]  # one of KEY_FILES

@@ -1,0 +1,106 @@
+"""The shape of a table of features: columns, keys, indexes and comments. No model knows it, so the backup does."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from psycopg import AsyncConnection
+from psycopg.sql import SQL, Composed, Identifier
+from psycopg.sql import Literal as SqlLiteral
+
+from geomill.backup.manifest import COLUMN_TYPE, FeatureColumn, FeatureIndex, FeatureTable
+from geomill.sql import queries
+
+_SQL = queries("backup")
+
+
+@dataclass(frozen=True)
+class FeatureShape:
+    oid: int
+    home: Literal["geo", "geo_staging"]
+    name: str
+    comment: str | None
+    bytes: int
+    columns: list[FeatureColumn] = field(default_factory=list)
+    indexes: list[FeatureIndex] = field(default_factory=list)
+    problem: str = ""
+    """Why it cannot be in a backup."""
+
+    @property
+    def label(self) -> str:
+        return f"{self.home}.{self.name}"
+
+
+async def feature_shapes(conn: AsyncConnection[dict[str, Any]]) -> list[FeatureShape]:
+    """Of all tables of features, as of the transaction's snapshot."""
+    rows = await (await conn.execute(_SQL.feature_tables)).fetchall()
+    return [await _shape(conn, row) for row in rows]
+
+
+async def _shape(conn: AsyncConnection[dict[str, Any]], row: dict[str, Any]) -> FeatureShape:
+    oid = {"oid": row["oid"]}
+    columns = await (await conn.execute(_SQL.feature_columns, oid)).fetchall()
+    strange = [column for column in columns if not re.match(COLUMN_TYPE, column["type"])]
+    if strange or not columns:
+        reason = f"a column has the type {strange[0]['type']}" if strange else "it has no columns"
+        return FeatureShape(**row, problem=reason)
+    indexes = await (await conn.execute(_SQL.feature_indexes, oid)).fetchall()
+    return FeatureShape(
+        **row,
+        columns=[FeatureColumn(**column) for column in columns],
+        indexes=[FeatureIndex(**index) for index in indexes],
+    )
+
+
+async def name_now(conn: AsyncConnection[dict[str, Any]], oid: int) -> SQL | None:
+    """The table's name by now, as PostgreSQL writes it; None if it was dropped."""
+    row = await (await conn.execute(_SQL.name_now, {"oid": oid})).fetchone()
+    return SQL(row["name"]) if row else None
+
+
+def creation(table: FeatureTable) -> Composed:
+    """The statement that makes it, empty and without indexes. Types have passed the manifest's list."""
+    columns = [
+        SQL("{} {}{}").format(Identifier(column.name), _type(column.type), SQL(" NOT NULL" if column.required else ""))
+        for column in table.columns
+    ]
+    return SQL(_SQL.create_table).format(table=place(table), columns=SQL(", ").join(columns))
+
+
+def afterwards(table: FeatureTable) -> list[Composed]:
+    """Indexes and comments, once its rows are there."""
+    statements = [_index(table, index) for index in table.indexes]
+    if table.comment is not None:
+        statements.append(SQL(_SQL.comment_table).format(table=place(table), text=SqlLiteral(table.comment)))
+    statements += [
+        SQL(_SQL.comment_column).format(
+            table=place(table), column=Identifier(column.name), text=SqlLiteral(column.comment)
+        )
+        for column in table.columns
+        if column.comment is not None
+    ]
+    return [*statements, SQL(_SQL.analyze).format(table=place(table))]
+
+
+def _index(table: FeatureTable, index: FeatureIndex) -> Composed:
+    columns = SQL(", ").join(map(Identifier, index.columns))
+    if index.primary:
+        return SQL(_SQL.add_primary_key).format(table=place(table), name=Identifier(index.name), columns=columns)
+    return SQL(_SQL.create_index).format(
+        unique=SQL("UNIQUE" if index.unique else ""),
+        name=Identifier(index.name),
+        table=place(table),
+        method=Identifier(index.method),
+        columns=columns,
+    )
+
+
+def place(table: FeatureTable) -> Identifier:
+    return Identifier(table.home, table.name)
+
+
+def _type(name: str) -> SQL:
+    """One that `COLUMN_TYPE` allows, never any other text of a manifest."""
+    return SQL(name)

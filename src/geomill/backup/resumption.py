@@ -1,0 +1,92 @@
+"""What the engine finds after a restoration.
+
+Jobs that were under way go on: their owners and the holders of leases are gone, so leases are given back here, and the
+first orchestrator takes the jobs over as those of a dead one. Tasks that ran begin again, from their last checkpoint,
+with a greater token. Or the jobs are cancelled, if the operator says so.
+
+A job that has validated its source notes the etag of what it saw, and fails when the source has another one. A restored
+object has another etag and the same bytes, so the notes of open jobs are brought up to date.
+
+Due times of schedules that passed since the backup are not made up for, whatever the schedule's policy: the platform
+that was lost may have fired them, and their jobs would run twice. Calls that were not yet delivered are made; a
+receiver tells by X-Geomill-Delivery which ones it knows.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from geomill.engine.control import cancel
+from geomill.errors import ConflictError, NotFoundError
+from geomill.sql import queries
+from geomill.store import schedules
+from geomill.store.pool import Connection, transaction_time
+
+_SQL = queries("backup")
+_ETAG = re.compile(r'"etag": ?("(?:[^"\\]|\\.)*")')
+REASON = "interrupted: the platform was restored from a backup"
+
+
+@dataclass(frozen=True)
+class Resumed:
+    jobs: int
+    """Under way when the backup was taken."""
+    cancelled: int
+    released: int
+    postponed: tuple[str, ...]
+    """Schedules whose due times passed since the backup."""
+
+
+async def resume(conn: Connection, job_queue: str, etags: Mapping[str, str], *, cancel_jobs: bool) -> Resumed:
+    """Within the transaction that loads the rows, so that no orchestrator sees them before. `etags` are those of
+    sources in the backup, each with that of the same bytes here."""
+    for kind in ("node", "result", "message"):
+        await _rename_versions(conn, kind, etags)
+    released = (await conn.execute(_SQL.release_leases)).rowcount
+    rows = await (await conn.execute(_SQL.open_jobs, {"job_queue": job_queue})).fetchall()
+    open_jobs = [row["job_id"] for row in rows]
+    cancelled = await _cancel(conn, job_queue, open_jobs) if cancel_jobs else 0
+    return Resumed(len(open_jobs), cancelled, released, await _postpone(conn))
+
+
+async def _rename_versions(conn: Connection, kind: str, etags: Mapping[str, str]) -> None:
+    rows = await (await conn.execute(getattr(_SQL, f"{kind}_sources"))).fetchall()
+    for row in rows:
+        document = with_etags(row["document"], etags)
+        if document != row["document"]:
+            await conn.execute(getattr(_SQL, f"note_{kind}_source"), {"place": row["place"], "document": document})
+
+
+def with_etags(document: str, etags: Mapping[str, str]) -> str:
+    """The JSON text with every etag that has a new name."""
+
+    def renamed(match: re.Match[str]) -> str:
+        etag = json.loads(match[1])
+        return f'"etag": {json.dumps(etags.get(etag, etag), ensure_ascii=False)}'
+
+    return _ETAG.sub(renamed, document)
+
+
+async def _cancel(conn: Connection, job_queue: str, job_ids: list[str]) -> int:
+    cancelled = 0
+    for job_id in job_ids:
+        try:
+            async with conn.transaction():
+                await cancel(conn, job_queue, job_id, REASON)
+            cancelled += 1
+        except (ConflictError, NotFoundError):
+            continue  # it has ended, or is a message that never becomes a job
+    return cancelled
+
+
+async def _postpone(conn: Connection) -> tuple[str, ...]:
+    now = await transaction_time(conn)
+    rows = await (await conn.execute(_SQL.overdue_schedules)).fetchall()
+    for row in rows:
+        schedule = await schedules.lock(conn, row["schedule_id"])
+        due = {"schedule_id": schedule.schedule_id, "next_due_at": schedule.timing.after(now)}
+        await conn.execute(_SQL.postpone_schedule, due)
+    return tuple(row["schedule_id"] for row in rows)

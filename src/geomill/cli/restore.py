@@ -1,0 +1,117 @@
+"""`geomill restore`: a platform from a backup, in a new data folder or on a server of one's own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from geomill.backup.manifest import Manifest
+from geomill.backup.restoration import (
+    RestoredDatabases,
+    RestoredObjects,
+    open_single,
+    require_empty_target,
+    require_fit,
+    restore_databases,
+    restore_keys,
+    restore_objects,
+)
+from geomill.backup.verification import read_manifest
+from geomill.catalog import bulk
+from geomill.cli import context
+from geomill.cli.backup import Json, Sha256, bar, listed
+from geomill.cli.db import migrate_url, plan_json, status_url
+from geomill.storage.depot import open_depot
+from geomill.store.migrate import Status
+
+
+def restore(
+    source: Annotated[str, typer.Argument(metavar="FROM", help="Where the backup lies.")],
+    digest: Sha256 = None,
+    cancel_jobs: Annotated[
+        bool, typer.Option("--cancel-jobs", help="Cancel the jobs that were under way; else they go on.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Restore a backup into an empty platform. Exit code 1 if an object is missing or the catalogue differs."""
+    settings = context.settings()
+    storage = context.storage().sync
+    depot = open_depot(source, storage.recipe)
+    manifest = read_manifest(depot, digest)
+    with context.database_url() as url, bar(hidden=as_json) as meter:
+        outside_url = context.external_database_url()
+        require_fit(manifest, has_outside=outside_url is not None)
+        asyncio.run(require_empty_target(url, outside_url))
+        keys = restore_keys(depot, manifest, settings.database.data)
+        objects = restore_objects(depot, manifest, storage, meter)
+        asyncio.run(migrate_url(url))
+        context.make_external_ready()
+        databases = asyncio.run(
+            restore_databases(
+                depot,
+                manifest,
+                url,
+                outside_url,
+                meter,
+                job_queue=settings.queue.job_queue_name,
+                cancel_jobs=cancel_jobs,
+                etags=objects.etags,
+            )
+        )
+        check, status = asyncio.run(_look(url))
+    sound = not (objects.missing or objects.different) and check.sound and status.up_to_date
+    if as_json:
+        typer.echo(json.dumps(_document(sound, keys, objects, databases, check, status), indent=2, ensure_ascii=False))
+    else:
+        typer.echo("\n".join(_lines(manifest, objects, databases, check, status)))
+    if not sound:
+        raise typer.Exit(1)
+
+
+async def _look(url: str) -> tuple[bulk.Check, Status]:
+    async with open_single(url) as conn:
+        check = await bulk.check(conn)
+    return check, await status_url(url)
+
+
+def _document(
+    sound: bool,
+    keys: list[str],
+    objects: RestoredObjects,
+    databases: RestoredDatabases,
+    check: bulk.Check,
+    status: Status,
+) -> dict[str, Any]:
+    return {
+        "sound": sound,
+        "keys": keys,
+        "objects": {name: value for name, value in asdict(objects).items() if name != "etags"},
+        "items": asdict(databases.inside),
+        "items_outside": asdict(databases.outside) if databases.outside else None,
+        "jobs": asdict(databases.resumed),
+        "catalogue": {"sound": check.sound, **asdict(check)},
+        "database": plan_json(status.plan),
+    }
+
+
+def _lines(
+    manifest: Manifest, objects: RestoredObjects, databases: RestoredDatabases, check: bulk.Check, status: Status
+) -> list[str]:
+    items, resumed = databases.inside, databases.resumed
+    rows = sum(part.rows for part in (*manifest.inside.tables, *manifest.inside.features))
+    lines = [
+        f"{rows:,} rows, {len(manifest.inside.features):,} tables of features",
+        f"{objects.written:,} objects written, {objects.kept:,} were there",
+        f"{check.wanted:,} items of assets, {items.lacking:,} of none; {items.different:,} differ from the backup's",
+        f"{resumed.jobs - resumed.cancelled:,} jobs go on, {resumed.cancelled:,} are cancelled",
+        *listed("due times since the backup are not made up for", list(resumed.postponed)),
+        *listed("missing object", objects.missing),
+        *listed("an object of another content was left as it is", objects.different),
+    ]
+    lines.append("the catalogue is as the assets say" if check.sound else "the catalogue differs: see catalogue check")
+    lines.append("the database is up to date" if status.up_to_date else "the database is not up to date: see db status")
+    return lines

@@ -1,0 +1,123 @@
+"""Deletes the data of revisions that failed, were cancelled or superseded, once their time is over.
+
+    hold the asset → delete the revision's folder in silver, and its intermediates → note it, drop its tables → commit
+
+Whoever dies in between has noted nothing, and another one begins again. What is served or public, and what a revision
+that can still be restored is made of, is never a leftover (`sql/functions/is_leftover.sql`).
+
+What it does badly: the asset is held while its files are deleted, so a decision about it waits for that long. If a
+workflow of your own fails, only its files in containers of the library, or that another revision names, are found.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import psycopg
+
+from geomill.domain import naming
+from geomill.domain.objectname import Zone
+from geomill.errors import GeomillError, NotFoundError
+from geomill.handlers.blob.places import PUBLISHED
+from geomill.raster.intermediates import folder_of
+from geomill.raster.outputs import INTERMEDIATE_CONTAINER
+from geomill.raster.outputs import OUTPUT_CONTAINER as RASTERS
+from geomill.settings import RetentionSettings
+from geomill.sql import queries
+from geomill.storage import NO_STORAGE, Storage
+from geomill.store import leftovers
+from geomill.store.duties import Duties
+from geomill.store.leftovers import KeptFor, Leftover
+from geomill.store.pool import Connection, Pool
+from geomill.vector.outputs import OUTPUT_CONTAINER as VECTORS
+
+log = logging.getLogger(__name__)
+
+FIRST_SECONDS = 45.0
+CONTAINERS = (PUBLISHED, RASTERS, VECTORS)
+"""That workflows of the library write to."""
+
+
+@dataclass(frozen=True)
+class LeftoverOptions:
+    kept: KeptFor = field(default_factory=lambda: KeptFor(None, None))
+    look_seconds: float = 600.0
+    batch: int = 20
+
+    @classmethod
+    def of(cls, settings: RetentionSettings) -> LeftoverOptions:
+        return cls(KeptFor(_days(settings.keep_failed_days), _days(settings.keep_superseded_days)))
+
+
+def _days(days: float) -> timedelta | None:
+    return timedelta(days=days) if days else None
+
+
+@dataclass
+class Leftovers:
+    pool: Pool
+    storage: Storage = NO_STORAGE
+    options: LeftoverOptions = field(default_factory=LeftoverOptions)
+    duties: Duties | None = None
+
+    async def run(self) -> None:
+        """As a duty of the orchestrator, beside its loop: it waits for the object store."""
+        kept = self.options.kept
+        if self.storage is NO_STORAGE or (kept.failed is None and kept.completed is None):
+            await asyncio.Event().wait()
+        pause = min(FIRST_SECONDS, self.options.look_seconds)
+        while True:
+            await asyncio.sleep(pause)
+            pause = self.options.look_seconds
+            try:
+                while await self.run_once() >= self.options.batch:
+                    pass
+            except (psycopg.Error, GeomillError) as error:
+                log.warning("the data of old revisions could not be deleted, again in a while: %s", error)
+                if self.duties:
+                    self.duties.failed("leftovers", error)
+            else:
+                if self.duties:
+                    self.duties.passed("leftovers")
+
+    async def run_once(self) -> int:
+        """How many revisions lost their data."""
+        done = 0
+        async with self.pool.connection() as conn:
+            for leftover in await leftovers.due(conn, self.options.kept, self.options.batch):
+                done += await self._delete(conn, leftover)
+        return done
+
+    async def _delete(self, conn: Connection, leftover: Leftover) -> bool:
+        async with leftovers.holding(conn, leftover, self.options.kept) as stem:
+            if stem is None:
+                return False
+            removed = 0
+            for container in await self._containers(conn, leftover):
+                folder = naming.blob_prefix(stem, leftover.revision)
+                removed += await self._delete_folder(container, folder)
+            if leftover.job_id:
+                removed += await self._delete_folder(INTERMEDIATE_CONTAINER, folder_of(leftover.job_id))
+        log.info(
+            "deleted the data of revision %d of %s: %d files",
+            leftover.revision,
+            leftover.asset_id,
+            removed,
+            extra={"action": "leftovers", "asset_id": leftover.asset_id},
+        )
+        return True
+
+    async def _containers(self, conn: Connection, leftover: Leftover) -> list[str]:
+        """Those of the library, and those that a revision of the asset names."""
+        cursor = await conn.execute(queries("orders").containers, {"asset_id": leftover.asset_id})
+        named = [row["container"] for row in await cursor.fetchall()]
+        return list(dict.fromkeys((*CONTAINERS, *named)))
+
+    async def _delete_folder(self, container: str, folder: str) -> int:
+        try:
+            return await self.storage.delete_prefix(Zone.SILVER, container, folder)
+        except NotFoundError:  # there is no such container
+            return 0

@@ -1,0 +1,55 @@
+"""Why a handler failed, as far as that is not its own doing: a full disk, a database that is away.
+
+Such failures have codes of their own, because they pass: `RetryPolicy` tries them for minutes.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+
+from geomill.domain.retry import DATABASE_AWAY, NO_SPACE
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_FULL_TEXTS = (*(os.strerror(number) for number in _FULL), "Write error at")
+"""The system's words, and all that libtiff says of them through GDAL."""
+_DISK_FULL = "53100"
+_AWAY = ("08", "53", "57P", "58", "25006")
+"""How the SQLSTATE begins: lost connections, no resources, shutdown, system failures, read-only."""
+DEEPEST = 10
+
+
+def passing_code(error: BaseException) -> str | None:
+    """`no_space` or `database_unreachable`, if that is what is behind the error."""
+    for cause in _causes(error):
+        if _is_full(cause):
+            return NO_SPACE
+        if _is_away(cause):
+            return DATABASE_AWAY
+    return None
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    cause: BaseException | None = error
+    for _ in range(DEEPEST):
+        if cause is None:
+            return
+        yield cause
+        cause = cause.__cause__ or cause.__context__
+
+
+def _is_full(error: BaseException) -> bool:
+    """C libraries hand on the system's words at best, and never its number."""
+    if getattr(error, "sqlstate", None) == _DISK_FULL or (isinstance(error, OSError) and error.errno in _FULL):
+        return True
+    return any(text in str(error) for text in _FULL_TEXTS)
+
+
+def _is_away(error: BaseException) -> bool:
+    """Errors of psycopg, which handlers need not have, carry a SQLSTATE; a lost connection has none to give."""
+    if not hasattr(error, "sqlstate"):
+        return False
+    if error.sqlstate is None:
+        return any(kind.__name__ == "OperationalError" for kind in type(error).__mro__)
+    return str(error.sqlstate).startswith(_AWAY)

@@ -1,0 +1,48 @@
+"""How much room there is on the disks of this machine that hold our data."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from geomill.domain.location import Folder, parse_location
+from geomill.storage.recipe import Recipe
+
+DATA = "data"
+"""The place of the data folder, where the private database lies, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """`place` is a zone or `data`: the folder itself is nobody's business."""
+
+    place: str
+    free_bytes: int
+    total_bytes: int
+
+
+def spaces(recipe: Recipe) -> list[Space]:
+    """Of the data folder, and of each zone that is a folder. A disk that cannot be asked is left out."""
+    locations = {place: parse_location(location) for place, location in recipe.zones.items()}
+    folders = {place: location.path for place, location in locations.items() if isinstance(location, Folder)}
+    if recipe.data:
+        folders = {DATA: Path(recipe.data), **folders}
+    found: list[Space] = []
+    for place, folder in folders.items():
+        try:
+            usage = shutil.disk_usage(existing(folder))
+        except OSError:
+            continue
+        found.append(Space(str(place), usage.free, usage.total))
+    return found
+
+
+def existing(folder: Path) -> Path:
+    """The folder, or the nearest one above it that is there."""
+    absolute = folder.absolute()
+    return next(place for place in (absolute, *absolute.parents) if place.exists())
+
+
+def readable(size: int) -> str:
+    return f"{size / 1e9:.1f} GB" if size >= 100_000_000 else f"{size / 1e6:.0f} MB"

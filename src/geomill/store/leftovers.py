@@ -1,0 +1,65 @@
+"""Data of revisions that nobody needs any more, in the database."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+
+from geomill.sql import queries
+from geomill.store.pool import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class KeptFor:
+    """How long the data of a revision is kept after it failed, and after it was superseded. None: for ever."""
+
+    failed: timedelta | None
+    completed: timedelta | None
+
+    def parameters(self) -> dict[str, float | None]:
+        return {name: age.total_seconds() if age else None for name, age in self._ages()}
+
+    def _ages(self) -> list[tuple[str, timedelta | None]]:
+        return [("failed", self.failed), ("completed", self.completed)]
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    asset_id: str
+    revision: int
+    job_id: str | None
+
+
+async def due(conn: Connection, kept: KeptFor, limit: int) -> list[Leftover]:
+    cursor = await conn.execute(queries("leftovers").due, {**kept.parameters(), "limit": limit})
+    return [Leftover(**row) for row in await cursor.fetchall()]
+
+
+@asynccontextmanager
+async def holding(conn: Connection, leftover: Leftover, kept: KeptFor) -> AsyncIterator[str | None]:
+    """The stem of the asset's files. Whoever leaves this without an error has deleted those of the revision: its tables
+    go, too, and it cannot be restored. None if another process is at it, or somebody needs it again."""
+    which = {"asset_id": leftover.asset_id, "revision": leftover.revision}
+    async with conn.transaction():
+        row = await (await conn.execute(queries("leftovers").alone, which)).fetchone()
+        if row is None or not row["alone"]:
+            yield None
+            return
+        held = await (await conn.execute(queries("leftovers").hold, {**which, **kept.parameters()})).fetchone()
+        if held is None:
+            yield None
+            return
+        yield str(held["blob_stem"])
+        await conn.execute(queries("leftovers").note, {**which, "job_id": leftover.job_id})
+        await conn.execute(queries("leftovers").drop_tables, which)
+        if held["completed"]:
+            await conn.execute(queries("leftovers").settle, which)
+
+
+async def deleted(conn: Connection, asset_id: str, revision: int) -> bool:
+    """Whether the data of the revision was deleted because its time was over."""
+    parameters = {"asset_id": asset_id, "revision": revision}
+    row = await (await conn.execute(queries("leftovers").deleted, parameters)).fetchone()
+    return row is not None and bool(row["deleted"])

@@ -1,0 +1,86 @@
+"""`geomill assets submit` against a real gateway: what it uploads in vain does not stay."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from geomill.api import create_app
+from geomill.cli import folder
+from geomill.cli.gateway import listen
+from geomill.cli.main import app
+from geomill.domain.principal import Role
+from geomill.settings import AccessSettings, QueueSettings
+from geomill.storage import Recipe, Storage
+from tests.integration.api.conftest import make_key
+from tests.integration.cli.test_client import serving
+from tests.integration.engine.conftest import make_platform as make_platform
+from tests.integration.engine.platform import Platform
+
+TIFF = b"II*\0" + bytes(1000)
+REFS = ("--ref", "dataset_id=d", "--ref", "resource_id=r", "--ref", "version_id=v")
+
+
+@pytest.fixture
+async def data(make_platform: Callable[..., Platform], database: str, tmp_path: Path) -> AsyncIterator[Path]:
+    """The data folder of a gateway, without anybody who would run what is submitted."""
+    storage = Storage(Recipe.in_folder(tmp_path))
+    await storage.prepare()
+    gateway = create_app(database, make_platform().catalogue, QueueSettings(), AccessSettings(), storage=storage)
+    folder.write_key(tmp_path, await make_key(database, Role.ADMIN))
+    with listen("127.0.0.1", 0) as listener:
+        async with serving(gateway, listener) as address:
+            with folder.told_address(tmp_path, address):
+                yield tmp_path
+
+
+async def submit(data: Path, content: bytes, *more: str) -> Any:
+    file = data / "a.tif"
+    file.write_bytes(content)
+    words = ["--data", str(data), "assets", "submit", str(file), "--data-type", "raster", *REFS, *more]
+    return await asyncio.to_thread(CliRunner().invoke, app, words)
+
+
+def uploads(data: Path) -> list[Path]:
+    return [path for path in (data / "bronze").rglob("*") if path.is_file()]
+
+
+async def test_a_dry_run_leaves_no_upload(data: Path) -> None:
+    done = await submit(data, TIFF, "--dry-run")
+    assert done.exit_code == 0, done.output
+    assert "would be created" in done.output
+    assert uploads(data) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "more"),
+    [(b"no raster" * 10, ("--workflow", "none_such")), (b"", ()), (TIFF, ("--option", "no_such=1"))],
+)
+async def test_a_refusal_leaves_no_upload(data: Path, content: bytes, more: tuple[str, ...]) -> None:
+    done = await submit(data, content, *more)
+    assert done.exception is not None
+    assert uploads(data) == []
+
+
+async def test_an_order_that_was_given_before_leaves_only_its_own(data: Path) -> None:
+    first = await submit(data, TIFF, "--idempotency-key", "once")
+    assert first.exit_code == 0, first.output
+    (kept,) = uploads(data)
+    again = await submit(data, TIFF, "--idempotency-key", "once")
+    assert again.exit_code == 0, again.output
+    assert uploads(data) == [kept]
+    refused = await submit(data, TIFF)
+    assert "overwrite" in str(refused.exception)
+    assert uploads(data) == [kept]
+
+
+async def test_nothing_is_uploaded_when_no_gateway_answers(data: Path) -> None:
+    with folder.told_address(data, "http://127.0.0.1:9"):
+        done = await submit(data, TIFF)
+    assert "no gateway answers" in str(done.exception)
+    assert uploads(data) == []
