@@ -15,7 +15,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import psycopg
-from psycopg.errors import ReadOnlySqlTransaction
+from psycopg.errors import DiskFull, ReadOnlySqlTransaction
 
 from geomill.domain.instance import InstanceRole
 from geomill.domain.task import Report
@@ -104,7 +104,7 @@ class Keeper:
     async def _ask_why(self, error: psycopg.Error) -> None:
         """While nobody can write, nobody can give our tasks away."""
         asked = clock()
-        if isinstance(error, ReadOnlySqlTransaction) or await asyncio.to_thread(refuses, self._url):
+        if isinstance(error, ReadOnlySqlTransaction | DiskFull) or await asyncio.to_thread(refuses, self._url):
             self._contact.refused(asked)
 
     def _due(self, now: float) -> list[Callable[[Connection, float], Awaitable[None]]]:
