@@ -112,6 +112,7 @@ class QueueMessage(Entity):
     expires_at: AwareDatetime | None = None
     delivery_count: int = 0
     losses: int = Field(default=0, description="Workers that were lost while they ran it")
+    on_trial: bool = Field(default=False, description="Of the tasks of its worker, it alone is charged for a loss")
     lease_token: BigInt | None = Field(
         default=None, description="New and greater at each delivery that has reached the disk"
     )

@@ -382,20 +382,30 @@ async def defer(conn: Connection, held: Sequence[Delivery], delay_seconds: float
     await conn.execute(queries("queue").defer, {**_leases(held), "delay_seconds": delay_seconds})
 
 
-async def set_aside(conn: Connection, leased: Sequence[tuple[Delivery, str]]) -> set[int]:
+async def suspects(conn: Connection, leased: Sequence[tuple[Delivery, str]]) -> set[int]:
     """Those of the leased tasks that may take down their worker; each is given with the task id of the attempt before.
-    They do not count as started before `begin`."""
+    They do not count as started before they are put on trial."""
     if not leased:
         return set()
     parameters = {**_leases([delivery for delivery, _ in leased]), "before": [before for _, before in leased]}
-    cursor = await conn.execute(queries("queue").set_aside, parameters)
+    cursor = await conn.execute(queries("queue").suspects, parameters)
     return {row["sequence"] for row in await cursor.fetchall()}
 
 
-async def begin(conn: Connection, held: Held) -> bool:
-    """Whether the lease still held."""
+async def put_on_trial(conn: Connection, held: Held) -> bool:
+    """Whether the lease still held. The task starts."""
     parameters = {"sequence": held.sequence, "lease_token": held.lease_token}
-    return await (await conn.execute(queries("queue").begin, parameters)).fetchone() is not None
+    return await (await conn.execute(queries("queue").put_on_trial, parameters)).fetchone() is not None
+
+
+async def acquit(conn: Connection, held: Sequence[Held]) -> None:
+    await conn.execute(queries("queue").acquit, _leases(held))
+
+
+async def tried(conn: Connection, dead: Sequence[str], *, lapsed: bool = True) -> list[str]:
+    """Those of the dead consumers who had a task on trial: it alone is charged."""
+    cursor = await conn.execute(queries("queue").tried, {"dead": list(dead), "lapsed": lapsed})
+    return [row["leased_by"] for row in await cursor.fetchall()]
 
 
 async def forgive(conn: Connection, sequences: Collection[int]) -> None:
@@ -444,10 +454,13 @@ async def dead_letter(conn: Connection, queue_name: str, message: Received, reas
     )
 
 
-async def release(conn: Connection, dead: Sequence[str], *, lapsed: bool = True) -> list[str]:
+async def release(
+    conn: Connection, dead: Sequence[str], *, lapsed: bool = True, tried: Sequence[str] = ()
+) -> list[str]:
     """Give back what dead consumers held and, with `lapsed`, what was not renewed in time. Returns the queues
     concerned."""
-    cursor = await conn.execute(queries("queue").release, {"dead": list(dead), "lapsed": lapsed})
+    parameters = {"dead": list(dead), "lapsed": lapsed, "tried": list(tried)}
+    cursor = await conn.execute(queries("queue").release, parameters)
     return [row["queue_name"] for row in await cursor.fetchall()]
 
 
@@ -457,9 +470,11 @@ async def disown(conn: Connection, leased_by: str, known: Collection[int]) -> li
     return [row["queue_name"] for row in await cursor.fetchall()]
 
 
-async def give_up(conn: Connection, dead: Sequence[str], max_deliveries: int, *, lapsed: bool = True) -> list[str]:
+async def give_up(
+    conn: Connection, dead: Sequence[str], max_deliveries: int, *, lapsed: bool = True, tried: Sequence[str] = ()
+) -> list[str]:
     """Fail what waited too long or took down its workers. Returns the owners to tell."""
-    parameters = {"dead": list(dead), "max_deliveries": max_deliveries, "lapsed": lapsed}
+    parameters = {"dead": list(dead), "max_deliveries": max_deliveries, "lapsed": lapsed, "tried": list(tried)}
     cursor = await conn.execute(queries("queue").give_up, parameters)
     return [row["owner_id"] for row in await cursor.fetchall()]
 

@@ -1548,6 +1548,7 @@ CREATE TABLE dagapp.dag_queue (
     expires_at timestamptz,
     delivery_count integer DEFAULT 0 NOT NULL,
     losses integer DEFAULT 0 NOT NULL,
+    on_trial boolean DEFAULT false NOT NULL,
     lease_token bigint,
     leased_by varchar(64),
     leased_until timestamptz,
@@ -1575,6 +1576,8 @@ COMMENT ON COLUMN dagapp.dag_queue.message_id IS 'Sent twice, it is stored once'
 COMMENT ON COLUMN dagapp.dag_queue.tenant IS 'Whose work it is: tenants take turns';
 
 COMMENT ON COLUMN dagapp.dag_queue.losses IS 'Workers that were lost while they ran it';
+
+COMMENT ON COLUMN dagapp.dag_queue.on_trial IS 'Of the tasks of its worker, it alone is charged for a loss';
 
 COMMENT ON COLUMN dagapp.dag_queue.lease_token IS 'New and greater at each delivery that has reached the disk';
 

@@ -113,7 +113,7 @@ class Exchange:
         again = [slot for slot in slots if slot.delivery.delivery_count > 1 or slot.message.attempt > 1]
         if again:
             await _recall(conn, again)
-            await _set_aside(conn, again)
+            await _suspect(conn, again)
         return slots
 
     def _understood(self, deliveries: Sequence[Delivery]) -> list[Slot]:
@@ -266,12 +266,12 @@ async def _recall(conn: Connection, begun: Sequence[Slot]) -> None:
         slot.checkpoint = saved.get((message.job_id, message.node_id, message.item_index))
 
 
-async def _set_aside(conn: Connection, again: Sequence[Slot]) -> None:
-    """Those that may take down their worker run alone."""
+async def _suspect(conn: Connection, again: Sequence[Slot]) -> None:
+    """Those that may take down their worker are put on trial (trial.py)."""
     leased = [(slot.delivery, slot.message.task_id_before) for slot in again]
-    aside = await queue.set_aside(conn, leased)
+    suspects = await queue.suspects(conn, leased)
     for slot in again:
-        slot.alone = slot.delivery.sequence in aside
+        slot.suspect = slot.delivery.sequence in suspects
 
 
 def _refused(one: Settlement, error: psycopg.Error) -> Settlement:

@@ -46,6 +46,7 @@ from geomill.worker.runner import Runner
 from geomill.worker.shares import Shares
 from geomill.worker.slots import Slot
 from geomill.worker.spare import Spare
+from geomill.worker.trial import Trial
 from geomill.worker.watch import Watch
 
 log = logging.getLogger(__name__)
@@ -76,8 +77,7 @@ class Worker:
         self._loop: asyncio.AbstractEventLoop
         self._stop: asyncio.Event
         self._slots: dict[int, Slot] = {}
-        self._suspects: dict[int, Slot] = {}
-        """Of the slots, the one that runs alone, or waits to. Nothing is leased meanwhile."""
+        self._trial = Trial(self._poke)
         self._signals = Signals(self.url, self._queues, self._on_connect)
         self._unsure = False
         self._notebook = Notebook(self._wake)
@@ -164,6 +164,7 @@ class Worker:
                 await self._disown(conn)
             free = self._free_slots()
             await self._breakers.tell(conn)
+            await self._trial.tell(conn)
             leased = await self._exchange.once(conn, free, self._limits())
             await self._begin(conn, leased)
             await self._begin(conn, await self._newcomer(conn))
@@ -171,26 +172,8 @@ class Worker:
 
     async def _begin(self, conn: Connection, leased: Sequence[Slot]) -> None:
         for slot in await self._breakers.admit(conn, leased):
-            if slot.alone and slot.delivery.sequence not in self._slots:
-                await self._set_aside(conn, slot)
-            else:
-                self._start(slot)
-        if self._suspects:
-            await self._begin_alone(conn)
-
-    async def _set_aside(self, conn: Connection, slot: Slot) -> None:
-        """One waits here until the others have ended. More of them are for other workers."""
-        if self._suspects:
-            await queue.defer(conn, [slot.delivery], self.options.poll_seconds)
-        else:
-            self._suspects[slot.delivery.sequence] = self._slots[slot.delivery.sequence] = slot
-
-    async def _begin_alone(self, conn: Connection) -> None:
-        for slot in [slot for slot in self._suspects.values() if slot.task is None]:
-            if slot.lost:
-                self._free(slot)
-            elif len(self._slots) == 1 and await queue.begin(conn, slot.delivery):
-                log.info("%s was lost with its worker before: it runs alone", slot.message.task_id)
+            is_new = slot.delivery.sequence not in self._slots
+            if not (slot.suspect and is_new) or await self._trial.open(conn, slot):
                 self._start(slot)
 
     async def _newcomer(self, conn: Connection) -> list[Slot]:
@@ -221,7 +204,7 @@ class Worker:
 
     @property
     def _may_lease(self) -> bool:
-        return not (self._stop.is_set() or self._suspects or self._contact.is_lost) and self._shares.hopeful
+        return not (self._stop.is_set() or self._trial.is_under_way or self._contact.is_lost) and self._shares.hopeful
 
     def _lose_contact(self) -> None:
         """Nobody here works on its tasks any more: what has not been given away goes back as soon as possible."""
@@ -328,4 +311,4 @@ class Worker:
         """Unless the same message was leased again meanwhile, and has a slot of its own."""
         if self._slots.get(slot.delivery.sequence) is slot:
             del self._slots[slot.delivery.sequence]
-            self._suspects.pop(slot.delivery.sequence, None)
+            self._trial.close(slot)

@@ -29,8 +29,8 @@ class Slot:
     notes: TaskNotes
     leased: float
     checkpoint: Saved | None = None
-    alone: bool = False
-    """It may take down its worker: it waits until nothing else runs here."""
+    suspect: bool = False
+    """It may take down its worker (trial.py)."""
     begun: float | None = None
     task: asyncio.Task[None] | None = None
     child: Child | None = None

@@ -169,7 +169,7 @@ async def test_a_worker_that_comes_back_goes_on_and_is_not_charged(bench: Bench)
     bench.offer("nap", {"seconds": 2})
     job_id = await bench.submit("nap")
     await until(lambda: worker._slots)
-    worker._suspects[0] = next(iter(worker._slots.values()))  # so that it leases nothing
+    worker._trial._suspect = next(iter(worker._slots.values()))  # so that it leases nothing
     await bench.rows(
         "WITH gone AS (DELETE FROM dagapp.dag_instances WHERE role = 'worker') UPDATE dagapp.dag_queue"
         " SET lease_token = NULL, leased_by = NULL, leased_until = NULL, started_at = NULL, losses = 1"

@@ -86,8 +86,9 @@ class Reclaimer:
             taken = await jobs.reclaim(conn, self.owner_id, names, self.batch)
             if taken:
                 await inbox.readdress(conn, self.owner_id, [job.job_id for job in taken])
-            failed = await queue.give_up(conn, names, self.max_deliveries, lapsed=lapsed)
-            freed = await queue.release(conn, names, lapsed=lapsed)
+            tried = await queue.tried(conn, names, lapsed=lapsed)
+            failed = await queue.give_up(conn, names, self.max_deliveries, lapsed=lapsed, tried=tried)
+            freed = await queue.release(conn, names, lapsed=lapsed, tried=tried)
             await queue.bury(conn)
             await events.insert(conn, [self._event(job) for job in taken])
             workers = [instance.instance_id for instance in dead if instance.role is InstanceRole.WORKER]

@@ -234,9 +234,9 @@ SELECT queue_name, message_id, body, priority, tenant, now() + make_interval(sec
        enqueued_at, delivery_count - 1, losses
 FROM gone;
 
--- name: set_aside
+-- name: suspects
 -- Leased messages that may be the reason why workers are lost: they were lost twice, or the attempt before ended so. They
--- have not started until nothing else runs in their worker.
+-- have not started until they are put on trial (worker/trial.py).
 UPDATE dagapp.dag_queue AS q
 SET started_at = NULL
 FROM unnest(%(sequences)b::bigint[], %(tokens)b::bigint[], %(before)b::text[]) AS held (sequence, lease_token, before)
@@ -245,12 +245,23 @@ WHERE q.sequence = ANY (ARRAY[held.sequence]) AND coalesce(q.lease_token, 0) = h
                                 WHERE r.task_id = ANY (ARRAY[held.before]) AND r.error_code = 'worker_lost'))
 RETURNING q.sequence;
 
--- name: begin
--- A message that was set aside starts now.
+-- name: put_on_trial
 UPDATE dagapp.dag_queue
-SET started_at = now()
+SET started_at = now(), on_trial = true
 WHERE sequence = %(sequence)s AND coalesce(lease_token, 0) = %(lease_token)s
 RETURNING sequence;
+
+-- name: acquit
+UPDATE dagapp.dag_queue AS q
+SET on_trial = false
+FROM unnest(%(sequences)b::bigint[], %(tokens)b::bigint[]) AS held (sequence, lease_token)
+WHERE q.sequence = ANY (ARRAY[held.sequence]) AND coalesce(q.lease_token, 0) = held.lease_token;
+
+-- name: tried
+-- Of the consumers whose leases are lost, those with a task on trial.
+SELECT DISTINCT leased_by
+FROM dagapp.dag_queue
+WHERE lease_token IS NOT NULL AND on_trial AND (leased_by = ANY(%(dead)s) OR (%(lapsed)s AND leased_until < now()));
 
 -- name: forgive
 -- Messages that were taken from a worker that came back: it was not lost.
@@ -272,17 +283,18 @@ WHERE (queue_name, message_id) IN (
 );
 
 -- name: release
--- What dead consumers held, or did not renew in time, goes back to its queue. What had started is charged for it.
+-- What dead consumers held, or did not renew in time, goes back to its queue. What had started is charged for it: of a
+-- consumer that had a task on trial, that one alone.
 UPDATE dagapp.dag_queue
-SET lease_token = NULL, leased_by = NULL, leased_until = NULL, started_at = NULL,
-    losses = losses + (started_at IS NOT NULL)::integer
+SET lease_token = NULL, leased_by = NULL, leased_until = NULL, started_at = NULL, on_trial = false,
+    losses = losses + (started_at IS NOT NULL AND (on_trial OR leased_by <> ALL(%(tried)s)))::integer
 WHERE lease_token IS NOT NULL AND (leased_by = ANY(%(dead)s) OR (%(lapsed)s AND leased_until < now()))
 RETURNING queue_name;
 
 -- name: disown
 -- Leases of a consumer that it does not know of: the answer to its lease was lost with the connection.
 UPDATE dagapp.dag_queue
-SET lease_token = NULL, leased_by = NULL, leased_until = NULL, started_at = NULL
+SET lease_token = NULL, leased_by = NULL, leased_until = NULL, started_at = NULL, on_trial = false
 WHERE leased_by = %(leased_by)s AND lease_token IS NOT NULL AND sequence <> ALL(%(known)b::bigint[])
 RETURNING queue_name;
 
@@ -294,7 +306,8 @@ WITH hopeless AS (
     WHERE q.body ? 'task_id'
       AND ((q.lease_token IS NULL AND q.expires_at < now())
            OR (q.lease_token IS NOT NULL
-               AND (q.losses + (q.started_at IS NOT NULL)::integer >= %(max_deliveries)s
+               AND (q.losses + (q.started_at IS NOT NULL AND (q.on_trial OR q.leased_by <> ALL(%(tried)s)))::integer
+                        >= %(max_deliveries)s
                     OR q.delivery_count >= %(max_deliveries)s * 10)
                AND (q.leased_by = ANY(%(dead)s) OR (%(lapsed)s AND q.leased_until < now()))))
     RETURNING q.body, q.losses + (q.started_at IS NOT NULL)::integer AS losses, q.delivery_count, q.leased_by,
@@ -311,8 +324,8 @@ WITH hopeless AS (
     )
     SELECT task_id, job_id, node_id, item_index, attempt, 'failed',
            CASE WHEN waited THEN 'no worker took the task before its dispatch_timeout_seconds were over'
-                WHEN losses > 2 THEN format('its worker was lost %%s times while it ran the task, the last %%s without'
-                                            ' any other task beside it', losses, losses - 2)
+                WHEN losses > 2 THEN format('its worker was lost %%s times while it ran the task, and each of the last'
+                                            ' %%s times soon after it began', losses, losses - 2)
                 ELSE format('its worker was lost %%s times while it ran the task, which was delivered %%s times', losses,
                             delivery_count) END,
            CASE WHEN waited THEN 'dispatch_timeout' ELSE 'worker_lost' END,
