@@ -178,7 +178,7 @@ class _Scenario:
         users.wait(30)
         self.scene.publisher.finish(self.patience / 2 if recovered else 0.0)
         accepted = [order.job_id for order in users.orders if order.accepted]
-        again = self.fault.seconds + HOLD_SECONDS  # what tasks take that had to begin again
+        again = (self.fault.seconds + HOLD_SECONDS) * 4  # what tasks take that had to begin again, some more than once
         self.watch.wait_until_ended(accepted, self.patience + again if recovered else 0.0)
 
     def _measure(self, begun: float, since: float) -> None:

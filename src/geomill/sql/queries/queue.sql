@@ -235,10 +235,10 @@ SELECT queue_name, message_id, body, priority, tenant, now() + make_interval(sec
 FROM gone;
 
 -- name: suspects
--- Leased messages that may be the reason why workers are lost: they were lost twice, or the attempt before ended so. They
--- have not started until they are put on trial (worker/trial.py).
+-- Leased messages that may be the reason why workers are lost: they were lost twice, or the attempt before ended so, which
+-- counts as much. They have not started until they are put on trial (worker/trial.py).
 UPDATE dagapp.dag_queue AS q
-SET started_at = NULL
+SET started_at = NULL, losses = greatest(q.losses, 2)
 FROM unnest(%(sequences)b::bigint[], %(tokens)b::bigint[], %(before)b::text[]) AS held (sequence, lease_token, before)
 WHERE q.sequence = ANY (ARRAY[held.sequence]) AND coalesce(q.lease_token, 0) = held.lease_token
   AND (q.losses >= 2 OR EXISTS (SELECT FROM dagapp.dag_task_results AS r
