@@ -23,6 +23,7 @@ from geomill.backup.metering import Meter, Share
 from geomill.backup.packing import packing
 from geomill.domain.entity import Entity
 from geomill.domain.instance import Instance
+from geomill.domain.schema_object import SchemaObject
 from geomill.sql import queries
 from geomill.storage.depot import Depot
 from geomill.store import pgstac
@@ -34,8 +35,8 @@ from geomill.store.spec import Column
 Connection = AsyncConnection[dict[str, Any]]
 _SQL = queries("backup")
 ATTEMPTS = 5
-PROCESSES = (Instance,)
-"""Tables of processes, which a backup does not revive."""
+NOT_SAVED = (Instance, SchemaObject)
+"""Processes are not revived, and what a migration has recorded is of its own server."""
 
 
 @asynccontextmanager
@@ -49,7 +50,7 @@ async def snapshot(url: str) -> AsyncIterator[Connection]:
 
 
 def saved_models(models: Sequence[type[Entity]]) -> list[type[Entity]]:
-    return [model for model in models if model not in PROCESSES]
+    return [model for model in models if model not in NOT_SAVED]
 
 
 def is_stored(column: Column) -> bool:

@@ -104,11 +104,7 @@ def bootstrap_script(database: str, external: str, owner: str) -> str:
         parts += [f"WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = {literal(name)}) \\gexec"]
         parts += [f"\\connect {identifier(name)}"]
         parts += [f"{statement};" for statement in set_up_database(name, [names[role] for role in roles], owner)]
-    parts += [
-        "",
-        "-- Where this is refused, /metrics counts the gateway's own sessions only.",
-        "\\set ON_ERROR_STOP off",
-    ]
+    parts += ["", "-- Where this is refused, /metrics counts the gateway's own sessions only."]
     parts += [f"{see_sessions()};", "", "-- Each role needs a password. psql sends it encrypted:"]
     return "\n".join([*parts, *(f"--   \\password {identifier(name)}" for name in names.values())]) + "\n"
 

@@ -99,7 +99,7 @@ def set_up_server(owner: str = DatabaseRole.OWNER) -> Iterator[str]:
 
 def see_sessions() -> str:
     """Lets /metrics count the sessions of the other roles too. Not every administrator may grant it."""
-    return statement("grant_membership", role="pg_read_all_stats", member=DatabaseRole.GATEWAY)
+    return statement("grant_if_allowed", role="pg_read_all_stats", member=DatabaseRole.GATEWAY)
 
 
 def set_up_database(database: str, roles: Sequence[str], owner: str = DatabaseRole.OWNER) -> Iterator[str]:

@@ -24,6 +24,7 @@ from geomill.domain.schedule import Schedule
 from geomill.domain.tables import EXTERNAL_TABLES, TABLES
 from geomill.errors import BackupInvalid, ConflictError, DatabaseUnfit, SettingsError, UnavailableError
 from geomill.storage.depot import FolderDepot
+from geomill.store import schema_objects
 from geomill.store.migrate import plan
 from geomill.store.pool import open_pool
 from tests.integration.backup.conftest import Place, back_up, check, repack, restore, rewritten
@@ -68,6 +69,20 @@ async def assert_sound(place: Place) -> None:
         checked = await bulk.check(conn)
         assert (checked.missing, checked.different, checked.miscounted, checked.strays) == (0, 0, 0, 1)
         assert (await plan(conn)).changes == ()
+
+
+def test_what_the_migration_recorded_is_the_targets_own(source: Place, target: Place, depot: FolderDepot) -> None:
+    for outside in (False, True):
+        source.execute("INSERT INTO catalogue.schema_objects VALUES ('table app.of_there', 'r')", outside=outside)
+    back_up(source, depot)
+    restore(depot, target)
+    for url in (target.inside, target.outside):
+        assert asyncio.run(losses(url)) == []
+
+
+async def losses(url: str) -> list[str]:
+    async with open_pool(url, size=1) as pool, pool.connection() as conn:
+        return await schema_objects.losses(conn)
 
 
 def test_a_lease_is_given_back_and_no_schedule_fires_for_the_past(

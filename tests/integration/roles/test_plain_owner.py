@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
 import pytest
 
+from geomill.embedded import Cluster
 from geomill.errors import DatabaseUnfit
 from geomill.store import pgstac
 from geomill.store.administration import PGSTAC_ROLES, preparation
 from geomill.store.connection import connect
 from geomill.store.migrate import migrate, plan
-from tests.owners import Ownership, Split
+from tests.conftest import FAST
+from tests.owners import PASSWORD, Ownership, Split, login
 
 
 async def test_migration_names_every_statement_that_an_administrator_has_to_run(ownership: Ownership) -> None:
@@ -31,6 +38,27 @@ async def test_what_the_refusal_names_is_all_that_an_administrator_has_to_do(own
         assert report.done
         assert (await plan(conn)).changes == ()
         assert not (await migrate(conn)).done
+
+
+@pytest.fixture
+def fresh_server() -> Iterator[Cluster]:
+    """Without pgstac's roles, which all databases of a server share."""
+    with tempfile.TemporaryDirectory(prefix="gm-", dir="/tmp") as folder:
+        Path(folder).chmod(0o755)
+        with Cluster(Path(folder) / "data", settings=FAST) as cluster:
+            yield cluster
+
+
+async def test_an_owner_who_may_make_roles_makes_those_of_pgstac(fresh_server: Cluster) -> None:
+    with psycopg.connect(fresh_server.url("postgres"), autocommit=True) as admin:
+        admin.execute(f"CREATE ROLE maker LOGIN CREATEROLE PASSWORD '{PASSWORD}'")
+        admin.execute("CREATE DATABASE made OWNER maker")
+    with psycopg.connect(fresh_server.url("made"), autocommit=True) as admin:
+        admin.execute("CREATE EXTENSION postgis")
+    async with await connect(login(fresh_server.url("made"), "maker")) as conn:
+        assert (await migrate(conn)).done
+        assert (await plan(conn)).changes == ()
+        assert await preparation(conn) == []
 
 
 async def test_nothing_is_left_as_the_administrator_s(ownership: Ownership) -> None:

@@ -135,6 +135,9 @@ async def test_what_a_dump_loses_is_named_and_nothing_else_is_different(
 ) -> None:
     """A part of pgstac may not come back by itself; everything of ours reads as before."""
     programs, dump = binaries.find().folder, tmp_path / "dump"
+    with psycopg.connect(server) as conn:
+        if conn.info.server_version // 10_000 > binaries.find().major:
+            pytest.skip("pg_dump refuses a server that is newer than itself")
     name = f"geomill_test_{uuid4().hex[:12]}"
     restored = urlsplit(server)._replace(path=f"/{name}").geturl()
     run(server, f"CREATE DATABASE {name}")

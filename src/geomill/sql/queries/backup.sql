@@ -66,9 +66,9 @@ ORDER BY i.indisprimary DESC, c.relname;
 
 -- name: name_now
 -- Where the table is by now, quoted: its job may have moved it since the snapshot. Casts look at the present, tables at
--- the snapshot.
-SELECT %(oid)s::oid::regclass::text AS name
-WHERE to_regclass(%(oid)s::oid::regclass::text) = %(oid)s::oid;
+-- the snapshot. One that is gone is written as its number, which no name is: a name of digits is quoted.
+SELECT n.name FROM (SELECT %(oid)s::oid::regclass::text AS name) AS n
+WHERE n.name <> %(oid)s::oid::text;
 
 -- name: hold_tables
 LOCK TABLE {tables} IN ACCESS SHARE MODE;

@@ -6,13 +6,15 @@
 DO $roles$
 DECLARE
     _role text;
+    -- Since PostgreSQL 16 who makes a role is a member of it, but may not act as it before it has granted itself that.
+    _acting text := CASE WHEN current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END;
 BEGIN
     FOREACH _role IN ARRAY ARRAY['pgstac_admin', 'pgstac_read', 'pgstac_ingest'] LOOP
         IF to_regrole(_role) IS NULL THEN
             EXECUTE format('CREATE ROLE %I', _role);
             EXECUTE format('ALTER ROLE %I SET search_path TO pgstac, public', _role);
         END IF;
-        IF NOT pg_has_role(current_user, _role, 'MEMBER') THEN
+        IF NOT pg_has_role(current_user, _role, _acting) THEN
             EXECUTE format('GRANT %I TO %I', _role, current_user);
         END IF;
     END LOOP;
@@ -49,10 +51,12 @@ COMMENT ON ROLE {owner} IS {stamp};
 SELECT pg_advisory_lock(%(key)s);
 
 -- name: missing_roles
--- Those that are not there, and those that the current role is no member of.
+-- Those that are not there, and those that the current role may not act as. See `pgstac_roles` for PostgreSQL 16.
 SELECT n.role, to_regrole(n.role) IS NULL AS absent,
-       CASE WHEN to_regrole(n.role) IS NULL THEN true ELSE NOT pg_has_role(current_user, to_regrole(n.role), 'MEMBER') END AS foreign
+       CASE WHEN to_regrole(n.role) IS NULL THEN true ELSE NOT pg_has_role(current_user, to_regrole(n.role), a.acting) END
+           AS foreign
 FROM unnest(%(roles)s::text[]) WITH ORDINALITY AS n (role, place)
+CROSS JOIN (SELECT CASE WHEN current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END) AS a (acting)
 ORDER BY n.place;
 
 -- name: mine
@@ -94,6 +98,9 @@ ALTER ROLE {role} SET search_path TO pgstac, public
 
 -- name: grant_membership
 GRANT {role} TO {member}
+
+-- name: grant_if_allowed
+DO $grant$ BEGIN GRANT {role} TO {member}; EXCEPTION WHEN insufficient_privilege THEN RAISE NOTICE '%', SQLERRM; END $grant$
 
 -- name: create_extension
 CREATE EXTENSION {name}
