@@ -50,7 +50,7 @@ def test_what_handlers_said_can_be_read(geomill: Geomill, database: str) -> None
 def test_a_database_of_others_is_migrated_only_when_told(geomill: Geomill, empty_database: str) -> None:
     refused = geomill("jobs", "list", GEOMILL_DATABASE_URL=empty_database)
     assert refused.code == 1
-    assert "run 'geomill db migrate'" in refused.err
+    assert "'geomill db migrate'" in refused.err
     assert geomill("db", "status", "--json", GEOMILL_DATABASE_URL=empty_database).json["up_to_date"] is False
     done = geomill("db", "migrate", GEOMILL_DATABASE_URL=empty_database)
     assert done.code == 0, done.err

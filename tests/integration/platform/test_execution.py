@@ -92,11 +92,11 @@ async def test_an_operator_s_retry_of_the_job_shows_on_the_asset(office):
 async def test_a_submission_that_cannot_begin_fails_the_asset(office):
     accepted = await office.submit()
     await office.rows(
-        "UPDATE dagapp.dag_queue SET body = jsonb_set(body, '{workflow_id}', '\"gone\"') RETURNING sequence"
+        "UPDATE dagapp.dag_queue SET body = jsonb_set(body, '{input_params,stranger}', '1') RETURNING sequence"
     )
     office.engine.orchestrator()
     asset = await until(office, accepted.asset.asset_id, lambda one: one.processing_status.value == "failed")
-    assert "gone" in asset.last_error
+    assert "stranger" in asset.last_error
 
 
 async def test_a_newer_revision_is_never_overwritten_by_an_older_job(office):
