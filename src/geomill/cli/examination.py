@@ -207,7 +207,7 @@ async def _platform(conn: Connection) -> list[Finding]:
         await _size(conn),
         *(_role(processes, role) for role in ("orchestrator", "worker")),
         *_duties(processes),
-        *(await _attendance(conn)),
+        *(await _attendance(conn, processes)),
         await _catalogue(conn),
         await _dead_letters(conn),
         await _stuck(conn),
@@ -239,9 +239,11 @@ def _duties(processes: list[metrics.InstanceHealth]) -> Iterator[Finding]:
                 yield Finding(Level.WARN, "duties", message, "see the log of that process")
 
 
-async def _attendance(conn: Connection) -> list[Finding]:
-    """As an orchestrator saw it last; that none is alive, another finding says."""
+async def _attendance(conn: Connection, processes: list[metrics.InstanceHealth]) -> list[Finding]:
+    """As an orchestrator saw it last. That none is alive, another finding says; then nobody knows."""
     unserved = await attendance.unserved(conn)
+    if not unserved and not any(process.alive and process.role == "orchestrator" for process in processes):
+        return []
     if not unserved:
         return [Finding(Level.OK, "queues", "every queue in which something waits is served")]
     return [

@@ -181,3 +181,7 @@ async def test_the_oldest_transaction_is_seen(
         await outside.rollback()
     async with pool.connection() as conn:
         assert not [one for one in await metrics.horizon(conn) if "forgetful" in one.name]
+
+
+async def test_doctor_does_not_say_that_queues_are_served_where_nobody_looks(database: str, tmp_path: Path) -> None:
+    assert not [finding for finding in await examine_database(database, tmp_path) if finding.subject == "queues"]
