@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass, field
 
 import psycopg
 
@@ -20,26 +21,35 @@ NOBODY = "readiness"
 ROLES = ("orchestrator", "worker")
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    obstacles: list[str]
+    """Why no job will run; nothing when the platform is ready."""
+    waits: list[str] = field(default_factory=list)
+    """What waits in vain while everything else runs. One such queue must not take a gateway from its balancer."""
+
+    @property
+    def reasons(self) -> list[str]:
+        return [*self.obstacles, *self.waits]
+
+
 class Readiness:
     def __init__(self, pool: Pool, sound_seconds: float = SOUND_SECONDS) -> None:
         self._pool, self._schema = pool, SchemaWatch(lacking, sound_seconds)
 
-    async def reasons(self) -> list[str]:
-        """Why not; nothing when it is ready."""
+    async def look(self) -> Standing:
         try:
             async with self._pool.connection(timeout=PATIENCE_SECONDS) as conn:
                 if problem := await self._schema.problem(conn):
-                    return [problem]
+                    return Standing([problem])
                 await _rehearse(conn)
                 alive = {one.role for one in await metrics.instances(conn) if one.alive}
                 unserved = await attendance.unserved(conn)
         except psycopg.Error as error:
             self._schema.doubt()
-            return [refusal(error)]
-        return [
-            *(f"no {role} is alive" for role in ROLES if role not in alive),
-            *(queue.reason for queue in unserved),
-        ]
+            return Standing([refusal(error)])
+        obstacles = [f"no {role} is alive" for role in ROLES if role not in alive]
+        return Standing(obstacles, [queue.reason for queue in unserved])
 
 
 def refusal(error: psycopg.Error) -> str:

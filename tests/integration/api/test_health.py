@@ -74,11 +74,11 @@ async def test_not_ready_when_something_is_lost_later(busy: AsyncClient, databas
 
 async def test_the_schema_is_compared_again_after_a_while(pool: Pool) -> None:
     """A lost trigger does not show in any answer."""
-    look = Readiness(pool, sound_seconds=0.0)
-    assert await look.reasons() == ["no orchestrator is alive", "no worker is alive"]
+    readiness = Readiness(pool, sound_seconds=0.0)
+    assert (await readiness.look()).reasons == ["no orchestrator is alive", "no worker is alive"]
     async with pool.connection() as conn:
         await conn.execute("ALTER TABLE dagapp.dag_jobs DISABLE TRIGGER dag_jobs_follow")
-    (reason,) = await look.reasons()
+    (reason,) = (await readiness.look()).reasons
     assert "the trigger dag_jobs_follow on dagapp.dag_jobs is not as the migration left it" in reason
 
 

@@ -127,18 +127,18 @@ async def live() -> Live:
     responses={503: {"model": Ready, "description": "Not ready, with the reasons"}},
 )
 async def ready(gateway: TheGateway, response: Response) -> Ready:
-    """The database answers with our schema, at least one orchestrator and one worker are alive, and everything that
-    waits has somebody to do it."""
-    reasons = await gateway.readiness.reasons()
-    if reasons:
+    """The database answers with our schema, and at least one orchestrator and one worker are alive. A queue that nobody
+    serves is among the reasons of a platform that is ready, too."""
+    standing = await gateway.readiness.look()
+    if standing.obstacles:
         response.status_code = 503
-        return Ready(status="not_ready", reasons=reasons)
-    return Ready(status="ready")
+        return Ready(status="not_ready", reasons=standing.reasons)
+    return Ready(status="ready", reasons=standing.reasons)
 
 
 @router.get("/health", summary="Every process, every queue, what fails", responses=problem_responses(503))
 async def health(gateway: TheGateway) -> Health:
-    reasons = await gateway.readiness.reasons()
+    reasons = (await gateway.readiness.look()).reasons
     async with gateway.connection() as conn:
         instances = [InstanceView.model_validate(one) for one in await metrics.instances(conn)]
         queues = [QueueView.model_validate(one) for one in await metrics.queues(conn)]
