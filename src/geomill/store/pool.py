@@ -68,9 +68,15 @@ async def _make_hot(conn: Connection) -> None:
         await conn.execute(setting)
 
 
+async def _require_current(conn: Connection) -> None:
+    assert isinstance(conn, Session)
+    await conn.require_current()
+
+
 async def _check(conn: Connection) -> None:
     """A session that the server has ended has something to say. One that is silent is not asked: it costs a round
     trip at each use, and a session can end right after the answer all the same."""
+    await _require_current(conn)
     poller = select.poll()
     poller.register(conn.pgconn.socket, select.POLLIN)
     if poller.poll(0):
@@ -94,7 +100,7 @@ async def open_pool(
             "lifeline": lifeline,
         },
         configure=_make_hot if hot else make_ready,
-        check=None if hot else _check,
+        check=_require_current if hot else _check,
         min_size=0 if idle else 1,
         max_size=size,
         open=False,

@@ -81,6 +81,12 @@ class Session(ReplanningConnection):
             await self.lifeline.renew(self.generation)
         await super().__aexit__(kind, error, traceback)
 
+    async def require_current(self) -> None:
+        """Closes a session that was still being made when its generation was given up: the pool takes another."""
+        if self.generation != self.lifeline.generation:
+            await self.close()
+            raise psycopg.OperationalError("sessions of the same generation were spoiled")
+
 
 async def _is_set_within(seconds: float, event: asyncio.Event) -> bool:
     try:
