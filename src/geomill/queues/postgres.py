@@ -285,26 +285,26 @@ async def _lease(conn: Connection, lessee: Lessee, asked: Mapping[str, int]) -> 
 
 @cache
 def lines_statement() -> LiteralString:
-    part = queries("queue")
-    return f"WITH RECURSIVE line AS ({part.line}) {part.lines}"
+    line, lines = queries("queue").line, queries("queue").lines
+    return f"WITH RECURSIVE line AS ({line}) {lines}"
 
 
 @cache
 def lease_statement() -> LiteralString:
-    part = queries("queue")
+    relaxed, head = queries("queue").relaxed, queries("queue").head
+    chosen, leased = queries("queue").alone, queries("queue").leased
+    answer = queries("queue").leased_or_shared
     return (
-        f"WITH relaxed AS MATERIALIZED ({part.relaxed}), head AS MATERIALIZED ({part.head}),"
-        f" chosen AS ({part.alone}), leased AS ({part.leased}) {part.leased_or_shared}"
+        f"WITH relaxed AS MATERIALIZED ({relaxed}), head AS MATERIALIZED ({head}),"
+        f" chosen AS ({chosen}), leased AS ({leased}) {answer}"
     )
 
 
 @cache
 def lease_lines_statement() -> LiteralString:
-    part = queries("queue")
-    return (
-        f"WITH relaxed AS MATERIALIZED ({part.relaxed}), chosen AS ({part.chosen}), leased AS ({part.leased})"
-        f" {part.leased_only}"
-    )
+    relaxed, chosen, leased = queries("queue").relaxed, queries("queue").chosen, queries("queue").leased
+    answer = queries("queue").leased_only
+    return f"WITH relaxed AS MATERIALIZED ({relaxed}), chosen AS ({chosen}), leased AS ({leased}) {answer}"
 
 
 def _in_turn(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, LiteralString
 
 from psycopg import AsyncConnection
 from psycopg.rows import tuple_row
@@ -107,10 +107,10 @@ async def apply(conn: AsyncConnection[Any], tables: Models) -> None:
     await conn.execute(";\n".join(statements(roles, tables, external=external)).encode())
     maker = maker_of_tables(external=external)
     if maker in roles:
-        for table in await _names(conn, "feature_tables_of_others", owner=maker):
+        for table in await _names(conn, queries("roles").feature_tables_of_others, owner=maker):
             await conn.execute(f"ALTER TABLE {table} OWNER TO {maker}".encode())
     for role in _readers(roles, external=external):
-        if unread := await _names(conn, "feature_tables_unread", role=role):
+        if unread := await _names(conn, queries("roles").feature_tables_unread, role=role):
             await conn.execute(f"GRANT SELECT ON {', '.join(unread)} TO {role}".encode())
 
 
@@ -175,10 +175,10 @@ def _readers(roles: Sequence[DatabaseRole], *, external: bool) -> list[DatabaseR
     return [role for role in roles if role in ((EXTERNAL,) if external else (ENGINE, GATEWAY, READER))]
 
 
-async def _names(conn: AsyncConnection[Any], query: str, **parameters: str) -> list[str]:
+async def _names(conn: AsyncConnection[Any], statement: LiteralString, **parameters: str) -> list[str]:
     """Of tables of features. Only those that need it are touched: there may be many, and handing one over locks it."""
     async with conn.cursor(row_factory=tuple_row) as cursor:
-        await cursor.execute(getattr(queries("roles"), query), {"schemas": [FEATURES, STAGING], **parameters})
+        await cursor.execute(statement, {"schemas": [FEATURES, STAGING], **parameters})
         return [str(row[0]) for row in await cursor.fetchall()]
 
 

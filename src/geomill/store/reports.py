@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
+from typing import Any, LiteralString
 
 from geomill.sql import queries
 from geomill.store.pool import Connection
@@ -25,5 +25,16 @@ async def read(
     conn: Connection, report: ReportName, *, seconds: float | None = None, limit: int = 100
 ) -> list[dict[str, Any]]:
     parameters = {"seconds": seconds or DEFAULT_SECONDS.get(report, 0.0), "limit": limit}
-    cursor = await conn.execute(getattr(queries("reports"), report.value), parameters)
+    cursor = await conn.execute(_statement(report), parameters)
     return await cursor.fetchall()
+
+
+def _statement(report: ReportName) -> LiteralString:
+    statements: dict[ReportName, LiteralString] = {
+        ReportName.STUCK: queries("reports").stuck,
+        ReportName.FAILED: queries("reports").failed,
+        ReportName.SLA: queries("reports").sla,
+        ReportName.RETRIED: queries("reports").retried,
+        ReportName.LOAD: queries("reports").load,
+    }
+    return statements[report]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
-from typing import Any, LiteralString
+from typing import Any, LiteralString, NamedTuple
 
 from geomill.domain.engine.job import JobPurpose
 from geomill.domain.states import JobStatus, NodeStatus
@@ -128,6 +128,17 @@ class SummaryWrite:
     summary: Mapping[str, Any]
 
 
+class RoundPart(NamedTuple):
+    """One common table expression, `name AS (statement)`, of the statement that writes a round."""
+
+    name: str
+    statement: LiteralString
+
+
+RoundParts = dict[RoundPart, dict[str, Any]]
+"""Parts of a round's statement, each with the parameters that it needs."""
+
+
 @dataclass
 class Writes:
     """All that a round writes."""
@@ -143,27 +154,28 @@ class Writes:
     jobs: list[JobWrite] = field(default_factory=list)
     summaries: list[SummaryWrite] = field(default_factory=list)
 
-    def recordsets(self) -> tuple[tuple[str, Sequence[Any]], ...]:
-        """What is written by a part of the statement of that name."""
+    def recordsets(self) -> tuple[tuple[RoundPart, Sequence[Any]], ...]:
+        """Returns the rows to write, each kind with the part of the statement that writes it."""
         return (
-            ("inserted", self.inserts),
-            ("updated", self.updates),
-            ("items", self.items),
-            ("completed", self.completed),
-            ("spread", self.spread),
-            ("sent", self.messages),
-            ("noted", self.events),
-            ("decided", self.jobs),
-            ("summarised", self.summaries),
+            (RoundPart("inserted", queries("rounds").inserted), self.inserts),
+            (RoundPart("updated", queries("rounds").updated), self.updates),
+            (RoundPart("items", queries("rounds").items), self.items),
+            (RoundPart("completed", queries("rounds").completed), self.completed),
+            (RoundPart("spread", queries("rounds").spread), self.spread),
+            (RoundPart("sent", queries("rounds").sent), self.messages),
+            (RoundPart("noted", queries("rounds").noted), self.events),
+            (RoundPart("decided", queries("rounds").decided), self.jobs),
+            (RoundPart("summarised", queries("rounds").summarised), self.summaries),
         )
 
-    def parts(self) -> dict[str, dict[str, Any]]:
-        """The parts of the statement that have something to do, with their parameters."""
-        found: dict[str, dict[str, Any]] = {name: {name: recordset(rows)} for name, rows in self.recordsets() if rows}
+    def parts(self) -> RoundParts:
+        """Returns the parts of the statement that have something to do, with their parameters."""
+        parts: RoundParts = {part: {part.name: recordset(rows)} for part, rows in self.recordsets() if rows}
         if self.withdrawals:
             queues, ids = zip(*self.withdrawals, strict=True)
-            found["withdrawn"] = {"withdrawn_queues": list(queues), "withdrawn_ids": list(ids)}
-        return found
+            withdrawn = RoundPart("withdrawn", queries("rounds").withdrawn)
+            parts[withdrawn] = {"withdrawn_queues": list(queues), "withdrawn_ids": list(ids)}
+        return parts
 
     @property
     def queues(self) -> set[str]:
@@ -187,59 +199,57 @@ async def commit(
     """
     parts = writes.parts()
     if reports:
-        parts["taken"] = {"reports": list(reports)}
+        parts[RoundPart("taken", queries("rounds").taken)] = {"reports": list(reports)}
     if called:
         parts |= _called(writes)
-    return await _execute(conn, parts, _fenced(owner_id, epochs))
+    return await _execute(conn, queries("rounds").fence, parts, _fenced(owner_id, epochs))
 
 
 async def claim(conn: Connection, submissions: Sequence[int], new: Sequence[NewJob], writes: Writes) -> bool:
     """Submissions become jobs, in one statement. False, and nothing written, when one of them was no longer there.
     Raises `UniqueViolation` when one has its job already."""
-    parts: dict[str, dict[str, Any]] = {
-        "claimed": {"submissions": list(submissions)},
-        "created": {"created": recordset(new)},
+    parts: RoundParts = {
+        RoundPart("claimed", queries("rounds").claimed): {"submissions": list(submissions)},
+        RoundPart("created", queries("rounds").created): {"created": recordset(new)},
     }
-    return await _execute(conn, {**parts, **writes.parts(), **_called(writes)}, {}, "unclaimed")
+    return await _execute(conn, queries("rounds").unclaimed, {**parts, **writes.parts(), **_called(writes)}, {})
 
 
 async def create(conn: Connection, new: Sequence[NewJob]) -> set[str]:
     """The ids of those that came into being: not those that, or whose idempotency key, were there already."""
     if not new:
         return set()
-    open_fence = "WITH fence AS (SELECT true AS held)"
-    statement = f"{open_fence} {queries('rounds').created} ON CONFLICT DO NOTHING RETURNING job_id"
+    open_fence, created = "WITH fence AS (SELECT true AS held)", queries("rounds").created
+    statement = f"{open_fence} {created} ON CONFLICT DO NOTHING RETURNING job_id"
     cursor = await conn.execute(statement, {"created": recordset(new)})
     return {row["job_id"] for row in await cursor.fetchall()}
 
 
 async def write_new(conn: Connection, owner_id: str, writes: Writes) -> None:
     """Of jobs that this transaction has made. Those who wait for their tasks hear of it with its commit."""
-    await _execute(conn, {**writes.parts(), **_called(writes)}, _fenced(owner_id, {}))
+    parts = {**writes.parts(), **_called(writes)}
+    await _execute(conn, queries("rounds").fence, parts, _fenced(owner_id, {}))
 
 
-def _called(writes: Writes) -> dict[str, dict[str, Any]]:
+def _called(writes: Writes) -> RoundParts:
     channels = [queue_channel(name) for name in sorted(writes.queues)]
-    return {"called": {"channels": channels}} if channels else {}
+    return {RoundPart("called", queries("rounds").called): {"channels": channels}} if channels else {}
 
 
 def _fenced(owner_id: str, epochs: Mapping[str, int]) -> dict[str, Any]:
     return {"owner_id": owner_id, "job_ids": list(epochs), "epochs": list(epochs.values())}
 
 
-async def _execute(
-    conn: Connection, parts: Mapping[str, Mapping[str, Any]], parameters: dict[str, Any], fence: str = "fence"
-) -> bool:
+async def _execute(conn: Connection, fence: LiteralString, parts: RoundParts, parameters: dict[str, Any]) -> bool:
     for needed in parts.values():
         parameters |= needed
-    row = await (await conn.execute(_statement(tuple(parts), fence), parameters)).fetchone()
+    row = await (await conn.execute(round_statement(fence, tuple(parts)), parameters)).fetchone()
     return row is not None and bool(row["held"])
 
 
 @cache
-def _statement(parts: tuple[str, ...], fence: str = "fence") -> LiteralString:
-    """A round writes what it has: the other parts of the statement are left out."""
-    found = queries("rounds")
-    written = "".join(f", {part} AS ({getattr(found, part)})" for part in parts)
-    seen = "fence, called" if "called" in parts else "fence"
-    return f"WITH fence AS MATERIALIZED ({getattr(found, fence)}){written} SELECT held FROM {seen}"  # noqa: S608  our own files
+def round_statement(fence: LiteralString, parts: tuple[RoundPart, ...]) -> LiteralString:
+    """Returns the statement of a round that has these parts to write. The other parts are left out."""
+    written = "".join(f", {part.name} AS ({part.statement})" for part in parts)
+    source = "fence, called" if any(part.name == "called" for part in parts) else "fence"
+    return f"WITH fence AS MATERIALIZED ({fence}){written} SELECT held FROM {source}"  # noqa: S608  our own files

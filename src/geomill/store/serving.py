@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, LiteralString
 
 from geomill.domain.access.visibility import Sight
 from geomill.domain.assets.asset import DataType
@@ -48,7 +48,8 @@ class Faces:
 
 async def find(conn: Connection, zone: Zone, asset_id: str) -> Faces | None:
     """None for what is not there or was withdrawn."""
-    row = await (await conn.execute(_query(zone, "find"), {"asset_id": asset_id})).fetchone()
+    statement = _in_zone(zone, queries("serving").internal_find, queries("serving").external_find)
+    row = await (await conn.execute(statement, {"asset_id": asset_id})).fetchone()
     if row is None:
         return None
     newest = Served.from_row(row)
@@ -61,7 +62,8 @@ async def find(conn: Connection, zone: Zone, asset_id: str) -> Faces | None:
 async def scene(conn: Connection, zone: Zone, served: Served, name: str) -> Served | None:
     """One of a series of rasters, seen by whoever sees the series."""
     parameters = {"asset_id": served.asset_id, "revision": served.revision, "name": name}
-    row = await (await conn.execute(_query(zone, "scene"), parameters)).fetchone()
+    statement = _in_zone(zone, queries("serving").internal_scene, queries("serving").external_scene)
+    row = await (await conn.execute(statement, parameters)).fetchone()
     if row is None or row["scene"] is None:
         return None
     return served.one(name, Scene.model_validate(row["scene"]))
@@ -70,7 +72,8 @@ async def scene(conn: Connection, zone: Zone, served: Served, name: str) -> Serv
 async def scenes(conn: Connection, zone: Zone, served: Served) -> dict[str, Scene]:
     """All of a series, by name."""
     parameters = {"asset_id": served.asset_id, "revision": served.revision}
-    row = await (await conn.execute(_query(zone, "scenes"), parameters)).fetchone()
+    statement = _in_zone(zone, queries("serving").internal_scenes, queries("serving").external_scenes)
+    row = await (await conn.execute(statement, parameters)).fetchone()
     found: dict[str, Any] = (row and row["scenes"]) or {}
     return {name: Scene.model_validate(one) for name, one in found.items()}
 
@@ -99,7 +102,8 @@ async def page(
         "limit": limit,
         "offset": offset,
     }
-    rows = await (await conn.execute(_query(zone, "page"), parameters)).fetchall()
+    statement = _in_zone(zone, queries("serving").internal_page, queries("serving").external_page)
+    rows = await (await conn.execute(statement, parameters)).fetchall()
     matched = rows[0]["matched"] if rows else 0
     return Page([Served.from_row(row) for row in rows], matched, [row["layer"] for row in rows])
 
@@ -113,5 +117,6 @@ async def tables(conn: Connection, names: Sequence[str]) -> dict[str, FeatureTab
     }
 
 
-def _query(zone: Zone, name: str) -> Any:
-    return getattr(queries("serving"), f"{'external' if zone is Zone.EXTERNAL else 'internal'}_{name}")
+def _in_zone(zone: Zone, internal: LiteralString, external: LiteralString) -> LiteralString:
+    """Returns the statement for the database of this zone."""
+    return external if zone is Zone.EXTERNAL else internal

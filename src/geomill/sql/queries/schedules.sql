@@ -11,9 +11,6 @@ VALUES (
 ON CONFLICT (schedule_id) DO NOTHING
 RETURNING {columns of dagapp.dag_schedules};
 
--- name: get
-SELECT {columns of dagapp.dag_schedules} FROM dagapp.dag_schedules WHERE schedule_id = %(schedule_id)s;
-
 -- name: lock
 SELECT {columns of dagapp.dag_schedules} FROM dagapp.dag_schedules WHERE schedule_id = %(schedule_id)s FOR UPDATE;
 
