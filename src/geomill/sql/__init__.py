@@ -6,7 +6,8 @@ They ship with the code that runs them. `queries("jobs").reopen` is the statemen
 
 A statement that returns whole rows says `{columns of dagapp.dag_jobs}`, or `{columns of dagapp.dag_jobs as j}`, where
 others say `*`: the columns of the model, by name. A column that a newer release adds then changes nothing for a process
-that runs. With `*` it would change the result, and PostgreSQL refuses to go on with a prepared plan that does.
+that runs. With `*` it would change the result, and PostgreSQL refuses to go on with a prepared plan that does. Lists of
+some columns, for INSERT and `json_to_recordset`, are defined once in a file: `columns.py` says how.
 """
 
 from __future__ import annotations

@@ -7,9 +7,10 @@ from functools import cache
 from importlib.resources import files
 from typing import ClassVar
 
+from geomill.sql.columns import column_lists, with_columns
+
 _PACKAGE = "geomill.sql"
 _NAME = re.compile(r"^--[ ]*name:[ ]*(\w+)[ ]*$", re.MULTILINE)
-_COLUMNS = re.compile(r"\{columns of (?P<table>\w+\.\w+)(?: as (?P<alias>\w+))?\}")
 
 
 class Statements:
@@ -31,36 +32,18 @@ def parse(noun: str, text: str) -> dict[str, str]:
     preamble, *parts = _NAME.split(text)
     if any(line.strip() and not line.startswith("--") for line in preamble.splitlines()):
         raise ValueError(f"{noun}.sql: a statement stands before the first '-- name:' line")
+    lists = column_lists(noun, text)
     statements: dict[str, str] = {}
     for name, statement in zip(parts[::2], parts[1::2], strict=True):
         if name in statements or not statement.strip():
             raise ValueError(f"{noun}.sql: '{name}' is empty or there twice")
-        statements[name] = _with_columns(noun, _without_comments(statement))
+        statements[name] = with_columns(noun, _without_comments(statement), lists)
     return statements
-
-
-def _with_columns(noun: str, statement: str) -> str:
-    def column_list(placeholder: re.Match[str]) -> str:
-        table, prefix = placeholder["table"], f"{placeholder['alias']}." if placeholder["alias"] else ""
-        if table not in _columns():
-            raise ValueError(f"{noun}.sql: there is no table '{table}' whose columns could be named")
-        return ", ".join(prefix + name for name in _columns()[table])
-
-    return _COLUMNS.sub(column_list, statement)
 
 
 def _without_comments(statement: str) -> str:
     """Comments are for readers of the file. Psycopg analyses statements above 4,096 bytes again at each use."""
     return "\n".join(line for line in statement.splitlines() if not line.lstrip().startswith("--")).strip()
-
-
-@cache
-def _columns() -> dict[str, tuple[str, ...]]:
-    """Returns the columns of each table. The models are imported only for files that name them."""
-    from geomill.domain.tables import EXTERNAL_TABLES, TABLES
-
-    models = (*TABLES, *EXTERNAL_TABLES)
-    return {f"{model.__sql_schema__}.{model.__sql_table__}": tuple(model.model_fields) for model in models}
 
 
 def query_nouns() -> list[str]:

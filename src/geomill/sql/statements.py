@@ -187,7 +187,6 @@ class DutiesStatements(Statements):
 class EventsStatements(Statements):
     noun = "events"
 
-    insert: LiteralString
     latest: LiteralString
     of_job: LiteralString
 
@@ -481,6 +480,7 @@ class RoundsStatements(Statements):
     items: LiteralString
     limit_locks: LiteralString
     noted: LiteralString
+    open_fence: LiteralString
     sent: LiteralString
     spread: LiteralString
     summarised: LiteralString

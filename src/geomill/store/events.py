@@ -25,7 +25,8 @@ class EventWrite:
 
 async def insert(conn: Connection, writes: Sequence[EventWrite]) -> None:
     if writes:
-        await conn.execute(queries("events").insert, {"events": recordset(writes)})
+        fence, noted = queries("rounds").open_fence, queries("rounds").noted
+        await conn.execute(f"WITH fence AS ({fence}) {noted}", {"noted": recordset(writes)})
 
 
 async def of_job(conn: Connection, job_id: str, *, after: int = 0, limit: int = 1000) -> list[JobEvent]:

@@ -57,7 +57,7 @@ class NodeWrite:
     attempt: int
     retry_count: int
     output: Any = None
-    error: str | None = None
+    error_message: str | None = None
     not_before: datetime | None = None
     worker_id: str | None = None
     dispatched_at: datetime | None = None
@@ -219,8 +219,8 @@ async def create(conn: Connection, new: Sequence[NewJob]) -> set[str]:
     """The ids of those that came into being: not those that, or whose idempotency key, were there already."""
     if not new:
         return set()
-    open_fence, created = "WITH fence AS (SELECT true AS held)", queries("rounds").created
-    statement = f"{open_fence} {created} ON CONFLICT DO NOTHING RETURNING job_id"
+    fence, created = queries("rounds").open_fence, queries("rounds").created
+    statement = f"WITH fence AS ({fence}) {created} ON CONFLICT DO NOTHING RETURNING job_id"
     cursor = await conn.execute(statement, {"created": recordset(new)})
     return {row["job_id"] for row in await cursor.fetchall()}
 

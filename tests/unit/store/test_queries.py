@@ -12,7 +12,6 @@ import pytest
 from psycopg._queries import MAX_CACHED_STATEMENT_LENGTH
 
 import geomill
-from geomill.domain.assets.asset import AssetCollection
 from geomill.queues import postgres
 from geomill.sql import queries
 from geomill.sql.declaration import declarations
@@ -71,18 +70,6 @@ def test_a_file_with_other_names_than_its_class_does_not_load(text, names):
 def test_a_file_that_is_wrong_does_not_load(text, message):
     with pytest.raises(ValueError, match=message):
         parse("jobs", text)
-
-
-def test_the_columns_of_a_table_are_those_of_its_model():
-    table = "app.asset_collections"
-    text = f"-- name: all\nSELECT {{columns of {table}}} FROM {table}\n-- name: by_alias\n{{columns of {table} as c}}"
-    names = list(AssetCollection.model_fields)
-    assert parse("collections", text) == {
-        "all": f"SELECT {', '.join(names)} FROM app.asset_collections",
-        "by_alias": ", ".join(f"c.{name}" for name in names),
-    }
-    with pytest.raises(ValueError, match=r"jobs\.sql: there is no table 'dagapp\.dag_job'"):
-        parse("jobs", "-- name: all\nSELECT {columns of dagapp.dag_job}")
 
 
 def test_every_file_loads_and_is_read_once():

@@ -1,8 +1,10 @@
 -- The processes of ours that live. Each holds an advisory lock on its own session while it does.
 
+-- columns: new_instance of dagapp.dag_instances without duties, started_at, heartbeat_at
+
 -- name: register
-INSERT INTO dagapp.dag_instances (instance_id, role, hostname, pid, version, queues, lock_key)
-VALUES (%(instance_id)s, %(role)s, %(hostname)s, %(pid)s, %(version)s, %(queues)s::jsonb, %(lock_key)s)
+INSERT INTO dagapp.dag_instances ({columns of new_instance})
+VALUES ({values of new_instance})
 ON CONFLICT (instance_id) DO UPDATE SET heartbeat_at = now()
 RETURNING xmax = 0 AS is_new;
 
