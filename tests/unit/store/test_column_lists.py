@@ -56,7 +56,10 @@ def test_a_list_is_defined_once_and_written_in_several_forms(placeholder, text):
         ("-- columns: job of dagapp.dag_job: job_id", "there is no table 'dagapp.dag_job'"),
         ("-- columns: job of dagapp.dag_jobs: job_id, correlation", "dagapp.dag_jobs has no column 'correlation'"),
         ("-- columns: job of dagapp.dag_jobs without correlation", "dagapp.dag_jobs has no column 'correlation'"),
-        ("-- columns: job of dagapp.dag_jobs: job_id, job_id", "the column list 'job' is there twice or repeats a column"),
+        (
+            "-- columns: job of dagapp.dag_jobs: job_id, job_id",
+            "the column list 'job' is there twice or repeats a column",
+        ),
         ("-- name: all\n{columns of job}", "there is no table 'job'"),
     ],
 )
