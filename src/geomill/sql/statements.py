@@ -513,6 +513,14 @@ class SchemaObjectsStatements(Statements):
     there: LiteralString
 
 
+class SchemaStepsStatements(Statements):
+    noun = "schema_steps"
+
+    applied: LiteralString
+    record: LiteralString
+    there: LiteralString
+
+
 class ServingStatements(Statements):
     noun = "serving"
 
@@ -660,6 +668,8 @@ def queries(noun: Literal["schedules"]) -> SchedulesStatements: ...
 @overload
 def queries(noun: Literal["schema_objects"]) -> SchemaObjectsStatements: ...
 @overload
+def queries(noun: Literal["schema_steps"]) -> SchemaStepsStatements: ...
+@overload
 def queries(noun: Literal["serving"]) -> ServingStatements: ...
 @overload
 def queries(noun: Literal["stac"]) -> StacStatements: ...
@@ -711,6 +721,7 @@ _CLASSES: dict[str, type[Statements]] = {
     "rounds": RoundsStatements,
     "schedules": SchedulesStatements,
     "schema_objects": SchemaObjectsStatements,
+    "schema_steps": SchemaStepsStatements,
     "serving": ServingStatements,
     "stac": StacStatements,
     "stage_jobs": StageJobsStatements,
