@@ -451,13 +451,13 @@ class RolesStatements(Statements):
     grant_membership: LiteralString
     limit_statements: LiteralString
     may_compare: LiteralString
-    mine: LiteralString
     missing_roles: LiteralString
     only_read: LiteralString
     open_database: LiteralString
     others_connected: LiteralString
     own_database: LiteralString
     pgstac_roles: LiteralString
+    present_roles: LiteralString
     privileges: LiteralString
     put_stamp: LiteralString
     set_password: LiteralString

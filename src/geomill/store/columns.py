@@ -1,4 +1,4 @@
-"""From a field of a model to a column: type, nullability, default and comment."""
+"""Turns a field of a model into a column: type, nullability, default and comment."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["column", "enum_of", "snake"]
 
 
 def column(name: str, field: FieldInfo, schema: str) -> Column:
-    """The column of a field; enum types live in the schema of the table."""
+    """Return the column of a field. Enum types live in the schema of the table."""
     facet = dissect(field.annotation, tuple(field.metadata))
     return Column(
         name=name,

@@ -35,6 +35,6 @@ async def of_job(conn: Connection, job_id: str, *, after: int = 0, limit: int = 
 
 
 async def latest(conn: Connection, job_id: str) -> int:
-    """The number of the job's newest event; 0 when there is none."""
+    """Return the number of the job's newest event; 0 if there is none."""
     row = await (await conn.execute(queries("events").latest, {"job_id": job_id})).fetchone()
     return int(row["latest"]) if row else 0

@@ -13,9 +13,9 @@ WINDOW_SECONDS = 300.0
 SAMPLE = 20_000
 OLD_SECONDS = 600.0
 OLD_TRANSACTIONS = 2_000_000
-"""From then on an open transaction is worth a warning."""
+"""A transaction that is open for longer than that, in seconds or in transactions begun since, is reported."""
 PATIENCE_SECONDS = 2.0
-"""Of the server with one of these statements."""
+"""How long one of these statements may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,22 +64,22 @@ async def queues(conn: Connection) -> list[QueueDepth]:
 
 
 async def active_jobs(conn: Connection) -> dict[str, int]:
-    """Unfinished jobs: pending, running, paused or parked."""
+    """Return how many jobs are unfinished: pending, running, paused or parked."""
     return {row["status"]: row["jobs"] for row in await _rows(conn, queries("metrics").active_jobs)}
 
 
 async def recent_jobs(conn: Connection) -> dict[str, int]:
-    """Jobs that were created in the window, by what became of them."""
+    """Return how many jobs were created in the window, by status."""
     return {row["status"]: row["jobs"] for row in await _rows(conn, queries("metrics").recent_jobs)}
 
 
 async def events(conn: Connection) -> dict[str, int]:
-    """How often what happened in the window."""
+    """Return how many events of each type there were in the window."""
     return {row["event_type"]: row["events"] for row in await _rows(conn, queries("metrics").events)}
 
 
 async def connections(conn: Connection) -> dict[str, int]:
-    """Sessions of this database, by what they call themselves."""
+    """Return how many sessions of this database each application has."""
     return {row["application"]: row["sessions"] for row in await _rows(conn, queries("metrics").connections)}
 
 
@@ -99,9 +99,9 @@ class Holder:
     kind: str
     name: str
     seconds: float | None
-    """How long it has been there; None where that is unknown, or not for this role to see."""
+    """How long it has been open; None if that is unknown or hidden from this role."""
     transactions: int
-    """So many transactions have begun since."""
+    """How many transactions have begun since."""
 
     @property
     def old(self) -> bool:
@@ -118,12 +118,12 @@ class Holder:
 
 
 async def horizon(conn: Connection) -> list[Holder]:
-    """The oldest first."""
+    """Return what keeps dead rows from being vacuumed, the oldest first."""
     return [Holder(**row) for row in await _rows(conn, queries("metrics").horizon, sample=20)]
 
 
 async def fresh_dead_letters(conn: Connection) -> list[DeadLetters]:
-    """Those that came within a day."""
+    """Return the dead letters of the last day."""
     return [DeadLetters(**row) for row in await _rows(conn, queries("metrics").dead_letters, window_seconds=86_400.0)]
 
 
@@ -134,15 +134,15 @@ async def database_bytes(conn: Connection) -> int:
 
 async def clock(conn: Connection) -> datetime:
     (row,) = await _rows(conn, queries("metrics").clock)
-    found: datetime = row["now"]
-    return found
+    now: datetime = row["now"]
+    return now
 
 
-async def _rows(conn: Connection, statement: LiteralString, **given: Any) -> list[dict[str, Any]]:
+async def _rows(conn: Connection, statement: LiteralString, **options: Any) -> list[dict[str, Any]]:
     parameters: dict[str, Any] = {
         "window_seconds": WINDOW_SECONDS,
         "sample": SAMPLE,
-        **given,
+        **options,
     }
     async with conn.transaction():
         await conn.execute(queries("metrics").limit_time, {"milliseconds": int(PATIENCE_SECONDS * 1000)})

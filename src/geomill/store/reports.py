@@ -1,4 +1,4 @@
-"""What operators ask about assets, answered from their rows."""
+"""Reports about assets for operators."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ReportName(StrEnum):
 
 
 DEFAULT_SECONDS = {ReportName.STUCK: 3600.0, ReportName.SLA: 7 * 86_400.0}
-"""How long is too long, and how far back to look."""
+"""The default of `seconds`: how long is too long, or how far back to look."""
 
 
 async def read(

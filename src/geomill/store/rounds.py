@@ -1,4 +1,4 @@
-"""The owner's write of one round, and of the claim that comes before the first."""
+"""The statement by which an owner writes one round, and the one by which it claims jobs before the first."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from geomill.store.signals import queue_channel
 
 @dataclass(frozen=True, slots=True)
 class NewJob:
-    """A job as it comes into being. One that is refused at the door, or cancelled before it, has no definition."""
+    """A job to insert. A job that is refused at the door, or cancelled before it, has no definition."""
 
     job_id: str
     workflow_id: str
@@ -47,7 +47,7 @@ class NewJob:
 
 @dataclass(slots=True)
 class NodeWrite:
-    """The whole of what an owner writes of a node or an item."""
+    """All columns of a node or an item that an owner writes."""
 
     job_id: str
     node_id: str
@@ -79,7 +79,7 @@ class MessageWrite:
 
 @dataclass(slots=True)
 class Spread:
-    """New items of a fan-out that are sent for the first time, with what they have in common."""
+    """New items of a fan-out that are sent for the first time, with the fields that they share."""
 
     queue_name: str
     priority: int
@@ -87,7 +87,7 @@ class Spread:
     ttl_seconds: float | None
     before_index: str
     after_index: str
-    """Around an item's index, these are its task id."""
+    """An item's index between these two texts is its task id."""
     body: Mapping[str, Any]
     items: list[int] = field(default_factory=list)
     params: list[Mapping[str, Any]] = field(default_factory=list)
@@ -95,7 +95,7 @@ class Spread:
 
 @dataclass(slots=True)
 class Completed:
-    """Items that were sent at one time and begun by one worker at another, and that ended well."""
+    """Completed items that were sent at one time and begun by one worker at one time."""
 
     job_id: str
     node_id: str
@@ -110,7 +110,7 @@ class Completed:
 
 @dataclass(slots=True)
 class JobWrite:
-    """What a decision changes on a job's row."""
+    """The changes of a decision to the row of a job."""
 
     job_id: str
     status: JobStatus
@@ -122,7 +122,7 @@ class JobWrite:
 
 @dataclass(slots=True)
 class SummaryWrite:
-    """How far a job is, for the asset that it works for."""
+    """The progress of a job, for the asset that it works for."""
 
     job_id: str
     summary: Mapping[str, Any]
@@ -141,7 +141,7 @@ RoundParts = dict[RoundPart, dict[str, Any]]
 
 @dataclass
 class Writes:
-    """All that a round writes."""
+    """Everything that a round writes."""
 
     inserts: list[NodeWrite] = field(default_factory=list)
     updates: list[NodeWrite] = field(default_factory=list)
@@ -179,7 +179,7 @@ class Writes:
 
     @property
     def queues(self) -> set[str]:
-        """Those that have something to do at once."""
+        """The queues whose workers have something to do at once."""
         at_once = {message.queue_name for message in self.messages if message.visible_at is None}
         return at_once | {spread.queue_name for spread in self.spread}
 
@@ -193,9 +193,10 @@ async def commit(
     *,
     called: bool = False,
 ) -> bool:
-    """One statement, so one commit. False, and nothing written, when a job of the round is no longer ours.
+    """Write a round in one statement, so in one commit. Returns False, with nothing written, if `owner_id` no longer
+    owns a job of the round.
 
-    `reports` are the inbox entries that the round answers. With `called`, workers hear of their tasks with the commit.
+    `reports` are the inbox entries that the round answers. With `called`, the commit notifies the workers.
     """
     parts = writes.parts()
     if reports:
@@ -206,8 +207,8 @@ async def commit(
 
 
 async def claim(conn: Connection, submissions: Sequence[int], new: Sequence[NewJob], writes: Writes) -> bool:
-    """Submissions become jobs, in one statement. False, and nothing written, when one of them was no longer there.
-    Raises `UniqueViolation` when one has its job already."""
+    """Turn submissions into jobs, in one statement. Returns False, with nothing written, if a submission was no longer
+    there. Raises `UniqueViolation` if a submission has its job already."""
     parts: RoundParts = {
         RoundPart("claimed", queries("rounds").claimed): {"submissions": list(submissions)},
         RoundPart("created", queries("rounds").created): {"created": recordset(new)},
@@ -216,7 +217,7 @@ async def claim(conn: Connection, submissions: Sequence[int], new: Sequence[NewJ
 
 
 async def create(conn: Connection, new: Sequence[NewJob]) -> set[str]:
-    """The ids of those that came into being: not those that, or whose idempotency key, were there already."""
+    """Insert jobs. Returns the ids of those inserted: a job whose id or idempotency key exists already is left out."""
     if not new:
         return set()
     fence, created = queries("rounds").open_fence, queries("rounds").created
@@ -226,7 +227,7 @@ async def create(conn: Connection, new: Sequence[NewJob]) -> set[str]:
 
 
 async def write_new(conn: Connection, owner_id: str, writes: Writes) -> None:
-    """Of jobs that this transaction has made. Those who wait for their tasks hear of it with its commit."""
+    """Write a round of jobs that this transaction has inserted. Its commit notifies the workers."""
     parts = {**writes.parts(), **_called(writes)}
     await _execute(conn, queries("rounds").fence, parts, _fenced(owner_id, {}))
 

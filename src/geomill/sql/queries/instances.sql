@@ -15,7 +15,7 @@ SELECT pg_try_advisory_lock(%(lock_key)s) AS held;
 WITH beaten AS (
     UPDATE dagapp.dag_instances SET heartbeat_at = now() WHERE instance_id = %(instance_id)s RETURNING instance_id
 )
-SELECT EXISTS (SELECT FROM beaten) AS known,
+SELECT EXISTS (SELECT FROM beaten) AS registered,
        EXISTS (SELECT FROM pg_locks AS l
                WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
                  AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())

@@ -16,7 +16,7 @@ SELECT {columns of app.api_keys} FROM app.api_keys ORDER BY created_at, key_id;
 
 -- name: revoke
 UPDATE app.api_keys SET revoked_at = now()
-WHERE revoked_at IS NULL AND (key_id = %(wanted)s OR name = %(wanted)s)
+WHERE revoked_at IS NULL AND (key_id = %(key)s OR name = %(key)s)
 RETURNING {columns of app.api_keys};
 
 -- name: read_write
