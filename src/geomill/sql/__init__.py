@@ -2,9 +2,9 @@
 
 They ship with the code that runs them. `schema.sql` beside them is generated from the models.
 
-A statement that returns whole rows says `{columns of dagapp.dag_jobs}`, or `{columns of dagapp.dag_jobs as j}`, where
-others say `*`: the columns of the model, by name. A column that a newer release adds then changes nothing for a process
-that runs. With `*` it would change the result, and PostgreSQL refuses to go on with a prepared plan that does.
+A statement that returns whole rows says `{columns of dagapp.dag_jobs}` where others say `*`: the columns of the model,
+by name. A column that a newer release adds then changes nothing for a process that runs. With `*` it would change the
+result, and PostgreSQL refuses to go on with a prepared plan that does. `placeholders.py` describes the placeholders.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from functools import cache
 from importlib.resources import files
 from typing import LiteralString
 
+from geomill.sql.placeholders import fill
+
 _NAME = re.compile(r"^--[ ]*name:[ ]*(\w+)[ ]*$", re.MULTILINE)
-_COLUMNS = re.compile(r"\{columns of (?P<table>\w+\.\w+)(?: as (?P<alias>\w+))?\}")
 
 
 class Queries:
@@ -30,13 +31,7 @@ class Queries:
         for name, statement in zip(parts[::2], parts[1::2], strict=True):
             if name in self._statements or not statement.strip():
                 raise ValueError(f"{noun}.sql: '{name}' is empty or there twice")
-            self._statements[name] = _COLUMNS.sub(self._column_list, _without_comments(statement))
-
-    def _column_list(self, placeholder: re.Match[str]) -> str:
-        table, prefix = placeholder["table"], f"{placeholder['alias']}." if placeholder["alias"] else ""
-        if table not in _columns():
-            raise ValueError(f"{self._noun}.sql: there is no table '{table}' whose columns could be named")
-        return ", ".join(prefix + name for name in _columns()[table])
+            self._statements[name] = fill(noun, _without_comments(statement))
 
     def __getattr__(self, name: str) -> LiteralString:
         if name.startswith("_") or name not in self._statements:
@@ -50,15 +45,6 @@ class Queries:
 def _without_comments(statement: str) -> str:
     """They are for those who read the file. Psycopg analyses statements above 4,096 bytes again at each use."""
     return "\n".join(line for line in statement.splitlines() if not line.lstrip().startswith("--")).strip()
-
-
-@cache
-def _columns() -> dict[str, tuple[str, ...]]:
-    """The columns of each table. The models are imported only for files that name them."""
-    from geomill.domain.tables import EXTERNAL_TABLES, TABLES
-
-    models = (*TABLES, *EXTERNAL_TABLES)
-    return {f"{model.__sql_schema__}.{model.__sql_table__}": tuple(model.model_fields) for model in models}
 
 
 @cache

@@ -4,6 +4,7 @@ import pytest
 from psycopg._queries import MAX_CACHED_STATEMENT_LENGTH
 
 from geomill.domain.assets.asset import AssetCollection
+from geomill.domain.assets.request import NewRequest, PlatformRequest
 from geomill.queues import postgres
 from geomill.sql import Queries, queries
 from geomill.store import rounds
@@ -75,3 +76,14 @@ def test_files_are_read_once_and_unknown_ones_are_errors():
 )
 def test_hot_statements_are_short_enough_for_psycopg_to_remember_them(statement):
     assert len(statement) <= MAX_CACHED_STATEMENT_LENGTH
+
+
+def test_the_columns_of_an_insert_are_those_of_the_new_model():
+    table = "app.platform_requests"
+    text = f"-- name: create\n({{new columns of {table} as n}}) ({{new values of {table}}})"
+    names = list(NewRequest.model_fields)
+    columns, values = ", ".join(f"n.{name}" for name in names), ", ".join(f"%({name})s" for name in names)
+    assert Queries("requests", text).create == f"({columns}) ({values})"
+    assert set(names) < set(PlatformRequest.model_fields)
+    with pytest.raises(ValueError, match=r"jobs\.sql: the model of 'app\.asset_collections' does not say"):
+        Queries("jobs", "-- name: create\nINSERT {new columns of app.asset_collections}")

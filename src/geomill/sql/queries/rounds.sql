@@ -38,22 +38,12 @@ WHERE fence.held AND q.sequence = ANY (ARRAY[s.sequence])
 
 -- name: created
 INSERT INTO dagapp.dag_jobs (
-    job_id, workflow_id, workflow_version, definition_hash, status, input_params, result_data, error_message,
-    failed_node_id, owner_id, owner_epoch, owner_heartbeat_at, priority, tenant, correlation_id, submitted_by, callback_url,
-    idempotency_key, submitted_at, started_at, completed_at, deadline_at, asset_id, asset_revision, request_id, purpose
+    {new columns of dagapp.dag_jobs}, owner_epoch, owner_heartbeat_at, started_at, completed_at
 )
 SELECT
-    job_id, workflow_id, workflow_version, definition_hash, status, input_params, result_data, error_message,
-    failed_node_id, owner_id, 1, now(), priority, tenant, correlation_id, submitted_by, callback_url, idempotency_key,
-    coalesce(submitted_at, now()), CASE WHEN status <> 'pending' THEN now() END,
-    CASE WHEN status NOT IN ('pending', 'running') THEN now() END, now() + make_interval(secs => timeout_seconds),
-    asset_id, asset_revision, request_id, purpose
-FROM fence, json_to_recordset(%(created)s::json) AS n (
-    job_id text, workflow_id text, workflow_version integer, definition_hash text, status dagapp.job_status,
-    input_params jsonb, result_data jsonb, error_message text, failed_node_id text, owner_id text, priority smallint,
-    tenant text, correlation_id text, submitted_by text, callback_url text, idempotency_key text, submitted_at timestamptz,
-    timeout_seconds float8, asset_id text, asset_revision integer, request_id text, purpose dagapp.job_purpose
-)
+    {new columns of dagapp.dag_jobs as n}, 1, now(), CASE WHEN n.status <> 'pending' THEN now() END,
+    CASE WHEN n.status NOT IN ('pending', 'running') THEN now() END
+FROM fence, json_populate_recordset(NULL::dagapp.dag_jobs, %(created)s::json) AS n
 WHERE fence.held
 
 -- name: taken
