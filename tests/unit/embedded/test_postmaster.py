@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from geomill.embedded import postmaster
-from geomill.embedded.postmaster import Postmaster, remove_stale_pid_file, is_server_of, parse, recorded, running
+from geomill.embedded.postmaster import Postmaster, is_server_of, parse, recorded, remove_stale_pid_file, running
 
 READY = "123\n/data/pgdata\n1763196000\n45831\n/data/socket\n127.0.0.1\n  9 0\nready   \n"
 
