@@ -46,7 +46,7 @@ class Staging:
         return Identifier(STAGING, self.name + LEDGER)
 
 
-def statement(name: str, **parts: Composable) -> Composed:
+def statement(name: str, /, **parts: Composable) -> Composed:
     return SQL(getattr(_SQL, name)).format(**parts)
 
 
