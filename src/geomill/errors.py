@@ -1,4 +1,4 @@
-"""Every error that geomill raises on purpose.
+"""The errors that geomill raises on purpose.
 
     GeomillError                       has a stable `code`, a message and a remedy
     ├── InputError                     the caller's data is wrong: names field, value and remedy
@@ -6,30 +6,30 @@
     │   ├── WorkflowError              a workflow file; carries every problem found in it
     │   ├── ExpressionError            a template that does not parse or does not evaluate
     │   ├── InputsError                a job's inputs; carries every problem found in them
-    │   ├── SourceError                the file to publish: missing, empty, of another kind
+    │   ├── SourceError                the file to publish is missing, empty or of another kind
     │   ├── InvalidName                the name of a zone, container or object
-    │   ├── BackupInvalid              a backup that is not whole, or was changed
-    │   └── UnknownReferenceSystem     coordinates are not to be had in it
+    │   ├── BackupInvalid              a backup is incomplete or was changed
+    │   └── UnknownReferenceSystem     coordinates cannot be given in this reference system
     ├── NotFoundError                  no such workflow, job, handler
-    ├── ConflictError                  the state of things forbids it
+    ├── ConflictError                  the current state forbids the request
     │   ├── IllegalTransition          names both states
-    │   ├── AssetExists                it can be overwritten
-    │   ├── AssetState                 its state forbids what was asked
-    │   ├── RevisionChanged            it is not the one that the caller saw
-    │   ├── PlatformInactive           it takes no submissions
+    │   ├── AssetExists                the asset exists; the caller may overwrite it
+    │   ├── AssetState                 the asset's state forbids the request
+    │   ├── RevisionChanged            the revision is not the one the caller expected
+    │   ├── PlatformInactive           the platform accepts no submissions
     │   └── DestructiveMigration       carries the SQL that was refused
-    ├── Unauthenticated                nobody knows who asks
-    ├── Forbidden                      who asks may not
-    ├── TooManyRequests                who asks must wait; says how long
-    ├── UnavailableError               the outside is not there or not fit
+    ├── Unauthenticated                the caller is unknown
+    ├── Forbidden                      the caller may not do this
+    ├── TooManyRequests                the caller must wait; says how long
+    ├── UnavailableError               a server, a disk or a program is unavailable or unsuitable
     │   ├── DatabaseUnreachable
     │   ├── DatabaseUnfit              too old, or without PostGIS
     │   ├── EmbeddedError              the private PostgreSQL cluster
-    │   └── StorageUnavailable         a store that is not reached, is too busy, or lacks space
-    │       └── StorageDenied          one that refuses our credentials
+    │   └── StorageUnavailable         a store is unreachable, too busy or full
+    │       └── StorageDenied          a store refuses geomill's credentials
     └── HandlerError (in sdk)          a handler's own failure
 
-Messages are whole sentences without a final stop; the remedy says what to do next.
+A message is a sentence without a capital letter and a final stop. The remedy is an instruction.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class GeomillError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong with an input: where it is, what is wrong, what to do."""
+    """One problem of an input: where it is, its message, and a hint on how to fix it."""
 
     where: str
     message: str
@@ -125,7 +125,7 @@ class IllegalTransition(ConflictError):  # noqa: N818  the name says what happen
 
     def __init__(self, machine: str, source: str, target: str, allowed: Sequence[str]) -> None:
         self.machine, self.source, self.target = machine, source, target
-        after = ", ".join(allowed) or "nothing: it is final"
+        after = ", ".join(allowed) or "nothing, because it is final"
         super().__init__(f"a {machine} cannot go from {source} to {target}; after {source} comes {after}")
 
 
@@ -193,12 +193,12 @@ class StorageDenied(StorageUnavailable):
     code = "storage_denied"
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """A hint that names the closest known word, or lists what is known when nothing is close."""
-    names = sorted(known)
+def nearest(name: str, valid: Iterable[str]) -> str:
+    """Return a hint with the closest of the valid names, or a list of them if none is close."""
+    names = sorted(valid)
     lowered = {candidate.lower(): candidate for candidate in names}
     close = get_close_matches(name.lower(), lowered, n=1, cutoff=0.6)
     if close:
         return f"did you mean '{lowered[close[0]]}'?"
     shown = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
-    return f"known: {shown}" if names else "none is known"
+    return f"use one of: {shown}" if names else "there are none"

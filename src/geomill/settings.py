@@ -1,7 +1,7 @@
 """Settings: one small class per concern, read once in `main()` or `create_app()` and passed in.
 
-Every variable of ours starts with `GEOMILL_`; an unknown one is an error, because a typo that is swallowed is
-a setting that is silently not set. A few names that deployments already use keep working without the prefix.
+The names of all variables start with `GEOMILL_`. An unknown variable is an error, so a typo cannot silently leave a
+setting unset. A few names that deployments already use keep working without the prefix.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SECRET = (
     "callback_secret", "link_secret", "metrics_key", "key", "bronze", "silver", "external",
     "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL",
 )  # fmt: skip
-"""Fields that may hold a password: no message shows their value."""
+"""Fields that may hold a password. No message shows their values."""
 
 ASYMMETRIC = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 
@@ -46,7 +46,7 @@ def _split(value: object) -> object:
 
 
 class DatabaseSettings(_Settings):
-    """`database_url` names an existing server; without it geomill runs a private cluster under `data`."""
+    """The databases. Without `database_url`, geomill runs a private cluster in the folder `data`."""
 
     database_url: Annotated[str | None, Field(description="postgresql://… of an existing server")] = None
     external_database_url: Annotated[
@@ -55,13 +55,13 @@ class DatabaseSettings(_Settings):
     ] = None
     loader_database_url: Annotated[
         str | None,
-        Field(description="postgresql://… as whom task processes load features; the worker's own when absent"),
+        Field(description="postgresql://… for task processes that load features; default: the worker's own"),
     ] = None
     reader_database_url: Annotated[
         str | None,
-        Field(description="postgresql://… as whom a gateway serves; its own when absent"),
+        Field(description="postgresql://… for the serving part of a gateway; default: the gateway's own"),
     ] = None
-    data: Annotated[Path, Field(description="Folder of the private cluster and of all local data")] = Field(
+    data: Annotated[Path, Field(description="Folder for the private cluster and all local data")] = Field(
         default_factory=lambda: user_data_path("geomill", appauthor=False)
     )
 
@@ -74,7 +74,7 @@ class DatabaseSettings(_Settings):
 
 
 class WorkflowSettings(_Settings):
-    """Where workflows and handlers come from, beside those that geomill carries and those found by entry points."""
+    """The sources of workflows and handlers, beside the built-in ones and those from entry points."""
 
     workflows: Annotated[list[Path], NoDecode, Field(description="Folders of workflow files, comma-separated")] = []
     handlers: Annotated[list[str], NoDecode, Field(description="Modules that register handlers, comma-separated")] = []
@@ -86,7 +86,9 @@ class QueueSettings(_Settings):
     job_queue_name: Annotated[
         str, Field(min_length=1, max_length=LONGEST_JOB_QUEUE, description="Queue of job submissions")
     ] = Field(default=JOBS_QUEUE, validation_alias=AliasChoices("JOB_QUEUE_NAME", "GEOMILL_JOB_QUEUE_NAME"))
-    queues: Annotated[list[str], NoDecode, Field(description="Task queues beside the default ones")] = []
+    queues: Annotated[
+        list[str], NoDecode, Field(description="Task queues in addition to the default ones, comma-separated")
+    ] = []
 
     _lists = field_validator("queues", mode="before")(_split)
 
@@ -96,18 +98,21 @@ class QueueSettings(_Settings):
 
 
 class EngineSettings(_Settings):
-    """How processes notice that another one is gone. A crash is seen by the lock that its session held, within a look
-    or two; the threshold is for processes that are silent although their session is there. It must be the same in all
-    processes: a worker ends its tasks before the others give them away."""
+    """How processes notice that another one has died.
+
+    A crash releases the lock of the process's session, and the next scan or two notice it. The threshold is for
+    processes that are silent although their session is alive. It must be the same in all processes, because a worker
+    ends its tasks before others give them away.
+    """
 
     heartbeat_interval_sec: Annotated[float, Field(gt=0, description="Seconds between two heartbeats of a process")] = (
         Field(default=5.0, validation_alias=AliasChoices("HEARTBEAT_INTERVAL_SEC", "GEOMILL_HEARTBEAT_INTERVAL_SEC"))
     )
     orphan_threshold_sec: Annotated[
-        float, Field(gt=0, description="Silence in seconds after which a process counts as dead")
+        float, Field(gt=0, description="Seconds of silence after which a process counts as dead")
     ] = Field(default=25.0, validation_alias=AliasChoices("ORPHAN_THRESHOLD_SEC", "GEOMILL_ORPHAN_THRESHOLD_SEC"))
     orphan_scan_interval_sec: Annotated[
-        float, Field(gt=0, description="Seconds between two looks for dead processes and what they left")
+        float, Field(gt=0, description="Seconds between two scans for dead processes and their work")
     ] = Field(
         default=1.0, validation_alias=AliasChoices("ORPHAN_SCAN_INTERVAL_SEC", "GEOMILL_ORPHAN_SCAN_INTERVAL_SEC")
     )
@@ -116,28 +121,28 @@ class EngineSettings(_Settings):
         Field(
             ge=0,
             le=31_536_000,
-            description="How long a task waits in a queue that no worker serves, before it fails; 0: for ever",
+            description="Seconds that a task waits in a queue that no worker serves before it fails; 0: forever",
         ),
     ] = 86_400.0
     max_deliveries: Annotated[
-        int, Field(ge=1, description="Workers that a task may take down with it before its attempt fails")
+        int, Field(ge=1, description="Number of workers that may die while they run a task before its attempt fails")
     ] = 4
 
     @property
     def beat_seconds(self) -> float:
-        """At least five heartbeats before silence counts as death."""
+        """The heartbeat interval, shortened so that five heartbeats fit into the threshold."""
         return min(self.heartbeat_interval_sec, self.orphan_threshold_sec / 5)
 
 
 class RetentionSettings(_Settings):
-    """How long what nobody needs any more is kept."""
+    """How long old data is kept."""
 
     keep_details_days: Annotated[
         float,
         Field(
             ge=0,
             le=36_500,
-            description="Days that the details and large outputs of a job are kept after its end; 0: for ever",
+            description="Days that the details and large outputs of a job are kept after its end; 0: forever",
         ),
     ] = 90.0
     keep_failed_days: Annotated[
@@ -145,8 +150,7 @@ class RetentionSettings(_Settings):
         Field(
             ge=0,
             le=36_500,
-            description="Days that the data of a revision is kept which failed, was cancelled, or was superseded"
-            " before it completed; 0: for ever",
+            description="Days that the data of a failed, cancelled or early superseded revision is kept; 0: forever",
         ),
     ] = 30.0
     keep_superseded_days: Annotated[
@@ -154,85 +158,95 @@ class RetentionSettings(_Settings):
         Field(
             ge=0,
             le=36_500,
-            description="Days that the data of a completed revision is kept after another took its place; 0: for ever",
+            description="Days that the data of a completed revision is kept after a newer one replaced it; 0: forever",
         ),
     ] = 0.0
     keep_jobs_days: Annotated[
         float,
-        Field(ge=0, le=36_500, description="Days that jobs are kept to which nothing refers; 0: for ever"),
+        Field(ge=0, le=36_500, description="Days that a job is kept to which no asset or stage job refers; 0: forever"),
     ] = 0.0
 
 
 class WorkerSettings(_Settings):
-    """Handlers that are not async run in processes of their own. None of this concerns the async ones but the drain."""
+    """Handler processes. Handlers that are not async run in them; async ones are subject to the drain time only."""
 
     task_processes: Annotated[
         int | None,
-        Field(ge=1, le=1000, description="Handler processes that a worker keeps ready; the CPUs when absent"),
+        Field(ge=1, le=1000, description="Handler processes that a worker keeps ready; default: the number of CPUs"),
     ] = None
     task_memory_mb: Annotated[
-        int | None, Field(ge=64, description="Memory of one handler process, beyond which its task fails; no limit")
+        int | None,
+        Field(
+            ge=64, description="Megabytes of memory of one handler process; beyond it the task fails; default: no limit"
+        ),
     ] = None
     task_spare: Annotated[
-        int, Field(ge=0, le=100, description="Tasks beyond a full worker's slots, for platforms that have none of them")
+        int,
+        Field(ge=0, le=100, description="Extra tasks that a full worker takes from platforms that have no task in it"),
     ] = 1
-    task_recycle: Annotated[int, Field(ge=1, description="Tasks that one handler process runs before a fresh one")] = (
-        100
-    )
+    task_recycle: Annotated[
+        int, Field(ge=1, description="Tasks that a handler process runs before a new one replaces it")
+    ] = 100
     task_network: Annotated[
         Literal["auto", "open"],
-        Field(description="auto: handler processes have a network only if zones or database need one; open: always"),
+        Field(
+            description="auto: handler processes have network access only if zones or database need it; open: always"
+        ),
     ] = "auto"
     task_environment: Annotated[
-        list[str], NoDecode, Field(description="Variables that handlers need beside the usual ones, comma-separated")
+        list[str],
+        NoDecode,
+        Field(description="Environment variables to pass to handlers in addition to the usual ones, comma-separated"),
     ] = []
     scratch: Annotated[
-        Path | None, Field(description="Folder of what tasks need on their way; `scratch` in the data folder if absent")
+        Path | None, Field(description="Folder for temporary files of tasks; default: `scratch` in the data folder")
     ] = None
     drain_seconds: Annotated[
-        float, Field(ge=0, le=86_400, description="How long a worker that is told to stop waits for its tasks")
+        float, Field(ge=0, le=86_400, description="Seconds that a stopping worker waits for its tasks")
     ] = 30.0
 
     _lists = field_validator("task_environment", mode="before")(_split)
 
 
 class PlatformSettings(_Settings):
-    """What happens to data that is submitted without naming a workflow."""
+    """The workflows for data that is submitted without naming one."""
 
-    raster_workflow: Annotated[str, Field(description="Workflow of rasters whose submitter names none")] = (
+    raster_workflow: Annotated[str, Field(description="Workflow for rasters if the submission names none")] = (
         "raster_processing"
     )
-    vector_workflow: Annotated[str, Field(description="Workflow of vectors whose submitter names none")] = (
+    vector_workflow: Annotated[str, Field(description="Workflow for vectors if the submission names none")] = (
         "vector_processing"
     )
 
 
 class GatewaySettings(_Settings):
-    """Where the HTTP API listens."""
+    """The address of the HTTP API."""
 
     gateway_host: Annotated[str, Field(description="Address that the gateway listens on")] = "127.0.0.1"
     gateway_port: Annotated[int, Field(ge=0, le=65_535, description="Port that the gateway listens on")] = 8000
 
 
 class ConnectionSettings(_Settings):
-    """What a connection to gateway or services may cost, and how much memory such a process may have."""
+    """Limits on the connections and the memory of gateway and servers."""
 
     trusted_proxies: Annotated[
         list[str],
         NoDecode,
-        Field(description="Addresses and networks whose X-Forwarded-For is believed, comma-separated; none by default"),
+        Field(description="Addresses and networks whose X-Forwarded-For is trusted, comma-separated; default: none"),
     ] = []
-    head_limit: Annotated[int, Field(ge=4096, description="Bytes of the largest request head")] = 65_536
-    head_seconds: Annotated[float, Field(gt=0, le=600, description="Seconds in which a request head must be there")] = (
-        10.0
-    )
-    body_seconds: Annotated[float, Field(gt=0, le=3600, description="Seconds in which a body must be there")] = 60.0
+    head_limit: Annotated[int, Field(ge=4096, description="Maximum size of a request head in bytes")] = 65_536
+    head_seconds: Annotated[
+        float, Field(gt=0, le=600, description="Seconds within which a request head must arrive")
+    ] = 10.0
+    body_seconds: Annotated[
+        float, Field(gt=0, le=3600, description="Seconds within which a request body must arrive")
+    ] = 60.0
     connections_per_address: Annotated[
-        int, Field(ge=1, description="Connections of one address at once; trusted proxies have no limit")
+        int, Field(ge=1, description="Maximum number of connections of one address; trusted proxies have no limit")
     ] = 200
-    streams_per_caller: Annotated[int, Field(ge=1, description="Event streams of one caller at once")] = 20
+    streams_per_caller: Annotated[int, Field(ge=1, description="Maximum number of event streams of one caller")] = 20
     serve_memory_mb: Annotated[
-        int, Field(ge=512, description="Memory beyond which a gateway or server ends, to be started again")
+        int, Field(ge=512, description="Megabytes of memory beyond which a gateway or server exits, to be restarted")
     ] = 4096
 
     _lists = field_validator("trusted_proxies", mode="before")(_split)
@@ -255,55 +269,57 @@ class ConnectionSettings(_Settings):
 
 
 class ServingSettings(_Settings):
-    """Where tiles, features and catalogue are served alone, and how links to what is not public are signed."""
+    """The address of `geomill serve`, and the signing of links to data that is not public."""
 
     serve_port: Annotated[int, Field(ge=0, le=65_535, description="Port that `geomill serve` listens on")] = 8001
     link_secret: Annotated[
         Annotated[SecretStr, Field(min_length=32)] | None,
-        Field(description="Signs links; the same on all machines. A file in the data folder when absent"),
+        Field(description="Secret that signs links, the same on all machines; default: a file in the data folder"),
     ] = None
     external_url: Annotated[
-        str | None, Field(description="Where the external server is reached; begins the links to what is public")
+        str | None, Field(description="Public URL of the external server; links to public data begin with it")
     ] = None
     link_seconds: Annotated[
-        int, Field(ge=60, le=LONGEST_SECONDS, description="How long a signed link opens, unless asked otherwise")
+        int, Field(ge=60, le=LONGEST_SECONDS, description="Seconds that a signed link is valid by default")
     ] = 86_400
 
 
 class AccessSettings(_Settings):
-    """Who may call the gateway beside the holders of its keys, and how much."""
+    """Callers of the gateway other than holders of its keys, and rate limits."""
 
-    oidc_issuer: Annotated[
-        str | None, Field(description="Issuer whose tokens (JWT) are accepted; none when absent")
-    ] = None
-    oidc_audience: Annotated[str | None, Field(description="What a token's `aud` must name; needed with an issuer")] = (
+    oidc_issuer: Annotated[str | None, Field(description="Issuer whose tokens (JWT) are accepted; default: none")] = (
         None
     )
-    oidc_jwks_url: Annotated[
-        str | None, Field(description="Where the issuer's keys are; its discovery document says so when absent")
+    oidc_audience: Annotated[
+        str | None, Field(description="Audience that a token's `aud` must contain; required with an issuer")
     ] = None
-    oidc_role_claim: Annotated[str, Field(min_length=1, description="Claim with the roles; dots lead inwards")] = (
-        "roles"
-    )
+    oidc_jwks_url: Annotated[
+        str | None, Field(description="URL of the issuer's keys; default: from its discovery document")
+    ] = None
+    oidc_role_claim: Annotated[
+        str, Field(min_length=1, description="Claim with the roles; dots separate nested names")
+    ] = "roles"
     oidc_platform_claim: Annotated[str, Field(min_length=1, description="Claim with a submitter's platform")] = (
         "platform_id"
     )
     oidc_subject_claim: Annotated[
-        Literal["sub", "preferred_username", "email"], Field(description="Claim that names the caller")
+        Literal["sub", "preferred_username", "email"], Field(description="Claim with the name of the caller")
     ] = "sub"
     oidc_algorithms: Annotated[
-        list[str], NoDecode, Field(min_length=1, description="Accepted signatures, asymmetric ones only")
+        list[str],
+        NoDecode,
+        Field(min_length=1, description="Accepted signature algorithms, asymmetric ones only, comma-separated"),
     ] = ["RS256", "ES256"]
-    oidc_leeway_seconds: Annotated[float, Field(ge=0, le=300, description="How far the issuer's clock may be off")] = (
-        30.0
-    )
-    submit_rate: Annotated[float, Field(gt=0, description="Submissions a second of one caller, over time")] = 100.0
-    submit_burst: Annotated[int, Field(ge=1, description="Submissions of one caller at once")] = 1000
+    oidc_leeway_seconds: Annotated[
+        float, Field(ge=0, le=300, description="Seconds by which the issuer's clock may differ")
+    ] = 30.0
+    submit_rate: Annotated[float, Field(gt=0, description="Submissions per second of one caller, on average")] = 100.0
+    submit_burst: Annotated[int, Field(ge=1, description="Submissions of one caller in a burst")] = 1000
     metrics_key: Annotated[
         Annotated[SecretStr, Field(min_length=32)] | None,
-        Field(description="Opens `/metrics` of `geomill serve --zone external`, which knows no other keys"),
+        Field(description="Key for `/metrics` of `geomill serve --zone external`, which has no other keys"),
     ] = None
-    body_limit: Annotated[int, Field(ge=1000, description="Bytes of the largest request body")] = 1_000_000
+    body_limit: Annotated[int, Field(ge=1000, description="Maximum size of a request body in bytes")] = 1_000_000
     cors_origins: Annotated[
         list[str], NoDecode, Field(description="Origins whose web pages may call the API, comma-separated")
     ] = []
@@ -349,10 +365,10 @@ class AccessSettings(_Settings):
 
 
 class ClientSettings(_Settings):
-    """Which gateway the command line calls, and as whom."""
+    """The gateway that the command line calls, and the key for it."""
 
-    url: Annotated[str | None, Field(description="Gateway that the command line calls")] = None
-    key: Annotated[SecretStr | None, Field(description="API key that the command line shows to it")] = None
+    url: Annotated[str | None, Field(description="URL of the gateway that the command line calls")] = None
+    key: Annotated[SecretStr | None, Field(description="API key that the command line sends to it")] = None
 
     @field_validator("url")
     @classmethod
@@ -363,27 +379,27 @@ class ClientSettings(_Settings):
 
 
 class LogSettings(_Settings):
-    """How the roles log."""
+    """The format and the level of logs."""
 
     log_format: Annotated[LogFormat, Field(description="json, text, or auto: text on a terminal")] = "auto"
     log_level: Annotated[LogLevel, Field(description="debug, info, warning or error")] = "info"
 
 
 class CallbackSettings(_Settings):
-    """How the end of a job is told to whoever gave a `callback_url`."""
+    """Callbacks: the calls to a job's `callback_url` when the job has ended."""
 
     callback_secret: Annotated[
         Annotated[SecretStr, Field(min_length=16)] | None,
-        Field(description="Signs callbacks (HMAC-SHA256); without it they are not signed"),
+        Field(description="Secret that signs callbacks (HMAC-SHA256); default: they are not signed"),
     ] = None
     callback_allow: Annotated[
         list[str],
         NoDecode,
-        Field(description="Hosts and networks beside the public internet that may be called, comma-separated"),
+        Field(description="Hosts and networks outside the public internet that callbacks may reach, comma-separated"),
     ] = []
-    public_url: Annotated[str | None, Field(description="Where the gateway is reached; begins the links it gives")] = (
-        None
-    )
+    public_url: Annotated[
+        str | None, Field(description="Public URL of the gateway; links in its answers begin with it")
+    ] = None
 
     _lists = field_validator("callback_allow", mode="before")(_split)
 
@@ -395,11 +411,11 @@ class CallbackSettings(_Settings):
 
 
 class StorageSettings(_Settings):
-    """Where the zones lie, and how their stores are reached. Credentials have the names that other tools use."""
+    """The locations of the zones and the access to their stores. Credentials have the names that other tools use."""
 
-    bronze: Annotated[str | None, Field(description="Where sources lie: a folder, az://… or s3://…")] = None
-    silver: Annotated[str | None, Field(description="Where results lie")] = None
-    external: Annotated[str | None, Field(description="Where public copies lie")] = None
+    bronze: Annotated[str | None, Field(description="Location of the sources: a folder, az://… or s3://…")] = None
+    silver: Annotated[str | None, Field(description="Location of the results")] = None
+    external: Annotated[str | None, Field(description="Location of the public copies")] = None
     azure_connection_strings: Annotated[
         SecretStr | None, Field(description="Connection strings of Azure storage accounts, separated by spaces")
     ] = Field(default=None, validation_alias=AliasChoices("AZURE_STORAGE_CONNECTION_STRING"))
@@ -409,8 +425,8 @@ class StorageSettings(_Settings):
     azure_sas_token: Annotated[SecretStr | None, Field(description="Shared access signature of the account")] = Field(
         default=None, validation_alias=AliasChoices("AZURE_STORAGE_SAS_TOKEN")
     )
-    azure_client_id: Annotated[str | None, Field(description="Which managed identity of Azure to use")] = Field(
-        default=None, validation_alias=AliasChoices("AZURE_CLIENT_ID", "MANAGED_IDENTITY_CLIENT_ID")
+    azure_client_id: Annotated[str | None, Field(description="Client id of the managed identity of Azure to use")] = (
+        Field(default=None, validation_alias=AliasChoices("AZURE_CLIENT_ID", "MANAGED_IDENTITY_CLIENT_ID"))
     )
     aws_access_key_id: Annotated[str | None, Field(description="Key id for S3")] = Field(
         default=None, validation_alias=AliasChoices("AWS_ACCESS_KEY_ID")
@@ -424,17 +440,17 @@ class StorageSettings(_Settings):
     aws_region: Annotated[str | None, Field(description="Region of the buckets")] = Field(
         default=None, validation_alias=AliasChoices("AWS_REGION", "AWS_DEFAULT_REGION")
     )
-    aws_endpoint_url: Annotated[str | None, Field(description="URL of a server other than Amazon's that speaks S3")] = (
-        Field(default=None, validation_alias=AliasChoices("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"))
+    aws_endpoint_url: Annotated[str | None, Field(description="URL of an S3 server other than Amazon's")] = Field(
+        default=None, validation_alias=AliasChoices("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
     )
     space_warning_mb: Annotated[
-        int, Field(ge=0, description="Megabytes free on a disk of ours, below which it counts as nearly full")
+        int, Field(ge=0, description="Free megabytes below which a disk counts as nearly full")
     ] = 5_000
-    storage_timeout_sec: Annotated[float, Field(gt=0, le=600, description="Longest time of one request to a store")] = (
-        30.0
-    )
+    storage_timeout_sec: Annotated[
+        float, Field(gt=0, le=600, description="Maximum seconds of one request to a store")
+    ] = 30.0
     storage_retry_sec: Annotated[
-        float, Field(ge=0, le=280, description="How long a request that a store did not answer is tried again")
+        float, Field(ge=0, le=280, description="Seconds during which an unanswered request to a store is tried again")
     ] = 60.0
 
     @field_validator("bronze", "silver", "external")
@@ -451,12 +467,12 @@ class StorageSettings(_Settings):
     @classmethod
     def _url(cls, value: str | None) -> str | None:
         if value is not None and (not value.startswith(("http://", "https://")) or "@" in value):
-            raise ValueError("must be http:// or https:// with a host, and without a password")
+            raise ValueError("must be an http:// or https:// URL with a host and without a password")
         return value
 
 
 class Settings:
-    """All concerns of one process."""
+    """All settings of one process."""
 
     CONCERNS: ClassVar[tuple[type[_Settings], ...]] = (
         DatabaseSettings,
@@ -484,7 +500,7 @@ class Settings:
         workflows: Sequence[Path] = (),
         url: str | None = None,
     ) -> None:
-        """`data`, `workflows` and `url` come from the command line and win over the environment."""
+        """Read all settings. `data`, `workflows` and `url` come from the command line and override the environment."""
         _refuse_unknown(environ)
         self.database = _read(DatabaseSettings, **({"data": data} if data else {}))
         self.workflow = _read(WorkflowSettings, **({"workflows": list(workflows)} if workflows else {}))
@@ -504,39 +520,41 @@ class Settings:
 
 
 def variables(concerns: Sequence[type[BaseSettings]] | None = None) -> dict[str, str]:
-    """Every environment variable that is read, or that these concerns read, with its description."""
-    found: dict[str, str] = {}
+    """Return the environment variables of the given settings classes, or of all, with their descriptions."""
+    descriptions: dict[str, str] = {}
     for concern in Settings.CONCERNS if concerns is None else concerns:
         for name, field in concern.model_fields.items():
             alias = field.validation_alias
             names = [str(choice) for choice in alias.choices] if isinstance(alias, AliasChoices) else [PREFIX + name]
-            found.update({variable.upper(): field.description or "" for variable in names})
-    return found
+            descriptions.update({variable.upper(): field.description or "" for variable in names})
+    return descriptions
 
 
 Concern = TypeVar("Concern", bound=_Settings)
 
 
-def _read(concern: type[Concern], **given: Any) -> Concern:
+def _read(concern: type[Concern], **overrides: Any) -> Concern:
     try:
-        return concern(**given)
+        return concern(**overrides)
     except ValidationError as error:
         problems = [Problem(_variable(e), e["msg"], _shown(e)) for e in error.errors()]
-        raise SettingsError(f"a setting is wrong: {problems[0]}", problems=problems) from None  # it shows the password
+        raise SettingsError(
+            f"a setting is invalid: {problems[0]}", problems=problems
+        ) from None  # the cause shows passwords
 
 
 def _access() -> AccessSettings:
-    found = _read(AccessSettings)
-    if found.oidc_issuer and not found.oidc_audience:
+    access = _read(AccessSettings)
+    if access.oidc_issuer and not access.oidc_audience:
         raise SettingsError(
             "GEOMILL_OIDC_ISSUER is set without GEOMILL_OIDC_AUDIENCE: tokens for others would be accepted",
-            remedy="set it to what the issuer writes into `aud` for this gateway",
+            remedy="set GEOMILL_OIDC_AUDIENCE to the `aud` that the issuer writes for this gateway",
         )
-    return found
+    return access
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches it."""
+    """Return whether only this machine can reach the host."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -549,12 +567,12 @@ def _variable(error: Any) -> str:
 
 
 def _shown(error: Any) -> str:
-    """The value that was refused, unless it may hold a password."""
+    """Return a hint with the refused value, unless it may hold a password."""
     return "" if error["loc"][0] in SECRET else f"got {str(error['input'])[:80]!r}"
 
 
 def _refuse_unknown(environ: Mapping[str, str]) -> None:
-    known = variables()
+    valid = variables()
     for name in sorted(environ):
-        if name.startswith(PREFIX) and name not in known:
-            raise SettingsError(f"the environment variable {name} is not known", remedy=nearest(name, known))
+        if name.startswith(PREFIX) and name not in valid:
+            raise SettingsError(f"the environment variable {name} is not a setting", remedy=nearest(name, valid))

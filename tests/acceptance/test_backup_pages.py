@@ -62,7 +62,7 @@ def jobs(geomill: Geomill, data: Path, **environ: str) -> list[str]:
 def test_back_up_and_restore(folder: Path, geomill: Geomill) -> None:
     before = jobs(geomill, folder / "data")
     printed = follow(commands("back-up-and-restore.md"), folder)
-    assert "the backup is whole and unchanged" in printed
+    assert "the backup is complete and unchanged" in printed
     assert "up to date" in printed
     assert jobs(geomill, folder / "restored") == before != []
 

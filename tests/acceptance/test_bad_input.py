@@ -73,7 +73,7 @@ def test_an_unknown_variable(geomill: Geomill) -> None:
     ended = geomill("workflows", "list", GEOMILL_DATABASE_ULR="postgresql://localhost")
     assert ended.code == 2
     assert ended.err.strip() == (
-        "error: the environment variable GEOMILL_DATABASE_ULR is not known; did you mean 'GEOMILL_DATABASE_URL'?"
+        "error: the environment variable GEOMILL_DATABASE_ULR is not a setting; did you mean 'GEOMILL_DATABASE_URL'?"
     )
 
 

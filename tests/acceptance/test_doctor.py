@@ -27,7 +27,7 @@ def test_the_external_database(geomill: Geomill, database: str, external_databas
         return next(line for line in found.out.splitlines() if "external database" in line)
 
     assert look(external_database).startswith("ok   external database: up to date, pgstac ")
-    assert look(empty_database).startswith("fail external database: it is not as it should be: ")
+    assert look(empty_database).startswith("fail external database: the schema is incomplete: ")
     given = {"GEOMILL_DATABASE_URL": database, "GEOMILL_EXTERNAL_DATABASE_URL": empty_database}
     told = geomill("db", "migrate", **given).out
     assert "external zone:" in told
@@ -42,7 +42,7 @@ def test_what_the_database_has_lost_is_noticed_by_every_command_and_mended(geomi
     place = {"GEOMILL_DATABASE_URL": database}
     doctor = geomill("doctor", **place)
     assert doctor.code == 1
-    assert "fail schema: it is not as it should be: the trigger collections_trigger on pgstac.collections" in doctor.out
+    assert "fail schema: the schema is incomplete: the trigger collections_trigger on pgstac.collections" in doctor.out
     check = geomill("catalogue", "check", **place)
     assert check.code == 1
     assert "the trigger collections_trigger on pgstac.collections is missing" in check.out + check.err
@@ -120,7 +120,7 @@ def test_a_job_is_steered_from_the_shell(geomill: Geomill, database: str) -> Non
     submitted = geomill("jobs", "submit", "hello_world", "--json", GEOMILL_DATABASE_URL=database)
     job_id = submitted.json["job_id"]
     ended = geomill("jobs", "cancel", job_id, "--reason", "no need", GEOMILL_DATABASE_URL=database)
-    assert (ended.code, ended.out) == (0, f"told: cancel {job_id}\n")
+    assert (ended.code, ended.out) == (0, f"requested: cancel {job_id}\n")
     ended = geomill("jobs", "watch", job_id, "--json", GEOMILL_DATABASE_URL=database)
     assert ended.code == 1
     assert ended.json == {"job_id": job_id, "status": "cancelled", "result": None, "error": "no need"}

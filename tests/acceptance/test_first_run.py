@@ -56,4 +56,4 @@ def test_a_database_of_others_is_migrated_only_when_told(geomill: Geomill, empty
     assert done.code == 0, done.err
     again = geomill("db", "migrate", "--json", GEOMILL_DATABASE_URL=empty_database)
     assert again.json["done"] == []
-    assert "no jobs yet" in geomill("jobs", "list", GEOMILL_DATABASE_URL=empty_database).out
+    assert "There are no such jobs" in geomill("jobs", "list", GEOMILL_DATABASE_URL=empty_database).out

@@ -31,7 +31,7 @@ VECTOR = ("--data-type", "vector", "--ref", "dataset_id=d", "--ref", "resource_i
 
 def outside_url(town: Town) -> str:
     log = (town.data.parent / "log").read_text()
-    found = re.search(r"what is public, for everybody: (http://\S+)/viewer/", log)
+    found = re.search(r"public maps, open to everybody: (http://\S+)/viewer/", log)
     assert found is not None, log
     return found[1]
 

@@ -65,7 +65,7 @@ def test_a_problem_says_where_what_and_what_to_do(problem: Problem, text: str) -
 
 def test_an_illegal_transition_names_both_states() -> None:
     error = IllegalTransition("job", "failed", "running", [])
-    assert str(error) == "a job cannot go from failed to running; after failed comes nothing: it is final"
+    assert str(error) == "a job cannot go from failed to running; after failed comes nothing, because it is final"
     assert (error.machine, error.source, error.target) == ("job", "failed", "running")
 
 
@@ -78,13 +78,13 @@ def test_a_destructive_migration_carries_the_refused_sql() -> None:
     [
         ("ecco", ["sleep", "echo"], "did you mean 'echo'?"),
         ("ECHO", ["sleep", "echo"], "did you mean 'echo'?"),
-        ("zzz", ["b", "a"], "known: a, b"),
+        ("zzz", ["b", "a"], "use one of: a, b"),
         (
             "zzz",
             [f"n{number:02}" for number in range(13)],
-            "known: " + ", ".join(f"n{n:02}" for n in range(12)) + ", …",
+            "use one of: " + ", ".join(f"n{n:02}" for n in range(12)) + ", …",
         ),
-        ("zzz", [], "none is known"),
+        ("zzz", [], "there are none"),
     ],
 )
 def test_the_nearest_known_word_is_named(name: str, known: list[str], hint: str) -> None:

@@ -73,7 +73,7 @@ def test_the_specification_s_name_works_with_and_without_the_prefix(read, name: 
 def test_an_unknown_variable_is_refused_and_the_nearest_named(read, name: str, meant: str) -> None:
     with pytest.raises(SettingsError) as caught:
         read({name: "x"})
-    assert f"the environment variable {name} is not known" in str(caught.value)
+    assert f"the environment variable {name} is not a setting" in str(caught.value)
     assert f"did you mean '{meant}'?" in str(caught.value)
 
 

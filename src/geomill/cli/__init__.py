@@ -1,1 +1,1 @@
-"""The command line. Thin: each command reads its settings, calls what does the work, and prints."""
+"""The command line. Each command is thin: it reads its settings, calls the package that does the work, and prints."""

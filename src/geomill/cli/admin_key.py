@@ -1,7 +1,7 @@
-"""The administrator's key of a data folder: one line in a file that only its owner reads, and its row in the database.
+"""The administrator's key of a data folder: a file that only its owner can read, and a row in the database.
 
-Either may be lost. Without the file a new key is made and the old one revoked; without the row (a new database) the key
-in the file gets one. A key that somebody revoked stays so: the file gets a new one.
+Either may be lost. Without the file, a new key is created and the old one revoked. Without the row (a new database),
+the key in the file gets a row. A revoked key stays revoked: the file gets a new one.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ log = logging.getLogger(__name__)
 
 
 async def ensure(url: str, data: Path, *, shared: bool) -> None:
-    """In a `shared` database each machine has an administrator's key of its own."""
+    """Make sure that the data folder holds a valid administrator's key. In a `shared` database each machine has its
+    own."""
     name = f"admin@{socket.gethostname()}"[:64] if shared else "admin"
     async with open_pool(url, size=1) as pool, pool.connection() as conn, conn.transaction():
-        await keys.lock(conn)  # two that start at once must not revoke each other's
+        await keys.lock(conn)  # two processes that start at once must not revoke each other's key
         secret = folder.read_key(data)
         if secret is None or await _is_spent(conn, secret):
             secret = Secret.new()
@@ -34,8 +35,8 @@ async def ensure(url: str, data: Path, *, shared: bool) -> None:
 
 
 async def _is_spent(conn: Connection, secret: Secret) -> bool:
-    found = await keys.find(conn, secret.key_id)
-    return found is not None and not (found.valid and found.key.fits(secret) and Role.ADMIN in found.key.roles)
+    stored = await keys.find(conn, secret.key_id)
+    return stored is not None and not (stored.valid and stored.key.fits(secret) and Role.ADMIN in stored.key.roles)
 
 
 async def _replace(conn: Connection, name: str, secret: Secret) -> None:

@@ -1,4 +1,4 @@
-"""`geomill assets`: publish data and decide about it, through the gateway."""
+"""`geomill assets`: publish data and review it, through the gateway."""
 
 from __future__ import annotations
 
@@ -17,40 +17,52 @@ from geomill.domain.assets.asset import DataType
 from geomill.domain.states import ApprovalState, ClearanceState, ProcessingStatus
 from geomill.store.reports import ReportName
 
-app = typer.Typer(no_args_is_help=True, help="Publish data, see how it stands, decide about it.")
+app = typer.Typer(no_args_is_help=True, help="Publish data, follow its progress and review it.")
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Given = Annotated[str, typer.Argument(metavar="ID", help="Of the asset, a request or a job.")]
-Seen = Annotated[int | None, typer.Option("--expected-revision", min=1, help="Refuse if it is at another revision.")]
-Reason = Annotated[str, typer.Option("--reason", help="Why.")]
-MaybeReason = Annotated[str | None, typer.Option("--reason", help="Why.")]
-Wait = Annotated[bool, typer.Option("--wait", help="Show progress until the work has ended.")]
+AnyId = Annotated[str, typer.Argument(metavar="ID", help="Id of an asset, a request or a job.")]
+ExpectedRevision = Annotated[
+    int | None, typer.Option("--expected-revision", min=1, help="Fail if the asset has another revision.")
+]
+Reason = Annotated[str, typer.Option("--reason", help="Reason for the decision; stored in the audit.")]
+MaybeReason = Annotated[str | None, typer.Option("--reason", help="Reason for the decision; stored in the audit.")]
+Wait = Annotated[bool, typer.Option("--wait", help="Show progress until the job has ended.")]
 
 
 @app.command()
 def submit(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A local file; with --container, a path in bronze.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A local file, or with --container a path in bronze.")],
     data_type: Annotated[DataType, typer.Option("--data-type", help="raster or vector.")],
     refs: Annotated[
-        list[str], typer.Option("--ref", metavar="NAME=VALUE", help="An identifier; NAME:=JSON for a number.")
+        list[str],
+        typer.Option("--ref", metavar="NAME=VALUE", help="An identifier of the data; NAME:=JSON for a number."),
     ],
-    platform: Annotated[str, typer.Option("--platform", help="The partner application.")] = "ddh",
-    container: Annotated[str | None, typer.Option("--container", help="The file is there already.")] = None,
-    workflow_id: Annotated[str | None, typer.Option("--workflow", help="Chosen by the data type if absent.")] = None,
-    options: Annotated[
-        list[str] | None, typer.Option("--option", metavar="NAME=VALUE", help="An input of the workflow.")
+    platform: Annotated[str, typer.Option("--platform", help="The partner application to submit for.")] = "ddh",
+    container: Annotated[
+        str | None, typer.Option("--container", help="Container in bronze that already holds FILE.")
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Make a new revision.")] = False,
-    clearance: Annotated[ClearanceState | None, typer.Option("--clearance", help="A proposal to the reviewer.")] = None,
-    priority: Annotated[int, typer.Option(min=1, max=10, help="1 is first.")] = 5,
-    callback_url: Annotated[str | None, typer.Option(help="Told when the job has ended.")] = None,
-    correlation_id: Annotated[str | None, typer.Option(help="An id of yours.")] = None,
-    idempotency_key: Annotated[str | None, typer.Option(help="Submitting it again gives the same request.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would happen.")] = False,
+    workflow_id: Annotated[
+        str | None, typer.Option("--workflow", help="Workflow to run. Default: chosen by the data type.")
+    ] = None,
+    options: Annotated[
+        list[str] | None,
+        typer.Option("--option", metavar="NAME=VALUE", help="An input of the workflow; may be repeated."),
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Create a new revision of an existing asset.")] = False,
+    clearance: Annotated[
+        ClearanceState | None, typer.Option("--clearance", help="Clearance to propose to the reviewer.")
+    ] = None,
+    priority: Annotated[int, typer.Option(min=1, max=10, help="Priority; 1 runs first.")] = 5,
+    callback_url: Annotated[str | None, typer.Option(help="URL to call when the job has ended.")] = None,
+    correlation_id: Annotated[str | None, typer.Option(help="Your own id for this submission.")] = None,
+    idempotency_key: Annotated[
+        str | None, typer.Option(help="A repeated submission with this key returns the same request.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would happen and change nothing.")] = False,
     wait: Wait = False,
     as_json: Json = False,
 ) -> None:
-    """Upload a file to bronze and submit it. A dry run, or a refusal, leaves no upload behind."""
+    """Upload a file to bronze and submit it. A dry run or a refused submission leaves no upload behind."""
     body: dict[str, Any] = {
         "platform_id": platform,
         "platform_refs": text_pairs(refs, "--ref"),
@@ -85,28 +97,33 @@ def submit(
 
 
 @app.command()
-def status(given: Given, wait: Wait = False, as_json: Json = False) -> None:
-    """How it stands with an asset."""
+def status(any_id: AnyId, wait: Wait = False, as_json: Json = False) -> None:
+    """Show the state of an asset."""
     with gateway() as client:
-        found = follow(client, given, quiet=as_json) if wait else client.get(f"/api/platform/status/{given}")
-    _print_status(found, as_json=as_json)
+        state = follow(client, any_id, quiet=as_json) if wait else client.get(f"/api/platform/status/{any_id}")
+    _print_status(state, as_json=as_json)
 
 
 @app.command("list")
 def list_assets(
-    platform: Annotated[str | None, typer.Option("--platform", help="Only of this partner application.")] = None,
-    refs: Annotated[list[str] | None, typer.Option("--ref", metavar="NAME=VALUE", help="An identifier it has.")] = None,
-    text: Annotated[str | None, typer.Option("--text", help="A part of an identifier.")] = None,
+    platform: Annotated[str | None, typer.Option("--platform", help="Only assets of this partner application.")] = None,
+    refs: Annotated[
+        list[str] | None,
+        typer.Option("--ref", metavar="NAME=VALUE", help="Only assets with this identifier; may be repeated."),
+    ] = None,
+    text: Annotated[str | None, typer.Option("--text", help="Only assets with this text in an identifier.")] = None,
     data_type: Annotated[DataType | None, typer.Option("--data-type", help="raster or vector.")] = None,
-    processing: Annotated[ProcessingStatus | None, typer.Option("--processing", help="Only in this state.")] = None,
-    approval: Annotated[ApprovalState | None, typer.Option("--approval", help="Only in this state.")] = None,
-    clearance: Annotated[ClearanceState | None, typer.Option("--clearance", help="Only in this state.")] = None,
-    workflow_id: Annotated[str | None, typer.Option("--workflow", help="Only of this workflow.")] = None,
-    deleted: Annotated[bool, typer.Option("--deleted", help="Also unpublished ones.")] = False,
-    limit: Annotated[int, typer.Option(min=1, max=1000)] = 20,
+    processing: Annotated[
+        ProcessingStatus | None, typer.Option("--processing", help="Only assets in this state.")
+    ] = None,
+    approval: Annotated[ApprovalState | None, typer.Option("--approval", help="Only assets in this state.")] = None,
+    clearance: Annotated[ClearanceState | None, typer.Option("--clearance", help="Only assets in this state.")] = None,
+    workflow_id: Annotated[str | None, typer.Option("--workflow", help="Only assets of this workflow.")] = None,
+    deleted: Annotated[bool, typer.Option("--deleted", help="Include unpublished assets.")] = False,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Number of assets to list.")] = 20,
     as_json: Json = False,
 ) -> None:
-    """Assets, the newest first."""
+    """List assets, the newest first."""
     with gateway() as client:
         page = client.get(
             "/api/assets",
@@ -126,80 +143,80 @@ def list_assets(
     elif page["assets"]:
         Console().print(_table(page["assets"]))
     else:
-        typer.echo("no assets; submit one with 'geomill assets submit FILE …'")
+        typer.echo("There are no such assets. Submit one with 'geomill assets submit FILE …'.")
 
 
 @app.command()
-def show(given: Given, as_json: Json = False) -> None:
-    """One asset, with its revisions, requests, jobs and decisions."""
+def show(any_id: AnyId, as_json: Json = False) -> None:
+    """Show one asset with its revisions, requests, jobs and decisions."""
     with gateway() as client:
-        asset_id = client.get(f"/api/platform/status/{given}")["asset_id"]
-        found = client.get(f"/api/assets/{asset_id}")
+        asset_id = client.get(f"/api/platform/status/{any_id}")["asset_id"]
+        asset = client.get(f"/api/assets/{asset_id}")
     if as_json:
-        _print_json(found)
+        _print_json(asset)
     else:
-        typer.echo(_readable(found))
+        typer.echo(_readable(asset))
 
 
 @app.command()
 def approve(
-    given: Given,
-    clearance: Annotated[ClearanceState, typer.Option("--clearance", help="ouo or public.")],
-    expected_revision: Seen = None,
+    any_id: AnyId,
+    clearance: Annotated[ClearanceState, typer.Option("--clearance", help="Who may see it: ouo or public.")],
+    expected_revision: ExpectedRevision = None,
     as_json: Json = False,
 ) -> None:
-    """Approve a revision; of an approved asset, change its clearance."""
-    _decide("approve", given, {"clearance_level": clearance.value, "expected_revision": expected_revision}, as_json)
+    """Approve a revision, or change the clearance of an approved asset."""
+    _decide("approve", any_id, {"clearance_level": clearance.value, "expected_revision": expected_revision}, as_json)
 
 
 @app.command()
-def reject(given: Given, reason: Reason, expected_revision: Seen = None, as_json: Json = False) -> None:
-    """Reject a revision: it takes an overwrite to go on."""
-    _decide("reject", given, {"reason": reason, "expected_revision": expected_revision}, as_json)
+def reject(any_id: AnyId, reason: Reason, expected_revision: ExpectedRevision = None, as_json: Json = False) -> None:
+    """Reject a revision. The partner can then submit a new one with --overwrite."""
+    _decide("reject", any_id, {"reason": reason, "expected_revision": expected_revision}, as_json)
 
 
 @app.command()
-def revoke(given: Given, reason: Reason, expected_revision: Seen = None, as_json: Json = False) -> None:
-    """Take an approval back: the asset leaves every service."""
-    _decide("revoke", given, {"reason": reason, "expected_revision": expected_revision}, as_json)
+def revoke(any_id: AnyId, reason: Reason, expected_revision: ExpectedRevision = None, as_json: Json = False) -> None:
+    """Revoke an approval. The asset is no longer served anywhere."""
+    _decide("revoke", any_id, {"reason": reason, "expected_revision": expected_revision}, as_json)
 
 
 @app.command()
 def unpublish(
-    given: Given,
-    delete_data: Annotated[bool, typer.Option("--delete-data", help="Delete the outputs too.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would happen.")] = False,
+    any_id: AnyId,
+    delete_data: Annotated[bool, typer.Option("--delete-data", help="Also delete the outputs.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would happen and change nothing.")] = False,
     reason: MaybeReason = None,
-    expected_revision: Seen = None,
+    expected_revision: ExpectedRevision = None,
     as_json: Json = False,
 ) -> None:
-    """Take an asset out of service."""
+    """Stop serving an asset."""
     body = {"delete_data": delete_data, "dry_run": dry_run, "reason": reason, "expected_revision": expected_revision}
-    _decide("unpublish", given, body, as_json)
+    _decide("unpublish", any_id, body, as_json)
 
 
 @app.command()
 def rollback(
-    given: Given,
-    revision: Annotated[int, typer.Option("--to", min=1, help="The revision to go back to.")],
+    any_id: AnyId,
+    revision: Annotated[int, typer.Option("--to", min=1, help="Revision whose outputs to publish again.")],
     reason: MaybeReason = None,
-    expected_revision: Seen = None,
+    expected_revision: ExpectedRevision = None,
     as_json: Json = False,
 ) -> None:
-    """Make a new revision of the outputs of an earlier one."""
+    """Create a new revision from the outputs of an earlier one."""
     _decide(
-        "rollback", given, {"revision": revision, "reason": reason, "expected_revision": expected_revision}, as_json
+        "rollback", any_id, {"revision": revision, "reason": reason, "expected_revision": expected_revision}, as_json
     )
 
 
 @app.command()
-def retry(given: Given, wait: Wait = False, as_json: Json = False) -> None:
-    """Run a failed request again."""
+def retry(any_id: AnyId, wait: Wait = False, as_json: Json = False) -> None:
+    """Run the failed job of a request again."""
     with gateway() as client:
-        accepted = client.post("/api/platform/retry", _named(client, given))
-        found = follow(client, accepted["request_id"], quiet=as_json) if wait else None
-    if found:
-        _print_status(found, as_json=as_json)
+        accepted = client.post("/api/platform/retry", _id_field(client, any_id))
+        state = follow(client, accepted["request_id"], quiet=as_json) if wait else None
+    if state:
+        _print_status(state, as_json=as_json)
     elif as_json:
         _print_json(accepted)
     else:
@@ -207,20 +224,21 @@ def retry(given: Given, wait: Wait = False, as_json: Json = False) -> None:
 
 
 @app.command("retry-export")
-def retry_export(given: Given, as_json: Json = False) -> None:
+def retry_export(any_id: AnyId, as_json: Json = False) -> None:
     """Run a failed export or withdrawal again."""
-    _decide("export/retry", given, {}, as_json)
+    _decide("export/retry", any_id, {}, as_json)
 
 
 @app.command()
 def report(
-    name: Annotated[ReportName, typer.Argument(metavar="REPORT", help="stuck, failed, sla, retried or load.")],
+    name: Annotated[ReportName, typer.Argument(metavar="REPORT", help="One of stuck, failed, sla, retried, load.")],
     seconds: Annotated[
-        float | None, typer.Option("--seconds", min=1, help="stuck: for how long; sla: how far back.")
+        float | None,
+        typer.Option("--seconds", min=1, help="For stuck: how long without progress. For sla: how far back."),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """What operators ask about assets."""
+    """Print a report about assets for operators."""
     with gateway() as client:
         rows = client.get(f"/api/assets/reports/{name.value}", seconds=seconds)["rows"]
     if as_json:
@@ -231,28 +249,30 @@ def report(
             table.add_row(*("" if value is None else str(value) for value in row.values()))
         Console().print(table)
     else:
-        typer.echo("nothing to report")
+        typer.echo("The report is empty.")
 
 
-def _decide(action: str, given: str, body: dict[str, Any], as_json: bool) -> None:
+def _decide(action: str, any_id: str, body: dict[str, Any], as_json: bool) -> None:
     with gateway() as client:
-        made = client.post(f"/api/platform/{action}", {**_named(client, given), **body})
+        decision = client.post(f"/api/platform/{action}", {**_id_field(client, any_id), **body})
     if as_json:
-        _print_json(made)
+        _print_json(decision)
         return
-    would = "would be " if made["dry_run"] else ""
-    state = f"{made['approval_state']}, {made['clearance_state']}" + (", unpublished" if made["deleted"] else "")
-    typer.echo(f"asset {made['asset_id']} revision {made['revision']} {would}{made['decision']}: {state}")
-    if made["warning"]:
-        typer.echo(f"warning: {made['warning']}", err=True)
-    for job in (made["export_job_id"], made["delete_job_id"]):
-        if job and not made["dry_run"]:
+    would = "would be " if decision["dry_run"] else ""
+    state = f"{decision['approval_state']}, {decision['clearance_state']}" + (
+        ", unpublished" if decision["deleted"] else ""
+    )
+    typer.echo(f"asset {decision['asset_id']} revision {decision['revision']} {would}{decision['decision']}: {state}")
+    if decision["warning"]:
+        typer.echo(f"warning: {decision['warning']}", err=True)
+    for job in (decision["export_job_id"], decision["delete_job_id"]):
+        if job and not decision["dry_run"]:
             typer.echo(f"job {job}")
 
 
-def _named(client: Any, given: str) -> dict[str, str]:
-    found = client.get(f"/api/platform/status/{given}")
-    return {next(name for name in ("asset_id", "request_id", "job_id") if found[name] == given): given}
+def _id_field(client: Any, any_id: str) -> dict[str, str]:
+    state = client.get(f"/api/platform/status/{any_id}")
+    return {next(name for name in ("asset_id", "request_id", "job_id") if state[name] == any_id): any_id}
 
 
 _STATES = (
@@ -264,60 +284,64 @@ _STATES = (
 )
 
 
-def _print_json(found: Any) -> None:
-    typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
+def _print_json(document: Any) -> None:
+    typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
 
 
-def _print_status(found: dict[str, Any], *, as_json: bool) -> None:
+def _print_status(state: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
-        _print_json(found)
+        _print_json(state)
         return
-    asset = found["asset"]
+    asset = state["asset"]
     lines = [
-        f"{found['status']}  asset {found['asset_id']}  revision {found['revision']}",
-        f"  processing {found['processing_status']}, approval {found['approval_state']},"
-        f" clearance {found['clearance_state']}" + (", unpublished" if asset["deleted_at"] else ""),
-        f"  progress {found['progress']['fraction']:.0%}" + (f", ready about {found['eta']}" if found["eta"] else ""),
+        f"{state['status']}  asset {state['asset_id']}  revision {state['revision']}",
+        f"  processing {state['processing_status']}, approval {state['approval_state']},"
+        f" clearance {state['clearance_state']}" + (", unpublished" if asset["deleted_at"] else ""),
+        f"  progress {state['progress']['fraction']:.0%}" + (f", ready about {state['eta']}" if state["eta"] else ""),
     ]
     lines += [f"  {name} {asset[name]}" for name in ("blob_path", "table_name") if asset[name]]
-    if found["error"]:
-        lines += [f"  error: {found['error']['message']}", f"  remedy: {found['error']['remedy']}"]
-    lines += [f"  warning: {warning}" for warning in found["warnings"]]
-    if found["export"]["job_id"]:
-        outside = found["export"]["external_revision"]
+    if state["error"]:
+        lines += [f"  error: {state['error']['message']}", f"  remedy: {state['error']['remedy']}"]
+    lines += [f"  warning: {warning}" for warning in state["warnings"]]
+    if state["export"]["job_id"]:
+        outside = state["export"]["external_revision"]
         lines.append(
-            f"  export {found['export']['status']}, outside: {f'revision {outside}' if outside else 'nothing'}"
+            f"  export {state['export']['status']}, outside: {f'revision {outside}' if outside else 'nothing'}"
         )
     typer.echo("\n".join(lines))
 
 
-def _table(found: list[dict[str, Any]]) -> Table:
+def _table(assets: list[dict[str, Any]]) -> Table:
     table = Table(
         Column("asset", no_wrap=True), "platform", "identifiers", "rev", "processing", "approval", "clearance", box=None
     )
-    for asset in found:
+    for asset in assets:
         refs = ", ".join(str(value) for value in asset["platform_refs"].values())
         states = (asset["processing_status"], asset["approval_state"], asset["clearance_state"])
         table.add_row(asset["asset_id"], asset["platform_id"], refs, str(asset["revision"]), *states)
     return table
 
 
-def _readable(found: dict[str, Any]) -> str:
-    refs = ", ".join(f"{name}={value}" for name, value in found["platform_refs"].items())
-    states = ", ".join(f"{name} {found[field]}" for name, field in _STATES)
-    lines = [f"{found['asset_id']}  {found['platform_id']}  {refs}", f"  {states}"]
+def _readable(asset: dict[str, Any]) -> str:
+    refs = ", ".join(f"{name}={value}" for name, value in asset["platform_refs"].items())
+    states = ", ".join(f"{name} {asset[field]}" for name, field in _STATES)
+    lines = [f"{asset['asset_id']}  {asset['platform_id']}  {refs}", f"  {states}"]
     lines += [
-        f"  {name} {found[name]}" for name in ("blob_path", "table_name", "last_error", "deleted_by") if found[name]
+        f"  {name} {asset[name]}" for name in ("blob_path", "table_name", "last_error", "deleted_by") if asset[name]
     ]
     lines += [
-        f"  revision {one['revision']} until {one['superseded_at']}: {one['approval_state_at_supersession']},"
-        f" {one['clearance_state_at_supersession']}"
-        for one in found["revisions"]
+        f"  revision {past['revision']} until {past['superseded_at']}: {past['approval_state_at_supersession']},"
+        f" {past['clearance_state_at_supersession']}"
+        for past in asset["revisions"]
     ]
-    lines += [f"  request {one['request_id']}  {one['status']}  by {one['submitted_by']}" for one in found["requests"]]
-    lines += [f"  job {one['job_id']}  {one['purpose']}  {one['status']}" for one in found["jobs"]]
     lines += [
-        f"  {one['at']}  {one['decision']} by {one['actor']}" + (f": {one['reason']}" if one["reason"] else "")
-        for one in found["audit"]
+        f"  request {request['request_id']}  {request['status']}  by {request['submitted_by']}"
+        for request in asset["requests"]
+    ]
+    lines += [f"  job {job['job_id']}  {job['purpose']}  {job['status']}" for job in asset["jobs"]]
+    lines += [
+        f"  {entry['at']}  {entry['decision']} by {entry['actor']}"
+        + (f": {entry['reason']}" if entry["reason"] else "")
+        for entry in asset["audit"]
     ]
     return "\n".join(lines)

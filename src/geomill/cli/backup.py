@@ -1,4 +1,4 @@
-"""`geomill backup`: take a backup of the whole platform, and look whether one is sound."""
+"""`geomill backup`: back up the whole platform, and verify a backup."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from geomill.cli import context
 from geomill.storage.depot import Depot, open_depot
 
 SHOWN = 20
-"""Lines of a list; --json has all of them."""
+"""The number of lines that a list prints. --json prints all of them."""
 
 
 class _Backups(TyperGroup):
@@ -33,11 +33,14 @@ class _Backups(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-app = typer.Typer(cls=_Backups, no_args_is_help=True, help="Take a backup of the whole platform, and verify one.")
+app = typer.Typer(cls=_Backups, no_args_is_help=True, help="Back up the whole platform, and verify a backup.")
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, and no progress.")]
 Sha256 = Annotated[
-    str | None, typer.Option("--sha256", metavar="HASH", help="What the backup printed: refuse any other.")
+    str | None,
+    typer.Option(
+        "--sha256", metavar="HASH", help="Digest that 'geomill backup create' printed; any other backup is refused."
+    ),
 ]
 
 
@@ -48,17 +51,17 @@ def create_backup(
     ],
     objects: Annotated[
         Objects,
-        typer.Option(help="Copy the objects of all zones, only list them, or copy those that lie in folders."),
+        typer.Option(
+            help="copy copies the objects of all zones, list only lists them, auto copies those in local folders."
+        ),
     ] = Objects.AUTO,
     known_hashes: Annotated[
         bool,
-        typer.Option(
-            "--known-hashes", help="Do not read objects that are only listed: take the hashes that are known."
-        ),
+        typer.Option("--known-hashes", help="Do not read objects that are only listed; use their recorded hashes."),
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Back up databases, objects and keys while everything runs. Also: geomill backup TO."""
+    """Back up databases, objects and keys while the platform runs. 'geomill backup TO' does the same."""
     depot = _depot(target)
     with context.ready_database() as url, bar(hidden=as_json) as meter:
         settings = context.settings()
@@ -69,19 +72,19 @@ def create_backup(
 
 @app.command("verify")
 def verify_backup(
-    source: Annotated[str, typer.Argument(metavar="FROM", help="Where the backup lies.")],
+    source: Annotated[str, typer.Argument(metavar="FROM", help="The folder or URL of the backup.")],
     digest: Sha256 = None,
     as_json: Json = False,
 ) -> None:
-    """Read a whole backup and compare it with its manifest; exit code 1 if it is damaged. Needs no database."""
+    """Read a backup and compare it with its manifest. The exit code is 1 if it is damaged. This needs no database."""
     depot = _depot(source)
     with bar(hidden=as_json) as meter:
         verdict = verify(depot, read_manifest(depot, digest), meter)
-    found = {"sound": verdict.sound, "problems": verdict.problems, "extra": verdict.extra}
+    outcome = {"sound": verdict.sound, "problems": verdict.problems, "extra": verdict.extra}
     lines = [*listed("wrong", verdict.problems), *listed("not part of the backup", verdict.extra)]
-    state = "the backup is whole and unchanged" if verdict.sound else "the backup is damaged"
+    state = "the backup is complete and unchanged" if verdict.sound else "the backup is damaged"
     _print(
-        {**found, **_described(verdict.manifest)}, [*_lines(verdict.manifest, depot), *lines, state], as_json=as_json
+        {**outcome, **_described(verdict.manifest)}, [*_lines(verdict.manifest, depot), *lines, state], as_json=as_json
     )
     if not verdict.sound:
         raise typer.Exit(1)
@@ -116,7 +119,7 @@ def _lines(manifest: Manifest, depot: Depot) -> list[str]:
         f"{objects.objects:,} objects with {objects.object_bytes:,} bytes, {objects.copied:,} of them copied",
     ]
     if objects.missing:
-        lines.append(f"{objects.missing:,} objects that assets refer to were not in their zones")
+        lines.append(f"{objects.missing:,} objects of assets were missing from their zones")
     lines += listed("left out", _left_out(manifest))
     return [*lines, f"sha256 {manifest.digest}"]
 
@@ -152,7 +155,7 @@ class _Bar:
             self._progress.advance(self._phase, amount)
 
     def _finish(self) -> None:
-        """What a phase was thought to be may have been too much."""
+        """Set the total of the last phase to what it did, since the estimate may have been too high."""
         if self._phase is not None:
             done = self._progress.tasks[self._progress.task_ids.index(self._phase)].completed
             self._progress.update(self._phase, total=max(done, 1), completed=max(done, 1))
@@ -160,7 +163,7 @@ class _Bar:
 
 @contextmanager
 def bar(*, hidden: bool) -> Iterator[ProgressMeter]:
-    """On a terminal; elsewhere, nothing is shown."""
+    """Show a progress bar on a terminal, and nothing elsewhere."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, disable=hidden or not console.is_terminal) as progress:

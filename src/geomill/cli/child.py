@@ -1,6 +1,7 @@
-"""`python -m geomill.cli.child COMMAND…`: a command that leaves when its supervisor is gone, however that went.
+"""`python -m geomill.cli.child COMMAND…`: runs a command that exits when its supervisor dies.
 
-The supervisor holds the other end of standard input. When it dies, even by `kill -9`, the end is seen here.
+The supervisor holds the other end of standard input. When it dies, even by `kill -9`, this process reads an end of
+file.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ GRACE_SECONDS = 40.0
 
 
 def main() -> None:
-    threading.Thread(target=_leave_with_supervisor, name="supervisor", daemon=True).start()
+    threading.Thread(target=_exit_with_supervisor, name="supervisor", daemon=True).start()
     run()
 
 
-def _leave_with_supervisor() -> None:
+def _exit_with_supervisor() -> None:
     while os.read(0, 1024):
         pass
     os.kill(os.getpid(), signal.SIGTERM)

@@ -1,7 +1,7 @@
-"""Commands that talk to a gateway: which one, as whom, and its problem documents as our errors.
+"""The gateway client of the command line. It turns problem documents into geomill's errors.
 
-The address and the key come from `--url`, `GEOMILL_URL` and `GEOMILL_KEY`, else from the data folder, where
-`geomill up` puts them. A key is no option, since everybody sees the options of a process.
+The address and the key come from `--url`, `GEOMILL_URL` and `GEOMILL_KEY`, or else from the data folder, where
+`geomill up` writes them. There is no option for the key, because all users of a machine see the options of a process.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from geomill.errors import (
 from geomill.settings import Settings, is_loopback
 
 if TYPE_CHECKING:
-    import httpx  # at run time where it is used: other commands need not wait for it
+    import httpx  # imported at run time where it is used, so other commands start faster
 
 START = "start 'geomill up', or set GEOMILL_URL and GEOMILL_KEY"
 TIMEOUT_SECONDS, CONNECT_SECONDS = 30.0, 5.0
@@ -47,7 +47,7 @@ class Client:
         self._http = http
 
     def get(self, path: str, **params: Any) -> Any:
-        """Parameters that are None are left out."""
+        """Send a GET request. Parameters that are None are left out."""
         return self.call("GET", path, params=params)
 
     def post(self, path: str, body: Mapping[str, Any] | None = None, **params: Any) -> Any:
@@ -56,12 +56,12 @@ class Client:
     def call(
         self, method: str, path: str, *, params: Mapping[str, Any] | None = None, body: Mapping[str, Any] | None = None
     ) -> Any:
-        """What the gateway answers, or one of our errors."""
+        """Return the gateway's answer: parsed JSON, or text. Raises one of geomill's errors for a failure."""
         import httpx
 
-        given = {name: value for name, value in (params or {}).items() if value is not None}
+        parameters = {name: value for name, value in (params or {}).items() if value is not None}
         try:
-            answer = self._http.request(method, path, params=given, json=body)
+            answer = self._http.request(method, path, params=parameters, json=body)
         except httpx.TransportError as error:
             raise self._unreachable(error) from None
         if answer.is_success:
@@ -79,26 +79,27 @@ class Client:
 
 @contextmanager
 def gateway() -> Iterator[Client]:
-    """`with gateway() as client: client.get("/api/v1/jobs", limit=5)`."""
+    """Open a client: `with gateway() as client: client.get("/api/v1/jobs", limit=5)`."""
     import httpx
 
     url, key = find(context.settings())
     headers = {"Authorization": f"Bearer {key}"}
-    proxied = not is_loopback(httpx.URL(url).host)  # what is on this machine is called directly
+    proxied = not is_loopback(httpx.URL(url).host)  # a gateway on this machine is called directly
     timeout = httpx.Timeout(TIMEOUT_SECONDS, connect=CONNECT_SECONDS)
     with httpx.Client(base_url=url, headers=headers, timeout=timeout, trust_env=proxied) as http:
         yield Client(http)
 
 
 def find(settings: Settings) -> tuple[str, str]:
-    """The address and the key. The folder's key is shown to the folder's gateway only, never to one named by hand."""
-    given, data = settings.client, settings.database.data
-    if given.url and not given.key:
-        raise SettingsError(f"there is no key for {given.url}", remedy="set GEOMILL_KEY")
-    url = given.url or folder.read_address(data)
-    key = given.key.get_secret_value() if given.key else _folder_key(data)
+    """Return the gateway's address and the key. The key of the data folder is sent only to the gateway of that
+    folder."""
+    options, data = settings.client, settings.database.data
+    if options.url and not options.key:
+        raise SettingsError(f"no key is set for the gateway {options.url}", remedy="set GEOMILL_KEY")
+    url = options.url or folder.read_address(data)
+    key = options.key.get_secret_value() if options.key else _folder_key(data)
     if not url or not key:
-        raise UnavailableError(f"no gateway runs for {data}", remedy=START)
+        raise UnavailableError(f"no gateway is running on the data folder {data}", remedy=START)
     return url, key
 
 
@@ -108,25 +109,25 @@ def _folder_key(data: Path) -> str | None:
 
 
 def error_of(answer: httpx.Response) -> GeomillError:
-    """A problem document as the error that it was; any other answer as far as it can be told."""
-    found = _document(answer)
-    detail = found.get("detail") or f"the gateway answered {answer.status_code} {answer.reason_phrase}"
-    if statements := found.get("statements"):
+    """Return the error that a failed answer describes. A body that is no problem document becomes a general error."""
+    document = _document(answer)
+    detail = document.get("detail") or f"the gateway answered {answer.status_code} {answer.reason_phrase}"
+    if statements := document.get("statements"):
         return DestructiveMigration(detail, statements=statements)
     if answer.status_code in ERRORS:
         return ERRORS[answer.status_code](detail)
     if answer.is_client_error:
-        return InputError(detail, problems=[_problem(one) for one in found.get("errors", ())])
+        return InputError(detail, problems=[_problem(entry) for entry in document.get("errors", ())])
     return GeomillError(detail)
 
 
 def _document(answer: httpx.Response) -> dict[str, Any]:
     try:
-        found = answer.json()
+        body = answer.json()
     except ValueError:  # a proxy's page
         return {}
-    return found if isinstance(found, dict) else {}
+    return body if isinstance(body, dict) else {}
 
 
-def _problem(one: Mapping[str, Any]) -> Problem:
-    return Problem(str(one.get("field", "")), str(one.get("message", "")), str(one.get("hint", "")))
+def _problem(entry: Mapping[str, Any]) -> Problem:
+    return Problem(str(entry.get("field", "")), str(entry.get("message", "")), str(entry.get("hint", "")))

@@ -1,12 +1,11 @@
-"""Connections to gateway and services: how large and how slow a request may be, and how many an address may hold.
+"""Limits on the connections of a server: the size and duration of a request, and the connections of one address.
 
-uvicorn counts bodies (`BodyLimit` refuses what is too large) but waits for ever for a head, and takes one of any size.
-Here the bytes of a head are counted before they are parsed further, head and body have a deadline, and an address has
-so many connections. One more takes the place of the oldest of the same address that has no request under way, so
-half-sent requests displace each other and nobody else. Behind a trusted proxy everybody has one address, and the proxy
-counts: there is no limit for it.
+uvicorn has no limit on the size of a request's head and no deadline for it; `BodyLimit` refuses large bodies. Here the
+bytes of a head are counted before they are parsed, head and body have deadlines, and each address has a number of
+connections. A connection beyond that number replaces the oldest idle one of the same address, so half-sent requests
+displace only each other. A trusted proxy has no limit: all its callers share its address, and the proxy counts them.
 
-What this does badly: a caller who reads an answer slowly keeps its connection, within the number that it may have.
+Known weakness: a caller who reads an answer slowly keeps its connection, within the number it may have.
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ log = logging.getLogger(__name__)
 
 Network = IPv4Network | IPv6Network
 AT_ONCE = 8
-"""Requests that begin in one round of the event loop."""
+"""The number of requests that begin in one round of the event loop."""
 NEIGHBOURS = 64
-"""Bits of an IPv6 address that one customer has: all below them count as one."""
+"""The prefix length of an IPv6 network that counts as one address: providers give a customer a whole /64."""
 
 
 class RequestTurns:
-    """Begins requests, a few in each round of the event loop, by turns of the addresses: when hundreds come from one at
-    once, those of others are not behind all of them."""
+    """Begins a few requests in each round of the event loop, taking the addresses in turn. Hundreds of requests from
+    one address therefore do not delay those of others."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, deque[Callable[[], None]]] = {}
@@ -67,7 +66,7 @@ class RequestTurns:
 
 @dataclass(slots=True)
 class Limits:
-    """What every connection of a server is held to, and which connections there are."""
+    """The limits of every connection of a server, and its open connections."""
 
     head_bytes: int = 65_536
     head_seconds: float = 10.0
@@ -79,25 +78,26 @@ class Limits:
     turns: RequestTurns = field(default_factory=RequestTurns)
 
     def admit(self, protocol: BoundedProtocol, address: str) -> bool:
-        """Whether it may stay. Closes another one of the same address for it, if there is one that waits."""
-        known = self.open.setdefault(address, {})
-        if len(known) >= self.per_address:
-            idle = next((one for one in known if one.idle), None)
+        """Return whether the connection may stay. At the limit, an idle connection of the same address is closed for
+        it."""
+        connections = self.open.setdefault(address, {})
+        if len(connections) >= self.per_address:
+            idle = next((connection for connection in connections if connection.idle), None)
             if idle is None:
                 return False
             idle.drop()
-            known.pop(idle, None)
-        known[protocol] = None
+            connections.pop(idle, None)
+        connections[protocol] = None
         return True
 
     def leave(self, protocol: BoundedProtocol, address: str) -> None:
-        known = self.open.get(address, {})
-        known.pop(protocol, None)
-        if not known:
+        connections = self.open.get(address, {})
+        connections.pop(protocol, None)
+        if not connections:
             self.open.pop(address, None)
 
     def counted(self, host: str) -> str | None:
-        """The name under which the connections of a host are counted; None if they are not."""
+        """Return the name under which a host's connections are counted, or None if they are not counted."""
         try:
             address = ip_address(host)
         except ValueError:
@@ -121,12 +121,12 @@ class BoundedProtocol(HttpToolsProtocol):
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is worked on for it: it has sent half a head, or waits between two requests."""
+        """Whether it has no request under way: it has sent half a head, or waits between two requests."""
         return not self._in_body and self._cycle is None
 
     @property
     def _cycle(self) -> RequestResponseCycle | None:
-        """The request that has no whole answer yet."""
+        """The request whose answer is not complete yet."""
         latest: RequestResponseCycle | None = getattr(self, "cycle", None)
         return None if latest is None or latest.response_complete else latest
 
@@ -202,21 +202,21 @@ class BoundedProtocol(HttpToolsProtocol):
         self._deadline = None
         if (self._in_body and (self._cycle is None or self._cycle.response_started)) or not self._begun:
             self._refused = True
-            self.transport.close()  # it has its answer, or has asked nothing
+            self.transport.close()  # it has its answer, or has sent nothing
             return
         seconds = self._limits.body_seconds if self._in_body else self._limits.head_seconds
-        self._refuse(408, "too_slow", f"the request was not whole after {seconds:g} s")
+        self._refuse(408, "too_slow", f"the request was not complete after {seconds:g} s")
 
     def _refuse_head(self) -> None:
         self._refuse(431, "too_large", f"the head of the request is larger than {self._limits.head_bytes} bytes")
 
     def _refuse(self, status: int, code: str, detail: str) -> None:
-        """Answers in place of the application, and ends the connection."""
+        """Answer instead of the application and close the connection."""
         self._refused = True
         self._clear_deadline()
         log.info("refused: %s", detail, extra={"action": "refused", "address": self.client[0] if self.client else ""})
         if self._cycle is not None:
-            self._cycle.disconnected = True  # whoever still waits for its body waits no longer
+            self._cycle.disconnected = True  # wakes the application if it waits for the body
             self._cycle.message_event.set()
         body = bytes(respond("", status, code, detail).body)
         head = f"content-type: {MEDIA_TYPE}\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"

@@ -1,4 +1,4 @@
-"""What commands need from outside: settings, the database, workflows and handlers."""
+"""The context of a command: settings, the database, workflows, handlers and storage."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from geomill.store.connection import connect
 from geomill.store.pool import Connection, open_pool
 from geomill.telemetry.logging import configure
 
-if TYPE_CHECKING:  # at run time where they are used: most commands need few of them
+if TYPE_CHECKING:  # imported at run time where they are used: most commands need few of them
     from geomill.sdk.registry import Registry
     from geomill.stages.registry import StageJobs
     from geomill.storage import Storage
@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 ROLE_PATIENCE_SECONDS = 120.0
-"""A role that starts while the database is away waits for it, rather than be started again and again."""
+"""How long an orchestrator, worker or server waits for the database at its start, instead of exiting and restarting."""
 
 data_option: ContextVar[Path | None] = ContextVar("data_option", default=None)
 workflows_option: ContextVar[tuple[Path, ...]] = ContextVar("workflows_option", default=())
@@ -42,7 +42,7 @@ url_option: ContextVar[str | None] = ContextVar("url_option", default=None)
 
 
 def settings() -> Settings:
-    """The environment, with the options of the command line in front."""
+    """Return the settings. Options of the command line override the environment."""
     return _settings(frozenset(os.environ.items()), data_option.get(), workflows_option.get(), url_option.get())
 
 
@@ -50,63 +50,72 @@ def settings() -> Settings:
 def _settings(
     environ: frozenset[tuple[str, str]], data: Path | None, workflows: tuple[Path, ...], url: str | None
 ) -> Settings:
-    """To read them takes a hundredth of a second, and a command asks for them more than once."""
+    """Cache the settings: reading them takes 10 ms, and a command needs them more than once."""
     return Settings(dict(environ), data=data, workflows=workflows, url=url)
 
 
 @contextmanager
 def database_url() -> Iterator[str]:
-    """The URL of the server to use, as the owner of a private one, which is started for as long as somebody uses it."""
-    found = settings().database
-    if found.database_url:
-        yield found.database_url
+    """Yield the URL of the configured server, or start the private server and yield its URL for the owner role.
+
+    A private server that was started here is stopped at the end, unless another process uses it.
+    """
+    options = settings().database
+    if options.database_url:
+        yield options.database_url
         return
-    cluster = Cluster(found.data)
+    cluster = Cluster(options.data)
     started, prepared = cluster.start(), False
     try:
         private.prepare(cluster)
         prepared = True
         yield cluster.url(role=DatabaseRole.OWNER)
     finally:
-        if started and (not prepared or asyncio.run(alone(cluster.url(role=DatabaseRole.OWNER)))):
+        if started and (not prepared or asyncio.run(is_only_connection(cluster.url(role=DatabaseRole.OWNER)))):
             cluster.stop()
 
 
 def external_database_url(role: DatabaseRole = DatabaseRole.OWNER) -> str | None:
-    """Of the external zone: as set, or the second database of the private server, which runs already."""
-    found = settings().database
-    if found.external_database_url or found.database_url:
-        return found.external_database_url
-    return Cluster(found.data).url(private.EXTERNAL_DATABASE, role=role)
+    """Return the URL of the external zone's database: as set, or the second database of the private server.
+
+    The private server must already run. Returns None if neither exists.
+    """
+    options = settings().database
+    if options.external_database_url or options.database_url:
+        return options.external_database_url
+    return Cluster(options.data).url(private.EXTERNAL_DATABASE, role=role)
 
 
 def loader_database_url() -> str | None:
-    """For task processes. None where they are who their worker is."""
-    found = settings().database
-    return found.loader_database_url or _private_url(DatabaseRole.LOADER)
+    """Return the URL for task processes, or None if they use the worker's role."""
+    options = settings().database
+    return options.loader_database_url or _private_url(DatabaseRole.LOADER)
 
 
 def reader_database_url() -> str | None:
-    """For what a gateway serves. None where it is served as the gateway."""
-    found = settings().database
-    return found.reader_database_url or _private_url(DatabaseRole.READER)
+    """Return the URL for the serving part of a gateway, or None if it uses the gateway's role."""
+    options = settings().database
+    return options.reader_database_url or _private_url(DatabaseRole.READER)
 
 
 def _private_url(role: DatabaseRole) -> str | None:
-    found = settings().database
-    return None if found.database_url else Cluster(found.data).url(role=role)
+    options = settings().database
+    return None if options.database_url else Cluster(options.data).url(role=role)
 
 
 def role_logging() -> None:
-    """Log as the settings say: for commands that run on."""
-    wanted = settings().log
-    configure(wanted.log_format, wanted.log_level)
+    """Configure logging from the settings, for commands that keep running."""
+    options = settings().log
+    configure(options.log_format, options.log_level)
 
 
 @contextmanager
 def ready_database(role: DatabaseRole = DatabaseRole.OWNER, *, patience: float = 0.0) -> Iterator[str]:
-    """As `database_url`, with our schema in it: a private database is migrated, a server of others is not. `role` is
-    who the caller becomes on a private one. A database that is away is waited for, for `patience` seconds."""
+    """Yield the URL of a database that has geomill's schema.
+
+    A private database is migrated; a configured server is only checked. `role` is the caller's role on a private
+    server. An unreachable database is tried again for `patience` seconds.
+    """
     own = settings().database.database_url is None
     with database_url() as url:
         asyncio.run(_make_ready_in_time(url, private=own, patience=patience))
@@ -131,7 +140,7 @@ async def _make_ready_in_time(url: str, *, private: bool, patience: float) -> No
 
 
 def with_database(work: Callable[[Connection], Awaitable[Result]]) -> Result:
-    """What the work gives, done on a connection to a ready database."""
+    """Run `work` on a connection to a ready database and return its result."""
 
     async def main(url: str) -> Result:
         async with open_pool(url, size=1) as pool, pool.connection() as conn:
@@ -142,7 +151,10 @@ def with_database(work: Callable[[Connection], Awaitable[Result]]) -> Result:
 
 
 async def make_ready(url: str, *, private: bool) -> None:
-    """A plan is made only where the last migration was not that of this release."""
+    """Migrate a private database, or check that a server has the schema.
+
+    Skips both if the last migration was made by this release and nothing is missing.
+    """
     from geomill.store import fingerprint, schema_objects
     from geomill.store.fitness import check_fitness
 
@@ -154,10 +166,10 @@ async def make_ready(url: str, *, private: bool) -> None:
         from geomill.store.presence import lacking
 
         if private:
-            found = await plan(conn)
-            if found.permitted or not found.changes:
+            migration = await plan(conn)
+            if migration.permitted or not migration.changes:
                 await migrate(conn)
-        elif steps := await lacking(conn):  # a newer release may have added more: that does not disturb this one
+        elif steps := await lacking(conn):  # additions of a newer release do no harm
             more = f" and {len(steps) - 1} more" if len(steps) > 1 else ""
             raise ConflictError(
                 f"the database does not have geomill's schema: {steps[0]}{more}",
@@ -166,15 +178,15 @@ async def make_ready(url: str, *, private: bool) -> None:
 
 
 def make_external_ready() -> MigrationReport | None:
-    """Migrates the external zone's database. None where there is none."""
+    """Migrate the external zone's database. Returns None if there is none."""
     from geomill.catalogue.databases import migrate_external
 
     url = external_database_url()
     return asyncio.run(migrate_external(url)) if url else None
 
 
-async def alone(url: str) -> bool:
-    """Whether nobody else is connected to the private server."""
+async def is_only_connection(url: str) -> bool:
+    """Return whether this process has the only connection to the private server."""
     async with await connect(url) as conn:
         from geomill.sql import queries
 
@@ -185,8 +197,8 @@ async def alone(url: str) -> bool:
 def storage() -> Storage:
     from geomill.storage import Storage, StorageRecipe
 
-    found = settings()
-    return Storage(StorageRecipe.of(found.storage, found.database.data))
+    options = settings()
+    return Storage(StorageRecipe.of(options.storage, options.database.data))
 
 
 def handlers() -> Registry:
@@ -202,10 +214,10 @@ def stage_jobs() -> StageJobs:
 
 
 def catalogue(registry: Registry, job_types: StageJobs | None = None) -> WorkflowCatalogue:
-    """The workflows of files, and those that stage jobs compile to."""
+    """Return the workflows from files and those compiled from stage jobs."""
     from geomill.workflows.collection import WorkflowCatalogue
 
-    found = settings()
-    handlers, queues = registry.info, found.queue.task_queues
-    files = WorkflowCatalogue.load(found.workflow.workflows, handlers=handlers, queues=queues)
+    options = settings()
+    handlers, queues = registry.info, options.queue.task_queues
+    files = WorkflowCatalogue.load(options.workflow.workflows, handlers=handlers, queues=queues)
     return (job_types or stage_jobs()).join(files, handlers=handlers, queues=queues)

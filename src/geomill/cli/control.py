@@ -1,4 +1,4 @@
-"""`geomill jobs watch | cancel | pause | resume | retry | release`: follow and steer jobs."""
+"""`geomill jobs watch | cancel | pause | resume | retry | release`: follow and control jobs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from geomill.store.pool import Connection, Pool, open_pool
 if TYPE_CHECKING:
     from geomill.domain.engine.workflow import Workflow
 
-JobArgument = Annotated[str, typer.Argument(metavar="JOB")]
+JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="Id of the job.")]
 
 
 @app.command("watch")
@@ -31,9 +31,9 @@ def watch_job(job_id: JobArgument, as_json: Json = False) -> None:
 
     async def work(url: str) -> Job:
         async with open_pool(url, size=2) as pool:
-            workflow, message = await _subject(pool, job_id)
+            workflow, message = await _workflow_and_message(pool, job_id)
             if absent := await missing_roles(pool):
-                typer.echo(f"no {' and no '.join(sorted(absent))} is running", err=True)
+                typer.echo(f"No {' and no '.join(sorted(absent))} is running, so the job waits.", err=True)
             return await watch(pool, workflow, message, quiet=as_json)
 
     with context.ready_database() as url:
@@ -41,8 +41,8 @@ def watch_job(job_id: JobArgument, as_json: Json = False) -> None:
     print_outcome(job, as_json=as_json)
 
 
-async def _subject(pool: Pool, job_id: str) -> tuple[Workflow, JobQueueMessage]:
-    """The definition that the job is pinned to; while it waits, the one that it will be."""
+async def _workflow_and_message(pool: Pool, job_id: str) -> tuple[Workflow, JobQueueMessage]:
+    """Return the job's workflow and message. A job that has not started yet gets the current workflow."""
     from geomill.store import definitions
 
     job_queue = context.settings().queue.job_queue_name
@@ -59,61 +59,61 @@ async def _subject(pool: Pool, job_id: str) -> tuple[Workflow, JobQueueMessage]:
 @app.command()
 def cancel(
     job_id: JobArgument,
-    reason: Annotated[str, typer.Option(help="Why; kept with the job.")] = "cancelled",
+    reason: Annotated[str, typer.Option(help="Reason; stored with the job.")] = "cancelled",
     as_json: Json = False,
 ) -> None:
-    """End a job that waits, runs or is paused."""
+    """Cancel a job that waits, runs or is paused."""
     from geomill.engine import control
 
     job_queue = context.settings().queue.job_queue_name
-    _tell(job_id, "cancel", lambda conn: control.cancel(conn, job_queue, job_id, reason[:500]), as_json=as_json)
+    _apply(job_id, "cancel", lambda conn: control.cancel(conn, job_queue, job_id, reason[:500]), as_json=as_json)
 
 
 @app.command()
 def pause(job_id: JobArgument, as_json: Json = False) -> None:
-    """Let nothing new of a job begin; what runs goes on."""
+    """Pause a job. Running tasks go on; no new ones start."""
     from geomill.engine import control
 
-    _tell(job_id, "pause", lambda conn: control.pause(conn, job_id), as_json=as_json)
+    _apply(job_id, "pause", lambda conn: control.pause(conn, job_id), as_json=as_json)
 
 
 @app.command()
 def resume(job_id: JobArgument, as_json: Json = False) -> None:
-    """Let a paused job go on."""
+    """Resume a paused job."""
     from geomill.engine import control
 
-    _tell(job_id, "resume", lambda conn: control.resume(conn, job_id), as_json=as_json)
+    _apply(job_id, "resume", lambda conn: control.resume(conn, job_id), as_json=as_json)
 
 
 @app.command()
 def retry(job_id: JobArgument, as_json: Json = False) -> None:
-    """Run again what failed or never ran in a failed or cancelled job."""
+    """Retry a failed or cancelled job: run the nodes again that failed or never ran."""
     from geomill.engine import control
 
-    _tell(job_id, "retry", lambda conn: control.retry(conn, job_id), as_json=as_json)
+    _apply(job_id, "retry", lambda conn: control.retry(conn, job_id), as_json=as_json)
 
 
 @app.command()
 def release(job_id: JobArgument, as_json: Json = False) -> None:
-    """Let a parked job go on, once the database accepts it again."""
+    """Release a parked job after its cause is fixed."""
     from geomill.engine import control
 
-    _tell(job_id, "release", lambda conn: control.release(conn, job_id, _user()), as_json=as_json)
+    _apply(job_id, "release", lambda conn: control.release(conn, job_id, _user()), as_json=as_json)
 
 
 def _user() -> str:
-    """Whom the history of the job names."""
+    """Return the name of the user for the job's history."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # an account without a name
         return "command line"
 
 
-def _tell(job_id: str, action: str, act: Callable[[Connection], Awaitable[object]], *, as_json: bool) -> None:
+def _apply(job_id: str, action: str, operation: Callable[[Connection], Awaitable[object]], *, as_json: bool) -> None:
     async def work(url: str) -> None:
         async with open_pool(url, size=1) as pool, pool.connection() as conn:
-            await act(conn)
+            await operation(conn)
 
     with context.ready_database() as url:
         asyncio.run(work(url))
-    typer.echo(json.dumps({"job_id": job_id, "action": action}) if as_json else f"told: {action} {job_id}")
+    typer.echo(json.dumps({"job_id": job_id, "action": action}) if as_json else f"requested: {action} {job_id}")

@@ -1,4 +1,4 @@
-"""`geomill db`: the schema and its migration."""
+"""`geomill db`: show and migrate the database schema."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from geomill.store.migrate import plan as plan_database
 from geomill.store.migrate import status as database_status
 from geomill.store.quoting import identifier, literal
 
-app = typer.Typer(no_args_is_help=True, help="The database schema and its migration.")
+app = typer.Typer(no_args_is_help=True, help="Show and migrate the database schema.")
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 _BOOTSTRAP_HEAD = """\
--- The roles and databases of geomill. An administrator of the server runs this once with psql, and may run it again.
--- Then `geomill db migrate`, as the owner, makes the tables and grants each role what it needs.
+-- Creates the roles and databases of geomill. An administrator of the server runs this with psql. It can be run again.
+-- Afterwards run `geomill db migrate` as the owner: it creates the tables and grants each role its rights.
 \\set ON_ERROR_STOP on
 """
 
 
 @app.command()
 def ddl() -> None:
-    """Print the schema as SQL; needs no database."""
+    """Print the schema as SQL. This needs no database."""
     typer.echo(schema_text(), nl=False)
 
 
@@ -45,9 +45,9 @@ def bootstrap(
     external: Annotated[
         str, typer.Option("--external-database", help="Name of the external zone's database.")
     ] = EXTERNAL_DATABASE,
-    owner: Annotated[str, typer.Option(help="Role that owns both and migrates them.")] = DatabaseRole.OWNER,
+    owner: Annotated[str, typer.Option(help="Role that owns and migrates both databases.")] = DatabaseRole.OWNER,
 ) -> None:
-    """Print the SQL that an administrator runs once with psql, so that each process has a role of its own."""
+    """Print SQL that an administrator runs with psql to create the databases and a role for each process."""
     typer.echo(bootstrap_script(database, external, owner), nl=False)
 
 
@@ -56,13 +56,13 @@ def migrate(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and change nothing.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Bring the database to the schema, and the external zone's; refuse what would lose data."""
+    """Migrate the database and that of the external zone. Changes that would lose data are refused."""
     from geomill.cli.context import database_url, make_external_ready
 
     with database_url() as url:
         if dry_run:
-            found = asyncio.run(plan_url(url))
-            typer.echo(_dump(plan_json(found)) if as_json else plan_lines(found))
+            migration = asyncio.run(plan_url(url))
+            typer.echo(_dump(plan_json(migration)) if as_json else plan_lines(migration))
             return
         report, external = asyncio.run(migrate_url(url)), make_external_ready()
     if as_json:
@@ -75,36 +75,36 @@ def migrate(
 
 @app.command()
 def status(as_json: Json = False) -> None:
-    """Say whether the database is up to date, and what it runs on."""
+    """Show whether the schema is up to date, and the versions of PostgreSQL, PostGIS and pgstac."""
     from geomill.cli.context import database_url
 
     with database_url() as url:
-        found = asyncio.run(status_url(url))
-    typer.echo(_dump(status_json(found)) if as_json else status_lines(found))
+        state = asyncio.run(status_url(url))
+    typer.echo(_dump(status_json(state)) if as_json else status_lines(state))
 
 
 @app.command()
 def stop() -> None:
-    """Stop the private server, should a killed command have left it running."""
+    """Stop the private server, for example if a killed command has left it running."""
     from geomill.cli.context import settings
     from geomill.embedded import Cluster
 
     stopped = Cluster(settings().database.data).stop()
-    typer.echo("stopped" if stopped else "it was not running")
+    typer.echo("The private server was stopped." if stopped else "The private server was not running.")
 
 
 def bootstrap_script(database: str, external: str, owner: str) -> str:
-    """For psql. It can be run again; nothing in it needs a superuser but, on most servers, the extension postgis."""
+    """Return a script for psql that can be run again. On most servers only the extension postgis needs a superuser."""
     names = {role: owner if role is DatabaseRole.OWNER else role.value for role in DatabaseRole}
     parts = [_BOOTSTRAP_HEAD, *(f"{statement};" for statement in set_up_server(owner))]
-    # Who hands over a database, and goes on in it, must be a member of its new owner.
+    # The role that hands over a database and then works in it must be a member of the new owner.
     parts += [f"GRANT {identifier(owner)} TO CURRENT_USER;"]
     for name, roles in ((database, INSIDE), (external, OUTSIDE)):
         parts += ["", f"SELECT {literal(f'CREATE DATABASE {identifier(name)}')}"]
         parts += [f"WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = {literal(name)}) \\gexec"]
         parts += [f"\\connect {identifier(name)}"]
         parts += [f"{statement};" for statement in set_up_database(name, [names[role] for role in roles], owner)]
-    parts += ["", "-- Where this is refused, /metrics counts the gateway's own sessions only."]
+    parts += ["", "-- If this is refused, /metrics counts only the gateway's own sessions."]
     parts += [f"{see_sessions()};", "", "-- Each role needs a password. psql sends it encrypted:"]
     return "\n".join([*parts, *(f"--   \\password {identifier(name)}" for name in names.values())]) + "\n"
 

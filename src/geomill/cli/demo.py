@@ -1,4 +1,4 @@
-"""`geomill demo`: the main job, on this machine: a raster and a layer come in, and leave as maps that can be seen."""
+"""`geomill demo`: publishes a generated raster and a generated vector layer on this machine, and links to the maps."""
 
 from __future__ import annotations
 
@@ -41,14 +41,21 @@ SHOWN = {
 
 
 def demo(
-    megabytes: Annotated[int, typer.Option("--size", min=1, max=20_000, help="Megabytes of pixels.")] = 300,
-    features: Annotated[int, typer.Option("--features", min=1, max=10_000_000, help="Polygons.")] = 200_000,
-    picture: Annotated[Path | None, typer.Option("--picture", help="File for the preview.")] = None,
+    megabytes: Annotated[
+        int, typer.Option("--size", min=1, max=20_000, help="Size of the raster in megabytes of pixels.")
+    ] = 300,
+    features: Annotated[
+        int, typer.Option("--features", min=1, max=10_000_000, help="Number of polygons in the layer.")
+    ] = 200_000,
+    picture: Annotated[Path | None, typer.Option("--picture", help="File to write the preview to.")] = None,
     keep: Annotated[
-        bool | None, typer.Option("--keep/--leave", help="Run on until Ctrl-C; by default on a terminal only.")
+        bool | None,
+        typer.Option(
+            "--keep/--leave", help="Keep running until Ctrl-C, or exit. Default: keep running on a terminal only."
+        ),
     ] = None,
 ) -> None:
-    """Make a raster and a vector layer, publish them, approve them, and show where they can be seen."""
+    """Generate a raster and a vector layer, publish and approve them, and print the links to view them."""
     data = context.settings().database.data
     data.mkdir(parents=True, exist_ok=True)
     raster, vector = _sources(data, megabytes, features)
@@ -63,7 +70,7 @@ def demo(
         if sys.stdout.isatty() if keep is None else keep:
             _wait()
         else:
-            typer.echo(f"   for as long as the platform runs: geomill --data {data} up")
+            typer.echo(f"   these links work while the platform runs: geomill --data {data} up")
 
 
 def _sources(data: Path, megabytes: int, features: int) -> tuple[Path, Path]:
@@ -93,7 +100,7 @@ def _draw(source: Path, pixels: int) -> None:
 
 @contextmanager
 def _platform(data: Path) -> Iterator[None]:
-    """The one that runs on the data folder, or one for as long as this takes."""
+    """Use the platform that runs on the data folder, or run one for the duration of the block."""
     if folder.read_address(data):
         yield
         return
@@ -113,7 +120,7 @@ def _platform(data: Path) -> Iterator[None]:
 
 
 def _port() -> int:
-    """The usual one, so that links work again when the platform is started again; any, if it is taken."""
+    """Return the configured port, so that links work after a restart, or 0 for any port if it is in use."""
     settings = context.settings().gateway
     try:
         with listen(settings.gateway_host, settings.gateway_port):
@@ -129,7 +136,7 @@ def _await_ready(process: subprocess.Popen[bytes], data: Path) -> None:
             typer.echo(f"   {folder.read_address(data)}, its log is {data / 'up.log'}")
             return
         time.sleep(0.1)
-    raise UnavailableError("the platform did not start", remedy=f"see {data / 'up.log'}")
+    raise UnavailableError("the platform did not start", remedy=f"read {data / 'up.log'}")
 
 
 def _publish_raster(client: Client, source: Path) -> dict[str, Any]:
@@ -150,7 +157,7 @@ def _publish(client: Client, source: Path, order: dict[str, Any]) -> dict[str, A
     typer.echo(f"   asset {accepted['asset_id']}, revision {accepted['revision']}")
     status = follow(client, accepted["request_id"], quiet=False)
     if status["status"] != "completed":
-        raise UnavailableError(f"the work ended as {status['status']}: {(status['error'] or {}).get('message')}")
+        raise UnavailableError(f"the job ended as {status['status']}: {(status['error'] or {}).get('message')}")
     typer.echo(f"   completed in {time.monotonic() - begun:.1f} s")
     return status
 
@@ -161,25 +168,25 @@ def _show(island: dict[str, Any], fields: dict[str, Any], picture: Path) -> None
     typer.echo(f"   {outputs['tile_count']} tiles of {outputs['tile_size']} pixels each way, one mosaic, one STAC item")
     typer.echo(f"   silver/{island['asset']['blob_path']}")
     for number, band in enumerate(outputs["statistics"], 1):
-        range_ = f"{band['minimum']:g} to {band['maximum']:g}"
-        typer.echo(f"   band {number}: {range_}, mean {band['mean']:.1f}, standard deviation {band['stddev']:.1f}")
+        extremes = f"{band['minimum']:g} to {band['maximum']:g}"
+        typer.echo(f"   band {number}: {extremes}, mean {band['mean']:.1f}, standard deviation {band['stddev']:.1f}")
     preview = next(file for file in outputs["files"] if file["path"].endswith("preview.webp"))
     name = ObjectName(Zone(preview["zone"]), preview["container"], preview["path"])
     context.storage().sync.get_file(name, picture)
-    typer.echo(f"   a picture of it: {picture}")
+    typer.echo(f"   preview: {picture}")
     typer.echo(f"   the table geo.{fields['asset']['table_name']} with {fields['outputs']['row_count']:,} rows")
 
 
 def _approve(client: Client, status: dict[str, Any]) -> None:
     body = {"asset_id": status["asset_id"], "clearance_level": "public", "expected_revision": status["revision"]}
     job = client.post("/api/platform/approve", body)["export_job_id"]
-    found = {"status": "queued"}
-    while found["status"] not in ENDED:
+    export_job = {"status": "queued"}
+    while export_job["status"] not in ENDED:
         time.sleep(0.2)
-        found = client.get(f"/api/v1/jobs/{job}", outputs=False)
+        export_job = client.get(f"/api/v1/jobs/{job}", outputs=False)
     outside = client.get(f"/api/platform/status/{status['asset_id']}")["export"]
     typer.echo(
-        f"   {status['asset']['stac_item_id']}: {found['status']}, {len(outside['files'])} files outside, "
+        f"   {status['asset']['stac_item_id']}: {export_job['status']}, {len(outside['files'])} files outside, "
         f"of revision {outside['external_revision']}"
     )
 
@@ -195,6 +202,6 @@ def _links(client: Client, *published: dict[str, Any]) -> None:
 
 
 def _wait() -> None:
-    _say("It runs on until you press Ctrl-C")
+    _say("The platform runs until you press Ctrl-C")
     with contextlib.suppress(KeyboardInterrupt):
         signal.pause()

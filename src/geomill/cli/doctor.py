@@ -1,4 +1,4 @@
-"""`geomill doctor`: looks at everything that geomill needs and says how to mend what is wrong."""
+"""`geomill doctor`: checks everything that geomill needs and says how to fix each problem."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _COLOURS = {Level.OK: typer.colors.GREEN, Level.WARN: typer.colors.YELLOW, Level
 
 
 def doctor(as_json: Json = False) -> None:
-    """Check this machine, the database and the platform. Exit code 1 if something is broken."""
+    """Check this machine, the database and the platform. The exit code is 1 if a check fails."""
     findings = _examine()
     if as_json:
         typer.echo(json.dumps([asdict(finding) for finding in findings], indent=2))
@@ -44,23 +44,25 @@ def _examine() -> list[Diagnosis]:
         settings = context.settings()
     except GeomillError as error:
         return [Diagnosis.of("settings", error)]
-    found = [Diagnosis(Level.OK, "settings", "all known")]
-    found += examine_machine(settings)
-    found += examine_storage(settings)
-    found += examine_workflows(settings)
-    found += _database(settings)
-    return found
+    findings = [Diagnosis(Level.OK, "settings", "all are valid")]
+    findings += examine_machine(settings)
+    findings += examine_storage(settings)
+    findings += examine_workflows(settings)
+    findings += _database(settings)
+    return findings
 
 
 def _database(settings: Settings) -> list[Diagnosis]:
-    """A private server is not made for this; one that sleeps is woken, and put to sleep again."""
+    """Check the database. A stopped private server is started for the check, but none is created for it."""
     try:
         if settings.database.database_url is None and Cluster(settings.database.data).status().state is State.ABSENT:
-            return [Diagnosis(Level.OK, "database", "none yet: the first command that needs it makes a private one")]
+            return [
+                Diagnosis(Level.OK, "database", "none yet; the first command that needs one creates a private server")
+            ]
         with context.database_url() as url:
-            found = asyncio.run(examine_database(url, settings.database.data))
-            found += asyncio.run(examine_roles(url))
-            return [*found, asyncio.run(examine_external(context.external_database_url()))]
+            findings = asyncio.run(examine_database(url, settings.database.data))
+            findings += asyncio.run(examine_roles(url))
+            return [*findings, asyncio.run(examine_external(context.external_database_url()))]
     except GeomillError as error:
         return [Diagnosis.of("database", error)]
 

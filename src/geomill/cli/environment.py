@@ -1,7 +1,7 @@
-"""What each process of `geomill up` is told: the settings that it reads, and no others.
+"""Builds the environment of each process of `geomill up`: the settings that it reads, and no others.
 
-Variables that are no settings of ours, such as PATH, pass to all. The external server is for everybody: it is not told
-where anything inside is, and so gets neither the data folder nor libpq's own variables.
+Variables that are not geomill settings, such as PATH, are passed to all. The external server is open to everybody, so
+it does not learn where internal data lies: it gets neither the data folder nor libpq's variables.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ NEEDS: Mapping[str, tuple[type[BaseSettings], ...]] = {
     ),
     "external": (AccessSettings, ConnectionSettings, LogSettings, StorageSettings),
 }  # fmt: skip
-"""The concerns of each kind of process. Where the databases are is told beside them."""
+"""The settings classes that each kind of process reads. `Databases` adds the database URLs."""
 
 WITHHELD: Mapping[str, tuple[str, ...]] = {
     "gateway": ("GEOMILL_CALLBACK_SECRET", "GEOMILL_CALLBACK_ALLOW"),
     "external": ("GEOMILL_BRONZE", "GEOMILL_SILVER"),
 }
-"""Of these concerns, what a process does not read."""
+"""Variables of those classes that a kind of process does not read."""
 
 LIBPQ = (
     "PGHOST", "PGHOSTADDR", "PGPORT", "PGDATABASE", "PGUSER", "PGPASSWORD", "PGPASSFILE", "PGSERVICE", "PGSERVICEFILE",
@@ -56,7 +56,7 @@ LIBPQ = (
 
 @dataclass(frozen=True, slots=True)
 class Databases:
-    """As whom and where each kind of process connects. `loader` and `reader` are absent where there is one role."""
+    """The database URL of each kind of process. `loader` and `reader` are None if all processes share one role."""
 
     engine: str
     gateway: str
@@ -67,7 +67,7 @@ class Databases:
     hider: str | None = None
 
     def of(self, kind: str) -> dict[str, str]:
-        told: dict[str, dict[str, str | None]] = {
+        urls: dict[str, dict[str, str | None]] = {
             "orchestrator": {"GEOMILL_DATABASE_URL": self.engine},
             "worker": {
                 "GEOMILL_DATABASE_URL": self.engine,
@@ -81,20 +81,22 @@ class Databases:
             },
             "external": {"GEOMILL_EXTERNAL_DATABASE_URL": self.external},
         }
-        return {name: url for name, url in told[kind].items() if url}
+        return {name: url for name, url in urls[kind].items() if url}
 
 
 def environment(
-    kind: str, inherited: Mapping[str, str], databases: Databases, told: Mapping[str, str]
+    kind: str, inherited: Mapping[str, str], databases: Databases, overrides: Mapping[str, str]
 ) -> dict[str, str]:
-    """`told` are settings of the supervisor, from its options too; a process gets those of them that it reads."""
-    ours = variables()
+    """Return the environment of a process. `overrides` are the supervisor's own settings, which include its options."""
+    geomill_variables = variables()
     needed = set(variables(NEEDS[kind])) - set(WITHHELD.get(kind, ()))
     needed |= set() if kind == "external" else {"GEOMILL_DATA"}
     foreign = {
         name: value
         for name, value in inherited.items()
-        if name.upper() not in ours and not name.startswith(PREFIX) and not (kind == "external" and name in LIBPQ)
+        if name.upper() not in geomill_variables
+        and not name.startswith(PREFIX)
+        and not (kind == "external" and name in LIBPQ)
     }
-    settings = {name: value for name, value in {**inherited, **told}.items() if name.upper() in needed}
+    settings = {name: value for name, value in {**inherited, **overrides}.items() if name.upper() in needed}
     return {**foreign, **settings, **databases.of(kind), "PYTHONUNBUFFERED": "1"}

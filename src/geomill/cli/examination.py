@@ -1,4 +1,4 @@
-"""What `geomill doctor` looks at, one finding for each."""
+"""The checks of `geomill doctor`. Each returns one finding or several."""
 
 from __future__ import annotations
 
@@ -70,25 +70,25 @@ def examine_machine(settings: Settings) -> Iterator[Diagnosis]:
 
 def _programs() -> Diagnosis:
     try:
-        found = embedded.find()
+        programs = embedded.find()
     except GeomillError as error:
         return Diagnosis.of("PostgreSQL programs", error)
-    return Diagnosis(Level.OK, "PostgreSQL programs", f"version {found.major} with PostGIS in {found.folder}")
+    return Diagnosis(Level.OK, "PostgreSQL programs", f"version {programs.major} with PostGIS in {programs.folder}")
 
 
-def _folder(data: Path, little: int) -> Diagnosis:
-    there = existing(data)
-    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+def _folder(data: Path, warning_bytes: int) -> Diagnosis:
+    nearest_folder = existing(data)
+    if not nearest_folder.is_dir() or not os.access(nearest_folder, os.W_OK | os.X_OK):
         remedy = "give yourself write permission, or choose another with --data"
         return Diagnosis(Level.FAIL, "data folder", f"{data} cannot be written", remedy)
-    free = shutil.disk_usage(there).free
-    level = Level.OK if free >= little else Level.WARN if free > TOO_LITTLE_SPACE else Level.FAIL
+    free = shutil.disk_usage(nearest_folder).free
+    level = Level.OK if free >= warning_bytes else Level.WARN if free > TOO_LITTLE_SPACE else Level.FAIL
     remedy = "" if level is Level.OK else "free some space, or choose another folder with --data"
     return Diagnosis(level, "data folder", f"{data}, {readable(free)} free", remedy)
 
 
 def examine_storage(settings: Settings) -> Iterator[Diagnosis]:
-    """With little patience: who asks for the doctor does not want to wait for one who is away."""
+    """Check the zones with short timeouts, so that an unreachable store does not delay the other findings."""
     try:
         recipe = StorageRecipe.of(settings.storage, settings.database.data)
     except GeomillError as error:
@@ -100,20 +100,20 @@ def examine_storage(settings: Settings) -> Iterator[Diagnosis]:
     yield from _space(recipe, settings.storage.space_warning_mb * 1_000_000)
 
 
-def _space(recipe: StorageRecipe, little: int) -> Iterator[Diagnosis]:
+def _space(recipe: StorageRecipe, warning_bytes: int) -> Iterator[Diagnosis]:
     for space in spaces(recipe):
-        if space.place in recipe.zones and space.free_bytes < little:
-            message = f"its disk is nearly full: {readable(space.free_bytes)} of {readable(space.total_bytes)} are free"
+        if space.place in recipe.zones and space.free_bytes < warning_bytes:
+            message = f"the disk is nearly full: {readable(space.free_bytes)} of {readable(space.total_bytes)} are free"
             yield Diagnosis(Level.WARN, space.place, message, "free some space, or move the zone to a larger disk")
 
 
 def _zone(storage: Storage, zone: Zone) -> Diagnosis:
     if storage.sync.missing_folder(zone):
-        return Diagnosis(Level.OK, zone, f"{storage.recipe.zones[zone]}, not yet there: made when it is first used")
+        return Diagnosis(Level.OK, zone, f"{storage.recipe.zones[zone]} does not exist yet and is created on first use")
     begun = time.monotonic()
     try:
         done = storage.sync.probe(zone)
-    except GeomillError as error:  # it names the zone and not the place, which partners may not read
+    except GeomillError as error:  # its message names the zone, but not the place, which partners must not see
         return Diagnosis(Level.FAIL, zone, f"{storage.recipe.zones[zone]}: {error.message}", error.remedy)
     return Diagnosis(Level.OK, zone, f"{done} in {(time.monotonic() - begun) * 1000:.0f} ms")
 
@@ -124,19 +124,19 @@ def examine_workflows(settings: Settings) -> Iterator[Diagnosis]:
     except GeomillError as error:
         yield Diagnosis.of("handlers", error)
         return
-    yield Diagnosis(Level.OK, "handlers", f"{len(registry)} load")
+    yield Diagnosis(Level.OK, "handlers", f"{len(registry)} handlers load")
     try:
-        found = WorkflowCatalogue.load(
+        workflows = WorkflowCatalogue.load(
             settings.workflow.workflows, handlers=registry.info, queues=settings.queue.task_queues
         )
     except GeomillError as error:
         yield Diagnosis.of("workflows", error)
     else:
-        yield Diagnosis(Level.OK, "workflows", f"{len(found)} are valid")
+        yield Diagnosis(Level.OK, "workflows", f"{len(workflows)} workflows are valid")
 
 
 async def examine_database(url: str, data: Path) -> list[Diagnosis]:
-    async with await connect(url) as first:  # where there is no server, this says so at once
+    async with await connect(url) as first:  # fails at once if there is no server
         fitness, catalogue, steps = await check_fitness(first), await pgstac.installed(first), await lacking(first)
     async with open_pool(url, size=1) as pool, pool.connection() as conn:
         findings = [_server(fitness, catalogue), await _clock(conn), _schema(steps)]
@@ -144,61 +144,67 @@ async def examine_database(url: str, data: Path) -> list[Diagnosis]:
             try:
                 findings += [await _admin_key(conn, data), *await _platform(conn)]
             except psycopg.errors.InsufficientPrivilege as error:
-                message = f"this role may not look at all of it: {error.diag.message_primary}"
-                findings.append(Diagnosis(Level.WARN, "platform", message, "ask as the owner of the database"))
+                message = f"this role may not read all tables: {error.diag.message_primary}"
+                findings.append(
+                    Diagnosis(Level.WARN, "platform", message, "run 'geomill doctor' as the owner of the database")
+                )
         return findings
 
 
 async def examine_external(url: str | None) -> Diagnosis:
     subject = "external database"
     if url is None:
-        return Diagnosis(Level.OK, subject, "none: of what is exported, only files are outside")
+        return Diagnosis(Level.OK, subject, "none is set: exports copy files, but no tables and no catalogue")
     try:
         async with await connect(url) as conn:
             steps, catalogue = await lacking(conn, EXTERNAL_TABLES), await pgstac.installed(conn)
     except GeomillError as error:
         return Diagnosis.of(subject, error)
     if steps:
-        return Diagnosis(Level.FAIL, subject, f"it is not as it should be: {steps[0]}", "run 'geomill db migrate'")
+        return Diagnosis(Level.FAIL, subject, f"the schema is incomplete: {steps[0]}", "run 'geomill db migrate'")
     return Diagnosis(Level.OK, subject, f"up to date, pgstac {catalogue}")
 
 
 def _server(fitness: Fitness, catalogue: str | None) -> Diagnosis:
-    versions = f"PostGIS {fitness.postgis_installed or 'to come'}, pgstac {catalogue or 'to come'}"
+    versions = f"PostGIS {fitness.postgis_installed or 'not yet installed'}, pgstac {catalogue or 'not yet installed'}"
     return Diagnosis(Level.OK, "database", f"PostgreSQL {fitness.server_version}, {versions}")
 
 
 def _schema(steps: list[str]) -> Diagnosis:
     if steps:
         more = f" and {len(steps) - 1} more" if len(steps) > 1 else ""
-        remedy = "run 'geomill db status' to see all of it, and 'geomill db migrate' to mend it"
-        return Diagnosis(Level.FAIL, "schema", f"it is not as it should be: {steps[0]}{more}", remedy)
+        remedy = "run 'geomill db status' to see the changes, and 'geomill db migrate' to make them"
+        return Diagnosis(Level.FAIL, "schema", f"the schema is incomplete: {steps[0]}{more}", remedy)
     return Diagnosis(Level.OK, "schema", "up to date")
 
 
 async def _clock(conn: Connection) -> Diagnosis:
     before = datetime.now(UTC)
-    theirs = await metrics.clock(conn)
+    server_time = await metrics.clock(conn)
     after = datetime.now(UTC)
-    skew = (theirs - before - (after - before) / 2).total_seconds()
+    skew = (server_time - before - (after - before) / 2).total_seconds()
     level = Level.OK if abs(skew) < SKEW_SECONDS else Level.WARN if abs(skew) < TOO_MUCH_SKEW_SECONDS else Level.FAIL
-    remedy = "" if level is Level.OK else "let both machines keep time (NTP)"
-    return Diagnosis(level, "clock", f"{abs(skew):.1f} s apart from the database's", remedy)
+    remedy = "" if level is Level.OK else "synchronise the clocks of both machines with NTP"
+    return Diagnosis(level, "clock", f"differs from the database's clock by {abs(skew):.1f} s", remedy)
 
 
 async def _admin_key(conn: Connection, data: Path) -> Diagnosis:
     subject, file, secret = "administrator's key", data / folder.KEY_FILE, folder.read_key(data)
     if not file.exists():
-        return Diagnosis(Level.OK, subject, f"none in {data}: 'geomill up' makes it")
-    found = await keys.find(conn, secret.key_id) if secret else None
-    if secret is None or found is None or not found.key.fits(secret):
-        return Diagnosis(Level.WARN, subject, f"{file} does not fit this database", "run 'geomill up': it mends that")
-    if not found.valid:
-        return Diagnosis(Level.WARN, subject, f"that in {file} is over", "run 'geomill up': it makes a new one")
+        return Diagnosis(Level.OK, subject, f"there is none in {data} yet; 'geomill up' creates it")
+    stored = await keys.find(conn, secret.key_id) if secret else None
+    if secret is None or stored is None or not stored.key.fits(secret):
+        return Diagnosis(
+            Level.WARN, subject, f"{file} holds no key of this database", "run 'geomill up' to create a new key"
+        )
+    if not stored.valid:
+        return Diagnosis(
+            Level.WARN, subject, f"the key in {file} has expired or was revoked", "run 'geomill up' to create a new key"
+        )
     if file.stat().st_mode & 0o077:
-        remedy = f"run 'geomill keys revoke {found.key.key_id}', then 'geomill up': it makes a new one"
-        return Diagnosis(Level.WARN, subject, f"others can read {file}", remedy)
-    return Diagnosis(Level.OK, subject, f"{file} fits")
+        remedy = f"run 'geomill keys revoke {stored.key.key_id}', then 'geomill up' to create a new key"
+        return Diagnosis(Level.WARN, subject, f"other users of this machine can read {file}", remedy)
+    return Diagnosis(Level.OK, subject, f"the key in {file} is valid")
 
 
 async def _platform(conn: Connection) -> list[Diagnosis]:
@@ -220,32 +226,37 @@ async def _size(conn: Connection) -> Diagnosis:
     try:
         size = await metrics.database_bytes(conn)
     except psycopg.errors.QueryCanceled:
-        return Diagnosis(Level.WARN, "database size", "the server took too long to say it", "look at the server's load")
+        return Diagnosis(
+            Level.WARN, "database size", "the server took too long to compute it", "check the load of the server"
+        )
     return Diagnosis(Level.OK, "database size", readable(size))
 
 
 def _role(processes: list[metrics.InstanceHealth], role: str) -> Diagnosis:
-    alive = sum(one.alive for one in processes if one.role == role)
+    alive = sum(process.alive for process in processes if process.role == role)
     if alive:
-        return Diagnosis(Level.OK, f"{role}s", f"{alive} alive")
-    return Diagnosis(Level.WARN, f"{role}s", "none is alive: jobs wait", f"run 'geomill up' or 'geomill {role}'")
+        return Diagnosis(Level.OK, f"{role}s", f"{alive} running")
+    return Diagnosis(Level.WARN, f"{role}s", "none is running, so jobs wait", f"run 'geomill up' or 'geomill {role}'")
 
 
 def _duties(processes: list[metrics.InstanceHealth]) -> Iterator[Diagnosis]:
-    for one in processes:
-        for duty, state in one.duties.items():
-            if state.get("failing") and one.alive:
-                message = f"'{duty}' of {one.instance_id} on {one.hostname} fails: {state.get('error')}"
-                yield Diagnosis(Level.WARN, "duties", message, "see the log of that process")
+    for process in processes:
+        for duty, state in process.duties.items():
+            if state.get("failing") and process.alive:
+                message = f"'{duty}' of {process.instance_id} on {process.hostname} fails: {state.get('error')}"
+                yield Diagnosis(Level.WARN, "duties", message, "read the log of that process")
 
 
 async def _attendance(conn: Connection, processes: list[metrics.InstanceHealth]) -> list[Diagnosis]:
-    """As an orchestrator saw it last. That none is alive, another finding says; then nobody knows."""
+    """Report queues that no worker serves, as the orchestrators last recorded them.
+
+    Without a running orchestrator the record is out of date, and another finding says so.
+    """
     unserved = await attendance.unserved(conn)
     if not unserved and not any(process.alive and process.role == "orchestrator" for process in processes):
         return []
     if not unserved:
-        return [Diagnosis(Level.OK, "queues", "every queue in which something waits is served")]
+        return [Diagnosis(Level.OK, "queues", "every queue with waiting messages is served")]
     return [
         Diagnosis(Level.WARN, "queues", f"{queue.reason}, since {queue.since:%Y-%m-%d %H:%M}", queue.remedy)
         for queue in unserved
@@ -253,41 +264,47 @@ async def _attendance(conn: Connection, processes: list[metrics.InstanceHealth])
 
 
 async def _catalogue(conn: Connection) -> Diagnosis:
-    found = await pending.pending(conn)
-    if not found.count:
+    backlog = await pending.pending(conn)
+    if not backlog.count:
         return Diagnosis(Level.OK, "catalogue", "up to date")
-    message = f"{found.count} entries wait since {found.since:%Y-%m-%d %H:%M}: {found.reason}"
-    return Diagnosis(Level.WARN, "catalogue", message, "see catalogue.pending; an orchestrator tries again")
+    message = f"{backlog.count} entries wait since {backlog.since:%Y-%m-%d %H:%M}: {backlog.reason}"
+    return Diagnosis(Level.WARN, "catalogue", message, "read the table catalogue.pending; an orchestrator tries again")
 
 
 async def _dead_letters(conn: Connection) -> Diagnosis:
-    found = await metrics.dead_letters(conn)
-    if not found:
+    groups = await metrics.dead_letters(conn)
+    if not groups:
         return Diagnosis(Level.OK, "dead letters", "none")
-    told = ", ".join(f"{one.letters} on {one.queue_name} ({one.reason})" for one in found)
-    return Diagnosis(Level.WARN, "dead letters", told, "look at dagapp.dag_dead_letters: each has its reason")
+    message = ", ".join(f"{group.letters} on {group.queue_name} ({group.reason})" for group in groups)
+    return Diagnosis(Level.WARN, "dead letters", message, "run 'geomill queues dead-letters' to see the reasons")
 
 
 async def _stuck(conn: Connection) -> Diagnosis:
-    found = await metrics.stuck_jobs(conn, QUIET_SECONDS, limit=5)
-    if not found:
+    stuck_jobs = await metrics.stuck_jobs(conn, QUIET_SECONDS, limit=5)
+    if not stuck_jobs:
         return Diagnosis(Level.OK, "stuck jobs", "none")
-    told = ", ".join(f"{one.job_id} ({one.workflow_id}, quiet for {one.quiet_seconds / 60:.0f} min)" for one in found)
-    return Diagnosis(Level.WARN, "stuck jobs", told, "see 'geomill jobs show JOB --events', then cancel or retry it")
+    message = ", ".join(
+        f"{job.job_id} ({job.workflow_id}, quiet for {job.quiet_seconds / 60:.0f} min)" for job in stuck_jobs
+    )
+    return Diagnosis(
+        Level.WARN, "stuck jobs", message, "run 'geomill jobs show JOB --events', then cancel or retry the job"
+    )
 
 
 async def _parked(conn: Connection) -> Diagnosis:
-    found = await jobs.parked(conn, limit=5)
-    if not found:
+    parked_jobs = await jobs.parked(conn, limit=5)
+    if not parked_jobs:
         return Diagnosis(Level.OK, "parked jobs", "none")
-    told = "; ".join(f"{one.job_id} ({one.workflow_id}): {one.parked_reason}" for one in found)
-    return Diagnosis(Level.WARN, "parked jobs", told, "mend the cause, then run 'geomill jobs release JOB'")
+    message = "; ".join(f"{job.job_id} ({job.workflow_id}): {job.parked_reason}" for job in parked_jobs)
+    return Diagnosis(Level.WARN, "parked jobs", message, "fix the cause, then run 'geomill jobs release JOB'")
 
 
 async def _horizon(conn: Connection) -> Diagnosis:
     subject, holders = "open transactions", await metrics.horizon(conn)
     if old := [holder for holder in holders if holder.old]:
-        remedy = "end it: pg_terminate_backend, ROLLBACK PREPARED or pg_drop_replication_slot"
+        remedy = "end it with pg_terminate_backend, ROLLBACK PREPARED or pg_drop_replication_slot"
         return Diagnosis(Level.WARN, subject, "; ".join(holder.told() for holder in old), remedy)
     oldest = max((holder.seconds or 0.0 for holder in holders), default=0.0)
-    return Diagnosis(Level.OK, subject, f"the oldest for {oldest:.0f} s" if holders else "none but this one")
+    return Diagnosis(
+        Level.OK, subject, f"the oldest has been open for {oldest:.0f} s" if holders else "none but the doctor's own"
+    )

@@ -1,4 +1,4 @@
-"""What `geomill up` leaves in the data folder for other commands: the administrator's key and the gateway's address."""
+"""The files that `geomill up` writes for other commands: the administrator's key and the gateway's address."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ADDRESS_FILE = "gateway.url"
 
 
 def read_key(data: Path) -> Secret | None:
-    """None if there is no such file, or something else in it."""
+    """Return the administrator's key, or None if the file is missing or holds no key."""
     text = _read(data / KEY_FILE)
     return Secret.parse(text) if text else None
 
@@ -29,8 +29,8 @@ def read_address(data: Path) -> str | None:
 
 
 @contextmanager
-def told_address(data: Path, address: str) -> Iterator[None]:
-    """Meanwhile the file is there. At the end it goes, unless another `geomill up` has written its own."""
+def published_address(data: Path, address: str) -> Iterator[None]:
+    """Write the address file for the duration of the block. A file that another `geomill up` wrote since then stays."""
     _write(data / ADDRESS_FILE, address, 0o644)
     try:
         yield
@@ -46,12 +46,12 @@ def _read(path: Path) -> str | None:
         return None
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(
-            f"{path} cannot be read: {error}", remedy="give yourself permission, or delete it"
+            f"{path} cannot be read: {error}", remedy="give yourself read permission, or delete the file"
         ) from None
 
 
 def _write(path: Path, line: str, mode: int) -> None:
-    """All of it or nothing: whoever reads meanwhile sees the old file or the new one."""
+    """Replace the file atomically: a reader sees the old content or the new."""
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Bars on the terminal: an upload to bronze, and the work on an asset."""
+"""Progress bars for an upload to bronze and for the job of an asset."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ from geomill.errors import (
 )
 
 CONTAINER = "uploads"
-"""In bronze, for what comes from the command line for the platform ddh."""
+"""The container in bronze for uploads from the command line for the platform ddh."""
 REPEATED = "repeated"
-"""The operation of an order whose idempotency key has a request already, with a source of its own."""
+"""The operation of a submission whose idempotency key already has a request. That request has its own source."""
 ENDED = ("completed", "failed", "cancelled", "superseded")
 FASTEST, SLOWEST = 0.1, 1.0
 
 
 REFUSALS = (InputError, NotFoundError, ConflictError, Unauthenticated, Forbidden, TooManyRequests)
-"""After these, nobody will read what was uploaded. After any other error the order may have been accepted."""
+"""Errors after which no job reads the upload. After any other error the submission may have been accepted."""
 
 
 def submit_upload(
     client: Client, file: Path, order: dict[str, Any], *, quiet: bool, dry_run: bool = False
 ) -> dict[str, Any]:
-    """Upload a file to bronze and submit it. What no order needs is deleted again."""
-    client.get("/health/live")  # before anything is uploaded for nobody
+    """Upload a file to bronze and submit it. The upload is deleted again if no job will read it."""
+    client.get("/health/live")  # fails before the upload if there is no gateway
     container, path = upload(file, quiet=quiet, platform_id=order.get("platform_id", DDH))
     place = {"container_name": container, "file_name": path}
     try:
@@ -63,9 +63,11 @@ def _discard(container: str, path: str) -> None:
 
 
 def upload(file: Path, *, quiet: bool, platform_id: str = DDH) -> tuple[str, str]:
-    """Into a container of the platform in bronze, under a name that nobody else has: container and path."""
+    """Upload a file under a unique name to the platform's container in bronze. Returns container and path."""
     if not file.is_file():
-        raise InputError(f"there is no file {file}", remedy="give the path of a file, or --container for one in bronze")
+        raise InputError(
+            f"there is no file {file}", remedy="give the path of a local file, or use --container for a file in bronze"
+        )
     container = CONTAINER if platform_id == DDH else own_container(platform_id)
     name = ObjectName(Zone.BRONZE, container, f"{new_id()}/{file.name}")
     columns = (
@@ -78,15 +80,15 @@ def upload(file: Path, *, quiet: bool, platform_id: str = DDH) -> tuple[str, str
     with Progress(*columns, console=Console(stderr=True), disable=quiet, transient=True) as bars:
         task = bars.add_task(f"upload {file.name}", total=file.stat().st_size)
 
-        def told(done: int, total: int) -> None:
+        def update_bar(done: int, total: int) -> None:
             bars.update(task, completed=done, total=total)
 
-        asyncio.run(context.storage().put_file(name, file, progress=told))
+        asyncio.run(context.storage().put_file(name, file, progress=update_bar))
     return name.container, name.path
 
 
-def follow(client: Client, given: str, *, quiet: bool) -> dict[str, Any]:
-    """The status, once the work has ended."""
+def follow(client: Client, any_id: str, *, quiet: bool) -> dict[str, Any]:
+    """Show progress until the job has ended and return the final status."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -97,12 +99,12 @@ def follow(client: Client, given: str, *, quiet: bool) -> dict[str, Any]:
     with Progress(*columns, console=Console(stderr=True), disable=quiet, transient=True) as bars:
         task = bars.add_task("queued", total=1.0, eta="")
         while True:
-            found: dict[str, Any] = client.get(f"/api/platform/status/{given}")
-            progress = found["progress"]
+            state: dict[str, Any] = client.get(f"/api/platform/status/{any_id}")
+            progress = state["progress"]
             seconds = progress["remaining_seconds"]
             eta = "" if seconds is None else f"{seconds:.0f} s to go"
-            bars.update(task, completed=progress["fraction"], description=found["status"], eta=eta)
-            if found["status"] in ENDED:
-                return found
+            bars.update(task, completed=progress["fraction"], description=state["status"], eta=eta)
+            if state["status"] in ENDED:
+                return state
             time.sleep(pause)
             pause = min(pause * 1.2, SLOWEST)

@@ -1,4 +1,4 @@
-"""`geomill gateway`: the HTTP API, until SIGTERM or Ctrl-C."""
+"""`geomill gateway`: runs the HTTP API until SIGTERM or Ctrl-C."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def gateway(host: Host = None, port: Port = None) -> None:
         hosts = (*LOOPBACK_NAMES, address.lower()) if is_loopback(address) else ()
         if not hosts:
             log.warning(
-                "other machines reach this gateway, and credentials cross the network as they are:"
-                " let a proxy with TLS stand before it",
+                "other machines can reach this gateway, and credentials cross the network unencrypted:"
+                " put a proxy with TLS in front of it",
                 extra={"action": "listen", "host": address},
             )
         key = link_key.ensure(settings)
@@ -73,13 +73,13 @@ def gateway(host: Host = None, port: Port = None) -> None:
 
 @contextmanager
 def listen(host: str, port: int) -> Iterator[socket.socket]:
-    """A bound socket, or an error that says who is in the way."""
+    """Yield a listening socket. Raises `ConflictError` if the address cannot be used."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listener = socket.create_server((host, port), family=family, backlog=2048)
     except OSError as error:
         raise ConflictError(
-            f"cannot listen on {host}, port {port}: {error.strerror or error}", remedy="choose another with --port"
+            f"cannot listen on {host}, port {port}: {error.strerror or error}", remedy="choose another port with --port"
         ) from error
     with listener:
         yield listener

@@ -1,4 +1,4 @@
-"""A job's inputs from the command line: a JSON file, and single values."""
+"""Reads a job's inputs from the command line: from a JSON file and from single values."""
 
 from __future__ import annotations
 
@@ -15,18 +15,21 @@ def inputs_from_file(path: Path | None) -> dict[str, Any]:
     if path is None:
         return {}
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        inputs = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InputsError(
             f"--inputs {path} cannot be read: {error}", remedy="give a file with one JSON object"
         ) from error
-    if not isinstance(found, dict):
-        raise InputsError(f"--inputs {path} holds {type(found).__name__}, not an object of inputs")
-    return found
+    if not isinstance(inputs, dict):
+        raise InputsError(
+            f"--inputs {path} contains a JSON {type(inputs).__name__}, not an object",
+            remedy="write a JSON object with one member for each input",
+        )
+    return inputs
 
 
 def inputs_from_options(workflow: Workflow, options: list[str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for option in options:
         name, equals, text = option.partition("=")
         if not equals:
@@ -34,5 +37,5 @@ def inputs_from_options(workflow: Workflow, options: list[str]) -> dict[str, Any
         definition = workflow.inputs.get(name)
         if definition is None:
             raise InputsError(f"{workflow.workflow_id} has no input '{name}'", remedy=nearest(name, workflow.inputs))
-        found[name] = parse_input_text(definition, text, name=f"the input '{name}'")
-    return found
+        values[name] = parse_input_text(definition, text, name=f"the input '{name}'")
+    return values

@@ -1,4 +1,4 @@
-"""`geomill jobs`: submit, look, wait."""
+"""`geomill jobs`: submit jobs, list them, and show one with its log."""
 
 from __future__ import annotations
 
@@ -24,24 +24,28 @@ from geomill.store import logs as log_store
 from geomill.store import progress as progress_store
 from geomill.store.pool import open_pool
 
-app = typer.Typer(no_args_is_help=True, help="Submit jobs and see what became of them.")
+app = typer.Typer(no_args_is_help=True, help="Submit, follow and control jobs.")
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command()
 def submit(
-    workflow_id: Annotated[str, typer.Argument(metavar="WORKFLOW")],
-    inputs: Annotated[list[str] | None, typer.Option("--input", "-i", metavar="NAME=VALUE", help="One input.")] = None,
-    inputs_file: Annotated[Path | None, typer.Option("--inputs", metavar="FILE", help="JSON file of inputs.")] = None,
-    priority: Annotated[int, typer.Option(min=0, max=10, help="Higher is sooner.")] = 0,
-    idempotency_key: Annotated[str | None, typer.Option(help="Submitting it again gives the same job.")] = None,
-    correlation_id: Annotated[str | None, typer.Option(help="An id of yours, to find the job by.")] = None,
-    callback_url: Annotated[str | None, typer.Option(help="Told when the job has ended.")] = None,
-    wait: Annotated[bool, typer.Option("--wait", help="Show progress and the result.")] = False,
+    workflow_id: Annotated[str, typer.Argument(metavar="WORKFLOW", help="Id of the workflow.")],
+    inputs: Annotated[
+        list[str] | None, typer.Option("--input", "-i", metavar="NAME=VALUE", help="An input; may be repeated.")
+    ] = None,
+    inputs_file: Annotated[Path | None, typer.Option("--inputs", metavar="FILE", help="JSON file with inputs.")] = None,
+    priority: Annotated[int, typer.Option(min=0, max=10, help="Priority; a higher number runs sooner.")] = 0,
+    idempotency_key: Annotated[
+        str | None, typer.Option(help="A repeated submission with this key returns the same job.")
+    ] = None,
+    correlation_id: Annotated[str | None, typer.Option(help="Your own id, to find the job by.")] = None,
+    callback_url: Annotated[str | None, typer.Option(help="URL to call when the job has ended.")] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Show progress, then print the result.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Submit a job. With --wait, an orchestrator and a worker run in this process if none run elsewhere."""
+    """Submit a job. With --wait, this process runs an orchestrator and a worker if none run elsewhere."""
     from geomill.cli.inputs import inputs_from_file, inputs_from_options
     from geomill.cli.watching import watch
     from geomill.engine.submit import check_plain
@@ -58,7 +62,7 @@ def submit(
         correlation_id=correlation_id,
         callback_url=callback_url,
     )
-    check_plain(catalogue, message)  # before a database is started or made
+    check_plain(catalogue, message)  # before a database is started or created
     settings = context.settings()
 
     async def work(url: str) -> Job | None:
@@ -66,7 +70,7 @@ def submit(
             async with pool.connection() as conn:
                 await submit_job(conn, catalogue, settings.queue.job_queue_name, message)
             if not wait:
-                _print_queued(message, nobody=bool(await missing_roles(pool)), as_json=as_json)
+                _print_queued(message, unattended=bool(await missing_roles(pool)), as_json=as_json)
                 return None
             loader_url = context.loader_database_url()
             async with local_roles(url, pool, settings.queue, catalogue, registry, context.storage(), loader_url):
@@ -82,32 +86,32 @@ def submit(
 def list_jobs(
     status: Annotated[JobStatus | None, typer.Option(help="Only jobs in this state.")] = None,
     workflow_id: Annotated[str | None, typer.Option("--workflow", help="Only jobs of this workflow.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000)] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Number of jobs to list.")] = 20,
     as_json: Json = False,
 ) -> None:
-    """The latest jobs."""
+    """List the latest jobs."""
 
     async def work(url: str) -> list[Job]:
         async with open_pool(url, size=1) as pool, pool.connection() as conn:
             return await job_store.recent(conn, limit=limit, status=status, workflow_id=workflow_id)
 
     with context.ready_database() as url:
-        found = asyncio.run(work(url))
+        jobs = asyncio.run(work(url))
     if as_json:
-        typer.echo(json.dumps([job.model_dump(mode="json") for job in found], indent=2))
-    elif found:
-        _print_table(found)
+        typer.echo(json.dumps([job.model_dump(mode="json") for job in jobs], indent=2))
+    elif jobs:
+        _print_table(jobs)
     else:
-        typer.echo("no jobs yet; submit one with 'geomill jobs submit hello_world --wait'")
+        typer.echo("There are no such jobs. Submit one with 'geomill jobs submit hello_world --wait'.")
 
 
 @app.command()
 def show(
-    job_id: Annotated[str, typer.Argument(metavar="JOB")],
-    events: Annotated[bool, typer.Option("--events", help="Show the history too.")] = False,
+    job_id: Annotated[str, typer.Argument(metavar="JOB", help="Id of the job.")],
+    events: Annotated[bool, typer.Option("--events", help="Also show the job's events.")] = False,
     as_json: Json = False,
 ) -> None:
-    """One job with its nodes."""
+    """Show one job with its nodes."""
     settings = context.settings()
 
     async def work(url: str) -> dict[str, Any]:
@@ -115,18 +119,18 @@ def show(
             return await _describe(conn, settings, job_id, with_events=events)
 
     with context.ready_database() as url:
-        found = asyncio.run(work(url))
-    typer.echo(json.dumps(found, indent=2) if as_json else _readable(found))
+        description = asyncio.run(work(url))
+    typer.echo(json.dumps(description, indent=2) if as_json else _readable(description))
 
 
 @app.command()
 def logs(
-    job_id: Annotated[str, typer.Argument(metavar="JOB")],
-    node_id: Annotated[str | None, typer.Option("--node", help="Only of this node.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most so many lines.")] = 1000,
+    job_id: Annotated[str, typer.Argument(metavar="JOB", help="Id of the job.")],
+    node_id: Annotated[str | None, typer.Option("--node", help="Only lines of this node.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=100_000, help="Number of lines at most.")] = 1000,
     as_json: Json = False,
 ) -> None:
-    """What the handlers of a job said."""
+    """Print the log lines of a job's handlers."""
 
     async def work(url: str) -> tuple[Job, list[TaskLog]]:
         async with open_pool(url, size=1) as pool, pool.connection() as conn:
@@ -134,20 +138,20 @@ def logs(
             return job, await log_store.of_job(conn, job_id, node_id=node_id, limit=limit)
 
     with context.ready_database() as url:
-        job, found = asyncio.run(work(url))
+        job, lines = asyncio.run(work(url))
     if job.details_gone:
         typer.echo(job.details_gone, err=True)
     if as_json:
-        typer.echo(json.dumps([line.model_dump(mode="json") for line in found], indent=2))
+        typer.echo(json.dumps([line.model_dump(mode="json") for line in lines], indent=2))
         return
-    for line in found:
+    for line in lines:
         place = line.node_id if line.item_index == SINGLE else f"{line.node_id}[{line.item_index}]"
         typer.echo(f"{line.created_at:%H:%M:%S}  {line.level:<7}  {place}  {line.message}")
 
 
 async def _describe(conn: Any, settings: Settings, job_id: str, *, with_events: bool) -> dict[str, Any]:
-    found = await progress_store.find(conn, job_id)
-    if found is None:
+    progress = await progress_store.find(conn, job_id)
+    if progress is None:
         waiting = await job_store.waiting(conn, settings.queue.job_queue_name, job_id)
         if waiting is None:
             await job_store.get(conn, job_id)  # raises, with the remedy
@@ -158,12 +162,12 @@ async def _describe(conn: Any, settings: Settings, job_id: str, *, with_events: 
             "workflow_id": waiting.workflow_id if waiting else None,
             "waits": [reason] if reason else [],
         }
-    described = found.job.model_dump(mode="json") | {"nodes": [_node_json(node) for node in found.nodes]}
-    described["waits"] = list(found.waits)
-    described["note"] = found.job.details_gone
+    description = progress.job.model_dump(mode="json") | {"nodes": [_node_json(node) for node in progress.nodes]}
+    description["waits"] = list(progress.waits)
+    description["note"] = progress.job.details_gone
     if with_events:
-        described["events"] = [one.model_dump(mode="json") for one in await event_store.of_job(conn, job_id)]
-    return described
+        description["events"] = [event.model_dump(mode="json") for event in await event_store.of_job(conn, job_id)]
+    return description
 
 
 def _node_json(node: progress_store.NodeProgress) -> dict[str, Any]:
@@ -177,34 +181,36 @@ def _node_json(node: progress_store.NodeProgress) -> dict[str, Any]:
     }
 
 
-def _readable(found: dict[str, Any]) -> str:
-    lines = [f"{found['job_id']}  {found['workflow_id']}  {found['status']}"]
-    if found.get("error_message"):
-        lines.append(f"  error: {found['error_message']}")
-    if found.get("parked_at"):
-        lines.append(f"  parked since {found['parked_at']}: {found['parked_reason']}")
-        lines.append(f"  mend the cause, then run 'geomill jobs release {found['job_id']}'")
-    if found.get("note"):
-        lines.append(f"  {found['note']}")
-    lines += [f"  {reason}" for reason in found["waits"]]
-    for node in found.get("nodes", []):
+def _readable(description: dict[str, Any]) -> str:
+    lines = [f"{description['job_id']}  {description['workflow_id']}  {description['status']}"]
+    if description.get("error_message"):
+        lines.append(f"  error: {description['error_message']}")
+    if description.get("parked_at"):
+        lines.append(f"  parked since {description['parked_at']}: {description['parked_reason']}")
+        lines.append(f"  fix the cause, then run 'geomill jobs release {description['job_id']}'")
+    if description.get("note"):
+        lines.append(f"  {description['note']}")
+    lines += [f"  {reason}" for reason in description["waits"]]
+    for node in description.get("nodes", []):
         items = f"  {node['items']['completed']} of {node['items']['total']} items" if node["items"]["total"] else ""
         lines.append(
             f"  {node['status']:<11} {node['node_id']}{items}" + (f"  {node['error']}" if node["error"] else "")
         )
-    lines += [f"  {e['created_at']}  {e['event_type']}  {e['node_id'] or ''}" for e in found.get("events", [])]
-    if found.get("result_data") is not None:
-        lines.append("  result: " + json.dumps(found["result_data"], ensure_ascii=False))
+    lines += [f"  {e['created_at']}  {e['event_type']}  {e['node_id'] or ''}" for e in description.get("events", [])]
+    if description.get("result_data") is not None:
+        lines.append("  result: " + json.dumps(description["result_data"], ensure_ascii=False))
     return "\n".join(lines)
 
 
-def _print_queued(message: JobQueueMessage, *, nobody: bool, as_json: bool) -> None:
+def _print_queued(message: JobQueueMessage, *, unattended: bool, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps({"job_id": message.job_id, "status": "queued"}))
         return
     typer.echo(f"queued {message.job_id}")
-    if nobody:
-        typer.echo("no orchestrator or no worker is running: it waits; submit with --wait to run it here", err=True)
+    if unattended:
+        typer.echo(
+            "No orchestrator or no worker is running, so the job waits. Submit it with --wait to run it here.", err=True
+        )
 
 
 def print_outcome(job: Job, *, as_json: bool) -> None:
@@ -218,12 +224,12 @@ def print_outcome(job: Job, *, as_json: bool) -> None:
         raise typer.Exit(1)
 
 
-def _print_table(found: list[Job]) -> None:
+def _print_table(jobs: list[Job]) -> None:
     from rich.console import Console
     from rich.table import Column, Table
 
     table = Table(Column("job", no_wrap=True), "workflow", "status", "created", "took", box=None)
-    for job in found:
+    for job in jobs:
         took = f"{(job.completed_at - job.created_at).total_seconds():.2f} s" if job.completed_at else ""
         status = "parked" if job.parked_at else job.status.value
         table.add_row(job.job_id, job.workflow_id, status, f"{job.created_at:%Y-%m-%d %H:%M:%S}", took)

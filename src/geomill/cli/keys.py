@@ -1,4 +1,7 @@
-"""`geomill keys`: who may call the gateway. Straight on the database: whoever reaches that is the administrator."""
+"""`geomill keys`: create, list and revoke keys for the gateway.
+
+These commands use the database directly, since anybody with access to it is an administrator.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from geomill.errors import InputError
 from geomill.store import keys as store
 from geomill.store.pool import Connection
 
-app = typer.Typer(no_args_is_help=True, help="Keys for the HTTP API.")
+app = typer.Typer(no_args_is_help=True, help="Create, list and revoke keys for the HTTP API.")
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 UNITS = {"m": 60, "h": 3600, "d": 86_400}
@@ -27,25 +30,27 @@ LONGEST_SECONDS = 3650 * 86_400
 
 @app.command()
 def create(
-    roles: Annotated[list[Role], typer.Option("--role", help="What its holder may do; may be repeated.")],
+    roles: Annotated[list[Role], typer.Option("--role", help="A role of its holder; may be repeated.")],
     platform: Annotated[
-        str | None, typer.Option(metavar="ID", help="The platform that a submitter submits for.")
+        str | None, typer.Option(metavar="ID", help="The partner application that a submitter submits for.")
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Who holds it; shown in the audit.")] = None,
-    expires: Annotated[str | None, typer.Option(metavar="90d", help="When it ends: minutes, hours or days.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of its holder; shown in the audit.")] = None,
+    expires: Annotated[
+        str | None, typer.Option(metavar="90d", help="Lifetime in minutes (m), hours (h) or days (d).")
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Make a key. It is printed now and never again."""
+    """Create a key and print it. It is not shown again."""
     require_binding(frozenset(roles), platform)
     seconds = seconds_of(expires) if expires else None
     secret = Secret.new()
-    wanted = checked_name(secret.key_id if name is None else name)
+    holder = checked_name(secret.key_id if name is None else name)
 
     async def work(conn: Connection) -> ApiKey:
         return await store.create(
             conn,
             secret,
-            name=wanted,
+            name=holder,
             roles=roles,
             platform_id=platform,
             created_by=_user(),
@@ -57,45 +62,50 @@ def create(
         _print_json({"key": secret.reveal(), **_shown(key)})
     else:
         typer.echo(secret.reveal())
-        typer.echo(f"'{key.name}' may now call as {', '.join(key.roles)}; this key is not shown again", err=True)
+        typer.echo(f"'{key.name}' may now call as {', '.join(key.roles)}. This key is not shown again.", err=True)
 
 
 @app.command("list")
 def list_keys(as_json: Json = False) -> None:
-    """Every key: whose it is, what it may, until when, and when it was last used."""
-    found = context.with_database(store.everything)
+    """List all keys with their names, roles, expiry and last use."""
+    keys = context.with_database(store.everything)
     if as_json:
-        _print_json([_shown(key) for key in found])
-    elif found:
-        Console().print(_table(found))
+        _print_json([_shown(key) for key in keys])
+    elif keys:
+        Console().print(_table(keys))
     else:
-        typer.echo("no keys yet; 'geomill keys create --help' says how to make one")
+        typer.echo("There are no keys. 'geomill keys create --help' shows how to create one.")
 
 
 @app.command()
 def revoke(
-    key: Annotated[str, typer.Argument(metavar="KEY", help="Its id or its name.")], as_json: Json = False
+    key: Annotated[str, typer.Argument(metavar="KEY", help="Id or name of the key.")], as_json: Json = False
 ) -> None:
-    """Refuse a key from now on; gateways notice within ten seconds."""
-    found = context.with_database(lambda conn: store.revoke(conn, key))
+    """Revoke a key. Gateways refuse it within ten seconds."""
+    revoked = context.with_database(lambda conn: store.revoke(conn, key))
     if as_json:
-        _print_json(_shown(found))
+        _print_json(_shown(revoked))
     else:
-        typer.echo(f"revoked {found.key_id} ({found.name})")
+        typer.echo(f"revoked {revoked.key_id} ({revoked.name})")
 
 
 def seconds_of(text: str) -> int:
-    """`90d`, `12h` or `30m`."""
-    found = re.fullmatch(r"([1-9][0-9]{0,6})([mhd])", text)
-    seconds = int(found[1]) * UNITS[found[2]] if found else 0
+    """Parse a lifetime such as `90d`, `12h` or `30m`."""
+    lifetime = re.fullmatch(r"([1-9][0-9]{0,6})([mhd])", text)
+    seconds = int(lifetime[1]) * UNITS[lifetime[2]] if lifetime else 0
     if not 0 < seconds <= LONGEST_SECONDS:
-        raise InputError(f"--expires '{text}' is no time of at most ten years", remedy="write it as 90d, 12h or 30m")
+        raise InputError(
+            f"--expires '{text}' is not a lifetime of at most ten years", remedy="write it as 90d, 12h or 30m"
+        )
     return seconds
 
 
 def checked_name(name: str) -> str:
     if not 1 <= len(name) <= 64 or not name.isprintable() or name != name.strip():
-        raise InputError("the name of a key has 1 to 64 printable characters", remedy="choose another --name")
+        raise InputError(
+            f"the name {name!r} is not 1 to 64 printable characters without outer spaces",
+            remedy="choose another --name",
+        )
     return name
 
 
@@ -114,9 +124,9 @@ def _print_json(value: Any) -> None:
     typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
 
 
-def _table(found: list[ApiKey]) -> Table:
+def _table(keys: list[ApiKey]) -> Table:
     table = Table(Column("id", no_wrap=True), "name", "roles", "platform", "expires", "last used", "revoked", box=None)
-    for key in found:
+    for key in keys:
         moments = (key.expires_at, key.last_used_at, key.revoked_at)
         shown = (f"{moment:%Y-%m-%d %H:%M}" if moment else "" for moment in moments)
         table.add_row(key.key_id, key.name, ", ".join(key.roles), key.platform_id or "", *shown)

@@ -1,4 +1,4 @@
-"""The key that signs links: as set, or a file in the data folder that whoever needs it first makes."""
+"""The key that signs links: from the settings, or from a file in the data folder that the first user creates."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def ensure(settings: Settings) -> LinkKey:
         return LinkKey(settings.serving.link_secret.get_secret_value().encode())
     path = settings.database.data / FILE
     try:
-        return LinkKey(_read(path) or _make(path))
+        return LinkKey(_read(path) or _create(path))
     except OSError as error:
         raise SettingsError(
             f"{path} cannot be read or written: {error}",
-            remedy="set GEOMILL_LINK_SECRET, or another data folder",
+            remedy="set GEOMILL_LINK_SECRET, or choose another data folder",
         ) from error
 
 
@@ -33,8 +33,8 @@ def _read(path: Path) -> bytes | None:
         return None
 
 
-def _make(path: Path) -> bytes:
-    """It appears whole, and of several who make it at once all get the same."""
+def _create(path: Path) -> bytes:
+    """Create the key file atomically. Processes that create it at once all get the same key."""
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f".{FILE}.{os.getpid()}.{secrets.token_hex(4)}")
     try:
@@ -42,9 +42,9 @@ def _make(path: Path) -> bytes:
             file.write(secrets.token_urlsafe(48).encode() + b"\n")
         os.link(fresh, path)
     except FileExistsError:
-        pass  # somebody was faster
+        pass  # another process created it first
     finally:
         fresh.unlink(missing_ok=True)
-    made = _read(path)
-    assert made is not None
-    return made
+    key = _read(path)
+    assert key is not None
+    return key

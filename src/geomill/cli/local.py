@@ -1,4 +1,4 @@
-"""An orchestrator and a worker inside this process, for a machine on which none are running."""
+"""Runs an orchestrator and a worker inside this process if none run elsewhere."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def local_roles(
     storage: Storage,
     loader_url: str | None = None,
 ) -> AsyncIterator[None]:
-    """Run whichever role is missing while the block runs. `loader_url` is for task processes."""
+    """Run the missing roles while the block runs. `loader_url` is the database URL for task processes."""
     from geomill.cli import context
     from geomill.engine.orchestrator import Orchestrator, OrchestratorOptions
     from geomill.worker.children.surroundings import Wishes
@@ -48,11 +48,13 @@ async def local_roles(
     stop = asyncio.Event()
     roles: list[Orchestrator | Worker] = []
     if InstanceRole.ORCHESTRATOR in missing:
-        conducting = OrchestratorOptions(job_queue=queues.job_queue_name)
-        roles.append(Orchestrator(url, pool, catalogue, conducting, storage=storage))
+        orchestrator_options = OrchestratorOptions(job_queue=queues.job_queue_name)
+        roles.append(Orchestrator(url, pool, catalogue, orchestrator_options, storage=storage))
     if InstanceRole.WORKER in missing:
-        options = WorkerOptions(queues=queues.task_queues, drain_seconds=2, wishes=Wishes.of(context.settings().worker))
-        roles.append(Worker(url, pool, registry, options, storage=storage, loader_url=loader_url))
+        worker_options = WorkerOptions(
+            queues=queues.task_queues, drain_seconds=2, wishes=Wishes.of(context.settings().worker)
+        )
+        roles.append(Worker(url, pool, registry, worker_options, storage=storage, loader_url=loader_url))
     tasks = [asyncio.create_task(role.run(stop)) for role in roles]
     try:
         yield

@@ -48,56 +48,56 @@ class _Commands(LazyGroup):
         ),
         Later(
             "demo",
-            "Make a raster and a vector layer, publish them, approve them, and show where they can be seen.",
+            "Generate a raster and a vector layer, publish and approve them, and print the links to view them.",
             "geomill.cli.demo",
             attribute="demo",
         ),
         Later(
             "doctor",
-            "Check this machine, the database and the platform. Exit code 1 if something is broken.",
+            "Check this machine, the database and the platform. The exit code is 1 if a check fails.",
             "geomill.cli.doctor",
             attribute="doctor",
         ),
-        Later("assets", "Publish data, see how it stands, decide about it.", "geomill.cli.assets"),
-        Later("platforms", "Partner applications and their identifiers.", "geomill.cli.platforms"),
+        Later("assets", "Publish data, follow its progress and review it.", "geomill.cli.assets"),
+        Later("platforms", "Register partner applications and set what they may do.", "geomill.cli.platforms"),
         Later("catalogue", "The catalogue of what is published.", "geomill.cli.catalogue"),
-        Later("backup", "Take a backup of the whole platform, and verify one.", "geomill.cli.backup"),
+        Later("backup", "Back up the whole platform, and verify a backup.", "geomill.cli.backup"),
         Later(
             "restore",
-            "Restore a backup into an empty platform. Exit code 1 if an object is missing or the catalogue differs.",
+            "Restore a backup into an empty platform. The exit code is 1 if the result differs from the backup.",
             "geomill.cli.restore",
             attribute="restore",
         ),
-        Later("db", "The database schema and its migration.", "geomill.cli.db"),
-        Later("workflows", "The workflows: list, show and check them.", "geomill.cli.workflows"),
+        Later("db", "Show and migrate the database schema.", "geomill.cli.db"),
+        Later("workflows", "List, show and check workflows.", "geomill.cli.workflows"),
         Later(
             "jobs",
-            "Submit jobs and see what became of them.",
+            "Submit, follow and control jobs.",
             "geomill.cli.jobs",
             "geomill.cli.control",
             "geomill.cli.pruning",
         ),
-        Later("stages", "Jobs in stages: submit them and see how they stand.", "geomill.cli.stages"),
-        Later("queues", "See what waits on the queues, and send dead letters again.", "geomill.cli.queues"),
-        Later("schedules", "Start workflows at given times.", "geomill.cli.schedules"),
-        Later("keys", "Keys for the HTTP API.", "geomill.cli.keys"),
-        Later("storage", "See what lies in the zones, put files in and get them out.", "geomill.cli.storage"),
+        Later("stages", "Submit and follow jobs in stages.", "geomill.cli.stages"),
+        Later("queues", "Inspect the queues, and send dead letters again.", "geomill.cli.queues"),
+        Later("schedules", "Start workflows at set times.", "geomill.cli.schedules"),
+        Later("keys", "Create, list and revoke keys for the HTTP API.", "geomill.cli.keys"),
+        Later("storage", "List, upload and download objects in the zones.", "geomill.cli.storage"),
     )
 
 
 app = typer.Typer(
     name="geomill",
     cls=_Commands,
-    help="A geospatial publishing platform.",
+    help="A platform that publishes geospatial data: rasters, vector layers and their catalogue.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # to draw boxes takes twice as long as all else that --help does
+    rich_markup_mode=None,  # drawing boxes takes twice as long as the rest of --help
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         typer.echo(__version__)
         raise typer.Exit
 
@@ -105,15 +105,15 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def main(
     data: Annotated[
-        Path | None, typer.Option("--data", metavar="DIR", help="Folder of the private database and all local data.")
+        Path | None, typer.Option("--data", metavar="DIR", help="Folder for the private database and all local data.")
     ] = None,
     workflow_folders: Annotated[
         list[Path] | None, typer.Option("--workflows", metavar="DIR", help="Folder of workflow files; may be repeated.")
     ] = None,
-    url: Annotated[str | None, typer.Option("--url", metavar="URL", help="Gateway to call.")] = None,
+    url: Annotated[str | None, typer.Option("--url", metavar="URL", help="URL of the gateway to call.")] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show log lines.")] = False,
     _version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     import logging
@@ -137,16 +137,16 @@ def run() -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     except Exception as error:
-        trouble = _full_disk(error) or _trouble_with_database(error)
-        if trouble is None:
+        expected = _full_disk(error) or _temporary_database_error(error)
+        if expected is None:
             raise
-        _print_error(trouble)
-        sys.exit(trouble.exit_code)
+        _print_error(expected)
+        sys.exit(expected.exit_code)
 
 
 def _full_disk(error: Exception) -> GeomillError | None:
-    """One clear sentence if a disk was full: ours, or the one of the database (SQLSTATE 53100)."""
-    remedy = "free some space, and run it again"
+    """Return an error if a disk is full: this machine's or the database's (SQLSTATE 53100). Otherwise return None."""
+    remedy = "free some space and run the command again"
     if getattr(error, "sqlstate", None) == "53100":
         return UnavailableError("the disk of the database is full", remedy=remedy)
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -155,15 +155,15 @@ def _full_disk(error: Exception) -> GeomillError | None:
     return None
 
 
-def _trouble_with_database(error: Exception) -> GeomillError | None:
-    """One clear sentence for an error that passes by itself."""
+def _temporary_database_error(error: Exception) -> GeomillError | None:
+    """Return an error for a temporary database failure. Otherwise return None."""
     from geomill.errors import DatabaseUnreachable
     from geomill.store.passing import passes
 
     if not passes(error):
         return None
     reason = str(error).strip().partition("\n")[0]
-    return DatabaseUnreachable(f"the database did not do its part: {reason}", remedy="try again in a moment")
+    return DatabaseUnreachable(f"the database did not complete the request: {reason}", remedy="try again in a moment")
 
 
 def _print_error(error: GeomillError) -> None:

@@ -1,8 +1,8 @@
-"""How much memory a serving process may have. Linux; elsewhere there is no limit.
+"""Limits the memory of a serving process. Works on Linux; elsewhere there is no limit.
 
-A thread looks twice a second at the anonymous memory of the process, and ends it when that is beyond the limit:
-whoever supervises it starts it again. What grows while a library holds Python's lock, so that no thread can look, meets
-RLIMIT_DATA at twice the limit. There an allocation fails, which ends the process too, or the request.
+A thread checks the anonymous memory of the process twice a second and ends the process above the limit; its supervisor
+starts it again. The thread cannot run while a library holds Python's lock, so RLIMIT_DATA is set to twice the limit:
+there an allocation fails, which ends the request or the process.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 MEGABYTE = 1024 * 1024
 EXIT_CODE = 70
-"""EX_SOFTWARE: no supervisor takes it for an orderly end."""
+"""EX_SOFTWARE. Supervisors treat it as a failure and restart the process."""
 _LOOK_SECONDS = 0.5
 _HEADROOM = 512 * MEGABYTE
 _PAGE = resource.getpagesize()
@@ -26,7 +26,7 @@ _STATM = Path("/proc/self/statm")
 
 
 def limit_memory(megabytes: int) -> None:
-    """For the rest of the life of this process."""
+    """Limit the memory of this process from now on."""
     ceiling = 2 * megabytes * MEGABYTE + _HEADROOM
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (ceiling if hard == resource.RLIM_INFINITY else min(ceiling, hard), hard))
@@ -35,7 +35,7 @@ def limit_memory(megabytes: int) -> None:
 
 
 def used_megabytes() -> int:
-    """Anonymous memory: pages of files do not count, the kernel takes those back."""
+    """Return the anonymous memory of this process. Pages of files do not count, since the kernel can reclaim them."""
     _, resident, shared, *_ = _STATM.read_text(encoding="ascii").split()
     return (int(resident) - int(shared)) * _PAGE // MEGABYTE
 
@@ -44,7 +44,7 @@ def _watch(megabytes: int) -> None:
     while (used := used_megabytes()) <= megabytes:
         time.sleep(_LOOK_SECONDS)
     log.critical(
-        "this process uses %s MB of memory and may have %s: it ends, and is started again by its supervisor",
+        "this process uses %s MB of memory, above its limit of %s MB: it exits so that its supervisor restarts it",
         used,
         megabytes,
         extra={"action": "memory"},
@@ -54,6 +54,6 @@ def _watch(megabytes: int) -> None:
 
 
 def raise_file_limit() -> None:
-    """Each connection is an open file, and many systems allow 1,024 of them unless a process asks for more."""
+    """Raise the limit of open files to the maximum. Each connection is one, and many systems allow 1,024 by default."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

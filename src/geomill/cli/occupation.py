@@ -1,6 +1,6 @@
-"""One `geomill up` for a data folder: the first holds a lock, the second says who has it.
+"""Ensures that only one `geomill up` runs on a data folder. The first takes a lock; the second reports its holder.
 
-The lock is the kernel's, so it goes with its process however that ends. What the file says is for people.
+The kernel releases the lock when the process ends, however it ends. The content of the file is for people.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Occupation:
         self._since = datetime.now(UTC).isoformat(timespec="seconds")
 
     def tell(self, address: str | None = None) -> None:
-        """Write down who this is, and where it is reached."""
+        """Write this process's id, start time and address into the lock file."""
         text = json.dumps({"pid": os.getpid(), "since": self._since, "url": address}) + "\n"
         os.ftruncate(self._descriptor, 0)
         os.pwrite(self._descriptor, text.encode(), 0)
@@ -35,7 +35,7 @@ class Occupation:
 
 @contextmanager
 def occupied(data: Path) -> Iterator[Occupation]:
-    """Hold the data folder. Raises `ConflictError` if another process holds it."""
+    """Lock the data folder for the block. Raises `ConflictError` if another process holds the lock."""
     path = data / LOCK_FILE
     try:
         if not data.is_dir():
@@ -48,7 +48,7 @@ def occupied(data: Path) -> Iterator[Occupation]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise ConflictError(
-                f"'geomill up' already runs on the data folder {data}{_who(descriptor)}",
+                f"'geomill up' already runs on the data folder {data}{_describe_holder(descriptor)}",
                 remedy="use that one, stop it, or choose another folder with --data",
             ) from None
         occupation = Occupation(descriptor)
@@ -62,8 +62,8 @@ def occupied(data: Path) -> Iterator[Occupation]:
         os.close(descriptor)
 
 
-def _who(descriptor: int) -> str:
-    """From what the holder wrote; nothing if it has not yet."""
+def _describe_holder(descriptor: int) -> str:
+    """Describe the holder from the lock file. Returns an empty text if the file is not written yet."""
     try:
         holder = json.loads(os.pread(descriptor, LONGEST, 0))
         since = datetime.fromisoformat(holder["since"])
@@ -76,5 +76,5 @@ def _who(descriptor: int) -> str:
 def _unusable(data: Path, error: OSError) -> SettingsError:
     return SettingsError(
         f"the data folder {data} cannot be written: {error.strerror}",
-        remedy="give yourself permission, free some space, or choose another folder with --data",
+        remedy="give yourself write permission, free some space, or choose another folder with --data",
     )

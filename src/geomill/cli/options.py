@@ -1,4 +1,4 @@
-"""NAME=VALUE on the command line: text as it is, NAME:=VALUE as JSON."""
+"""Parses NAME=VALUE (text) and NAME:=VALUE (JSON) on the command line."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any
 from geomill.errors import InputError
 
 
-def text_pairs(given: Iterable[str], option: str) -> dict[str, Any]:
-    """A value is text, unless it is marked as JSON: an identifier that looks like a number is still text."""
-    return {name: value for name, value, _ in _pairs(given, option)}
+def text_pairs(arguments: Iterable[str], option: str) -> dict[str, Any]:
+    """Parse pairs whose values are text unless marked with `:=`, so an identifier such as 007 stays text."""
+    return {name: value for name, value, _ in _pairs(arguments, option)}
 
 
-def json_pairs(given: Iterable[str], option: str) -> dict[str, Any]:
-    """A value is JSON where it can be read so, and text where not: `pixels=512`, `crs=EPSG:4326`."""
-    return {name: value if marked else _guess(value) for name, value, marked in _pairs(given, option)}
+def json_pairs(arguments: Iterable[str], option: str) -> dict[str, Any]:
+    """Parse pairs whose values are JSON if they parse as JSON, and text otherwise: `pixels=512`, `crs=EPSG:4326`."""
+    return {name: value if marked else _guess(value) for name, value, marked in _pairs(arguments, option)}
 
 
-def _pairs(given: Iterable[str], option: str) -> Iterable[tuple[str, Any, bool]]:
-    for text in given:
-        name, found, value = text.partition("=")
-        if not found or not name.rstrip(":"):
+def _pairs(arguments: Iterable[str], option: str) -> Iterable[tuple[str, Any, bool]]:
+    for text in arguments:
+        name, equals, value = text.partition("=")
+        if not equals or not name.rstrip(":"):
             raise InputError(f"{option} '{text}' is not NAME=VALUE", remedy=f"write {option} name=value")
         if name.endswith(":"):
             yield name[:-1], _read(value, option, text), True
@@ -34,7 +34,9 @@ def _read(value: str, option: str, text: str) -> Any:
     try:
         return json.loads(value)
     except ValueError as error:
-        raise InputError(f"{option} '{text}': what follows := is not JSON", remedy="write it as name=text") from error
+        raise InputError(
+            f"{option} '{text}': the value after := is not JSON", remedy="write valid JSON, or name=text"
+        ) from error
 
 
 def _guess(value: str) -> Any:

@@ -1,5 +1,4 @@
-"""A vector layer to try things with: fields on the invented island, each a polygon that shares its corners with its
-neighbours."""
+"""Generates the demo's vector layer: fields on the invented island. Neighbouring polygons share their corners."""
 
 from __future__ import annotations
 
@@ -9,14 +8,14 @@ from typing import Any
 from geomill.cli.terrain import CRS, EAST, NORTH, PIXEL, land_of
 
 USES = ((0.06, "beach"), (0.3, "meadow"), (0.55, "forest"), (0.8, "rock"), (9.0, "snow"))
-"""By height, up to which."""
+"""The upper limit of the height of each land use."""
 HIGHEST_METRES = 2_400
 SPARE = 1.02
-"""The share of land is taken of another grid than the fields', so a few more are laid out than are wanted."""
+"""The share of land is measured on another grid than that of the fields, so a few more fields are laid out."""
 
 
 def make_parcels(path: Path, count: int, pixels: int, seed: int) -> int:
-    """As a GeoPackage, on the island that `make_raster` draws of the same seed. Returns how many there are."""
+    """Write a GeoPackage of fields on the island that `make_raster` draws from the same seed. Returns their number."""
     import numpy as np
     import shapely
     from pyogrio.raw import write
@@ -52,7 +51,7 @@ def make_parcels(path: Path, count: int, pixels: int, seed: int) -> int:
 
 
 def _corners(random: Any, side: int, extent: float) -> Any:
-    """Of a grid, each moved a little."""
+    """Return the corners of a grid, each moved a little."""
     import numpy as np
 
     size = extent / side
@@ -62,10 +61,10 @@ def _corners(random: Any, side: int, extent: float) -> Any:
 
 
 def _on_land(height: Any, side: int, count: int) -> tuple[Any, Any, Any]:
-    """Rows and columns of the fields that are above the sea, and how high each is."""
+    """Return the rows and columns of the fields above the sea, and their heights."""
     import numpy as np
 
     places = ((np.arange(side) + 0.5) / side * (len(height) - 2)).astype(int)
     above = height[np.ix_(places, places)]
-    rows, columns = (found[:count] for found in np.nonzero(above > 0))
+    rows, columns = (indices[:count] for indices in np.nonzero(above > 0))
     return rows, columns, above[rows, columns]

@@ -1,4 +1,4 @@
-"""`geomill platforms`: partner applications and their identifiers, through the gateway."""
+"""`geomill platforms`: register partner applications and set what they may do, through the gateway."""
 
 from __future__ import annotations
 
@@ -13,57 +13,69 @@ from geomill.cli.client import gateway
 from geomill.domain.assets.platform import own_container
 from geomill.errors import InputError
 
-app = typer.Typer(no_args_is_help=True, help="Partner applications and their identifiers.")
+app = typer.Typer(no_args_is_help=True, help="Register partner applications and set what they may do.")
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-PlatformId = Annotated[str, typer.Argument(metavar="PLATFORM")]
+PlatformId = Annotated[str, typer.Argument(metavar="PLATFORM", help="Id of the partner application.")]
 Required = Annotated[
-    list[str], typer.Option("--required", metavar="NAME", help="An identifier it must give, in order.")
+    list[str],
+    typer.Option(
+        "--required",
+        metavar="NAME",
+        help="An identifier that each submission must have; may be repeated, order counts.",
+    ),
 ]
 Workflows = Annotated[
     list[str] | None,
-    typer.Option("--workflow", metavar="ID", help="A workflow that its partners may name; may be repeated."),
+    typer.Option("--workflow", metavar="ID", help="A workflow that it may choose; may be repeated."),
 ]
 Containers = Annotated[
     list[str] | None,
-    typer.Option("--container", metavar="NAME", help="A container in bronze that it may submit from, besides its own."),
+    typer.Option(
+        "--container", metavar="NAME", help="Another container in bronze that it may submit from; may be repeated."
+    ),
 ]
-Optional = Annotated[list[str] | None, typer.Option("--optional", metavar="NAME", help="One that it may give.")]
+Optional = Annotated[
+    list[str] | None,
+    typer.Option("--optional", metavar="NAME", help="An identifier that a submission may have; may be repeated."),
+]
 
 
 @app.command("list")
 def list_platforms(
-    inactive: Annotated[bool, typer.Option("--inactive", help="Also those that take no submissions.")] = False,
+    inactive: Annotated[bool, typer.Option("--inactive", help="Include inactive ones.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Partner applications."""
+    """List partner applications."""
     with gateway() as client:
-        found = client.get("/api/platforms", inactive=inactive)["platforms"]
+        platforms = client.get("/api/platforms", inactive=inactive)["platforms"]
     if as_json:
-        typer.echo(json.dumps(found, indent=2))
+        typer.echo(json.dumps(platforms, indent=2))
         return
     table = Table("platform", "name", "identifiers", "active", box=None)
-    for one in found:
-        refs = [*one["required_refs"], *(f"[{name}]" for name in one["optional_refs"])]
-        table.add_row(one["platform_id"], one["display_name"], ", ".join(refs), "yes" if one["is_active"] else "no")
+    for platform in platforms:
+        refs = [*platform["required_refs"], *(f"[{name}]" for name in platform["optional_refs"])]
+        table.add_row(
+            platform["platform_id"], platform["display_name"], ", ".join(refs), "yes" if platform["is_active"] else "no"
+        )
     Console().print(table)
 
 
 @app.command()
 def show(platform_id: PlatformId, as_json: Json = False) -> None:
-    """One partner application."""
+    """Show one partner application."""
     with gateway() as client:
-        found = client.get(f"/api/platforms/{platform_id}")
-    typer.echo(json.dumps(found, indent=2) if as_json else _readable(found))
+        platform = client.get(f"/api/platforms/{platform_id}")
+    typer.echo(json.dumps(platform, indent=2) if as_json else _readable(platform))
 
 
 @app.command()
 def create(
     platform_id: PlatformId,
-    display_name: Annotated[str, typer.Option("--name", help="What people call it.")],
+    display_name: Annotated[str, typer.Option("--name", help="Display name.")],
     required: Required,
     optional: Optional = None,
-    description: Annotated[str | None, typer.Option("--description", help="What it is.")] = None,
+    description: Annotated[str | None, typer.Option("--description", help="Description.")] = None,
     workflows: Workflows = None,
     containers: Containers = None,
 ) -> None:
@@ -83,22 +95,22 @@ def create(
 
 @app.command()
 def allow(platform_id: PlatformId, workflows: Workflows = None, containers: Containers = None) -> None:
-    """Say which workflows its partners may name, and which containers they may submit from."""
+    """Set which workflows a partner application may choose and which containers it may submit from."""
     if workflows is None and containers is None:
         raise InputError("there is nothing to change", remedy="give --workflow or --container, or both")
-    named = {"workflows": workflows, "containers": containers}
-    _change(platform_id, {name: value for name, value in named.items() if value is not None})
+    permissions = {"workflows": workflows, "containers": containers}
+    _change(platform_id, {name: value for name, value in permissions.items() if value is not None})
 
 
 @app.command()
 def activate(platform_id: PlatformId) -> None:
-    """Let a partner application submit."""
+    """Accept submissions of a partner application again."""
     _change(platform_id, {"is_active": True})
 
 
 @app.command()
 def deactivate(platform_id: PlatformId) -> None:
-    """Take no more submissions of a partner application. Its assets stay."""
+    """Refuse submissions of a partner application. Its assets stay."""
     _change(platform_id, {"is_active": False})
 
 
@@ -109,14 +121,14 @@ def _change(platform_id: str, changes: dict[str, Any]) -> None:
         typer.echo(_readable(client.call("PUT", f"/api/platforms/{platform_id}", body={**body, **changes})))
 
 
-def _readable(found: dict[str, Any]) -> str:
-    optional = f", optional {', '.join(found['optional_refs'])}" if found["optional_refs"] else ""
-    state = "active" if found["is_active"] else "takes no submissions"
-    own = own_container(found["platform_id"])
-    workflows = "the configured ones" if found["workflows"] is None else ", ".join(found["workflows"]) or "none"
+def _readable(platform: dict[str, Any]) -> str:
+    optional = f", optional {', '.join(platform['optional_refs'])}" if platform["optional_refs"] else ""
+    state = "active" if platform["is_active"] else "takes no submissions"
+    own = own_container(platform["platform_id"])
+    workflows = "the configured ones" if platform["workflows"] is None else ", ".join(platform["workflows"]) or "none"
     return (
-        f"{found['platform_id']}  {found['display_name']}  {state}\n"
-        f"  identifiers {', '.join(found['required_refs'])}{optional}\n"
+        f"{platform['platform_id']}  {platform['display_name']}  {state}\n"
+        f"  identifiers {', '.join(platform['required_refs'])}{optional}\n"
         f"  workflows {workflows}\n"
-        f"  containers {', '.join([own, *found['containers']])}"
+        f"  containers {', '.join([own, *platform['containers']])}"
     )

@@ -1,4 +1,4 @@
-"""Who our processes are on the private server. Its superuser sets up the roles once for each release, no more."""
+"""Sets up roles and databases on the private server. Only this uses its superuser, once for each release."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from geomill.embedded import DATABASE, Cluster
 
 EXTERNAL_DATABASE = "geomill_external"
 DATABASES = {DATABASE: INSIDE, EXTERNAL_DATABASE: OUTSIDE}
-"""Of the private server, and who may connect to which."""
+"""The databases of the private server, and the roles that may connect to each."""
 
 
 def prepare(cluster: Cluster) -> None:
-    """The server runs. Its databases and roles are made, or brought to this release, if they are not."""
+    """Create or update the databases and roles of the running server, unless they already match this release."""
     from geomill.store.set_up import is_set_up, set_up
 
     owner = cluster.url(role=DatabaseRole.OWNER)

@@ -1,4 +1,4 @@
-"""`geomill jobs prune`: delete the details of old jobs, by hand."""
+"""`geomill jobs prune`: delete the details of old jobs by hand."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def prune(
     older_than: Annotated[
         str | None,
         typer.Option(
-            metavar="AGE", help="Since the end of a job, such as 90d or 12h; as the settings say when absent."
+            metavar="AGE", help="Minimum time since the end of a job, such as 90d or 12h. Default: from the settings."
         ),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say how many there are.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print how many there are and delete nothing.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Delete nodes, results, logs, events and large outputs of jobs that ended long ago. The jobs themselves stay."""
+    """Delete nodes, results, logs, events and large outputs of old jobs. The jobs themselves stay."""
     from geomill.engine.maintenance.retention import Pruned, Retention
 
     options = _options(older_than)
@@ -49,8 +49,8 @@ def prune(
 
     with context.ready_database() as url:
         due, pruned = asyncio.run(work(url))
-    told = {"due": due, **_described(pruned)}
-    typer.echo(json.dumps(told) if as_json else _readable(due, pruned, dry_run=dry_run))
+    document = {"due": due, **_described(pruned)}
+    typer.echo(json.dumps(document) if as_json else _readable(due, pruned, dry_run=dry_run))
     if pruned.failed:
         job_id, error = next(iter(pruned.failed.items()))
         typer.echo(f"error: {len(pruned.failed)} of them could not be deleted; {job_id}: {error}", err=True)
@@ -65,16 +65,16 @@ def _options(older_than: str | None) -> RetentionOptions:
         return replace(options, details=_age(older_than))
     if options.details is None:
         raise InputError(
-            "GEOMILL_KEEP_DETAILS_DAYS is 0: details are kept for ever", remedy="say which to delete by --older-than"
+            "GEOMILL_KEEP_DETAILS_DAYS is 0: details are kept forever", remedy="set an age with --older-than"
         )
     return options
 
 
 def _age(text: str) -> timedelta:
-    found = re.fullmatch(r"(\d{1,6})([mhdw])", text.strip())
-    if found is None:
-        raise InputError(f"--older-than '{text}' is no age", remedy="give a number and m, h, d or w, such as 90d")
-    return timedelta(**{UNITS[found[2]]: int(found[1])})
+    match = re.fullmatch(r"(\d{1,6})([mhdw])", text.strip())
+    if match is None:
+        raise InputError(f"--older-than '{text}' is not an age", remedy="write a number and m, h, d or w, such as 90d")
+    return timedelta(**{UNITS[match[2]]: int(match[1])})
 
 
 async def _prune(duty: Retention, due: int, *, quiet: bool) -> Pruned:
@@ -106,6 +106,6 @@ def _described(pruned: Pruned) -> dict[str, Any]:
 
 def _readable(due: int, pruned: Pruned, *, dry_run: bool) -> str:
     if dry_run:
-        return f"{due:,} jobs have details that old"
-    told = f"deleted the details of {pruned.jobs:,} jobs: {pruned.rows.total():,} rows, {pruned.objects:,} objects"
-    return told + (f"; and {pruned.dead_letters:,} dead letters" if pruned.dead_letters else "")
+        return f"{due:,} jobs have details older than that"
+    summary = f"deleted the details of {pruned.jobs:,} jobs: {pruned.rows.total():,} rows, {pruned.objects:,} objects"
+    return summary + (f"; and {pruned.dead_letters:,} dead letters" if pruned.dead_letters else "")

@@ -1,4 +1,4 @@
-"""`geomill queues`: what waits, what was given up, and sending it again."""
+"""`geomill queues`: inspect queues and dead letters, and send dead letters again."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from geomill.queues.broker import Depth
 from geomill.queues.postgres_broker import PostgresBroker, overview
 from geomill.store.pool import Connection, Pool, open_pool
 
-app = typer.Typer(no_args_is_help=True, help="See what waits on the queues, and send dead letters again.")
+app = typer.Typer(no_args_is_help=True, help="Inspect the queues, and send dead letters again.")
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Queue = Annotated[str, typer.Argument(metavar="QUEUE")]
-Limit = Annotated[int, typer.Option(min=1, max=1000, help="How many at most.")]
+Queue = Annotated[str, typer.Argument(metavar="QUEUE", help="Name of the queue.")]
+Limit = Annotated[int, typer.Option(min=1, max=1000, help="Number of messages at most.")]
 Result = TypeVar("Result")
 
 
 @app.command("list")
 def list_queues(as_json: Json = False) -> None:
-    """Every queue with what waits, what is leased and what is dead."""
+    """List all queues with their numbers of waiting, scheduled, leased and dead messages."""
 
     async def work(conn: Connection, _broker: PostgresBroker) -> dict[str, Depth]:
-        return await _known(conn)
+        return await _queue_depths(conn)
 
-    found = _with_database(work)
+    depths = _with_database(work)
     if as_json:
-        _print_json([{"queue_name": name, **asdict(depth)} for name, depth in found.items()])
+        _print_json([{"queue_name": name, **asdict(depth)} for name, depth in depths.items()])
         return
     table = Table("queue", "waiting", "scheduled", "leased", "oldest", "dead letters", box=None)
-    for name, depth in found.items():
+    for name, depth in depths.items():
         counts = map(str, (depth.waiting, depth.scheduled, depth.leased))
         table.add_row(name, *counts, _age(depth.oldest_seconds), str(depth.dead))
     Console().print(table)
@@ -48,37 +48,39 @@ def list_queues(as_json: Json = False) -> None:
 
 @app.command()
 def peek(queue: Queue, limit: Limit = 20, as_json: Json = False) -> None:
-    """The messages that are received next. Nothing is changed."""
+    """Show the messages that will be received next, without taking them."""
 
     async def work(conn: Connection, broker: PostgresBroker) -> list[Any]:
-        await _check(conn, queue)
+        await _require_queue(conn, queue)
         return [asdict(message) for message in await broker.peek(queue, limit)]
 
-    found = _with_database(work)
+    messages = _with_database(work)
     if as_json:
-        _print_json(found)
-    for message in [] if as_json else found:
+        _print_json(messages)
+    for message in [] if as_json else messages:
         head = f"{message['message_id']}  priority {message['priority']}  since {_time(message['enqueued_at'])}"
         typer.echo(f"{head}\n  {_short(message['body'])}")
 
 
 @app.command("dead-letters")
 def dead_letters(
-    queue: Annotated[str | None, typer.Argument(metavar="QUEUE", help="All queues when absent.")] = None,
+    queue: Annotated[
+        str | None, typer.Argument(metavar="QUEUE", help="Name of the queue. Default: all queues.")
+    ] = None,
     limit: Limit = 20,
     as_json: Json = False,
 ) -> None:
-    """Messages that nobody could handle, the latest first, each with the reason."""
+    """List dead letters, the latest first, each with its reason."""
 
     async def work(conn: Connection, broker: PostgresBroker) -> list[Any]:
         if queue is not None:
-            await _check(conn, queue)
+            await _require_queue(conn, queue)
         return [asdict(letter) for letter in await broker.peek_dead_letters(queue, limit)]
 
-    found = _with_database(work)
+    letters = _with_database(work)
     if as_json:
-        _print_json(found)
-    for letter in [] if as_json else found:
+        _print_json(letters)
+    for letter in [] if as_json else letters:
         typer.echo(f"{letter['message_id']}  {letter['queue_name']}  {_time(letter['dead_lettered_at'])}")
         typer.echo(f"  {letter['reason']}: {letter['description']}\n  {_short(letter['body'])}")
 
@@ -87,21 +89,21 @@ def dead_letters(
 def redrive(
     queue: Queue,
     ids: Annotated[
-        list[str] | None, typer.Option("--id", metavar="ID", help="Message to send again; may be repeated.")
+        list[str] | None, typer.Option("--id", metavar="ID", help="Id of a message to send again; may be repeated.")
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="All dead letters of the queue.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Send all dead letters of the queue again.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Send dead letters again. A refused submission becomes the job that it asked for, under its id."""
+    """Send dead letters again. A dead submission becomes a job with the id it asked for."""
     if bool(ids) is everything:
-        raise InputError("either --id or --all is needed", remedy="name messages with --id, or take --all of them")
+        raise InputError("exactly one of --id and --all is required", remedy="name messages with --id, or give --all")
 
     async def work(conn: Connection, broker: PostgresBroker) -> list[str]:
-        await _check(conn, queue)
+        await _require_queue(conn, queue)
         sent = [letter.message_id for letter in await redrive_letters(conn, broker, queue, ids or None)]
         if missing := sorted(set(ids or ()) - set(sent)):
             raise NotFoundError(
-                f"{len(sent)} sent; there is no dead letter {', '.join(missing)} on '{queue}', or it waits already",
+                f"{len(sent)} sent; '{queue}' has no dead letter {', '.join(missing)}, or it was already sent again",
                 remedy=f"run 'geomill queues dead-letters {queue}'",
             )
         return sent
@@ -110,20 +112,20 @@ def redrive(
     if as_json:
         _print_json({"queue_name": queue, "sent": sent})
     else:
-        typer.echo(f"{len(sent)} sent again to {queue}")
+        typer.echo(f"{len(sent)} dead letters sent again to {queue}")
 
 
-async def _known(conn: Connection) -> dict[str, Depth]:
-    """Those of the settings, and those that have something."""
+async def _queue_depths(conn: Connection) -> dict[str, Depth]:
+    """Return the depths of the queues in the settings and of all other queues that hold messages."""
     settings = context.settings().queue
-    found = await overview(conn)
-    return {name: found.get(name, Depth()) for name in (settings.job_queue_name, *settings.task_queues)} | found
+    depths = await overview(conn)
+    return {name: depths.get(name, Depth()) for name in (settings.job_queue_name, *settings.task_queues)} | depths
 
 
-async def _check(conn: Connection, queue: str) -> None:
-    known = await _known(conn)
-    if queue not in known:
-        raise NotFoundError(f"there is no queue '{queue}'", remedy=nearest(queue, known))
+async def _require_queue(conn: Connection, queue: str) -> None:
+    depths = await _queue_depths(conn)
+    if queue not in depths:
+        raise NotFoundError(f"there is no queue '{queue}'", remedy=nearest(queue, depths))
 
 
 def _with_database(work: Callable[[Connection, PostgresBroker], Awaitable[Result]]) -> Result:

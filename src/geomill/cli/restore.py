@@ -1,4 +1,4 @@
-"""`geomill restore`: a platform from a backup, in a new data folder or on a server of one's own."""
+"""`geomill restore`: restores a platform from a backup, into a new data folder or an empty database server."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from geomill.store.migrate import MigrationStatus
 
 
 def restore(
-    source: Annotated[str, typer.Argument(metavar="FROM", help="Where the backup lies.")],
+    source: Annotated[str, typer.Argument(metavar="FROM", help="The folder or URL of the backup.")],
     digest: Sha256 = None,
     cancel_jobs: Annotated[
-        bool, typer.Option("--cancel-jobs", help="Cancel the jobs that were under way; else they go on.")
+        bool, typer.Option("--cancel-jobs", help="Cancel the jobs that were running; by default they go on.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Restore a backup into an empty platform. Exit code 1 if an object is missing or the catalogue differs."""
+    """Restore a backup into an empty platform. The exit code is 1 if the result differs from the backup."""
     settings = context.settings()
     storage = context.storage().sync
     depot = open_depot(source, storage.recipe)
@@ -62,7 +62,7 @@ def restore(
                 etags=objects.etags,
             )
         )
-        check, status = asyncio.run(_look(url))
+        check, status = asyncio.run(_check_result(url))
     sound = not (objects.missing or objects.different) and check.sound and status.up_to_date
     if as_json:
         typer.echo(json.dumps(_document(sound, keys, objects, databases, check, status), indent=2, ensure_ascii=False))
@@ -72,7 +72,7 @@ def restore(
         raise typer.Exit(1)
 
 
-async def _look(url: str) -> tuple[bulk.CatalogueCheck, MigrationStatus]:
+async def _check_result(url: str) -> tuple[bulk.CatalogueCheck, MigrationStatus]:
     async with open_single(url) as conn:
         check = await bulk.check(conn)
     return check, await status_url(url)
@@ -109,13 +109,19 @@ def _lines(
     rows = sum(part.rows for part in (*manifest.inside.tables, *manifest.inside.features))
     lines = [
         f"{rows:,} rows, {len(manifest.inside.features):,} tables of features",
-        f"{objects.written:,} objects written, {objects.kept:,} were there",
-        f"{check.wanted:,} items of assets, {items.lacking:,} of none; {items.different:,} differ from the backup's",
+        f"{objects.written:,} objects written, {objects.kept:,} already present",
+        f"{check.wanted:,} items of assets, {items.lacking:,} other items; {items.different:,} differ from the backup",
         f"{resumed.jobs - resumed.cancelled:,} jobs go on, {resumed.cancelled:,} are cancelled",
-        *listed("due times since the backup are not made up for", list(resumed.postponed)),
+        *listed("schedule whose missed firings are not made up for", list(resumed.postponed)),
         *listed("missing object", objects.missing),
-        *listed("an object of another content was left as it is", objects.different),
+        *listed("existing object with other content, left unchanged", objects.different),
     ]
-    lines.append("the catalogue is as the assets say" if check.sound else "the catalogue differs: see catalogue check")
-    lines.append("the database is up to date" if status.up_to_date else "the database is not up to date: see db status")
+    lines.append(
+        "the catalogue agrees with the assets"
+        if check.sound
+        else "the catalogue differs from the assets: run 'geomill catalogue check'"
+    )
+    lines.append(
+        "the database is up to date" if status.up_to_date else "the database is not up to date: run 'geomill db status'"
+    )
     return lines

@@ -1,4 +1,4 @@
-"""What `geomill doctor` says of the role that it is in the database, and of those that processes are."""
+"""The checks of `geomill doctor` on database roles: its own, and the rights of the other processes' roles."""
 
 from __future__ import annotations
 
@@ -19,29 +19,44 @@ SUBJECT = "database role"
 async def examine_roles(url: str) -> list[Diagnosis]:
     try:
         async with await connect(url) as conn:
-            me = await privileges(conn)
-            return [_role(me), *([] if me.superuser else await _rights(conn))]
+            own_privileges = await privileges(conn)
+            return [_own_role(own_privileges), *([] if own_privileges.superuser else await _rights(conn))]
     except (GeomillError, psycopg.errors.UndefinedTable):
-        return []  # that there is no database, or no schema in it, is told elsewhere
+        return []  # another finding reports a missing database or schema
 
 
-def _role(me: Privileges) -> Diagnosis:
-    excess = [text for text, has in (("make roles", me.create_roles), ("make databases", me.create_databases)) if has]
-    remedy = "use a role that merely owns the database, or one for each process: see 'geomill db bootstrap'"
-    if me.superuser:
-        return Diagnosis(Level.WARN, SUBJECT, f"{me.role} is a superuser, which no process needs", remedy)
+def _own_role(own_privileges: Privileges) -> Diagnosis:
+    excess = [
+        text
+        for text, granted in (
+            ("create roles", own_privileges.create_roles),
+            ("create databases", own_privileges.create_databases),
+        )
+        if granted
+    ]
+    remedy = "use a role that only owns the database, or one role for each process: see 'geomill db bootstrap'"
+    if own_privileges.superuser:
+        return Diagnosis(Level.WARN, SUBJECT, f"{own_privileges.role} is a superuser, which no process needs", remedy)
     if excess:
-        return Diagnosis(Level.WARN, SUBJECT, f"{me.role} may {' and '.join(excess)}, which no process needs", remedy)
+        return Diagnosis(
+            Level.WARN, SUBJECT, f"{own_privileges.role} may {' and '.join(excess)}, which no process needs", remedy
+        )
     return Diagnosis(
-        Level.OK, SUBJECT, f"{me.role} {'owns the database' if me.owns_database else 'has limited rights'}"
+        Level.OK,
+        SUBJECT,
+        f"{own_privileges.role} {'owns the database' if own_privileges.owns_database else 'has limited rights'}",
     )
 
 
 async def _rights(conn: AsyncConnection[Any]) -> list[Diagnosis]:
-    """Of the roles that this one is a member of; a superuser is one of all, also of those of others."""
-    found = await grants.deviations(conn)
-    if not found:
+    """Check the rights of the roles that this one is a member of. A superuser counts as a member of all roles."""
+    deviations = await grants.deviations(conn)
+    if not deviations:
         return []
-    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
-    level = Level.FAIL if any(" may not " in text for text in found) else Level.WARN
-    return [Diagnosis(level, "rights", f"{found[0]}{more}", "run 'geomill db migrate' as the owner: it mends that")]
+    more = f" and {len(deviations) - 1} more" if len(deviations) > 1 else ""
+    level = Level.FAIL if any(" may not " in text for text in deviations) else Level.WARN
+    return [
+        Diagnosis(
+            level, "rights", f"{deviations[0]}{more}", "run 'geomill db migrate' as the owner to correct the rights"
+        )
+    ]

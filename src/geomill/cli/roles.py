@@ -31,9 +31,9 @@ log = logging.getLogger(__name__)
 
 POOL_SIZE = 4
 WORKER_POOL_SIZE = 2
-"""One exchanges, one keeps the leases; a third session, outside of the pool, listens."""
+"""One session exchanges messages, one renews leases. A third session, outside the pool, listens."""
 HANDLER_POOL_SIZE = 8
-"""For handlers that use the database. Opened when the first one does."""
+"""For handlers that use the database. The pool opens on first use."""
 EXTERNAL_POOL_SIZE = 2
 
 
@@ -65,10 +65,10 @@ def worker(
         typer.Option(
             "--queue",
             metavar="NAME[=WEIGHT]",
-            help="Queue to take from, and its share of the free slots; may be repeated. All when absent.",
+            help="Queue to lease tasks from, and its share of the free slots; may be repeated. Default: all queues.",
         ),
     ] = None,
-    concurrency: Annotated[int, typer.Option(min=1, max=10_000, help="Tasks at once.")] = 16,
+    concurrency: Annotated[int, typer.Option(min=1, max=10_000, help="Number of tasks to run at once.")] = 16,
 ) -> None:
     """Run a worker: it leases tasks and runs handlers. Any number may run at once."""
     settings = context.settings()
@@ -110,10 +110,10 @@ def worker(
 
 @asynccontextmanager
 async def _external(inside: Pool) -> AsyncIterator[ExternalDatabase | None]:
-    """The external zone's database, opened when something is exported."""
+    """Yield the external zone's database, which is opened on the first export, or None if there is none."""
     url = context.external_database_url(DatabaseRole.ENGINE)
     if url is None:
-        log.warning("there is no external database: what is exported is in no catalogue outside")
+        log.warning("there is no external database: exported assets appear in no external catalogue")
         yield None
         return
     async with open_pool(url, size=EXTERNAL_POOL_SIZE, name="geomill export", idle=True) as outside:
@@ -121,7 +121,7 @@ async def _external(inside: Pool) -> AsyncIterator[ExternalDatabase | None]:
 
 
 async def _prepare(storage: Storage) -> None:
-    """Tasks that need a zone which is not there fail by themselves; the others can run."""
+    """Prepare the zones. An unavailable zone is only logged: tasks that need it fail, and the others can run."""
     try:
         await storage.prepare()
     except StorageUnavailable as error:
@@ -129,10 +129,13 @@ async def _prepare(storage: Storage) -> None:
 
 
 def weighted(text: str) -> tuple[str, int]:
-    """`name` or `name=3`."""
+    """Parse a queue and its weight: `name` or `name=3`."""
     name, equals, weight = text.partition("=")
     if not name or (equals and not (weight.isdecimal() and int(weight) > 0)):
-        raise InputError(f"--queue {text!r} is not NAME or NAME=WEIGHT", remedy="a weight is a whole number above 0")
+        raise InputError(
+            f"--queue {text!r} is not NAME or NAME=WEIGHT",
+            remedy="write --queue NAME or --queue NAME=WEIGHT, where WEIGHT is a whole number above 0",
+        )
     return name, int(weight or 1)
 
 

@@ -1,4 +1,4 @@
-"""`geomill schedules`: workflows that start by themselves."""
+"""`geomill schedules`: start workflows at set times."""
 
 from __future__ import annotations
 
@@ -20,39 +20,45 @@ from geomill.engine.submit import check_plain
 from geomill.store import schedules as store
 from geomill.store.pool import Connection
 
-app = typer.Typer(no_args_is_help=True, help="Start workflows at given times.")
+app = typer.Typer(no_args_is_help=True, help="Start workflows at set times.")
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-ScheduleId = Annotated[str, typer.Argument(metavar="SCHEDULE")]
+ScheduleId = Annotated[str, typer.Argument(metavar="SCHEDULE", help="Id of the schedule.")]
 
 
 @app.command()
 def create(
     schedule_id: ScheduleId,
-    workflow_id: Annotated[str, typer.Argument(metavar="WORKFLOW")],
-    cron: Annotated[str | None, typer.Option(help="Minute, hour, day of month, month, day of week.")] = None,
-    every: Annotated[int | None, typer.Option(metavar="SECONDS", help="Instead of --cron: an interval.")] = None,
+    workflow_id: Annotated[str, typer.Argument(metavar="WORKFLOW", help="Id of the workflow.")],
+    cron: Annotated[
+        str | None, typer.Option(help="Cron expression: minute, hour, day of month, month, day of week.")
+    ] = None,
+    every: Annotated[int | None, typer.Option(metavar="SECONDS", help="Interval, instead of --cron.")] = None,
     timezone: Annotated[str, typer.Option(metavar="ZONE", help="Time zone of --cron, such as Europe/Bern.")] = "UTC",
-    catch_up: Annotated[CatchUp, typer.Option(help="What to do with firings that were missed.")] = CatchUp.LAST,
-    max_concurrent: Annotated[int, typer.Option(min=1, help="Jobs of this schedule at once.")] = 1,
-    inputs: Annotated[list[str] | None, typer.Option("--input", "-i", metavar="NAME=VALUE", help="One input.")] = None,
-    inputs_file: Annotated[Path | None, typer.Option("--inputs", metavar="FILE", help="JSON file of inputs.")] = None,
-    paused: Annotated[bool, typer.Option("--paused", help="It begins with 'geomill schedules resume'.")] = False,
+    catch_up: Annotated[CatchUp, typer.Option(help="Which missed firings to make up for.")] = CatchUp.LAST,
+    max_concurrent: Annotated[int, typer.Option(min=1, help="Number of its jobs that may run at once.")] = 1,
+    inputs: Annotated[
+        list[str] | None, typer.Option("--input", "-i", metavar="NAME=VALUE", help="An input; may be repeated.")
+    ] = None,
+    inputs_file: Annotated[Path | None, typer.Option("--inputs", metavar="FILE", help="JSON file with inputs.")] = None,
+    paused: Annotated[
+        bool, typer.Option("--paused", help="Create it paused; start it with 'geomill schedules resume'.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Start a workflow at given times. The inputs are checked now."""
+    """Create a schedule that starts a workflow at set times. The inputs are checked now."""
     catalogue = context.catalogue(context.handlers())
     workflow = catalogue.get(workflow_id)
-    given = {**inputs_from_file(inputs_file), **inputs_from_options(workflow, inputs or [])}
-    # before a database is started or made
-    check_plain(catalogue, JobQueueMessage(workflow_id=workflow_id, input_params=given))
+    input_params = {**inputs_from_file(inputs_file), **inputs_from_options(workflow, inputs or [])}
+    # before a database is started or created
+    check_plain(catalogue, JobQueueMessage(workflow_id=workflow_id, input_params=input_params))
 
     async def work(conn: Connection) -> Schedule:
         return await create_schedule(
             conn,
             schedule_id=schedule_id,
             workflow_id=workflow_id,
-            input_params=given,
+            input_params=input_params,
             cron=cron,
             interval_seconds=every,
             timezone=timezone,
@@ -66,25 +72,25 @@ def create(
 
 @app.command("list")
 def list_schedules(as_json: Json = False) -> None:
-    """Every schedule with its next due time."""
-    found = context.with_database(store.everything)
+    """List all schedules with their next due times."""
+    schedules = context.with_database(store.everything)
     if as_json:
-        _print_json([schedule.model_dump(mode="json") for schedule in found])
-    elif found:
-        Console().print(_table(found))
+        _print_json([schedule.model_dump(mode="json") for schedule in schedules])
+    elif schedules:
+        Console().print(_table(schedules))
     else:
-        typer.echo("no schedules yet; 'geomill schedules create --help' says how to make one")
+        typer.echo("There are no schedules. 'geomill schedules create --help' shows how to create one.")
 
 
 @app.command()
 def pause(schedule_id: ScheduleId, as_json: Json = False) -> None:
-    """Fire no more until resumed. Jobs under way go on."""
+    """Pause a schedule. Its running jobs go on."""
     _print(context.with_database(lambda conn: set_paused(conn, schedule_id, paused=True)), as_json=as_json)
 
 
 @app.command()
 def resume(schedule_id: ScheduleId, as_json: Json = False) -> None:
-    """Fire again, from the next due time on: what was due in between is not made up for."""
+    """Resume a schedule from its next due time on. Firings missed while it was paused are not made up for."""
     _print(context.with_database(lambda conn: set_paused(conn, schedule_id, paused=False)), as_json=as_json)
 
 
@@ -100,7 +106,7 @@ def delete(schedule_id: ScheduleId, as_json: Json = False) -> None:
 
 @app.command()
 def fire(schedule_id: ScheduleId, as_json: Json = False) -> None:
-    """Start a job now, beside the due times, which stay as they are."""
+    """Start a job of the schedule now. The due times do not change."""
     scheduler = Scheduler(context.catalogue(context.handlers()), context.settings().queue.job_queue_name)
     job_id = context.with_database(lambda conn: scheduler.fire(conn, schedule_id))
     if as_json:
@@ -126,10 +132,12 @@ def _next(schedule: Schedule) -> str:
     return f"next {schedule.next_due_at:%Y-%m-%d %H:%M:%S %Z}" if schedule.next_due_at else "never due again"
 
 
-def _table(found: list[Schedule]) -> Table:
+def _table(schedules: list[Schedule]) -> Table:
     table = Table(Column("schedule", no_wrap=True), "workflow", "when", "next", "last fired", "trouble", box=None)
-    for one in found:
-        when = f"{one.cron} ({one.timezone})" if one.cron else f"every {one.interval_seconds} s"
-        last = f"{one.last_fired_at:%Y-%m-%d %H:%M:%S}" if one.last_fired_at else ""
-        table.add_row(one.schedule_id, one.workflow_id, when, _next(one), last, one.last_error or "")
+    for schedule in schedules:
+        when = f"{schedule.cron} ({schedule.timezone})" if schedule.cron else f"every {schedule.interval_seconds} s"
+        last = f"{schedule.last_fired_at:%Y-%m-%d %H:%M:%S}" if schedule.last_fired_at else ""
+        table.add_row(
+            schedule.schedule_id, schedule.workflow_id, when, _next(schedule), last, schedule.last_error or ""
+        )
     return table

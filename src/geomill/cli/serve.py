@@ -1,4 +1,4 @@
-"""`geomill serve`: tiles, features and catalogue of one zone, without the platform's API."""
+"""`geomill serve`: serves tiles, features and catalogue of one zone, without the platform's API."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ class ServedZone(StrEnum):
 
 
 def serve(
-    zone: Annotated[ServedZone, typer.Option("--zone", help="What to serve: all by who asks, or only what is public.")],
+    zone: Annotated[
+        ServedZone,
+        typer.Option("--zone", help="internal serves what each caller may see; external serves what is public."),
+    ],
     host: Host = None,
     port: Port = None,
 ) -> None:
@@ -60,5 +63,5 @@ def _database(zone: ServedZone) -> Iterator[str]:
         return
     external = context.external_database_url(DatabaseRole.EXTERNAL)
     if external is None:
-        raise SettingsError("there is no database of the external zone", remedy="set GEOMILL_EXTERNAL_DATABASE_URL")
+        raise SettingsError("the external zone has no database", remedy="set GEOMILL_EXTERNAL_DATABASE_URL")
     yield external

@@ -1,4 +1,4 @@
-"""The HTTP server of gateway and services. Apart from the commands, so that others do not import it."""
+"""The HTTP server of `geomill gateway` and `geomill serve`. A module of its own, so other commands do not import it."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ from geomill.settings import ConnectionSettings
 log = logging.getLogger(__name__)
 
 GRACE_SECONDS = 10
-"""For requests under way when the gateway is told to stop."""
+"""The time that running requests have when the server stops."""
 
 
 class _Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Signals are ours: a stop that was asked for is no failure."""
+        """Leave the signals to `serve`: a requested stop is not a failure."""
         yield
 
 
 def configuration(app: FastAPI, settings: ConnectionSettings) -> uvicorn.Config:
-    """X-Forwarded-For is believed from trusted proxies alone, and from nobody by default."""
+    """Return uvicorn's configuration. X-Forwarded-For is trusted from the configured proxies only; by default there are
+    none."""
     limits = Limits(
         settings.head_limit,
         settings.head_seconds,
@@ -41,7 +42,7 @@ def configuration(app: FastAPI, settings: ConnectionSettings) -> uvicorn.Config:
     )
     return uvicorn.Config(
         app,
-        http=partial(BoundedProtocol, limits=limits),  # type: ignore[arg-type]  # it is called, and no more
+        http=partial(BoundedProtocol, limits=limits),  # type: ignore[arg-type]  # uvicorn only calls it
         ws="none",
         proxy_headers=bool(settings.trusted_proxies),
         forwarded_allow_ips=list(settings.trusted_proxies),

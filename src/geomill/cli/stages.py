@@ -1,4 +1,4 @@
-"""`geomill stages`: jobs in stages."""
+"""`geomill stages`: submit and follow jobs in stages."""
 
 from __future__ import annotations
 
@@ -29,63 +29,63 @@ from geomill.store import stage_jobs
 from geomill.store.pool import Connection, open_pool
 from geomill.store.stage_jobs import StageJobAttempt
 
-app = typer.Typer(no_args_is_help=True, help="Jobs in stages: submit them and see how they stand.")
+app = typer.Typer(no_args_is_help=True, help="Submit and follow jobs in stages.")
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command()
 def types(as_json: Json = False) -> None:
-    """The job types, with their stages."""
-    found = context.stage_jobs()
+    """List the job types with their stages."""
+    job_types = context.stage_jobs()
     if as_json:
-        _print_json([_type_json(job) for job in found.values()])
+        _print_json([_type_json(job) for job in job_types.values()])
         return
     table = Table(Column("job type", no_wrap=True), "stages", "description", box=None)
-    for job in found.values():
-        table.add_row(job.job_type, ", ".join(one.stage_name for one in job.definition.stages), job.description)
+    for job in job_types.values():
+        table.add_row(job.job_type, ", ".join(stage.stage_name for stage in job.definition.stages), job.description)
     Console().print(table)
 
 
 @app.command()
 def submit(
-    job_type: Annotated[str, typer.Argument(metavar="TYPE")],
+    job_type: Annotated[str, typer.Argument(metavar="TYPE", help="Type of the stage job.")],
     params: Annotated[
-        list[str] | None, typer.Option("--param", "-p", metavar="NAME=VALUE", help="One parameter.")
+        list[str] | None, typer.Option("--param", "-p", metavar="NAME=VALUE", help="A parameter; may be repeated.")
     ] = None,
     params_file: Annotated[
-        Path | None, typer.Option("--params", metavar="FILE", help="JSON file of parameters.")
+        Path | None, typer.Option("--params", metavar="FILE", help="JSON file with parameters.")
     ] = None,
-    priority: Annotated[int, typer.Option(min=0, max=10, help="Higher is sooner.")] = 0,
-    correlation_id: Annotated[str | None, typer.Option(help="An id of yours, to find the attempt by.")] = None,
-    callback_url: Annotated[str | None, typer.Option(help="Told when the attempt has ended.")] = None,
-    wait: Annotated[bool, typer.Option("--wait", help="Show progress and the result.")] = False,
+    priority: Annotated[int, typer.Option(min=0, max=10, help="Priority; a higher number runs sooner.")] = 0,
+    correlation_id: Annotated[str | None, typer.Option(help="Your own id, to find the attempt by.")] = None,
+    callback_url: Annotated[str | None, typer.Option(help="URL to call when the attempt has ended.")] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Show progress, then print the result.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Submit a stage job. The same request is the same job, unless it failed or was cancelled."""
+    """Submit a stage job. The same parameters give the same job, unless it failed or was cancelled."""
     registry, job_types = context.handlers(), context.stage_jobs()
     catalogue, settings = context.catalogue(registry, job_types), context.settings()
     job = job_types[job_type]
-    given = {**inputs_from_file(params_file), **_from_options(job, params or [])}
+    parameters = {**inputs_from_file(params_file), **_from_options(job, params or [])}
     order = StageJobOrder(
         job_type=job_type,
-        parameters=given,
+        parameters=parameters,
         priority=priority,
         correlation_id=correlation_id,
         callback_url=callback_url,
     )
-    job.validate(given)  # before a database is started or made
+    job.validate(parameters)  # before a database is started or created
 
     async def work(url: str) -> Job | None:
         async with open_pool(url, size=6, hot=True) as pool:
             async with pool.connection() as conn:
-                found = await submit_stage_job(conn, job_types, catalogue, settings.queue.job_queue_name, order)
+                submitted = await submit_stage_job(conn, job_types, catalogue, settings.queue.job_queue_name, order)
             if not wait:
-                _print_submitted(found, nobody=bool(await missing_roles(pool)), as_json=as_json)
+                _print_submitted(submitted, unattended=bool(await missing_roles(pool)), as_json=as_json)
                 return None
             loader_url = context.loader_database_url()
             async with local_roles(url, pool, settings.queue, catalogue, registry, context.storage(), loader_url):
-                message = JobQueueMessage(job_id=found.run.run_id, workflow_id=job.workflow_id)
+                message = JobQueueMessage(job_id=submitted.run.run_id, workflow_id=job.workflow_id)
                 return await watch(pool, catalogue.get(job.workflow_id), message, quiet=as_json)
 
     with context.ready_database() as url:
@@ -95,8 +95,10 @@ def submit(
 
 
 @app.command()
-def status(job_id: Annotated[str, typer.Argument(metavar="JOB")], as_json: Json = False) -> None:
-    """How a stage job stands, stage by stage."""
+def status(
+    job_id: Annotated[str, typer.Argument(metavar="JOB", help="Id of the stage job.")], as_json: Json = False
+) -> None:
+    """Show the state of a stage job, stage by stage."""
     queue, catalogue = context.settings().queue.job_queue_name, context.catalogue(context.handlers())
 
     async def work(conn: Connection) -> StageJobView:
@@ -104,56 +106,57 @@ def status(job_id: Annotated[str, typer.Argument(metavar="JOB")], as_json: Json 
         name = workflow_id(latest.run.job_type)
         return await view(conn, queue, job_id, catalogue.get(name) if name in catalogue else None)
 
-    found = context.with_database(work)
+    stage_job = context.with_database(work)
     if as_json:
         from geomill.api.stage_models import StageJobDetails
 
-        typer.echo(StageJobDetails.of_view(found).model_dump_json(indent=2))
+        typer.echo(StageJobDetails.of_view(stage_job).model_dump_json(indent=2))
     else:
-        typer.echo(_readable(found))
+        typer.echo(_readable(stage_job))
 
 
 @app.command("list")
 def list_stage_jobs(
     job_type: Annotated[str | None, typer.Option("--type", help="Only jobs of this type.")] = None,
-    wanted: Annotated[StageStatus | None, typer.Option("--status", help="Only jobs in this state.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000)] = 20,
+    wanted_status: Annotated[StageStatus | None, typer.Option("--status", help="Only jobs in this state.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Number of jobs to list.")] = 20,
     as_json: Json = False,
 ) -> None:
-    """The latest stage jobs."""
+    """List the latest stage jobs."""
     queue = context.settings().queue.job_queue_name
 
     async def work(conn: Connection) -> list[StageJobAttempt]:
-        return await stage_jobs.page(conn, queue, job_type=job_type, status=wanted, limit=limit)
+        return await stage_jobs.page(conn, queue, job_type=job_type, status=wanted_status, limit=limit)
 
-    found = context.with_database(work)
+    attempts = context.with_database(work)
     if as_json:
-        _print_json([_attempt_json(one) for one in found])
+        _print_json([_attempt_json(attempt) for attempt in attempts])
         return
-    if not found:
-        typer.echo("no stage jobs yet; submit one with 'geomill stages submit hello_world --wait'")
+    if not attempts:
+        typer.echo("There are no such stage jobs. Submit one with 'geomill stages submit hello_world --wait'.")
         return
-    for one in found:  # an id is too long for a table
-        run = one.run
+    for attempt in attempts:  # ids are too long for a table
+        run = attempt.run
         typer.echo(
-            f"{run.job_id}  {run.submitted_at:%Y-%m-%d %H:%M:%S}  {run.job_type}  {one.status}  attempt {run.attempt}"
+            f"{run.job_id}  {run.submitted_at:%Y-%m-%d %H:%M:%S}  {run.job_type}  {attempt.status}"
+            f"  attempt {run.attempt}"
         )
 
 
 def _from_options(job: StageJob, options: list[str]) -> dict[str, Any]:
-    """As JSON, unless the parameter is a text."""
+    """Parse NAME=VALUE options: as text if the parameter is a string, and otherwise as JSON."""
     properties = job.controller.parameters_schema().get("properties", {})
-    found: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
     for option in options:
         name, equals, text = option.partition("=")
         if not equals:
             raise InputsError(f"--param {option!r} has no '='", remedy="write --param NAME=VALUE")
-        found[name] = _value(_kinds(properties.get(name, {})), text)
-    return found
+        parameters[name] = _value(_kinds(properties.get(name, {})), text)
+    return parameters
 
 
 def _kinds(schema: Mapping[str, Any]) -> set[str]:
-    return {str(one.get("type", "")) for one in [schema, *schema.get("anyOf", [])]} - {""}
+    return {str(option.get("type", "")) for option in [schema, *schema.get("anyOf", [])]} - {""}
 
 
 def _value(kinds: set[str], text: str) -> Any:
@@ -165,35 +168,41 @@ def _value(kinds: set[str], text: str) -> Any:
         return text
 
 
-def _print_submitted(found: Submitted, *, nobody: bool, as_json: bool) -> None:
-    run = found.run
+def _print_submitted(submitted: Submitted, *, unattended: bool, as_json: bool) -> None:
+    run = submitted.run
     if as_json:
-        told = {"job_id": run.job_id, "status": found.status, "attempt": run.attempt, "run_id": run.run_id}
-        _print_json({**told, "new": found.is_new})
+        document = {"job_id": run.job_id, "status": submitted.status, "attempt": run.attempt, "run_id": run.run_id}
+        _print_json({**document, "new": submitted.is_new})
         return
-    typer.echo(f"{found.status} {run.job_id}" + (f" (attempt {run.attempt})" if run.attempt > 1 else ""))
-    if nobody and found.is_new:
-        typer.echo("no orchestrator or no worker is running: it waits; submit with --wait to run it here", err=True)
+    typer.echo(f"{submitted.status} {run.job_id}" + (f" (attempt {run.attempt})" if run.attempt > 1 else ""))
+    if unattended and submitted.is_new:
+        typer.echo(
+            "No orchestrator or no worker is running, so the job waits. Submit it with --wait to run it here.", err=True
+        )
 
 
-def _readable(found: StageJobView) -> str:
-    latest = found.latest
+def _readable(stage_job: StageJobView) -> str:
+    latest = stage_job.latest
     lines = [f"{latest.run.job_id}  {latest.run.job_type}  {latest.status}  attempt {latest.run.attempt}"]
     if latest.error:
         lines.append(f"  error: {latest.error}")
-    for one in found.stages:
-        failed = f", {one.failed} failed" if one.failed else ""
-        held = f"  held back: {one.circuit.error_message}" if one.circuit else ""
+    for stage in stage_job.stages:
+        failed = f", {stage.failed} failed" if stage.failed else ""
+        circuit = f"  held back: {stage.circuit.error_message}" if stage.circuit else ""
         lines.append(
-            f"  {one.stage} {one.name:<24} {one.status:<10} {one.completed} of {one.total} tasks{failed}{held}"
+            f"  {stage.stage} {stage.name:<24} {stage.status:<10}"
+            f" {stage.completed} of {stage.total} tasks{failed}{circuit}"
         )
-    lines += [f"  result of {name}: {json.dumps(result)}" for name, result in found.stage_results.items()]
-    lines += [f"  attempt {one.run.attempt}: {one.status}, job {one.run.run_id}" for one in found.attempts[1:]]
+    lines += [f"  result of {name}: {json.dumps(result)}" for name, result in stage_job.stage_results.items()]
+    lines += [
+        f"  attempt {earlier.run.attempt}: {earlier.status}, job {earlier.run.run_id}"
+        for earlier in stage_job.attempts[1:]
+    ]
     return "\n".join(lines)
 
 
-def _attempt_json(one: StageJobAttempt) -> dict[str, Any]:
-    return {**one.run.model_dump(mode="json"), "status": one.status, "error_details": one.error}
+def _attempt_json(attempt: StageJobAttempt) -> dict[str, Any]:
+    return {**attempt.run.model_dump(mode="json"), "status": attempt.status, "error_details": attempt.error}
 
 
 def _type_json(job: StageJob) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`geomill storage`: look at the zones, put files in and get them out."""
+"""`geomill storage`: list, upload and download objects in the zones."""
 
 from __future__ import annotations
 
@@ -20,41 +20,44 @@ from geomill.domain.objectname import ObjectName, check_container, check_zone
 from geomill.errors import ConflictError, InvalidName
 from geomill.storage import ObjectInfo, Progress, Stored
 
-app = typer.Typer(no_args_is_help=True, help="See what lies in the zones, put files in and get them out.")
+app = typer.Typer(no_args_is_help=True, help="List, upload and download objects in the zones.")
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing file or object.")]
 
 
 @app.command()
 def ls(
-    folder: Annotated[str, typer.Argument(metavar="ZONE/CONTAINER[/PATH]", help="A container, or a folder of it.")],
+    folder: Annotated[str, typer.Argument(metavar="ZONE/CONTAINER[/PATH]", help="A container, or a folder in it.")],
     as_json: Json = False,
 ) -> None:
-    """What lies in a container, at any depth."""
+    """List the objects in a container or in a folder of it, at any depth."""
     zone, container, prefix = _split(folder)
-    found = context.storage().sync.list(check_zone(zone), check_container(container), prefix)
+    objects = context.storage().sync.list(check_zone(zone), check_container(container), prefix)
     if as_json:
-        typer.echo(json.dumps([_described(info) for info in found], indent=2, ensure_ascii=False))
+        typer.echo(json.dumps([_described(info) for info in objects], indent=2, ensure_ascii=False))
         return
     table = Table("size", "modified", "path", box=None)
     table.columns[0].justify = "right"
-    for info in found:
+    for info in objects:
         table.add_row(f"{info.size:,}", info.modified.strftime("%Y-%m-%d %H:%M:%S"), info.name.path)
     Console(soft_wrap=True, highlight=False, markup=False).print(table)
 
 
 @app.command()
 def put(
-    file: Annotated[Path, typer.Argument(metavar="FILE")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The local file.")],
     target: Annotated[
         str,
-        typer.Argument(metavar="ZONE/CONTAINER[/PATH]", help="Without a path, or with '/' at its end: FILE's name."),
+        typer.Argument(
+            metavar="ZONE/CONTAINER[/PATH]",
+            help="Where to put it. If PATH is absent or ends in '/', FILE's name is added.",
+        ),
     ],
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Upload a file. It appears when it is whole."""
+    """Upload a file. The object appears once it is complete."""
     zone, container, path = _split(target)
     name = ObjectName(check_zone(zone), container, path + file.name if not path or path.endswith("/") else path)
     storage = context.storage().sync
@@ -67,14 +70,14 @@ def put(
 
 @app.command()
 def get(
-    source: Annotated[str, typer.Argument(metavar="ZONE/CONTAINER/PATH")],
+    source: Annotated[str, typer.Argument(metavar="ZONE/CONTAINER/PATH", help="The object.")],
     target: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="A file or a folder; here when absent.")
+        Path | None, typer.Argument(metavar="[FILE]", help="A file or a folder. Default: the current folder.")
     ] = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Download an object. A download that broke off is gone on with when it is asked for again."""
+    """Download an object. An interrupted download continues when the command is run again."""
     name = ObjectName.parse(source)
     file = target or Path()
     file = file / name.name if file.is_dir() else file
@@ -86,8 +89,8 @@ def get(
 
 
 def _split(text: str) -> tuple[str, str, str]:
-    zone, _, rest = text.partition("/")
-    container, _, path = rest.partition("/")
+    zone, _, container_and_path = text.partition("/")
+    container, _, path = container_and_path.partition("/")
     if not container:
         raise InvalidName(f"'{text}' names no container", remedy=f"write {zone or 'ZONE'}/CONTAINER")
     return zone, container, path
@@ -95,7 +98,7 @@ def _split(text: str) -> tuple[str, str, str]:
 
 @contextmanager
 def _bar(title: str) -> Iterator[Progress]:
-    """On a terminal; elsewhere, nothing is shown."""
+    """Show a progress bar on a terminal, and nothing elsewhere."""
     columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
     with Bar(
@@ -106,8 +109,8 @@ def _bar(title: str) -> Iterator[Progress]:
 
 
 def _print(stored: Stored, text: str, *, as_json: bool) -> None:
-    found = {**_name(stored.name), "size": stored.size, "sha256": stored.sha256}
-    typer.echo(json.dumps(found, indent=2, ensure_ascii=False) if as_json else text)
+    document = {**_name(stored.name), "size": stored.size, "sha256": stored.sha256}
+    typer.echo(json.dumps(document, indent=2, ensure_ascii=False) if as_json else text)
 
 
 def _described(info: ObjectInfo) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Keeps processes running: starts them, passes on what they say, starts anew what dies, and ends them in order."""
+"""Supervises processes: starts them, passes on their output, restarts those that die, and stops them in order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 LONG_ENOUGH = 30.0
-"""Who lived so long did not fail at its start: the next pause is short again."""
+"""A process that ran this long did not fail at its start, so the next pause is short again."""
 
 LONGEST_LINE = 1 << 20
 SWALLOW_SECONDS = 2.0
@@ -26,7 +26,7 @@ SWALLOW_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """`kind` says what it is told, see `environment`."""
+    """A program to run. `kind` selects its environment, see `environment`."""
 
     name: str
     arguments: tuple[str, ...]
@@ -38,7 +38,7 @@ def pause_after(failures: int) -> float:
 
 
 class Supervisor:
-    """`environ` is asked at each start of a program; `say` gets each line of each process."""
+    """Runs programs. `environ` is called at each start of a program, `say` with each line that a process prints."""
 
     def __init__(
         self,
@@ -54,17 +54,17 @@ class Supervisor:
         self.killed = 0
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Until `stop` is set and every process has ended."""
+        """Run until `stop` is set and every process has ended."""
         async with asyncio.TaskGroup() as group:
             for program in self._programs:
                 group.create_task(self._keep(program, stop), name=program.name)
 
     def hurry(self) -> None:
-        """No more patience with those that are still leaving."""
+        """Kill the processes that are still stopping."""
         self._hurry.set()
 
     def restart(self) -> None:
-        """All of them, in their own time."""
+        """Ask all processes to stop; each is then started again."""
         for process in self._running.values():
             _signal(process, signal.SIGTERM)
 
@@ -72,28 +72,28 @@ class Supervisor:
         failures = 0
         while not stop.is_set():
             begun = time.monotonic()
-            how = await self._try_once(program, stop)
+            outcome = await self._try_once(program, stop)
             if stop.is_set():
                 return
             failures = 1 if time.monotonic() - begun >= LONG_ENOUGH else failures + 1
             pause = pause_after(failures)
             extra = {"action": "restart", "program": program.name}
-            log.warning("%s %s, again in %g s", program.name, how, pause, extra=extra)
+            log.warning("%s %s, next start in %g s", program.name, outcome, pause, extra=extra)
             await _wait(stop, pause)
 
     async def _try_once(self, program: Program, stop: asyncio.Event) -> str:
-        """How it ended, in words."""
+        """Run the program once and return a description of its end."""
         try:
-            return _how(await self._run_once(program, stop))
+            return _describe_exit(await self._run_once(program, stop))
         except OSError as error:  # no memory, or no more processes
             return f"could not be started ({error.strerror})"
-        except UnavailableError as error:  # its database is not there
+        except UnavailableError as error:  # its database is unavailable
             return f"could not be started ({error.message})"
 
     async def _run_once(self, program: Program, stop: asyncio.Event) -> int:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
-            "-P",  # nothing is imported from the folder in which somebody happens to stand
+            "-P",  # nothing is imported from the current folder
             "-m",
             "geomill.cli.child",
             *program.arguments,
@@ -117,7 +117,7 @@ class Supervisor:
         return ended.result()
 
     async def _end(self, process: Process, ended: asyncio.Task[int]) -> None:
-        """What a process that died has left of itself goes too: its group is killed."""
+        """Stop the process, then kill its group, so that no child of it remains."""
         if not ended.done():
             _signal(process, signal.SIGTERM)
             hurry = asyncio.create_task(self._hurry.wait())
@@ -132,7 +132,7 @@ class Supervisor:
         while True:
             try:
                 line = await process.stdout.readline()
-            except ValueError:  # longer than any line should be: it is dropped
+            except ValueError:  # a line above LONGEST_LINE is dropped
                 continue
             if not line:
                 return
@@ -151,7 +151,7 @@ def _kill_group(pid: int) -> None:
         return
 
 
-def _how(code: int) -> str:
+def _describe_exit(code: int) -> str:
     return f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
 
 

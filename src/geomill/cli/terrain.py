@@ -1,4 +1,4 @@
-"""A raster to try things with: an invented island, from a seed, as a satellite might see it."""
+"""Generates the demo's raster: an invented island, drawn from a seed as a satellite might see it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 COARSE = 8
-"""The shape of the land is computed at an eighth of the resolution, and the grain at the full one."""
+"""The land is computed at an eighth of the resolution, the grain at the full resolution."""
 CRS, EAST, NORTH, PIXEL = "EPSG:32733", 350_000, 8_000_000, 10
-"""Where it lies: the corner and the size of a pixel, in metres."""
+"""The location: CRS, upper-left corner and the size of a pixel, in metres."""
 _COLOURS = (
     (-1.0, (8, 28, 66)),
     (-0.25, (16, 66, 120)),
@@ -23,7 +23,7 @@ _COLOURS = (
 
 
 def make_raster(path: Path, pixels: int, seed: int, progress: Callable[[int, int], None]) -> None:
-    """Three bands of 8 bits, `pixels` each way, 10 m each, in a UTM zone; tiled, without overviews, as it comes."""
+    """Write three 8-bit bands of `pixels` by `pixels`, 10 m each, in a UTM zone; tiled and without overviews."""
     import numpy as np
     import rasterio
     from rasterio.transform import from_origin
@@ -46,7 +46,7 @@ def make_raster(path: Path, pixels: int, seed: int, progress: Callable[[int, int
 
 
 def land_of(seed: int, pixels: int) -> Any:
-    """How high the island is, between -1 and 1: noise of many scales, above the sea in the middle and below it at the
+    """Return the island's heights between -1 and 1: noise of many scales, high in the middle and below the sea at the
     edges."""
     import numpy as np
 
@@ -61,7 +61,7 @@ def land_of(seed: int, pixels: int) -> Any:
 
 
 def _stretched(knots: Any, size: int) -> Any:
-    """Bilinear."""
+    """Enlarge a square array with bilinear interpolation."""
     import numpy as np
 
     places = np.linspace(0, len(knots) - 1.001, size, dtype=np.float32)
@@ -72,7 +72,7 @@ def _stretched(knots: Any, size: int) -> Any:
 
 
 def _strip(random: Any, height: Any, row: int, rows: int, pixels: int) -> Any:
-    """Colours by height, light from the north-west, and grain."""
+    """Return the pixels of some rows: colours by height, light from the north-west, and grain."""
     import numpy as np
 
     down = np.arange(row, row + rows, dtype=np.float32) / COARSE

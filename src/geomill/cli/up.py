@@ -1,4 +1,4 @@
-"""`geomill up`: everything on one machine: PostgreSQL, orchestrators, workers, gateway, and who looks after them."""
+"""`geomill up`: runs PostgreSQL, orchestrators, workers and gateway on one machine, and supervises them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import typer
 
 from geomill.cli import admin_key, context, private
 from geomill.cli.environment import Databases, environment
-from geomill.cli.folder import told_address
+from geomill.cli.folder import published_address
 from geomill.cli.gateway import Host, Port, listen
 from geomill.cli.occupation import Occupation, occupied
 from geomill.cli.supervisor import Program, Supervisor
@@ -29,32 +29,34 @@ from geomill.settings import Settings
 from geomill.telemetry.logging import resolve
 
 if TYPE_CHECKING:
-    import httpx  # at run time where it is used
+    import httpx  # imported at run time where it is used
 
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
 READY_SECONDS = 0.2
 PATIENCE_SECONDS = 30.0
-"""Until it is said why it is not ready. It may get ready later."""
+"""After this time the reasons why the platform is not ready are printed. It may become ready later."""
 EXTRA_GRACE_SECONDS = 10.0
 _COLOURS = ("\x1b[36m", "\x1b[32m", "\x1b[35m", "\x1b[33m", "\x1b[34m")
 _RESET = "\x1b[0m"
 
 
 def up(
-    data: Annotated[Path | None, typer.Option("--data", metavar="DIR", help="Folder of all local data.")] = None,
+    data: Annotated[Path | None, typer.Option("--data", metavar="DIR", help="Folder for all local data.")] = None,
     workflow_folders: Annotated[
         list[Path] | None, typer.Option("--workflows", metavar="DIR", help="Folder of workflow files; may be repeated.")
     ] = None,
     host: Host = None,
     port: Port = None,
-    orchestrators: Annotated[int, typer.Option(min=1, max=100, help="Orchestrators to run.")] = 1,
-    workers: Annotated[int, typer.Option(min=1, max=100, help="Workers to run.")] = 1,
-    concurrency: Annotated[int, typer.Option(min=1, max=10_000, help="Tasks at once, of each worker.")] = 16,
+    orchestrators: Annotated[int, typer.Option(min=1, max=100, help="Number of orchestrators to run.")] = 1,
+    workers: Annotated[int, typer.Option(min=1, max=100, help="Number of workers to run.")] = 1,
+    concurrency: Annotated[
+        int, typer.Option(min=1, max=10_000, help="Number of tasks that each worker runs at once.")
+    ] = 16,
 ) -> None:
     """Run everything on this machine: database, orchestrators, workers and gateway, until Ctrl-C or SIGTERM."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # also while it starts, it leaves in order
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # an orderly exit also during the start
     context.data_option.set(data or context.data_option.get())
     context.workflows_option.set(tuple(workflow_folders or context.workflows_option.get()))
     settings = context.settings()
@@ -65,33 +67,33 @@ def up(
 def _run(
     settings: Settings, occupation: Occupation, place: tuple[str | None, int | None], counts: tuple[int, int, int]
 ) -> None:
-    """`counts` of orchestrators, of workers, and of the tasks of each worker."""
+    """Start everything and supervise it. `counts` are orchestrators, workers, and tasks of each worker."""
     (host, port), (orchestrators, workers, concurrency) = place, counts
     address = host or settings.gateway.gateway_host
-    number = settings.gateway.gateway_port if port is None else port
+    gateway_port = settings.gateway.gateway_port if port is None else port
     context.role_logging()
-    context.catalogue(context.handlers())  # what is wrong with them is told before anything is started
+    context.catalogue(context.handlers())  # reports invalid workflows before anything is started
     context.storage().sync.prepare()
-    with listen(address, number) as listener:
-        number = listener.getsockname()[1]
-        outside = _free_port(address, number + 1)
+    with listen(address, gateway_port) as listener:
+        gateway_port = listener.getsockname()[1]
+        external_port = _free_port(address, gateway_port + 1)
     programs = [
         *_numbered("orchestrator", orchestrators),
         *_numbered("worker", workers, "--concurrency", str(concurrency)),
-        Program("gateway", ("gateway", "--host", address, "--port", str(number)), "gateway"),
+        Program("gateway", ("gateway", "--host", address, "--port", str(gateway_port)), "gateway"),
     ]
-    if outside_served := settings.database.database_url is None or settings.database.external_database_url is not None:
-        where = ("--host", address, "--port", str(outside))
+    if serves_external := settings.database.database_url is None or settings.database.external_database_url is not None:
+        where = ("--host", address, "--port", str(external_port))
         programs.append(Program("external", ("serve", "--zone", "external", *where), "external"))
     with _database(settings) as (cluster, url):
         asyncio.run(context.make_ready(url(), private=True))
         context.make_external_ready()
         asyncio.run(admin_key.ensure(url(), settings.database.data, shared=cluster is None))
-        reachable = _reachable(address, number)
-        public = _reachable(address, outside) if outside_served else None
-        occupation.tell(reachable)
-        with told_address(settings.database.data, reachable):
-            killed = asyncio.run(_supervise(settings, programs, cluster, (reachable, public)))
+        gateway_url = _reachable_url(address, gateway_port)
+        external_url = _reachable_url(address, external_port) if serves_external else None
+        occupation.tell(gateway_url)
+        with published_address(settings.database.data, gateway_url):
+            killed = asyncio.run(_supervise(settings, programs, cluster, (gateway_url, external_url)))
     if killed:
         raise typer.Exit(1)
 
@@ -101,29 +103,29 @@ def _numbered(role: str, count: int, *options: str) -> Iterator[Program]:
         yield Program(role if count == 1 else f"{role}-{number}", (role, *options), role)
 
 
-def _free_port(host: str, wanted: int) -> int:
-    """The wanted one, or any."""
-    for number in (wanted, 0):
+def _free_port(host: str, preferred: int) -> int:
+    """Return the preferred port if it is free, or any free port."""
+    for number in (preferred, 0):
         try:
             with listen(host, min(number, 65_535)) as listener:
                 return int(listener.getsockname()[1])
         except ConflictError:
             continue
-    raise ConflictError(f"there is no free port on {host}")
+    raise ConflictError(f"there is no free port on {host}", remedy="choose another address with --host")
 
 
-def _reachable(host: str, port: int) -> str:
+def _reachable_url(host: str, port: int) -> str:
     name = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
     return f"http://{name}:{port}"
 
 
 @contextmanager
 def _database(settings: Settings) -> Iterator[tuple[Cluster | None, Callable[[], str]]]:
-    """Where to migrate, as the owner. A private server is stopped at the end if it was started here, or if nobody else
-    uses it."""
-    given = settings.database.database_url
-    if given:
-        yield None, lambda: given
+    """Yield the private server, if any, and the owner's URL. The private server is stopped at the end if it was started
+    here, or if no other process uses it."""
+    configured_url = settings.database.database_url
+    if configured_url:
+        yield None, lambda: configured_url
         return
     cluster = Cluster(settings.database.data)
     started, prepared = cluster.start(), False
@@ -132,7 +134,7 @@ def _database(settings: Settings) -> Iterator[tuple[Cluster | None, Callable[[],
         prepared = True
         yield cluster, lambda: cluster.url(role=DatabaseRole.OWNER)
     finally:
-        if started or (prepared and asyncio.run(context.alone(cluster.url(role=DatabaseRole.OWNER)))):
+        if started or (prepared and asyncio.run(context.is_only_connection(cluster.url(role=DatabaseRole.OWNER)))):
             cluster.stop()
 
 
@@ -142,24 +144,24 @@ async def _supervise(
     cluster: Cluster | None,
     addresses: tuple[str, str | None],
 ) -> int:
-    """How many processes had to be killed at the end. `addresses` of the gateway, and of what is public."""
+    """Supervise the programs and return how many had to be killed. `addresses` are the gateway's and the public one."""
     stop = asyncio.Event()
     text = resolve(settings.log.log_format, sys.stderr) == "text"
-    told = _told(settings, text=text)
+    overrides = _overrides(settings, text=text)
     supervisor = Supervisor(
         programs,
-        lambda program: environment(program.kind, os.environ, _databases(settings, cluster), told),
+        lambda program: environment(program.kind, os.environ, _databases(settings, cluster), overrides),
         _prefixed(programs) if text else _verbatim,
         settings.worker.drain_seconds + EXTRA_GRACE_SECONDS,
     )
 
-    def asked_to_stop() -> None:
+    def request_stop() -> None:
         if stop.is_set():
             supervisor.hurry()
         stop.set()
 
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, asked_to_stop)
+        asyncio.get_running_loop().add_signal_handler(number, request_stop)
     async with asyncio.TaskGroup() as group:
         group.create_task(_announce(*addresses, stop))
         if cluster:
@@ -170,7 +172,7 @@ async def _supervise(
 
 
 def _databases(settings: Settings, cluster: Cluster | None) -> Databases:
-    """Asked at each start of a process: a private server may have another port by then."""
+    """Return the database URLs. Called at each start of a process, since a private server may have changed its port."""
     if cluster:
         outside = private.EXTERNAL_DATABASE
         return Databases(
@@ -182,21 +184,21 @@ def _databases(settings: Settings, cluster: Cluster | None) -> Databases:
             external=cluster.url(outside, role=DatabaseRole.EXTERNAL),
             hider=cluster.url(outside, role=DatabaseRole.GATEWAY),
         )
-    found = settings.database
-    assert found.database_url is not None
+    options = settings.database
+    assert options.database_url is not None
     return Databases(
-        engine=found.database_url,
-        gateway=found.database_url,
-        loader=found.loader_database_url,
-        reader=found.reader_database_url,
-        exporter=found.external_database_url,
-        external=found.external_database_url,
-        hider=found.external_database_url,
+        engine=options.database_url,
+        gateway=options.database_url,
+        loader=options.loader_database_url,
+        reader=options.reader_database_url,
+        exporter=options.external_database_url,
+        external=options.external_database_url,
+        hider=options.external_database_url,
     )
 
 
-def _told(settings: Settings, *, text: bool) -> dict[str, str]:
-    """What comes from options, or follows from the data folder, which the external server is not told."""
+def _overrides(settings: Settings, *, text: bool) -> dict[str, str]:
+    """Return settings for the processes that come from options or from the data folder."""
     return {
         "GEOMILL_DATA": str(settings.database.data),
         "GEOMILL_WORKFLOWS": ",".join(str(folder) for folder in settings.workflow.workflows),
@@ -211,7 +213,7 @@ def _verbatim(_name: str, line: str) -> None:
 
 
 def _prefixed(programs: list[Program]) -> Callable[[str, str], None]:
-    """Each line with its process's name before it, in the process's colour on a terminal."""
+    """Return a function that prints a line after its process's name, in the process's colour on a terminal."""
     width = max(len(program.name) for program in programs)
     colours = {program.name: _COLOURS[place % len(_COLOURS)] for place, program in enumerate(programs)}
     begin, end = (colours, _RESET) if sys.stderr.isatty() else (dict.fromkeys(colours, ""), "")
@@ -225,7 +227,7 @@ def _prefixed(programs: list[Program]) -> Callable[[str, str], None]:
 async def _announce(address: str, public: str | None, stop: asyncio.Event) -> None:
     import httpx
 
-    begun, told = time.monotonic(), False
+    begun, warned = time.monotonic(), False
     async with httpx.AsyncClient(trust_env=False, timeout=2.0) as client:
         while not stop.is_set():
             try:
@@ -235,11 +237,11 @@ async def _announce(address: str, public: str | None, stop: asyncio.Event) -> No
             if answer is not None and answer.status_code == 200:
                 typer.echo(f"geomill is ready: {address} (API: {address}/docs, maps: {address}/viewer/)")
                 if public:
-                    typer.echo(f"what is public, for everybody: {public}/viewer/")
+                    typer.echo(f"public maps, open to everybody: {public}/viewer/")
                 return
-            if answer is not None and not told and time.monotonic() - begun > PATIENCE_SECONDS:
+            if answer is not None and not warned and time.monotonic() - begun > PATIENCE_SECONDS:
                 typer.echo(f"geomill runs at {address}, but is not ready: {'; '.join(_reasons(answer))}")
-                told = True
+                warned = True
             await asyncio.sleep(READY_SECONDS)
 
 
@@ -251,15 +253,15 @@ def _reasons(answer: httpx.Response) -> list[str]:
 
 
 async def _keep_server(cluster: Cluster, supervisor: Supervisor, stop: asyncio.Event) -> None:
-    """Starts the private server again should it die. If it had to take another port, all must hear of it."""
-    known = cluster.url()
+    """Restart the private server if it dies. If its port changed, restart all processes."""
+    last_url = cluster.url()
     while not stop.is_set():
         await asyncio.sleep(LOOK_SECONDS)
         if stop.is_set() or not await _revived(cluster):
             continue
         log.warning("the private database had died and was started again", extra={"action": "restart"})
-        if cluster.url() != known:
-            known = cluster.url()
+        if cluster.url() != last_url:
+            last_url = cluster.url()
             supervisor.restart()
 
 

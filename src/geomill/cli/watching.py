@@ -1,4 +1,4 @@
-"""Follows a job on the terminal: a live table where there is one, a line per change where there is none."""
+"""Follows a job: a live table on a terminal, one line for each change elsewhere."""
 
 from __future__ import annotations
 
@@ -36,44 +36,44 @@ _MARKS = {
 
 
 async def watch(pool: Pool, workflow: Workflow, message: JobQueueMessage, *, quiet: bool) -> Job:
-    """Until the job has ended. A duplicate submission follows the job that was there first."""
+    """Follow a job until it has ended and return it. A duplicate submission follows the original job."""
     console = Console(stderr=True)
     order = {node_id: place for place, node_id in enumerate(workflow.nodes)}
     if quiet or not console.is_terminal:
         return await _watch_lines(pool, message, order, quiet=quiet)
     with Live(console=console, refresh_per_second=12, transient=False) as live:
-        async for found in _changes(pool, message):
-            live.update(_table(workflow, found, order))
-    return found.job
+        async for progress in _changes(pool, message):
+            live.update(_table(workflow, progress, order))
+    return progress.job
 
 
 async def _watch_lines(pool: Pool, message: JobQueueMessage, order: dict[str, int], *, quiet: bool) -> Job:
-    seen: dict[str, NodeStatus] = {}
+    printed: dict[str, NodeStatus] = {}
     waits: tuple[str, ...] = ()
-    async for found in _changes(pool, message):
-        for reason in found.waits:
+    async for progress in _changes(pool, message):
+        for reason in progress.waits:
             if not quiet and reason not in waits:
                 typer.echo(f"  {reason}", err=True)
-        waits = found.waits
-        for node in _sorted(found.nodes, order):
-            if not quiet and seen.get(node.node_id) is not node.status and node.status is not NodeStatus.PENDING:
+        waits = progress.waits
+        for node in _sorted(progress.nodes, order):
+            if not quiet and printed.get(node.node_id) is not node.status and node.status is not NodeStatus.PENDING:
                 typer.echo(_line(node), err=True)
-            seen[node.node_id] = node.status
-    return found.job
+            printed[node.node_id] = node.status
+    return progress.job
 
 
 async def _changes(pool: Pool, message: JobQueueMessage) -> AsyncIterator[JobProgress]:
-    """The job's progress again and again; the last one has ended."""
+    """Yield the job's progress repeatedly until the job has ended."""
     pause = FASTEST
     while True:
         async with pool.connection() as conn:
-            found = await progress_store.find(conn, message.job_id)
-            if found is None and message.idempotency_key:
-                first = await job_store.by_idempotency_key(conn, message.idempotency_key)
-                found = await progress_store.find(conn, first.job_id) if first else None
-        if found:
-            yield found
-            if found.job.status in JOB_MACHINE.terminal:
+            progress = await progress_store.find(conn, message.job_id)
+            if progress is None and message.idempotency_key:
+                original = await job_store.by_idempotency_key(conn, message.idempotency_key)
+                progress = await progress_store.find(conn, original.job_id) if original else None
+        if progress:
+            yield progress
+            if progress.job.status in JOB_MACHINE.terminal:
                 return
         await asyncio.sleep(pause)
         pause = min(pause * 1.2, SLOWEST)
@@ -89,33 +89,35 @@ def _line(node: NodeProgress) -> str:
     return f"{mark} {node.node_id} {node.status.value}{retries}" + (f": {node.error}" if node.error else "")
 
 
-def _table(workflow: Workflow, found: JobProgress, order: dict[str, int]) -> Table:
-    title = f"{workflow.name}  {found.job.job_id}  {_state(found)}"
+def _table(workflow: Workflow, progress: JobProgress, order: dict[str, int]) -> Table:
+    title = f"{workflow.name}  {progress.job.job_id}  {_state(progress)}"
     table = Table(title=title, title_justify="left", box=None, show_header=False, min_width=len(title))
-    for node in _sorted(found.nodes, order)[:MOST_ROWS]:
+    for node in _sorted(progress.nodes, order)[:MOST_ROWS]:
         mark, style = _MARKS[node.status]
         table.add_row(f"[{style}]{mark}[/]", node.node_id, node.status.value, _bar(node), _detail(node))
-    if len(found.nodes) > MOST_ROWS:
-        table.add_row("", f"… {len(found.nodes) - MOST_ROWS} more")
+    if len(progress.nodes) > MOST_ROWS:
+        table.add_row("", f"… {len(progress.nodes) - MOST_ROWS} more")
     return table
 
 
-def _state(found: JobProgress) -> str:
+def _state(progress: JobProgress) -> str:
     status = (
-        "paused" if found.job.paused_at and found.job.status not in JOB_MACHINE.terminal else found.job.status.value
+        "paused"
+        if progress.job.paused_at and progress.job.status not in JOB_MACHINE.terminal
+        else progress.job.status.value
     )
-    remaining = found.remaining(datetime.now(UTC))
-    return f"{status}  {found.fraction:.0%}" + (f"  {_duration(remaining)} to go" if remaining is not None else "")
+    remaining = progress.remaining(datetime.now(UTC))
+    return f"{status}  {progress.fraction:.0%}" + (f"  {_duration(remaining)} to go" if remaining is not None else "")
 
 
 def _duration(seconds: float) -> str:
-    minutes, rest = divmod(round(max(seconds, 0)), 60)
+    minutes, seconds_left = divmod(round(max(seconds, 0)), 60)
     return (
         f"{minutes // 60} h {minutes % 60} min"
         if minutes >= 60
-        else f"{minutes} min {rest} s"
+        else f"{minutes} min {seconds_left} s"
         if minutes
-        else f"{rest} s"
+        else f"{seconds_left} s"
     )
 
 
@@ -128,6 +130,6 @@ def _bar(node: NodeProgress) -> ProgressBar | str:
 def _detail(node: NodeProgress) -> str:
     if node.items_total:
         failed = f", {node.items_failed} failed" if node.items_failed else ""
-        said = f"; {node.message}" if node.message and not node.terminal else ""
-        return f"{node.items_completed} of {node.items_total} items{failed}{said}"
+        message = f"; {node.message}" if node.message and not node.terminal else ""
+        return f"{node.items_completed} of {node.items_total} items{failed}{message}"
     return node.error or node.message

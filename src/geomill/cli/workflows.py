@@ -1,4 +1,4 @@
-"""`geomill workflows`: what there is, what it looks like, and whether a file is right."""
+"""`geomill workflows`: list and show workflows, and check workflow files."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from geomill.workflows.loader import load_file
 from geomill.workflows.mermaid import to_mermaid
 from geomill.workflows.schema import json_schema
 
-app = typer.Typer(no_args_is_help=True, help="The workflows: list, show and check them.")
+app = typer.Typer(no_args_is_help=True, help="List, show and check workflows.")
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 INVALID = 2
-"""Exit code when a file has problems, that of every wrong input."""
+"""The exit code if a file has problems. It is that of every invalid input."""
 
 
 @app.command("list")
@@ -38,17 +38,17 @@ def list_workflows(as_json: Json = False) -> None:
     if as_json:
         _print_json([_summary(workflow) for workflow in workflows])
         return
-    rows = [(w.workflow_id, str(w.version), _few(list(w.inputs)), w.name) for w in workflows]
+    rows = [(w.workflow_id, str(w.version), _shortened(list(w.inputs)), w.name) for w in workflows]
     _print_table(("WORKFLOW", "VERSION", "INPUTS", "NAME"), rows)
 
 
 @app.command()
 def show(
-    workflow_id: Annotated[str, typer.Argument(metavar="ID", help="The workflow's id, or a job type of stages.")],
+    workflow_id: Annotated[str, typer.Argument(metavar="ID", help="Id of a workflow, or the type of a stage job.")],
     mermaid: Annotated[bool, typer.Option("--mermaid", help="Print a Mermaid flowchart.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Show a workflow's inputs, its nodes and what follows each."""
+    """Show a workflow's inputs, its nodes and the order of the nodes."""
     catalogue = _catalogue()
     workflow = _find(catalogue, workflow_id)
     if mermaid:
@@ -58,7 +58,7 @@ def show(
     else:
         _print_workflow(workflow)
         if (compiled := compiled_id(workflow.workflow_id)) in catalogue:
-            typer.echo(f"\nThere is also a stage job of this name: geomill workflows show {compiled}")
+            typer.echo(f"\nThere is also a stage job with this name: run 'geomill workflows show {compiled}'.")
 
 
 @app.command()
@@ -66,8 +66,8 @@ def validate(
     paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Workflow files, or folders of them.")],
     as_json: Json = False,
 ) -> None:
-    """Check workflow files and tell everything that is wrong with them."""
-    handlers, queues = _known()
+    """Check workflow files and print all their problems."""
+    handlers, queues = _handlers_and_queues()
     results = [(path, _problems(path, handlers, queues)) for path in _files(paths)]
     if as_json:
         _print_json([_result(path, problems) for path, problems in results])
@@ -86,14 +86,14 @@ def schema() -> None:
 
 
 def _find(catalogue: WorkflowCatalogue, name: str) -> Workflow:
-    """By its id, or the graph that a stage job of that type compiles to."""
+    """Find a workflow by its id, or the workflow that a stage job of that type compiles to."""
     compiled = compiled_id(name)
     if name not in catalogue and compiled in catalogue:
         return catalogue.get(compiled)
     return catalogue.get(name)
 
 
-def _known() -> tuple[Handlers, tuple[str, ...]]:
+def _handlers_and_queues() -> tuple[Handlers, tuple[str, ...]]:
     from geomill.cli import context
 
     return context.handlers().info, context.settings().queue.task_queues
@@ -108,11 +108,13 @@ def _catalogue() -> WorkflowCatalogue:
 def _files(paths: Iterable[Path]) -> Iterator[Path]:
     for path in paths:
         if not path.exists():
-            raise NotFoundError(f"there is no file or folder {path}")
-        found = workflow_files(path) if path.is_dir() else [path]
-        if not found:
-            raise NotFoundError(f"the folder {path} has no workflow files", remedy="their names end in .yaml or .yml")
-        yield from found
+            raise NotFoundError(f"there is no file or folder {path}", remedy="check the path")
+        files = workflow_files(path) if path.is_dir() else [path]
+        if not files:
+            raise NotFoundError(
+                f"the folder {path} has no workflow files", remedy="name workflow files *.yaml or *.yml"
+            )
+        yield from files
 
 
 def _problems(path: Path, handlers: Handlers, queues: Iterable[str]) -> tuple[Problem, ...]:
@@ -124,8 +126,8 @@ def _problems(path: Path, handlers: Handlers, queues: Iterable[str]) -> tuple[Pr
 
 
 def _result(path: Path, problems: Iterable[Problem]) -> dict[str, Any]:
-    found = [asdict(problem) for problem in problems]
-    return {"file": str(path), "valid": not found, "problems": found}
+    listed = [asdict(problem) for problem in problems]
+    return {"file": str(path), "valid": not listed, "problems": listed}
 
 
 def _summary(workflow: Workflow) -> dict[str, Any]:
@@ -144,19 +146,19 @@ def _print_workflow(workflow: Workflow) -> None:
         typer.echo(workflow.description.strip())
     typer.echo("")
     if workflow.inputs:
-        rows = [(name, d.type, _given(d), d.description or "") for name, d in workflow.inputs.items()]
+        rows = [(name, d.type, _default_text(d), d.description or "") for name, d in workflow.inputs.items()]
         _print_table(("INPUT", "TYPE", "GIVEN", "DESCRIPTION"), rows)
         typer.echo("")
     nodes = [(name, node.type, _work(node), _next(node)) for name, node in workflow.nodes.items()]
     _print_table(("NODE", "TYPE", "HANDLER", "NEXT"), nodes)
 
 
-def _few(names: list[str]) -> str:
-    """A table has to fit on a screen."""
+def _shortened(names: list[str]) -> str:
+    """Shorten a long list of names, so that the table fits on a screen."""
     return ", ".join(names) if len(names) <= 3 else f"{names[0]} and {len(names) - 1} more"
 
 
-def _given(definition: InputDefinition) -> str:
+def _default_text(definition: InputDefinition) -> str:
     if definition.is_required:
         return "required"
     return f"default {json.dumps(definition.default, ensure_ascii=False)}"
@@ -179,7 +181,7 @@ def _next(node: Node) -> str:
 
 
 def _print_table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
-    """A table on a terminal; columns of plain text, each row on its line, elsewhere."""
+    """Print a table on a terminal, and aligned columns of plain text elsewhere."""
     console = Console()
     if console.is_terminal:
         table = Table(*head, box=None, pad_edge=False)

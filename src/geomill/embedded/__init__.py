@@ -1,14 +1,14 @@
-"""A private PostgreSQL cluster in a data folder, for those who have no database server at hand.
+"""A private PostgreSQL cluster in a data folder, for users without a database server.
 
-    binaries    finds the server programs (15 or newer, with PostGIS) that the system carries
-    account     who runs the server: the caller, or an unprivileged user when the caller is root
-    place       which files lie where, also when root's own folder is closed to that user
-    config      the server's settings and the making of `geomill.conf`
-    postmaster  what `postmaster.pid` says, and whether it is still true
-    creation    initdb beside the final place, then one rename
+    binaries    finds the system's server programs (15 or newer, with PostGIS)
+    account     the user who runs the server: the caller, or an unprivileged user if the caller is root
+    place       the paths of all files, also if root's own folder is closed to that user
+    config      the server's settings and the file `geomill.conf`
+    postmaster  reads `postmaster.pid` and checks that its process is the server
+    creation    runs initdb beside the final place, then renames the result
     cluster     start, stop, status, url
 
-Only the standard library is used, so that the cluster can be started before anything else works.
+This package uses only the standard library, so the cluster can start before anything else works.
 """
 
 from geomill.embedded.binaries import Binaries, find

@@ -1,7 +1,7 @@
-"""Who runs the server.
+"""The user account that runs the server.
 
-PostgreSQL refuses to run as root. When the caller is root the server runs as `postgres`, or as `nobody` where there
-is no such user; a cluster that already belongs to somebody keeps its owner. Nobody else can touch another's cluster.
+PostgreSQL refuses to run as root. If the caller is root, the server runs as `postgres`, or as `nobody` if there is no
+such user. An existing cluster keeps its owner. Only root and the owner can use a cluster.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from geomill.errors import EmbeddedError
 
 _UNPRIVILEGED = ("postgres", "nobody")
 # PG* would redirect the server's programs, and PROJ_* or GDAL_* of a Python wheel would mislead PostGIS.
-_KEPT = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR")
+_PASSED_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Account:
 
     @classmethod
     def of(cls, pgdata: Path) -> Account:
-        """The account for the cluster in `pgdata`, which may not exist yet."""
+        """Return the account for the cluster in `pgdata`, which may not exist yet."""
         owner = pgdata.stat().st_uid if pgdata.exists() else None
         if os.geteuid() == 0:
             return cls._named(owner) if owner else cls._unprivileged()
@@ -63,8 +63,8 @@ class Account:
         )
 
     def run(self, command: Sequence[str], *, stdin: str = "") -> subprocess.CompletedProcess[str]:
-        """Runs as this account. The exit code is the caller's to judge."""
-        return subprocess.run(  # noqa: S603  programs of the system, words of our own
+        """Run a command as this account. The caller must check the exit code."""
+        return subprocess.run(  # noqa: S603  system programs with fixed arguments
             command,
             input=stdin,
             capture_output=True,
@@ -79,7 +79,7 @@ class Account:
         )
 
     def can_enter(self, folder: Path) -> bool:
-        """Tried rather than computed: access lists and read-only mounts are not in the mode bits."""
+        """Try to enter the folder. The mode bits alone do not show access lists and read-only mounts."""
         return self.run(["/bin/sh", "-c", 'cd "$1"', "sh", str(folder)]).returncode == 0
 
     def make_folder(self, folder: Path) -> None:
@@ -92,5 +92,5 @@ class Account:
 
 
 def _environment() -> dict[str, str]:
-    # LC_ALL: messages in English, and macOS needs one to start the server at all.
-    return {name: os.environ[name] for name in _KEPT if name in os.environ} | {"LC_ALL": "C"}
+    # LC_ALL gives messages in English, and macOS needs it to start the server.
+    return {name: os.environ[name] for name in _PASSED_VARIABLES if name in os.environ} | {"LC_ALL": "C"}

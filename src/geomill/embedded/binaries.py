@@ -58,18 +58,18 @@ class Binaries:
 
 
 def find(major: int | None = None) -> Binaries:
-    """The newest fit server, or the one of version `major` when a cluster of that version is already there."""
+    """Return the newest usable server, or that of version `major`, which an existing cluster needs."""
     return choose(installed(), major)
 
 
-def choose(found: Iterable[Binaries], major: int | None = None) -> Binaries:
-    fit = [one for one in found if one.major >= OLDEST]
-    same = [one for one in fit if major in (None, one.major)]
-    if not same and major is not None and fit:
-        raise _wrong_version(major, fit)
-    if not same:
+def choose(servers: Iterable[Binaries], major: int | None = None) -> Binaries:
+    usable = [server for server in servers if server.major >= OLDEST]
+    candidates = [server for server in usable if major in (None, server.major)]
+    if not candidates and major is not None and usable:
+        raise _wrong_version(major, usable)
+    if not candidates:
         raise EmbeddedError(f"no PostgreSQL server of version {OLDEST} or newer was found", remedy=_remedy(major))
-    best = max(same, key=lambda one: (one.postgis, one.major))
+    best = max(candidates, key=lambda server: (server.postgis, server.major))
     if not best.postgis:
         message = f"PostgreSQL {best.major} in {best.folder} has no PostGIS"
         raise EmbeddedError(message, remedy=_remedy(best.major))
@@ -77,7 +77,7 @@ def choose(found: Iterable[Binaries], major: int | None = None) -> Binaries:
 
 
 def installed() -> list[Binaries]:
-    """Every server of the system, each once."""
+    """Return every server of the system once."""
     folders = dict.fromkeys(path.resolve() for path in _folders())
     return [binaries for folder in folders if (binaries := inspect(folder)) is not None]
 
@@ -92,13 +92,13 @@ def inspect(folder: Path) -> Binaries | None:
 
 
 def parse_major(version: str) -> int | None:
-    """The major version in `postgres (PostgreSQL) 15.18 (Debian …)` or `… 18beta1`."""
+    """Return the major version in `postgres (PostgreSQL) 15.18 (Debian …)` or `… 18beta1`."""
     match = re.search(r"\(PostgreSQL\) (\d+)", version)
     return int(match.group(1)) if match else None
 
 
 def _folders() -> Iterator[Path]:
-    # The program itself is resolved: a link on PATH leads to the folder where all of them are.
+    # Resolve the program: a link on PATH leads to the folder that has all programs.
     if postgres := shutil.which("postgres"):
         yield Path(postgres).resolve().parent
     if shutil.which("pg_config") and (folder := _output("pg_config", "--bindir")):
@@ -111,7 +111,7 @@ def _share_folders(folder: Path, major: int) -> Iterator[Path]:
     config = folder / "pg_config"
     if config.exists() and (share := _output(str(config), "--sharedir")):
         yield Path(share)
-    # pg_config is often in a development package; these are the places it would have named.
+    # pg_config is often in a development package that is not installed. These are the folders it would name.
     for name in (f"postgresql/{major}", "postgresql", f"postgresql{major}", f"postgresql@{major}", "pgsql", ""):
         yield folder.parent / "share" / name
         yield Path("/usr/share") / name
@@ -123,23 +123,23 @@ def _has_postgis(share: Path) -> bool:
 
 def _output(*command: str) -> str:
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)  # noqa: S603  our own
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)  # noqa: S603  fixed programs
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
-def _wrong_version(major: int, fit: list[Binaries]) -> EmbeddedError:
-    present = ", ".join(str(one.major) for one in sorted(fit, key=lambda one: one.major))
-    remedy = f"{_remedy(major)}; or carry the data over with pg_upgrade; or choose another data folder"
-    return EmbeddedError(f"the cluster is of PostgreSQL {major}, but installed is PostgreSQL {present}", remedy=remedy)
+def _wrong_version(major: int, usable: list[Binaries]) -> EmbeddedError:
+    present = ", ".join(str(version) for version in sorted(server.major for server in usable))
+    remedy = f"{_remedy(major)}; or upgrade the data with pg_upgrade; or choose another data folder"
+    return EmbeddedError(f"the cluster needs PostgreSQL {major}, but PostgreSQL {present} is installed", remedy=remedy)
 
 
 def _remedy(major: int | None) -> str:
     for program, command in _INSTALL.items():
         if shutil.which(program):
-            wanted = major or (_newest_debian() if program == "apt-get" else None) or OLDEST
-            return "install it as root: " + command.format(major=wanted)
+            version = major or (_newest_debian() if program == "apt-get" else None) or OLDEST
+            return "install it as root: " + command.format(major=version)
     return f"install PostgreSQL {major or OLDEST} with PostGIS, on Debian postgresql-{major or OLDEST}-postgis-3"
 
 

@@ -1,10 +1,10 @@
 """The private cluster: start, stop, status, url.
 
-`start` may be called by any number of processes at once. Whoever gets the lock does the work, the others then find
-the server running. The server is a daemon: it outlives its starter, until somebody calls `stop`.
+Any number of processes may call `start` at once. The process that gets the lock starts the server; the others then
+find it running. The server is a daemon: it runs after its starter has ended, until a process calls `stop`.
 
-Both ways in ask for the password by SCRAM: the Unix socket, which `url` gives because it is faster, and a TCP port on
-the loopback address, for tools that know no sockets.
+The server accepts connections on a Unix socket, which `url` returns because it is faster, and on a TCP port of the
+loopback address, for tools without sockets. Both ask for the password with SCRAM.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _SIGNALS: dict[StopMode, signal.Signals] = {
 # Recovery after a crash replays up to max_wal_size.
 START_SECONDS = 120
 STOP_SECONDS = 60.0
-# How long the processes of a killed server may hold on to its shared memory.
+# How long the processes of a killed server may still use its shared memory.
 LINGER_SECONDS = 10.0
 PORT_ATTEMPTS = 3
 
@@ -63,7 +63,7 @@ class ClusterStatus:
 
 
 class Cluster:
-    """`settings` are server settings that win over our own, but not over the user's postgresql.local.conf."""
+    """A private cluster. `settings` override geomill's server settings, but not the user's postgresql.local.conf."""
 
     def __init__(self, data: Path, *, settings: Mapping[str, str] | None = None) -> None:
         self._data = Path(data)
@@ -71,7 +71,7 @@ class Cluster:
         self._started_here = False
 
     def start(self) -> bool:
-        """Makes the cluster if need be and starts it. True when this call started it, False when it was running."""
+        """Create the cluster if there is none, and start it. Returns False if the server was already running."""
         with self._translated():
             place = DataPlace.of(self._data)
             if self._is_ready(place):
@@ -82,7 +82,7 @@ class Cluster:
         return self._started_here
 
     def stop(self, mode: StopMode = "fast") -> bool:
-        """Stops the server and waits for its end. False when it was not running."""
+        """Stop the server and wait for its end. Returns False if it was not running."""
         with self._translated():
             place = DataPlace.of(self._data)
             if postmaster.running(place.pgdata) is None:
@@ -106,12 +106,15 @@ class Cluster:
             return ClusterStatus(state, place.home, place.log, version, server.pid, server.port, server.socket_folder)
 
     def url(self, database: str = creation.DATABASE, *, role: str = creation.ROLE, tcp: bool = False) -> str:
-        """Of the running server; it may have another port after a restart. `role` is its superuser, unless named."""
+        """Return the URL of the running server. Its port may change with a restart. `role` is the superuser by
+        default."""
         with self._translated():
             place = DataPlace.of(self._data)
             server, password = postmaster.running(place.pgdata), place.password()
         if server is None or server.port is None or server.socket_folder is None:
-            raise EmbeddedError(f"the private database in {self._data} is not running", remedy="start it first")
+            raise EmbeddedError(
+                f"the private database in {self._data} is not running", remedy="start it with 'geomill up'"
+            )
         if not password:
             missing = place.control / "password"
             raise EmbeddedError(f"the password file {missing} is missing", remedy="restore it from a backup")
@@ -132,7 +135,7 @@ class Cluster:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        # A server that others started is theirs to stop.
+        # A server that another process started is left running.
         if self._started_here:
             self.stop()
 
@@ -153,7 +156,8 @@ class Cluster:
         return server is not None and server.is_ready
 
     def _settled(self, place: DataPlace) -> Postmaster | None:
-        """The server once it is ready, or None once it is gone: its starter or stopper may have died half-way."""
+        """Wait until the server is ready or gone, since another process may be starting or stopping it. None if
+        gone."""
 
         def settled() -> bool:
             server = postmaster.running(place.pgdata)
@@ -164,7 +168,7 @@ class Cluster:
 
     def _launch(self, place: DataPlace, programs: Binaries, account: Account) -> None:
         crashed = postmaster.recorded(place.pgdata) is not None
-        postmaster.forget_stranger(place.pgdata)
+        postmaster.remove_stale_pid_file(place.pgdata)
         linger_until = time.monotonic() + (LINGER_SECONDS if crashed else 0)
         ports_left = PORT_ATTEMPTS
         command = [programs.pg_ctl, "start", "-s", "-w", "-t", str(START_SECONDS), "-D", str(place.pgdata)]
@@ -194,7 +198,7 @@ class Cluster:
                 harder = "immediate" if mode == "fast" else "fast"
                 raise EmbeddedError(
                     f"the private database in {self._data} did not {verb} within {seconds:.0f} seconds",
-                    remedy=f"see its log, or stop it in the mode '{harder}'",
+                    remedy=f"read its log, or stop it in the mode '{harder}'",
                 )
             time.sleep(0.02)
 
@@ -214,5 +218,5 @@ _STATES = {postmaster.READY: State.RUNNING, postmaster.STOPPING: State.STOPPING}
 
 
 def _password_of(role: str, secret: str) -> str:
-    """Each role's password follows from the superuser's, and tells neither that one nor another's."""
+    """Derive a role's password from the superuser's. It reveals neither that password nor another role's."""
     return secret if role == creation.ROLE else hmac.new(secret.encode(), role.encode(), "sha256").hexdigest()

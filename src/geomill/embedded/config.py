@@ -1,4 +1,4 @@
-"""The server's settings. Each is explained for users in docs/how-to/embedded-database.md; a test compares the two."""
+"""The server's settings. docs/how-to/embedded-database.md explains each to users; a test compares the two."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 _MIB = 1024 * 1024
 _HEAD = """\
-# Written by geomill at each start: changes made here are lost.
-# Your own settings go to postgresql.local.conf beside this file, which is read after it.
+# geomill writes this file at each start, so changes made here are lost.
+# Put your own settings into postgresql.local.conf beside this file. The server reads it after this one.
 """
 # Relative, so that the folder can be moved: the server resolves them from postgresql.conf's own folder.
 INCLUDES = """
@@ -19,7 +19,7 @@ include_if_exists = '../postgresql.local.conf'
 
 
 def workstation(memory: int) -> dict[str, str]:
-    """Settings for a machine that is shared with its user's other work."""
+    """Return settings for a machine that also does other work."""
     return {
         "shared_buffers": f"{_clamp(memory // 4, 32, 512)}MB",
         "effective_cache_size": f"{_clamp(memory // 2, 64, 1024 * 1024)}MB",
@@ -52,7 +52,7 @@ def connection(port: int, socket_folder: Path, log_folder: Path) -> dict[str, st
     return {
         "listen_addresses": "127.0.0.1",
         "port": str(port),
-        # Double quotes: a comma or a space would end the name in this list.
+        # Double quotes, because a comma or a space would end a name in this list.
         "unix_socket_directories": '"{}"'.format(str(socket_folder).replace('"', '""')),
         "unix_socket_permissions": "0700",
         "log_directory": str(log_folder),
@@ -64,7 +64,7 @@ def render(settings: Mapping[str, str]) -> str:
 
 
 def memory() -> int:
-    """Bytes that this machine, or the container we are in, has."""
+    """Return the bytes of memory of this machine, or of the container around this process."""
     physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     try:
         limit = Path("/sys/fs/cgroup/memory.max").read_text(encoding="utf-8").strip()

@@ -1,7 +1,7 @@
-"""Makes the cluster: beside its final place, complete with its database, then moved there by one rename.
+"""Creates the cluster in a draft folder, with its database, and then renames it to its final place.
 
-So a `pgdata` that exists is a whole cluster, however the making was interrupted, and what an interrupted one leaves
-behind is told by its name and can be removed.
+An existing `pgdata` is therefore always a complete cluster. Drafts that an interrupted creation leaves behind have a
+name of their own and can be removed.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ ROLE = "geomill"
 DATABASE = "geomill"
 _DRAFT = "making-"
 NEEDED_BYTES = 300_000_000
-"""On the disk of a new cluster: with our schema in two databases it has about 200 MB, log included."""
+"""Free space that a new cluster needs: with geomill's schema in two databases it takes about 200 MB, log included."""
 
 
 def version_of(pgdata: Path) -> int | None:
-    """The major version of the cluster in `pgdata`, or None when there is none yet."""
+    """Return the major version of the cluster in `pgdata`, or None if there is none yet."""
     version, control = pgdata / "PG_VERSION", pgdata / "global" / "pg_control"
     if version.is_file() and control.is_file():
         text = version.read_text(encoding="utf-8", errors="replace").strip()
@@ -39,13 +39,13 @@ def version_of(pgdata: Path) -> int | None:
         return None
     raise EmbeddedError(
         f"the private database in {pgdata} is damaged: its PG_VERSION or global/pg_control is missing or unreadable",
-        remedy="restore the folder from a backup, or move it away to begin with an empty database",
+        remedy="restore the folder from a backup, or move it away to start with an empty database",
     )
 
 
 def create(place: DataPlace, binaries: Binaries, account: Account, settings: Mapping[str, str]) -> None:
-    """The caller holds the lock."""
-    _clear_away(place)
+    """Create the cluster. The caller must hold the lock."""
+    _remove_drafts(place)
     _require_space(place.home)
     draft = Path(tempfile.mkdtemp(prefix=_DRAFT, dir=place.home))
     try:
@@ -69,33 +69,34 @@ def _require_space(folder: Path) -> None:
 
 
 def locale_options(major: int, platform: str = sys.platform) -> list[str]:
-    """UTF-8 with plain byte order, which no upgrade of the C library can change under the indexes."""
+    """Return options for UTF-8 sorted by bytes. An upgrade of the C library cannot change that order under the
+    indexes."""
     if major >= 17:
         return ["--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"]
     return ["--locale=C", f"--lc-ctype={'en_US' if platform == 'darwin' else 'C'}.UTF-8"]
 
 
-def check(done: subprocess.CompletedProcess[str], doing: str, log: str = "") -> None:
-    """Raises with the last lines that the program, or the server, had to say."""
+def check(done: subprocess.CompletedProcess[str], action: str, log: str = "") -> None:
+    """Raise an error with the last lines of output if the program failed."""
     if done.returncode != 0:
-        said = "\n".join((done.stdout + done.stderr + log).strip().splitlines()[-12:])
+        output = "\n".join((done.stdout + done.stderr + log).strip().splitlines()[-12:])
         raise EmbeddedError(
-            f"{doing} failed with exit code {done.returncode}:\n{said}\n",
-            remedy="see the lines above; often it is a full disk or a setting in postgresql.local.conf",
+            f"{action} failed with exit code {done.returncode}:\n{output}\n",
+            remedy="read the lines above; common causes are a full disk and a setting in postgresql.local.conf",
         )
 
 
-def _clear_away(place: DataPlace) -> None:
-    for left in place.home.glob(f"{_DRAFT}*"):
-        shutil.rmtree(left, ignore_errors=True)
+def _remove_drafts(place: DataPlace) -> None:
+    for draft in place.home.glob(f"{_DRAFT}*"):
+        shutil.rmtree(draft, ignore_errors=True)
     if place.pgdata.exists():
-        # Not made by us, for ours appear whole. It holds no cluster, but may hold something that somebody misses.
+        # geomill creates only complete clusters, so this one is not its own. Keep it, as somebody may need its files.
         place.pgdata.rename(place.pgdata.with_name(f"pgdata.incomplete-{time.time_ns()}"))
 
 
 def _initdb(draft: Path, password: str, binaries: Binaries, account: Account, fsync: str) -> None:
     secret = draft / "password"
-    # A copy, because the account may not be able to read the caller's own file.
+    # A copy, because the account may not be able to read the caller's file.
     secret.touch(mode=0o600, exist_ok=False)
     secret.write_text(password + "\n", encoding="utf-8")
     account.own(secret)
@@ -108,9 +109,9 @@ def _initdb(draft: Path, password: str, binaries: Binaries, account: Account, fs
 
 
 def _make_database(pgdata: Path, binaries: Binaries, account: Account, fsync: str) -> None:
-    # In single-user mode, so that no cluster is ever seen without its database.
+    # Single-user mode, so that no process ever sees a cluster without its database.
     command = [binaries.postgres, "--single", "-D", str(pgdata), "-c", f"fsync={fsync}", "-c", "exit_on_error=on"]
-    check(account.run([*command, "postgres"], stdin=f"CREATE DATABASE {DATABASE}\n"), "making the database")
+    check(account.run([*command, "postgres"], stdin=f"CREATE DATABASE {DATABASE}\n"), "creating the database")
     descriptor = os.open(pgdata / "postgresql.conf", os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
     with open(descriptor, "a", encoding="utf-8") as file:  # noqa: PTH123  a descriptor has no path
         file.write(INCLUDES)

@@ -13,12 +13,12 @@ def start_log(folder: Path) -> Path:
 
 
 def begin(folder: Path) -> None:
-    """Only the last start is kept, or the file would grow for ever."""
+    """Delete the log of the last start, so that the file does not grow forever."""
     start_log(folder).unlink(missing_ok=True)
 
 
 def tail(folder: Path) -> str:
-    """The last lines of the start, and of the collector's log if the start got as far."""
+    """Return the last lines of the start log, and of the collector's log if the start reached it."""
     start = start_log(folder)
     if not start.exists():
         return ""

@@ -1,25 +1,24 @@
-"""Which files lie where.
+"""The paths of the cluster's files.
 
-    DATA/postgres/            made by the caller
-    ├── lock                  held while somebody starts, makes or stops the cluster
-    ├── password              of the role geomill, readable to the caller only
+    DATA/postgres/            created by the caller
+    ├── lock                  locked while a process creates, starts or stops the cluster
+    ├── password              the password of the role geomill; only the caller can read it
     ├── port                  the TCP port of the last start
-    ├── location              only for root, see below: the folder that holds what follows
-    ├── socket.location       only when DATA is too long for a socket: the folder under /tmp that is used instead
-    ├── geomill.conf          our settings, written at each start
-    ├── postgresql.local.conf the user's settings, never touched
+    ├── location              only for root, see below: the folder that holds the files below
+    ├── socket.location       only if DATA is too long for a socket: the folder under /tmp that is used instead
+    ├── geomill.conf          geomill's settings, written at each start
+    ├── postgresql.local.conf the user's settings, never changed
     ├── pgdata/               the cluster itself, owned by the server's account
     ├── log/
     └── socket/
 
-The server of a root caller runs as another user, who must be able to walk to its folders. Root's default data folder
-lies under /root, which is closed to others, and opening it is not ours to do. So when the account cannot enter
-DATA/postgres at the first start, `geomill.conf` and all below it go to a new folder /var/lib/geomill/NAME-RANDOM, and
-`location` points there. The name is random so that a deleted data folder means a fresh start, never an old cluster
-without its password.
+If the caller is root, the server runs as another user, who must be able to enter its folders. Root's default data
+folder lies under /root, which is closed to others, and geomill must not open it. If the account cannot enter
+DATA/postgres at the first start, `geomill.conf` and all files below it go to a new folder
+/var/lib/geomill/NAME-RANDOM, and `location` names that folder. The name is random, so a deleted data folder leads to a
+new cluster and never to an old one without its password.
 
-Root only ever writes into folders that root owns: in one that the account owns, a planted link would send the write
-elsewhere.
+Root writes only into folders that root owns. In a folder of the account, a planted link could redirect the write.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ class DataPlace:
         return self.home / "geomill.conf"
 
     def require_writable(self) -> None:
-        """Asked before anything is written, so that a refused folder stays as it was."""
+        """Raise an error if the folder cannot be written. Called before anything is written."""
         folder = next(path for path in (self.control, *self.control.parents) if path.exists())
         if not folder.is_dir():
             raise EmbeddedError(f"{folder} is not a folder", remedy="choose a data folder with GEOMILL_DATA")
@@ -88,13 +87,14 @@ class DataPlace:
             os.close(descriptor)
 
     def prepared(self, account: Account) -> DataPlace:
-        """This place with its folders made, moved to where `account` can go if the cluster is yet to be made."""
+        """Return this place with its folders created. A new cluster moves elsewhere if `account` cannot enter the
+        folder."""
         place = self
         if account.dropped and not account.can_enter(self.home):
             if self.pgdata.exists():
                 raise EmbeddedError(
                     f"the user {account.name}, who owns the private database, cannot enter {self.home}",
-                    remedy="give others the right to pass through its parent folders: chmod o+x",
+                    remedy="let other users pass through its parent folders with chmod o+x",
                 )
             place = self._relocated(account)
         account.make_folder(place.log)
@@ -106,14 +106,14 @@ class DataPlace:
         _make_folder(home)
         if not account.can_enter(home):
             raise EmbeddedError(
-                f"the user {account.name}, to run the private database, can enter neither {self.home} nor {home}",
-                remedy="choose a data folder with GEOMILL_DATA that others may pass through",
+                f"the user {account.name}, who runs the private database, can enter neither {self.home} nor {home}",
+                remedy="set GEOMILL_DATA to a folder that other users may enter",
             )
         write(self.control / "location", str(home))
         return DataPlace(self.control, home)
 
     def password(self) -> str:
-        """The password of the role geomill; empty when there is none yet."""
+        """Return the password of the role geomill, or an empty text if there is none yet."""
         return _read(self.control / "password")
 
     def make_password(self) -> str:
@@ -130,21 +130,22 @@ class DataPlace:
             write(self.control / "port", str(port))
 
     def socket_folder(self, account: Account) -> Path:
-        """Made if need be; one under /tmp may be cleaned away while the server is down, and is then made anew."""
+        """Return the socket folder and create it if necessary. One under /tmp may have been deleted while the server
+        was down."""
         folder = self.home / "socket"
         if _is_short(folder):
             account.make_folder(folder)
             return folder
-        kept = Path(_read(self.control / "socket.location") or "/nonexistent")
-        if kept.is_dir() and not kept.is_symlink() and kept.stat().st_uid == account.uid:
-            return kept
-        made = _temporary_folder(account)
-        write(self.control / "socket.location", str(made))
-        return made
+        recorded = Path(_read(self.control / "socket.location") or "/nonexistent")
+        if recorded.is_dir() and not recorded.is_symlink() and recorded.stat().st_uid == account.uid:
+            return recorded
+        created = _temporary_folder(account)
+        write(self.control / "socket.location", str(created))
+        return created
 
 
 def write(path: Path, text: str, *, mode: int = 0o644) -> None:
-    """Whole or not at all: a reader never sees half a file, and a full disk leaves the old one."""
+    """Replace the file atomically: a reader never sees half a file, and a full disk leaves the old one."""
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -166,7 +167,7 @@ def _read(path: Path) -> str:
 
 
 def _make_folder(folder: Path) -> None:
-    """Root's folders let the account pass through, but not look around."""
+    """Create a folder. Root's folders can be entered by the account, but not listed."""
     if not folder.is_dir():
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o711 if os.geteuid() == 0 else 0o700)
@@ -180,7 +181,7 @@ def _lock(descriptor: int, folder: Path) -> None:
         except BlockingIOError as error:
             if time.monotonic() > deadline:
                 message = f"another process has been starting or stopping the private database in {folder} for too long"
-                raise EmbeddedError(message, remedy="look for a geomill process that hangs, and end it") from error
+                raise EmbeddedError(message, remedy="find the geomill process that hangs and end it") from error
         time.sleep(0.05)
 
 
@@ -190,9 +191,9 @@ def _is_short(folder: Path) -> bool:
 
 def _temporary_folder(account: Account) -> Path:
     for parent in (Path(tempfile.gettempdir()), Path("/tmp")):  # noqa: S108  the folder in it is private
-        made = Path(tempfile.mkdtemp(prefix="geomill-", dir=parent))
-        account.own(made)
-        if _is_short(made) and account.can_enter(made):
-            return made
-        made.rmdir()
-    raise EmbeddedError("no folder is short enough for a socket", remedy="set TMPDIR to a short path")
+        folder = Path(tempfile.mkdtemp(prefix="geomill-", dir=parent))
+        account.own(folder)
+        if _is_short(folder) and account.can_enter(folder):
+            return folder
+        folder.rmdir()
+    raise EmbeddedError("no temporary folder has a path short enough for a socket", remedy="set TMPDIR to a short path")

@@ -8,7 +8,7 @@ LOOPBACK = "127.0.0.1"
 
 
 def free(preferred: int | None) -> int:
-    """The preferred port if nobody has taken it, so that a URL stays good over a restart; otherwise any."""
+    """Return the preferred port if it is free, so that a URL survives a restart, or any free port."""
     if preferred is not None and is_free(preferred):
         return preferred
     with socket.socket() as probe:
@@ -18,7 +18,7 @@ def free(preferred: int | None) -> int:
 
 def is_free(port: int) -> bool:
     with socket.socket() as probe:
-        # As the server itself does: connections of the last run that linger in TIME_WAIT do not count.
+        # As the server does: connections of the last run in TIME_WAIT do not count.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((LOOPBACK, port))

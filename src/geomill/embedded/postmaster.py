@@ -1,7 +1,7 @@
-"""What `postmaster.pid` says, and whether it is still true.
+"""Reads `postmaster.pid` and checks that its process is the server.
 
-After a crash or a reboot the file stays behind, and its process id may by then be another program's. The server
-itself refuses to start when that program runs under the same user, so we look at what the process really is.
+The file remains after a crash or a reboot, and its process id may then belong to another program. The server refuses to
+start if that program runs under the same user, so this module looks at the program of the process.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Postmaster:
 
 
 def running(pgdata: Path) -> Postmaster | None:
-    """The server of this folder, if there is one alive."""
+    """Return the running server of this folder, or None."""
     postmaster = recorded(pgdata)
     if postmaster is None or not is_server_of(_arguments(postmaster.pid), pgdata):
         return None
@@ -44,8 +44,8 @@ def recorded(pgdata: Path) -> Postmaster | None:
 
 
 def parse(text: str) -> Postmaster | None:
-    """Lines: pid, data folder, start time, port, socket folder, address, shared memory, status. The server writes them
-    bit by bit while it starts."""
+    """Parse the lines pid, data folder, start time, port, socket folder, address, shared memory and status. The server
+    writes them one after the other while it starts."""
     lines = [line.strip() for line in text.splitlines()] + [""] * 8
     if not lines[0].isdecimal():
         return None
@@ -57,16 +57,17 @@ def parse(text: str) -> Postmaster | None:
     )
 
 
-def forget_stranger(pgdata: Path) -> None:
-    """Removes a pid file whose process id is now another program's. That of a dead process is left to the server,
-    which first makes sure by it that no process of the old one still lives."""
+def remove_stale_pid_file(pgdata: Path) -> None:
+    """Remove a pid file whose process id now belongs to another program. The file of a dead process stays: the server
+    uses it to check that no process of the old server is left."""
     stale = recorded(pgdata)
     if stale is not None and _exists(stale.pid) and running(pgdata) is None:
         (pgdata / "postmaster.pid").unlink(missing_ok=True)
 
 
 def is_server_of(arguments: list[str], pgdata: Path) -> bool:
-    """In doubt yes: a server started by hand may name its folder in another way, and must not be taken for dead."""
+    """Return whether a command line is the server of `pgdata`. In doubt it is: a server started by hand may not name
+    its folder."""
     if not arguments or Path(arguments[0]).name not in ("postgres", "postmaster"):
         return False
     if "-D" not in arguments[:-1]:
@@ -80,12 +81,12 @@ def _exists(pid: int) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:
-        pass  # somebody else's, so it is there
+        pass  # it exists, and belongs to another user
     return True
 
 
 def _arguments(pid: int) -> list[str]:
-    """The process's command line; empty when it is gone or a zombie that nobody has reaped."""
+    """Return the process's command line, or an empty list if it is gone or a zombie."""
     if _PROC.joinpath("self").exists():
         try:
             raw = _PROC.joinpath(str(pid), "cmdline").read_bytes()
@@ -94,5 +95,5 @@ def _arguments(pid: int) -> list[str]:
         return [part.decode("utf-8", "surrogateescape") for part in raw.split(b"\0") if part]
     command = ["ps", "-o", "command=", "-p", str(pid)]
     listed = subprocess.run(command, capture_output=True, text=True, check=False).stdout  # noqa: S603  fixed words
-    # ps joins the words with spaces, so a folder with a space in it cannot be told: only the program is kept.
+    # ps joins the words with spaces, so a folder with a space cannot be recognised. Keep only the program.
     return listed.split()[:1]

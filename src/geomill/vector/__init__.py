@@ -1,6 +1,7 @@
-"""Features: safe opening of what came from outside, repairs in a fixed order, chunks into PostGIS, STAC documents.
+"""Vector layers: opens untrusted files safely, repairs features in a fixed order, loads chunks into PostGIS, builds
+STAC.
 
-Its libraries take a while to load, so handlers import what they need when they run; only models, names and rules that
-need no library are imported at the top. This package alone, below the store, speaks to the database: what it writes are
-tables of data, whose names and columns no model can know.
+The libraries take a while to load, so handlers import this package when they run. Modules that handlers import at the
+top hold only models, names and rules, and need no library. This is the only package besides the store that uses the
+database: it writes tables of data, whose names and columns no model can know.
 """

@@ -1,13 +1,12 @@
-"""Geometries at the edge of the map, in degrees of longitude and latitude.
+"""Repairs geometries at the 180th meridian, in degrees of longitude and latitude.
 
-Two things go wrong there. A geometry that was transformed from another CRS may have vertices on both sides of the 180th
-meridian, and then seems to go around the Earth the other way. And some files count longitudes beyond 180. Both are put
-right by the same means: longitudes are made to run on, and what lies beyond the edge is cut off and comes in again at
-the other side.
+Two errors occur there. A geometry that was transformed from another CRS may have vertices on both sides of the meridian
+and then seems to reach around the Earth the other way. And some files have longitudes beyond 180. The repair is the
+same: longitudes are made continuous, and the part beyond the edge is cut off and moved to the other side.
 
-A wide geometry is not torn because it is wide. Which way an edge goes is asked of its source: the middle of the edge,
-transformed as well, lies either between its ends or behind the Earth. So this needs the geometry as it was, and is
-never done to one whose longitudes are what they were in the file.
+A geometry is not repaired only because it is wide. The source geometry decides the direction of an edge: the middle of
+the source edge, transformed too, lies either between the ends or on the other side of the Earth. The repair therefore
+needs the geometry before its transformation, and is not applied if the longitudes come directly from the file.
 """
 
 from __future__ import annotations
@@ -23,15 +22,18 @@ from shapely.geometry.base import BaseGeometry
 Floats = NDArray[np.float64]
 Geometries = NDArray[Any]
 Project = Callable[[Floats], Floats]
-"""From coordinates of the source, in rows, to longitudes and latitudes."""
+"""Transforms rows of source coordinates to longitudes and latitudes."""
 
 WORLD = 360.0
 
 
 def mend(after: Geometries, before: Geometries, project: Project) -> tuple[Geometries, int]:
-    """The transformed geometries, those made whole that cross the 180th meridian, and how many that were."""
+    """Repair the transformed geometries that cross the 180th meridian. Returns all geometries and the number
+    repaired."""
     bounds = shapely.bounds(after)
-    wide = np.flatnonzero(bounds[:, 2] - bounds[:, 0] > WORLD / 2)  # who crosses it has vertices at both ends
+    wide = np.flatnonzero(
+        bounds[:, 2] - bounds[:, 0] > WORLD / 2
+    )  # one that crosses the meridian has vertices at both ends
     mended, count = after.copy(), 0
     for index in wide:
         unwrapped = unwrap(after[index], before[index], project)
@@ -42,27 +44,27 @@ def mend(after: Geometries, before: Geometries, project: Project) -> tuple[Geome
 
 
 def wrap(geometries: Geometries) -> tuple[Geometries, int]:
-    """The same, all longitudes between -180 and 180: moved by whole turns, and cut where they lie astride."""
+    """Bring all longitudes between -180 and 180: move geometries by whole turns, and cut those across the edge."""
     bounds = shapely.bounds(geometries)
-    with np.errstate(invalid="ignore"):  # of what is empty
+    with np.errstate(invalid="ignore"):  # empty geometries have NaN bounds
         outside = np.flatnonzero((bounds[:, 0] < -180) | (bounds[:, 2] > 180))
     if not len(outside):
         return geometries, 0
-    made = geometries.copy()
+    wrapped = geometries.copy()
     turns = np.floor((bounds[outside, 0] + 180) / WORLD)
     astride = bounds[outside, 2] > 180 + WORLD * turns
     for turn in np.unique(turns[~astride]):
         moved = outside[~astride & (turns == turn)]
-        made[moved] = _moved(made[moved], -turn)
+        wrapped[moved] = _moved(wrapped[moved], -turn)
     for index in outside[astride]:
-        made[index] = _cut(made[index])
-    return made, len(outside)
+        wrapped[index] = _cut(wrapped[index])
+    return wrapped, len(outside)
 
 
 def _moved(geometries: Geometries, turns: float) -> Geometries:
     shift = np.array([WORLD * turns, 0.0, 0.0])
-    found: Geometries = shapely.transform(geometries, lambda xyz: xyz + shift[: xyz.shape[1]], include_z=None)
-    return found
+    moved: Geometries = shapely.transform(geometries, lambda xyz: xyz + shift[: xyz.shape[1]], include_z=None)
+    return moved
 
 
 def _cut(geometry: BaseGeometry) -> BaseGeometry:
@@ -78,7 +80,8 @@ def _cut(geometry: BaseGeometry) -> BaseGeometry:
 
 
 def _same_kind(part: BaseGeometry, whole: BaseGeometry) -> bool:
-    """What only touches the edge of a window becomes a line or a point there."""
+    """Return whether a part has the dimension of the whole. One that only touches a window becomes a line or a
+    point."""
     return not part.is_empty and int(shapely.get_dimensions(part)) == int(shapely.get_dimensions(whole))
 
 
@@ -90,7 +93,7 @@ def _together(parts: Sequence[BaseGeometry]) -> BaseGeometry:
 
 
 def unwrap(after: BaseGeometry, before: BaseGeometry, project: Project) -> BaseGeometry | None:
-    """With longitudes that run on beyond 180 where an edge crosses it; None where none does."""
+    """Return the geometry with continuous longitudes, which may exceed 180, or None if no edge crosses the meridian."""
     parts = list(zip(shapely.get_parts(after), shapely.get_parts(before), strict=True))
     if not any(_crossings(*pair, project) for pair in parts):
         return None
@@ -103,7 +106,7 @@ def _crossings(after: BaseGeometry, before: BaseGeometry, project: Project) -> b
 
 
 def _rings(geometry: BaseGeometry) -> list[Floats]:
-    """Its lines, each as coordinates in rows."""
+    """Return the lines of a geometry, each as rows of coordinates."""
     if geometry.geom_type == "Polygon":
         return [
             shapely.get_coordinates(ring, include_z=geometry.has_z) for ring in (geometry.exterior, *geometry.interiors)
@@ -112,23 +115,23 @@ def _rings(geometry: BaseGeometry) -> list[Floats]:
 
 
 def turns(after: Floats, before: Floats, project: Project) -> NDArray[np.int64]:
-    """Of each edge, 1 if it crosses the 180th meridian eastwards, -1 if westwards, else 0."""
+    """Return for each edge 1 if it crosses the 180th meridian eastwards, -1 if westwards, and otherwise 0."""
     longitudes = after[:, 0]
     steps = np.diff(longitudes)
     suspects = np.flatnonzero(np.abs(steps) > WORLD / 2)
-    found = np.zeros(len(steps), dtype=np.int64)
+    crossings = np.zeros(len(steps), dtype=np.int64)
     if not len(suspects):
-        return found
+        return crossings
     middles = project((before[suspects, :2] + before[suspects + 1, :2]) / 2)[:, 0]
     direct = (longitudes[suspects] + longitudes[suspects + 1]) / 2
     behind = _apart(middles, direct) > _apart(middles, direct + WORLD / 2)
-    found[suspects[behind]] = -np.sign(steps[suspects[behind]]).astype(np.int64)
-    return found
+    crossings[suspects[behind]] = -np.sign(steps[suspects[behind]]).astype(np.int64)
+    return crossings
 
 
-def _apart(one: Floats, other: Floats) -> Floats:
-    """Degrees between two longitudes, the short way."""
-    return np.abs((one - other + WORLD / 2) % WORLD - WORLD / 2)
+def _apart(first: Floats, second: Floats) -> Floats:
+    """Return the degrees between two longitudes, the short way."""
+    return np.abs((first - second + WORLD / 2) % WORLD - WORLD / 2)
 
 
 def _unwrapped(after: BaseGeometry, before: BaseGeometry, project: Project) -> BaseGeometry:
@@ -140,13 +143,13 @@ def _unwrapped(after: BaseGeometry, before: BaseGeometry, project: Project) -> B
 
 
 def _run_on(line: Floats, crossings: NDArray[np.int64]) -> Floats:
-    made = line.copy()
-    made[1:, 0] += WORLD * np.cumsum(crossings)
-    return made
+    continuous = line.copy()
+    continuous[1:, 0] += WORLD * np.cumsum(crossings)
+    return continuous
 
 
 def _closed(ring: Floats) -> Floats:
-    """A ring around a pole does not come back to where it began: it is led over the pole."""
+    """Close a ring. One around a pole does not return to its start, so it is led over the pole."""
     if abs(ring[-1, 0] - ring[0, 0]) < WORLD / 2:
         return ring
     pole = 90.0 if ring[:, 1].mean() > 0 else -90.0
@@ -156,11 +159,11 @@ def _closed(ring: Floats) -> Floats:
 
 
 def _beside(hole: Floats, shell: Floats) -> Floats:
-    """A hole may have been unwrapped into the world beside that of its shell."""
+    """Move a hole by a whole turn if it was unwrapped to another turn than its shell."""
     low, high = shell[:, 0].min(), shell[:, 0].max()
-    made = hole.copy()
+    moved = hole.copy()
     for turn in (0, 1, -1):
         if low <= hole[:, 0].min() + WORLD * turn and hole[:, 0].max() + WORLD * turn <= high:
-            made[:, 0] += WORLD * turn
+            moved[:, 0] += WORLD * turn
             break
-    return made
+    return moved

@@ -1,4 +1,4 @@
-"""ZIP files from outside: looked at before anything is unpacked, and never unpacked beyond what they declare."""
+"""Unpacks untrusted ZIP files: checks all members first, and never unpacks more bytes than they declare."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_MEMBERS = 1_000
 LARGEST = 64 * 1024**3
 BOMB_RATIO = 200
 BOMB_BYTES = 1024**3
-"""A smaller archive may unpack to this much, however well it is packed."""
+"""Unpacked sizes up to this are allowed at any compression ratio."""
 SHAPEFILE_PARTS = (".shp", ".shx", ".dbf", ".prj", ".cpg")
 DATA = (".gpkg", ".geojson", ".json", ".geojsonl", ".ndjson", ".fgb", ".parquet", ".kml", ".csv", ".tsv")
 _ARCHIVES = (".zip", ".kmz", ".7z", ".rar", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".zst")
@@ -26,13 +26,13 @@ _COPIED = 1 << 20
 
 
 def unpack(archive: Path, name: str, folder: Path, layer: str | None) -> Path:
-    """The data in it, unpacked into the folder: of a Shapefile the .shp. `name` is what the submitter calls it."""
+    """Unpack the dataset into the folder and return its main file, such as the .shp. `name` is the submitter's name."""
     try:
         with zipfile.ZipFile(archive) as opened:
             members = [member for member in opened.infolist() if not member.is_dir()]
             _check(members, name, archive.stat().st_size)
-            wanted = _wanted(members, name, layer)
-            return _extract(opened, wanted, folder, name)
+            dataset = _dataset_members(members, name, layer)
+            return _extract(opened, dataset, folder, name)
     except (zipfile.BadZipFile, NotImplementedError, EOFError, zipfile.LargeZipFile) as error:
         raise refused(
             "unreadable", f"'{name}' is a damaged or unknown ZIP file: {without_places(str(error))}"
@@ -41,7 +41,7 @@ def unpack(archive: Path, name: str, folder: Path, layer: str | None) -> Path:
 
 def _check(members: Sequence[zipfile.ZipInfo], name: str, packed: int) -> None:
     if len(members) > MOST_MEMBERS:
-        raise refused("unsafe_archive", f"'{name}' holds {len(members):,} files; at most {MOST_MEMBERS:,} are taken")
+        raise refused("unsafe_archive", f"'{name}' holds {len(members):,} files; the maximum is {MOST_MEMBERS:,}")
     for member in members:
         if problem := _problem(member):
             raise refused("unsafe_archive", f"'{name}' is not unpacked: '{member.filename[:120]}' {problem}")
@@ -49,8 +49,8 @@ def _check(members: Sequence[zipfile.ZipInfo], name: str, packed: int) -> None:
     if unpacked > LARGEST or (unpacked > BOMB_BYTES and unpacked > BOMB_RATIO * packed):
         raise refused(
             "unsafe_archive",
-            f"'{name}' has {packed:,} bytes and would unpack to {unpacked:,}: it is not unpacked. "
-            "If it is honest, submit the data itself",
+            f"'{name}' has {packed:,} bytes and would unpack to {unpacked:,}, so it is not unpacked: "
+            "if it is genuine, submit the data without the archive",
         )
 
 
@@ -59,7 +59,7 @@ def _problem(member: zipfile.ZipInfo) -> str:
     if path.is_absolute() or ".." in path.parts or (path.parts and path.parts[0].endswith(":")):
         return "leads out of the archive"
     if stat.S_ISLNK(mode) or (mode and stat.S_IFMT(mode) not in (0, stat.S_IFREG)):
-        return "is no plain file"
+        return "is not a plain file"
     if member.flag_bits & _ENCRYPTED:
         return "has a password: pack it without one"
     if path.suffix.lower() in _ARCHIVES:
@@ -67,12 +67,12 @@ def _problem(member: zipfile.ZipInfo) -> str:
     return ""
 
 
-def _wanted(members: Sequence[zipfile.ZipInfo], name: str, layer: str | None) -> list[zipfile.ZipInfo]:
-    """The one dataset in it, with all its parts; the first is the one to open. What the system of the packer has added
-    does not count."""
-    seen = {_path(member): member for member in members if not _hidden(member)}
-    mains = [path for path in seen if path.suffix.lower() == ".shp"] or [
-        path for path in seen if path.suffix.lower() in DATA
+def _dataset_members(members: Sequence[zipfile.ZipInfo], name: str, layer: str | None) -> list[zipfile.ZipInfo]:
+    """Return the members of the one dataset, the one to open first. Files that the packer's system added do not
+    count."""
+    by_path = {_path(member): member for member in members if not _hidden(member)}
+    mains = [path for path in by_path if path.suffix.lower() == ".shp"] or [
+        path for path in by_path if path.suffix.lower() in DATA
     ]
     if len(mains) > 1:
         chosen = [path for path in mains if path.stem == layer]
@@ -84,12 +84,12 @@ def _wanted(members: Sequence[zipfile.ZipInfo], name: str, layer: str | None) ->
         raise refused("unsupported_format", f"'{name}' is a ZIP file without a Shapefile or other vector data in it")
     main = mains[0]
     if main.suffix.lower() != ".shp":
-        return [seen[main]]
-    parts = [path for path in seen if path.with_suffix("") == main.with_suffix("") and path != main]
+        return [by_path[main]]
+    parts = [path for path in by_path if path.with_suffix("") == main.with_suffix("") and path != main]
     missing = {".shx", ".dbf"} - {path.suffix.lower() for path in parts}
     if missing:
         raise refused("incomplete", f"the Shapefile '{main}' in '{name}' lacks its {' and '.join(sorted(missing))}")
-    return [seen[main], *(seen[path] for path in parts if path.suffix.lower() in SHAPEFILE_PARTS)]
+    return [by_path[main], *(by_path[path] for path in parts if path.suffix.lower() in SHAPEFILE_PARTS)]
 
 
 def _path(member: zipfile.ZipInfo) -> PurePosixPath:
@@ -100,21 +100,21 @@ def _hidden(member: zipfile.ZipInfo) -> bool:
     return any(part.startswith((".", "__MACOSX")) for part in _path(member).parts)
 
 
-def _extract(opened: zipfile.ZipFile, wanted: Sequence[zipfile.ZipInfo], folder: Path, name: str) -> Path:
-    """Under names of ours, so that no name from outside becomes a path."""
+def _extract(opened: zipfile.ZipFile, dataset: Sequence[zipfile.ZipInfo], folder: Path, name: str) -> Path:
+    """Unpack the members under fixed names, so that no name in the archive becomes a path."""
     folder.mkdir(parents=True, exist_ok=True)
     space = shutil.disk_usage(folder).free
-    needed = sum(member.file_size for member in wanted)
+    needed = sum(member.file_size for member in dataset)
     if needed > space:
         raise HandlerError(f"'{name}' needs {needed:,} bytes on this machine, which has {space:,}", code="disk_full")
-    targets = [folder / f"data{_path(member).suffix.lower()}" for member in wanted]
-    for member, target in zip(wanted, targets, strict=True):
+    targets = [folder / f"data{_path(member).suffix.lower()}" for member in dataset]
+    for member, target in zip(dataset, targets, strict=True):
         _copy(opened, member, target, name)
     return targets[0]
 
 
 def _copy(opened: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path, name: str) -> None:
-    """zipfile gives no more than the size that a member declares, and compares the checksum."""
+    """Copy a member. zipfile returns no more than the declared size and compares the checksum."""
     try:
         with opened.open(member) as source, target.open("wb") as file:
             shutil.copyfileobj(source, file, _COPIED)

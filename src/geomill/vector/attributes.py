@@ -1,7 +1,7 @@
-"""Values of columns, many at a time: from whatever a file has to what PostgreSQL and its readers can hold.
+"""Converts the values of whole columns to types that PostgreSQL and its readers can hold.
 
-Text is valid UTF-8 without zero bytes. A number that is none (NaN, infinity) is NULL, since JSON has no word for it; so
-is a date outside of the years 1 to 9999, which most readers cannot hold. Lists and structures become JSON.
+Text becomes valid UTF-8 without zero bytes. NaN and infinity become NULL, since JSON cannot express them. Dates outside
+the years 1 to 9999 become NULL, since most readers cannot hold them. Lists and structures become JSON.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 FALLBACK_ENCODING = "cp1252"
-"""Of text that is not UTF-8, although it should be."""
+"""The assumed encoding of text that should be UTF-8 but is not."""
 _DAY = 86_400_000_000
 _FIRST = (datetime.date(1, 1, 1) - datetime.date(1970, 1, 1)).days
 _LAST = (datetime.date(9999, 12, 31) - datetime.date(1970, 1, 1)).days
@@ -48,7 +48,7 @@ def _is_bytes(kind: pa.DataType) -> bool:
 
 
 def storage_type(kind: pa.DataType) -> pa.DataType:
-    """Without the clothes of extensions and dictionaries."""
+    """Return the type inside extension and dictionary types."""
     if isinstance(kind, pa.BaseExtensionType):
         return storage_type(kind.storage_type)
     return storage_type(kind.value_type) if pa.types.is_dictionary(kind) else kind
@@ -56,20 +56,20 @@ def storage_type(kind: pa.DataType) -> pa.DataType:
 
 def postgres_type(kind: pa.DataType) -> str:
     kind = storage_type(kind)
-    return next((name for fits, name in _TYPES if fits(kind)), "text")
+    return next((name for matches, name in _TYPES if matches(kind)), "text")
 
 
-def prepare(values: pa.Array, wanted: str, counts: Counter[str]) -> pa.Array:
-    """Of the Arrow type that `copying` writes as the wanted type of PostgreSQL."""
+def prepare(values: pa.Array, target: str, counts: Counter[str]) -> pa.Array:
+    """Convert values to the Arrow type that `copying` writes as the given type of PostgreSQL."""
     if isinstance(values, pa.ExtensionArray):
         values = values.storage
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
-    match wanted:
+    match target:
         case "text":
             return _text(values, counts)
         case "real" | "double precision":
-            return _number(values, pa.float32() if wanted == "real" else pa.float64(), counts)
+            return _number(values, pa.float32() if target == "real" else pa.float64(), counts)
         case "date":
             return _bounded(values.cast(pa.date32()).cast(pa.int32()), _FIRST, _LAST, counts)
         case "timestamp with time zone" | "timestamp without time zone":
@@ -81,7 +81,7 @@ def prepare(values: pa.Array, wanted: str, counts: Counter[str]) -> pa.Array:
         case "bytea":
             return values.cast(pa.binary())
         case _:
-            return values.cast(_WHOLE.get(wanted, pa.int64()))
+            return values.cast(_WHOLE.get(target, pa.int64()))
 
 
 def _text(values: pa.Array, counts: Counter[str]) -> pa.Array:
@@ -100,8 +100,8 @@ def _text(values: pa.Array, counts: Counter[str]) -> pa.Array:
 
 
 def _decoded(raw: pa.Array, counts: Counter[str]) -> pa.Array:
-    found = [_utf8(value, counts) for value in raw.to_pylist()]
-    return pa.array(found, pa.binary())
+    decoded = [_utf8(value, counts) for value in raw.to_pylist()]
+    return pa.array(decoded, pa.binary())
 
 
 def _utf8(value: bytes | None, counts: Counter[str]) -> bytes | None:
@@ -123,12 +123,12 @@ def _number(values: pa.Array, kind: pa.DataType, counts: Counter[str]) -> pa.Arr
 
 
 def _moment(values: pa.Array, counts: Counter[str]) -> pa.Array:
-    """In microseconds since 1970. Finer parts of a second are cut off."""
+    """Convert to microseconds since 1970. Smaller parts of a second are cut off."""
     unit = values.type.unit
     ticks = values.cast(pa.int64())
     factor = {"s": 1_000_000, "ms": 1_000, "us": 1}.get(unit)
     if factor is None:
-        return pc.floor(pc.divide(ticks, 1_000)).cast(pa.int64())  # nanoseconds do not reach the years in question
+        return pc.floor(pc.divide(ticks, 1_000)).cast(pa.int64())  # nanoseconds cannot express years out of range
     ticks = _bounded(ticks, _FIRST * _DAY // factor, (_LAST + 1) * _DAY // factor - 1, counts)
     return pc.multiply(ticks, factor)
 
@@ -151,7 +151,7 @@ def filled(values: pa.Array) -> int:
 
 
 def as_numbers(values: pa.Array) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any] | None]:
-    """The values as they lie in memory, zeros for what is missing, and which are there; None if all are."""
+    """Return the values as an array, zero for NULL, and a mask of those that are not NULL; None if all are not."""
     if values.null_count == 0:
         return values.to_numpy(zero_copy_only=False), None
     there = pc.is_valid(values).to_numpy(zero_copy_only=False)

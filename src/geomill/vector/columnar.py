@@ -1,7 +1,7 @@
-"""A copy by columns of a file that can only be read from its beginning to its end.
+"""Makes a columnar copy of a file that can only be read from start to end.
 
-GDAL reads a GeoJSON once to know its columns and once more for its features, and all that comes before a row to reach
-it. So a job does that once, and its steps read a Parquet file, whose row groups are reached directly.
+GDAL reads a GeoJSON once for its columns and once for its features, and must read all rows before a given one. So a job
+does that once and writes a Parquet file, whose row groups its steps can read directly.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ from geomill.vector.linked_crs import refuse_linked_crs
 from geomill.vector.ogr_layer import GEOMETRY_NAME, OgrLayer, Opening
 
 ABOUT = b"geomill"
-"""Of the file's metadata: what the source declares."""
+"""The metadata key of the source's declarations."""
 READ_AT_ONCE = 500
-"""Few enough that large features do not add up."""
+"""Small enough that large features do not use too much memory."""
 GROUP_ROWS = 20_000
 GROUP_BYTES = 8 * 1024 * 1024
 LARGEST_LONE = 15_000_000
-"""Of a GeoJSON that is no collection of features: GDAL holds all of it, in some twenty times its size."""
+"""The maximum size of a GeoJSON that is not a collection of features. GDAL needs about twenty times its size."""
 _LONE_HEAD = 1024 * 1024
 
 Tell = Callable[[int], None]
-"""Called with the rows so far; it may raise, and then there is no copy."""
+"""Called with the number of rows so far. If it raises, there is no copy."""
 
 
-def copy(path: Path, found: Format, name: str, reading: Reading, target: Path, tell: Tell) -> None:
-    if found is Format.GEOJSON:
+def copy(path: Path, file_format: Format, name: str, reading: Reading, target: Path, tell: Tell) -> None:
+    if file_format is Format.GEOJSON:
         _refuse_large_and_lone(path, name)
-    if found in (Format.GEOJSON, Format.GEOJSON_LINES):
+    if file_format in (Format.GEOJSON, Format.GEOJSON_LINES):
         refuse_linked_crs(path, name)
-    opening = Opening.of(path, found, name, reading)
+    opening = Opening.of(path, file_format, name, reading)
     with pyogrio.open_arrow(path, batch_size=READ_AT_ONCE, use_pyarrow=True, **opening.about) as (meta, reader):
         refuse_repeated(reader.schema.names, name)
-        layer = opening.layer(meta, reader.schema, opening.announced)
+        layer = opening.layer(meta, reader.schema, opening.declared_rows)
         geometry = meta["geometry_name"] or GEOMETRY_NAME
         rows = _write(target, layer, geometry, _batches(reader, layer, geometry), tell)
-    if opening.announced >= 0 and rows != opening.announced:
-        raise refused("unreadable", f"'{name}' announces {opening.announced:,} features, and {rows:,} came out of it")
+    if opening.declared_rows >= 0 and rows != opening.declared_rows:
+        raise refused("unreadable", f"'{name}' declares {opening.declared_rows:,} features, but {rows:,} could be read")
 
 
 def _refuse_large_and_lone(path: Path, name: str) -> None:
@@ -61,7 +61,7 @@ def _refuse_large_and_lone(path: Path, name: str) -> None:
         raise refused(
             "geometry_too_large",
             f"'{name}' is a single feature or geometry of {size:,} bytes, which takes too much memory as GeoJSON: "
-            "give it as a collection of features, or as a GeoPackage",
+            "submit it as a collection of features, or as a GeoPackage",
         )
 
 
@@ -70,15 +70,15 @@ def _batches(reader: Any, layer: OgrLayer, geometry: str) -> Iterator[pa.RecordB
     for batch in reader:
         ids = np.arange(done, done + len(batch), dtype=np.int64) + 1
         done += len(batch)
-        columns = [batch.column(one) for one in layer.schema.names]
+        columns = [batch.column(column) for column in layer.schema.names]
         wkb = layer.straight(binary(batch.column(geometry)), ids)
-        made = pa.RecordBatch.from_arrays([*columns, wkb], schema=_schema(layer, geometry))
-        size = max(len(made) * GROUP_BYTES // max(made.nbytes, 1), 1)
-        yield from (made.slice(start, size) for start in range(0, len(made), size))
+        copied = pa.RecordBatch.from_arrays([*columns, wkb], schema=_schema(layer, geometry))
+        size = max(len(copied) * GROUP_BYTES // max(copied.nbytes, 1), 1)
+        yield from (copied.slice(start, size) for start in range(0, len(copied), size))
 
 
 def _schema(layer: OgrLayer, geometry: str) -> pa.Schema:
-    return pa.schema([*(one.remove_metadata() for one in layer.schema), pa.field(geometry, pa.binary())])
+    return pa.schema([*(column.remove_metadata() for column in layer.schema), pa.field(geometry, pa.binary())])
 
 
 def _write(target: Path, layer: OgrLayer, geometry: str, batches: Iterator[pa.RecordBatch], tell: Tell) -> int:
@@ -97,7 +97,7 @@ def _groups(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]
     group: list[pa.RecordBatch] = []
     for batch in batches:
         group.append(batch)
-        if sum(map(len, group)) >= GROUP_ROWS or sum(one.nbytes for one in group) >= GROUP_BYTES:
+        if sum(map(len, group)) >= GROUP_ROWS or sum(member.nbytes for member in group) >= GROUP_BYTES:
             yield group
             group = []
     if group:

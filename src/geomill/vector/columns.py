@@ -1,7 +1,7 @@
-"""Names of columns that are good in SQL, in filters and in URLs, whatever they were called in a file.
+"""Chooses column names that are valid in SQL, in filters and in URLs.
 
-A name is lower case; what is neither letter nor digit becomes an underscore. It is no word of SQL, has at most 63
-bytes, and occurs once. A name that is good already stays as it is.
+A name is lower case, with an underscore for everything but letters and digits. It is not a word of SQL, has at most 63
+bytes, and is unique in its table. A name that meets this already does not change.
 """
 
 from __future__ import annotations
@@ -20,17 +20,19 @@ SYSTEM = frozenset({"tableoid", "xmin", "cmin", "xmax", "cmax", "ctid", "oid"})
 _NO_WORD = re.compile(r"[\W_]+", re.UNICODE)
 
 
-def column_names(given: Sequence[str], taken: Iterable[str] = OURS) -> list[str]:
-    """One for each given name, in order."""
-    used = set(taken)
-    plain = [_plain(name) for name in given]
-    kept = {name for name, source in zip(plain, given, strict=True) if name == source}
-    made: list[str] = []
-    for name, source in zip(plain, given, strict=True):
-        chosen = name if name not in used and (name == source or name not in kept) else _free(name, used | kept)
+def column_names(sources: Sequence[str], reserved: Iterable[str] = OURS) -> list[str]:
+    """Return a valid name for each source name, in order. Names in `reserved` are not used."""
+    used = set(reserved)
+    plain = [_plain(name) for name in sources]
+    unchanged = {name for name, source in zip(plain, sources, strict=True) if name == source}
+    names: list[str] = []
+    for name, source in zip(plain, sources, strict=True):
+        chosen = (
+            name if name not in used and (name == source or name not in unchanged) else _free(name, used | unchanged)
+        )
         used.add(chosen)
-        made.append(chosen)
-    return made
+        names.append(chosen)
+    return names
 
 
 def _plain(name: str) -> str:
@@ -54,5 +56,5 @@ def _numbered(name: str, number: int) -> str:
 
 
 def cut(text: str, size: int) -> str:
-    """At most so many bytes, and whole characters."""
+    """Cut the text to at most `size` bytes without breaking a character."""
     return text.encode()[:size].decode(errors="ignore")

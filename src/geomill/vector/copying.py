@@ -1,8 +1,8 @@
-"""Rows as PostgreSQL's binary COPY takes them, made from whole columns.
+"""Builds rows for PostgreSQL's binary COPY from whole columns.
 
-A row is a count of fields and, of each, a length and its bytes, -1 for NULL. Written value by value, that is most of
-the time that a load takes. So each column becomes an array of byte strings, length included, and Arrow joins them
-row by row; the joined array's memory is the stream.
+A row is a count of fields and, for each field, a length and its bytes; the length is -1 for NULL. Writing it value by
+value would take most of the time of a load. So each column becomes an array of byte strings with their lengths, and
+Arrow joins the columns row by row. The memory of the joined array is the stream.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from geomill.vector.attributes import as_numbers
 HEADER = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 TRAILER = b"\xff\xff"
 _EPOCH_DAYS = 10_957
-"""From 1970 to 2000, where PostgreSQL begins to count."""
+"""From 1970 to 2000, the epoch of PostgreSQL."""
 _EPOCH_MICROSECONDS = _EPOCH_DAYS * 86_400_000_000
 _FIXED: dict[str, tuple[np.dtype[Any], int]] = {
     "boolean": (np.dtype("u1"), 0),
@@ -34,7 +34,7 @@ _FIXED: dict[str, tuple[np.dtype[Any], int]] = {
     "timestamp without time zone": (np.dtype(">i8"), _EPOCH_MICROSECONDS),
     "timestamp with time zone": (np.dtype(">i8"), _EPOCH_MICROSECONDS),
 }
-"""By type, how a value is written, and what is subtracted first."""
+"""The binary form of each type, and the number that is subtracted first."""
 _JSONB_VERSION = b"\x01"
 
 
@@ -45,7 +45,7 @@ class Field:
 
 
 def rows(fields: Sequence[Field]) -> memoryview:
-    """The rows, without header and trailer."""
+    """Return the rows, without header and trailer."""
     count = pa.scalar(len(fields).to_bytes(2, "big"), pa.binary())
     pieces: list[Any] = [count]
     for field in fields:
@@ -63,9 +63,9 @@ def _fixed(field: Field) -> list[pa.Array]:
     if there is None:
         return [_strings(record.tobytes(), np.arange(len(values) + 1, dtype=np.int32) * width)]
     record["size"][~there] = -1
-    kept = np.ones((len(values), width), dtype=bool)
-    kept[~there, 4:] = False
-    data = record.view(np.uint8).reshape(len(values), width)[kept]
+    written = np.ones((len(values), width), dtype=bool)
+    written[~there, 4:] = False
+    data = record.view(np.uint8).reshape(len(values), width)[written]
     ends = np.cumsum(np.where(there, width, 4), dtype=np.int32)
     return [_strings(data.tobytes(), np.concatenate([np.zeros(1, np.int32), ends]))]
 

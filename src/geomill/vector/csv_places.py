@@ -1,4 +1,4 @@
-"""Where the coordinates of a CSV file are: by what the submitter says, or by the usual names of columns."""
+"""Finds the coordinate columns of a CSV file: as the submitter says, or by their usual names."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _LONGEST_LINE = 1024 * 1024
 @dataclass(frozen=True, slots=True)
 class CsvPlaces:
     options: dict[str, str]
-    """GDAL's."""
+    """Options for GDAL."""
     crs: str | None
-    """Where the names say it."""
+    """The CRS, if the column names imply one."""
 
 
 def places(path: Path, name: str, reading: Reading) -> CsvPlaces:
@@ -45,16 +45,16 @@ def places(path: Path, name: str, reading: Reading) -> CsvPlaces:
             return CsvPlaces({**common, "GEOM_POSSIBLE_NAMES": by_lower[wkt]}, None)
     raise refused(
         "no_geometry",
-        f"'{name}' has no columns that are known to hold coordinates, only {', '.join(columns)[:200]}: "
+        f"'{name}' has no coordinate columns with a usual name, only {', '.join(columns)[:200]}: "
         "give x_column and y_column, or wkt_column",
     )
 
 
-def _present(wanted: str, by_lower: dict[str, str], columns: list[str], field: str) -> str:
-    found = by_lower.get(wanted.lower().strip())
-    if found is None:
-        raise refused("no_geometry", f"{field}: there is no column '{wanted}' in {', '.join(columns)[:200]}")
-    return found
+def _present(requested: str, by_lower: dict[str, str], columns: list[str], field: str) -> str:
+    column = by_lower.get(requested.lower().strip())
+    if column is None:
+        raise refused("no_geometry", f"{field}: there is no column '{requested}' in {', '.join(columns)[:200]}")
+    return column
 
 
 def _columns(path: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""Sessions of the database for work in child processes, and what its errors mean there."""
+"""Database sessions for child processes, and the translation of their errors."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from geomill.sql import queries
 
 Connection = psycopg.Connection[DictRow]
 Sessions = Callable[[], AbstractContextManager[Connection]]
-"""Opens one."""
+"""Opens a session."""
 
 
 @contextmanager
 def session(access: DatabaseAccess) -> Iterator[Connection]:
-    """In autocommit mode: transactions are begun where they are meant. It ends with the block."""
+    """Open a session in autocommit mode for the block. Transactions are started explicitly."""
     try:
         with psycopg.connect(
             access.url,
@@ -33,10 +33,8 @@ def session(access: DatabaseAccess) -> Iterator[Connection]:
             conn.execute(queries("vectors").prepare_session)
             yield conn
     except (errors.ProgramLimitExceeded, errors.TooManyColumns) as error:
-        raise refused(
-            "too_many_columns", "the rows do not fit into a table of PostgreSQL: leave out columns"
-        ) from error
+        raise refused("too_many_columns", "the rows do not fit into a table of PostgreSQL: remove columns") from error
     except errors.InsufficientPrivilege as error:
-        raise refused("database_denied", "the database does not let us load: the log says why") from error
+        raise refused("database_denied", "the database role may not load features: see the worker's log") from error
     except (psycopg.OperationalError, errors.ReadOnlySqlTransaction) as error:
-        raise DatabaseUnreachable("the database did not do its part", remedy="try again") from error
+        raise DatabaseUnreachable("the database did not complete the request", remedy="try again") from error

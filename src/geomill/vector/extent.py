@@ -1,7 +1,7 @@
-"""The hull of many geometries, bit by bit, and what a catalogue says of it.
+"""Computes the hull of many geometries batch by batch, and its footprint for a catalogue.
 
-Where longitudes end, a hull is torn: what lies on both sides of the 180th meridian seems to reach around the Earth. So
-it is kept twice, around Greenwich and around the meridian, and the narrower one is true.
+A hull is torn at the 180th meridian: geometries on both sides of it seem to reach around the Earth. So the hull is
+computed twice, around Greenwich and around that meridian, and the narrower one is used.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from geomill.vector.projecting import PLATE_CARREE, Projection
 Ring = list[tuple[float, float]]
 _MANY = 1_000
 _MANY_POINTS = 200_000
-"""All of them may be corners of the hull, which goes through JSON."""
+"""Above this number the points are reduced, since all may be corners of the hull, which is passed on as JSON."""
 _STRIPS = 64
 _STEPS = 50
-"""Into so many parts each side of a hull is cut before it is transformed: straight lines do not stay straight."""
+"""The number of parts that each side of a hull is divided into before its transformation bends it."""
 _NEAR_POLE = 89.999
-"""What covers a pole has no outline in degrees."""
+"""A hull beyond this latitude covers a pole and has no outline in degrees."""
 
 
 class Hull:
@@ -37,7 +37,7 @@ class Hull:
         self._pacific: list[BaseGeometry] = []
 
     def add(self, points: NDArray[np.float64]) -> None:
-        """Those that `outline` gives."""
+        """Add points from `outline`."""
         if not len(points):
             return
         self._hulls.append(_hull(points))
@@ -49,7 +49,7 @@ class Hull:
 
 
 def outline(bounds: NDArray[np.float64], coordinates: Callable[[], NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Points with the hull of geometries: their coordinates; of many, some that are found faster."""
+    """Return points with the hull of the geometries: their coordinates, or for many geometries fewer points."""
     if len(bounds) > _MANY:
         return _corners(bounds)
     points = coordinates()
@@ -57,7 +57,7 @@ def outline(bounds: NDArray[np.float64], coordinates: Callable[[], NDArray[np.fl
 
 
 def _corners(bounds: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Of boxes around all that lie in one strip of the map. Their hull is a little wide, and made in no time."""
+    """Return the corners of a box around the geometries of each strip of the map. Their hull is slightly too wide."""
     west, south, east, north = bounds[np.isfinite(bounds).all(axis=1)].T
     if not len(west):
         return np.empty((0, 2))
@@ -88,10 +88,10 @@ def _ring(hulls: Sequence[BaseGeometry]) -> Ring:
 
 
 def footprint(extents: Iterable[LayerExtent], crs: str) -> tuple[dict[str, Any], list[float]]:
-    """Geometry and bbox in degrees, if anything has a place. West is more than east across the 180th meridian."""
-    found = list(extents)
-    west = [point for one in found for point in one.hull]
-    pacific = [point for one in found for point in one.pacific]
+    """Return geometry and bbox in degrees. Across the 180th meridian, west is greater than east."""
+    extent_list = list(extents)
+    west = [point for extent in extent_list for point in extent.hull]
+    pacific = [point for extent in extent_list for point in extent.pacific]
     project = Projection(crs, PLATE_CARREE)
     if not project.same:
         outline = _hull(np.array(west))
@@ -113,10 +113,10 @@ def _described(whole: BaseGeometry) -> tuple[dict[str, Any], list[float]]:
 
 
 def _plain(value: Any) -> Any:
-    """JSON has lists only."""
+    """Replace tuples by lists, for JSON."""
     if isinstance(value, dict):
-        return {key: _plain(one) for key, one in value.items()}
-    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+        return {key: _plain(element) for key, element in value.items()}
+    return [_plain(element) for element in value] if isinstance(value, list | tuple) else value
 
 
 def _length(points: Sequence[tuple[float, float]]) -> float:

@@ -1,4 +1,4 @@
-"""What is known about a layer before its features are read. Goes from task to task as JSON."""
+"""The facts about a layer that are known before its features are read. Tasks pass them on as JSON."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Format(StrEnum):
 
 
 class Family(StrEnum):
-    """Of geometries that fit into one table."""
+    """A kind of geometries that fit into one table."""
 
     POINT = "point"
     LINE = "line"
@@ -31,18 +31,18 @@ class Family(StrEnum):
 
 
 SUFFIXES = {Family.POINT: "_points", Family.LINE: "_lines", Family.POLYGON: "_areas"}
-"""Of the tables of a layer that is split."""
+"""The suffixes of the tables of a split layer."""
 
 
 class Mixed(StrEnum):
-    """What to do with a layer of several families."""
+    """The rule for a layer of several families."""
 
     REFUSE = "refuse"
     SPLIT = "split"
 
 
 class Reading(BaseModel):
-    """How a source is read: what the submitter says of it, because the file does not, or says it wrongly."""
+    """The submitter's instructions for reading a source, if the file lacks them or has wrong ones."""
 
     layer: str | None = None
     source_crs: str | None = None
@@ -53,7 +53,7 @@ class Reading(BaseModel):
 
 
 class LayerColumn(BaseModel):
-    """`source` is its name in the file, `name` that in the table, `type` one of PostgreSQL's."""
+    """A column. `source` is its name in the file, `name` its name in the table, `type` its PostgreSQL type."""
 
     source: str
     name: str
@@ -65,12 +65,12 @@ class LayerFacts(BaseModel):
     layer: str | None
     rows: int
     crs: CrsText
-    """`EPSG:4326`, or WKT where there is no code."""
+    """A code such as `EPSG:4326`, or WKT if there is none."""
     columns: list[LayerColumn]
 
 
 class LoadingRules(BaseModel):
-    """What the loading of every chunk obeys."""
+    """The rules for loading every chunk."""
 
     target_crs: CrsText
     srid: int
@@ -80,18 +80,19 @@ class LoadingRules(BaseModel):
     mixed: Mixed = Mixed.REFUSE
 
     def type_of(self, family: Family) -> str:
-        """Of the geometries of a table."""
+        """Return the geometry type of a family's table."""
         return {Family.LINE: "MultiLineString", Family.POLYGON: "MultiPolygon"}.get(family, self.points)
 
     @property
     def families(self) -> tuple[Family, ...]:
-        """Those that get a table, the main one first."""
+        """The families that get a table, the main one first."""
         others = [family for family in Family if family is not self.family]
         return (self.family, *others) if self.mixed is Mixed.SPLIT else (self.family,)
 
 
 class Chunk(BaseModel):
-    """From `start` to before `stop`: feature ids of a GeoPackage, row groups of a Parquet file, else row numbers."""
+    """A range from `start` to before `stop`: feature ids of a GeoPackage, row groups of Parquet, otherwise row
+    numbers."""
 
     number: int
     start: int
@@ -99,34 +100,34 @@ class Chunk(BaseModel):
 
 
 class LoadingPlan(BaseModel):
-    """What the planning decides once and every chunk obeys."""
+    """The plan of a load: made once, used for every chunk."""
 
     source: Source
     reading: Reading
     facts: LayerFacts
     rules: LoadingRules
     staging: str
-    """The table that chunks go to, in the staging schema."""
+    """The name of the table in the staging schema that chunks are loaded into."""
 
 
 class LayerExtent(BaseModel):
-    """The hull of what was loaded, twice: by longitudes around 0 and around 180, so that one of them is not torn."""
+    """The hull of the loaded features, with longitudes around 0 and around 180. At least one of them is not torn."""
 
     hull: list[tuple[float, float]] = []
     pacific: list[tuple[float, float]] = []
 
 
 class Loaded(BaseModel):
-    """What a chunk has become."""
+    """The outcome of loading a chunk."""
 
     chunk: int
     read: int
     rows: dict[str, int]
-    """By family; those without a geometry under the main one."""
+    """The number of rows by family. Rows without a geometry count for the main family."""
     repairs: dict[str, int]
     filled: dict[str, int]
-    """Of each column, the rows that hold a value."""
+    """The number of rows with a value, by column."""
     extent: LayerExtent
     seconds: Annotated[float, Field(ge=0)] = 0.0
     resumed: bool = False
-    """Whether an earlier attempt had loaded it."""
+    """Whether an earlier attempt loaded it."""

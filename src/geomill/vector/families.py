@@ -1,4 +1,4 @@
-"""Kinds of geometries that fit into one table, and how they are told apart and put together."""
+"""Geometry families: kinds of geometries that fit into one table. Splits batches by family and unifies their types."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from geomill.vector.soundness import TYPES, types
 Geometries = NDArray[Any]
 Numbers = NDArray[np.int64]
 Extra = tuple[int, int, BaseGeometry]
-"""Row, family and geometry of a part of a mixed collection."""
+"""The row, family and geometry of a further part of a mixed collection."""
 FAMILIES = (Family.POINT, Family.LINE, Family.POLYGON)
 COLLECTION = 3
 _OF_TYPE = np.array([-1, 0, 1, 1, 2, 0, 1, 2, COLLECTION])
@@ -35,19 +35,18 @@ _SINGLE_TYPES = (0, 1, 2, 3)
 
 @dataclass
 class FamilyPart:
-    """Geometries of one family, and the rows that they belong to."""
+    """Geometries of one family and their rows."""
 
     family: Family
     rows: Numbers
     geometries: Geometries
     untouched: bool = False
-    """Whether nothing had to be repaired, and what was read need not be written anew."""
+    """Whether nothing was repaired, so that the original bytes can be copied."""
 
 
 @dataclass(frozen=True)
 class FamilyRows:
-    """Geometries of one family as they go into its table, the rows of the batch that they belong to, and points around
-    all of them."""
+    """Geometries of one family ready for its table, their rows in the batch, and points whose hull contains them."""
 
     family: Family
     rows: Numbers
@@ -56,24 +55,24 @@ class FamilyRows:
 
 
 def family_numbers(geometries: Geometries) -> Numbers:
-    """By their place in `FAMILIES`; -1 of nothing, `COLLECTION` of a collection."""
-    found: Numbers = _OF_TYPE[shapely.get_type_id(geometries) + 1]
-    return found
+    """Return the index of each geometry's family in `FAMILIES`; -1 if it is missing, `COLLECTION` for a collection."""
+    numbers: Numbers = _OF_TYPE[shapely.get_type_id(geometries) + 1]
+    return numbers
 
 
 def unpack(geometries: Geometries, families: Numbers) -> Iterator[Extra]:
-    """Put what collections hold in their place. What has no room there, because it is mixed, is given."""
+    """Replace each collection by its parts of one family. Yields the parts of its other families."""
     for row in np.flatnonzero(families == COLLECTION):
-        found = _by_family(geometries[row])
-        if not found:
+        by_family = _by_family(geometries[row])
+        if not by_family:
             geometries[row], families[row] = None, -1
             continue
-        (families[row], geometries[row]), *others = found.items()
+        (families[row], geometries[row]), *others = by_family.items()
         yield from ((int(row), family, geometry) for family, geometry in others)
 
 
 def parts(geometries: Geometries, families: Numbers, extras: list[Extra], main: Family) -> Iterator[FamilyPart]:
-    """By family; what has no geometry belongs to the main one."""
+    """Yield the geometries by family. Rows without a geometry belong to the main family."""
     families = np.where(families < 0, FAMILIES.index(main), families)
     for number in sorted({*np.unique(families).tolist(), *(family for _, family, _ in extras)}):
         rows = np.flatnonzero(families == number)
@@ -88,14 +87,14 @@ def parts(geometries: Geometries, families: Numbers, extras: list[Extra], main: 
 
 
 def from_lines(geometry: BaseGeometry) -> BaseGeometry:
-    """What the lines of a geometry enclose, without what is left over of them; empty if that is nothing."""
+    """Return the areas that a geometry's lines enclose, without dangling lines. The result may be empty."""
     whole = shapely.make_valid(geometry, method="linework")
-    found = _by_family(whole).get(int(shapely.get_dimensions(geometry)))
-    return shapely.GeometryCollection() if found is None else found
+    enclosed = _by_family(whole).get(int(shapely.get_dimensions(geometry)))
+    return shapely.GeometryCollection() if enclosed is None else enclosed
 
 
 def in_one_type(part: FamilyPart, rules: LoadingRules) -> FamilyPart:
-    """Single geometries as multi-geometries; points the other way, unless the layer has multi-points."""
+    """Turn single geometries into multi-geometries. Points become single, unless the layer has multi-points."""
     geometries, types = part.geometries, shapely.get_type_id(part.geometries)
     if part.family is Family.POINT and rules.points != "MultiPoint":
         part.geometries = _single_points(geometries, types)
@@ -113,14 +112,15 @@ def _single_points(geometries: Geometries, types: Numbers) -> Geometries:
     if len(several):
         if (shapely.get_num_geometries(geometries[several]) > 1).any():
             raise refused(
-                "mixed_geometries", "the layer declares points and holds multi-points: declare it as MultiPoint"
+                "mixed_geometries", "the layer declares points but holds multi-points: declare it as MultiPoint"
             )
         geometries[several] = shapely.get_geometry(geometries[several], 0)
     return geometries
 
 
 def same_bytes(wkb: pa.Array, family: Family, rules: LoadingRules) -> pa.Array:
-    """What needs no repair, as it was read, with the head of a multi-geometry before each that needs one."""
+    """Return the original bytes, with the head of a multi-geometry in front of each single one if the table needs
+    it."""
     if rules.type_of(family) == "Point":
         return wkb
     single = types(wkb) == TYPES[family]
@@ -131,16 +131,16 @@ def same_bytes(wkb: pa.Array, family: Family, rules: LoadingRules) -> pa.Array:
 
 
 def _wrapped(geometries: Geometries, family: Family) -> Geometries:
-    """Each as the only part of a multi-geometry."""
-    made: Geometries = _MULTI[family](geometries, indices=np.arange(len(geometries)))
-    return made
+    """Make each geometry the only part of a multi-geometry."""
+    wrapped: Geometries = _MULTI[family](geometries, indices=np.arange(len(geometries)))
+    return wrapped
 
 
 def _by_family(collection: BaseGeometry) -> dict[int, BaseGeometry]:
     parts: dict[int, list[BaseGeometry]] = {}
     for part in _leaves(collection):
         parts.setdefault(int(shapely.get_dimensions(part)), []).append(part)
-    return {dimension: _MULTI[FAMILIES[dimension]](found) for dimension, found in sorted(parts.items(), reverse=True)}
+    return {dimension: _MULTI[FAMILIES[dimension]](same) for dimension, same in sorted(parts.items(), reverse=True)}
 
 
 def _leaves(geometry: BaseGeometry) -> Iterator[BaseGeometry]:

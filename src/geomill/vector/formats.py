@@ -1,6 +1,6 @@
-"""Which format a file is, by its content. The name decides only where the content cannot: for text in columns.
+"""Detects the format of a file by its content. The name decides only for text in columns.
 
-The result is the one driver that may look at the file. Formats that are programs, or lists of other files, are none.
+The format selects the one driver that may open the file. Formats that are programs or lists of other files have none.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ _LINES_NAMES = (".geojsonl", ".geojsons", ".jsonl", ".ndgeojson", ".ndjson")
 _TYPE = re.compile(rb'"type"\s*:\s*"(\w+)"')
 _GEOMETRIES = ["Point", "LineString", "Polygon", "MultiPoint", "MultiLineString", "MultiPolygon", "GeometryCollection"]
 _REFERENCES = (b"<OGRVRT", b"<VRTDataset", b"<!DOCTYPE", b"<!ENTITY")
-_REMEDY = "take GeoPackage, zipped Shapefile, GeoJSON, FlatGeobuf, GeoParquet, KML, KMZ, or CSV with coordinates"
+_REMEDY = "submit GeoPackage, zipped Shapefile, GeoJSON, FlatGeobuf, GeoParquet, KML, KMZ, or CSV with coordinates"
 
 
 @dataclass(frozen=True, slots=True)
 class Driver:
-    """GDAL's names for it, none where GDAL is not used, and the end of a file's name by which it is known there."""
+    """GDAL's names of the driver, none if GDAL is not used, and the file extension that GDAL expects."""
 
     names: tuple[str, ...]
     extension: str
     random: bool = False
-    """Whether a row in the middle can be reached without reading those before it; else a copy is read."""
+    """Whether rows can be read in any order. If not, a columnar copy is read."""
 
 
 DRIVERS = {
@@ -46,11 +46,11 @@ DRIVERS = {
 
 
 def detect(header: bytes, name: str) -> Format:
-    """`header` is the first megabyte, or all of it."""
+    """Return the format. `header` is the first megabyte, or the whole file if it is smaller."""
     if header.startswith(b"SQLite format 3\0"):
         if header[68:72] in _GEOPACKAGES:
             return Format.GEOPACKAGE
-        raise refused("unsupported_format", f"'{name}' is an SQLite file, but no GeoPackage: {_REMEDY}")
+        raise refused("unsupported_format", f"'{name}' is an SQLite file, but not a GeoPackage: {_REMEDY}")
     if header.startswith(b"fgb\x03"):
         return Format.FLATGEOBUF
     if header.startswith(b"PAR1"):
@@ -74,7 +74,7 @@ def _text(header: bytes, name: str) -> Format:
         return _xml(text, name)
     if name.lower().endswith(_TEXT_NAMES) and text and b"\0" not in header:
         return Format.CSV
-    raise refused("unsupported_format", f"'{name}' is no format that is read, whatever its name says: {_REMEDY}")
+    raise refused("unsupported_format", f"the content of '{name}' has no supported format: {_REMEDY}")
 
 
 def _json(text: bytes, name: str) -> Format:
@@ -87,15 +87,17 @@ def _json(text: bytes, name: str) -> Format:
         return Format.GEOJSON_LINES
     if not newline and first is None and name.lower().endswith(_LINES_NAMES):  # a line longer than the header
         return Format.GEOJSON_LINES
-    kinds = {found.decode() for found in _TYPE.findall(text)}
+    kinds = {match.decode() for match in _TYPE.findall(text)}
     if kinds & {"FeatureCollection", "Feature", *_GEOMETRIES}:
         return Format.GEOJSON
-    raise refused("unsupported_format", f"'{name}' is JSON, but no GeoJSON: {_REMEDY}")
+    raise refused("unsupported_format", f"'{name}' is JSON, but not GeoJSON: {_REMEDY}")
 
 
 def _xml(text: bytes, name: str) -> Format:
     if any(mark in text for mark in _REFERENCES):
-        raise refused("outside_reference", f"'{name}' refers to what is not in it: it is not opened; {_REMEDY}")
+        raise refused(
+            "outside_reference", f"'{name}' refers to other files or entities, so it is not opened: {_REMEDY}"
+        )
     if re.search(rb"<(\w+:)?kml[\s>]", text[:4096]):
         return Format.KML
-    raise refused("unsupported_format", f"'{name}' is XML, but no KML: {_REMEDY}")
+    raise refused("unsupported_format", f"'{name}' is XML, but not KML: {_REMEDY}")

@@ -1,17 +1,17 @@
-"""Repairs of geometries, many at a time, in a fixed order. Each is counted under its name in `REPAIRS`.
+"""Repairs geometries in batches and in a fixed order. Each repair is counted under its name in `REPAIRS`.
 
-1. What cannot be read, is empty, or has coordinates that are no numbers becomes NULL.
-2. Heights and measures are dropped, unless heights are wanted.
-3. What is invalid is made valid; what collapses becomes NULL.
-4. Collections are unpacked: into what they hold, if that is of one family; else by the rule for mixed layers.
-5. Coordinates are transformed to the CRS of the table; those that cannot be, or are none on Earth, become NULL.
-6. In degrees: what crosses the 180th meridian is made whole and cut there.
-7. Outer rings run counter-clockwise, inner ones clockwise.
+1. Geometries that are unreadable, empty, or have NaN or infinite coordinates become NULL.
+2. Heights and measures are dropped, unless heights are requested.
+3. Invalid geometries are made valid; those that collapse become NULL.
+4. Collections are unpacked to geometries of one family. The rule for mixed layers decides about other families.
+5. Coordinates are transformed to the CRS of the table. Geometries that fail or are not on Earth become NULL.
+6. In degrees, geometries that cross the 180th meridian are repaired and cut there.
+7. Outer rings are turned counter-clockwise, inner rings clockwise.
 8. Lines and polygons become multi-geometries, so that a column has one type.
 
-Before all that, those that need none of it are set aside by a look at their bytes: see `soundness`.
+Before all that, cheap checks on the WKB bytes let geometries skip these steps that need none of them: see `soundness`.
 
-Winding comes late because some projections mirror it, and the meridian after the transformation because only degrees
+Winding comes late because some projections mirror it. The meridian comes after the transformation because only degrees
 have one.
 """
 
@@ -50,82 +50,82 @@ from geomill.vector.soundness import Sound, sound
 
 Floats = NDArray[np.float64]
 LARGEST = 64 * 1024 * 1024
-"""Bytes of one geometry: four million points. To repair it takes some twelve times as much memory."""
+"""The maximum bytes of one geometry: four million points. A repair takes about twelve times as much memory."""
 FEWEST = 100
 
 
 @dataclass
 class GeometryRepairs:
-    """Of one chunk: `counts` goes on over its batches."""
+    """Repairs the geometries of one chunk. `counts` adds up over its batches."""
 
     rules: LoadingRules
     source_crs: str
     counts: Counter[str] = field(default_factory=Counter)
     plain: bool = False
-    """Whether the source gives WKB as the standard has it, and nothing else."""
+    """Whether the source always gives standard WKB."""
     fewest: int = FEWEST
-    """Of fewer geometries no conclusion is drawn about the CRS."""
+    """The minimum number of geometries for a conclusion about the CRS."""
 
     def __post_init__(self) -> None:
         project = Projection(self.source_crs, self.rules.target_crs)
         self._placing = Placing(project, self.rules.keep_z, self._count, self.fewest)
 
     def harden(self, wkb: pa.Array, ids: Numbers) -> list[FamilyRows]:
-        """The geometries, repaired, by family."""
+        """Return the repaired geometries by family."""
         _check_sizes(wkb, ids)
-        found = self._sound(wkb)
-        rest = np.delete(np.arange(len(wkb)), found.rows)
-        parts = self._repaired(wkb.take(rest), ids[rest], len(found.rows)) if len(rest) else []
+        sound_rows = self._sound(wkb)
+        doubtful = np.delete(np.arange(len(wkb)), sound_rows.rows)
+        parts = self._repaired(wkb.take(doubtful), ids[doubtful], len(sound_rows.rows)) if len(doubtful) else []
         if all(part.untouched for part in parts):
-            points = [self._points_of(wkb, found), *(_points(part.geometries) for part in parts)]
+            points = [self._points_of(wkb, sound_rows), *(_points(part.geometries) for part in parts)]
             same = same_bytes(wkb, self.rules.family, self.rules)
             return [FamilyRows(self.rules.family, np.arange(len(wkb)), same, np.concatenate(points))]
-        return [*self._as_they_are(wkb, found), *(self._ready(part, rest) for part in parts)]
+        return [*self._as_they_are(wkb, sound_rows), *(self._ready(part, doubtful) for part in parts)]
 
     def _sound(self, wkb: pa.Array) -> Sound:
-        """Those that need nothing."""
+        """Return the geometries that need no repair, as far as cheap checks can tell."""
         project, kind = self._placing.project, self.rules.type_of(self.rules.family)
         if self.rules.keep_z or not project.same:
             return Sound(np.empty(0, np.int64), np.empty((0, 4)))
         return sound(wkb, self.rules.family, multi=kind.startswith("Multi"), geographic=project.geographic)
 
-    def _as_they_are(self, wkb: pa.Array, found: Sound) -> list[FamilyRows]:
-        if not len(found.rows):
+    def _as_they_are(self, wkb: pa.Array, sound_rows: Sound) -> list[FamilyRows]:
+        if not len(sound_rows.rows):
             return []
-        same = same_bytes(wkb.take(found.rows), self.rules.family, self.rules)
-        return [FamilyRows(self.rules.family, found.rows, same, self._points_of(wkb, found))]
+        same = same_bytes(wkb.take(sound_rows.rows), self.rules.family, self.rules)
+        return [FamilyRows(self.rules.family, sound_rows.rows, same, self._points_of(wkb, sound_rows))]
 
-    def _points_of(self, wkb: pa.Array, found: Sound) -> Floats:
-        return outline(found.bounds, lambda: shapely.get_coordinates(_read(wkb.take(found.rows))))
+    def _points_of(self, wkb: pa.Array, sound_rows: Sound) -> Floats:
+        return outline(sound_rows.bounds, lambda: shapely.get_coordinates(_read(wkb.take(sound_rows.rows))))
 
     def _ready(self, part: FamilyPart, batch: Numbers) -> FamilyRows:
-        """`batch` are the rows of the batch that were looked at."""
-        made = in_one_type(part, self.rules).geometries
-        wkb = shapely.to_wkb(made, output_dimension=3 if self.rules.keep_z else 2)
-        return FamilyRows(part.family, batch[part.rows], pa.array(wkb, pa.binary()), _points(made))
+        """Return a part ready for its table. `batch` holds the batch's row numbers of the repaired geometries."""
+        geometries = in_one_type(part, self.rules).geometries
+        wkb = shapely.to_wkb(geometries, output_dimension=3 if self.rules.keep_z else 2)
+        return FamilyRows(part.family, batch[part.rows], pa.array(wkb, pa.binary()), _points(geometries))
 
     def _repaired(self, wkb: pa.Array, ids: Numbers, others: int) -> list[FamilyPart]:
-        """By GEOS; `others` need nothing."""
+        """Repair geometries with GEOS. `others` is the number of geometries that need no repair."""
         before = self._repairs()
         geometries = self._valid(self._flat(self._parsed(wkb)))
         families = family_numbers(geometries)
         self._count("collection_unpacked", (families == COLLECTION).sum())
         extras = list(unpack(geometries, families))
         self._check_families(families, extras, ids)
-        found = parts(geometries, families, extras, self.rules.family)
-        made = [self._wound(self._placed(one, others)) for one in found]
-        same = self.plain and self._placing.project.same and not self.rules.keep_z and len(made) == 1
+        by_family = parts(geometries, families, extras, self.rules.family)
+        repaired = [self._wound(self._placed(part, others)) for part in by_family]
+        same = self.plain and self._placing.project.same and not self.rules.keep_z and len(repaired) == 1
         if same and self._repairs() == before:
-            made[0].untouched = made[0].family is self.rules.family and self._fits(made[0])
-        return made
+            repaired[0].untouched = repaired[0].family is self.rules.family and self._has_table_type(repaired[0])
+        return repaired
 
-    def _fits(self, part: FamilyPart) -> bool:
-        """Whether it may go into the table, with the head of a multi-geometry at most."""
+    def _has_table_type(self, part: FamilyPart) -> bool:
+        """Return whether the original bytes have the table's type, except for the head of a multi-geometry."""
         points = self.rules.type_of(part.family) == "Point"
         return not points or bool((shapely.get_type_id(part.geometries) <= 0).all())
 
     def _repairs(self) -> int:
-        """All that has been changed so far."""
+        """Return the number of repairs so far."""
         return self.counts.total() - self.counts["geometry_null"]
 
     # 1
@@ -143,7 +143,7 @@ class GeometryRepairs:
         return drop_infinite(geometries, self._count, "geometry_not_finite")
 
     def _closed(self, geometries: Geometries, wkb: pa.Array, missing: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Rings that do not end where they begin can be read after all."""
+        """Read unreadable geometries again with their rings closed."""
         mended = _read(wkb.filter(pa.array(missing)), on_invalid="fix")
         self._count("rings_closed", (~shapely.is_missing(mended)).sum())
         geometries[missing] = mended
@@ -171,7 +171,7 @@ class GeometryRepairs:
             return geometries
         mended = shapely.make_valid(geometries[broken], method="structure", keep_collapsed=False)
         for index in np.flatnonzero(shapely.is_empty(mended) | ~shapely.is_valid(mended)):
-            mended[index] = from_lines(geometries[broken[index]])  # spikes are too much for the better method
+            mended[index] = from_lines(geometries[broken[index]])  # the structure method fails on spikes
         collapsed = shapely.is_empty(mended) | ~shapely.is_valid(mended)
         mended[collapsed] = None
         self._count("geometry_made_valid", len(broken) - collapsed.sum())
@@ -190,7 +190,7 @@ class GeometryRepairs:
             row = int(wrong[0]) if len(wrong) else extras[0][0]
             raise refused(
                 "mixed_geometries",
-                f"the layer holds {self.rules.family}s, but its row {ids[row]} holds something else as well: "
+                f"the layer holds {self.rules.family}s, but its row {ids[row]} holds another kind of geometry: "
                 "give mixed_geometries=split for a table of each kind",
             )
 
@@ -198,7 +198,7 @@ class GeometryRepairs:
 
     def _placed(self, part: FamilyPart, others: int) -> FamilyPart:
         placed = self._placing.place(part.geometries, others)
-        # What was valid in one CRS need not be so in another.
+        # A geometry that was valid in one CRS may be invalid in another.
         part.geometries = placed if self._placing.project.same else self._valid(placed)
         return part
 
@@ -216,8 +216,8 @@ class GeometryRepairs:
 
 
 def _read(wkb: pa.Array, on_invalid: Literal["ignore", "fix"] = "ignore") -> Geometries:
-    found: Geometries = shapely.from_wkb(wkb.to_numpy(zero_copy_only=False), on_invalid=on_invalid)
-    return found
+    geometries: Geometries = shapely.from_wkb(wkb.to_numpy(zero_copy_only=False), on_invalid=on_invalid)
+    return geometries
 
 
 def _points(geometries: Geometries) -> Floats:
@@ -229,6 +229,6 @@ def _check_sizes(wkb: pa.Array, ids: Numbers) -> None:
     if len(sizes) and sizes.max() > LARGEST:
         raise refused(
             "geometry_too_large",
-            f"the geometry of row {ids[sizes.argmax()]} has {sizes.max():,} bytes; at most {LARGEST:,} are taken: "
-            "cut it into parts",
+            f"the geometry of row {ids[sizes.argmax()]} has {sizes.max():,} bytes; the maximum is {LARGEST:,}: "
+            "split it into parts",
         )

@@ -1,4 +1,4 @@
-"""A table as a GeoParquet file, row by row group."""
+"""Writes a table as a GeoParquet file, one row group at a time."""
 
 from __future__ import annotations
 
@@ -54,14 +54,17 @@ def write(
 
 
 def _schema(columns: Sequence[LayerColumn], geometry_type: str, srid: int) -> pa.Schema:
-    fields = [pa.field(ID, pa.int64()), *(pa.field(one.name, _TYPES.get(one.type, pa.string())) for one in columns)]
+    fields = [
+        pa.field(ID, pa.int64()),
+        *(pa.field(column.name, _TYPES.get(column.type, pa.string())) for column in columns),
+    ]
     about = {"encoding": "WKB", "geometry_types": [geometry_type], "crs": pyproj.CRS.from_epsg(srid).to_json_dict()}
     geo = {"version": "1.1.0", "primary_column": GEOMETRY, "columns": {GEOMETRY: about}}
     return pa.schema([*fields, pa.field(GEOMETRY, pa.binary())], metadata={b"geo": json.dumps(geo).encode()})
 
 
 def _rows(conn: Connection, table: str, columns: Sequence[LayerColumn]) -> Iterator[list[dict[str, Any]]]:
-    """In the order of the key, some at a time."""
+    """Yield the rows in the order of the key, in groups."""
     chosen: list[Composable] = [Identifier(ID), *map(_selected, columns)]
     statement = SQL(queries("vectors").all_rows).format(
         columns=SQL(", ").join(chosen),
@@ -76,6 +79,6 @@ def _rows(conn: Connection, table: str, columns: Sequence[LayerColumn]) -> Itera
 
 
 def _selected(column: LayerColumn) -> Composable:
-    """JSON comes as text."""
+    """Select a column. JSON is selected as text."""
     name = Identifier(column.name)
     return SQL("{0}::text AS {0}").format(name) if column.type == "jsonb" else name

@@ -1,8 +1,8 @@
-"""Key and spatial index of tables that were loaded.
+"""Builds the key and the spatial index of loaded tables.
 
-The spatial index takes most of the time after the last row, and PostgreSQL builds it with one core. So the key is built
-beside it, by another session, and committed there: it is only an index more on a table in staging, and another attempt
-finds it. All else happens in the transaction that finishes.
+The spatial index takes most of the time after the last row, and PostgreSQL builds it with one core. So another session
+builds the key at the same time and commits it. That only adds an index to a staging table, and a later attempt finds
+it. Everything else happens in the transaction that finishes the load.
 """
 
 from __future__ import annotations
@@ -20,29 +20,30 @@ from geomill.vector.facts import SUFFIXES, Family
 from geomill.vector.tables import SCHEMA, Staging
 
 MANY = 50_000
-"""Rows for which a second session is worth its while."""
+"""The number of rows from which a second session pays off."""
 KEY, PLACES = "_key", "_gix"
 _LONGEST = 63 - len(KEY)
-"""Of a table's name in that of an index. Main tables have shorter ones, and those of a split layer still differ."""
+"""The maximum length of a table's name in an index name. Main tables have shorter names, and those of a split layer
+still differ."""
 
 
 def build(conn: Connection, sessions: Sessions, staging: Staging, families: Iterable[Family], rows: int) -> None:
-    """On the staging tables, within a transaction."""
+    """Build the indexes on the staging tables, within a transaction."""
     if rows < MANY:
         _exclude(conn, staging, families)
         _add_keys(conn, staging, families)
-        _add_places(conn, staging, families)
+        _add_spatial_indexes(conn, staging, families)
         return
-    with sessions() as beside, ThreadPoolExecutor(1) as pool:
-        with beside.transaction():
-            _exclude(beside, staging, families)
-        keys = pool.submit(_add_keys, beside, staging, families)
-        _add_places(conn, staging, families)
+    with sessions() as second, ThreadPoolExecutor(1) as pool:
+        with second.transaction():
+            _exclude(second, staging, families)
+        keys = pool.submit(_add_keys, second, staging, families)
+        _add_spatial_indexes(conn, staging, families)
         keys.result()
 
 
 def settle(conn: Connection, staging: Staging, family: Family, name: str) -> None:
-    """Once the table has its place and name."""
+    """Rename the indexes and add the primary key after the table has been moved."""
     stem = cut(name, _LONGEST)
     for end in (KEY, PLACES):
         index = Identifier(SCHEMA, _name(staging, family, end))
@@ -51,7 +52,7 @@ def settle(conn: Connection, staging: Staging, family: Family, name: str) -> Non
 
 
 def _exclude(conn: Connection, staging: Staging, families: Iterable[Family]) -> None:
-    """Wait until nobody is at work on the tables any more: not a session that a dead attempt has left behind."""
+    """Wait until no session works on the tables, such as one that a dead attempt has left behind."""
     for family in families:
         tables.run(conn, queries("vectors").lock_staging, table=staging.table(family))
 
@@ -66,7 +67,7 @@ def _add_keys(conn: Connection, staging: Staging, families: Iterable[Family]) ->
             )
 
 
-def _add_places(conn: Connection, staging: Staging, families: Iterable[Family]) -> None:
+def _add_spatial_indexes(conn: Connection, staging: Staging, families: Iterable[Family]) -> None:
     tables.run(conn, queries("vectors").prepare_to_finish)
     for family in families:
         name = Identifier(_name(staging, family, PLACES))

@@ -1,4 +1,4 @@
-"""A layer that is open: what it declares, and its features in batches."""
+"""An open layer: its declared properties, and its features in batches."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ log = logging.getLogger(__name__)
 
 MOST_REMARKS = 20
 GEOJSON_LIMIT = "OGR_GEOJSON_MAX_OBJ_SIZE"
-"""GDAL's option; its error names it."""
+"""An option of GDAL. GDAL's error message names it."""
 GIVEN_UP = "interrupted"
-"""What SQLite says where GDAL gets no memory for a batch of a GeoPackage, and stops it."""
+"""SQLite's error if GDAL has no memory for a batch of a GeoPackage and stops the query."""
 
 
 class FeatureBatch(NamedTuple):
     ids: NDArray[np.int64]
     geometry: pa.Array
-    """WKB."""
+    """As WKB."""
     attributes: pa.RecordBatch
 
 
@@ -42,28 +42,28 @@ class Layer(Protocol):
     name: str | None
     rows: int
     geometry_type: str
-    """As it declares it, such as `3D Multi Polygon`; `Unknown` if it does not."""
+    """The declared type, such as `3D Multi Polygon`, or `Unknown` if none is declared."""
     crs: str | None
 
     @property
     def schema(self) -> pa.Schema:
-        """Of the attributes."""
+        """The schema of the attributes."""
         ...
 
     def bounds_of_ids(self) -> tuple[int, int]:
-        """From where to where chunks are cut: see `Chunk`."""
+        """Return the range that is divided into chunks, see `Chunk`."""
         ...
 
     def beginning(self, size: int) -> Chunk:
-        """The first rows, about so many. GDAL reads a chunk to its end, even if it is left before."""
+        """Return a chunk of about `size` first rows. It is small because GDAL always reads a chunk to its end."""
         ...
 
     def batches(self, chunk: Chunk, size: int, columns: Sequence[str] | None = None) -> Iterator[FeatureBatch]: ...
 
 
 @contextmanager
-def told(name: str) -> Iterator[None]:
-    """Trouble with the file becomes an error that says so. GDAL's remarks go to the log."""
+def read_errors_as_refusals(name: str) -> Iterator[None]:
+    """Turn errors of reading the file `name` into refusals, and write GDAL's remarks to the log."""
     try:
         with warnings.catch_warnings(record=True) as remarks:
             warnings.simplefilter("always")
@@ -71,24 +71,24 @@ def told(name: str) -> Iterator[None]:
         for remark in remarks[:MOST_REMARKS]:
             log.warning("%s: %s", name, remark.message)
     except (DataSourceError, DataLayerError, pa.ArrowException, sqlite3.DatabaseError, OSError, UnicodeError) as error:
-        if isinstance(error, OSError) and error.errno is not None:  # the machine's trouble, not the file's
+        if isinstance(error, OSError) and error.errno is not None:  # a fault of the machine, not of the file
             raise
         if GEOJSON_LIMIT in str(error):
             raise refused(
                 "geometry_too_large",
-                f"'{name}' has a feature of more than some 500,000 points, for which GeoJSON takes too much memory: "
-                "cut it into parts, or give it as a GeoPackage",
+                f"'{name}' has a feature with more than about 500,000 points, which takes too much memory as GeoJSON: "
+                "split it into parts, or submit it as a GeoPackage",
             ) from error
         if str(error) == GIVEN_UP:
             raise refused(
                 "geometry_too_large",
-                f"'{name}' does not fit into the worker's memory: cut its geometries into parts",
+                f"'{name}' does not fit into the worker's memory: split its geometries into parts",
             ) from error
         raise refused("unreadable", f"'{name}' is damaged or incomplete: {without_places(str(error))[:300]}") from error
 
 
 def refuse_repeated(names: Sequence[str], name: str) -> None:
-    repeated = [one for one, count in Counter(names).items() if count > 1]
+    repeated = [column for column, count in Counter(names).items() if count > 1]
     if repeated:
         raise refused("repeated_column", f"'{name}' has several columns called '{repeated[0]}': rename one of them")
 

@@ -1,4 +1,4 @@
-"""A chunk of a layer into the staging tables: read, repaired and copied in batches, all in one transaction."""
+"""Loads a chunk of a layer into the staging tables: reads, repairs and copies it in batches, in one transaction."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 import pyogrio
-from pyproj.network import set_network_enabled  # type: ignore[attr-defined]  # it is made for this
+from pyproj.network import set_network_enabled  # type: ignore[attr-defined]  # a public function without a stub
 
 from geomill.storage.gdal import OFFLINE
 from geomill.vector import tables
@@ -22,7 +22,7 @@ from geomill.vector.extent import Hull
 from geomill.vector.facts import Chunk, Family, Format, Loaded, LoadingPlan
 from geomill.vector.families import FamilyRows
 from geomill.vector.geometry import LARGEST, GeometryRepairs
-from geomill.vector.layers import GEOJSON_LIMIT, FeatureBatch, Layer, told
+from geomill.vector.layers import GEOJSON_LIMIT, FeatureBatch, Layer, read_errors_as_refusals
 from geomill.vector.projecting import Projection
 from geomill.vector.tables import Staging
 
@@ -32,13 +32,16 @@ SMALLEST_BATCH = 5
 _MARGIN = 64 * 1024 * 1024
 
 Tell = Callable[[int], None]
-"""Called with the rows so far; it may raise, and then nothing is loaded."""
+"""Called with the number of rows so far. If it raises, nothing is loaded."""
 
 
 def configure() -> None:
-    """GDAL stops a batch before it takes more memory than the largest geometry that is taken, and a feature of GeoJSON,
-    which as a tree of values takes much more than its text, before it takes half a gigabyte. It reads copies on this
-    machine, so it sends no request to anybody."""
+    """Limit GDAL's memory and network access.
+
+    GDAL stops a batch before it needs more memory than the largest accepted geometry. It stops a GeoJSON feature, which
+    takes much more memory than its text, before it needs half a gigabyte. It reads only local copies, so it may not
+    send requests.
+    """
     set_network_enabled(active=False)
     pyogrio.set_gdal_config_options(
         {"OGR_ARROW_MEM_LIMIT": str(LARGEST + _MARGIN), GEOJSON_LIMIT: "130", "GDAL_NUM_THREADS": "1", **OFFLINE}
@@ -46,7 +49,7 @@ def configure() -> None:
 
 
 def batch_rows(layer: Layer) -> int:
-    """So many that they have about the same size, whatever the features are."""
+    """Return the number of rows in a batch, chosen so that batches have about the same size in bytes."""
     average = max(layer.path.stat().st_size / max(layer.rows, 1), 1)
     return int(min(max(BATCH_BYTES / average, SMALLEST_BATCH), MOST_ROWS))
 
@@ -92,7 +95,7 @@ class ChunkLoad:
         return outcome
 
     def _batches(self, chunk: Chunk) -> Iterator[FeatureBatch]:
-        with told(self.plan.source.file_name):
+        with read_errors_as_refusals(self.plan.source.file_name):
             yield from self.layer.batches(chunk, batch_rows(self.layer))
 
     def _copy(self, batch: FeatureBatch) -> None:
@@ -109,11 +112,13 @@ class ChunkLoad:
 
     def _copy_part(self, part: FamilyRows, batch: FeatureBatch, attributes: list[Field]) -> None:
         everything = len(part.rows) == len(batch.ids)
-        kept = (
-            attributes if everything else [Field(one.type, one.values.take(pa.array(part.rows))) for one in attributes]
+        selected = (
+            attributes
+            if everything
+            else [Field(field.type, field.values.take(pa.array(part.rows))) for field in attributes]
         )
         ids = batch.ids if everything else batch.ids[part.rows]
-        fields = [Field("bigint", pa.array(np.ascontiguousarray(ids))), *kept, Field("geometry", part.wkb)]
+        fields = [Field("bigint", pa.array(np.ascontiguousarray(ids))), *selected, Field("geometry", part.wkb)]
         names = [ID, *(column.name for column in self.plan.facts.columns), GEOMETRY]
         tables.copy_rows(self.conn, self._staging, part.family, names, (HEADER, rows(fields), TRAILER))
         self.rows[Family(part.family).value] += len(ids)

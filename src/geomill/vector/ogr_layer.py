@@ -1,4 +1,4 @@
-"""Layers that are read through GDAL."""
+"""Layers that GDAL reads."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from geomill.vector.csv_places import places
 from geomill.vector.facts import Chunk, Format, Reading
 from geomill.vector.formats import DRIVERS
 from geomill.vector.geopackage import check_layer, feature_layers, quoted, reading, refuse_programs
-from geomill.vector.layers import FeatureBatch, binary, refuse_repeated, told
+from geomill.vector.layers import FeatureBatch, binary, read_errors_as_refusals, refuse_repeated
 from geomill.vector.soundness import types
 
 _FIRST_CURVE = 8
-"""WKB's number of the first type that may have arcs."""
+"""The WKB number of the first type that may have arcs."""
 GEOMETRY_NAME = "wkb_geometry"
-"""In Arrow, where the file has no name for it."""
+"""The name of the geometry column in Arrow if the file has none."""
 _IMMUTABLE = {"IMMUTABLE": "YES"}
-"""Nothing is written beside it, such as the journals of SQLite."""
-_LOOKED_AT = "OGR_GEOJSON_MAX_FEATURES_FIRST_PASS"
-"""GDAL's option: so many features are read before a GeoJSON is open, all when it is absent."""
+"""Prevents files beside the source, such as SQLite's journals."""
+_OPENING_FEATURES = "OGR_GEOJSON_MAX_FEATURES_FIRST_PASS"
+"""GDAL's option for the number of features that it reads to open a GeoJSON. Default: all."""
 
 
 @dataclass
@@ -45,9 +45,9 @@ class OgrLayer:
     options: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def opened(cls, path: Path, found: Format, name: str, reading: Reading) -> OgrLayer:
-        opening = Opening.of(path, found, name, reading)
-        rows = opening.announced
+    def opened(cls, path: Path, file_format: Format, name: str, reading: Reading) -> OgrLayer:
+        opening = Opening.of(path, file_format, name, reading)
+        rows = opening.declared_rows
         if rows < 0:
             rows = _read_info(path, name, opening.about)["features"]
         with pyogrio.open_arrow(path, batch_size=1, use_pyarrow=True, **opening.about) as (meta, reader):
@@ -63,8 +63,8 @@ class OgrLayer:
     def beginning(self, size: int) -> Chunk:
         if not self._numbered:
             return Chunk(number=0, start=0, stop=size)
-        found = f"SELECT min(id), max(id) FROM (SELECT {{id}} AS id FROM {{table}} ORDER BY 1 LIMIT {size})"  # noqa: S608
-        low, high = self._ids(found)
+        query = f"SELECT min(id), max(id) FROM (SELECT {{id}} AS id FROM {{table}} ORDER BY 1 LIMIT {size})"  # noqa: S608
+        low, high = self._ids(query)
         return Chunk(number=0, start=low or 0, stop=(high or 0) + 1)
 
     def _ids(self, query: str) -> tuple[int | None, int | None]:
@@ -100,7 +100,7 @@ class OgrLayer:
                     break
 
     def straight(self, wkb: pa.Array, ids: NDArray[np.int64]) -> pa.Array:
-        """With lines in place of arcs, which GDAL makes when it is not asked for Arrow."""
+        """Replace arcs by lines. GDAL converts them only if it is not asked for Arrow."""
         curved = np.flatnonzero(types(wkb) % 1000 >= _FIRST_CURVE)
         if not len(curved):
             return wkb
@@ -110,13 +110,13 @@ class OgrLayer:
             window = {"skip_features": int(ids[0]) - 1, "max_features": len(ids)}
         about = {"layer": self.name, "encoding": self.encoding, "columns": [], **window, **self.options}
         read = pyogrio.raw.read(self.path, **about)[2]
-        made = wkb.to_numpy(zero_copy_only=False)
-        made[curved] = read if self._numbered else read[curved]
-        return pa.array(made, pa.binary())
+        geometries = wkb.to_numpy(zero_copy_only=False)
+        geometries[curved] = read if self._numbered else read[curved]
+        return pa.array(geometries, pa.binary())
 
     @property
     def _numbered(self) -> bool:
-        """Whether rows are reached by their feature ids: those of a GeoPackage, unless it is a view."""
+        """Whether rows are selected by feature id: those of a GeoPackage that is not a view."""
         return self.format is Format.GEOPACKAGE and bool(self.fid_column)
 
     def _attributes(self, columns: Sequence[str] | None) -> list[str]:
@@ -125,37 +125,39 @@ class OgrLayer:
 
 @dataclass(frozen=True)
 class Opening:
-    """How GDAL is asked for a layer, after a look by which driver it would read it."""
+    """The parameters for opening a layer with GDAL, after a check of the driver that GDAL would use."""
 
     path: Path
     format: Format
     about: dict[str, Any]
     options: dict[str, str]
     crs: str | None
-    """Where the file has none of its own."""
-    announced: int
-    """Features, -1 if that is only known by reading them."""
+    """The CRS to use if the file declares none."""
+    declared_rows: int
+    """The declared number of features, or -1 if it is known only after reading them."""
 
     @classmethod
-    def of(cls, path: Path, found: Format, name: str, wanted: Reading) -> Opening:
-        options: dict[str, str] = dict(_IMMUTABLE) if found is Format.GEOPACKAGE else {}
+    def of(cls, path: Path, file_format: Format, name: str, instructions: Reading) -> Opening:
+        options: dict[str, str] = dict(_IMMUTABLE) if file_format is Format.GEOPACKAGE else {}
         crs = None
-        if found is Format.GEOPACKAGE:
-            with told(name):
+        if file_format is Format.GEOPACKAGE:
+            with read_errors_as_refusals(name):
                 refuse_programs(path, name)
-        if found is Format.CSV:
-            where = places(path, name, wanted)
+        if file_format is Format.CSV:
+            where = places(path, name, instructions)
             options, crs = where.options, where.crs
-        layer = _choose(path, found, name, wanted.layer)
-        if found is Format.GEOPACKAGE and layer is not None:
-            with told(name):
+        layer = _choose(path, file_format, name, instructions.layer)
+        if file_format is Format.GEOPACKAGE and layer is not None:
+            with read_errors_as_refusals(name):
                 check_layer(path, name, layer)
-        about = {"layer": layer, "encoding": wanted.encoding, **options}
-        with _hasty():
+        about = {"layer": layer, "encoding": instructions.encoding, **options}
+        with _short_first_pass():
             info = _read_info(path, name, about, count=False)
-        if info["driver"] not in DRIVERS[found].names:
-            raise refused("unsupported_format", f"'{name}' is no {found.value}, whatever it looks like")
-        return cls(path, found, about, options, crs, info["features"])
+        if info["driver"] not in DRIVERS[file_format].names:
+            raise refused(
+                "unsupported_format", f"'{name}' looks like {file_format.value}, but GDAL does not read it as such"
+            )
+        return cls(path, file_format, about, options, crs, info["features"])
 
     def layer(self, meta: dict[str, Any], schema: pa.Schema, rows: int) -> OgrLayer:
         geometry = meta["geometry_name"] or GEOMETRY_NAME
@@ -174,35 +176,35 @@ class Opening:
 
 
 @contextmanager
-def _hasty() -> Iterator[None]:
-    pyogrio.set_gdal_config_options({_LOOKED_AT: "1"})
+def _short_first_pass() -> Iterator[None]:
+    pyogrio.set_gdal_config_options({_OPENING_FEATURES: "1"})
     try:
         yield
     finally:
-        pyogrio.set_gdal_config_options({_LOOKED_AT: None})
+        pyogrio.set_gdal_config_options({_OPENING_FEATURES: None})
 
 
 def _read_info(path: Path, name: str, about: dict[str, Any], *, count: bool = True) -> dict[str, Any]:
     try:
         info: dict[str, Any] = pyogrio.read_info(path, force_feature_count=count, **about)
-    except IndexError as error:  # pyogrio's way to say that there is no layer
-        raise refused("unreadable", f"'{name}' is damaged or incomplete: there is no layer in it") from error
+    except IndexError as error:  # pyogrio's error for a file without layers
+        raise refused("unreadable", f"'{name}' is damaged or incomplete: it has no layer") from error
     return info
 
 
-def _choose(path: Path, found: Format, name: str, wanted: str | None) -> str | None:
-    """The layer that is meant. One alone need not be named."""
-    if found is Format.GEOPACKAGE:
+def _choose(path: Path, file_format: Format, name: str, requested: str | None) -> str | None:
+    """Return the requested layer, or the only one. Returns None for formats without layers."""
+    if file_format is Format.GEOPACKAGE:
         layers = feature_layers(path)
-    elif found is Format.KML:
+    elif file_format is Format.KML:
         layers = [str(layer) for layer, kind in pyogrio.list_layers(path) if kind is not None]
     else:
         return None
-    known = ", ".join(layers)[:300]
+    names = ", ".join(layers)[:300]
     if not layers:
         raise refused("no_geometry", f"'{name}' has no layer of features")
-    if wanted is None and len(layers) > 1:
-        raise refused("choose_layer", f"'{name}' has {len(layers)} layers: give 'layer' as one of {known}")
-    if wanted is not None and wanted not in layers:
-        raise refused("choose_layer", f"'{name}' has no layer '{wanted}'; it has {known}")
-    return wanted or layers[0]
+    if requested is None and len(layers) > 1:
+        raise refused("choose_layer", f"'{name}' has {len(layers)} layers: give 'layer' as one of {names}")
+    if requested is not None and requested not in layers:
+        raise refused("choose_layer", f"'{name}' has no layer '{requested}'; it has {names}")
+    return requested or layers[0]

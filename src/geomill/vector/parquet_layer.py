@@ -1,4 +1,4 @@
-"""Layers in GeoParquet files, read through Arrow: GDAL's wheel has no driver for them."""
+"""Layers in GeoParquet files, read through Arrow, because GDAL's wheel has no driver for them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CRS84 = "OGC:CRS84"
 
 @dataclass
 class ParquetLayer:
-    """Row groups are what can be reached directly."""
+    """A layer in a Parquet file. Its chunks are ranges of row groups."""
 
     path: Path
     rows: int
@@ -50,13 +50,13 @@ class ParquetLayer:
             crs=_parquet_crs(primary),
             column=column,
             schema=pa.schema(
-                [one.remove_metadata() for one in schema if one.name != column and not _is_box(one, about)]
+                [field.remove_metadata() for field in schema if field.name != column and not _is_box(field, about)]
             ),
         )
 
     @classmethod
-    def copied(cls, path: Path, found: Format) -> ParquetLayer:
-        """A copy that `columnar` has made of a file of that format."""
+    def copied(cls, path: Path, file_format: Format) -> ParquetLayer:
+        """Open a copy that `columnar` made of a file of the given format."""
         with pq.ParquetFile(path) as file:
             schema, rows = file.schema_arrow, file.metadata.num_rows
         about: dict[str, Any] = json.loads(schema.metadata[ABOUT])
@@ -66,9 +66,9 @@ class ParquetLayer:
             geometry_type=about["geometry_type"],
             crs=about["crs"],
             column=about["column"],
-            schema=pa.schema([one.remove_metadata() for one in schema if one.name != about["column"]]),
+            schema=pa.schema([field.remove_metadata() for field in schema if field.name != about["column"]]),
             name=about["layer"],
-            format=found,
+            format=file_format,
         )
 
     def bounds_of_ids(self) -> tuple[int, int]:
@@ -81,34 +81,32 @@ class ParquetLayer:
         return Chunk(number=0, start=0, stop=min(int(np.searchsorted(ends, size)) + 1, len(ends)))
 
     def batches(self, chunk: Chunk, size: int, columns: Sequence[str] | None = None) -> Iterator[FeatureBatch]:
-        wanted = self.schema.names if columns is None else list(columns)
-        with pq.ParquetFile(self.path, pre_buffer=False) as file:  # else all groups are held
+        names = self.schema.names if columns is None else list(columns)
+        with pq.ParquetFile(self.path, pre_buffer=False) as file:  # otherwise all groups stay in memory
             done = sum(file.metadata.row_group(group).num_rows for group in range(chunk.start))
             groups = list(range(chunk.start, chunk.stop))
-            for batch in file.iter_batches(size, row_groups=groups, columns=[*wanted, self.column]):
+            for batch in file.iter_batches(size, row_groups=groups, columns=[*names, self.column]):
                 ids = np.arange(done, done + len(batch), dtype=np.int64) + 1
                 done += len(batch)
-                yield FeatureBatch(ids, binary(batch.column(self.column)), batch.select(wanted))
+                yield FeatureBatch(ids, binary(batch.column(self.column)), batch.select(names))
 
 
 def _geo_metadata(schema: pa.Schema, name: str) -> dict[str, Any]:
     text = (schema.metadata or {}).get(b"geo")
     if text is None:
-        raise refused(
-            "no_geometry", f"'{name}' is Parquet, but no GeoParquet: it does not say where its geometries are"
-        )
+        raise refused("no_geometry", f"'{name}' is Parquet, but not GeoParquet: it does not declare a geometry column")
     try:
         about: dict[str, Any] = json.loads(text)
         encoding = about["columns"][about["primary_column"]]["encoding"]
     except (ValueError, KeyError, TypeError) as error:
-        raise refused("unreadable", f"what '{name}' says about its geometries cannot be read: {error!r}") from error
+        raise refused("unreadable", f"the geometry metadata of '{name}' cannot be read: {error!r}") from error
     if encoding != "WKB":
-        raise refused("unsupported_format", f"'{name}' has geometries as '{encoding}': write them as WKB")
+        raise refused("unsupported_format", f"'{name}' has geometries encoded as '{encoding}': write them as WKB")
     return about
 
 
 def _parquet_crs(primary: dict[str, Any]) -> str | None:
-    """By the standard, degrees if nothing is said, and unknown if null is."""
+    """Return the CRS. By the standard, an absent CRS means degrees, and null means that it is unknown."""
     if "crs" not in primary:
         return CRS84
     if isinstance(primary["crs"], dict):
@@ -117,6 +115,6 @@ def _parquet_crs(primary: dict[str, Any]) -> str | None:
 
 
 def _is_box(column: pa.Field, about: dict[str, Any]) -> bool:
-    """A column that repeats the extents of geometries."""
+    """Return whether a column only holds the extents of the geometries."""
     covering = about["columns"][about["primary_column"]].get("covering", {}).get("bbox", {})
     return any(path[0] == column.name for path in covering.values())

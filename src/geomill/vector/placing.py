@@ -1,4 +1,4 @@
-"""Geometries in the CRS of their table, all of them on Earth."""
+"""Transforms geometries to the CRS of their table and drops those that are not on Earth."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _POLE = 90.0 + 1e-6
 
 
 def drop_infinite(geometries: Geometries, count: Count, reason: str) -> Geometries:
-    """NULL in place of those whose coordinates are no numbers."""
+    """Set geometries with NaN or infinite coordinates to NULL."""
     coordinates = shapely.get_coordinates(geometries)
     if np.isfinite(coordinates).all():
         return geometries
@@ -37,15 +37,15 @@ class Placing:
     keep_z: bool
     count: Count
     fewest: int
-    """Of fewer geometries no conclusion is drawn about the CRS."""
+    """The minimum number of geometries for a conclusion about the CRS."""
 
     def place(self, geometries: Geometries, others: int = 0) -> Geometries:
-        """`others` are in their place already."""
+        """Transform the geometries. `others` is the number of geometries that need no transformation."""
         project, before = self.project, geometries
         if not project.same:
             geometries = shapely.transform(before, project, include_z=self.keep_z)
             geometries = drop_infinite(geometries, self.count, "geometry_outside_crs")
-            self._check_lost(_there(before), _there(geometries))
+            self._check_lost(_present_count(before), _present_count(geometries))
         if not project.geographic:
             return geometries
         geometries = self._on_earth(geometries, others)
@@ -55,22 +55,23 @@ class Placing:
             mended, number = antimeridian.mend(geometries, before, project)
         self.count("antimeridian_mended", number)
         if number:
-            mended[shapely.is_empty(mended)] = None  # what had no extent but touched the edge
+            mended[shapely.is_empty(mended)] = None  # geometries without extent that only touched the edge
         return mended
 
     def _on_earth(self, geometries: Geometries, others: int) -> Geometries:
         bounds = shapely.bounds(geometries)
-        with np.errstate(invalid="ignore"):  # of what is missing
+        with np.errstate(invalid="ignore"):  # missing geometries have NaN bounds
             off = (np.abs(bounds[:, [1, 3]]) > _POLE).any(axis=1) | (np.abs(bounds[:, [0, 2]]) > DEGREES).any(axis=1)
         if off.any():
-            there = _there(geometries) + others
+            there = _present_count(geometries) + others
             self._check_lost(there, there - int(off.sum()))
             self.count("geometry_not_on_earth", off.sum())
             geometries[off] = None
         return geometries
 
     def _check_lost(self, before: int, after: int) -> None:
-        """A few outliers are mistakes in the data; most of it, a mistake in its CRS."""
+        """Refuse the layer if most geometries are lost: a few are errors in the data, most of them an error in the
+        CRS."""
         if before >= self.fewest and after < before / 2:
             raise refused(
                 "wrong_crs",
@@ -79,5 +80,5 @@ class Placing:
             )
 
 
-def _there(geometries: Geometries) -> int:
+def _present_count(geometries: Geometries) -> int:
     return int((~shapely.is_missing(geometries)).sum())

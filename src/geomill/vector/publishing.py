@@ -1,4 +1,7 @@
-"""The last step of a load: keys, indexes and statistics, and the move to where tables are served. One transaction."""
+"""The last step of a load: builds keys, indexes and statistics and moves the tables to the served schema.
+
+All of it is one transaction.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +20,11 @@ from geomill.vector.tables import SCHEMA, STAGING, Staging
 
 Tell = Callable[[float, str], None]
 FINISHED = -1
-"""The line of the ledger in which it is written, in place of a chunk."""
+"""The chunk number of the ledger's line for this step."""
 
 
 class Published(BaseModel):
-    """What a load has become."""
+    """The result of a load."""
 
     tables: dict[Family, str]
     rows: dict[Family, int]
@@ -34,61 +37,61 @@ class Published(BaseModel):
 def publish(
     sessions: Sessions, plan: LoadingPlan, table_name: str, chunks: int, id_column: str | None, tell: Tell
 ) -> Published:
-    """Once: an attempt whose forerunner died after its commit finds what that has written."""
+    """Publish the load once. An attempt after one that died after its commit returns the recorded result."""
     staging = Staging(plan.staging, plan.rules)
     with sessions() as conn, conn.transaction():
         if (earlier := tables.enter(conn, staging, FINISHED)) is not None:
             return Published.model_validate(earlier)
-        outcomes = _whole(conn, staging, plan, chunks)
-        found = _summary(outcomes, plan, table_name)
+        outcomes = _complete_outcomes(conn, staging, plan, chunks)
+        published = _summary(outcomes, plan, table_name)
         tell(0.1, "indexing")
-        indexing.build(conn, sessions, staging, found.tables, sum(found.rows.values()))
+        indexing.build(conn, sessions, staging, published.tables, sum(published.rows.values()))
         tell(0.8, "analyzing")
         for family in plan.rules.families:
-            if family in found.tables:
-                found.warnings += _finish(conn, staging, family, found.tables[family], plan, id_column)
+            if family in published.tables:
+                published.warnings += _finish(conn, staging, family, published.tables[family], plan, id_column)
             else:
                 tables.run(conn, queries("vectors").drop_table, table=staging.table(family))
-        tables.note(conn, staging, FINISHED, found.model_dump(mode="json"))
-    return found
+        tables.note(conn, staging, FINISHED, published.model_dump(mode="json"))
+    return published
 
 
 def _summary(outcomes: Sequence[Loaded], plan: LoadingPlan, table_name: str) -> Published:
-    rows = {family: sum(one.rows.get(family, 0) for one in outcomes) for family in Family}
+    rows = {family: sum(outcome.rows.get(family, 0) for outcome in outcomes) for family in Family}
     repairs: Counter[str] = Counter()
     filled: Counter[str] = Counter()
-    for one in outcomes:
-        repairs.update(one.repairs)
-        filled.update(one.filled)
+    for outcome in outcomes:
+        repairs.update(outcome.repairs)
+        filled.update(outcome.filled)
     return Published(
         tables=tables.table_names(plan, table_name, rows),
         rows={family: count for family, count in rows.items() if count},
         repairs=dict(repairs),
         empty_columns=[column.name for column in plan.facts.columns if not filled[column.name]],
-        extent=[one.extent for one in outcomes],
+        extent=[outcome.extent for outcome in outcomes],
         warnings=[],
     )
 
 
-def _whole(conn: Connection, staging: Staging, plan: LoadingPlan, chunks: int) -> list[Loaded]:
-    found = tables.outcomes(conn, staging)
-    if {one.chunk for one in found} != set(range(chunks)):
-        raise refused("staging_gone", f"only {len(found)} of {chunks} chunks are in {plan.staging}: submit it again")
-    read, announced, name = sum(one.read for one in found), plan.facts.rows, plan.source.file_name
-    if plan.facts.format is not Format.GEOPACKAGE and read != announced:  # a GeoPackage may have miscounted itself
-        raise refused("unreadable", f"'{name}' announces {announced:,} features, and {read:,} came out of it")
-    if not any(one.extent.hull for one in found):
-        raise refused("no_geometry", f"none of the {read:,} features of '{name}' has a geometry that can be used")
-    return found
+def _complete_outcomes(conn: Connection, staging: Staging, plan: LoadingPlan, chunks: int) -> list[Loaded]:
+    loaded = tables.outcomes(conn, staging)
+    if {outcome.chunk for outcome in loaded} != set(range(chunks)):
+        raise refused(
+            "staging_gone", f"only {len(loaded)} of {chunks} chunks are in {plan.staging}: submit the source again"
+        )
+    read, declared, name = sum(outcome.read for outcome in loaded), plan.facts.rows, plan.source.file_name
+    if plan.facts.format is not Format.GEOPACKAGE and read != declared:  # the count in a GeoPackage may be wrong
+        raise refused("unreadable", f"'{name}' declares {declared:,} features, but {read:,} could be read")
+    if not any(outcome.extent.hull for outcome in loaded):
+        raise refused("no_geometry", f"none of the {read:,} features of '{name}' has a usable geometry")
+    return loaded
 
 
 def _finish(
     conn: Connection, staging: Staging, family: Family, name: str, plan: LoadingPlan, id_column: str | None
 ) -> list[str]:
     table = Identifier(SCHEMA, name)
-    tables.run(
-        conn, queries("vectors").drop_table, table=table
-    )  # of an earlier job of the same revision, which nobody is shown
+    tables.run(conn, queries("vectors").drop_table, table=table)  # of an earlier job of the same revision, never served
     tables.run(conn, queries("vectors").rename, table=staging.table(family), name=Identifier(name))
     tables.run(conn, queries("vectors").move_to_geo, table=Identifier(STAGING, name))
     indexing.settle(conn, staging, family, name)
@@ -99,8 +102,8 @@ def _finish(
     return warnings
 
 
-def _index_ids(conn: Connection, table: Identifier, columns: Sequence[LayerColumn], wanted: str) -> list[str]:
-    column = next(one for one in columns if wanted in (one.source, one.name))
+def _index_ids(conn: Connection, table: Identifier, columns: Sequence[LayerColumn], id_column: str) -> list[str]:
+    column = next(candidate for candidate in columns if id_column in (candidate.source, candidate.name))
     name = Identifier(column.name)
     row = conn.execute(tables.composed(queries("vectors").repeated_ids, table=table, column=name)).fetchone()
     assert row is not None

@@ -1,7 +1,7 @@
-"""Tables as a PMTiles file: a pyramid of vector tiles, for maps without a server.
+"""Writes tables as a PMTiles file: a pyramid of vector tiles, for maps without a server.
 
-PostGIS makes the tiles, and the package of the format's authors puts them into a file. Below a tile without features
-nobody looks, so empty places cost nothing. Tiles are made in the order of the file.
+PostGIS makes the tiles, and the package of the format's authors writes the file. Tiles below an empty tile are skipped,
+so empty areas cost nothing. Tiles are made in the order of the file.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from geomill.vector.facts import LayerColumn
 from geomill.vector.tables import SCHEMA
 
 ENOUGH = 200
-"""Features of a tile: beyond, there is another zoom."""
+"""The number of features in a tile above which another zoom level is made."""
 DEEPEST = 14
 MOST_FEATURES = 50_000
-"""Of a tile. The server's own tiles have as many."""
+"""The maximum number of features of a tile. The server's own tiles have the same limit."""
 MOST_TILES = 300_000
 MARGIN = 64 / 4096
-"""Of a tile's side, beyond its edges: lines are drawn across them."""
+"""The margin around a tile as a share of its side. Lines are drawn across the edges."""
 NORTHERNMOST = 85.0511287798066
 _PLAIN = ("boolean", "smallint", "integer", "bigint", "real", "double precision", "text")
 _NUMBERS = _PLAIN[1:-1]
 
 Tell = Callable[[int, int], None]
-"""Called with the zoom and the tiles so far; it may raise."""
+"""Called with the zoom and the number of tiles so far; it may raise."""
 
 
 class TilePlace(NamedTuple):
@@ -54,7 +54,7 @@ class TilePlace(NamedTuple):
 
 @dataclass(frozen=True)
 class PyramidExtent:
-    """In degrees."""
+    """An extent in degrees."""
 
     west: float
     south: float
@@ -63,7 +63,7 @@ class PyramidExtent:
 
     @classmethod
     def of(cls, bbox: Sequence[float]) -> PyramidExtent:
-        """One that crosses the antimeridian goes all the way round."""
+        """Return the extent of a bbox. One that crosses the antimeridian is extended to all longitudes."""
         west, south, east, north = bbox
         return cls(west, south, east, north) if west <= east else cls(-180.0, south, 180.0, north)
 
@@ -72,7 +72,7 @@ class PyramidExtent:
         return self.south < -NORTHERNMOST or self.north > NORTHERNMOST
 
     def deepest_zoom(self, rows: int) -> int:
-        """At which a tile has enough features, if they are spread evenly."""
+        """Return the zoom at which a tile has at most `ENOUGH` features, if they are spread evenly."""
         wide = max((self.east - self.west) / 360, 0.0)
         high = max(_from_north(self.south) - _from_north(self.north), 0.0)
         for zoom in range(DEEPEST):
@@ -81,14 +81,14 @@ class PyramidExtent:
         return DEEPEST
 
     def within(self, place: TilePlace) -> PyramidExtent | None:
-        """What it has in common with a tile and its margin."""
+        """Return the intersection with a tile and its margin, or None."""
         step = 2.0**-place.zoom
         west, east = (360 * step * (place.x + edge) - 180 for edge in (-MARGIN, 1 + MARGIN))
         north, south = (_latitude(step * (place.y + edge)) for edge in (-MARGIN, 1 + MARGIN))
-        found = PyramidExtent(
+        common = PyramidExtent(
             max(self.west, west), max(self.south, south), min(self.east, east), min(self.north, north)
         )
-        return found if found.west <= found.east and found.south <= found.north else None
+        return common if common.west <= common.east and common.south <= common.north else None
 
 
 @dataclass(frozen=True)
@@ -101,11 +101,11 @@ class PyramidLayer:
 def write(
     conn: Connection, layers: Sequence[PyramidLayer], extent: PyramidExtent, deepest: int, path: Path, tell: Tell
 ) -> int:
-    """The number of tiles."""
+    """Write the file and return the number of tiles."""
     statements = [_statement(layer, extent) for layer in layers]
     count, first = 0, deepest
     with path.open("wb") as file:
-        writer: Any = Writer(file)  # type: ignore[no-untyped-call]  # it has no types
+        writer: Any = Writer(file)  # type: ignore[no-untyped-call]  # the package has no types
         for place, tile in _tiles(conn, statements, extent, deepest):
             writer.write_tile(zxy_to_tileid(*place), gzip.compress(tile, 6, mtime=0))
             count, first = count + 1, min(first, place.zoom)
@@ -113,12 +113,10 @@ def write(
             if count > MOST_TILES:
                 raise refused(
                     "too_many_tiles",
-                    f"down to zoom {deepest} there are more than {MOST_TILES:,} tiles: give a smaller pmtiles_max_zoom",
+                    f"there are more than {MOST_TILES:,} tiles down to zoom {deepest}: give a smaller pmtiles_max_zoom",
                 )
         if not count:
-            raise refused(
-                "no_tiles", f"nothing of it can be seen down to zoom {deepest}: give a larger pmtiles_max_zoom"
-            )
+            raise refused("no_tiles", f"no feature is visible down to zoom {deepest}: give a larger pmtiles_max_zoom")
         writer.finalize(_header(extent), _about(layers, first, deepest))
     return count
 
@@ -126,7 +124,7 @@ def write(
 def _tiles(
     conn: Connection, statements: Sequence[Composed], extent: PyramidExtent, deepest: int
 ) -> Iterator[tuple[TilePlace, bytes]]:
-    """Zoom by zoom, along the curve by which the file is ordered."""
+    """Yield tiles zoom by zoom, in the order of the file."""
     places: Iterable[TilePlace] = [TilePlace(0, 0, 0)]
     for _ in range(deepest + 1):
         inhabited: list[TilePlace] = []
@@ -135,16 +133,16 @@ def _tiles(
             if common is None:
                 continue
             box = {"west": common.west, "south": common.south, "east": common.east, "north": common.north}
-            found = [conn.execute(one, {**place._asdict(), **box}).fetchone() for one in statements]
-            if any(row and row["inhabited"] for row in found):
+            rows = [conn.execute(statement, {**place._asdict(), **box}).fetchone() for statement in statements]
+            if any(row and row["inhabited"] for row in rows):
                 inhabited.append(place)
-            if tile := b"".join(row["tile"] for row in found if row and row["tile"]):
+            if tile := b"".join(row["tile"] for row in rows if row and row["tile"]):
                 yield place, tile
         places = [child for place in inhabited for child in place.children]
 
 
 def _statement(layer: PyramidLayer, extent: PyramidExtent) -> Composed:
-    """With a bytestring of one layer each: joined, they are a tile of several."""
+    """Return the statement for tiles of one layer. The bytes of several layers are joined to one tile."""
     shape = queries("vectors").map_shape_clipped if extent.beyond_the_map else queries("vectors").map_shape
     named = {"geometry": Identifier(GEOMETRY), "srid": Literal(layer.srid)}
     return SQL(queries("vectors").tile).format(
@@ -160,7 +158,7 @@ def _statement(layer: PyramidLayer, extent: PyramidExtent) -> Composed:
 
 
 def _selected(column: LayerColumn) -> Composed:
-    """Tiles know numbers, texts and truth values."""
+    """Select a column. Tiles hold numbers, texts and booleans, so other types become text."""
     kind = SQL("" if column.type in _PLAIN else "::text")
     return SQL(", t.{0}{1} AS {0}").format(Identifier(column.name), kind)
 
@@ -198,7 +196,7 @@ def _kind(type_name: str) -> str:
 
 
 def _from_north(latitude: float) -> float:
-    """As a part of the map's height."""
+    """Return the distance from the northern edge as a share of the map's height."""
     angle = math.radians(min(max(latitude, -NORTHERNMOST), NORTHERNMOST))
     return (1 - math.asinh(math.tan(angle)) / math.pi) / 2
 

@@ -1,4 +1,4 @@
-"""What repairs are called, and how they are told."""
+"""The names of repairs and their descriptions for users."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from collections.abc import Mapping
 
 REPAIRS = {
     "geometry_null": "features have no geometry",
-    "geometry_unreadable": "geometries could not be read, and are NULL",
-    "rings_closed": "geometries had rings that did not close, which were closed",
-    "geometry_empty": "geometries were empty, and are NULL",
-    "geometry_not_finite": "geometries had coordinates that are no numbers, and are NULL",
+    "geometry_unreadable": "geometries could not be read and are NULL",
+    "rings_closed": "geometries had open rings, which were closed",
+    "geometry_empty": "geometries were empty and are NULL",
+    "geometry_not_finite": "geometries had coordinates that are not finite numbers and are NULL",
     "height_dropped": "geometries had heights, which were dropped",
     "measure_dropped": "geometries had measures, which were dropped",
-    "height_added": "geometries had no heights, and got 0",
-    "geometry_made_valid": "geometries were invalid, and were made valid",
-    "geometry_collapsed": "geometries collapsed when they were made valid, and are NULL",
+    "height_added": "geometries had no heights and got the height 0",
+    "geometry_made_valid": "geometries were invalid and were made valid",
+    "geometry_collapsed": "geometries collapsed when they were made valid and are NULL",
     "collection_unpacked": "geometry collections were unpacked",
-    "geometry_outside_crs": "geometries could not be transformed, and are NULL",
-    "geometry_not_on_earth": "geometries had coordinates that are not on Earth, and are NULL",
-    "antimeridian_mended": "geometries crossed the 180th meridian or lay beyond it, and were cut or moved",
-    "rings_turned": "polygons had rings of the wrong winding, which were turned",
-    "text_reencoded": "texts were not UTF-8, and were read as Windows-1252",
-    "text_zero_bytes": "texts held zero bytes, which were dropped",
-    "number_not_finite": "numbers were not finite, and are NULL",
-    "date_out_of_range": "dates were outside of the years 1 to 9999, and are NULL",
+    "geometry_outside_crs": "geometries could not be transformed and are NULL",
+    "geometry_not_on_earth": "geometries had coordinates that are not on Earth and are NULL",
+    "antimeridian_mended": "geometries crossed the 180th meridian or lay beyond it and were cut or moved",
+    "rings_turned": "polygons had rings with the wrong winding, which were turned",
+    "text_reencoded": "texts were not UTF-8 and were read as Windows-1252",
+    "text_zero_bytes": "texts contained zero bytes, which were dropped",
+    "number_not_finite": "numbers were not finite and are NULL",
+    "date_out_of_range": "dates were outside the years 1 to 9999 and are NULL",
 }
-"""In the order in which they are told."""
+"""The repairs, in the order of the warnings."""
 
 
 def warnings(counts: Mapping[str, int]) -> list[str]:

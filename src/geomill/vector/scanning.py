@@ -1,4 +1,4 @@
-"""Which kinds of geometries a layer holds: as it declares, or by a look at each where it declares nothing."""
+"""Counts the geometry types of a layer: as it declares, or by reading each geometry if it declares none."""
 
 from __future__ import annotations
 
@@ -35,24 +35,24 @@ _DIMENSIONS = re.compile(r"^(2\.5D|3D|Measured|3D Measured) | (Z|M|ZM)$")
 
 
 def kinds_of(layer: Layer, name: str) -> Counter[str]:
-    """By name of the type, how many; of a layer that declares one type, all."""
+    """Return the number of geometries by type name. A layer that declares a type counts with all its rows."""
     declared = _DIMENSIONS.sub("", layer.geometry_type)
     if declared in KINDS:
         return Counter({declared: layer.rows})
-    found: Counter[str] = Counter()
+    kinds: Counter[str] = Counter()
     start, stop = layer.bounds_of_ids()
     for batch in layer.batches(Chunk(number=0, start=start, stop=stop), BATCH, []):
-        found.update(_of_batch(batch.geometry))
-    if not found:
+        kinds.update(_of_batch(batch.geometry))
+    if not kinds:
         raise refused("no_geometry", f"none of the {layer.rows:,} rows of '{name}' has a geometry")
-    return found
+    return kinds
 
 
 def _of_batch(wkb: pa.Array) -> Counter[str]:
     wkb = wkb.drop_null()
     types = np.array([_type(value) for value in wkb.to_pylist()], dtype=np.int64)
     numbers, counts = np.unique(types, return_counts=True)
-    found = Counter(
+    kinds = Counter(
         {
             _NAMES[number]: int(count)
             for number, count in zip(numbers.tolist(), counts.tolist(), strict=True)
@@ -61,8 +61,8 @@ def _of_batch(wkb: pa.Array) -> Counter[str]:
     )
     for index in np.flatnonzero(types == _COLLECTION):
         for part in shapely.get_parts(shapely.from_wkb(wkb[int(index)].as_py(), on_invalid="ignore")):
-            found[part.geom_type] += part.geom_type in KINDS
-    return +found
+            kinds[part.geom_type] += part.geom_type in KINDS
+    return +kinds
 
 
 def _type(wkb: bytes) -> int:

@@ -1,10 +1,10 @@
-"""Geometries that are plainly right, recognised by their bytes, many at a time.
+"""Cheap checks on the WKB bytes that let most geometries skip GEOS.
 
-Most geometries of most layers need no repair. To find that out by GEOS costs several times what reading and copying
-them costs. So those of a simple shape are looked at as arrays of coordinates: points; lines that go somewhere; polygons
-of one ring that goes around the mean of its corners once, leftwards with every step. Such a ring encloses something,
-does not meet itself, and runs counter-clockwise. What is not proven here, by a margin wider than the rounding of
-numbers, need not be wrong: it is left to GEOS.
+Most geometries of most layers need no repair, and proving that with GEOS costs several times as much as reading and
+copying them. So simple geometries are checked as arrays of coordinates: points; lines with at least two different
+points; polygons with one ring that goes around the mean of its corners once, turning left with every step. Such a ring
+encloses an area, does not cross itself, and runs counter-clockwise. The checks leave a margin for rounding. A geometry
+that does not pass may still be valid; GEOS decides.
 """
 
 from __future__ import annotations
@@ -25,51 +25,54 @@ Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 TYPES = {Family.POINT: 1, Family.LINE: 2, Family.POLYGON: 3}
-"""WKB's; of a multi-geometry, three more."""
+"""WKB type numbers. That of the multi-geometry is three higher."""
 _HEADS = {Family.POINT: 5, Family.LINE: 9, Family.POLYGON: 13}
-"""Bytes before the coordinates: order, type, and what is counted."""
+"""Bytes before the coordinates: byte order, type and counts."""
 _FEWEST = {Family.POINT: 1, Family.LINE: 2, Family.POLYGON: 4}
 _MOST = 1_000
-"""Corners. Larger ones are few, and need memory."""
+"""The maximum number of corners. Larger geometries are few and need memory."""
 _CORNERS_AT_ONCE = 16_000
-"""Larger arrays would be got from the system and given back each time, which takes longer than to fill them."""
+"""Larger arrays would be allocated and freed by the system each time, which takes longer than filling them."""
 _MULTI_HEAD = 9
 _PAIR = 16
 _ROUNDING = 1e-14
-"""More than the relative error of a difference of two products of differences."""
+"""An upper bound of the relative error of a difference of two products of differences."""
 _TINY = 1e-290
-"""Below it numbers have fewer digits."""
+"""Numbers below this have fewer digits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sound:
-    """Which rows are right, and where they lie."""
+    """The rows of valid geometries and their bounds."""
 
     rows: Numbers
     bounds: Floats
 
 
 def sound(wkb: pa.Array, family: Family, *, multi: bool, geographic: bool) -> Sound:
-    """Those of a family, in two dimensions; multi-geometries too, if they may be; on Earth, if that is the question."""
+    """Return the two-dimensional geometries of a family that need no repair.
+
+    `multi` includes multi-geometries with one part. `geographic` requires coordinates on Earth.
+    """
     rows, starts, counts = _candidates(wkb, family, multi=multi)
     numbers = _view(wkb, "<f8")
     right = np.zeros(len(rows), dtype=bool)
     bounds = np.empty((len(rows), 4))
     for count, members in _by_count(counts):
-        # A row for each corner, not for each geometry, so that numpy works along long rows.
+        # One row for each corner instead of each geometry, so that numpy works along long rows.
         places = starts[members] + np.arange(count)[:, None] * _PAIR
         x, y = numbers[places], numbers[places + 8]
-        with np.errstate(all="ignore"):  # what is no number is found all the same
-            bounds[members] = found = np.column_stack([x.min(axis=0), y.min(axis=0), x.max(axis=0), y.max(axis=0)])
-            right[members] = _inside(found, geographic) & _shape(x, y, found, family)
+        with np.errstate(all="ignore"):  # NaN fails the checks below
+            bounds[members] = boxes = np.column_stack([x.min(axis=0), y.min(axis=0), x.max(axis=0), y.max(axis=0)])
+            right[members] = _inside(boxes, geographic) & _shape(x, y, boxes, family)
     return Sound(rows[right], bounds[right])
 
 
 def _by_count(counts: Numbers) -> Iterator[tuple[int, Numbers]]:
-    """A number of corners, and some that have so many."""
+    """Yield a number of corners and geometries with that number, in groups."""
     order = np.argsort(counts, kind="stable")
-    found, begins = np.unique(counts[order], return_index=True)
-    for count, members in zip(found.tolist(), np.split(order, begins)[1:], strict=True):
+    distinct, begins = np.unique(counts[order], return_index=True)
+    for count, members in zip(distinct.tolist(), np.split(order, begins)[1:], strict=True):
         step = max(_CORNERS_AT_ONCE // count, 1)
         for start in range(0, len(members), step):
             yield count, members[start : start + step]
@@ -91,8 +94,8 @@ def _shape(x: Floats, y: Floats, bounds: Floats, family: Family) -> Flags:
 
 
 def _candidates(wkb: pa.Array, family: Family, *, multi: bool) -> tuple[Numbers, Numbers, Numbers]:
-    """Rows whose bytes are those of one simple geometry of the family, alone or as the only part of a multi-geometry;
-    where its coordinates begin, and how many there are."""
+    """Return the rows with one simple geometry of the family, alone or as the only part of a multi-geometry, and for
+    each the offset and the number of its coordinates."""
     begins, sizes = _places(wkb)
     least = _HEADS[family] + _FEWEST[family] * _PAIR
     rows = np.flatnonzero(sizes >= least)
@@ -101,26 +104,26 @@ def _candidates(wkb: pa.Array, family: Family, *, multi: bool) -> tuple[Numbers,
     kinds = number[begins + 1]
     several = multi & (kinds == TYPES[family] + 3) & (sizes >= least + _MULTI_HEAD) & (number[begins + 5] == 1)
     inner = begins + several * _MULTI_HEAD
-    fits = (order[begins] == 1) & (order[inner] == 1) & (number[inner + 1] == TYPES[family])
+    matches = (order[begins] == 1) & (order[inner] == 1) & (number[inner + 1] == TYPES[family])
     if family is Family.POLYGON:
-        fits &= number[inner + 5] == 1
+        matches &= number[inner + 5] == 1
     starts = inner + _HEADS[family]
     counts = np.ones_like(starts) if family is Family.POINT else number[starts - 4].astype(np.int64)
-    fits &= (counts >= _FEWEST[family]) & (counts <= _MOST) & (starts + counts * _PAIR == begins + sizes)
-    return rows[fits], starts[fits], counts[fits]
+    matches &= (counts >= _FEWEST[family]) & (counts <= _MOST) & (starts + counts * _PAIR == begins + sizes)
+    return rows[matches], starts[matches], counts[matches]
 
 
 def types(wkb: pa.Array) -> Numbers:
-    """The type of each geometry, as its bytes say, lowest first; 0 of what is missing or too short to say."""
+    """Return the type of each geometry in little-endian WKB; 0 if it is missing or too short."""
     begins, sizes = _places(wkb)
-    found = np.zeros(len(wkb), dtype=np.int64)
-    there = np.flatnonzero(sizes >= _HEADS[Family.POINT])
-    found[there] = _view(wkb, "<u4")[begins[there] + 1]
-    return found
+    numbers = np.zeros(len(wkb), dtype=np.int64)
+    long_enough = np.flatnonzero(sizes >= _HEADS[Family.POINT])
+    numbers[long_enough] = _view(wkb, "<u4")[begins[long_enough] + 1]
+    return numbers
 
 
 def _places(wkb: pa.Array) -> tuple[Numbers, Numbers]:
-    """Of each value, where it begins, and its size; 0 of what is missing."""
+    """Return the offset and the size of each value. The size of NULL is 0."""
     offsets = np.frombuffer(wkb.buffers()[1], np.int32, len(wkb) + 1, wkb.offset * 4).astype(np.int64)
     sizes = np.diff(offsets)
     if wkb.null_count:
@@ -129,17 +132,17 @@ def _places(wkb: pa.Array) -> tuple[Numbers, Numbers]:
 
 
 def _view(wkb: pa.Array, kind: str) -> NDArray[Any]:
-    """The bytes of all values as numbers, one beginning at each byte."""
+    """View the bytes of all values as numbers, one starting at each byte."""
     data, size = wkb.buffers()[2], np.dtype(kind).itemsize
     length = 0 if data is None else max(data.size - size + 1, 0)
     return np.ndarray((length,), kind, data if length else b"", strides=(1,))
 
 
 def _round(x: Floats, y: Floats) -> Flags:
-    """Whether each ring goes once around the mean of its corners, counter-clockwise with every step."""
+    """Return whether each ring goes once around the mean of its corners, counter-clockwise with every step."""
     dx, dy = x - x[:-1].mean(axis=0), y - y[:-1].mean(axis=0)
-    one, other = dx[:-1] * dy[1:], dy[:-1] * dx[1:]
-    leftwards = one - other > _ROUNDING * (np.abs(one) + np.abs(other)) + _TINY
+    forward, backward = dx[:-1] * dy[1:], dy[:-1] * dx[1:]
+    leftwards = forward - backward > _ROUNDING * (np.abs(forward) + np.abs(backward)) + _TINY
     below = dy < 0
     once = (below[:-1] & ~below[1:]).sum(axis=0) == 1
     good: Flags = (x[0] == x[-1]) & (y[0] == y[-1]) & once & leftwards.all(axis=0)

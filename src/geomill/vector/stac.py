@@ -1,4 +1,4 @@
-"""The catalogue entry of a layer, as plain JSON."""
+"""Builds the STAC item of a layer as plain JSON."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ PARQUET_TYPE = "application/vnd.apache.parquet"
 PMTILES_TYPE = "application/vnd.pmtiles"
 GEOJSON_TYPE = "application/geo+json"
 _TITLES = {PARQUET_TYPE: ("GeoParquet", "data"), PMTILES_TYPE: ("Vector tiles", "visual")}
-"""By media type, what a file is called and its role."""
+"""The title and role of a file by its media type."""
 
 
 class LayerItemParts(BaseModel):
-    """All that an item is made of."""
+    """The values that a layer's item is built from."""
 
     item_id: str
     collection_id: str
@@ -37,7 +37,7 @@ class LayerItemParts(BaseModel):
     asset_id: str | None
     files: list[FileEntry]
     folder: str
-    """Of the item's own file: the other files are named from there."""
+    """The folder of the item's file. Links to the other files are relative to it."""
     lineage: str
     workflow_id: str | None
     workflow_version: int | None
@@ -67,8 +67,12 @@ def build_item(parts: LayerItemParts) -> dict[str, Any]:
 def _table(parts: LayerItemParts) -> dict[str, Any]:
     columns = [{"name": ID, "type": "bigint"}]
     columns += [
-        {"name": one.name, "type": one.type, **({"description": one.source} if one.source != one.name else {})}
-        for one in parts.columns
+        {
+            "name": column.name,
+            "type": column.type,
+            **({"description": column.source} if column.source != column.name else {}),
+        }
+        for column in parts.columns
     ]
     return {
         "proj:code": f"EPSG:{parts.srid}",
@@ -80,9 +84,9 @@ def _table(parts: LayerItemParts) -> dict[str, Any]:
 
 
 def _assets(parts: LayerItemParts) -> dict[str, Any]:
-    made: dict[str, Any] = {}
+    assets: dict[str, Any] = {}
     if parts.asset_id:
-        made["features"] = {
+        assets["features"] = {
             "href": f"/vector/collections/{parts.asset_id}/items",
             "type": GEOJSON_TYPE,
             "title": "OGC API Features",
@@ -90,7 +94,7 @@ def _assets(parts: LayerItemParts) -> dict[str, Any]:
         }
     for file in parts.files:
         title, role = _TITLES[file.media_type]
-        made[file.role] = {
+        assets[file.role] = {
             "href": "./" + file.path.removeprefix(parts.folder + "/"),
             "type": file.media_type,
             "title": title,
@@ -98,4 +102,4 @@ def _assets(parts: LayerItemParts) -> dict[str, Any]:
             "file:size": file.size,
             "file:checksum": "1220" + file.sha256,
         }
-    return made
+    return assets

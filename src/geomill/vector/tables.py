@@ -1,8 +1,8 @@
-"""Tables of features, from their making in staging to their place among the served ones.
+"""Tables of features, from their creation in staging to their place among the served tables.
 
-A chunk is loaded once, however often it is tried: its line in the ledger and its rows are one transaction, and who
-finds the line there has nothing to do. Finishing is one transaction as well. So whoever dies leaves either nothing or
-the whole, and what a dead job has left in staging is swept later.
+A chunk is loaded once, however often it is tried: its line in the ledger and its rows are one transaction, and an
+attempt that finds the line has nothing to do. Finishing is one transaction as well. A process that dies therefore
+leaves either nothing or a complete step. Staging tables of dead jobs are deleted later.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def staging_name(job_id: str) -> str:
 
 @dataclass(frozen=True)
 class Staging:
-    """What one job loads into."""
+    """The staging tables of one job."""
 
     name: str
     rules: LoadingRules
@@ -45,12 +45,12 @@ class Staging:
         return Identifier(STAGING, self.name + LEDGER)
 
 
-def composed(statement: LiteralString, **parts: Composable) -> Composed:
-    """Returns the statement with quoted identifiers in the place of its braces."""
+def composed(statement: LiteralString, /, **parts: Composable) -> Composed:
+    """Return the statement with quoted identifiers in the place of its braces."""
     return SQL(statement).format(**parts)
 
 
-def run(conn: Connection, statement: LiteralString, **parts: Composable) -> None:
+def run(conn: Connection, statement: LiteralString, /, **parts: Composable) -> None:
     conn.execute(composed(statement, **parts))
 
 
@@ -61,11 +61,11 @@ def ensure_schemas(conn: Connection) -> None:
 
 
 def make_staging(conn: Connection, staging: Staging, columns: Sequence[LayerColumn], job_id: str) -> None:
-    """Empty tables and an empty ledger, whatever was there."""
+    """Create empty tables and an empty ledger in place of existing ones."""
     with conn.transaction():
         row = conn.execute(queries("vectors").known_srid, {"srid": staging.rules.srid}).fetchone()
         if not (row and row["known"]):
-            raise refused("bad_crs", f"PostGIS does not know the CRS {staging.rules.srid}: give another target_crs")
+            raise refused("bad_crs", f"PostGIS has no CRS {staging.rules.srid}: give another target_crs")
         run(conn, queries("vectors").drop_table, table=staging.ledger)
         run(conn, queries("vectors").make_ledger, ledger=staging.ledger)
         run(conn, queries("vectors").comment_table, table=staging.ledger, text=Literal(job_id))
@@ -78,32 +78,35 @@ def make_staging(conn: Connection, staging: Staging, columns: Sequence[LayerColu
 def _definitions(columns: Sequence[LayerColumn], rules: LoadingRules, family: Family) -> Composed:
     kind = rules.type_of(family) + ("Z" if rules.keep_z else "")
     parts: list[Composable] = [SQL("{} bigint NOT NULL").format(Identifier(ID))]
-    parts += [SQL("{} {}").format(Identifier(one.name), _type(one.type)) for one in columns]
+    parts += [SQL("{} {}").format(Identifier(column.name), _type(column.type)) for column in columns]
     place = SQL("geometry({}, {})").format(SQL(kind), Literal(rules.srid))
     return SQL(", ").join([*parts, SQL("{} {}").format(Identifier(GEOMETRY), place)])
 
 
 def _type(name: str) -> SQL:
-    """One of `attributes.postgres_type`, never a name from a file."""
+    """Return a type name as SQL. It is one of `attributes.postgres_type`, never a name from a file."""
     return SQL(name)
 
 
 def enter(conn: Connection, staging: Staging, chunk: int) -> dict[str, Any] | None:
-    """Within a transaction: None, and the chunk is ours to load; or what was noted of it by somebody who has."""
+    """Enter a chunk into the ledger, within a transaction.
+
+    Returns None if the caller must load it, or the recorded outcome of the attempt that did.
+    """
     try:
         entered = conn.execute(
             composed(queries("vectors").enter_chunk, ledger=staging.ledger), {"chunk": chunk}
         ).fetchone()
     except errors.UndefinedTable as error:
         raise refused(
-            "staging_gone", f"the staging table {staging.name} is not there any more: submit the source again"
+            "staging_gone", f"the staging table {staging.name} no longer exists: submit the source again"
         ) from error
     if entered:
         return None
     row = conn.execute(composed(queries("vectors").chunk_outcome, ledger=staging.ledger), {"chunk": chunk}).fetchone()
     assert row is not None
-    found: dict[str, Any] = row["outcome"]
-    return found
+    outcome: dict[str, Any] = row["outcome"]
+    return outcome
 
 
 def note(conn: Connection, staging: Staging, chunk: int, outcome: dict[str, Any]) -> None:
@@ -130,16 +133,16 @@ def outcomes(conn: Connection, staging: Staging) -> list[Loaded]:
 
 
 def table_names(plan: LoadingPlan, table_name: str, counts: Mapping[Family, int]) -> dict[Family, str]:
-    """Of the families that have rows; the main one has the plain name."""
-    wanted = {plan.rules.family: table_name}
+    """Return the table names of the families that have rows. The main family has the plain name."""
+    names = {plan.rules.family: table_name}
     if plan.rules.mixed is Mixed.SPLIT:
         others = [family for family in Family if family is not plan.rules.family and counts.get(family)]
-        wanted |= {family: table_name + SUFFIXES[family] for family in others}
-    return wanted
+        names |= {family: table_name + SUFFIXES[family] for family in others}
+    return names
 
 
 def drop_staging(conn: Connection, names: Iterable[str]) -> list[str]:
-    """Those that nobody uses right now; the others are left for the next time."""
+    """Drop the tables that no session uses and return their names. The others are left for the next time."""
     dropped = []
     for name in names:
         try:
@@ -153,14 +156,14 @@ def drop_staging(conn: Connection, names: Iterable[str]) -> list[str]:
 
 
 def staging_tables(conn: Connection, stem: str) -> list[str]:
-    """The ledger last: as long as it is there, so may be the others."""
+    """Return a job's staging tables. The ledger comes last, because the others are found through it."""
     names = [*(stem + suffix for suffix in SUFFIXES.values()), stem + LEDGER]
     rows = conn.execute(queries("vectors").tables_named, {"schema": STAGING, "names": names}).fetchall()
     return sorted((row["name"] for row in rows), key=lambda name: name.endswith(LEDGER))
 
 
 def sweep(conn: Connection, seconds: float) -> list[str]:
-    """Drop the staging tables of jobs that ended so long ago."""
+    """Drop the staging tables of jobs that ended at least `seconds` ago."""
     rows = conn.execute(queries("vectors").abandoned, {"seconds": seconds}).fetchall()
     stems = [row["ledger"].removesuffix(LEDGER) for row in rows]
     return drop_staging(conn, [name for stem in stems for name in staging_tables(conn, stem)])

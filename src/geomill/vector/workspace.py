@@ -1,7 +1,7 @@
-"""The source on this machine, under a name that GDAL knows.
+"""Provides the source on this machine, under a file name that GDAL recognises.
 
-Files in a folder are read where they lie; those in a remote store are copied, and ZIP files are unpacked, once for each
-machine and job. What is left there is deleted with the job's other intermediates.
+Files in a folder are read in place. Files in a remote store are copied, and ZIP files are unpacked, once for each
+machine and job. The copies are deleted with the job's other intermediates.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ COPY = "data.parquet"
 
 
 def local_data(ctx: HandlerContext[Any], source: Source, layer: str | None) -> tuple[Path, Format]:
-    """A path that only ever holds this job's source, and what it is."""
+    """Return a path to this job's source and its format."""
     folder = mount() / folder_of(ctx.job_id)
     folder.mkdir(parents=True, exist_ok=True)
-    with _alone(folder):
+    with _locked(folder):
         original, name = _original(ctx, source, folder), source.file_name
         if _header(original, len(ZIP_MAGIC)) == ZIP_MAGIC:
             original = _unpacked(original, name, folder, layer)
             if original.suffix == ".shp":
                 return original, Format.SHAPEFILE
             name = original.name
-        found = detect(_header(original, HEADER_BYTES), name)
-        return _named(original, folder, DRIVERS[found].extension), found
+        file_format = detect(_header(original, HEADER_BYTES), name)
+        return _named(original, folder, DRIVERS[file_format].extension), file_format
 
 
 def by_columns(ctx: HandlerContext[Any], source: Source, make: Callable[[Path], object]) -> Path:
-    """The job's copy of its source, as it is now, as a Parquet file. Who comes first makes it."""
+    """Return the Parquet copy of the current source. The first task on this machine makes it."""
     folder, content = mount() / folder_of(ctx.job_id), sha256((source.etag or "").encode()).hexdigest()[:16]
-    with _alone(folder):
+    with _locked(folder):
 
         def fill(draft: Path) -> None:
             draft.mkdir()
@@ -53,14 +53,14 @@ def by_columns(ctx: HandlerContext[Any], source: Source, make: Callable[[Path], 
 
 
 def forget(job_id: str) -> None:
-    """On this machine."""
+    """Delete the job's files on this machine."""
     shutil.rmtree(mount() / folder_of(job_id), ignore_errors=True)
 
 
 def _original(ctx: HandlerContext[Any], source: Source, folder: Path) -> Path:
     path = ctx.storage.gdal_path(source.name)
     if not path.startswith("/vsi"):
-        ctx.storage.sync.stat(source.name)  # it says what is wrong when it is not there
+        ctx.storage.sync.stat(source.name)  # raises a clear error if it is missing
         return Path(path)
     target = folder / "source"
     if not target.exists():
@@ -74,7 +74,7 @@ def _unpacked(archive: Path, name: str, folder: Path, layer: str | None) -> Path
 
 
 def _once(target: Path, make: Callable[[Path], object]) -> Path:
-    """The folder, made whole or not at all."""
+    """Return the folder, which is filled completely or not created."""
     if not target.exists():
         draft = target.with_name(f"{target.name}-{uuid4().hex}")
         try:
@@ -100,8 +100,8 @@ def _header(path: Path, size: int) -> bytes:
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """One process at a time; the lock ends with its holder."""
+def _locked(folder: Path) -> Iterator[None]:
+    """Let one process at a time into the block. The lock ends with its holder."""
     with (folder / ".lock").open("wb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

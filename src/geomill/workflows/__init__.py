@@ -1,1 +1,1 @@
-"""Workflow files: reading, checking, finding and drawing them."""
+"""Reads, checks, finds and draws workflow files."""

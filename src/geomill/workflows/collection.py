@@ -1,4 +1,4 @@
-"""All workflows that a process knows: those that geomill carries, and those of the given folders."""
+"""The workflows of a process: the built-in ones and those in the configured folders."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ SUFFIXES = (".yaml", ".yml")
 
 
 class WorkflowCatalogue:
-    """Workflows by id. A folder's workflow replaces one of the same id from a folder before it."""
+    """Workflows by id. A workflow replaces one with the same id from an earlier folder."""
 
     def __init__(self, workflows: Iterable[Workflow]) -> None:
         self._workflows = {workflow.workflow_id: workflow for workflow in workflows}
 
     @classmethod
     def load(cls, folders: Sequence[Path], *, handlers: Handlers, queues: Collection[str]) -> WorkflowCatalogue:
-        """Built-in workflows first, then each folder. Raises `WorkflowError` with the problems of all files."""
+        """Load the built-in workflows, then each folder. Raises `WorkflowError` with the problems of all files."""
         for folder in folders:
             if not folder.is_dir():
                 raise SettingsError(
@@ -45,7 +45,7 @@ class WorkflowCatalogue:
         return self._workflows.get(workflow_id)
 
     def all(self) -> tuple[Workflow, ...]:
-        """Every workflow, by id."""
+        """Return all workflows, ordered by id."""
         return tuple(self._workflows[workflow_id] for workflow_id in sorted(self._workflows))
 
     def __contains__(self, workflow_id: object) -> bool:
@@ -60,27 +60,27 @@ def workflow_files(folder: Path) -> list[Path]:
 
 
 class _Loading:
-    """Gathers workflows and problems over many files."""
+    """Collects workflows and problems from many files."""
 
     def __init__(self, handlers: Handlers, queues: Collection[str]) -> None:
         self._handlers, self._queues = handlers, queues
-        self._found: list[Workflow] = []
+        self._loaded: list[Workflow] = []
         self._problems: list[Problem] = []
 
     def folder(self, folder: Path) -> None:
-        seen: dict[str, Path] = {}
+        paths: dict[str, Path] = {}
         for path in workflow_files(folder):
             for workflow in self._file(path):
-                self._require_house(workflow, path)
-                first = seen.setdefault(workflow.workflow_id, path)
+                self._require_internal(workflow, path)
+                first = paths.setdefault(workflow.workflow_id, path)
                 if first != path:
                     message = f"the workflow '{workflow.workflow_id}' is also in {first.name}"
                     self._problems.append(Problem("workflow_id", message, "give each its own id", str(path), 1))
 
-    def _require_house(self, workflow: Workflow, path: Path) -> None:
-        """What takes the place of a workflow of the house must be one, too: else callers could start it."""
-        house = {known.workflow_id for known in self._found if known.started_by is Starter.GEOMILL}
-        if workflow.workflow_id in house and workflow.started_by is not Starter.GEOMILL:
+    def _require_internal(self, workflow: Workflow, path: Path) -> None:
+        """Require that a replacement of an internal workflow is internal too, so that callers cannot start it."""
+        internal = {loaded.workflow_id for loaded in self._loaded if loaded.started_by is Starter.GEOMILL}
+        if workflow.workflow_id in internal and workflow.started_by is not Starter.GEOMILL:
             message = f"the workflow '{workflow.workflow_id}' is started by geomill only"
             self._problems.append(Problem("started_by", message, "write started_by: geomill", str(path), 1))
 
@@ -90,7 +90,7 @@ class _Loading:
         except WorkflowError as error:
             self._problems.extend(error.problems)
             return
-        self._found.append(workflow)
+        self._loaded.append(workflow)
         yield workflow
 
     def result(self) -> list[Workflow]:
@@ -99,4 +99,4 @@ class _Loading:
             raise WorkflowError(
                 f"{broken} workflow {'file is' if broken == 1 else 'files are'} not valid", problems=self._problems
             )
-        return self._found
+        return self._loaded

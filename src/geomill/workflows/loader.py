@@ -1,8 +1,8 @@
-"""From the text of a workflow file to a workflow that may run.
+"""Turns the text of a workflow file into a workflow that can run.
 
     YAML → shape (Pydantic) → meaning (domain checks) → resolved: queue and timeout of every task written out
 
-The resolved definition is what a job pins: it no longer depends on what a handler declares later.
+A job pins the resolved definition, so later changes of a handler's declarations do not affect it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from geomill.workflows.yaml_source import LARGEST_FILE, Document, invalid, read_
 
 
 def load_file(path: Path, *, handlers: Handlers, queues: Collection[str], file: str | None = None) -> Workflow:
-    """The workflow in a file. `file` is how messages call it. Raises `WorkflowError` with every problem."""
+    """Load the workflow in a file. `file` is its name in messages. Raises `WorkflowError` with every problem."""
     name = file or str(path)
     try:
         with path.open("rb") as stream:
@@ -43,20 +43,20 @@ def load_text(text: str | bytes, *, file: str, handlers: Handlers, queues: Colle
 
 
 def resolve(workflow: Workflow, handlers: Handlers) -> Workflow:
-    """The same workflow with the handlers' queues and timeouts written into its tasks."""
+    """Return the workflow with the handlers' queues and timeouts written into its tasks."""
     nodes = {node_id: _resolved(node, handlers) for node_id, node in workflow.nodes.items()}
     return workflow.model_copy(update={"nodes": nodes})
 
 
 def _resolved(node: Node, handlers: Handlers) -> Node:
     if isinstance(node, TaskNode):
-        return node.model_copy(update=_own(node, handlers))
+        return node.model_copy(update=_queue_and_timeout(node, handlers))
     if isinstance(node, FanOutNode):
-        return node.model_copy(update={"task": node.task.model_copy(update=_own(node.task, handlers))})
+        return node.model_copy(update={"task": node.task.model_copy(update=_queue_and_timeout(node.task, handlers))})
     return node
 
 
-def _own(task: TaskTemplate, handlers: Handlers) -> dict[str, str | float]:
+def _queue_and_timeout(task: TaskTemplate, handlers: Handlers) -> dict[str, str | float]:
     handler = handlers[task.handler]
     return {
         "queue": task.queue or handler.queue,

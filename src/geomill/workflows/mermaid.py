@@ -1,4 +1,4 @@
-"""A workflow as a Mermaid flowchart."""
+"""Draws a workflow as a Mermaid flowchart."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ESCAPES = {"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "\n": " ", "`"
 
 
 def to_mermaid(workflow: Workflow) -> str:
-    """Ids are numbered, since `end` is a word of Mermaid and a dash means an edge; the labels have the names."""
+    """Return the flowchart. Its ids are numbers, since `end` is a keyword of Mermaid and a dash means an edge."""
     ids = {node_id: f"n{number}" for number, node_id in enumerate(workflow.nodes)}
     lines = ["flowchart TD"]
     for node_id, node in workflow.nodes.items():

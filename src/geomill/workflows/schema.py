@@ -1,4 +1,4 @@
-"""The JSON Schema of the format, for editors."""
+"""The JSON Schema of workflow files, for editors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def inputs_schema(workflow: Workflow) -> dict[str, Any]:
-    """The JSON Schema of a job's inputs, for forms."""
+    """Return the JSON Schema of a job's inputs, for forms."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": workflow.name,
@@ -33,7 +33,7 @@ def inputs_schema(workflow: Workflow) -> dict[str, Any]:
 def _input_schema(definition: InputDefinition) -> dict[str, Any]:
     length = "Items" if definition.type == "array" else "Length"
     nullable = not definition.is_required and definition.default is None
-    found = {
+    keywords = {
         "type": [definition.type, "null"] if nullable else definition.type,
         "description": definition.description,
         "enum": list(definition.enum) if definition.enum else None,
@@ -44,4 +44,4 @@ def _input_schema(definition: InputDefinition) -> dict[str, Any]:
         "pattern": definition.pattern,
         "default": definition.default,
     }
-    return {key: value for key, value in found.items() if value is not None}
+    return {key: value for key, value in keywords.items() if value is not None}

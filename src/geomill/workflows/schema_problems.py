@@ -1,4 +1,4 @@
-"""Pydantic's errors in the words of the format, at their place in the file."""
+"""Translates Pydantic's errors into the terms of the workflow format, with their place in the file."""
 
 from __future__ import annotations
 
@@ -36,13 +36,14 @@ _NAMES = "letters, digits, '_' and '-', at most 64 of them, beginning with a let
 
 
 def schema_findings(error: ValidationError, data: dict[str, Any]) -> list[Finding]:
-    """Every error once, in the order of Pydantic."""
+    """Return every error once, in Pydantic's order."""
     errors = error.errors(include_url=False)
     return list(dict.fromkeys(_finding(each, data) for each in errors if not _follows(each)))
 
 
 def _follows(error: ErrorDetails) -> bool:
-    """A list is also too short for Pydantic when its only items are wrong, which is told already."""
+    """Return whether the error follows from another: Pydantic also calls a list too short if all its items are
+    wrong."""
     return error["type"] == "too_short" and bool(error["input"])
 
 
@@ -70,7 +71,7 @@ def _finding(error: ErrorDetails, data: dict[str, Any]) -> Finding:
 
 
 def _path(loc: tuple[str | int, ...], data: dict[str, Any]) -> Path:
-    """Pydantic's place without the names of union members, which are not in the file."""
+    """Return Pydantic's location without the names of union members, which are not in the file."""
     parts = loc[:2] + loc[3:] if loc[0] == "nodes" and len(loc) > 2 else loc
     here: Any = data
     path: list[str | int] = []
@@ -106,7 +107,7 @@ def _node_type(path: Path, value: Any) -> Finding:
 
 
 def _literals(error: ErrorDetails) -> Iterator[str]:
-    """Pydantic lists them as text: 'a', 'b' or 'c'."""
+    """Return the allowed values. Pydantic lists them as text: 'a', 'b' or 'c'."""
     expected = error.get("ctx", {}).get("expected", "")
     return (part.strip(" '") for part in expected.replace(" or ", ", ").split(", "))
 

@@ -1,8 +1,8 @@
-"""YAML as data with line numbers.
+"""Reads YAML as data with line numbers.
 
-Stricter and smaller than YAML at large: the scalars of YAML 1.2's core schema, so that `on`, `no` and `12:30` stay
-text and dates are text; keys are text and given once; no tags; aliases, but no bombs. The parser's events are taken
-one by one without recursion, so neither depth nor aliases can exhaust the process.
+The accepted YAML is a strict subset: the scalars of YAML 1.2's core schema, so that `on`, `no`, `12:30` and dates stay
+text; keys are text and unique; no tags; aliases up to a total size. The parser's events are handled one by one without
+recursion, so neither depth nor aliases can exhaust the process.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from geomill.errors import Problem, WorkflowError
 
 LARGEST_FILE = 5_000_000
 MOST_VALUES = 500_000
-"""Values in a document, those of an alias counted each time it is used."""
+"""The maximum number of values in a document. Those of an alias count each time it is used."""
 DEEPEST = 64
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -41,13 +41,13 @@ _NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A mapping, and the line of every key and list item in it."""
+    """A mapping with the line of every key and list item in it."""
 
     value: dict[str, Any]
     lines: Mapping[Path, int]
 
     def line_of(self, path: Path) -> int:
-        """The line of a place, or of the nearest place around it that is in the file."""
+        """Return the line of a place, or of the nearest enclosing place that is in the file."""
         for length in range(len(path), 0, -1):
             if line := self.lines.get(path[:length]):
                 return line
@@ -55,7 +55,7 @@ class Document:
 
 
 def read_yaml(source: str | bytes, *, file: str) -> Document:
-    """Raises `WorkflowError` with file and line for everything that is not a sound YAML mapping."""
+    """Read a YAML mapping. Raises `WorkflowError` with file and line for every problem."""
     reader = _Reader()
     try:
         text = _decoded(source)
@@ -77,7 +77,7 @@ def read_yaml(source: str | bytes, *, file: str) -> Document:
 
 
 def invalid(file: str, problems: list[Problem]) -> WorkflowError:
-    """The error of one file, with the file's name put to each problem."""
+    """Return the error of one file, with the file's name in each problem."""
     count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
     return WorkflowError(
         f"{file} has {count}",
@@ -111,7 +111,7 @@ def _line(mark: Any) -> int:
     return mark.line + 1 if mark else 1
 
 
-class _Stop(Exception):  # noqa: N818  nothing after this point can be read
+class _Stop(Exception):  # noqa: N818  not an error: reading stops here
     def __init__(self, message: str, line: int, hint: str = "") -> None:
         super().__init__(message)
         self.message, self.line, self.hint = message, line, hint
@@ -132,7 +132,7 @@ class _Open:
         return isinstance(self.value, dict) and self.key is None
 
     def place(self) -> Path:
-        """Where the next value goes."""
+        """Return the place of the next value."""
         return (*self.path, len(self.value) if isinstance(self.value, list) else str(self.key))
 
     def add(self, value: Any, size: int) -> None:
@@ -236,7 +236,7 @@ class _Reader:
         if self._open and self._open[-1].expects_key:
             raise _Stop("a key must be text, not an alias", line)
         if any(frame.anchor == name for frame in self._open):
-            raise _Stop(f"the alias '*{name}' stands inside of what it repeats", line)
+            raise _Stop(f"the alias '*{name}' is inside the value that it repeats", line)
         if name not in self._anchors:
             raise _Stop(f"the alias '*{name}' has no anchor '&{name}' before it", line)
         value, size = self._anchors[name]
@@ -280,7 +280,7 @@ def _integer(text: str) -> int:
 
 
 def _storable(text: str) -> str:
-    """YAML can escape characters that PostgreSQL's jsonb refuses."""
+    """Return the text, or raise if it has characters that YAML can escape but PostgreSQL's jsonb refuses."""
     if "\x00" in text:
         raise ValueError("the text has a NUL character")
     if any("\ud800" <= character <= "\udfff" for character in text):

@@ -95,11 +95,14 @@ async def test_on_a_shared_database_each_machine_has_its_own(
 
 
 def test_the_address_is_there_meanwhile(tmp_path: Path) -> None:
-    with folder.told_address(tmp_path, "http://127.0.0.1:1"):
+    with folder.published_address(tmp_path, "http://127.0.0.1:1"):
         assert folder.read_address(tmp_path) == "http://127.0.0.1:1"
     assert folder.read_address(tmp_path) is None
-    with folder.told_address(tmp_path, "http://127.0.0.1:1"), folder.told_address(tmp_path, "http://127.0.0.1:2"):
+    with (
+        folder.published_address(tmp_path, "http://127.0.0.1:1"),
+        folder.published_address(tmp_path, "http://127.0.0.1:2"),
+    ):
         pass
     assert folder.read_address(tmp_path) is None
-    with pytest.raises(SettingsError, match="cannot be written"), folder.told_address(Path("/proc/no"), "x"):
+    with pytest.raises(SettingsError, match="cannot be written"), folder.published_address(Path("/proc/no"), "x"):
         pass

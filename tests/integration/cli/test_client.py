@@ -71,7 +71,7 @@ async def call(method: str, path: str, **options: Any) -> Any:
 
 async def test_it_finds_the_gateway_of_the_data_folder(address: str, database: str, data: Path) -> None:
     folder.write_key(data, await make_key(database, Role.OPERATOR, name="shell"))
-    with folder.told_address(data, address):
+    with folder.published_address(data, address):
         accepted = await call("POST", "/api/v1/jobs", body={"workflow_id": "hello_world"})
         job = await call("GET", accepted["status_url"], params={"outputs": None})
         assert job["submitted_by"] == "key:shell"
@@ -80,7 +80,7 @@ async def test_it_finds_the_gateway_of_the_data_folder(address: str, database: s
 
 async def test_problem_documents_become_errors(address: str, database: str, data: Path) -> None:
     folder.write_key(data, await make_key(database, Role.OPERATOR))
-    with folder.told_address(data, address):
+    with folder.published_address(data, address):
         with pytest.raises(NotFoundError, match="did you mean 'hello_world'"):
             await call("POST", "/api/v1/jobs", body={"workflow_id": "helo_world"})
         with pytest.raises(InputError) as wrong:
@@ -101,7 +101,7 @@ async def test_named_by_the_environment(
     mine = await make_key(database, Role.READER)
     monkeypatch.setenv("GEOMILL_URL", address)
     folder.write_key(data, await make_key(database, Role.ADMIN))
-    with pytest.raises(SettingsError, match=f"no key for {address}; set GEOMILL_KEY"):
+    with pytest.raises(SettingsError, match=f"no key is set for the gateway {address}; set GEOMILL_KEY"):
         await call("GET", "/health")
     monkeypatch.setenv("GEOMILL_KEY", mine.reveal())
     assert await call("GET", "/health")
@@ -116,7 +116,7 @@ async def test_nobody_there(data: Path) -> None:
         await call("GET", "/health")
     folder.write_key(data, Secret.new())
     with (
-        folder.told_address(data, "http://127.0.0.1:1"),
+        folder.published_address(data, "http://127.0.0.1:1"),
         pytest.raises(UnavailableError, match=f"no gateway answers at http://127.0.0.1:1; {remedy}"),
     ):
         await call("GET", "/health")

@@ -35,7 +35,7 @@ async def data(make_platform: Callable[..., Platform], database: str, tmp_path: 
     folder.write_key(tmp_path, await make_key(database, Role.ADMIN))
     with listen("127.0.0.1", 0) as listener:
         async with serving(gateway, listener) as address:
-            with folder.told_address(tmp_path, address):
+            with folder.published_address(tmp_path, address):
                 yield tmp_path
 
 
@@ -80,7 +80,7 @@ async def test_an_order_that_was_given_before_leaves_only_its_own(data: Path) ->
 
 
 async def test_nothing_is_uploaded_when_no_gateway_answers(data: Path) -> None:
-    with folder.told_address(data, "http://127.0.0.1:9"):
+    with folder.published_address(data, "http://127.0.0.1:9"):
         done = await submit(data, TIFF)
     assert "no gateway answers" in str(done.exception)
     assert uploads(data) == []

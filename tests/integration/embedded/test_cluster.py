@@ -105,6 +105,6 @@ def test_postgis_can_be_had(running):
 
 
 def test_a_stopped_cluster_has_no_url(data):
-    with pytest.raises(EmbeddedError, match="is not running; start it first"):
+    with pytest.raises(EmbeddedError, match="is not running; start it with"):
         Cluster(data).url()
     assert not data.exists()

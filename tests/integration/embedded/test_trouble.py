@@ -123,7 +123,7 @@ def test_a_cluster_of_another_version_is_refused_and_left_alone(data):
     (pgdata / "global").mkdir(parents=True)
     (pgdata / "global" / "pg_control").touch()
     (pgdata / "PG_VERSION").write_text("99\n")
-    with pytest.raises(EmbeddedError, match=r"is of PostgreSQL 99, but installed is PostgreSQL \d+.*pg_upgrade"):
+    with pytest.raises(EmbeddedError, match=r"needs PostgreSQL 99, but PostgreSQL \d+ is installed.*pg_upgrade"):
         Cluster(data).start()
     assert (pgdata / "PG_VERSION").read_text() == "99\n"
 

@@ -258,7 +258,7 @@ def test_the_life_of_a_schedule(run: Any) -> None:
     assert run("resume", "nightly").output.startswith("nightly: next ")
     assert json.loads(run("fire", "nightly", "--json").output)["status"] == "queued"
     assert run("delete", "nightly").output == "deleted nightly\n"
-    assert run("list").output.startswith("no schedules yet")
+    assert run("list").output.startswith("There are no schedules")
 
 
 def test_what_cannot_be_a_schedule(run: Any) -> None:

@@ -134,7 +134,7 @@ async def test_dead_letters_and_redrive(run: Any, bench: Bench) -> None:
     assert "Unwanted: for a test" in (await run("dead-letters")).output
     assert len(json.loads((await run("dead-letters", QUEUE, "--limit", "2", "--json")).output)) == 2
     assert json.loads((await run("redrive", QUEUE, "--id", "b", "--json")).output)["sent"] == ["b"]
-    assert (await run("redrive", QUEUE, "--all")).output == "2 sent again to dag-jobs\n"
+    assert (await run("redrive", QUEUE, "--all")).output == "2 dead letters sent again to dag-jobs\n"
     assert (await run("dead-letters", QUEUE)).output == ""
 
 

@@ -69,7 +69,7 @@ def test_a_layer_that_may_never_end_is_refused(steps: Steps, tmp_path: Path, kin
     sources.put(steps.storage, "a.gpkg", with_view(tmp_path, *UNSAFE[kind]))
     run = steps.validate("a.gpkg")
     assert (run.ended.error_code, run.ended.retryable) == ("unsafe_view", False), run.error
-    assert "store what it shows as a table" in run.error
+    assert "store its rows as a table" in run.error
 
 
 def test_the_list_of_layers_may_be_no_query(steps: Steps, tmp_path: Path) -> None:

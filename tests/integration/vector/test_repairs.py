@@ -47,7 +47,7 @@ def test_geometries_are_repaired_and_counted(steps: Steps, tmp_path: Path) -> No
         "geometry_collapsed": 1,
         "rings_turned": found["repairs"]["rings_turned"],
     }
-    assert "1 geometries were invalid, and were made valid" in found["warnings"]
+    assert "1 geometries were invalid and were made valid" in found["warnings"]
     rows = steps.rows(
         "SELECT geom IS NULL AS nothing, coalesce(ST_IsValid(geom) AND ST_IsPolygonCCW(geom), true) AS good,"
         " ST_NDims(geom) AS dimensions FROM geo.made_r1 ORDER BY gid"
@@ -82,7 +82,7 @@ def test_columns_are_named_well(steps: Steps, tmp_path: Path) -> None:
     assert row == {
         "gid": 1, "select_": 1, "größe_m2": 2.0, "a_b": "x", "a_b_2": "y", "x" * 63: "long", "gid_": 7, "geom_": 8,
     }  # fmt: skip
-    assert "the column 'select' is called 'select_'" in found["warnings"]
+    assert "the column 'select' was renamed to 'select_'" in found["warnings"]
     comments = steps.rows("SELECT col_description('geo.made_r1'::regclass, 2) AS said")
     assert comments[0]["said"] == "select"
 

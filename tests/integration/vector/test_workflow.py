@@ -188,7 +188,7 @@ async def test_a_geometry_of_300_megabytes_is_refused_and_leaves_nothing(
     platform.worker(concurrency=2, memory_mb=1_300)
     job = await platform.run("vector_processing", INPUTS)
     assert job.status is JobStatus.FAILED
-    assert "the geometry of row 1900 has 320,000,013 bytes; at most 67,108,864 are taken" in str(job.error_message)
+    assert "the geometry of row 1900 has 320,000,013 bytes; the maximum is 67,108,864" in str(job.error_message)
     assert await platform.rows("SELECT relname FROM pg_class WHERE relname = 'parcels'") == []
     ok(Steps(storage, platform.url, job.job_id).run(cleanup_staging, {"job_id": job.job_id}))
     assert await staging(platform) == set()

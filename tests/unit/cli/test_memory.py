@@ -23,7 +23,7 @@ def run(code: str) -> subprocess.CompletedProcess[str]:
 def test_what_is_used_has_a_limit() -> None:
     ended = run("limit_memory(100); held = bytearray(b'x') * 300_000_000; time.sleep(50)")
     assert ended.returncode == EXIT_CODE
-    assert "it ends, and is started again" in ended.stderr
+    assert "it exits so that its supervisor restarts it" in ended.stderr
 
 
 @linux

@@ -47,7 +47,7 @@ def test_an_illegal_step_is_refused_and_both_states_are_named(machine: Machine, 
 def test_the_refusal_says_what_may_follow() -> None:
     with pytest.raises(IllegalTransition, match="after pending comes ready, skipped"):
         NODE_MACHINE.check(NodeStatus.PENDING, NodeStatus.COMPLETED)
-    with pytest.raises(IllegalTransition, match="after completed comes nothing: it is final"):
+    with pytest.raises(IllegalTransition, match="after completed comes nothing, because it is final"):
         JOB_MACHINE.check(JobStatus.COMPLETED, JobStatus.RUNNING)
 
 

@@ -74,7 +74,7 @@ def test_a_server_without_postgis_names_the_package_of_its_version(monkeypatch):
 def test_a_cluster_of_another_version_names_both_versions_and_the_ways_out():
     with pytest.raises(EmbeddedError) as raised:
         choose([server(16), server(15)], major=17)
-    assert raised.value.message == "the cluster is of PostgreSQL 17, but installed is PostgreSQL 15, 16"
+    assert raised.value.message == "the cluster needs PostgreSQL 17, but PostgreSQL 15, 16 is installed"
     assert "pg_upgrade" in raised.value.remedy
 
 

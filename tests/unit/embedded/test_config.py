@@ -35,7 +35,7 @@ def test_the_memory_is_that_of_this_machine_or_container():
 
 
 def test_every_setting_is_explained_in_the_guide():
-    section = GUIDE.read_text().split("## What is set")[1].split("\n## ")[0]
+    section = GUIDE.read_text().split("## Settings and reasons")[1].split("\n## ")[0]
     documented = set(re.findall(r"^\| `(\w+)` ", section, re.MULTILINE))
     written = set(config.workstation(GIB) | config.connection(1, Path("/x"), Path("/x")))
     assert documented == written

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from geomill.embedded import postmaster
-from geomill.embedded.postmaster import Postmaster, forget_stranger, is_server_of, parse, recorded, running
+from geomill.embedded.postmaster import Postmaster, is_server_of, parse, recorded, remove_stale_pid_file, running
 
 READY = "123\n/data/pgdata\n1763196000\n45831\n/data/socket\n127.0.0.1\n  9 0\nready   \n"
 
@@ -59,14 +59,14 @@ def test_a_process_is_told_by_its_program_and_folder(arguments, expected):
 def test_a_pid_of_another_program_is_no_server_and_is_forgotten(tmp_path):
     file = pid_file(tmp_path, os.getpid())
     assert running(tmp_path) is None
-    forget_stranger(tmp_path)
+    remove_stale_pid_file(tmp_path)
     assert not file.exists()
 
 
 def test_a_pid_of_a_dead_process_is_no_server_and_is_left_to_the_server_to_judge(tmp_path):
     file = pid_file(tmp_path, 2**31 - 1)
     assert running(tmp_path) is None
-    forget_stranger(tmp_path)
+    remove_stale_pid_file(tmp_path)
     assert file.exists()
 
 

@@ -85,7 +85,7 @@ def test_an_unknown_handler_is_an_error_that_names_the_nearest() -> None:
 
 
 def test_an_empty_registry_says_so() -> None:
-    with pytest.raises(NotFoundError, match="none is known"):
+    with pytest.raises(NotFoundError, match="there are none"):
         Registry({})["echo"]
 
 

@@ -60,7 +60,7 @@ CASES = {
     ),
     "task key on an end": (
         text(f"S: {{type: start, next: E}}\nE:\n  type: end\n  next: S {MARK}"),
-        "nodes.E.next: unknown key 'next' (known: description, type)",
+        "nodes.E.next: unknown key 'next' (use one of: description, type)",
     ),
     "missing key": (task("  params: {}").replace("t:\n", f"t: {MARK}\n"), "nodes.t: the key 'handler' is missing"),
     "missing key at the top": (text(head=f"workflow_id: a {MARK}"), "sample.yaml:1: the key 'name' is missing"),

@@ -106,7 +106,7 @@ def test_aliases_repeat_and_keep_their_own_line() -> None:
         ("a: 1\nb: {{ x }}", 2, "a key must be text"),
         ("a: 1\n? [x]\n: 2", 2, "a key must be text"),
         ("a: &x 1\n*x : 2", 2, "a key must be text"),
-        ("a: 1\nb: &x\n  - *x", 3, "the alias '*x' stands inside of what it repeats"),
+        ("a: 1\nb: &x\n  - *x", 3, "the alias '*x' is inside the value that it repeats"),
         ("a: 1\nb: *x", 2, "the alias '*x' has no anchor '&x' before it"),
         ("a: 1\n---\nb: 2", 2, "there is a second document"),
         ("a: 1\nb: !!python/object:os.system x", 2, "is not supported"),

@@ -1,4 +1,4 @@
-"""Features, step by step: from a file that nobody has vouched for to a table of PostGIS and a catalogue entry.
+"""The steps that turn an untrusted file of features into a table of PostGIS and a catalogue entry.
 
-Each step loads the code that works on features when it runs, not when it is imported: see `geomill.vector`.
+Each handler imports the code that works on features when it runs, not when it is imported: see `geomill.vector`.
 """

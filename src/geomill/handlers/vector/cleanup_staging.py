@@ -1,4 +1,4 @@
-"""Clears away what loads needed only on their way: staging tables, and copies of sources on this machine."""
+"""Deletes intermediates of loads: staging tables, and copies of sources on this machine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from geomill.sdk import HandlerContext, register_handler
 
 class CleanupStagingParams(BaseModel):
     job_id: str | None = None
-    """Of this job alone, whatever its age."""
+    """Delete only those of this job, whatever its age."""
     older_than_hours: Annotated[float, Field(ge=0)] = 24.0
 
 
@@ -27,7 +27,7 @@ class CleanupStagingOutput(BaseModel):
     output=CleanupStagingOutput,
 )
 def cleanup_staging(ctx: HandlerContext[CleanupStagingParams]) -> CleanupStagingOutput:
-    """Drops the staging tables of a job, or of all that ended long ago."""
+    """Drops the staging tables of one job, or of all jobs that ended long ago."""
     from geomill.vector import tables
     from geomill.vector.database import session
     from geomill.vector.workspace import forget

@@ -1,4 +1,4 @@
-"""Makes tables of what was loaded: key, indexes, statistics, and the move to where they are served."""
+"""Finishes loaded tables: builds key, indexes and statistics, and moves them to the served schema."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from geomill.vector.facts import LayerColumn, LoadingPlan
 from geomill.vector.repairs import warnings
 
 LONGEST_NAME = 56
-"""Of PostgreSQL's 63 bytes: the tables of a layer that is split have an ending more."""
+"""Shorter than PostgreSQL's 63 bytes, because the tables of a split layer have a suffix."""
 
 
 class FinishParams(BaseModel):
@@ -45,7 +45,7 @@ class FinishOutput(BaseModel):
     "vector.finish", queue="container-tasks", timeout_seconds=7200, params=FinishParams, output=FinishOutput
 )
 def finish(ctx: HandlerContext[FinishParams]) -> FinishOutput:
-    """Turns staging tables into finished ones, all at once or not at all."""
+    """Turns staging tables into finished ones in one transaction."""
     from geomill.vector.database import session
     from geomill.vector.extent import footprint
     from geomill.vector.publishing import publish
@@ -57,22 +57,22 @@ def finish(ctx: HandlerContext[FinishParams]) -> FinishOutput:
         ctx.progress(fraction, message=message)
 
     sessions = partial(session, ctx.database)
-    made = publish(sessions, params.plan, params.table_name, params.chunks, params.id_column, tell)
-    geometry, bbox = footprint(made.extent, rules.target_crs)
-    empty = [f"the column '{name}' is empty in all rows" for name in made.empty_columns]
-    split = [f"the layer is split into {', '.join(made.tables.values())}"] if len(made.tables) > 1 else []
+    published = publish(sessions, params.plan, params.table_name, params.chunks, params.id_column, tell)
+    geometry, bbox = footprint(published.extent, rules.target_crs)
+    empty = [f"the column '{name}' is empty in all rows" for name in published.empty_columns]
+    split = [f"the layer is split into {', '.join(published.tables.values())}"] if len(published.tables) > 1 else []
     return FinishOutput(
         table_name=params.table_name,
         tables=[
-            MadeTable(table_name=name, geometry_type=rules.type_of(family), rows=made.rows.get(family, 0))
-            for family, name in made.tables.items()
+            MadeTable(table_name=name, geometry_type=rules.type_of(family), rows=published.rows.get(family, 0))
+            for family, name in published.tables.items()
         ],
-        row_count=sum(made.rows.values()),
+        row_count=sum(published.rows.values()),
         geometry_type=rules.type_of(rules.family),
         srid=rules.srid,
         columns=params.plan.facts.columns,
         geometry=geometry,
         bbox=bbox,
-        repairs=made.repairs,
-        warnings=[*warnings(made.repairs), *empty, *split, *made.warnings],
+        repairs=published.repairs,
+        warnings=[*warnings(published.repairs), *empty, *split, *published.warnings],
     )

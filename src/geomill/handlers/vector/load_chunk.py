@@ -1,4 +1,4 @@
-"""Loads a part of a layer into the staging tables, repaired on the way."""
+"""Repairs the features of a chunk and loads them into the staging tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cuts a layer into chunks, and makes the staging tables that they go to."""
+"""Divides a layer into chunks and creates the staging tables for them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from geomill.sdk import HandlerContext, register_handler
 from geomill.vector.facts import Chunk, LayerFacts, LoadingPlan, LoadingRules, Reading
 from geomill.vector.planning import chunks
 
-SWEPT_SECONDS = 24 * 3600.0
-"""A job that failed may be retried for so long: then its staging tables are dropped by whoever comes next."""
+STAGING_KEPT_SECONDS = 24 * 3600.0
+"""A failed job can be retried for this time. Afterwards the next load drops its staging tables."""
 
 
 class PlanChunksParams(BaseModel):
@@ -37,7 +37,7 @@ class PlanChunksOutput(BaseModel):
     output=PlanChunksOutput,
 )
 def plan_chunks(ctx: HandlerContext[PlanChunksParams]) -> PlanChunksOutput:
-    """Decides on chunks and makes empty staging tables."""
+    """Plans the chunks and creates empty staging tables."""
     from geomill.vector import tables
     from geomill.vector.database import session
 
@@ -45,7 +45,7 @@ def plan_chunks(ctx: HandlerContext[PlanChunksParams]) -> PlanChunksOutput:
     name = tables.staging_name(ctx.job_id)
     with session(ctx.database) as conn:
         tables.ensure_schemas(conn)
-        tables.sweep(conn, SWEPT_SECONDS)
+        tables.sweep(conn, STAGING_KEPT_SECONDS)
         tables.make_staging(conn, tables.Staging(name, params.rules), params.facts.columns, ctx.job_id)
     plan = LoadingPlan(
         source=params.source, reading=params.reading, facts=params.facts, rules=params.rules, staging=name

@@ -1,4 +1,4 @@
-"""The first look at a layer: may it be opened at all, what is it, and can it be loaded."""
+"""Checks whether a layer can be opened and loaded, and reports its facts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ValidateVectorOutput(BaseModel):
     facts: LayerFacts
     rules: LoadingRules
     bounds: tuple[int, int]
-    """From where to where chunks are cut."""
+    """The range that is divided into chunks."""
     file_size_bytes: int
     times: Times
     warnings: list[str]
@@ -52,9 +52,9 @@ class ValidateVectorOutput(BaseModel):
     output=ValidateVectorOutput,
 )
 def validate(ctx: HandlerContext[ValidateVectorParams]) -> ValidateVectorOutput:
-    """Opens a layer with care, and tells what it is."""
+    """Opens a layer safely and reports its facts."""
     from geomill.vector.inspection import check_id_column, inspect
-    from geomill.vector.layers import told
+    from geomill.vector.layers import read_errors_as_refusals
     from geomill.vector.loading import configure
     from geomill.vector.opening import open_source
 
@@ -63,9 +63,11 @@ def validate(ctx: HandlerContext[ValidateVectorParams]) -> ValidateVectorOutput:
     source = Source(zone=params.zone, container_name=params.container_name, file_name=params.file_name)
     info = ctx.storage.sync.stat(source.name)
     source = source.model_copy(update={"etag": info.etag})
-    known, undated = times(params.datetime, params.start_datetime, params.end_datetime, None, info.modified.isoformat())
+    source_times, time_warnings = times(
+        params.datetime, params.start_datetime, params.end_datetime, None, info.modified.isoformat()
+    )
     reading = Reading.model_validate(params.model_dump(include=set(Reading.model_fields)))
-    with first_look(ctx, params.file_name, info.size, TIMEOUT_SECONDS), told(params.file_name):
+    with first_look(ctx, params.file_name, info.size, TIMEOUT_SECONDS), read_errors_as_refusals(params.file_name):
         layer = open_source(ctx, source, reading)
         ctx.progress(0.1, message=f"{layer.format.value}, {layer.rows:,} features")
         facts, rules, warnings = inspect(
@@ -80,6 +82,6 @@ def validate(ctx: HandlerContext[ValidateVectorParams]) -> ValidateVectorOutput:
         rules=rules,
         bounds=bounds,
         file_size_bytes=info.size,
-        times=known,
-        warnings=[*warnings, *undated],
+        times=source_times,
+        warnings=[*warnings, *time_warnings],
     )

@@ -1,4 +1,4 @@
-"""Writes tables as GeoParquet files beside them, for those who want the data and no server."""
+"""Writes tables as GeoParquet files, for users who want the data without a server."""
 
 from __future__ import annotations
 

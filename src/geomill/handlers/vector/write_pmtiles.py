@@ -22,7 +22,7 @@ class WritePmtilesParams(BaseModel):
     srid: int
     bbox: Annotated[list[float], Field(min_length=4, max_length=4)]
     max_zoom: Annotated[int | None, Field(ge=0, le=16)] = None
-    """Follows from the number of features and their extent when absent."""
+    """Default: computed from the number of features and their extent."""
     blob_prefix: str
     output_container: str = VECTOR_CONTAINER
 

@@ -141,7 +141,7 @@ def test_a_view_becomes_a_plain_mapping() -> None:
         ("{{ inputs.cuont }}", "there is no 'cuont' (did you mean 'count'?)"),
         ("{{ inputs.cuont + 1 }}", "there is no 'cuont' (did you mean 'count'?)"),
         ("n={{ inputs.cuont }}", "there is no 'cuont' (did you mean 'count'?)"),
-        ("{{ nodes.skipped.output.n }}", "there is no 'output' (known: error, status)"),
+        ("{{ nodes.skipped.output.n }}", "there is no 'output' (use one of: error, status)"),
         ("{{ nodes.skipped.output.n * 2 }}", "there is no 'output'"),
         ("{{ inputs.names[5] }}", "has no element 5"),
         ("{{ inputs.count.x }}", "has no attribute 'x'"),
