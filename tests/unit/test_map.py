@@ -1,0 +1,84 @@
+"""The map of the code is true: ARCHITECTURE.md, the glossary, the promises and the decisions name things that exist."""
+
+from __future__ import annotations
+
+import re
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+SOURCE = ROOT / "src" / "geomill"
+TESTS = ROOT / "tests"
+DECISIONS = sorted((DOCS / "decisions").glob("[0-9]*.md"))
+PAGES = [
+    ROOT / "ARCHITECTURE.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted(DOCS.glob("*.md")),
+    *sorted((DOCS / "explanation").glob("*.md")),
+    *DECISIONS,
+]
+
+CODE = re.compile(r"`([\w./-]+\.(?:py|sql|yaml|md|json))(?:::(\w+))?`")
+
+
+def page_id(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def read(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def locate(path: str) -> Path | None:
+    """Find a file by its path from the root or from `src/geomill`, or by its bare name in the source or the tests."""
+    for folder in (ROOT, SOURCE):
+        if (folder / path).exists():
+            return folder / path
+    return next(chain(SOURCE.rglob(path), TESTS.rglob(path)), None) if "/" not in path else None
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_every_code_file_that_a_page_names_exists(page: Path) -> None:
+    lacking = [path for path, _ in CODE.findall(read(page)) if locate(path) is None]
+    assert lacking == []
+
+
+# Promises
+
+
+def promises() -> list[list[str]]:
+    rows = [line for line in read(DOCS / "promises.md").splitlines() if line.startswith("| ")]
+    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+    return [row for row in cells if row[0] != "promise" and set(row[0]) != {"-"}]
+
+
+def test_every_promise_has_a_test_that_exists() -> None:
+    assert len(promises()) >= 62
+    for promise, _, tests in promises():
+        paths = re.findall(r"`(tests/[\w/.]+)(?:::(\w+))?`", tests)
+        assert paths, f"no test holds: {promise}"
+        for path, function in paths:
+            assert (ROOT / path).exists(), f"{promise}: {path} is not there"
+            if function:
+                assert f"def {function}(" in read(ROOT / path), f"{promise}: {path} has no {function}"
+
+
+# Decisions
+
+
+@pytest.mark.parametrize("page", DECISIONS, ids=lambda page: page.stem)
+def test_a_decision_has_context_decision_cost_and_code(page: Path) -> None:
+    text = read(page)
+    assert text.startswith(f"# {page.name[:3]}. ")
+    assert re.findall(r"^## (.+)$", text, re.MULTILINE) == ["Context", "Decision", "Cost", "Code"]
+    assert re.search(r"`src/geomill/", text.split("## Code")[1]), "name the code that carries the decision"
+    assert len(text.split()) < 350, "a decision is one short page"
+
+
+def test_decisions_are_numbered_without_gaps_and_listed() -> None:
+    assert [int(page.name[:3]) for page in DECISIONS] == list(range(1, len(DECISIONS) + 1))
+    index = read(DOCS / "decisions" / "README.md")
+    assert [page.name for page in DECISIONS if f"({page.name})" not in index] == []
