@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from geomill.domain.tables import EXTERNAL_TABLES, TABLES
+
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 SOURCE = ROOT / "src" / "geomill"
@@ -82,3 +84,36 @@ def test_decisions_are_numbered_without_gaps_and_listed() -> None:
     assert [int(page.name[:3]) for page in DECISIONS] == list(range(1, len(DECISIONS) + 1))
     index = read(DOCS / "decisions" / "README.md")
     assert [page.name for page in DECISIONS if f"({page.name})" not in index] == []
+
+
+# The glossary
+
+
+def glossary() -> list[list[str]]:
+    rows = [line for line in read(DOCS / "glossary.md").splitlines() if line.startswith("| ")]
+    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+    return [row for row in cells if row[0] != "word" and set(row[0]) != {"-"}]
+
+
+def table_names() -> set[str]:
+    tables = {f"{table.__sql_schema__}.{table.__sql_table__}" for table in (*TABLES, *EXTERNAL_TABLES)}
+    return tables | {name.removeprefix("dagapp.") for name in tables}
+
+
+@pytest.mark.parametrize("entry", glossary(), ids=lambda entry: entry[0])
+def test_a_glossary_entry_is_short_and_names_a_file_or_table_that_exists(entry: list[str]) -> None:
+    _, meaning, home = entry
+    assert meaning.endswith(".")
+    assert len(meaning.split()) <= 45, "one or two sentences"
+    places = re.findall(r"`([^`]+)`", home)
+    assert places
+    for place in places:
+        assert place in table_names() or locate(place) is not None, f"{place} is neither a table nor a file"
+
+
+def test_every_word_stands_once_in_the_glossary_and_in_order() -> None:
+    words = [word for word, _, _ in glossary()]
+    assert sorted(words) == sorted(set(words))
+    for section in read(DOCS / "glossary.md").split("\n## ")[1:]:
+        listed = re.findall(r"^\| `?(\w[^|`]*?)`? \|", section, re.MULTILINE)[1:]
+        assert listed == sorted(listed, key=str.lower), section.splitlines()[0]
