@@ -17,12 +17,12 @@ from datetime import datetime
 
 import psycopg
 
-from geomill.domain.confidential import new_reference
-from geomill.domain.decision import Decision
-from geomill.domain.evaluator import Evaluation
+from geomill.domain.access.confidential import new_reference
+from geomill.domain.engine.decision import Decision
+from geomill.domain.engine.evaluator import Evaluation
 from geomill.domain.states import JOB_MACHINE
 from geomill.engine.aggregation import answer_all
-from geomill.engine.batch import Batch
+from geomill.engine.batch import RoundBatch
 from geomill.engine.large import LargeOutputs
 from geomill.engine.owned import OwnedJob
 from geomill.store import inbox, rounds
@@ -175,7 +175,7 @@ def _count(done: Round, decisions: Iterable[tuple[OwnedJob, Decision]]) -> None:
         done.stale += len(decision.stale)
 
 
-def _delays(batch: Batch, arrivals: Sequence[Arrival]) -> dict[str, float]:
+def _delays(batch: RoundBatch, arrivals: Sequence[Arrival]) -> dict[str, float]:
     """Retries wait in their queue: whoever sent them wakes the workers in time."""
     found: dict[str, float] = {}
     for message in batch.messages:
@@ -195,8 +195,8 @@ def _take_over(owned: dict[str, OwnedJob], decisions: Iterable[tuple[OwnedJob, D
         owned.pop(job_id, None)
 
 
-def _batch(decisions: Iterable[tuple[OwnedJob, Decision]], by_job: dict[str, list[Arrival]]) -> Batch:
-    batch = Batch()
+def _batch(decisions: Iterable[tuple[OwnedJob, Decision]], by_job: dict[str, list[Arrival]]) -> RoundBatch:
+    batch = RoundBatch()
     for job, decision in decisions:
         batch.add(job, decision, _latest(by_job.get(job.job_id, [])))
     return batch

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from geomill.domain.aggregate import LOOKS_INSIDE, Aggregation, aggregate, inside
-from geomill.domain.decision import Aggregate, Outcome
-from geomill.domain.evaluator import Evaluation
+from geomill.domain.engine.aggregate import LOOKS_INSIDE, Aggregation, aggregate, inside
+from geomill.domain.engine.decision import Aggregate, Outcome
+from geomill.domain.engine.evaluator import Evaluation
+from geomill.domain.engine.large import LARGEST, large_output
+from geomill.domain.engine.run import NodeRun, RunState
+from geomill.domain.engine.task import TaskReport
+from geomill.domain.engine.workflow import FanInNode, FanOutNode
 from geomill.domain.ids import task_id
-from geomill.domain.large import LARGEST, large_output
-from geomill.domain.run import NodeRun, RunState
 from geomill.domain.states import NodeStatus
-from geomill.domain.task import Report
-from geomill.domain.workflow import FanInNode, FanOutNode
 from geomill.engine.large import NO_REPORT, LargeOutputs
 from geomill.errors import ConflictError
 from geomill.store import nodes
@@ -47,14 +47,14 @@ async def _answer(
     definition = run.graph.nodes[wanted.node_id].definition
     assert isinstance(definition, FanInNode)
     kind = definition.aggregation
-    answer = Outcome(wanted.node_id, wanted.attempt, Report.COMPLETED)
+    answer = Outcome(wanted.node_id, wanted.attempt, TaskReport.COMPLETED)
     if kind == "count":
         answer.output = {"count": sum(_completed(run, evaluation, source) for source in wanted.sources)}
         return answer
     try:
         values = await _gathered(conn, run, evaluation, wanted, kind)
     except nodes.TooMuch:
-        answer.report, answer.error = Report.FAILED, TOO_MUCH
+        answer.report, answer.error = TaskReport.FAILED, TOO_MUCH
         return answer
     to_read = large is not None and kind in LOOKS_INSIDE and any(map(large_output, values))
     answer.output = None if to_read else aggregate(kind, values)

@@ -15,30 +15,30 @@ from typing import Any
 import psycopg
 from pydantic import ValidationError
 
-from geomill.domain.confidential import new_reference
-from geomill.domain.decision import Decision
-from geomill.domain.evaluator import Evaluation
-from geomill.domain.event import EventStatus, EventType
-from geomill.domain.inputs import validate_inputs
-from geomill.domain.message import JobQueueMessage
-from geomill.domain.run import RunState
+from geomill.domain.access.confidential import new_reference
+from geomill.domain.engine.decision import Decision
+from geomill.domain.engine.evaluator import Evaluation
+from geomill.domain.engine.event import EventStatus, EventType
+from geomill.domain.engine.inputs import validate_inputs
+from geomill.domain.engine.message import JobQueueMessage
+from geomill.domain.engine.run import RunState
+from geomill.domain.engine.workflow import WORKFLOW_ID, Workflow
 from geomill.domain.states import JOB_MACHINE, JobStatus
-from geomill.domain.workflow import WORKFLOW_ID, Workflow
 from geomill.engine.aggregation import answer_all
-from geomill.engine.batch import Batch, job_write
+from geomill.engine.batch import RoundBatch, job_write
 from geomill.engine.owned import Graphs, OwnedJob
 from geomill.errors import InputsError
 from geomill.queues import postgres as queue
 from geomill.queues.floors import Floors
 from geomill.queues.postgres import Received
-from geomill.queues.turns import Turns
+from geomill.queues.turns import TenantTurns
 from geomill.store import attendance, definitions, rounds
 from geomill.store.events import EventWrite
 from geomill.store.locking import impatient
 from geomill.store.passing import passes
 from geomill.store.pool import Connection
 from geomill.store.rounds import NewJob
-from geomill.workflows.catalogue import WorkflowCatalogue
+from geomill.workflows.collection import WorkflowCatalogue
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +70,7 @@ class Claimer:
     catalogue: WorkflowCatalogue
     graphs: Graphs
     _pinned: set[str] = field(default_factory=set)
-    _turns: Turns = field(default_factory=Turns)
+    _turns: TenantTurns = field(default_factory=TenantTurns)
     _floors: Floors = field(default_factory=Floors)
     _hashes: dict[str, tuple[Workflow, str]] = field(default_factory=dict)
 
@@ -141,7 +141,7 @@ class Claimer:
             return None
         self._pinned |= await self._pin(conn, admitted)
         new = [one.job for one in admitted if one.job]
-        batch = Batch()
+        batch = RoundBatch()
         for one in admitted:
             one.enter(batch)
         try:
@@ -160,7 +160,7 @@ class Claimer:
             admitted = await self._admit_all(conn, received)
             pinned = await self._pin(conn, admitted)
             created = await rounds.create(conn, [one.job for one in admitted if one.job])
-            batch = Batch()
+            batch = RoundBatch()
             for one in admitted:
                 if one.refusal:
                     await queue.dead_letter(conn, self.queue_name, one.received, *one.refusal)
@@ -260,7 +260,7 @@ class _Admitted:
     left: bool = False
     """To an orchestrator that knows its workflow."""
 
-    def enter(self, batch: Batch) -> None:
+    def enter(self, batch: RoundBatch) -> None:
         """What is written of a job that comes into being."""
         if self.job is None:
             return

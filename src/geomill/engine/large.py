@@ -12,11 +12,11 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from geomill.domain.decision import Outcome
+from geomill.domain.engine.decision import Outcome
+from geomill.domain.engine.large import LARGE, LargeOutput, large_output
+from geomill.domain.engine.node import NodeState
+from geomill.domain.engine.task import TaskReport
 from geomill.domain.jsonvalue import to_json
-from geomill.domain.large import LARGE, LargeOutput, large_output
-from geomill.domain.node import NodeState
-from geomill.domain.task import Report
 from geomill.errors import GeomillError, UnavailableError
 from geomill.storage import NO_STORAGE, Storage
 from geomill.store.inbox import Arrival
@@ -133,4 +133,4 @@ class LargeOutputs:
 
 
 def _lost(outcome: Outcome, error: Exception) -> Outcome:
-    return replace(outcome, report=Report.FAILED, output=None, error=str(error), error_code="lost_output")
+    return replace(outcome, report=TaskReport.FAILED, output=None, error=str(error), error_code="lost_output")

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 
 import psycopg
 
-from geomill.domain.confidential import new_reference
-from geomill.domain.instance import InstanceRole
-from geomill.domain.job import Job
+from geomill.domain.access.confidential import new_reference
+from geomill.domain.engine.instance import InstanceRole
+from geomill.domain.engine.job import Job
 from geomill.domain.states import JOB_MACHINE
 from geomill.engine.advance import Kicks
 from geomill.engine.claim import Claimer
-from geomill.engine.fairness import Share
+from geomill.engine.fairness import TenantShare
 from geomill.engine.large import LargeOutputs
 from geomill.engine.maintenance.absences import Absences
 from geomill.engine.maintenance.attendance import Attendance, AttendanceOptions
@@ -42,7 +42,7 @@ from geomill.store.pool import Connection, Pool
 from geomill.store.replanning import drop_plans
 from geomill.store.signals import ORPHANS_CHANNEL, SCHEMA_CHANNEL, Signals, notify, owner_channel, queue_channel
 from geomill.store.tallies import Tallies
-from geomill.workflows.catalogue import WorkflowCatalogue
+from geomill.workflows.collection import WorkflowCatalogue
 
 log = logging.getLogger(__name__)
 
@@ -89,7 +89,7 @@ class Orchestrator:
         self._reminders: set[str] = set()
         self._unsure = False
         self._someone_is_absent = False
-        self._share = Share()
+        self._share = TenantShare()
         self._active = 0
         self._effort = Effort()
         self._claimer = Claimer(self.instance_id, options.job_queue, self.catalogue, self._graphs)

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 
 import psycopg
 
-from geomill.domain.confidential import new_reference
+from geomill.domain.access.confidential import new_reference
 from geomill.engine.advance import Kicks, LockedRoundError, Round, advance
 from geomill.engine.large import LargeOutputs
 from geomill.engine.owned import OwnedJob

@@ -16,10 +16,10 @@ from rasterio.io import DatasetReader
 from rasterio.warp import transform
 from rasterio.windows import Window
 
+from geomill.datasets.refusals import refused
 from geomill.raster.detection import detect
 from geomill.raster.facts import BandFacts, RasterFacts, Validity, plain_nodata
 from geomill.raster.opening import bytes_per_pixel, uncompressed_bytes
-from geomill.raster.problems import refused
 from geomill.sdk import ObjectName
 
 WGS84 = CRS.from_epsg(4326)

@@ -14,13 +14,13 @@ from rasterio.io import DatasetReader
 from rasterio.vrt import WarpedVRT
 from rasterio.warp import transform_bounds
 
-from geomill.domain.confidential import without_places
+from geomill.datasets.refusals import refused
+from geomill.domain.access.confidential import without_places
 from geomill.domain.crs import EXAMPLES, is_crs
 from geomill.raster import inspection
 from geomill.raster.grid import Grid, Tile, aligned
 from geomill.raster.inspection import short_crs, transform_points
 from geomill.raster.opening import MEGABYTE, bytes_per_pixel
-from geomill.raster.problems import refused
 
 SOURCE = "source"
 MERCATOR_EDGE = 20_037_508.342789244

@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any
 
+from geomill.datasets.refusals import refused
 from geomill.raster.facts import RasterType
-from geomill.raster.problems import refused
 
 
 class Tier(StrEnum):

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
 from types import MappingProxyType, ModuleType
 
-from geomill.domain.handler import HandlerInfo
+from geomill.domain.engine.handler import HandlerInfo
 from geomill.errors import NotFoundError, SettingsError, nearest
 from geomill.sdk.registration import MARK, RegisteredHandler
 

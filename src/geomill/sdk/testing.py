@@ -32,7 +32,7 @@ from geomill.sdk.context import HandlerContext, SavedCheckpoint
 from geomill.sdk.database import DatabaseAccess
 from geomill.sdk.execution import Ended, execute
 from geomill.sdk.registration import MARK, RegisteredHandler
-from geomill.storage import NO_STORAGE, Recipe, Storage
+from geomill.storage import NO_STORAGE, Storage, StorageRecipe
 
 
 @dataclass
@@ -73,7 +73,7 @@ class _Recorder:
 
 def folder_storage(folder: Path) -> Storage:
     """All zones as folders in this one, whatever the environment says."""
-    return Storage(Recipe.in_folder(folder))
+    return Storage(StorageRecipe.in_folder(folder))
 
 
 def run_handler(

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from geomill.domain.location import AzureAccount, Folder, S3Bucket
 from geomill.domain.objectname import ObjectName, Zone
-from geomill.storage.recipe import Recipe
+from geomill.storage.recipe import StorageRecipe
 from geomill.storage.stores import Stores
 
 REMOTE = {
@@ -46,7 +46,7 @@ def gdal_path(stores: Stores, name: ObjectName) -> str:
             return "/".join(filter(None, ("/vsis3", bucket, prefix, key)))
 
 
-def gdal_options(stores: Stores, recipe: Recipe, zone: Zone) -> GdalOptions:
+def gdal_options(stores: Stores, recipe: StorageRecipe, zone: Zone) -> GdalOptions:
     match stores.location(zone):
         case Folder():
             return GdalOptions()
@@ -58,7 +58,7 @@ def gdal_options(stores: Stores, recipe: Recipe, zone: Zone) -> GdalOptions:
     return GdalOptions({**REMOTE, **limits, **{name: value for name, value in found.items() if value is not None}})
 
 
-def _azure(stores: Stores, recipe: Recipe, account: str) -> dict[str, str | None]:
+def _azure(stores: Stores, recipe: StorageRecipe, account: str) -> dict[str, str | None]:
     connection = stores.azure_connection(account)
     if connection.text:
         return {"AZURE_STORAGE_CONNECTION_STRING": connection.text}
@@ -70,7 +70,7 @@ def _azure(stores: Stores, recipe: Recipe, account: str) -> dict[str, str | None
     }
 
 
-def _s3(recipe: Recipe) -> dict[str, str | None]:
+def _s3(recipe: StorageRecipe) -> dict[str, str | None]:
     s3 = recipe.s3
     found: dict[str, str | None] = {
         "AWS_ACCESS_KEY_ID": s3.key_id,

@@ -19,7 +19,7 @@ from geomill.store.quoting import identifier, literal
 from geomill.store.spec import Column, Constraint, ConstraintKind, Database, Table
 
 INVALID = " INVALID"
-"""The end of an index's definition, if it was left behind half made (`sql/queries/catalogue.sql`)."""
+"""The end of an index's definition, if it was left behind half made (`sql/queries/live_schema.sql`)."""
 
 
 class Effect(StrEnum):

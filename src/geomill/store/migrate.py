@@ -25,10 +25,10 @@ from geomill.domain.tables import EXTERNAL_TABLES, TABLES
 from geomill.errors import ConflictError, DestructiveMigration, UnavailableError
 from geomill.sql import queries
 from geomill.store import administration, fingerprint, grants, pgstac, schema_objects
-from geomill.store.catalogue import read_live, read_models
 from geomill.store.describe import describe, table_name
 from geomill.store.diff import Change, Effect, diff, needs_empty
 from geomill.store.fitness import Fitness, check_fitness
+from geomill.store.schema_reading import read_live, read_models
 from geomill.store.signals import SCHEMA_CHANNEL, notify
 
 LOCK_KEY = int.from_bytes(b"geomill")
@@ -40,7 +40,7 @@ Models = Sequence[type[Entity]]
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class MigrationPlan:
     changes: tuple[Change, ...]
 
     @property
@@ -69,16 +69,16 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class MigrationReport:
     """What a migration did; nothing, where the database was up to date."""
 
     done: tuple[Change, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class MigrationStatus:
     fitness: Fitness
-    plan: Plan
+    plan: MigrationPlan
     pgstac: str | None = None
 
     @property
@@ -86,7 +86,7 @@ class Status:
         return not self.plan.changes
 
 
-async def plan(conn: AsyncConnection[Any], tables: Models = TABLES) -> Plan:
+async def plan(conn: AsyncConnection[Any], tables: Models = TABLES) -> MigrationPlan:
     """The differences between the database and the models. Leaves nothing behind."""
     fitness = await check_fitness(conn)
     extensions = _extensions(fitness)
@@ -94,7 +94,7 @@ async def plan(conn: AsyncConnection[Any], tables: Models = TABLES) -> Plan:
         wanted = await read_models(conn, tables, [sql for change in extensions for sql in change.statements])
         model, live = describe(tables), await read_live(conn, tables)
         occupied = await _occupied(conn, tables, needs_empty(model, live))
-    return Plan((*extensions, *await _catalogue(conn, tables), *diff(model, wanted, live, occupied)))
+    return MigrationPlan((*extensions, *await _catalogue(conn, tables), *diff(model, wanted, live, occupied)))
 
 
 async def _catalogue(conn: AsyncConnection[Any], tables: Models) -> tuple[Change, ...]:
@@ -103,11 +103,13 @@ async def _catalogue(conn: AsyncConnection[Any], tables: Models) -> tuple[Change
     return await pgstac.changes(conn)
 
 
-async def status(conn: AsyncConnection[Any], tables: Models = TABLES) -> Status:
-    return Status(await check_fitness(conn), await plan(conn, tables), await pgstac.installed(conn))
+async def status(conn: AsyncConnection[Any], tables: Models = TABLES) -> MigrationStatus:
+    return MigrationStatus(await check_fitness(conn), await plan(conn, tables), await pgstac.installed(conn))
 
 
-async def migrate(conn: AsyncConnection[Any], tables: Models = TABLES, *, lock_timeout: float = 10.0) -> Report:
+async def migrate(
+    conn: AsyncConnection[Any], tables: Models = TABLES, *, lock_timeout: float = 10.0
+) -> MigrationReport:
     """Make every additive change, or raise `DestructiveMigration` and make none.
 
     `lock_timeout` bounds, in seconds, the wait for a reader or writer that holds a table."""
@@ -138,7 +140,7 @@ async def migrate(conn: AsyncConnection[Any], tables: Models = TABLES, *, lock_t
         done += [*extensions, *steps]
         if not found.enum_values:
             await notify(conn, [SCHEMA_CHANNEL] if done else [])
-            return Report(tuple(done))
+            return MigrationReport(tuple(done))
 
 
 async def _finish(conn: AsyncConnection[Any], tables: Models) -> tuple[Change, ...]:
@@ -148,7 +150,7 @@ async def _finish(conn: AsyncConnection[Any], tables: Models) -> tuple[Change, .
     if tables is not TABLES and tables is not EXTERNAL_TABLES:
         return ()
     await schema_objects.record(conn)
-    repairs = Plan(await _catalogue(conn, tables))
+    repairs = MigrationPlan(await _catalogue(conn, tables))
     repairs.refuse_destruction()
     if repairs.steps:
         await _apply(conn, repairs.steps)

@@ -16,9 +16,9 @@ from psycopg.rows import tuple_row
 from geomill.domain.tables import TABLES
 from geomill.sql import queries
 from geomill.store import fingerprint, pgstac, schema_objects
-from geomill.store.catalogue import read_live
 from geomill.store.describe import describe
 from geomill.store.migrate import Models, plan
+from geomill.store.schema_reading import read_live
 from geomill.store.spec import Database
 
 

@@ -11,8 +11,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from geomill.domain.circuit import Circuit, CircuitBreaker, CircuitState
-from geomill.domain.message import TaskMessage
+from geomill.domain.engine.circuit import Circuit, CircuitBreaker, CircuitState
+from geomill.domain.engine.message import TaskMessage
 from geomill.queues import postgres as queue
 from geomill.sdk.execution import Ended
 from geomill.store import circuits

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
+from geomill.domain.engine.message import TaskMessage
 from geomill.domain.jsonvalue import NotJson, to_json
-from geomill.domain.message import TaskMessage
 from geomill.sdk.context import HandlerContext, Reporter, SavedCheckpoint
 from geomill.sdk.result import HandlerError
 from geomill.worker.tasklog import TaskLogger

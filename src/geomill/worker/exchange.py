@@ -19,12 +19,12 @@ from operator import attrgetter
 import psycopg
 from pydantic import ValidationError
 
-from geomill.domain.message import TaskMessage
-from geomill.domain.task import Report
+from geomill.domain.engine.message import TaskMessage
+from geomill.domain.engine.task import TaskReport
 from geomill.queues import postgres as queue
 from geomill.queues.floors import Floors
 from geomill.queues.postgres import Delivery, Lessee
-from geomill.queues.turns import Turns
+from geomill.queues.turns import TenantTurns
 from geomill.store import checkpoints, inbox, logs
 from geomill.store.checkpoints import CheckpointWrite
 from geomill.store.inbox import Settlement
@@ -57,7 +57,7 @@ class Exchange:
     notebook: Notebook
     shares: Shares
     lease_seconds: float
-    turns: Turns = field(default_factory=Turns)
+    turns: TenantTurns = field(default_factory=TenantTurns)
     floors: Floors = field(default_factory=Floors)
     ended: list[Settlement] = field(default_factory=list)
     malformed: list[tuple[Delivery, str]] = field(default_factory=list)
@@ -277,7 +277,13 @@ async def _suspect(conn: Connection, again: Sequence[Slot]) -> None:
 def _refused(one: Settlement, error: psycopg.Error) -> Settlement:
     text = f"the database refuses the result: {error.diag.message_primary or type(error).__name__}"
     return replace(
-        one, report=Report.FAILED, output=None, metrics="{}", error=text, error_code="invalid_output", retryable=False
+        one,
+        report=TaskReport.FAILED,
+        output=None,
+        metrics="{}",
+        error=text,
+        error_code="invalid_output",
+        retryable=False,
     )
 
 

@@ -17,8 +17,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 import psycopg
 from psycopg.errors import DiskFull, ReadOnlySqlTransaction
 
-from geomill.domain.instance import InstanceRole
-from geomill.domain.task import Report
+from geomill.domain.engine.instance import InstanceRole
+from geomill.domain.engine.task import TaskReport
 from geomill.queues import postgres as queue
 from geomill.queues.postgres import Held
 from geomill.store import inbox, instances
@@ -131,7 +131,7 @@ class Keeper:
 
     async def _tell_running(self, conn: Connection, now: float) -> None:
         late = self._late(now)
-        owners = await inbox.settle(conn, self._worker_id, [slot.settlement(Report.RUNNING) for slot in late])
+        owners = await inbox.settle(conn, self._worker_id, [slot.settlement(TaskReport.RUNNING) for slot in late])
         for slot in late:
             slot.told_running = True
         await self._lose(conn, [slot for slot in late if slot.delivery.sequence not in owners])

@@ -17,11 +17,11 @@ from dataclasses import dataclass, field
 
 import psycopg
 
-from geomill.domain.instance import InstanceRole
-from geomill.domain.message import HEAVY_QUEUE
+from geomill.domain.engine.instance import InstanceRole
+from geomill.domain.engine.message import HEAVY_QUEUE
 from geomill.process import run_duties
 from geomill.queues import postgres as queue
-from geomill.queues.turns import Turns
+from geomill.queues.turns import TenantTurns
 from geomill.sdk.context import ExternalCatalogue
 from geomill.sdk.execution import Ended
 from geomill.sdk.registry import Registry
@@ -83,7 +83,7 @@ class Worker:
         self._notebook = Notebook(self._wake)
         self._tallies = Tallies()
         self._shares = Shares(options.queues, options.weights)
-        self._turns = Turns(self._held)
+        self._turns = TenantTurns(self._held)
         self._exchange = Exchange(self.instance_id, self._notebook, self._shares, options.lease_seconds, self._turns)
         self._spare = Spare(options)
         self._exchanging = asyncio.Lock()

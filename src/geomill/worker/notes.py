@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from geomill.domain.log import LONGEST_LINE, MOST_LINES
-from geomill.domain.message import TaskMessage
+from geomill.domain.engine.log import LONGEST_LINE, MOST_LINES
+from geomill.domain.engine.message import TaskMessage
 from geomill.queues.postgres import Delivery
 from geomill.worker.context import checkpoint_text
 from geomill.worker.tasklog import clean

@@ -85,7 +85,7 @@ class Runner:
 
     async def _asset_report(self, report: str, seconds: float) -> list[dict[str, Any]]:
         async with self._pool.connection() as conn:
-            return await reports.read(conn, reports.Report(report), seconds=seconds)
+            return await reports.read(conn, reports.ReportName(report), seconds=seconds)
 
     def _page_for_thread(
         self, loop: asyncio.AbstractEventLoop, job_id: str, node_id: str, after: int, having: str

@@ -6,9 +6,9 @@ import asyncio
 import time
 from dataclasses import dataclass
 
+from geomill.domain.engine.message import TaskMessage
+from geomill.domain.engine.task import TaskReport
 from geomill.domain.jsonvalue import to_json
-from geomill.domain.message import TaskMessage
-from geomill.domain.task import Report
 from geomill.queues.postgres import Delivery
 from geomill.sdk.execution import Ended
 from geomill.store.checkpoints import Saved
@@ -83,10 +83,10 @@ class Slot:
         if self.lost:
             return None
         if ended is None or (self.draining and not ended.success and ended.error_code == CANCELLED):
-            return self.settlement(Report.ABANDONED)
-        return self.settlement(Report.COMPLETED if ended.success else Report.FAILED, ended)
+            return self.settlement(TaskReport.ABANDONED)
+        return self.settlement(TaskReport.COMPLETED if ended.success else TaskReport.FAILED, ended)
 
-    def settlement(self, report: Report, ended: Ended | None = None) -> Settlement:
+    def settlement(self, report: TaskReport, ended: Ended | None = None) -> Settlement:
         delivery = self.delivery
         made = Settlement(delivery.sequence, delivery.lease_token, self.message, report, delivery.started_at)
         if ended is None:

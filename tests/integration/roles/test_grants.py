@@ -8,8 +8,8 @@ from datetime import timedelta
 import psycopg
 import pytest
 
-from geomill.domain.asset import BUSINESS_FIELDS, EXECUTION_FIELDS
-from geomill.domain.database_role import LIMITED_ROLES, DatabaseRole
+from geomill.domain.access.database_role import LIMITED_ROLES, DatabaseRole
+from geomill.domain.assets.asset import BUSINESS_FIELDS, EXECUTION_FIELDS
 from geomill.domain.entity import Entity
 from geomill.domain.tables import EXTERNAL_TABLES, TABLES
 from geomill.sql import queries

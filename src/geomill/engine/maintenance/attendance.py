@@ -23,7 +23,7 @@ from geomill.store.attendance import Unserved
 from geomill.store.duties import Duties
 from geomill.store.pool import Connection, Pool
 from geomill.store.signals import notify, owner_channel
-from geomill.workflows.catalogue import WorkflowCatalogue
+from geomill.workflows.collection import WorkflowCatalogue
 
 log = logging.getLogger(__name__)
 

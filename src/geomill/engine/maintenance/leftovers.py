@@ -18,13 +18,12 @@ from datetime import timedelta
 
 import psycopg
 
-from geomill.domain import naming
+from geomill.datasets.intermediates import folder_of
+from geomill.datasets.outputs import INTERMEDIATE_CONTAINER, RASTER_CONTAINER, VECTOR_CONTAINER
+from geomill.domain.assets import naming
 from geomill.domain.objectname import Zone
 from geomill.errors import GeomillError, NotFoundError
 from geomill.handlers.blob.places import PUBLISHED
-from geomill.raster.intermediates import folder_of
-from geomill.raster.outputs import INTERMEDIATE_CONTAINER
-from geomill.raster.outputs import OUTPUT_CONTAINER as RASTERS
 from geomill.settings import RetentionSettings
 from geomill.sql import queries
 from geomill.storage import NO_STORAGE, Storage
@@ -32,12 +31,11 @@ from geomill.store import leftovers
 from geomill.store.duties import Duties
 from geomill.store.leftovers import KeptFor, Leftover
 from geomill.store.pool import Connection, Pool
-from geomill.vector.outputs import OUTPUT_CONTAINER as VECTORS
 
 log = logging.getLogger(__name__)
 
 FIRST_SECONDS = 45.0
-CONTAINERS = (PUBLISHED, RASTERS, VECTORS)
+CONTAINERS = (PUBLISHED, RASTER_CONTAINER, VECTOR_CONTAINER)
 """That workflows of the library write to."""
 
 

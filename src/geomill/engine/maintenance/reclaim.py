@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from geomill.domain.event import EventStatus, EventType
-from geomill.domain.instance import InstanceRole
-from geomill.domain.job import Job
+from geomill.domain.engine.event import EventStatus, EventType
+from geomill.domain.engine.instance import InstanceRole
+from geomill.domain.engine.job import Job
 from geomill.engine.maintenance.absences import Absences
 from geomill.queues import postgres as queue
 from geomill.store import events, inbox, instances, jobs

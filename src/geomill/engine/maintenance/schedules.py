@@ -18,10 +18,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from geomill.domain.engine.message import JobQueueMessage
+from geomill.domain.engine.schedule import CatchUp, Schedule, check_timing, firing_id, firings
 from geomill.domain.ids import new_id
 from geomill.domain.jsonvalue import to_json
-from geomill.domain.message import JobQueueMessage
-from geomill.domain.schedule import CatchUp, Schedule, check_timing, firing_id, firings
 from geomill.engine.submit import check_plain
 from geomill.errors import ConflictError, GeomillError, InputError
 from geomill.queues import postgres as queue
@@ -30,7 +30,7 @@ from geomill.store import schedules
 from geomill.store.pool import Connection, transaction_time
 from geomill.store.schedules import ScheduleWrite
 from geomill.store.signals import notify, queue_channel
-from geomill.workflows.catalogue import WorkflowCatalogue
+from geomill.workflows.collection import WorkflowCatalogue
 
 log = logging.getLogger(__name__)
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from geomill.domain.inventory import files_outside
-from geomill.domain.job import JobPurpose
+from geomill.domain.assets.inventory import files_outside
+from geomill.domain.engine.job import JobPurpose
 from geomill.sdk import HandlerContext, register_handler
 
 NO_DATABASE = "there is no external database (GEOMILL_EXTERNAL_DATABASE_URL): only files are outside, and no catalogue"

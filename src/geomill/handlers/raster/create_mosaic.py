@@ -8,9 +8,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from geomill.raster.outputs import JSON_TYPE, OUTPUT_CONTAINER, FileEntry
-from geomill.raster.plan import Plan, TilePart, summary
-from geomill.raster.problems import refused
+from geomill.datasets.outputs import JSON_TYPE, RASTER_CONTAINER, FileEntry
+from geomill.datasets.refusals import refused
+from geomill.raster.plan import TilePart, TilingPlan, summary
 from geomill.raster.stac import BandSummary
 from geomill.sdk import HandlerContext, ObjectName, Zone, register_handler
 
@@ -24,12 +24,12 @@ class TileBatchResult(BaseModel):
 
 
 class CreateMosaicParams(BaseModel):
-    plan: Plan
+    plan: TilingPlan
     results: list[dict[str, Any]]
     """Of each batch a `TileBatchResult`, or the place where one lies that is too large for a row."""
     name: str
     blob_prefix: str
-    output_container: str = OUTPUT_CONTAINER
+    output_container: str = RASTER_CONTAINER
     mosaic_path: str | None = None
     """Of the MosaicJSON; below `blob_prefix` when absent."""
 

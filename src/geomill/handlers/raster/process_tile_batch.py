@@ -11,26 +11,26 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
+from geomill.datasets.outputs import RASTER_CONTAINER, FileEntry
+from geomill.datasets.source import Source
 from geomill.raster.grid import Tile
-from geomill.raster.intermediates import intermediate
-from geomill.raster.outputs import OUTPUT_CONTAINER, FileEntry
-from geomill.raster.plan import Plan, Source, TilePart
+from geomill.raster.plan import TilePart, TilingPlan, intermediate
 from geomill.sdk import HandlerContext, ObjectName, Zone, register_handler
 
 if TYPE_CHECKING:
-    from geomill.raster.cog import Recipe
+    from geomill.raster.cog import CogRecipe
 
 MEGABYTE = 1024 * 1024
 
 
 class TileBatchParams(BaseModel):
     source: Source
-    plan: Plan
+    plan: TilingPlan
     tiles: list[Tile]
     blob_prefix: str
     intermediates: str | None = None
     """Where cut-outs of the source lie, if it was cut."""
-    output_container: str = OUTPUT_CONTAINER
+    output_container: str = RASTER_CONTAINER
     tile_path: str | None = None
     """Of each tile, with {x} and {y} in it; below `blob_prefix` when absent."""
 
@@ -67,7 +67,7 @@ class TileBatchOutput(BaseModel):
 )
 def process_tile_batch(ctx: HandlerContext[TileBatchParams]) -> TileBatchOutput:
     """Makes a batch of tiles as COGs."""
-    from geomill.raster.freshness import check_unchanged
+    from geomill.datasets.freshness import check_unchanged
     from geomill.raster.statistics import BandStatistics, merged_bands
 
     params = ctx.params
@@ -92,7 +92,7 @@ def process_tile_batch(ctx: HandlerContext[TileBatchParams]) -> TileBatchOutput:
     )
 
 
-def _make(ctx: HandlerContext[TileBatchParams], recipe: Recipe, tile: Tile) -> MadeTile:
+def _make(ctx: HandlerContext[TileBatchParams], recipe: CogRecipe, tile: Tile) -> MadeTile:
     from geomill.raster import cog
     from geomill.raster.opening import bytes_per_pixel, opened
 

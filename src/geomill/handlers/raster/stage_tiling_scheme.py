@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
+from geomill.datasets.refusals import refused
 from geomill.handlers.raster.generate_tiling_scheme import TilingOutput, TilingParams, generate_tiling_scheme
 from geomill.handlers.raster.validate import ValidateOutput, ValidateParams, validate
 from geomill.raster.facts import RasterFacts
-from geomill.raster.problems import refused
 from geomill.sdk import HandlerContext, register_handler
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pydantic import BaseModel
 
+from geomill.datasets.hashing import sha256_of
+from geomill.datasets.patience import first_look
+from geomill.datasets.source import Source
+from geomill.datasets.times import Times, times
 from geomill.raster.facts import RasterFacts, RasterType
-from geomill.raster.hashing import sha256_of
-from geomill.raster.patience import first_look
-from geomill.raster.plan import Source
-from geomill.raster.stac import Times, times
 from geomill.raster.tiers import Tier, check_tier
 from geomill.sdk import HandlerContext, Zone, register_handler
 

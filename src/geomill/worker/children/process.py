@@ -19,12 +19,12 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from geomill.domain.confidential import new_reference
-from geomill.domain.log import LONGEST_LINE
-from geomill.domain.message import TaskMessage
+from geomill.domain.access.confidential import new_reference
+from geomill.domain.engine.log import LONGEST_LINE
+from geomill.domain.engine.message import TaskMessage
 from geomill.errors import UnavailableError
 from geomill.sdk.execution import Ended, failed
-from geomill.storage import Recipe
+from geomill.storage import StorageRecipe
 from geomill.store.checkpoints import Saved
 from geomill.worker.children import frames
 from geomill.worker.children.frames import Frame
@@ -67,7 +67,7 @@ class ChildSetup:
     modules: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     memory_mb: int | None = None
-    storage: Recipe = field(default_factory=Recipe)
+    storage: StorageRecipe = field(default_factory=StorageRecipe)
     database: str = field(default="", repr=False)
     wishes: Wishes = field(default_factory=Wishes)
 
