@@ -41,7 +41,7 @@ from geomill.workflows.loader import load_text
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("benchmarks/*.md"), *DOCS.rglob("*.md")])
 HANDLERS = load_handlers()
 
 # Places of the machine on which this was written, put together so that this file does not name them.
