@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from itertools import chain
 from pathlib import Path
 
@@ -46,6 +47,45 @@ def locate(path: str) -> Path | None:
 def test_every_code_file_that_a_page_names_exists(page: Path) -> None:
     lacking = [path for path, _ in CODE.findall(read(page)) if locate(path) is None]
     assert lacking == []
+
+
+# ARCHITECTURE.md
+
+
+def definitions(text: str) -> set[str]:
+    """The functions, classes and SQL statements that a file defines."""
+    return set(re.findall(r"^\s*(?:async def|def|class|-- name:) (\w+)", text, re.MULTILINE))
+
+
+def test_architecture_is_read_in_ten_minutes() -> None:
+    lines = read(ROOT / "ARCHITECTURE.md").splitlines()
+    assert len(lines) <= 200
+    assert [number for number, line in enumerate(lines, 1) if len(line) > 120] == []
+
+
+def test_the_walk_names_functions_that_exist() -> None:
+    walk = read(ROOT / "ARCHITECTURE.md").split("## The walk")[1].split("\n## ")[0]
+    hops = re.findall(r"^\d+\. \*\*", walk, re.MULTILINE)
+    assert 10 <= len(hops) <= 20
+    for path, name in CODE.findall(walk):
+        file = locate(path)
+        assert file is not None, path
+        assert not name or name in definitions(read(file)), f"{path} has no {name}"
+
+
+def test_the_layers_are_those_that_the_linter_checks() -> None:
+    project = tomllib.loads(read(ROOT / "pyproject.toml"))
+    contracts = project["tool"]["importlinter"]["contracts"]
+    layers = next(contract["layers"] for contract in contracts if contract["containers"] == ["geomill"])
+    drawn = read(ROOT / "ARCHITECTURE.md").split("## Layers")[1].split("```text\n")[1].split("```")[0].splitlines()
+    assert [re.split(r"\s{2,}", line)[0] for line in drawn] == layers
+
+
+def test_every_table_has_a_row_with_its_writer() -> None:
+    section = read(ROOT / "ARCHITECTURE.md").split("## Tables")[1].split("\n## ")[0]
+    listed = re.findall(r"^\| `([\w.]+)` \|", section, re.MULTILINE)
+    tables = (f"{table.__sql_schema__}.{table.__sql_table__}" for table in (*TABLES, *EXTERNAL_TABLES))
+    assert sorted(listed) == sorted({name.removeprefix("dagapp.") for name in tables})
 
 
 # Promises
