@@ -21,6 +21,7 @@ from geomill.backup.snapshot import is_identity, is_stored, saved_models
 from geomill.catalogue import bulk
 from geomill.domain.entity import Entity
 from geomill.domain.schema_object import SchemaObject
+from geomill.domain.schema_step import SchemaStep
 from geomill.errors import BackupInvalid, ConflictError
 from geomill.sql import queries
 from geomill.storage.depot import Depot
@@ -60,14 +61,17 @@ def require_known(part: DatabasePart, models: Sequence[type[Entity]]) -> None:
 def _newer(what: str) -> ConflictError:
     return ConflictError(
         f"the backup has {what}, which this release does not know",
-        remedy="restore it with the release that made it, or a later one",
+        remedy="restore it with the release that made it, then upgrade that release",
     )
 
 
 async def require_empty(conn: Connection, models: Sequence[type[Entity]]) -> None:
     """Raises `ConflictError` if there is anything of ours in the database. It need not have our tables."""
     for model in models:
-        if model is SchemaObject:  # written by every migration, also by one before a restoration that broke off
+        if model in (
+            SchemaObject,
+            SchemaStep,
+        ):  # written by every migration, also by one before a restoration that broke off
             continue
         if await _is_there(conn, table_name(model)) and await _count(conn, model) > len(model.__sql_seed__):
             raise _occupied(table_name(model))

@@ -24,6 +24,7 @@ from geomill.backup.packing import packing
 from geomill.domain.engine.instance import Instance
 from geomill.domain.entity import Entity
 from geomill.domain.schema_object import SchemaObject
+from geomill.domain.schema_step import SchemaStep
 from geomill.sql import queries
 from geomill.storage.depot import Depot
 from geomill.store import pgstac
@@ -35,7 +36,7 @@ from geomill.store.spec import Column
 Connection = AsyncConnection[dict[str, Any]]
 _SQL = queries("backup")
 ATTEMPTS = 5
-NOT_SAVED = (Instance, SchemaObject)
+NOT_SAVED = (Instance, SchemaObject, SchemaStep)
 """Processes are not revived, and what a migration has recorded is of its own server."""
 
 

@@ -127,7 +127,7 @@ async def status_url(url: str) -> MigrationStatus:
 def plan_json(plan: MigrationPlan) -> dict[str, Any]:
     return {
         "up_to_date": not plan.changes,
-        "pending": _changes_json(plan.steps),
+        "pending": _changes_json(plan.permitted),
         "destructive": _changes_json(plan.destructive),
     }
 
@@ -146,7 +146,7 @@ def status_json(status: MigrationStatus) -> dict[str, Any]:
 
 
 def plan_lines(plan: MigrationPlan) -> str:
-    pending = [f"would {change.summary}" for change in plan.steps]
+    pending = [f"would {change.summary}" for change in plan.permitted]
     refused = [_refused(change) for change in plan.destructive]
     return "\n".join([*pending, *refused]) or "up to date: nothing to do"
 

@@ -25,6 +25,7 @@ from geomill.domain.engine.stage_job import StageRun
 from geomill.domain.engine.task import AttemptResult, Checkpoint, InboxEntry
 from geomill.domain.entity import Entity
 from geomill.domain.schema_object import SchemaObject
+from geomill.domain.schema_step import SchemaStep
 from geomill.domain.tally import Tally
 
 TABLES: tuple[type[Entity], ...] = (
@@ -56,7 +57,8 @@ TABLES: tuple[type[Entity], ...] = (
     CatalogueCollection,
     CataloguePending,
     SchemaObject,
+    SchemaStep,
 )
 
-EXTERNAL_TABLES: tuple[type[Entity], ...] = (CatalogueCollection, SchemaObject, ExternalAsset)
+EXTERNAL_TABLES: tuple[type[Entity], ...] = (CatalogueCollection, SchemaObject, SchemaStep, ExternalAsset)
 """Those of the external zone's database."""

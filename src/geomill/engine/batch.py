@@ -64,7 +64,7 @@ class RoundBatch(Writes):
         spread: set[Place] = set()
         for node_id, change in decision.fan_outs.items():
             spread |= self._add_items(job, node_id, change, dispatches, arrivals)
-        self.messages += [_message(job, one) for place, one in dispatches.items() if place not in spread]
+        self.messages += [_message(job, dispatch) for place, dispatch in dispatches.items() if place not in spread]
         self.withdrawals += [_withdrawal(job, cancel) for cancel in decision.cancels]
         self.events += events(job.job_id, job.run.status, decision)
 

@@ -2201,3 +2201,12 @@ CREATE TABLE catalogue.schema_objects (
 );
 
 COMMENT ON TABLE catalogue.schema_objects IS 'A table, column, constraint, index, trigger or function as the last migration left it, ours or pgstac''s.';
+
+CREATE TABLE catalogue.schema_steps (
+    number integer NOT NULL,
+    title varchar(200) NOT NULL,
+    applied_at timestamptz NOT NULL,
+    CONSTRAINT schema_steps_pkey PRIMARY KEY (number)
+);
+
+COMMENT ON TABLE catalogue.schema_steps IS 'A numbered step of the migration that has run here, or was not needed because the database was new.';

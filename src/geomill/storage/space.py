@@ -28,14 +28,14 @@ def spaces(recipe: StorageRecipe) -> list[Space]:
     folders = {place: location.path for place, location in locations.items() if isinstance(location, Folder)}
     if recipe.data:
         folders = {DATA: Path(recipe.data), **folders}
-    found: list[Space] = []
+    measured: list[Space] = []
     for place, folder in folders.items():
         try:
             usage = shutil.disk_usage(existing(folder))
         except OSError:
             continue
-        found.append(Space(str(place), usage.free, usage.total))
-    return found
+        measured.append(Space(str(place), usage.free, usage.total))
+    return measured
 
 
 def existing(folder: Path) -> Path:

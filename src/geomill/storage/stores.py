@@ -152,36 +152,36 @@ class Stores:
             raise StorageUnavailable(f"the folder {folder} cannot be used: {error.strerror}") from error
 
     def _azure(self, connection: Connection, container: str, prefix: str) -> AzureStore:
-        config: dict[str, Any] = {
+        all_options: dict[str, Any] = {
             "account_name": connection.account,
             "endpoint": connection.endpoint,
             "account_key": connection.key,
             "sas_key": connection.sas_token,
             "client_id": self._recipe.azure.client_id,
         }
-        given: Any = {name: value for name, value in config.items() if value is not None}
+        config: Any = {name: value for name, value in all_options.items() if value is not None}
         return AzureStore(
             container,
             prefix=prefix or None,
-            config=given,
+            config=config,
             client_options=self._client(connection.endpoint),
             retry_config=self._retry(),
         )
 
     def _s3(self, bucket: str, prefix: str) -> S3Store:
         s3 = self._recipe.s3
-        config: dict[str, Any] = {
+        all_options: dict[str, Any] = {
             "access_key_id": s3.key_id,
             "secret_access_key": s3.secret,
             "session_token": s3.session_token,
             "region": s3.region,
             "endpoint": s3.endpoint,
         }
-        given: Any = {name: value for name, value in config.items() if value is not None}
+        config: Any = {name: value for name, value in all_options.items() if value is not None}
         return S3Store(
             bucket,
             prefix=prefix or None,
-            config=given,
+            config=config,
             client_options=self._client(s3.endpoint),
             retry_config=self._retry(),
         )

@@ -77,9 +77,9 @@ def _placed(shelf: ResolvedContainer, key: str, *, overwrite: bool = True) -> It
 
 def _attributes(shelf: ResolvedContainer, label: Label) -> Attributes | None:
     """A folder keeps none, and is as warm as its disk."""
-    found: Attributes = {}
+    attributes: Attributes = {}
     if label.media_type:
-        found["Content-Type"] = label.media_type
+        attributes["Content-Type"] = label.media_type
     if label.cool:
-        found["Storage-Class"] = "Cool" if isinstance(shelf.location, AzureAccount) else "STANDARD_IA"
-    return found if found and not shelf.local else None
+        attributes["Storage-Class"] = "Cool" if isinstance(shelf.location, AzureAccount) else "STANDARD_IA"
+    return attributes if attributes and not shelf.local else None

@@ -73,8 +73,8 @@ class SyncStorage:
     def list(self, zone: Zone, container: str, prefix: str = "") -> list[ObjectInfo]:
         """What is in a container, or in a folder of it, at any depth, by path. `a/b` is in the folder `a`; `ab` is
         not."""
-        found = chain.from_iterable(self.batches(zone, container, prefix))
-        return sorted(found, key=lambda info: info.name.path)
+        objects = chain.from_iterable(self.batches(zone, container, prefix))
+        return sorted(objects, key=lambda info: info.name.path)
 
     def batches(self, zone: Zone, container: str, prefix: str = "") -> Generator[Sequence[ObjectInfo], None, None]:
         """As `list`, in any order, some at a time: for what is too much at once."""
@@ -271,8 +271,8 @@ class SyncStorage:
             self._ask(shelf, path, lambda: obstore.delete(shelf.store, keys))
 
     def _first(self, shelf: ResolvedContainer, prefix: str) -> Sequence[str]:
-        found = chain.from_iterable(self.batches(shelf.zone, shelf.container, prefix))
-        return [shelf.key(info.name.path) for info in islice(found, DELETED_AT_ONCE)]
+        objects = chain.from_iterable(self.batches(shelf.zone, shelf.container, prefix))
+        return [shelf.key(info.name.path) for info in islice(objects, DELETED_AT_ONCE)]
 
     # For GDAL
 
@@ -341,13 +341,13 @@ def _info(name: ObjectName, meta: ObjectMeta) -> ObjectInfo:
 
 def _nameable(shelf: ResolvedContainer, batch: Sequence[ObjectMeta]) -> list[ObjectInfo]:
     """Somebody else may have put there what we would not: it cannot be read through us, so it is not listed."""
-    found = []
+    objects = []
     for meta in batch:
         with contextlib.suppress(InvalidName):
             name = shelf.name(meta["path"])
             if shelf.inside(name.path):
-                found.append(_info(name, meta))
-    return found
+                objects.append(_info(name, meta))
+    return objects
 
 
 def _open_source(path: Path) -> BinaryIO:

@@ -26,6 +26,8 @@ class Effect(StrEnum):
     ADDITIVE = "additive"
     ENUM_VALUE = "enum value"
     """Additive, but PostgreSQL lets nothing use a new value before the transaction that added it has committed."""
+    BATCHES = "batches"
+    """A backfill: repeated in short transactions, after the rest has been committed, until it changes no row."""
     DESTRUCTIVE = "destructive"
 
 
@@ -35,7 +37,9 @@ class Change:
     statements: tuple[str, ...]
     effect: Effect = Effect.ADDITIVE
     script: str | None = None
-    """What is run, where that is too long to be shown as the statements are."""
+    """The text that runs, if it is too long to be shown as the statements are."""
+    number: int | None = None
+    """The number, if this is a numbered step."""
 
 
 @dataclass(frozen=True, slots=True)

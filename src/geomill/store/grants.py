@@ -24,6 +24,7 @@ from geomill.domain.engine.job import Job
 from geomill.domain.engine.stage_job import StageRun
 from geomill.domain.entity import Entity
 from geomill.domain.schema_object import SchemaObject
+from geomill.domain.schema_step import SchemaStep
 from geomill.domain.tables import EXTERNAL_TABLES, TABLES
 from geomill.sql import queries
 from geomill.store.describe import table_name
@@ -76,8 +77,11 @@ _INSIDE = {
     (ENGINE, AssetLeftover): Right(WRITE),
     (READER, ApiKey): Right(READ, ("last_used_at",)),
     (ENGINE, SchemaObject): Right(READ),
+    (ENGINE, SchemaStep): Right(READ),
     (GATEWAY, SchemaObject): Right(READ),
+    (GATEWAY, SchemaStep): Right(READ),
     (READER, SchemaObject): Right(READ),
+    (READER, SchemaStep): Right(READ),
     (READER, CatalogueCollection): Right(READ),
     (READER, CataloguePending): Right(READ),
     (READER, Job): Right(read_columns=("job_id", "status", "result_data", "asset_id")),

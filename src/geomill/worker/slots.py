@@ -88,13 +88,17 @@ class Slot:
 
     def settlement(self, report: TaskReport, ended: Ended | None = None) -> Settlement:
         delivery = self.delivery
-        made = Settlement(delivery.sequence, delivery.lease_token, self.message, report, delivery.started_at)
+        settlement = Settlement(delivery.sequence, delivery.lease_token, self.message, report, delivery.started_at)
         if ended is None:
-            return made
+            return settlement
         if ended.success:
-            made.output = ended.text
+            settlement.output = ended.text
         else:
-            made.error, made.error_code, made.retryable = ended.error_message, ended.error_code, ended.retryable
+            settlement.error, settlement.error_code, settlement.retryable = (
+                ended.error_message,
+                ended.error_code,
+                ended.retryable,
+            )
         if ended.metrics:
-            made.metrics = to_json(ended.metrics)
-        return made
+            settlement.metrics = to_json(ended.metrics)
+        return settlement

@@ -68,7 +68,7 @@ async def test_an_older_pgstac_is_seen_and_a_newer_one_tolerated(database: str) 
         )
         assert (await plan(conn)).changes == ()
         await conn.execute("UPDATE pgstac.migrations SET version = '0.9.8' WHERE version = '99.0.0'")
-        assert (await plan(conn)).steps[0].summary == "bring pgstac to 0.9.9"
+        assert (await plan(conn)).permitted[0].summary == "bring pgstac to 0.9.9"
 
 
 @pytest.mark.parametrize("name", ["btree_gist", "unaccent"])

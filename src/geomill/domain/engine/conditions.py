@@ -39,13 +39,13 @@ class Condition:
 
 
 def parse_condition(source: str) -> Condition:
-    found = _SYNTAX.match(source)
-    if not found:
+    match = _SYNTAX.match(source)
+    if not match:
         raise ExpressionError(
             f"the condition {source!r} cannot be read",
             remedy='write an operator and a value, such as "< 100", "== \'x\'", "in [\'a\', \'b\']" or "is true"',
         )
-    word, text = " ".join(found[1].split()), found[2]
+    word, text = " ".join(match[1].split()), match[2]
     return Condition(source, _build(source, word, text))
 
 

@@ -148,24 +148,24 @@ class Evaluation:
 
     def take_aggregates(self) -> list[Aggregate]:
         """The fan_in nodes that wait; whoever takes them feeds the outcomes."""
-        taken, self._decision.aggregates = self._decision.aggregates, []
-        return taken
+        aggregates, self._decision.aggregates = self._decision.aggregates, []
+        return aggregates
 
     # Nodes
 
     def _take_node(self, outcome: Outcome) -> None:
         run = self._overlay.node(outcome.node_id)
         graph_node = self._graph.nodes[outcome.node_id]
-        asked = run.status is _N.READY and isinstance(graph_node.definition, FanInNode)
+        awaits_aggregate = run.status is _N.READY and isinstance(graph_node.definition, FanInNode)
         under_way = run.status in (_N.DISPATCHED, _N.RUNNING) and isinstance(graph_node.definition, TaskNode)
-        if outcome.attempt != run.attempt or not (asked or under_way):
+        if outcome.attempt != run.attempt or not (awaits_aggregate or under_way):
             self._decision.stale.append(outcome)
         elif outcome.report is TaskReport.COMPLETED:
             self._overlay.complete(outcome.node_id, outcome.output)
         elif outcome.report is TaskReport.RUNNING:
             if run.status is _N.DISPATCHED:
                 self._overlay.move(outcome.node_id, _N.RUNNING)
-        elif asked:
+        elif awaits_aggregate:
             self._fail_node(outcome.node_id, outcome.error)
         else:
             self._retry_or_fail_node(graph_node, run, outcome)

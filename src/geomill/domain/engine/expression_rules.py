@@ -44,7 +44,7 @@ def _problem(node: nodes.Node) -> str:
         case nodes.Pow() | nodes.Mul():
             return _size(node)
         case nodes.Call(node=nodes.Name(name="range"), args=arguments):
-            longest = max((abs(number) for one in arguments if (number := _number(one)) is not None), default=0)
+            longest = max((abs(number) for bound in arguments if (number := _number(bound)) is not None), default=0)
             return f"its range has more than {MAX_RANGE:,} numbers" if longest > MAX_RANGE else ""
     return "it defines a program of its own" if isinstance(node, _PROGRAMS) else ""
 
@@ -77,11 +77,11 @@ def _number(node: nodes.Node) -> float | None:
             opposite = _number(inner)
             return None if opposite is None else -opposite
         case nodes.Pow(left=left, right=right) | nodes.Mul(left=left, right=right):
-            one, other = _number(left), _number(right)
-            if one is None or other is None:
+            first, second = _number(left), _number(right)
+            if first is None or second is None:
                 return None
             if isinstance(node, nodes.Mul):
-                return one * other
-            small = abs(one) <= LARGEST_BASE and abs(other) <= LARGEST_EXPONENT
-            return float(abs(one) ** abs(other)) if small else float("inf")
+                return first * second
+            small = abs(first) <= LARGEST_BASE and abs(second) <= LARGEST_EXPONENT
+            return float(abs(first) ** abs(second)) if small else float("inf")
     return None

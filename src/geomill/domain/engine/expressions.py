@@ -160,8 +160,8 @@ def _path_renderer(text: str, path: tuple[str | int, ...]) -> Callable[[Scope], 
 
 
 def _step(text: str, value: Any, key: str | int) -> Any:
-    found = environment().getitem(value, key) if isinstance(key, int) else environment().getattr(value, key)
-    return _guarded(text, lambda: _plain(found))
+    member = environment().getitem(value, key) if isinstance(key, int) else environment().getattr(value, key)
+    return _guarded(text, lambda: _plain(member))
 
 
 def _guarded(text: str, evaluate: Callable[[], Any]) -> Any:
@@ -294,9 +294,9 @@ def _replace(text: Any, old: Any, new: Any, count: int | None = None) -> str:
 
 @pass_eval_context
 def _join(context: Any, values: Any, separator: Any = "", attribute: str | int | None = None) -> str:
-    found = list(values)
-    _refuse_longer_than_bound(len(found) * len(str(separator)))
-    return str(do_join(context, found, separator, attribute))
+    items = list(values)
+    _refuse_longer_than_bound(len(items) * len(str(separator)))
+    return str(do_join(context, items, separator, attribute))
 
 
 @pass_eval_context

@@ -220,8 +220,8 @@ class FanOuts:
     def _items(self, node_id: str) -> dict[int, ItemRun]:
         """The items of a fan-out that have begun and not ended."""
         before, change = self._run.fan_outs.get(node_id), self._decision.fan_outs.get(node_id)
-        found = {**(before.in_flight if before else {}), **(change.changed if change else {})}
-        return {index: item for index, item in found.items() if item.status not in NODE_MACHINE.terminal}
+        items = {**(before.in_flight if before else {}), **(change.changed if change else {})}
+        return {index: item for index, item in items.items() if item.status not in NODE_MACHINE.terminal}
 
 
 def _tolerated(node: GraphNode, total: int) -> float:

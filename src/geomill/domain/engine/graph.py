@@ -41,12 +41,12 @@ def targets(node: Node) -> tuple[str, ...]:
 
 def incoming(nodes: Mapping[str, Node]) -> dict[str, tuple[str, ...]]:
     """For every node the nodes that lead to it, in the order of the file."""
-    found: dict[str, list[str]] = {node_id: [] for node_id in nodes}
+    sources_of: dict[str, list[str]] = {node_id: [] for node_id in nodes}
     for node_id, node in nodes.items():
         for target in targets(node):
-            if target in found:
-                found[target].append(node_id)
-    return {node_id: tuple(sources) for node_id, sources in found.items()}
+            if target in sources_of:
+                sources_of[target].append(node_id)
+    return {node_id: tuple(sources) for node_id, sources in sources_of.items()}
 
 
 @dataclass(frozen=True, slots=True)

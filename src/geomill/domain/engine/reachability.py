@@ -38,14 +38,14 @@ def outgoing(nodes: Mapping[str, Node]) -> dict[str, tuple[str, ...]]:
 
 
 def reachable(starts: Iterable[str], edges: Edges) -> set[str]:
-    found = set(starts)
-    waiting = deque(found)
+    reached = set(starts)
+    waiting = deque(reached)
     while waiting:
         for target in edges[waiting.popleft()]:
-            if target not in found:
-                found.add(target)
+            if target not in reached:
+                reached.add(target)
                 waiting.append(target)
-    return found
+    return reached
 
 
 def topological_order(before: Edges, after: Edges) -> list[str]:
@@ -65,13 +65,13 @@ def topological_order(before: Edges, after: Edges) -> list[str]:
 
 def cycles(nodes: Mapping[str, Node]) -> list[list[str]]:
     """Some of the cycles, no two of which share a node."""
-    found: list[list[str]] = []
+    disjoint: list[list[str]] = []
     left = set(nodes)
-    while len(found) < MOST_CYCLES and (left := _knot(nodes, left)):
+    while len(disjoint) < MOST_CYCLES and (left := _knot(nodes, left)):
         cycle = _cycle_in(nodes, left)
-        found.append(cycle)
+        disjoint.append(cycle)
         left -= set(cycle)
-    return found
+    return disjoint
 
 
 def _knot(nodes: Mapping[str, Node], among: set[str]) -> set[str]:
@@ -88,16 +88,16 @@ def _knot(nodes: Mapping[str, Node], among: set[str]) -> set[str]:
 
 
 def _within(edges: Edges, among: set[str]) -> dict[str, tuple[str, ...]]:
-    return {n: tuple(t for t in found if t in among) for n, found in edges.items() if n in among}
+    return {n: tuple(t for t in ends if t in among) for n, ends in edges.items() if n in among}
 
 
 def _cycle_in(nodes: Mapping[str, Node], knot: set[str]) -> list[str]:
     node_id = next(n for n in nodes if n in knot)
-    seen: dict[str, int] = {}
-    while node_id not in seen:
-        seen[node_id] = len(seen)
+    positions: dict[str, int] = {}
+    while node_id not in positions:
+        positions[node_id] = len(positions)
         node_id = next(t for t in targets(nodes[node_id]) if t in knot)
-    return [n for n, position in seen.items() if position >= seen[node_id]]
+    return [n for n, position in positions.items() if position >= positions[node_id]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,13 +137,13 @@ def upstreams(nodes: Mapping[str, Node]) -> Iterator[tuple[str | None, Upstream]
 
 
 def _implied(nodes: Mapping[str, Node], order: list[str], bits: Mapping[str, int]) -> dict[str, int]:
-    found: dict[str, int] = {}
+    implied: dict[str, int] = {}
     for node_id in reversed(order):
         node = nodes[node_id]
         ways = [branch.next for branch in node.branches] if isinstance(node, ConditionalNode) else [targets(node)]
-        every_way = (reduce(or_, (found[target] for target in way), 0) for way in ways)
-        found[node_id] = bits[node_id] | reduce(and_, every_way)
-    return found
+        every_way = (reduce(or_, (implied[target] for target in way), 0) for way in ways)
+        implied[node_id] = bits[node_id] | reduce(and_, every_way)
+    return implied
 
 
 class _Sets:
@@ -173,9 +173,9 @@ class _Sets:
 
     def _all_implied(self, certain: int) -> int:
         """The union of what they imply. The earliest imply most of the rest, which are then not asked."""
-        found, left = 0, certain
+        union, left = 0, certain
         while left:
             earliest = self._order[(left & -left).bit_length() - 1]
-            found |= self._implied[earliest]
-            left &= ~found
-        return found
+            union |= self._implied[earliest]
+            left &= ~union
+        return union

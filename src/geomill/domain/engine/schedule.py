@@ -88,8 +88,8 @@ class Timing:
         zone = time_zone(self.timezone)
         for due in CronSim(self.cron, moment.astimezone(zone)):
             # An hour that comes twice: the first 01:30 may lie before a moment in the second 01:xx.
-            if (found := due.astimezone(UTC)) > moment:
-                return found
+            if (due_utc := due.astimezone(UTC)) > moment:
+                return due_utc
         return None
 
     def between(self, first: datetime, last: datetime) -> Iterator[datetime]:
@@ -107,9 +107,9 @@ class Timing:
         for back in _LOOK_BACK:
             if now - back <= first:
                 break
-            found = list(self._within(now - back, now))
-            if found:
-                return found[-1]
+            due_times = list(self._within(now - back, now))
+            if due_times:
+                return due_times[-1]
         return list(self.between(first, now))[-1]
 
     def _within(self, start: datetime, last: datetime) -> Iterator[datetime]:

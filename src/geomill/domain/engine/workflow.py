@@ -75,8 +75,8 @@ class Tolerate(_Model):
 
 
 def _spelled_tolerance(value: Any) -> Any:
-    found = re.fullmatch(r"tolerate:\s*(\S+)", value) if isinstance(value, str) else None
-    return {"tolerate": found[1]} if found else value
+    match = re.fullmatch(r"tolerate:\s*(\S+)", value) if isinstance(value, str) else None
+    return {"tolerate": match[1]} if match else value
 
 
 OnFailure = Annotated[

@@ -168,5 +168,5 @@ class CallbackCaller:
 
 
 def _event(callback: Callback, kind: EventType, status: EventStatus, **data: object) -> EventWrite:
-    told = {"delivery_id": callback.delivery_id, "attempt": callback.attempts, **data}
-    return EventWrite(callback.job_id, kind, status, data=told)
+    details = {"delivery_id": callback.delivery_id, "attempt": callback.attempts, **data}
+    return EventWrite(callback.job_id, kind, status, data=details)

@@ -63,10 +63,10 @@ async def _permitted(target: httpx.URL, allowed: Allowance) -> list[Address]:
 async def _resolve(host: str, port: int) -> list[Address]:
     loop = asyncio.get_running_loop()
     try:
-        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        records = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise NotDelivered(f"the host '{host}' cannot be found: {error}") from error
-    return list(dict.fromkeys(ip_address(str(address[0]).partition("%")[0]) for *_, address in found))
+    return list(dict.fromkeys(ip_address(str(address[0]).partition("%")[0]) for *_, address in records))
 
 
 async def _post_to_first(target: httpx.URL, body: bytes, headers: Mapping[str, str], addresses: list[Address]) -> int:

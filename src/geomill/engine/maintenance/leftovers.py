@@ -41,7 +41,7 @@ CONTAINERS = (PUBLISHED, RASTER_CONTAINER, VECTOR_CONTAINER)
 
 @dataclass(frozen=True)
 class LeftoverOptions:
-    kept: KeptFor = field(default_factory=lambda: KeptFor(None, None))
+    retention: KeptFor = field(default_factory=lambda: KeptFor(None, None))
     look_seconds: float = 600.0
     batch: int = 20
 
@@ -63,8 +63,8 @@ class Leftovers:
 
     async def run(self) -> None:
         """As a duty of the orchestrator, beside its loop: it waits for the object store."""
-        kept = self.options.kept
-        if self.storage is NO_STORAGE or (kept.failed is None and kept.completed is None):
+        retention = self.options.retention
+        if self.storage is NO_STORAGE or (retention.failed is None and retention.completed is None):
             await asyncio.Event().wait()
         pause = min(FIRST_SECONDS, self.options.look_seconds)
         while True:
@@ -85,12 +85,12 @@ class Leftovers:
         """How many revisions lost their data."""
         done = 0
         async with self.pool.connection() as conn:
-            for leftover in await leftovers.due(conn, self.options.kept, self.options.batch):
+            for leftover in await leftovers.due(conn, self.options.retention, self.options.batch):
                 done += await self._delete(conn, leftover)
         return done
 
     async def _delete(self, conn: Connection, leftover: Leftover) -> bool:
-        async with leftovers.holding(conn, leftover, self.options.kept) as stem:
+        async with leftovers.holding(conn, leftover, self.options.retention) as stem:
             if stem is None:
                 return False
             removed = 0

@@ -183,11 +183,11 @@ def main(descriptor: int, parent: int, *, offline: bool) -> None:
     listener = Listener(sock, questions)
     threading.Thread(target=listener.run, name="listener", daemon=True).start()
     threading.Thread(target=listener.watch, name="watch", daemon=True).start()
-    given = services(storage=storage, database=database, outcome_pages=questions.page)
+    process_services = services(storage=storage, database=database, outcome_pages=questions.page)
     line.send("ready", offline=is_offline)
     while order := listener.orders.get():
         listener.busy = True
-        _serve(line, handlers, order, given)
+        _serve(line, handlers, order, process_services)
         listener.busy = False
 
 
@@ -207,7 +207,7 @@ def _order(frame: Frame) -> TaskOrder:
     return TaskOrder(frame["ticket"], message, (saved[0], saved[1]) if saved else None)
 
 
-def _serve(line: WorkerLine, handlers: Registry, order: TaskOrder, given: Mapping[str, Any]) -> None:
+def _serve(line: WorkerLine, handlers: Registry, order: TaskOrder, process_services: Mapping[str, Any]) -> None:
     reporter = ChildReporter(line)
     logger = TaskLogger(QUIET, lambda level, text: line.send("log", level=level, text=text))
 
@@ -219,7 +219,7 @@ def _serve(line: WorkerLine, handlers: Registry, order: TaskOrder, given: Mappin
             logger,
             reporter,
             lambda: order.cancelled,
-            given,
+            process_services,
         )
 
     ended = execute_here(handlers[order.message.handler], order.message.params, context)

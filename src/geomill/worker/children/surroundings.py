@@ -61,13 +61,15 @@ NO_WISHES = Wishes()
 def surroundings(environ: Mapping[str, str], recipe: StorageRecipe, database: str, wishes: Wishes) -> Surroundings:
     remote = _is_remote(recipe)
     offline = not (remote or wishes.network or _is_over_network(database))
-    kept = {name: value for name, value in environ.items() if _keeps(name, wishes.variables, remote or wishes.network)}
+    variables = {
+        name: value for name, value in environ.items() if _keeps(name, wishes.variables, remote or wishes.network)
+    }
     if not (remote or wishes.network):
-        kept |= OFFLINE
-    kept |= {"PYTHONSAFEPATH": "1", "PROJ_NETWORK": "OFF"}
+        variables |= OFFLINE
+    variables |= {"PYTHONSAFEPATH": "1", "PROJ_NETWORK": "OFF"}
     if folder := scratch_folder(recipe, wishes):
-        kept["TMPDIR"] = str(folder)
-    return Surroundings(kept, offline)
+        variables["TMPDIR"] = str(folder)
+    return Surroundings(variables, offline)
 
 
 def scratch_folder(recipe: StorageRecipe, wishes: Wishes) -> Path | None:
@@ -81,8 +83,8 @@ def make_private(folder: Path) -> None:
     folder.chmod(0o700)
 
 
-def _keeps(name: str, wanted: tuple[str, ...], network: bool) -> bool:
-    if name in _KEPT or name.startswith(_KEPT_BEGINNINGS) or name in wanted:
+def _keeps(name: str, listed: tuple[str, ...], network: bool) -> bool:
+    if name in _KEPT or name.startswith(_KEPT_BEGINNINGS) or name in listed:
         return True
     return network and (name.startswith(_OF_STORES) or name.upper() in _PROXIES)
 

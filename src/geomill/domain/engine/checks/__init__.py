@@ -24,10 +24,10 @@ MOST_FINDINGS = 100
 
 def check(workflow: Workflow, handlers: Handlers, queues: Collection[str]) -> list[Finding]:
     """What is wrong with the workflow, at most a hundred things; empty when it may run."""
-    found = list(islice(_findings(workflow, handlers, queues), MOST_FINDINGS + 1))
-    if len(found) > MOST_FINDINGS:
-        found[-1] = Finding((), f"there are more problems; these are the first {MOST_FINDINGS}")
-    return found
+    findings = list(islice(_findings(workflow, handlers, queues), MOST_FINDINGS + 1))
+    if len(findings) > MOST_FINDINGS:
+        findings[-1] = Finding((), f"there are more problems; these are the first {MOST_FINDINGS}")
+    return findings
 
 
 def _findings(workflow: Workflow, handlers: Handlers, queues: Collection[str]) -> Iterator[Finding]:

@@ -95,18 +95,18 @@ def _plain(origin: type, arguments: tuple[Any, ...], key: str | int) -> Any:
 
 
 def _union(options: tuple[Any, ...], key: str | int) -> Any:
-    found: list[Any] = []
+    fields: list[Any] = []
     failure = None
     for option in options:
         if option is type(None):
             continue
         try:
-            found.append(_step(option, key))
+            fields.append(_step(option, key))
         except NoField as error:
             failure = failure or error
-    if failure and not found:
+    if failure and not fields:
         raise failure
-    return found[0] if len(found) == 1 else Any
+    return fields[0] if len(fields) == 1 else Any
 
 
 def _model(model: type[BaseModel], key: str | int) -> Any:
@@ -115,7 +115,7 @@ def _model(model: type[BaseModel], key: str | int) -> Any:
     fields: dict[str, Any] = {}
     for name, field in model.model_fields.items():
         names = (name, field.alias, field.serialization_alias)
-        fields.update({known: field.annotation for known in names if known})
+        fields.update({spelling: field.annotation for spelling in names if spelling})
     fields.update({name: computed.return_type for name, computed in model.model_computed_fields.items()})
     if key not in fields and model.model_config.get("extra") == "allow":
         return Any

@@ -57,10 +57,10 @@ def _whole(path: Path, template: str) -> Iterator[Finding]:
 
 def _params(path: Path, params: Mapping[str, Any], handler: str, model: type[BaseModel]) -> Iterator[Finding]:
     accepted = {name: _accepted(name, field, model) for name, field in model.model_fields.items()}
-    known = {spelling for spellings in accepted.values() for spelling in spellings}
+    allowed = {spelling for spellings in accepted.values() for spelling in spellings}
     if model.model_config.get("extra") == "forbid":
-        for name in (name for name in params if name not in known):
-            yield Finding((*path, name), f"the handler '{handler}' has no param '{name}'", nearest(name, known))
+        for name in (name for name in params if name not in allowed):
+            yield Finding((*path, name), f"the handler '{handler}' has no param '{name}'", nearest(name, allowed))
     for name, field in model.model_fields.items():
         if field.is_required() and not any(spelling in params for spelling in accepted[name]):
             spelling = accepted[name][0]

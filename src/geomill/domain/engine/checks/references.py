@@ -50,9 +50,9 @@ def _check(workflow: Workflow, handlers: Handlers, use: Use) -> Finding | None:
         return Finding(use.path, f"'{root}' is only known in the params of a fan_out's task")
     if root in (*ROOTS, *ITEM_ROOTS) or root in environment().globals:
         return None
-    known = (*ROOTS, *ITEM_ROOTS) if use.per_item else ROOTS
+    roots = (*ROOTS, *ITEM_ROOTS) if use.per_item else ROOTS
     dashed = _dashed(workflow)
-    return Finding(use.path, f"'{use.reference}' begins with the unknown '{root}'", dashed or nearest(str(root), known))
+    return Finding(use.path, f"'{use.reference}' begins with the unknown '{root}'", dashed or nearest(str(root), roots))
 
 
 def _dashed(workflow: Workflow) -> str:
@@ -64,10 +64,10 @@ def _dashed(workflow: Workflow) -> str:
     return ""
 
 
-def _unknown(use: Use, kind: str, root: str, known: Collection[str]) -> Finding:
+def _unknown(use: Use, kind: str, root: str, names: Collection[str]) -> Finding:
     name = str(use.reference.path[1])
-    dashed = next((other for other in known if other.startswith(f"{name}-")), None)
-    hint = f"a name with a dash is written in brackets: {root}['{dashed}']" if dashed else nearest(name, known)
+    dashed = next((other for other in names if other.startswith(f"{name}-")), None)
+    hint = f"a name with a dash is written in brackets: {root}['{dashed}']" if dashed else nearest(name, names)
     return Finding(use.path, f"'{use.reference}' names the unknown {kind} '{name}'", hint)
 
 

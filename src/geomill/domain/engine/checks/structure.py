@@ -33,12 +33,12 @@ def ends(workflow: Workflow) -> list[str]:
 
 
 def _terminals(workflow: Workflow) -> Iterator[Finding]:
-    found = starts(workflow)
-    if not found:
+    first = starts(workflow)
+    if not first:
         yield Finding(("nodes",), "there is no start node", "add one with 'type: start'")
-    for extra in found[1:]:
-        names = ", ".join(found)
-        yield Finding(("nodes", extra), f"there are {len(found)} start nodes: {names}", "keep one, with a list as next")
+    for extra in first[1:]:
+        names = ", ".join(first)
+        yield Finding(("nodes", extra), f"there are {len(first)} start nodes: {names}", "keep one, with a list as next")
     if not ends(workflow):
         yield Finding(("nodes",), "there is no end node", "add one with 'type: end'")
 
@@ -70,7 +70,7 @@ def _cycles(workflow: Workflow) -> Iterator[Finding]:
 def _dead_wood(workflow: Workflow) -> Iterator[Finding]:
     """Nodes that cannot be reached. From all others an end is: only a cycle or a wrong target could prevent it."""
     first = starts(workflow)
-    found = reachable(first, outgoing(workflow.nodes))
+    reached = reachable(first, outgoing(workflow.nodes))
     for node_id in workflow.nodes:
-        if first and node_id not in found:
+        if first and node_id not in reached:
             yield Finding(("nodes", node_id), "no path from the start leads to this node")
