@@ -40,7 +40,7 @@ class HandlerRun:
     """What the handler returned and what it said on the way."""
 
     ended: Ended
-    progress: list[tuple[float, str]] = field(default_factory=list)
+    reported: list[tuple[float, str]] = field(default_factory=list)
     checkpoints: list[SavedCheckpoint] = field(default_factory=list)
 
     @property
@@ -58,11 +58,11 @@ class HandlerRun:
 
 @dataclass
 class _Recorder:
-    progress: list[tuple[float, str]] = field(default_factory=list)
+    reported: list[tuple[float, str]] = field(default_factory=list)
     saved: list[SavedCheckpoint] = field(default_factory=list)
 
     def progress(self, fraction: float, message: str) -> None:
-        self.progress.append((fraction, message))
+        self.reported.append((fraction, message))
 
     def checkpoint(self, phase: str, data: Mapping[str, Any]) -> None:
         self.saved.append(SavedCheckpoint(phase, data))
@@ -114,4 +114,4 @@ def run_handler(
 
     with ThreadPoolExecutor(max_workers=1) as thread:
         ended = thread.submit(lambda: asyncio.run(execute(handler, params or {}, make_context))).result()
-    return HandlerRun(ended, recorder.progress, recorder.saved)
+    return HandlerRun(ended, recorder.reported, recorder.saved)
