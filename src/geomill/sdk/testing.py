@@ -40,7 +40,7 @@ class HandlerRun:
     """What the handler returned and what it said on the way."""
 
     ended: Ended
-    reported: list[tuple[float, str]] = field(default_factory=list)
+    progress: list[tuple[float, str]] = field(default_factory=list)
     checkpoints: list[SavedCheckpoint] = field(default_factory=list)
 
     @property
