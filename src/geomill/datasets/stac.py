@@ -14,10 +14,10 @@ FILE = f"{EXTENSIONS}/file/v2.1.0/schema.json"
 PROCESSING = f"{EXTENSIONS}/processing/v1.2.0/schema.json"
 
 
-def when(known: Times) -> dict[str, Any]:
-    properties: dict[str, Any] = {"datetime": known.datetime, "geomill:datetime_from": known.known_from}
-    if known.datetime is None:
-        properties |= {"start_datetime": known.start_datetime, "end_datetime": known.end_datetime}
+def when(times: Times) -> dict[str, Any]:
+    properties: dict[str, Any] = {"datetime": times.datetime, "geomill:datetime_from": times.known_from}
+    if times.datetime is None:
+        properties |= {"start_datetime": times.start_datetime, "end_datetime": times.end_datetime}
     return properties
 
 
@@ -25,16 +25,16 @@ def provenance(
     lineage: str, software: str, workflow_id: str | None, workflow_version: int | None, job_id: str | None
 ) -> dict[str, Any]:
     name, _, version = software.partition(" ")
-    made: dict[str, Any] = {"processing:lineage": lineage, "processing:software": {name: version}}
+    properties: dict[str, Any] = {"processing:lineage": lineage, "processing:software": {name: version}}
     if workflow_id and workflow_version:
-        made |= {"processing:version": f"{workflow_id} {workflow_version}", "geomill:workflow": workflow_id}
-    return made | ({"geomill:job_id": job_id} if job_id else {})
+        properties |= {"processing:version": f"{workflow_id} {workflow_version}", "geomill:workflow": workflow_id}
+    return properties | ({"geomill:job_id": job_id} if job_id else {})
 
 
-def build_collection(collection_id: str, bbox: Sequence[float], known: Times, description: str) -> dict[str, Any]:
+def build_collection(collection_id: str, bbox: Sequence[float], times: Times, description: str) -> dict[str, Any]:
     """As far as one item tells. Whoever registers it widens the extents of what is there already."""
     west, south, east, north = bbox
-    start, end = known.datetime or known.start_datetime, known.datetime or known.end_datetime
+    start, end = times.datetime or times.start_datetime, times.datetime or times.end_datetime
     return {
         "type": "Collection",
         "stac_version": VERSION,

@@ -20,25 +20,25 @@ class Times(BaseModel):
 
 
 def times(
-    given: str | None, start: str | None, end: str | None, acquired: str | None, received: str
+    instant: str | None, start: str | None, end: str | None, acquired: str | None, received: str
 ) -> tuple[Times, list[str]]:
     """Never an invented date: what was said, what the file says, or when it came to us, and which of these."""
-    if given:
-        return Times(datetime=_said(given), known_from="input"), []
+    if instant:
+        return Times(datetime=_input_time(instant), known_from="input"), []
     if start or end:
         if not (start and end):
             raise refused("bad_datetime", "start_datetime and end_datetime are given together or not at all")
-        return Times(start_datetime=_said(start), end_datetime=_said(end), known_from="input"), []
-    if acquired and (found := _parsed(acquired)):
-        return Times(datetime=found, known_from="file"), []
+        return Times(start_datetime=_input_time(start), end_datetime=_input_time(end), known_from="input"), []
+    if acquired and (acquired_at := _parsed(acquired)):
+        return Times(datetime=acquired_at, known_from="file"), []
     received = _rfc3339(received)
     warning = "the date of acquisition is unknown: the catalogue has the time at which the file was received"
     return Times(start_datetime=received, end_datetime=received), [warning]
 
 
-def _said(text: str) -> str:
-    if found := _parsed(text):
-        return found
+def _input_time(text: str) -> str:
+    if parsed := _parsed(text):
+        return parsed
     raise refused("bad_datetime", f"{text[:60]!r} is no date: write it as 2024-04-17 or 2024-04-17T10:30:00Z")
 
 

@@ -135,9 +135,9 @@ def describe(dataset: DatasetReader, target: Any, statistics: Sequence[BandStati
     for index in range(1, count + 1):
         if dataset.descriptions[index - 1]:
             target.set_band_description(index, dataset.descriptions[index - 1])
-        kept = {key: value for key, value in dataset.tags(index).items() if not key.startswith("STATISTICS_")}
-        known = as_tags(statistics[index - 1]) if index <= len(statistics) else {}
-        target.update_tags(index, **kept, **known)
+        source_tags = {key: value for key, value in dataset.tags(index).items() if not key.startswith("STATISTICS_")}
+        statistics_tags = as_tags(statistics[index - 1]) if index <= len(statistics) else {}
+        target.update_tags(index, **source_tags, **statistics_tags)
 
 
 def _color(color: ColorInterp) -> ColorInterp:
@@ -158,10 +158,10 @@ def whole(
     """The whole grid as one COG: in memory if it is small, else a file that is gone after the block."""
     window = recipe.grid.whole
     if window.width * window.height * bytes_per_pixel(dataset) <= LARGEST_IN_MEMORY:
-        made = tile(dataset, recipe, window)
-        if made is None:
+        cog_tile = tile(dataset, recipe, window)
+        if cog_tile is None:
             raise refused("empty", "no pixel of the raster is valid")
-        yield made.data, made.statistics
+        yield cog_tile.data, cog_tile.statistics
         return
     with tempfile.TemporaryDirectory(prefix=DRAFT_PREFIX) as folder:
         yield _by_pieces(dataset, recipe, Path(folder), advance)

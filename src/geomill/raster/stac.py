@@ -100,8 +100,8 @@ def _extensions(parts: RasterItemParts) -> list[str]:
 
 
 def _projection(parts: RasterItemParts) -> dict[str, Any]:
-    known = parts.crs.partition(":")[0] in ("EPSG", "ESRI", "IAU_2015", "OGC")
-    place: dict[str, Any] = {"proj:code": parts.crs} if known else {"proj:code": None, "proj:wkt2": parts.crs}
+    has_code = parts.crs.partition(":")[0] in ("EPSG", "ESRI", "IAU_2015", "OGC")
+    place: dict[str, Any] = {"proj:code": parts.crs} if has_code else {"proj:code": None, "proj:wkt2": parts.crs}
     step = [*parts.transform, 0, 0, 1]
     return {**place, "proj:shape": list(parts.shape), "proj:transform": step}
 
@@ -117,26 +117,29 @@ def _renders(parts: RasterItemParts) -> dict[str, Any]:
         palette=facts.palette,
     )
     roles = {file.role for file in parts.files}
-    made: dict[str, Any] = {"assets": [role for role in ("mosaic", "data") if role in roles], "bidx": list(house.bands)}
+    render: dict[str, Any] = {
+        "assets": [role for role in ("mosaic", "data") if role in roles],
+        "bidx": list(house.bands),
+    }
     if house.rescale:
-        made["rescale"] = [list(low_high) for low_high in house.rescale]
+        render["rescale"] = [list(low_high) for low_high in house.rescale]
     if house.colormap and len(house.colormap) <= MOST_COLORS:
-        made["colormap"] = {str(value): list(color) for value, color in house.colormap.items()}
+        render["colormap"] = {str(value): list(color) for value, color in house.colormap.items()}
     if facts.nodata is not None:
-        made["nodata"] = facts.nodata
-    return {"default": {"title": "As geomill shows it", **made}}
+        render["nodata"] = facts.nodata
+    return {"default": {"title": "As geomill shows it", **render}}
 
 
 def _assets(parts: RasterItemParts) -> dict[str, Any]:
     """Each file, but of many tiles none: an item with thousands of assets is of no use, and the mosaic names them."""
     tiles = sum(file.role == "tile" for file in parts.files)
-    made: dict[str, Any] = {}
+    assets: dict[str, Any] = {}
     for file in parts.files:
         if file.role == "tile" and tiles > MOST_TILES:
             continue
         key = file.role if file.role != "tile" else file.path.rpartition("/")[2].partition(".")[0]
-        made[key] = _asset(file, parts)
-    return made
+        assets[key] = _asset(file, parts)
+    return assets
 
 
 def file_asset(file: FileEntry, folder: str) -> dict[str, Any]:
@@ -169,7 +172,7 @@ def _href(path: str, folder: str) -> str:
 
 
 def bands(facts: RasterFacts, statistics: Sequence[BandSummary]) -> list[dict[str, Any]]:
-    made = []
+    entries = []
     for index, band in enumerate(facts.bands):
         entry: dict[str, Any] = {"name": band.name or f"band_{index + 1}", "raster:sampling": "area"}
         if band.units:
@@ -177,32 +180,32 @@ def bands(facts: RasterFacts, statistics: Sequence[BandSummary]) -> list[dict[st
         if (band.scale, band.offset) != (1.0, 0.0):
             entry |= {"raster:scale": band.scale, "raster:offset": band.offset}
         if index == 0 and facts.classes:
-            entry["classification:classes"] = [_class(one) for one in facts.classes]
+            entry["classification:classes"] = [_class(raster_class) for raster_class in facts.classes]
         if index < len(statistics) and statistics[index].minimum is not None:
             entry |= _statistics(statistics[index])
-        made.append(entry)
-    return made
+        entries.append(entry)
+    return entries
 
 
-def _class(found: RasterClass) -> dict[str, Any]:
+def _class(raster_class: RasterClass) -> dict[str, Any]:
     """The extension's names are made of few signs, its titles of any."""
-    name = re.sub(r"[^0-9A-Za-z]+", "_", found.name).strip("_") or "class"
-    color = {"color_hint": "".join(f"{part:02X}" for part in found.color)} if found.color else {}
-    return {"value": found.value, "name": f"{name}_{found.value}", "title": found.name, **color}
+    name = re.sub(r"[^0-9A-Za-z]+", "_", raster_class.name).strip("_") or "class"
+    color = {"color_hint": "".join(f"{part:02X}" for part in raster_class.color)} if raster_class.color else {}
+    return {"value": raster_class.value, "name": f"{name}_{raster_class.value}", "title": raster_class.name, **color}
 
 
-def _statistics(found: BandSummary) -> dict[str, Any]:
+def _statistics(band: BandSummary) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "statistics": {
-            "minimum": found.minimum,
-            "maximum": found.maximum,
-            "mean": found.mean,
-            "stddev": found.stddev,
-            "valid_percent": found.valid_percent,
+            "minimum": band.minimum,
+            "maximum": band.maximum,
+            "mean": band.mean,
+            "stddev": band.stddev,
+            "valid_percent": band.valid_percent,
         }
     }
-    if found.histogram:
-        entry["raster:histogram"] = found.histogram
+    if band.histogram:
+        entry["raster:histogram"] = band.histogram
     return entry
 
 

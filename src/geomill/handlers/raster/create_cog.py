@@ -76,12 +76,12 @@ def create_cog(ctx: HandlerContext[CreateCogParams]) -> CreateCogOutput:
             tile_size=max(grid.width, grid.height),
         )
         advance(0.0, f"warping to {grid.width:,} by {grid.height:,} pixels")
-        with cog.whole(dataset, plan.recipe, advance) as (made, statistics):
+        with cog.whole(dataset, plan.recipe, advance) as (cog_data, statistics):
             advance(0.9, "storing")
-            if isinstance(made, bytes):
-                stored = ctx.storage.sync.put_bytes(target, made, media_type=cog.MEDIA_TYPE, cool=plan.tier.cool)
+            if isinstance(cog_data, bytes):
+                stored = ctx.storage.sync.put_bytes(target, cog_data, media_type=cog.MEDIA_TYPE, cool=plan.tier.cool)
             else:
-                stored = ctx.storage.sync.put_file(target, made, media_type=cog.MEDIA_TYPE, cool=plan.tier.cool)
+                stored = ctx.storage.sync.put_file(target, cog_data, media_type=cog.MEDIA_TYPE, cool=plan.tier.cool)
     file = FileEntry.of(stored, cog.MEDIA_TYPE, "data")
     return CreateCogOutput(
         plan=plan,

@@ -58,9 +58,9 @@ def create_overview(ctx: HandlerContext[CreateOverviewParams]) -> CreateOverview
     from geomill.raster.preview import encoded, smaller
 
     params = ctx.params
-    scenes = [_seen(ctx, number) for number in range(len(params.scenes))]
-    order = sorted(range(len(scenes)), key=lambda number: (scenes[number].taken, number), reverse=True)
-    grid = overview_grid([one.scene.bbox for one in scenes], max(one.zoom for one in scenes))
+    scenes = [_placed(ctx, number) for number in range(len(params.scenes))]
+    order = sorted(range(len(scenes)), key=lambda number: (scenes[number].taken_at, number), reverse=True)
+    grid = overview_grid([placed.scene.bbox for placed in scenes], max(placed.zoom for placed in scenes))
     canvas = overview(grid, _from_the_top(ctx, [scenes[number].scene for number in order]))
     with environment(ctx.storage, Zone.SILVER):
         pictures = (
@@ -75,29 +75,29 @@ def create_overview(ctx: HandlerContext[CreateOverviewParams]) -> CreateOverview
     return CreateOverviewOutput(
         files=files,
         blob_path=f"{files[0].container}/{files[0].path}",
-        zooms=[one.zoom for one in scenes],
+        zooms=[placed.zoom for placed in scenes],
         order=order,
     )
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _PlacedScene:
     scene: OverviewScene
     zoom: int
-    taken: str
+    taken_at: str
 
 
-def _seen(ctx: HandlerContext[CreateOverviewParams], number: int) -> _Seen:
+def _placed(ctx: HandlerContext[CreateOverviewParams], number: int) -> _PlacedScene:
     """Only what is needed of it: a thousand results of many bands are more than there is memory."""
     from geomill.raster.opening import opened
     from geomill.raster.overview import OverviewScene, zoom_of
 
     times = ValidateOutput.model_validate(ctx.read_output(ctx.params.validated[number])).times
-    made = CreateSceneOutput.model_validate(ctx.read_output(ctx.params.scenes[number]))
-    kind, name = made.cog.plan.raster_type, made.cog.files[0].name
-    statistics = stretches(kind, [band.model_dump() for band in made.cog.statistics])
-    scene = OverviewScene(kind, statistics, made.preview.bbox, lambda: opened(ctx.storage, name))
-    return _Seen(scene, zoom_of(made.cog.plan.grid), times.datetime or times.end_datetime or "")
+    created = CreateSceneOutput.model_validate(ctx.read_output(ctx.params.scenes[number]))
+    kind, name = created.cog.plan.raster_type, created.cog.files[0].name
+    statistics = stretches(kind, [band.model_dump() for band in created.cog.statistics])
+    scene = OverviewScene(kind, statistics, created.preview.bbox, lambda: opened(ctx.storage, name))
+    return _PlacedScene(scene, zoom_of(created.cog.plan.grid), times.datetime or times.end_datetime or "")
 
 
 def _from_the_top(ctx: HandlerContext[CreateOverviewParams], scenes: list[OverviewScene]) -> Iterator[OverviewScene]:

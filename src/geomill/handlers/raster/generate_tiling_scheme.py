@@ -84,7 +84,7 @@ def generate_tiling_scheme(ctx: HandlerContext[TilingParams]) -> TilingOutput:
             overview_level=params.overview_level,
         )
         every = list(grid.tiles(size))
-        wanted, features = _features(dataset, plan, every, params.overlap)
+        covering, features = _features(dataset, plan, every, params.overlap)
     scheme = {
         "type": "FeatureCollection",
         "features": features,
@@ -94,14 +94,14 @@ def generate_tiling_scheme(ctx: HandlerContext[TilingParams]) -> TilingOutput:
             "grid": grid.model_dump(mode="json"),
             "tile_size": size,
             "overlap": params.overlap,
-            "total_tiles": len(wanted),
+            "total_tiles": len(covering),
         },
     }
     return TilingOutput(
         plan=plan,
-        batches=batches(wanted, pixel),
-        total_tiles=len(wanted),
-        skipped_tiles=len(every) - len(wanted),
+        batches=batches(covering, pixel),
+        total_tiles=len(covering),
+        skipped_tiles=len(every) - len(covering),
         grid_dimensions=(every[-1].x + 1, every[-1].y + 1),
         tile_size=size,
         overlap=params.overlap,
@@ -121,12 +121,12 @@ def _features(
     from geomill.raster.mosaic import geographic_bounds
     from geomill.raster.planning import source_window
 
-    wanted, features = [], []
+    covering, features = [], []
     for tile in every:
         window = source_window(dataset, plan.grid, tile, overlap)
         if window is None:
             continue
-        wanted.append(tile)
+        covering.append(tile)
         bounds = plan.grid.bounds_of(tile)
         features.append(
             {
@@ -141,7 +141,7 @@ def _features(
                 },
             }
         )
-    return wanted, features
+    return covering, features
 
 
 def _store(ctx: HandlerContext[TilingParams], scheme: dict[str, Any]) -> FileEntry:

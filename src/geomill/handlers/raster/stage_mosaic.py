@@ -94,7 +94,7 @@ def _item(
     ctx: HandlerContext[StageMosaicParams], mosaic: CreateMosaicOutput, preview: CreatePreviewOutput
 ) -> FileEntry:
     params = ctx.params
-    wanted = RegisterItemParams(
+    item_params = RegisterItemParams(
         stac_item_id=params.name,
         stac_collection_id=params.stac_collection_id,
         source=params.source,
@@ -108,6 +108,6 @@ def _item(
         blob_prefix=posixpath.dirname(params.item_path),
         output_container=params.output_container,
     )
-    data = json.dumps(build_item(item_parts(wanted, ctx.job_id)), separators=(",", ":"), allow_nan=False).encode()
+    data = json.dumps(build_item(item_parts(item_params, ctx.job_id)), separators=(",", ":"), allow_nan=False).encode()
     name = ObjectName(Zone.SILVER, params.output_container, params.item_path)
     return FileEntry.of(ctx.storage.sync.put_bytes(name, data, media_type=GEOJSON_TYPE), GEOJSON_TYPE, "stac_item")

@@ -56,7 +56,9 @@ def validate(ctx: HandlerContext[ValidateParams]) -> ValidateOutput:
     params = ctx.params
     source = Source(zone=params.zone, container_name=params.container_name, file_name=params.file_name)
     info = ctx.storage.sync.stat(source.name)
-    known, undated = times(params.datetime, params.start_datetime, params.end_datetime, None, info.modified.isoformat())
+    data_times, undated = times(
+        params.datetime, params.start_datetime, params.end_datetime, None, info.modified.isoformat()
+    )
     with first_look(ctx, params.file_name, info.size, TIMEOUT_SECONDS):
         with opened(ctx.storage, source.name) as dataset:
             facts, warnings = inspect(dataset, source.name)
@@ -66,7 +68,7 @@ def validate(ctx: HandlerContext[ValidateParams]) -> ValidateOutput:
     if params.raster_type is not None:
         facts = facts.model_copy(update={"raster_type": params.raster_type})
     if undated and facts.acquired:
-        known, undated = times(None, None, None, facts.acquired, info.modified.isoformat())
+        data_times, undated = times(None, None, None, facts.acquired, info.modified.isoformat())
     check_tier(params.output_tier, facts.raster_type, facts.dtype)
     ctx.progress(0.3, message=f"{facts.raster_type.value}, {facts.width:,} by {facts.height:,} pixels")
     digest = sha256_of(ctx.storage, source.name, ctx) if params.hash_source else None
@@ -78,6 +80,6 @@ def validate(ctx: HandlerContext[ValidateParams]) -> ValidateOutput:
         file_size_mb=round(info.size / MEGABYTE, 6),
         uncompressed_mb=round(facts.uncompressed_bytes / MEGABYTE, 6),
         source_file_hash=digest,
-        times=known,
+        times=data_times,
         warnings=[*warnings, *doubts, *undated],
     )
