@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 from geomill.domain.entity import Entity, Follower, ForeignKey, Guard, Index, StateRule
 from geomill.sql import function_sql
-from geomill.store.columns import column, enum_name, enum_of
+from geomill.sql.column_types import enum_name, enum_of
+from geomill.store.columns import column
 from geomill.store.quoting import column_list, identifier, literal, qualified
 from geomill.store.spec import Column, Constraint, ConstraintKind, Database, Table, TableIndex, Trigger
 
