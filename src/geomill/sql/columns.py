@@ -9,7 +9,8 @@ once. Such a definition is a comment:
 
 A definition goes on in the next line, if that begins with `--   `. `{columns of new_job}` becomes the names,
 `{values of new_job}` the parameters of these names, and `{record of new_job}` the names with their types, for
-`json_to_recordset`.
+`json_to_recordset`. `new dagapp.dag_jobs` is a list that needs no definition: the columns of a row before it is stored,
+as the `__sql_new__` of its model has them.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ _LIST = re.compile(
     r"^-- columns: (?P<name>\w+) of (?P<table>\w+\.\w+)(?P<kind>:| without) (?P<columns>.+(?:\n--   .+)*)$",
     re.MULTILINE,
 )
-_PLACEHOLDER = re.compile(r"\{(?P<form>columns|values|record) of (?P<name>[\w.]+)(?: as (?P<alias>\w+))?\}")
+_PLACEHOLDER = re.compile(
+    r"\{(?P<form>columns|values|record) of (?P<new>new )?(?P<name>[\w.]+)(?: as (?P<alias>\w+))?\}"
+)
 
 
 class ColumnList(NamedTuple):
@@ -55,7 +58,7 @@ def with_columns(noun: str, statement: str, lists: Mapping[str, ColumnList]) -> 
     """Returns the statement with column lists in the place of `{columns of …}` and the like."""
 
     def written(placeholder: re.Match[str]) -> str:
-        columns = lists.get(placeholder["name"]) or _all_columns(noun, placeholder["name"])
+        columns = _columns(noun, placeholder["name"], lists, new=placeholder["new"] is not None)
         if placeholder["form"] == "values":
             return ", ".join(f"%({name})s" for name in columns.names)
         if placeholder["form"] == "record":
@@ -66,9 +69,15 @@ def with_columns(noun: str, statement: str, lists: Mapping[str, ColumnList]) -> 
     return _PLACEHOLDER.sub(written, statement)
 
 
-def _all_columns(noun: str, table: str) -> ColumnList:
-    model = _model(noun, table)
-    return ColumnList(model, tuple(model.model_fields))
+def _columns(noun: str, name: str, lists: Mapping[str, ColumnList], *, new: bool) -> ColumnList:
+    if name in lists:
+        return lists[name]
+    model = _model(noun, name)
+    if not new:
+        return ColumnList(model, tuple(model.model_fields))
+    if model.__sql_new__ is None:
+        raise ValueError(f"{noun}.sql: the model of '{name}' does not say which columns a new row is given")
+    return ColumnList(model, tuple(model.__sql_new__.model_fields))
 
 
 def _type(model: type[Entity], name: str) -> str:

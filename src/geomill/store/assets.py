@@ -13,7 +13,7 @@ from geomill.domain.assets.audit import AuditDecision, AuditEntry
 from geomill.domain.assets.lifecycle import Actor
 from geomill.domain.assets.naming import Names
 from geomill.domain.assets.platform import Refs
-from geomill.domain.assets.request import PlatformRequest
+from geomill.domain.assets.request import NewRequest, PlatformRequest
 from geomill.domain.assets.revision import AssetRevision
 from geomill.domain.engine.job import Job
 from geomill.domain.ids import canonical_json
@@ -33,25 +33,6 @@ class Identified:
     asset_id: str
     request_id: str | None
     job_id: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class NewAsset:
-    asset_id: str
-    platform_id: str
-    platform_refs: Refs
-    data_type: DataType
-    stac_collection_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class SubmittedFields:
-    """What a submission sets on its asset's row."""
-
-    last_request_id: str
-    workflow_id: str
-    priority: int
-    proposed_clearance: ClearanceState | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,21 +100,31 @@ async def _collection(conn: Connection, parameters: Mapping[str, Any]) -> str | 
     return row["stac_collection_id"] if row else None
 
 
-async def create(conn: Connection, new: NewAsset, order: SubmittedFields, candidates: Iterable[Names]) -> Asset:
-    """With the first names that no other asset has."""
-    parameters = {**asdict(new), **asdict(order), "platform_refs": to_json(new.platform_refs)}
+async def create(conn: Connection, request: NewRequest, stac_collection_id: str, candidates: Iterable[Names]) -> Asset:
+    """The asset that a request asks for, with the first names that no other asset has."""
+    parameters = {**_ordered(request), "stac_collection_id": stac_collection_id}
     for names in candidates:
         if created := await _one(conn, queries("assets").create, {**parameters, **asdict(names)}):
             return created
     raise AssertionError("the last candidate is nobody else's")
 
 
-async def open_revision(conn: Connection, asset_id: str, order: SubmittedFields) -> Asset:
-    """The current revision goes to the log, and the next one begins."""
-    await conn.execute(queries("assets").log_revision, {"asset_id": asset_id})
-    opened = await _one(conn, queries("assets").open_revision, {"asset_id": asset_id, **asdict(order)})
+async def open_revision(conn: Connection, request: NewRequest) -> Asset:
+    """The current revision goes to the log, and the one that is requested begins."""
+    await conn.execute(queries("assets").log_revision, {"asset_id": request.asset_id})
+    opened = await _one(conn, queries("assets").open_revision, _ordered(request))
     assert opened is not None  # its row is locked
     return opened
+
+
+def _ordered(request: NewRequest) -> dict[str, Any]:
+    """A request in the words of its asset's row."""
+    return {
+        **vars(request),
+        "platform_refs": to_json(request.platform_refs),
+        "proposed_clearance": request.clearance_level,
+        "last_request_id": request.request_id,
+    }
 
 
 async def roll_back(conn: Connection, asset_id: str, revision: int) -> Asset:

@@ -56,7 +56,7 @@ def _table(model: type[Entity], prefix: str) -> Table:
     schema, name = prefix + model.__sql_schema__, table_name(model, prefix)
     return Table(
         name=name,
-        columns=_by_name(column(field, info, schema) for field, info in model.model_fields.items()),
+        columns=_by_name(column(field, model.model_fields[field], schema) for field in _fields(model)),
         constraints=_by_name(_constraints(model, prefix)),
         indexes=_by_name(_index(index, name) for index in model.__sql_indexes__),
         triggers=_by_name(_triggers(model, prefix)),
@@ -65,6 +65,11 @@ def _table(model: type[Entity], prefix: str) -> Table:
         seed=tuple(_seed_row(name, row) for row in model.__sql_seed__),
         retired=model.__sql_retired__,
     )
+
+
+def _fields(model: type[Entity]) -> list[str]:
+    """The primary key first: a model may inherit other fields before it."""
+    return sorted(model.model_fields, key=lambda name: name not in model.__sql_primary_key__)
 
 
 def _by_name(things: Iterable[Named]) -> dict[str, Named]:

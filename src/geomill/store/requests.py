@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, LiteralString
+from typing import LiteralString
 
-from geomill.domain.assets.request import PlatformRequest
+from geomill.domain.assets.request import NewRequest, PlatformRequest
 from geomill.domain.jsonvalue import to_json
 from geomill.errors import NotFoundError
 from geomill.sql import queries
 from geomill.store.pool import Connection
 
-_JSON = ("platform_refs", "file_names", "processing_options")
 
-
-async def create(conn: Connection, fields: dict[str, Any]) -> PlatformRequest:
-    parameters = {**fields, **{name: to_json(fields[name]) for name in _JSON}}
+async def create(conn: Connection, request: NewRequest) -> PlatformRequest:
+    parameters = {name: to_json(value) if isinstance(value, dict | list) else value for name, value in request}
     row = await (await conn.execute(queries("requests").create, parameters)).fetchone()
     assert row is not None
     return PlatformRequest.from_row(row)

@@ -8,41 +8,13 @@ from datetime import datetime
 from functools import cache
 from typing import Any, LiteralString, NamedTuple
 
-from geomill.domain.engine.job import JobPurpose
+from geomill.domain.engine.job import NewJob
 from geomill.domain.states import JobStatus, NodeStatus
 from geomill.sql import queries
 from geomill.store.events import EventWrite
 from geomill.store.pool import Connection
 from geomill.store.recordset import recordset
 from geomill.store.signals import queue_channel
-
-
-@dataclass(frozen=True, slots=True)
-class NewJob:
-    """A job to insert. A job that is refused at the door, or cancelled before it, has no definition."""
-
-    job_id: str
-    workflow_id: str
-    status: JobStatus
-    input_params: dict[str, Any]
-    owner_id: str | None = None
-    workflow_version: int | None = None
-    definition_hash: str | None = None
-    result_data: Any = None
-    error_message: str | None = None
-    failed_node_id: str | None = None
-    priority: int = 0
-    tenant: str = ""
-    correlation_id: str | None = None
-    submitted_by: str | None = None
-    callback_url: str | None = None
-    idempotency_key: str | None = None
-    submitted_at: datetime | None = None
-    timeout_seconds: float | None = None
-    asset_id: str | None = None
-    asset_revision: int | None = None
-    request_id: str | None = None
-    purpose: JobPurpose = JobPurpose.PROCESS
 
 
 @dataclass(slots=True)

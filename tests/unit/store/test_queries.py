@@ -12,6 +12,7 @@ import pytest
 from psycopg._queries import MAX_CACHED_STATEMENT_LENGTH
 
 import geomill
+from geomill.domain.assets.request import NewRequest, PlatformRequest
 from geomill.queues import postgres
 from geomill.sql import queries
 from geomill.sql.declaration import declarations
@@ -134,3 +135,14 @@ def test_a_round_is_one_statement_of_the_parts_that_it_needs():
     text = "WITH fence AS MATERIALIZED (LOCK), taken AS (DELETE), called AS (SELECT) SELECT held FROM fence, called"
     assert rounds.round_statement("LOCK", parts) == text
     assert rounds.round_statement("LOCK", ()) == "WITH fence AS MATERIALIZED (LOCK) SELECT held FROM fence"
+
+
+def test_the_columns_of_an_insert_are_those_of_the_new_model():
+    table = "app.platform_requests"
+    text = f"-- name: create\n({{columns of new {table} as n}}) ({{values of new {table}}})"
+    names = list(NewRequest.model_fields)
+    columns, values = ", ".join(f"n.{name}" for name in names), ", ".join(f"%({name})s" for name in names)
+    assert parse("requests", text)["create"] == f"({columns}) ({values})"
+    assert set(names) < set(PlatformRequest.model_fields)
+    with pytest.raises(ValueError, match=r"jobs\.sql: the model of 'app\.asset_collections' does not say"):
+        parse("jobs", "-- name: create\nINSERT {columns of new app.asset_collections}")

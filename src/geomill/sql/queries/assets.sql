@@ -43,13 +43,10 @@ VALUES ({values of new_collection})
 ON CONFLICT DO NOTHING
 RETURNING stac_collection_id;
 
--- columns: new_asset of app.geospatial_assets: asset_id, platform_id, platform_refs, data_type, table_stem, blob_stem,
---   stac_item_id, stac_collection_id, proposed_clearance, last_request_id, workflow_id, priority
-
 -- name: create
 -- Nothing is returned when another asset has one of the names.
-INSERT INTO app.geospatial_assets ({columns of new_asset})
-VALUES ({values of new_asset})
+INSERT INTO app.geospatial_assets ({columns of new app.geospatial_assets})
+VALUES ({values of new app.geospatial_assets})
 ON CONFLICT DO NOTHING
 RETURNING {columns of app.geospatial_assets};
 

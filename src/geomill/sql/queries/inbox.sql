@@ -88,7 +88,7 @@ WHERE j.job_id = i.job_id AND j.owner_id = %(owner_id)s AND i.owner_id <> j.owne
 -- name: command
 -- Tells a job's owner to do something. Nothing is returned when there is no such job under way.
 INSERT INTO dagapp.dag_inbox (owner_id, job_id, report, reason)
-SELECT coalesce(owner_id, ''), job_id, %(report)s::dagapp.task_report, %(reason)s
+SELECT coalesce(owner_id, ''), job_id, %(report)s::dagapp.report, %(reason)s
 FROM dagapp.dag_jobs
 WHERE job_id = %(job_id)s AND status IN ('pending', 'running')
 RETURNING owner_id;

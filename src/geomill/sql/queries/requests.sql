@@ -1,10 +1,8 @@
 -- Work orders of partners.
 
--- columns: new_request of app.platform_requests without status, retry_count, last_error, created_at, updated_at
-
 -- name: create
-INSERT INTO app.platform_requests ({columns of new_request})
-VALUES ({values of new_request})
+INSERT INTO app.platform_requests ({columns of new app.platform_requests})
+VALUES ({values of new app.platform_requests})
 RETURNING {columns of app.platform_requests};
 
 -- name: get

@@ -36,24 +36,18 @@ DELETE FROM dagapp.dag_queue AS q
 USING fence, unnest(%(submissions)b::bigint[]) AS s (sequence)
 WHERE fence.held AND q.sequence = ANY (ARRAY[s.sequence])
 
--- columns: new_job of dagapp.dag_jobs without owner_epoch, owner_heartbeat_at, node_summary, parked_at, parked_reason,
---   paused_at, deadline_at, run_number, called_back_run, details_deleted_at, details_left, submitted_at, created_at,
---   started_at, completed_at, updated_at
-
 -- name: open_fence
 -- For jobs that have no owner yet: nobody can take them away.
 SELECT true AS held
 
 -- name: created
 INSERT INTO dagapp.dag_jobs (
-    {columns of new_job}, owner_epoch, owner_heartbeat_at, submitted_at, started_at, completed_at, deadline_at
+    {columns of new dagapp.dag_jobs}, owner_epoch, owner_heartbeat_at, started_at, completed_at
 )
 SELECT
-    {columns of new_job}, 1, now(), coalesce(submitted_at, now()), CASE WHEN status <> 'pending' THEN now() END,
-    CASE WHEN status NOT IN ('pending', 'running') THEN now() END, now() + make_interval(secs => timeout_seconds)
-FROM fence, json_to_recordset(%(created)s::json) AS n (
-    {record of new_job}, submitted_at timestamptz, timeout_seconds float8
-)
+    {columns of new dagapp.dag_jobs as n}, 1, now(), CASE WHEN n.status <> 'pending' THEN now() END,
+    CASE WHEN n.status NOT IN ('pending', 'running') THEN now() END
+FROM fence, json_to_recordset(%(created)s::json) AS n ({record of new dagapp.dag_jobs})
 WHERE fence.held
 
 -- name: taken
