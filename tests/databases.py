@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import fcntl
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,33 +27,30 @@ MOST_BYTES = 4 * 1024 * 1024
 """A copy of which a table has grown beyond this is dropped: that is cheaper than deleting the rows."""
 MOST_SEED_BYTES = 32 * 1024
 """A table that the migration fills with more than this is not filled again. The copy is dropped if it was changed."""
-VOLATILE = "{relpages,reltuples,relallvisible,relfrozenxid,relminmxid}"
-CATALOGS = {
-    "pg_attrdef": "xmin",
-    "pg_attribute": "xmin",
-    "pg_class": f"to_jsonb(pg_class) - '{VOLATILE}'::text[]",
-    "pg_constraint": "xmin",
-    "pg_default_acl": "xmin",
-    "pg_enum": "xmin",
-    "pg_event_trigger": "xmin",
-    "pg_extension": "xmin",
-    "pg_index": "xmin",
-    "pg_largeobject": "xmin",
-    "pg_namespace": "xmin",
-    "pg_policy": "xmin",
-    "pg_proc": "xmin",
-    "pg_publication": "xmin",
-    "pg_rewrite": "xmin",
-    "pg_statistic": "xmin",
-    "pg_trigger": "xmin",
-    "pg_type": "xmin",
+CATALOGS = """
+    pg_attrdef pg_attribute pg_class pg_constraint pg_default_acl pg_enum pg_event_trigger pg_extension pg_index
+    pg_largeobject pg_namespace pg_policy pg_proc pg_publication pg_rewrite pg_statistic pg_trigger pg_type
+"""
+"""A change of the schema, or ANALYZE, writes to one of these tables of the system."""
+FINGERPRINT = "SELECT count(*), count(*) FILTER (WHERE age(xmin) < age('{last}'::xid)) FROM {catalog}"
+"""How many rows there are, and how many of them are younger than a transaction."""
+FINGERPRINTS = {
+    "pg_catalog.pg_class": """
+        SELECT count(*), sum(hashtext(ROW(
+            oid, relname, relnamespace, relowner, relkind, relnatts, relchecks, relacl, reloptions, relpersistence,
+            relrowsecurity, relforcerowsecurity, relreplident, relispopulated, reltablespace
+        )::text)::bigint) FROM pg_class
+    """,
+    "pg_catalog.pg_namespace": FINGERPRINT + " WHERE nspname !~ '^pg_(toast_)?temp_'",
 }
-"""A change of the schema, or ANALYZE, changes one of these tables, and there the value that is named here."""
+"""Other columns of pg_class say what was once so. The server makes schemas for temporary tables, and keeps them."""
 TABLES = """
     SELECT c.oid::int, format('%%I.%%I', n.nspname, c.relname)
     FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
     WHERE c.relkind = 'r' AND (n.nspname !~ '^(pg_|information_schema)' OR c.oid = ANY (%s::regclass[]))
 """
+SCHEMAS = "SELECT nspname FROM pg_namespace"
+ALL_TABLES = "SELECT oid::int FROM pg_class WHERE relkind IN ('r', 'p')"
 SEQUENCES = "SELECT oid::int, oid::regclass::text FROM pg_class WHERE relkind = 'S'"
 STATE = """
     SELECT
@@ -74,6 +71,17 @@ STATE = """
 SET_SEQUENCE = """
     SELECT setval(seqrelid, coalesce(%(value)s, seqstart), %(value)s::bigint IS NOT NULL)
     FROM pg_sequence WHERE seqrelid = %(name)s::regclass
+"""
+UNDO_ADDITIONS = """
+    SELECT format('DROP SCHEMA %%I CASCADE', nspname) FROM pg_namespace
+    WHERE nspname !~ '^pg_' AND nspname <> ALL (%(schemas)s)
+    UNION ALL
+    SELECT format('DROP TABLE IF EXISTS %%I.%%I CASCADE', n.nspname, c.relname)
+    FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE c.relkind IN ('r', 'p') AND n.nspname !~ '^pg_' AND n.nspname = ANY (%(schemas)s)
+        AND c.oid <> ALL (%(tables)s)
+    UNION ALL
+    SELECT format('REFRESH MATERIALIZED VIEW %%s', oid::regclass) FROM pg_class WHERE relkind = 'm'
 """
 LARGER = "SELECT FROM unnest(%s::text[]::regclass[]) AS name WHERE pg_total_relation_size(name) > %s"
 AS_NEW = "UPDATE pg_class SET relpages = 0, reltuples = -1 WHERE oid = ANY (%s::text[]::regclass[])"
@@ -187,21 +195,30 @@ class ReusedDatabase:
 class _Layout:
     """What is in every copy of a template, by object identifier: they are the same in all of them."""
 
+    schemas: list[str]
+    all_tables: list[int]
     tables: dict[int, str]
+    """Those that have rows of their own: tables of the system that `CATALOGS` names, and all others."""
     sequences: dict[int, str]
     seeds: dict[str, bytes]
     """The rows of the tables that can be emptied and filled again, as COPY writes them."""
+    last_transaction: str
     catalogs: dict[str, Any]
-    """A fingerprint of each table of the system."""
+    """The fingerprint of each of the system's tables."""
 
     @classmethod
     def of(cls, session: Session) -> _Layout:
-        tables = dict(session.execute(TABLES, (list(CATALOGS),)).fetchall())
+        tables = dict(session.execute(TABLES, (CATALOGS.split(),)).fetchall())
         sequences = dict(session.execute(SEQUENCES).fetchall())
-        catalogs = {name: _fingerprint(session, name) for name in tables.values() if name.startswith("pg_catalog.")}
+        (last,) = session.execute("SELECT pg_current_xact_id()::xid::text").fetchone() or ("",)
+        catalogs = {
+            name: _fingerprint(session, name, last) for name in tables.values() if name.startswith("pg_catalog.")
+        }
         rows = {name: _read(session, name) for name in tables.values() if name not in catalogs}
         seeds = {name: text for name, text in rows.items() if len(text) <= MOST_SEED_BYTES}
-        return cls(tables, sequences, seeds, catalogs)
+        schemas = [name for (name,) in session.execute(SCHEMAS)]
+        all_tables = [identifier for (identifier,) in session.execute(ALL_TABLES)]
+        return cls(schemas, all_tables, tables, sequences, seeds, last, catalogs)
 
 
 @dataclass(frozen=True)
@@ -229,8 +246,11 @@ class _Copy:
         if state.settings != self._clean.settings:
             raise NotCleanError("the settings of the database were changed")
         counts = zip(self._layout.tables.values(), self._clean.written, state.written, strict=True)
-        written = [name for name, before, after in counts if before != after]
-        if tables := [name for name in written if not self._is_same_catalog(name)]:
+        written = {name for name, before, after in counts if before != after}
+        if catalogs := written & self._layout.catalogs.keys():
+            self._drop_added()
+            self._require_same(catalogs)
+        if tables := sorted(written - catalogs):
             self._restore(tables)
         values = zip(self._layout.sequences.values(), self._clean.last_values, state.last_values, strict=True)
         for name, before, after in values:
@@ -252,10 +272,17 @@ class _Copy:
         assert row is not None
         return _State(*row)
 
-    def _is_same_catalog(self, table: str) -> bool:
+    def _drop_added(self) -> None:
+        """Drops the schemas and tables that a test added. Most of them are partitions of the catalogue."""
+        known = {"schemas": self._layout.schemas, "tables": self._layout.all_tables}
+        statements = self.session.execute(UNDO_ADDITIONS, known).fetchall()
+        self.session.execute("; ".join(statement for (statement,) in statements).encode())
+
+    def _require_same(self, catalogs: Iterable[str]) -> None:
         """A change that was rolled back, or a temporary table, writes to a catalog and leaves it as it was."""
-        catalogs = self._layout.catalogs
-        return table in catalogs and _fingerprint(self.session, table) == catalogs[table]
+        for name in catalogs:
+            if _fingerprint(self.session, name, self._layout.last_transaction) != self._layout.catalogs[name]:
+                raise NotCleanError(f"{name} was changed")
 
     def _restore(self, tables: list[str]) -> None:
         """Empties tables and fills them again, without a trace: triggers do not fire, and nothing is left to vacuum."""
@@ -275,9 +302,8 @@ class _Copy:
         self.session.execute("SELECT pg_stat_force_next_flush()")
 
 
-def _fingerprint(session: Session, catalog: str) -> Any:
-    value = CATALOGS[catalog.removeprefix("pg_catalog.")]
-    query = f"SELECT count(*), sum(hashtext(({value})::text)::bigint) FROM {catalog}"
+def _fingerprint(session: Session, catalog: str, last_transaction: str) -> Any:
+    query = FINGERPRINTS.get(catalog, FINGERPRINT).format(catalog=catalog, last=last_transaction)
     return session.execute(query.encode()).fetchone()
 
 

@@ -18,6 +18,10 @@ MANY = """
     INSERT INTO dagapp.dag_definitions (definition_hash, workflow_id, version, body)
     SELECT n, 'hello_world', 1, '{}' FROM generate_series(1, 50000) AS n
 """
+ITEM = """{
+    "id": "b", "collection": "a", "geometry": {"type": "Point", "coordinates": [0, 0]},
+    "properties": {"datetime": "2024-01-01T00:00:00Z"}
+}"""
 EVENT = "INSERT INTO dagapp.dag_job_events (job_id, event_type) VALUES ('a', 'job_created') RETURNING event_id"
 
 
@@ -52,6 +56,24 @@ def test_seeds_are_put_back(reused: ReusedDatabase) -> None:
     assert reused.url() == url
 
 
+def test_tables_and_schemas_that_were_added_are_dropped(reused: ReusedDatabase) -> None:
+    url, query = reused.url(), "SELECT oid::regclass::text FROM pg_class WHERE relkind IN ('r', 'p') ORDER BY 1"
+    before = execute(reused, query)
+    execute(
+        reused,
+        "CREATE SCHEMA geo",
+        "CREATE TABLE geo.layer (a int REFERENCES spatial_ref_sys)",
+        "CREATE TABLE app.more ()",
+        """SELECT pgstac.create_collection('{"id": "a"}')""",
+        f"SELECT pgstac.create_item('{ITEM}')",
+    )
+    assert len(execute(reused, query)) == len(before) + 3
+    reused.clean()
+    assert reused.url() == url
+    assert execute(reused, query) == before
+    assert execute(reused, "SELECT FROM pgstac.partitions") == execute(reused, "SELECT FROM pgstac.collections") == []
+
+
 def test_a_change_that_was_rolled_back_costs_no_copy(reused: ReusedDatabase) -> None:
     url = reused.url()
     execute(reused, "BEGIN", "CREATE TABLE app.more (a int)", "ROLLBACK", "CREATE TEMPORARY TABLE passing (a int)")
@@ -62,7 +84,7 @@ def test_a_change_that_was_rolled_back_costs_no_copy(reused: ReusedDatabase) -> 
 @pytest.mark.parametrize(
     "change",
     [
-        "CREATE TABLE app.more (a int)",
+        "CREATE VIEW app.more AS SELECT 1",
         "ALTER TABLE dagapp.dag_jobs ADD COLUMN more int",
         "ALTER TABLE dagapp.dag_jobs DISABLE TRIGGER ALL",
         "DROP INDEX dagapp.idx_dag_jobs_created",
