@@ -27,7 +27,7 @@ from geomill.store import pgstac
 from geomill.store.connection import connect
 from geomill.store.migrate import migrate
 from geomill.store.pool import Pool, open_pool
-from tests.databases import ReusedDatabase, Templates, copied
+from tests.databases import ReusedDatabase, Templates, copied, use_cheap_password
 
 FOLDER = "TEST_CLUSTER_FOLDER"
 ROOM = 4 * 1024**3
@@ -82,7 +82,8 @@ def server() -> str:
     if url := os.environ.get("TEST_DATABASE_URL"):
         return url
     cluster = Cluster(Path(os.environ[FOLDER]), settings=FAST)
-    cluster.start()
+    if cluster.start():
+        use_cheap_password(cluster.url("postgres"))
     return cluster.url("postgres")
 
 

@@ -10,19 +10,17 @@ import pytest
 from geomill.domain.asset import Asset, DataType
 from geomill.domain.job import Job
 from geomill.domain.lifecycle import Actor
-from geomill.domain.message import TASK_QUEUES
 from geomill.domain.objectname import ObjectName, Zone
 from geomill.domain.starting import Starter
 from geomill.platform import review
 from geomill.platform.desk import Desk
 from geomill.platform.export import WorkflowExporter
 from geomill.platform.submit import Accepted, Submission, submit
-from geomill.sdk.registry import load_handlers
 from geomill.storage import Recipe, Storage
 from geomill.store import assets
 from geomill.store.pool import Pool
 from geomill.workflows.catalogue import WorkflowCatalogue
-from tests.integration.engine.platform import Platform, catalogue_of
+from tests.integration.engine.platform import Platform, catalogue_of, handlers_of, library
 
 PUBLISH = """
     workflow_id: publish
@@ -107,8 +105,8 @@ class Office:
 
 @pytest.fixture
 async def office(database: str, pool: Pool, tmp_path: Path) -> AsyncIterator[Office]:
-    registry = load_handlers()
-    carried = WorkflowCatalogue.load([], handlers=registry.info, queues=TASK_QUEUES)
+    registry = handlers_of()
+    carried = library()
     catalogue = WorkflowCatalogue([*catalogue_of(registry, PUBLISH).all(), *carried.all()])
     storage = Storage(Recipe.in_folder(tmp_path))
     await storage.prepare()
