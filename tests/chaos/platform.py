@@ -22,11 +22,11 @@ from urllib.parse import urlsplit
 import httpx
 import psycopg
 
-from geomill.domain.api_key import Secret
-from geomill.domain.principal import Role
+from geomill.domain.access.api_key import Secret
+from geomill.domain.access.principal import Role
 from geomill.embedded import Cluster
 from geomill.embedded.account import Account
-from geomill.embedded.place import Place
+from geomill.embedded.place import DataPlace
 from geomill.store import keys
 from geomill.store.migrate import migrate
 from geomill.store.pool import open_pool
@@ -106,7 +106,7 @@ class ChaosPlatform:
         self._cluster = Cluster(data, settings={**SERVER, "listen_addresses": addresses})
         self._cluster.start()
         stack.callback(self._stop_at_last)
-        place = Place.of(data)
+        place = DataPlace.of(data)
         if "wal" in self.disks:
             self._cluster.stop()
             self._move_log(place.pgdata, self.disks["wal"].folder / "pg_wal")

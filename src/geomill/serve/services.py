@@ -17,8 +17,8 @@ import psycopg
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from geomill.api.problems import respond_to
+from geomill.domain.access.signed_link import LinkKey
 from geomill.domain.objectname import Zone
-from geomill.domain.signed_link import LinkKey
 from geomill.errors import GeomillError, InputError, UnavailableError
 from geomill.serve.access import sight_for, signed_link
 from geomill.storage import Storage
@@ -134,10 +134,10 @@ class Services:
             await asyncio.sleep(PAUSE_SECONDS)
 
     async def _build(self, pool: Pool, stack: AsyncExitStack) -> Mapping[str, ASGIApp]:
-        made = await asyncio.to_thread(self._create, pool)
-        for app in made.values():
+        apps = await asyncio.to_thread(self._create, pool)
+        for app in apps.values():
             await stack.enter_async_context(app.router.lifespan_context(app))
-        return made
+        return apps
 
     def _create(self, pool: Pool) -> dict[str, Any]:
         """In a thread, because of the imports."""

@@ -17,9 +17,9 @@ import psycopg
 import pytest
 from psycopg.rows import dict_row
 
-from geomill.backup.creation import Source, create
+from geomill.backup.creation import BackupSource, create
 from geomill.backup.manifest import Manifest
-from geomill.backup.metering import Meter, Silent
+from geomill.backup.metering import ProgressMeter, Silent
 from geomill.backup.restoration import (
     RestoredDatabases,
     RestoredObjects,
@@ -31,18 +31,18 @@ from geomill.backup.restoration import (
 )
 from geomill.backup.verification import Verdict, read_manifest, verify
 from geomill.backup.zones import Objects
+from geomill.domain.access.principal import Role
 from geomill.domain.entity import Entity
 from geomill.domain.objectname import ObjectName, Zone
-from geomill.domain.principal import Role
 from geomill.domain.tables import EXTERNAL_TABLES, TABLES
-from geomill.storage import Recipe, SyncStorage
+from geomill.storage import StorageRecipe, SyncStorage
 from geomill.storage.depot import Depot, FolderDepot
 from geomill.store.connection import connect
 from geomill.store.describe import table_name
 from geomill.store.migrate import migrate
 from geomill.store.pool import open_pool
 from tests.integration.api.conftest import make_key
-from tests.integration.catalog.conftest import an_item
+from tests.integration.catalogue.conftest import an_item
 from tests.integration.serve.stac.conftest import FILE, put_asset
 
 LAYER = """
@@ -112,7 +112,7 @@ FEATURE_TABLES = """SELECT oid::regclass::text AS name FROM pg_class
 @pytest.fixture
 def source(database: str, external_database: str, tmp_path: Path) -> Place:
     data = tmp_path / "data"
-    place = Place(database, external_database, SyncStorage(Recipe.in_folder(data)), data)
+    place = Place(database, external_database, SyncStorage(StorageRecipe.in_folder(data)), data)
     place.storage.prepare()
     asyncio.run(_fill(place))
     place.execute(LAYER)
@@ -157,13 +157,15 @@ def target(server: str, bare_template: str, tmp_path: Path) -> Iterator[Place]:
     with psycopg.connect(server, autocommit=True) as admin:
         for name in names:
             admin.execute(f"CREATE DATABASE {name} TEMPLATE {bare_template}")
-        yield Place(*urls, SyncStorage(Recipe.in_folder(data)), data)
+        yield Place(*urls, SyncStorage(StorageRecipe.in_folder(data)), data)
         for name in names:
             admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
-def back_up(place: Place, depot: Depot, objects: Objects = Objects.AUTO, meter: Meter | None = None) -> Manifest:
-    source = Source(place.inside, place.outside, place.storage, place.data)
+def back_up(
+    place: Place, depot: Depot, objects: Objects = Objects.AUTO, meter: ProgressMeter | None = None
+) -> Manifest:
+    source = BackupSource(place.inside, place.outside, place.storage, place.data)
     return create(source, depot, objects, meter or Silent())
 
 

@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
-from geomill.domain.asset import Asset, DataType
-from geomill.domain.job import Job
-from geomill.domain.lifecycle import Actor
+from geomill.domain.assets.asset import Asset, DataType
+from geomill.domain.assets.lifecycle import Actor
+from geomill.domain.engine.job import Job
+from geomill.domain.engine.starting import Starter
 from geomill.domain.objectname import ObjectName, Zone
-from geomill.domain.starting import Starter
 from geomill.platform import review
 from geomill.platform.desk import Desk
 from geomill.platform.export import WorkflowExporter
 from geomill.platform.submit import Accepted, Submission, submit
-from geomill.storage import Recipe, Storage
+from geomill.storage import Storage, StorageRecipe
 from geomill.store import assets
 from geomill.store.pool import Pool
-from geomill.workflows.catalogue import WorkflowCatalogue
+from geomill.workflows.collection import WorkflowCatalogue
 from tests.integration.engine.platform import Platform, catalogue_of, handlers_of, library
 
 PUBLISH = """
@@ -95,7 +95,7 @@ class Office:
         async with self.engine.pool.connection() as conn:
             return await assets.get(conn, asset_id)
 
-    async def decide(self, what: Any, *arguments: Any, **named: Any) -> review.Outcome:
+    async def decide(self, what: Any, *arguments: Any, **named: Any) -> review.ReviewOutcome:
         async with self.engine.pool.connection() as conn:
             return await what(conn, self.desk, *arguments, **named)
 
@@ -108,7 +108,7 @@ async def office(database: str, pool: Pool, tmp_path: Path) -> AsyncIterator[Off
     registry = handlers_of()
     carried = library()
     catalogue = WorkflowCatalogue([*catalogue_of(registry, PUBLISH).all(), *carried.all()])
-    storage = Storage(Recipe.in_folder(tmp_path))
+    storage = Storage(StorageRecipe.in_folder(tmp_path))
     await storage.prepare()
     await storage.put_bytes(ObjectName(Zone.BRONZE, "uploads", "a.tif"), TIFF)
     engine = Platform(database, pool, catalogue, registry, storage=storage)

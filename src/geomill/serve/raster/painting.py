@@ -9,7 +9,7 @@ from rasterio.io import DatasetReader
 from rio_tiler.models import ImageData
 from titiler.core.utils import render_image
 
-from geomill.domain.served import Served
+from geomill.domain.assets.served import Served
 from geomill.raster.pictures import rendering_of
 from geomill.raster.rendering import kind_of
 
@@ -25,8 +25,8 @@ class Painter:
         self, dataset: DatasetReader, read: Callable[..., ImageData], *args: Any, indexes: Any = None, **options: Any
     ) -> tuple[ImageData, Any]:
         """The image, and the colormap that it gets unless another is given."""
-        wanted = (indexes,) if isinstance(indexes, int) else tuple(indexes or ())
-        chosen = rendering_of(dataset, kind_of(self._served.raster_type), self._served.statistics, wanted)
+        requested = (indexes,) if isinstance(indexes, int) else tuple(indexes or ())
+        chosen = rendering_of(dataset, kind_of(self._served.raster_type), self._served.statistics, requested)
         image = read(*args, indexes=chosen.bands or indexes, **options)
         if chosen.rescale:
             image.metadata = {**(image.metadata or {}), RESCALE: chosen.rescale}

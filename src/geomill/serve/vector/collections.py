@@ -12,8 +12,8 @@ import asyncpg
 from fastapi import Depends, Path, Query, Request
 from tipg.collections import Collection, CollectionList, Column, PgCollection
 
-from geomill.domain.asset import DataType
-from geomill.domain.served import Served
+from geomill.domain.assets.asset import DataType
+from geomill.domain.assets.served import Served
 from geomill.errors import InputError, NotFoundError
 from geomill.serve import caching
 from geomill.serve.access import TheSight
@@ -21,7 +21,7 @@ from geomill.serve.directory import Directory
 from geomill.serve.vector import limits
 from geomill.serve.vector.crs import Axes, Systems, axes, box_in_degrees
 from geomill.store.quoting import identifier
-from geomill.store.serving import Table
+from geomill.store.serving import FeatureTable
 
 SCHEMA = "geo"
 MOST_AT_ONCE = 1000
@@ -35,7 +35,7 @@ FEATURES = ("items", "item")
 """Routes whose answers have coordinates."""
 
 
-class AssetCollection(PgCollection):
+class AssetLayer(PgCollection):
     """Of a tile that has more features than are shown, some of everywhere are, and not those that were loaded first:
     else a map would have holes."""
 
@@ -51,8 +51,8 @@ class AssetCollection(PgCollection):
 
     def _geom_expr(self, geometry_column: Any, bbox_only: bool | None, simplify: float | None) -> str | None:
         if self.axes is None or geometry_column is None:
-            found: str | None = super()._geom_expr(geometry_column, bbox_only, simplify)
-            return found
+            expression: str | None = super()._geom_expr(geometry_column, bbox_only, simplify)
+            return expression
         shape = f"CAST({identifier(geometry_column.name)} AS geometry)"
         if geometry_column.srid != self.axes.srid:
             shape = f"ST_Transform({shape}, {self.axes.srid})"
@@ -77,12 +77,12 @@ class AssetCollection(PgCollection):
 
     async def get_tile(self, conn: asyncpg.Connection, *, sortby: str | None = None, **options: Any) -> Any:
         shown = self if sortby or self.id_column is None else self.model_copy(update={"scattered": True})
-        return await super(AssetCollection, shown).get_tile(conn, sortby=sortby, **options)
+        return await super(AssetLayer, shown).get_tile(conn, sortby=sortby, **options)
 
     def _sort_expressions(self, sortby: str | None) -> list[tuple[str, str]]:
         if not self.scattered or self.id_column is None:
-            found: list[tuple[str, str]] = super()._sort_expressions(sortby)
-            return found
+            expressions: list[tuple[str, str]] = super()._sort_expressions(sortby)
+            return expressions
         key = self.id_column.name
         return [(key, f"hashtextextended({identifier(key)}::text, 0)")]
 
@@ -92,24 +92,24 @@ async def collection(
     sight: TheSight,
     collection_id: Annotated[str, Path(alias="collectionId", max_length=128)],
     crs: Annotated[str | None, Query(description="Of the coordinates of features; degrees if not given.")] = None,
-) -> AssetCollection:
+) -> AssetLayer:
     limits.check(request)
     directory: Directory = request.app.state.directory
     asset_id, _, part = collection_id.partition(".")
     served = await directory.asset(asset_id, sight, DataType.VECTOR)
-    found = (await directory.tables([served])).get((served.asset_id, part))
-    if found is None:
+    table = (await directory.tables([served])).get((served.asset_id, part))
+    if table is None:
         raise NotFoundError(f"the asset '{served.asset_id}' has no such table that is served")
     caching.note(request, served)
-    made = as_collection(served, part, found)
+    layer = as_collection(served, part, table)
     if request.scope["route"].name in FEATURES:
-        uri = made.systems.chosen(crs)
-        made.axes = axes(uri)
+        uri = layer.systems.chosen(crs)
+        layer.axes = axes(uri)
         caching.tell(request, {"Content-Crs": f"<{uri}>"})
-    return made
+    return layer
 
 
-TheCollection = Annotated[AssetCollection, Depends(collection)]
+TheCollection = Annotated[AssetLayer, Depends(collection)]
 
 
 async def collections(
@@ -124,13 +124,15 @@ async def collections(
         bbox = [bbox[0], bbox[1], bbox[3], bbox[4]]
     page = await directory.page(sight, DataType.VECTOR, bbox=bbox, limit=limit, offset=offset)
     tables = await directory.tables(page.assets)
-    meant = [(one, _part(one, layer)) for one, layer in zip(page.assets, page.layers, strict=True)]
-    made: list[Collection] = [
-        as_collection(one, part, tables[one.asset_id, part]) for one, part in meant if (one.asset_id, part) in tables
+    parts = [(asset, _part(asset, layer)) for asset, layer in zip(page.assets, page.layers, strict=True)]
+    layers: list[Collection] = [
+        as_collection(asset, part, tables[asset.asset_id, part])
+        for asset, part in parts
+        if (asset.asset_id, part) in tables
     ]
     following = offset + len(page.assets)
     return CollectionList(
-        collections=made,
+        collections=layers,
         matched=page.matched,
         next=following if following < page.matched else None,
         prev=max(offset - limit, 0) if offset else None,
@@ -141,11 +143,11 @@ def _part(served: Served, layer: int) -> str:
     return [*served.layers, *("" for _ in range(layer))][layer]
 
 
-def as_collection(served: Served, part: str, table: Table) -> AssetCollection:
+def as_collection(served: Served, part: str, table: FeatureTable) -> AssetLayer:
     columns = [_column(column, served.bbox) for column in table.columns]
     geometry = next((column for column in columns if column.type in GEOMETRIES), None)
     time = next((column for column in columns if column.type in TIMES), None)
-    return AssetCollection(
+    return AssetLayer(
         type="Table",
         id=f"{served.asset_id}.{part}" if part else served.asset_id,
         title=f"{served.title}, {part}" if part else served.title,

@@ -18,7 +18,7 @@ from tipg.resources.enums import MediaType
 from tipg.resources.response import ORJSONResponse
 
 from geomill.serve.quick import on_the_loop
-from geomill.serve.vector.collections import AssetCollection, TheCollection, collections
+from geomill.serve.vector.collections import AssetLayer, TheCollection, collections
 from geomill.serve.vector.crs import CONFORMANCE, EVERYWHERE
 
 GLOBAL = "#/crs"
@@ -49,11 +49,11 @@ class Features(OGCFeaturesFactory):
             """List of collections."""
             document = _read(theirs(request, collection_list))
             document["crs"] = EVERYWHERE
-            made = cast("list[AssetCollection]", collection_list["collections"])
-            for told, known in zip(document["collections"], made, strict=True):
-                own = [one for one in known.systems.offered if one not in EVERYWHERE]
-                listed = [GLOBAL, *own] if known.systems.obeyed else own or known.systems.offered
-                told.update(_systems(known, listed), title=known.title)
+            layers = cast("list[AssetLayer]", collection_list["collections"])
+            for entry, layer in zip(document["collections"], layers, strict=True):
+                own = [system for system in layer.systems.offered if system not in EVERYWHERE]
+                listed = [GLOBAL, *own] if layer.systems.obeyed else own or layer.systems.offered
+                entry.update(_systems(layer, listed), title=layer.title)
             return self._shown(request, document, output_type, "collections", "Collections list")
 
         self._add("/collections", collections, CollectionsDocument)
@@ -95,6 +95,6 @@ def _read(response: Response) -> Any:
     return orjson.loads(response.body)
 
 
-def _systems(collection: AssetCollection, listed: list[str]) -> dict[str, Any]:
+def _systems(collection: AssetLayer, listed: list[str]) -> dict[str, Any]:
     storage = collection.systems.storage
     return {"crs": listed, **({"storageCrs": storage} if storage else {})}
