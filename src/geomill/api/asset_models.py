@@ -24,11 +24,12 @@ from geomill.domain.assets.naming import blob_prefix
 from geomill.domain.assets.platform import DDH, DDH_REFS, ContainerName, Platform, PlatformId, RefName, WorkflowId
 from geomill.domain.assets.request import PlatformRequest
 from geomill.domain.assets.revision import AssetRevision
+from geomill.domain.assets.submission import Submission
 from geomill.domain.engine.job import Job, JobPurpose
 from geomill.domain.states import ClearanceState
 from geomill.platform.review import ReviewOutcome
 from geomill.platform.status import AssetStanding
-from geomill.platform.submit import Accepted, Submission
+from geomill.platform.submit import Accepted
 
 Refs = dict[str, StrictStr | StrictInt]
 Reason = Annotated[
@@ -37,21 +38,6 @@ Reason = Annotated[
 FileName = Annotated[str, StringConstraints(min_length=1, max_length=500), AfterValidator(storable)]
 Id = Annotated[str, StringConstraints(min_length=1, max_length=64), AfterValidator(storable)]
 Revision = Annotated[int, Field(ge=1, le=2**31 - 1, strict=True)]
-
-
-_SUBMITTED = (
-    "platform_id",
-    "data_type",
-    "container_name",
-    "workflow_id",
-    "processing_options",
-    "overwrite",
-    "clearance_level",
-    "priority",
-    "callback_url",
-    "correlation_id",
-    "idempotency_key",
-)
 
 
 class PlatformSubmission(Given):
@@ -98,12 +84,13 @@ class PlatformSubmission(Given):
         return self
 
     def submission(self) -> Submission:
+        """The order itself. Its fields were validated with the body, so they are not validated again."""
         refs = self.platform_refs
         if refs is None:
             refs = {name: value for name in DDH_REFS if (value := getattr(self, name)) is not None}
         names = [self.file_name] if isinstance(self.file_name, str) else self.file_name
-        fields = {name: getattr(self, name) for name in _SUBMITTED}
-        return Submission(platform_refs=dict(refs), file_names=names, **fields)
+        shared = {name: value for name, value in self if name in Submission.model_fields}
+        return Submission.model_construct(**{**shared, "platform_refs": refs, "file_names": names})
 
 
 class SubmissionAccepted(BaseModel):

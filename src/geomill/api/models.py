@@ -32,7 +32,14 @@ class Given(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class JobSubmission(Given):
+class JobOptions(Given):
+    """Options of every job that is submitted over HTTP."""
+
+    correlation_id: Text | None = Field(default=None, description="An id of yours, to find the job by")
+    callback_url: Url | None = Field(default=None, description="Told when the job has ended")
+
+
+class JobSubmission(JobOptions):
     """A job to run."""
 
     model_config = ConfigDict(
@@ -48,8 +55,6 @@ class JobSubmission(Given):
     )
     priority: Annotated[int, Field(ge=0, le=10, strict=True, description="Higher is sooner")] = 0
     idempotency_key: Text | None = Field(default=None, description="Submitting it again gives the same job")
-    correlation_id: Text | None = Field(default=None, description="An id of yours, to find the job by")
-    callback_url: Url | None = Field(default=None, description="Told when the job has ended")
 
 
 class Cancellation(Given):
@@ -199,18 +204,8 @@ class JobDetails(JobSummary):
     @classmethod
     def queued(cls, message: JobQueueMessage, reason: str | None = None) -> Self:
         """`reason` says why nobody has claimed it, if it is known."""
-        return cls(
-            job_id=message.job_id,
-            workflow_id=message.workflow_id,
-            status=QUEUED,
-            priority=message.priority,
-            correlation_id=message.correlation_id,
-            idempotency_key=message.idempotency_key,
-            submitted_by=message.submitted_by,
-            submitted_at=message.submitted_at,
-            input_params=message.input_params,
-            progress=Progress.queued(reason),
-        )
+        shared = {name: value for name, value in message if name in cls.model_fields}
+        return cls(**shared, status=QUEUED, progress=Progress.queued(reason))
 
 
 class JobPage(BaseModel):

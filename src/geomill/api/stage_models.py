@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, Field
 
-from geomill.api.models import Given, Text, Url
+from geomill.api.models import JobOptions
 from geomill.domain.engine.stage_job import StageStatus
 from geomill.domain.states import JobStatus
 from geomill.stages.registration import StageJob
@@ -16,12 +16,10 @@ from geomill.stages.submission import Submitted
 from geomill.store.stage_jobs import StageJobAttempt
 
 
-class StageOptions(Given):
-    """Beside the parameters, which are the body."""
+class StageOptions(JobOptions):
+    """Options in the query; the parameters of the job are the body."""
 
     priority: Annotated[int, Field(ge=0, le=10, description="Higher is sooner")] = 0
-    correlation_id: Text | None = Field(default=None, description="An id of yours, to find the attempt by")
-    callback_url: Url | None = Field(default=None, description="Told when the attempt has ended")
 
 
 class StageAccepted(BaseModel):

@@ -19,11 +19,11 @@ from geomill.cli.local import local_roles, missing_roles
 from geomill.cli.watching import watch
 from geomill.domain.engine.job import Job
 from geomill.domain.engine.message import JobQueueMessage
-from geomill.domain.engine.stage_job import StageStatus, workflow_id
+from geomill.domain.engine.stage_job import StageJobOrder, StageStatus, workflow_id
 from geomill.errors import InputsError
 from geomill.stages.registration import StageJob
 from geomill.stages.status import StageJobView, view
-from geomill.stages.submission import StageJobOrder, Submitted
+from geomill.stages.submission import Submitted
 from geomill.stages.submission import submit as submit_stage_job
 from geomill.store import stage_jobs
 from geomill.store.pool import Connection, open_pool
@@ -67,7 +67,13 @@ def submit(
     catalogue, settings = context.catalogue(registry, job_types), context.settings()
     job = job_types[job_type]
     given = {**inputs_from_file(params_file), **_from_options(job, params or [])}
-    order = StageJobOrder(job_type, given, None, priority, correlation_id, callback_url)
+    order = StageJobOrder(
+        job_type=job_type,
+        parameters=given,
+        priority=priority,
+        correlation_id=correlation_id,
+        callback_url=callback_url,
+    )
     job.validate(given)  # before a database is started or made
 
     async def work(url: str) -> Job | None:

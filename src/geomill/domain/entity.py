@@ -132,6 +132,8 @@ class Entity(BaseModel):
     __sql_schema__: ClassVar[str] = "dagapp"
     __sql_table__: ClassVar[str]
     __sql_primary_key__: ClassVar[tuple[str, ...]]
+    __sql_new__: ClassVar[type[BaseModel] | None] = None
+    """The model of a row before it is stored: its fields are the columns that an INSERT gives."""
     __sql_foreign_keys__: ClassVar[tuple[ForeignKey, ...]] = ()
     __sql_retired__: ClassVar[tuple[str, ...]] = ()
     """Constraints of earlier versions that a migration drops without asking."""

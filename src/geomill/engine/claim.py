@@ -10,6 +10,7 @@ import logging
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any
 
 import psycopg
@@ -20,6 +21,7 @@ from geomill.domain.engine.decision import Decision
 from geomill.domain.engine.evaluator import Evaluation
 from geomill.domain.engine.event import EventStatus, EventType
 from geomill.domain.engine.inputs import validate_inputs
+from geomill.domain.engine.job import NewJob
 from geomill.domain.engine.message import JobQueueMessage
 from geomill.domain.engine.run import RunState
 from geomill.domain.engine.workflow import WORKFLOW_ID, Workflow
@@ -37,7 +39,6 @@ from geomill.store.events import EventWrite
 from geomill.store.locking import impatient
 from geomill.store.passing import passes
 from geomill.store.pool import Connection
-from geomill.store.rounds import NewJob
 from geomill.workflows.collection import WorkflowCatalogue
 
 log = logging.getLogger(__name__)
@@ -199,7 +200,7 @@ class Claimer:
         return self._refused(received, message, "WorkflowNotFound", reason)
 
     def _refused(self, received: Received, message: JobQueueMessage, reason: str, text: str) -> _Admitted:
-        job = new_job(message, self.owner_id, message.input_params, JobStatus.FAILED, error_message=text)
+        job = new_job(message, JobStatus.FAILED, owner_id=self.owner_id, error_message=text)
         return _Admitted(received, job, refusal=(reason, text))
 
     async def _begin(
@@ -214,12 +215,12 @@ class Claimer:
         verdict = job_write(message.job_id, decision)
         job = new_job(
             message,
-            self.owner_id,
-            inputs,
             decision.status,
+            owner_id=self.owner_id,
+            input_params=inputs,
             workflow_version=workflow.version,
             definition_hash=definition_hash,
-            timeout_seconds=workflow.timeout_seconds,
+            deadline_at=_deadline(workflow, received.now),
             result_data=verdict.result,
             error_message=verdict.error,
             failed_node_id=verdict.failed_node,
@@ -293,25 +294,10 @@ def _owned(run: RunState, message: JobQueueMessage) -> OwnedJob:
     return OwnedJob(run, epoch=1, priority=message.priority, tenant=message.tenant, has_asset=has_asset)
 
 
-def new_job(
-    message: JobQueueMessage, owner_id: str | None, inputs: dict[str, Any], status: JobStatus, **fields: Any
-) -> NewJob:
-    return NewJob(
-        job_id=message.job_id,
-        workflow_id=message.workflow_id,
-        status=status,
-        input_params=inputs,
-        owner_id=owner_id,
-        priority=message.priority,
-        tenant=message.tenant,
-        correlation_id=message.correlation_id,
-        submitted_by=message.submitted_by,
-        callback_url=message.callback_url,
-        idempotency_key=message.idempotency_key,
-        submitted_at=message.submitted_at,
-        asset_id=message.asset_id,
-        asset_revision=message.asset_revision,
-        request_id=message.request_id,
-        purpose=message.purpose,
-        **fields,
-    )
+def _deadline(workflow: Workflow, now: datetime) -> datetime | None:
+    return now + timedelta(seconds=workflow.timeout_seconds) if workflow.timeout_seconds else None
+
+
+def new_job(message: JobQueueMessage, status: JobStatus, **decided: Any) -> NewJob:
+    """The job that a message orders, with what was decided about it."""
+    return NewJob(**{**vars(message), "status": status, **decided})

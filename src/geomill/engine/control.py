@@ -99,7 +99,7 @@ async def _cancel_waiting(conn: Connection, job_queue: str, message: JobQueueMes
         places = [(name, message.job_id) for name in (job_queue, unknown_queue(job_queue))]
         if not await queue.withdraw(conn, places):
             return False
-        job = new_job(message, None, message.input_params, JobStatus.CANCELLED, error_message=reason)
+        job = new_job(message, JobStatus.CANCELLED, error_message=reason)
         if not await rounds.create(conn, [job]):
             raise NotFoundError(f"the job {message.job_id} is a duplicate of another one")
         await events.insert(conn, [EventWrite(message.job_id, EventType.JOB_CANCELLED)])

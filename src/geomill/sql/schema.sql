@@ -18,15 +18,15 @@ CREATE SCHEMA IF NOT EXISTS app;
 
 CREATE SCHEMA IF NOT EXISTS catalogue;
 
-CREATE TYPE dagapp.job_status AS ENUM ('pending', 'running', 'completed', 'failed', 'cancelled');
-
 CREATE TYPE dagapp.job_purpose AS ENUM ('process', 'export', 'withdraw', 'delete');
+
+CREATE TYPE dagapp.job_status AS ENUM ('pending', 'running', 'completed', 'failed', 'cancelled');
 
 CREATE TYPE dagapp.node_status AS ENUM ('pending', 'ready', 'dispatched', 'running', 'completed', 'failed', 'skipped', 'cancelled');
 
 CREATE TYPE dagapp.task_status AS ENUM ('completed', 'failed');
 
-CREATE TYPE dagapp.task_report AS ENUM ('running', 'completed', 'failed', 'abandoned', 'cancel', 'pause', 'resume');
+CREATE TYPE dagapp.report AS ENUM ('running', 'completed', 'failed', 'abandoned', 'cancel', 'pause', 'resume');
 
 CREATE TYPE dagapp.event_type AS ENUM ('job_created', 'job_started', 'job_completed', 'job_failed', 'job_cancelled', 'job_paused', 'job_resumed', 'job_retried', 'job_reclaimed', 'job_parked', 'job_released', 'node_dispatched', 'node_completed', 'node_failed', 'node_retried', 'node_skipped', 'node_cancelled', 'fan_out_expanded', 'checkpoint_saved', 'result_stale', 'callback_delivered', 'callback_failed');
 
@@ -40,15 +40,15 @@ CREATE TYPE dagapp.callback_status AS ENUM ('pending', 'delivered', 'given_up');
 
 CREATE TYPE app.data_type AS ENUM ('raster', 'vector');
 
-CREATE TYPE app.approval_state AS ENUM ('pending_review', 'approved', 'rejected');
-
 CREATE TYPE app.clearance_state AS ENUM ('uncleared', 'ouo', 'public');
+
+CREATE TYPE app.approval_state AS ENUM ('pending_review', 'approved', 'rejected');
 
 CREATE TYPE app.processing_status AS ENUM ('pending', 'processing', 'completed', 'failed');
 
 CREATE TYPE app.request_status AS ENUM ('accepted', 'processing', 'completed', 'failed', 'superseded');
 
-CREATE TYPE app.audit_decision AS ENUM ('submitted', 'overwritten', 'reactivated', 'retried', 'approved', 'clearance_changed', 'rejected', 'revoked', 'unpublished', 'rolled_back', 'export_retried');
+CREATE TYPE app.decision AS ENUM ('submitted', 'overwritten', 'reactivated', 'retried', 'approved', 'clearance_changed', 'rejected', 'revoked', 'unpublished', 'rolled_back', 'export_retried');
 
 CREATE OR REPLACE FUNCTION dagapp.refuse_transition() RETURNS trigger
     LANGUAGE plpgsql SET search_path = pg_catalog AS $$
@@ -1255,37 +1255,37 @@ COMMENT ON COLUMN dagapp.dag_definitions.body IS 'The whole definition; json kee
 
 CREATE TABLE dagapp.dag_jobs (
     job_id varchar(64) NOT NULL,
-    workflow_id varchar(64) NOT NULL,
-    workflow_version integer,
-    definition_hash varchar(64),
-    status dagapp.job_status DEFAULT 'pending' NOT NULL,
-    input_params jsonb DEFAULT '{}'::jsonb NOT NULL,
-    result_data jsonb,
-    error_message text,
-    failed_node_id varchar(64),
-    owner_id varchar(64),
-    owner_epoch bigint DEFAULT 0 NOT NULL,
-    owner_heartbeat_at timestamptz,
     priority smallint DEFAULT 0 NOT NULL,
     tenant varchar(64) DEFAULT '' NOT NULL,
     correlation_id varchar(64),
     submitted_by varchar(200),
     callback_url varchar(512),
     idempotency_key varchar(64),
+    workflow_id varchar(64) NOT NULL,
+    input_params jsonb DEFAULT '{}'::jsonb NOT NULL,
     asset_id varchar(64),
     asset_revision integer,
     request_id varchar(64),
     purpose dagapp.job_purpose DEFAULT 'process' NOT NULL,
+    workflow_version integer,
+    definition_hash varchar(64),
+    status dagapp.job_status DEFAULT 'pending' NOT NULL,
+    result_data jsonb,
+    error_message text,
+    failed_node_id varchar(64),
+    owner_id varchar(64),
+    deadline_at timestamptz,
+    submitted_at timestamptz DEFAULT now() NOT NULL,
+    owner_epoch bigint DEFAULT 0 NOT NULL,
+    owner_heartbeat_at timestamptz,
     node_summary jsonb,
     parked_at timestamptz,
     parked_reason text,
     paused_at timestamptz,
-    deadline_at timestamptz,
     run_number integer DEFAULT 1 NOT NULL,
     called_back_run integer DEFAULT 0 NOT NULL,
     details_deleted_at timestamptz,
     details_left boolean DEFAULT true NOT NULL,
-    submitted_at timestamptz DEFAULT now() NOT NULL,
     created_at timestamptz DEFAULT now() NOT NULL,
     started_at timestamptz,
     completed_at timestamptz,
@@ -1349,9 +1349,15 @@ CREATE OR REPLACE TRIGGER dag_jobs_follow
 
 COMMENT ON COLUMN dagapp.dag_jobs.job_id IS 'Given at the door: the submitter knows it before the job exists';
 
-COMMENT ON COLUMN dagapp.dag_jobs.definition_hash IS 'The definition this job is pinned to; none if it was refused at the door';
+COMMENT ON COLUMN dagapp.dag_jobs.priority IS 'Higher is sooner';
+
+COMMENT ON COLUMN dagapp.dag_jobs.tenant IS 'Whose work it is: tenants take turns. Empty for the house''s own';
 
 COMMENT ON COLUMN dagapp.dag_jobs.input_params IS 'Validated inputs, defaults applied';
+
+COMMENT ON COLUMN dagapp.dag_jobs.asset_id IS 'The asset that it works for';
+
+COMMENT ON COLUMN dagapp.dag_jobs.definition_hash IS 'The definition this job is pinned to; none if it was refused at the door';
 
 COMMENT ON COLUMN dagapp.dag_jobs.result_data IS 'What the workflow''s outputs evaluated to';
 
@@ -1359,15 +1365,11 @@ COMMENT ON COLUMN dagapp.dag_jobs.error_message IS 'Why the job failed, in one s
 
 COMMENT ON COLUMN dagapp.dag_jobs.owner_id IS 'Orchestrator instance that owns this job';
 
+COMMENT ON COLUMN dagapp.dag_jobs.deadline_at IS 'The job fails if it has not ended by then';
+
 COMMENT ON COLUMN dagapp.dag_jobs.owner_epoch IS 'Fence: raised at every change of owner';
 
 COMMENT ON COLUMN dagapp.dag_jobs.owner_heartbeat_at IS 'When the owner took it; the process itself beats in dag_instances';
-
-COMMENT ON COLUMN dagapp.dag_jobs.priority IS 'Higher is sooner';
-
-COMMENT ON COLUMN dagapp.dag_jobs.tenant IS 'Whose work it is: tenants take turns. Empty for the house''s own';
-
-COMMENT ON COLUMN dagapp.dag_jobs.asset_id IS 'The asset that it works for';
 
 COMMENT ON COLUMN dagapp.dag_jobs.node_summary IS 'How far it is; kept for jobs of assets, now and then';
 
@@ -1376,8 +1378,6 @@ COMMENT ON COLUMN dagapp.dag_jobs.parked_at IS 'Since then nobody works on it: t
 COMMENT ON COLUMN dagapp.dag_jobs.parked_reason IS 'Why it is parked, and where the log has more';
 
 COMMENT ON COLUMN dagapp.dag_jobs.paused_at IS 'While set, nothing new is dispatched';
-
-COMMENT ON COLUMN dagapp.dag_jobs.deadline_at IS 'The job fails if it has not ended by then';
 
 COMMENT ON COLUMN dagapp.dag_jobs.run_number IS 'Raised by every retry of the whole job';
 
@@ -1471,7 +1471,7 @@ CREATE TABLE dagapp.dag_inbox (
     items integer[] DEFAULT '{-1}' NOT NULL,
     attempt bigint DEFAULT 0 NOT NULL,
     task_id varchar(200) DEFAULT '' NOT NULL,
-    report dagapp.task_report NOT NULL,
+    report dagapp.report NOT NULL,
     reason varchar(500),
     worker_id varchar(64),
     started_at timestamptz,
@@ -1795,15 +1795,19 @@ CREATE TABLE app.geospatial_assets (
     asset_id varchar(64) NOT NULL,
     platform_id varchar(50) NOT NULL,
     platform_refs jsonb NOT NULL,
-    dataset_id text GENERATED ALWAYS AS (platform_refs ->> 'dataset_id') STORED,
-    resource_id text GENERATED ALWAYS AS (platform_refs ->> 'resource_id') STORED,
-    version_id text GENERATED ALWAYS AS (platform_refs ->> 'version_id') STORED,
     data_type app.data_type NOT NULL,
     table_stem varchar(64) NOT NULL,
     blob_stem varchar(400) NOT NULL,
     stac_item_id varchar(200) NOT NULL,
     stac_collection_id varchar(200) NOT NULL,
     revision integer DEFAULT 1 NOT NULL,
+    proposed_clearance app.clearance_state,
+    last_request_id varchar(64),
+    workflow_id varchar(64),
+    priority smallint DEFAULT 5 NOT NULL,
+    dataset_id text GENERATED ALWAYS AS (platform_refs ->> 'dataset_id') STORED,
+    resource_id text GENERATED ALWAYS AS (platform_refs ->> 'resource_id') STORED,
+    version_id text GENERATED ALWAYS AS (platform_refs ->> 'version_id') STORED,
     revision_opened_at timestamptz DEFAULT now() NOT NULL,
     served_revision integer,
     table_name varchar(63),
@@ -1821,7 +1825,6 @@ CREATE TABLE app.geospatial_assets (
     reviewed_at timestamptz,
     rejection_reason text,
     clearance_state app.clearance_state DEFAULT 'uncleared' NOT NULL,
-    proposed_clearance app.clearance_state,
     cleared_at timestamptz,
     cleared_by varchar(200),
     made_public_at timestamptz,
@@ -1832,10 +1835,8 @@ CREATE TABLE app.geospatial_assets (
     external_revision integer,
     external_files jsonb,
     external_run_id varchar(100),
-    workflow_id varchar(64),
     workflow_version integer,
     current_job_id varchar(64),
-    last_request_id varchar(64),
     job_count integer DEFAULT 0 NOT NULL,
     processing_status app.processing_status DEFAULT 'pending' NOT NULL,
     processing_started_at timestamptz,
@@ -1843,7 +1844,6 @@ CREATE TABLE app.geospatial_assets (
     estimated_completion_at timestamptz,
     last_error varchar(2000),
     node_summary jsonb,
-    priority smallint DEFAULT 5 NOT NULL,
     deleted_at timestamptz,
     deleted_by varchar(200),
     created_at timestamptz DEFAULT now() NOT NULL,
@@ -1965,6 +1965,10 @@ COMMENT ON COLUMN app.geospatial_assets.blob_stem IS 'Of the paths of its revisi
 
 COMMENT ON COLUMN app.geospatial_assets.revision IS 'Raised by every overwrite and rollback';
 
+COMMENT ON COLUMN app.geospatial_assets.proposed_clearance IS 'The submitter''s; nothing follows';
+
+COMMENT ON COLUMN app.geospatial_assets.priority IS '1 is first';
+
 COMMENT ON COLUMN app.geospatial_assets.served_revision IS 'The revision that table_name, blob_path and outputs are of';
 
 COMMENT ON COLUMN app.geospatial_assets.outputs IS 'The result of the job that made the served revision';
@@ -1976,8 +1980,6 @@ COMMENT ON COLUMN app.geospatial_assets.data_deleted_through IS 'Outputs up to t
 COMMENT ON COLUMN app.geospatial_assets.delete_run_id IS 'The latest job that deletes outputs';
 
 COMMENT ON COLUMN app.geospatial_assets.withdrawn_through IS 'Revisions up to this one were revoked or unpublished, and are not served again';
-
-COMMENT ON COLUMN app.geospatial_assets.proposed_clearance IS 'The submitter''s; nothing follows';
 
 COMMENT ON COLUMN app.geospatial_assets.kept_public_revision IS 'The public revision that an overwrite or rollback left public';
 
@@ -1993,12 +1995,8 @@ COMMENT ON COLUMN app.geospatial_assets.current_job_id IS 'The job of the curren
 
 COMMENT ON COLUMN app.geospatial_assets.job_count IS 'Runs of jobs, retries included, over all revisions';
 
-COMMENT ON COLUMN app.geospatial_assets.priority IS '1 is first';
-
 CREATE TABLE app.platform_requests (
     request_id varchar(64) NOT NULL,
-    asset_id varchar(64) NOT NULL,
-    revision integer NOT NULL,
     platform_id varchar(50) NOT NULL,
     platform_refs jsonb NOT NULL,
     data_type app.data_type NOT NULL,
@@ -2012,9 +2010,11 @@ CREATE TABLE app.platform_requests (
     callback_url varchar(512),
     correlation_id varchar(64),
     idempotency_key varchar(64),
+    asset_id varchar(64) NOT NULL,
+    revision integer NOT NULL,
     submitted_by varchar(200) NOT NULL,
-    status app.request_status DEFAULT 'accepted' NOT NULL,
     job_id varchar(64) NOT NULL,
+    status app.request_status DEFAULT 'accepted' NOT NULL,
     retry_count integer DEFAULT 0 NOT NULL,
     last_error text,
     created_at timestamptz DEFAULT now() NOT NULL,
@@ -2111,7 +2111,7 @@ CREATE TABLE app.asset_audit (
     audit_id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
     asset_id varchar(64) NOT NULL,
     revision integer NOT NULL,
-    decision app.audit_decision NOT NULL,
+    decision app.decision NOT NULL,
     actor varchar(200) NOT NULL,
     client_address varchar(64),
     reason text,

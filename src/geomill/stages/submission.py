@@ -6,13 +6,11 @@ the same id; the attempts before stay as they were. Whoever wants to go on where
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 from geomill.domain.engine.message import JobQueueMessage
-from geomill.domain.engine.stage_job import StageRun, StageStatus
+from geomill.domain.engine.stage_job import StageJobOrder, StageRun, StageStatus
 from geomill.domain.engine.starting import Starter, require_free_names
-from geomill.domain.ids import new_id
 from geomill.domain.states import JobStatus
 from geomill.engine.submit import enqueue
 from geomill.stages.registry import StageJobs
@@ -21,18 +19,6 @@ from geomill.store.pool import Connection
 from geomill.store.signals import notify, queue_channel
 from geomill.store.stage_jobs import StageJobAttempt
 from geomill.workflows.collection import WorkflowCatalogue
-
-
-@dataclass(frozen=True)
-class StageJobOrder:
-    """What a submitter may say beside the parameters."""
-
-    job_type: str
-    parameters: Any = field(default_factory=dict)
-    submitted_by: str | None = None
-    priority: int = 0
-    correlation_id: str | None = None
-    callback_url: str | None = None
 
 
 @dataclass(frozen=True)
@@ -56,15 +42,8 @@ async def submit(
         if earlier and earlier.status is not StageStatus.FAILED:
             return Submitted(earlier.run, earlier.status, is_new=False)
         attempt = earlier.run.attempt + 1 if earlier else 1
-        message = JobQueueMessage(
-            job_id=new_id(),
-            workflow_id=job.workflow_id,
-            input_params={"job_id": job_id, "attempt": attempt, "parameters": parameters},
-            submitted_by=order.submitted_by,
-            priority=order.priority,
-            correlation_id=order.correlation_id,
-            callback_url=order.callback_url,
-        )
+        inputs = {"job_id": job_id, "attempt": attempt, "parameters": parameters}
+        message = JobQueueMessage(**{**order.terms(), "workflow_id": job.workflow_id, "input_params": inputs})
         await enqueue(conn, catalogue, queue_name, [message], Starter.OPERATORS)
         run = await stage_jobs.add(
             conn,

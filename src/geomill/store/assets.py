@@ -13,7 +13,7 @@ from geomill.domain.assets.audit import AuditDecision, AuditEntry
 from geomill.domain.assets.lifecycle import Actor
 from geomill.domain.assets.naming import Names
 from geomill.domain.assets.platform import Refs
-from geomill.domain.assets.request import PlatformRequest
+from geomill.domain.assets.request import NewRequest, PlatformRequest
 from geomill.domain.assets.revision import AssetRevision
 from geomill.domain.engine.job import Job
 from geomill.domain.ids import canonical_json
@@ -36,25 +36,6 @@ class Identified:
 
 
 @dataclass(frozen=True, slots=True)
-class NewAsset:
-    asset_id: str
-    platform_id: str
-    platform_refs: Refs
-    data_type: DataType
-    stac_collection_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class SubmittedFields:
-    """What a submission sets on its asset's row."""
-
-    last_request_id: str
-    workflow_id: str
-    priority: int
-    proposed_clearance: ClearanceState | None
-
-
-@dataclass(frozen=True, slots=True)
 class AssetFilter:
     platform_id: str | None = None
     refs: Refs | None = None
@@ -73,11 +54,11 @@ async def serialise(conn: Connection, asset_id: str) -> None:
 
 
 async def lock(conn: Connection, asset_id: str) -> Asset | None:
-    return await _one(conn, "lock", {"asset_id": asset_id})
+    return await _one(conn, queries("assets").lock, {"asset_id": asset_id})
 
 
 async def get(conn: Connection, asset_id: str) -> Asset:
-    found = await _one(conn, "get", {"asset_id": asset_id})
+    found = await _one(conn, queries("assets").get, {"asset_id": asset_id})
     if found is None:
         raise unknown(asset_id)
     return found
@@ -119,26 +100,36 @@ async def _collection(conn: Connection, parameters: Mapping[str, Any]) -> str | 
     return row["stac_collection_id"] if row else None
 
 
-async def create(conn: Connection, new: NewAsset, order: SubmittedFields, candidates: Iterable[Names]) -> Asset:
-    """With the first names that no other asset has."""
-    parameters = {**asdict(new), **asdict(order), "platform_refs": to_json(new.platform_refs)}
+async def create(conn: Connection, request: NewRequest, stac_collection_id: str, candidates: Iterable[Names]) -> Asset:
+    """The asset that a request asks for, with the first names that no other asset has."""
+    parameters = {**_ordered(request), "stac_collection_id": stac_collection_id}
     for names in candidates:
-        if created := await _one(conn, "create", {**parameters, **asdict(names)}):
+        if created := await _one(conn, queries("assets").create, {**parameters, **asdict(names)}):
             return created
     raise AssertionError("the last candidate is nobody else's")
 
 
-async def open_revision(conn: Connection, asset_id: str, order: SubmittedFields) -> Asset:
-    """The current revision goes to the log, and the next one begins."""
-    await conn.execute(queries("assets").log_revision, {"asset_id": asset_id})
-    opened = await _one(conn, "open_revision", {"asset_id": asset_id, **asdict(order)})
+async def open_revision(conn: Connection, request: NewRequest) -> Asset:
+    """The current revision goes to the log, and the one that is requested begins."""
+    await conn.execute(queries("assets").log_revision, {"asset_id": request.asset_id})
+    opened = await _one(conn, queries("assets").open_revision, _ordered(request))
     assert opened is not None  # its row is locked
     return opened
 
 
+def _ordered(request: NewRequest) -> dict[str, Any]:
+    """A request in the words of its asset's row."""
+    return {
+        **vars(request),
+        "platform_refs": to_json(request.platform_refs),
+        "proposed_clearance": request.clearance_level,
+        "last_request_id": request.request_id,
+    }
+
+
 async def roll_back(conn: Connection, asset_id: str, revision: int) -> Asset:
     await conn.execute(queries("assets").log_revision, {"asset_id": asset_id})
-    opened = await _one(conn, "roll_back", {"asset_id": asset_id, "revision": revision})
+    opened = await _one(conn, queries("assets").roll_back, {"asset_id": asset_id, "revision": revision})
     assert opened is not None
     return opened
 
@@ -146,7 +137,7 @@ async def roll_back(conn: Connection, asset_id: str, revision: int) -> Asset:
 async def decide(conn: Connection, asset: Asset) -> Asset:
     """Store what people decided; the asset's other fields are not looked at."""
     parameters = {name: getattr(asset, name) for name in DECIDED_FIELDS}
-    decided = await _one(conn, "decide", {"asset_id": asset.asset_id, **parameters})
+    decided = await _one(conn, queries("assets").decide, {"asset_id": asset.asset_id, **parameters})
     assert decided is not None
     return decided
 
@@ -160,9 +151,10 @@ async def page(
 
 
 def page_statement(chosen: AssetFilter) -> LiteralString:
-    found = queries("assets")
-    source = found.any_asset if chosen.refs is None and chosen.text is None else found.identified_assets
-    return f"WITH found AS NOT MATERIALIZED ({source}) {found.page}"
+    any_asset = chosen.refs is None and chosen.text is None
+    source = queries("assets").any_asset if any_asset else queries("assets").identified_assets
+    page_of_source = queries("assets").page
+    return f"WITH found AS NOT MATERIALIZED ({source}) {page_of_source}"
 
 
 def page_parameters(chosen: AssetFilter, *, limit: int, before: tuple[datetime, str] | None = None) -> dict[str, Any]:
@@ -255,6 +247,6 @@ def _state(asset: Asset | None) -> dict[str, Any]:
     }
 
 
-async def _one(conn: Connection, name: str, parameters: Mapping[str, Any]) -> Asset | None:
-    row = await (await conn.execute(getattr(queries("assets"), name), parameters)).fetchone()
+async def _one(conn: Connection, statement: LiteralString, parameters: Mapping[str, Any]) -> Asset | None:
+    row = await (await conn.execute(statement, parameters)).fetchone()
     return Asset.from_row(row) if row else None

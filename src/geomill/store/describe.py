@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 from geomill.domain.entity import Entity, Follower, ForeignKey, Guard, Index, StateRule
 from geomill.sql import function_sql
-from geomill.store.columns import column, enum_of, snake
+from geomill.sql.column_types import enum_name, enum_of
+from geomill.store.columns import column
 from geomill.store.quoting import column_list, identifier, literal, qualified
 from geomill.store.spec import Column, Constraint, ConstraintKind, Database, Table, TableIndex, Trigger
 
@@ -55,7 +56,7 @@ def _table(model: type[Entity], prefix: str) -> Table:
     schema, name = prefix + model.__sql_schema__, table_name(model, prefix)
     return Table(
         name=name,
-        columns=_by_name(column(field, info, schema) for field, info in model.model_fields.items()),
+        columns=_by_name(column(field, model.model_fields[field], schema) for field in _fields(model)),
         constraints=_by_name(_constraints(model, prefix)),
         indexes=_by_name(_index(index, name) for index in model.__sql_indexes__),
         triggers=_by_name(_triggers(model, prefix)),
@@ -64,6 +65,11 @@ def _table(model: type[Entity], prefix: str) -> Table:
         seed=tuple(_seed_row(name, row) for row in model.__sql_seed__),
         retired=model.__sql_retired__,
     )
+
+
+def _fields(model: type[Entity]) -> list[str]:
+    """The primary key first: a model may inherit other fields before it."""
+    return sorted(model.model_fields, key=lambda name: name not in model.__sql_primary_key__)
 
 
 def _by_name(things: Iterable[Named]) -> dict[str, Named]:
@@ -80,7 +86,7 @@ def _enums(model: type[Entity], prefix: str) -> Iterator[tuple[str, tuple[str, .
     for info in model.model_fields.values():
         enum = enum_of(info)
         if enum is not None:
-            yield qualified(prefix + model.__sql_schema__, snake(enum.__name__)), tuple(item.value for item in enum)
+            yield qualified(prefix + model.__sql_schema__, enum_name(enum)), tuple(item.value for item in enum)
 
 
 def _constraints(model: type[Entity], prefix: str) -> Iterator[Constraint]:

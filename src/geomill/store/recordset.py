@@ -12,11 +12,17 @@ from datetime import datetime
 from functools import cache
 from typing import Any, cast
 
+from pydantic import BaseModel
+
 
 def recordset(rows: Iterable[Any]) -> str:
-    """Dataclass instances as a JSON array of objects. Times are ISO texts, `None` becomes NULL."""
-    found = [{name: getattr(row, name) for name in _names(row.__class__)} for row in rows]
-    return json.dumps(found, ensure_ascii=False, allow_nan=False, default=_text) if found else "[]"
+    """Dataclass or model instances as a JSON array of objects. Times are ISO texts, `None` becomes NULL."""
+    objects = [_object(row) for row in rows]
+    return json.dumps(objects, ensure_ascii=False, allow_nan=False, default=_text) if objects else "[]"
+
+
+def _object(row: Any) -> dict[str, Any]:
+    return vars(row) if isinstance(row, BaseModel) else {name: getattr(row, name) for name in _names(row.__class__)}
 
 
 @cache

@@ -9,13 +9,14 @@ import pytest
 
 from geomill.domain.assets.asset import Asset, DataType
 from geomill.domain.assets.lifecycle import Actor
+from geomill.domain.assets.submission import Submission
 from geomill.domain.engine.job import Job
 from geomill.domain.engine.starting import Starter
 from geomill.domain.objectname import ObjectName, Zone
 from geomill.platform import review
 from geomill.platform.desk import Desk
 from geomill.platform.export import WorkflowExporter
-from geomill.platform.submit import Accepted, Submission, submit
+from geomill.platform.submit import Accepted, submit
 from geomill.storage import Storage, StorageRecipe
 from geomill.store import assets
 from geomill.store.pool import Pool

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from rasterio.enums import ColorInterp
 from rasterio.io import MemoryFile
 
+from geomill.domain.assets.asset import DataType
+from geomill.domain.assets.submission import Submission
 from geomill.sdk import ObjectName, Storage, Zone
 
 UTM = "EPSG:32633"
@@ -71,6 +73,12 @@ def noise(
     waves = np.stack([np.sin(x / (13 + 3 * b)) * np.cos(y / (17 + 2 * b)) for b in range(shape[0])])
     values = (waves + 1) / 2 * (high - low) * (1 - rough) + low + rng.random(shape) * (high - low) * rough
     return values.astype(dtype)
+
+
+def submission(refs: dict[str, Any], file_names: list[str], **fields: Any) -> Submission:
+    """The order of a raster of the platform ddh."""
+    named = {"platform_id": "ddh", "data_type": DataType.RASTER, "container_name": CONTAINER}
+    return Submission(**named, platform_refs=refs, file_names=file_names, **fields)
 
 
 def put(storage: Storage, made: Made | bytes, file_name: str = "a.tif") -> ObjectName:

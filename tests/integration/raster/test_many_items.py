@@ -20,7 +20,7 @@ from geomill.handlers.raster.stac_register_items import stac_register_items
 from geomill.handlers.raster.stac_register_scenes import common_times, scene_names
 from geomill.platform.desk import Desk
 from geomill.platform.export import WorkflowExporter
-from geomill.platform.submit import Submission, submit
+from geomill.platform.submit import submit
 from geomill.sdk import ObjectName, Storage, Zone
 from geomill.sdk.registry import load_handlers
 from geomill.sdk.testing import run_handler
@@ -109,7 +109,7 @@ async def test_an_asset_of_several_items_has_them_in_the_catalogue(database: str
     desk = Desk(catalogue, "dag-jobs", WorkflowExporter(catalogue, "dag-jobs"), {DataType.RASTER: "scenes"}, storage)
     refs = {"dataset_id": "floods", "resource_id": "jakarta", "version_id": "v1"}
     async with pool.connection() as conn:
-        order = Submission("ddh", refs, DataType.RASTER, sources.CONTAINER, ["a.tif"])
+        order = sources.submission(refs, ["a.tif"])
         accepted = await submit(conn, desk, order, Actor("ada", starter=Starter.OPERATORS))
     assert accepted.message is not None
     job = await platform.ended(accepted.message.job_id)
@@ -169,7 +169,7 @@ async def test_several_rasters_are_one_asset(database: str, pool: Pool, storage:
 
     async def ordered(version: str, files: list[str]) -> tuple[Any, Asset]:
         refs = {"dataset_id": "floods", "resource_id": "jakarta", "version_id": version}
-        order = Submission("ddh", refs, DataType.RASTER, sources.CONTAINER, files, processing_options=options)
+        order = sources.submission(refs, files, processing_options=options)
         async with pool.connection() as conn:
             accepted = await submit(conn, desk, order, Actor("ada", starter=Starter.OPERATORS))
         assert accepted.message is not None

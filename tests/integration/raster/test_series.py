@@ -25,7 +25,7 @@ from geomill.domain.states import ClearanceState, JobStatus
 from geomill.platform import review
 from geomill.platform.desk import Desk
 from geomill.platform.export import WorkflowExporter
-from geomill.platform.submit import Submission, submit
+from geomill.platform.submit import submit
 from geomill.sdk import ObjectName, Storage, Zone
 from geomill.sdk.registry import load_handlers
 from geomill.store import assets
@@ -69,7 +69,7 @@ class Shop:
     async def ordered(self, files: dict[str, str], name: str = "jakarta", **options: Any) -> tuple[Any, Asset]:
         refs = {"dataset_id": "floods", "resource_id": name, "version_id": "v1"}
         options = {"datetimes": files, **options}
-        order = Submission("ddh", refs, DataType.RASTER, sources.CONTAINER, list(files), processing_options=options)
+        order = sources.submission(refs, list(files), processing_options=options)
         async with self.pool.connection() as conn:
             accepted = await submit(conn, self.desk, order, Actor("ada", starter=Starter.OPERATORS))
         assert accepted.message is not None

@@ -19,7 +19,7 @@ from geomill.handlers.raster.create_mosaic import create_mosaic
 from geomill.handlers.raster.process_tile_batch import process_tile_batch
 from geomill.platform.desk import Desk
 from geomill.platform.export import WorkflowExporter
-from geomill.platform.submit import Submission, submit
+from geomill.platform.submit import submit
 from geomill.sdk import ObjectName, Storage, Zone
 from geomill.sdk.testing import run_handler
 from geomill.store import assets
@@ -126,7 +126,7 @@ async def test_an_asset_takes_what_the_job_has_made(platform: Platform, storage:
     exporter = WorkflowExporter(platform.catalogue, "dag-jobs")
     desk = Desk(platform.catalogue, "dag-jobs", exporter, {DataType.RASTER: "raster_processing"}, platform.storage)
     refs = {"dataset_id": "floods", "resource_id": "jakarta", "version_id": "v1"}
-    order = Submission("ddh", refs, DataType.RASTER, sources.CONTAINER, ["a.tif"])
+    order = sources.submission(refs, ["a.tif"])
     async with platform.pool.connection() as conn:
         accepted = await submit(conn, desk, order, Actor("ada", starter=Starter.OPERATORS))
     assert accepted.message is not None

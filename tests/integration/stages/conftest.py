@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from geomill.domain.engine.message import TASK_QUEUES
+from geomill.domain.engine.stage_job import StageJobOrder
 from geomill.sdk.testing import folder_storage
 from geomill.stages.registry import StageJobs, load_stage_jobs
 from geomill.stages.status import StageJobView, view
-from geomill.stages.submission import StageJobOrder, Submitted, submit
+from geomill.stages.submission import Submitted, submit
 from geomill.store.pool import Pool
 from geomill.workflows.collection import WorkflowCatalogue
 from tests.integration.engine.platform import Platform, handlers_of
@@ -26,8 +27,8 @@ class StagePlatform(Platform):
 
     async def order(self, job_type: str, parameters: Any = None, **more: Any) -> Submitted:
         async with self.pool.connection() as conn:
-            wanted = StageJobOrder(job_type, parameters or {}, **more)
-            return await submit(conn, self.job_types, self.catalogue, QUEUE, wanted)
+            order = StageJobOrder(job_type=job_type, parameters=parameters or {}, **more)
+            return await submit(conn, self.job_types, self.catalogue, QUEUE, order)
 
     async def view(self, job_id: str) -> StageJobView:
         async with self.pool.connection() as conn:

@@ -25,10 +25,10 @@ from geomill.api.stage_models import (
 )
 from geomill.domain.engine.circuit import CircuitState
 from geomill.domain.engine.large import large_output
-from geomill.domain.engine.stage_job import StageStatus, workflow_id
+from geomill.domain.engine.stage_job import StageJobOrder, StageStatus, workflow_id
 from geomill.errors import NotFoundError
 from geomill.stages import compiler, status
-from geomill.stages.submission import StageJobOrder, submit
+from geomill.stages.submission import submit
 from geomill.store import circuits, progress, stage_jobs
 from geomill.store.pool import Connection
 
@@ -69,7 +69,9 @@ async def submit_stage_job(
 ) -> StageAccepted:
     """The body is the parameters. The same request is the same job: one that runs or has completed is answered with
     200. After a failure or a cancellation it begins again, as a new attempt with the same id."""
-    order = StageJobOrder(job_type, parameters or {}, submitted_by=principal.subject, **options.model_dump())
+    order = StageJobOrder(
+        job_type=job_type, parameters=parameters or {}, submitted_by=principal.subject, **dict(options)
+    )
     async with gateway.connection() as conn:
         found = await submit(conn, gateway.stage_jobs, gateway.catalogue, gateway.job_queue, order)
     response.status_code = 202 if found.is_new else 200

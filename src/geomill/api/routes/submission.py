@@ -34,12 +34,12 @@ class DirectRoute(APIRoute):
         ordinary = super().get_route_handler()
 
         async def direct(request: Request) -> Response:
-            wanted = await _read(request)
-            if wanted is None:
+            submission = await _read(request)
+            if submission is None:
                 return await ordinary(request)
             await confirmed(request)
             answer = Response(status_code=ACCEPTED, media_type="application/json")
-            accepted = await submit_job(await gateway_of(request), await principal_of(request), wanted, answer)
+            accepted = await submit_job(await gateway_of(request), await principal_of(request), submission, answer)
             answer.body = accepted.model_dump_json().encode()
             answer.headers["Content-Length"] = str(len(answer.body))
             return answer
@@ -64,30 +64,30 @@ router = APIRouter(prefix="/api/v1/jobs", responses=problem_responses(503), rout
     "", status_code=ACCEPTED, tags=["jobs"], summary="Submit a job", responses=problem_responses(400, 404, 409, 413)
 )
 async def submit_job(
-    gateway: TheGateway, principal: ThePrincipal, wanted: JobSubmission, response: Response
+    gateway: TheGateway, principal: ThePrincipal, submission: JobSubmission, response: Response
 ) -> JobAccepted:
     """The job is the caller's: `submitted_by` comes from the credential, never from the body. The inputs are checked
     first: what is refused leaves nothing behind. With an idempotency key that already has a job, the answer is 200 and
     that job."""
     async with gateway.connection() as conn:
-        first = await _first_with_key(conn, wanted)
+        first = await _first_with_key(conn, submission)
         if first:
             response.status_code = 200
             return JobAccepted.of(first.job_id, first.workflow_id, first.status.value)
-        key = wanted.idempotency_key
+        key = submission.idempotency_key
         message = JobQueueMessage(
-            **wanted.model_dump(), submitted_by=principal.subject, job_id=id_of_key(key) if key else new_id()
+            **vars(submission), submitted_by=principal.subject, job_id=id_of_key(key) if key else new_id()
         )
         await submit(conn, gateway.catalogue, gateway.job_queue, message)
     response.headers["Location"] = f"/api/v1/jobs/{message.job_id}"
     return JobAccepted.of(message.job_id, message.workflow_id, models.QUEUED)
 
 
-async def _first_with_key(conn: Connection, wanted: JobSubmission) -> Job | None:
-    if wanted.idempotency_key is None:
+async def _first_with_key(conn: Connection, submission: JobSubmission) -> Job | None:
+    if submission.idempotency_key is None:
         return None
-    first = await job_store.by_idempotency_key(conn, wanted.idempotency_key)
-    if first and first.workflow_id != wanted.workflow_id:
+    first = await job_store.by_idempotency_key(conn, submission.idempotency_key)
+    if first and first.workflow_id != submission.workflow_id:
         raise ConflictError(
             f"the idempotency key has a job of the workflow '{first.workflow_id}'", remedy="use another key"
         )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, ClassVar
 
-from pydantic import AwareDatetime, Field
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from geomill.domain.assets.platform import PlatformId, Refs
 from geomill.domain.engine.job import NORMAL_PRIORITY
@@ -85,24 +85,6 @@ DECIDED_FIELDS = (
 
 NORMAL_ASSET_PRIORITY = 5
 LAST_ASSET_PRIORITY = 10
-ORDERED_FIELDS = ("revision", "proposed_clearance", "last_request_id", "workflow_id", "priority")
-"""What a submission sets."""
-
-BUSINESS_FIELDS = (*ORDERED_FIELDS, *DECIDED_FIELDS)
-"""What people decide."""
-
-IDENTITY_FIELDS = (
-    "asset_id",
-    "platform_id",
-    "platform_refs",
-    "data_type",
-    "table_stem",
-    "blob_stem",
-    "stac_item_id",
-    "stac_collection_id",
-)
-"""What never changes."""
-
 CATALOGUE_FIELDS = (
     "served_revision",
     "outputs",
@@ -139,12 +121,49 @@ class DataType(StrEnum):
     VECTOR = "vector"
 
 
-class Asset(Entity):
+class AssetIdentity(BaseModel):
+    """The fields of an asset that never change."""
+
+    model_config = ConfigDict(frozen=True)
+
+    asset_id: Key = Field(description="SHA-256 of platform and identifiers, 32 characters of it")
+    platform_id: PlatformId
+    platform_refs: Refs = Field(description="The partner's own identifiers")
+    data_type: DataType
+    table_stem: Name = Field(description="Of the tables of its revisions")
+    blob_stem: Annotated[str, Field(max_length=400)] = Field(description="Of the paths of its revisions")
+    stac_item_id: Annotated[str, Field(max_length=200)]
+    stac_collection_id: Annotated[str, Field(max_length=200)]
+
+
+class OrderedRevision(BaseModel):
+    """The fields of an asset that each submission sets."""
+
+    model_config = ConfigDict(frozen=True)
+
+    revision: Annotated[int, Field(ge=1)] = Field(default=1, description="Raised by every overwrite and rollback")
+    proposed_clearance: ClearanceState | None = Field(default=None, description="The submitter's; nothing follows")
+    last_request_id: Key | None = None
+    workflow_id: Name | None = None
+    priority: Annotated[SmallInt, Field(ge=1, le=10)] = Field(default=NORMAL_ASSET_PRIORITY, description="1 is first")
+
+
+class NewAsset(OrderedRevision, AssetIdentity):
+    """An asset before it is stored."""
+
+
+IDENTITY_FIELDS = tuple(AssetIdentity.model_fields)
+BUSINESS_FIELDS = (*OrderedRevision.model_fields, *DECIDED_FIELDS)
+"""What people decide."""
+
+
+class Asset(NewAsset, Entity):
     """Something published: identity, outputs, and its four independent states."""
 
     __sql_schema__: ClassVar = "app"
     __sql_table__: ClassVar = "geospatial_assets"
     __sql_primary_key__: ClassVar = ("asset_id",)
+    __sql_new__: ClassVar = NewAsset
     __sql_foreign_keys__: ClassVar = (
         ForeignKey(("platform_id",), "app.platforms", ("platform_id",), on_delete="RESTRICT"),
     )
@@ -234,20 +253,10 @@ class Asset(Entity):
     __sql_storage__: ClassVar = {"fillfactor": "80"}
     __log_fields__: ClassVar = ("asset_id", "revision")
 
-    asset_id: Key = Field(description="SHA-256 of platform and identifiers, 32 characters of it")
-    platform_id: PlatformId
-    platform_refs: Refs = Field(description="The partner's own identifiers")
     dataset_id: Annotated[str | None, _ref_column("dataset_id")] = None
     resource_id: Annotated[str | None, _ref_column("resource_id")] = None
     version_id: Annotated[str | None, _ref_column("version_id")] = None
-    data_type: DataType
 
-    table_stem: Name = Field(description="Of the tables of its revisions")
-    blob_stem: Annotated[str, Field(max_length=400)] = Field(description="Of the paths of its revisions")
-    stac_item_id: Annotated[str, Field(max_length=200)]
-    stac_collection_id: Annotated[str, Field(max_length=200)]
-
-    revision: Annotated[int, Field(ge=1)] = Field(default=1, description="Raised by every overwrite and rollback")
     revision_opened_at: Now
     served_revision: int | None = Field(
         default=None, description="The revision that table_name, blob_path and outputs are of"
@@ -275,7 +284,6 @@ class Asset(Entity):
     rejection_reason: str | None = None
 
     clearance_state: ClearanceState = ClearanceState.UNCLEARED
-    proposed_clearance: ClearanceState | None = Field(default=None, description="The submitter's; nothing follows")
     cleared_at: AwareDatetime | None = None
     cleared_by: _User | None = None
     made_public_at: AwareDatetime | None = None
@@ -295,10 +303,8 @@ class Asset(Entity):
         default=None, description="The run that completed last: external_revision is what it left outside"
     )
 
-    workflow_id: Name | None = None
     workflow_version: int | None = None
     current_job_id: Key | None = Field(default=None, description="The job of the current revision, once it has begun")
-    last_request_id: Key | None = None
     job_count: int = Field(default=0, description="Runs of jobs, retries included, over all revisions")
     processing_status: ProcessingStatus = ProcessingStatus.PENDING
     processing_started_at: AwareDatetime | None = None
@@ -306,7 +312,6 @@ class Asset(Entity):
     estimated_completion_at: AwareDatetime | None = None
     last_error: Annotated[str, Field(max_length=2000)] | None = None
     node_summary: Json | None = None
-    priority: Annotated[SmallInt, Field(ge=1, le=10)] = Field(default=NORMAL_ASSET_PRIORITY, description="1 is first")
 
     deleted_at: AwareDatetime | None = None
     deleted_by: _User | None = None

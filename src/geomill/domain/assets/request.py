@@ -7,10 +7,8 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from geomill.domain.assets.asset import DataType
-from geomill.domain.assets.platform import PlatformId, Refs
-from geomill.domain.entity import Entity, Follower, ForeignKey, Guard, Index, Json, Key, Name, Now, SmallInt, changes
-from geomill.domain.states import ClearanceState
+from geomill.domain.assets.submission import Submission
+from geomill.domain.entity import Entity, Follower, ForeignKey, Guard, Index, Key, Now, changes
 
 
 class RequestStatus(StrEnum):
@@ -21,12 +19,24 @@ class RequestStatus(StrEnum):
     SUPERSEDED = "superseded"
 
 
-class PlatformRequest(Entity):
+class NewRequest(Submission):
+    """A submission that was accepted, before it is stored."""
+
+    request_id: Key
+    asset_id: Key
+    revision: int = Field(description="The revision that it asks for")
+    workflow_id: Key
+    submitted_by: Annotated[str, Field(max_length=200)]
+    job_id: Key = Field(description="Of the latest attempt; its row comes when an orchestrator claims it")
+
+
+class PlatformRequest(NewRequest, Entity):
     """A work order of a partner, and what became of it."""
 
     __sql_schema__: ClassVar = "app"
     __sql_table__: ClassVar = "platform_requests"
     __sql_primary_key__: ClassVar = ("request_id",)
+    __sql_new__: ClassVar = NewRequest
     __sql_foreign_keys__: ClassVar = (
         ForeignKey(("asset_id",), "app.geospatial_assets", ("asset_id",), on_delete="RESTRICT"),
     )
@@ -60,26 +70,7 @@ class PlatformRequest(Entity):
     )
     __log_fields__: ClassVar = ("request_id", "asset_id")
 
-    request_id: Key
-    asset_id: Key
-    revision: int = Field(description="The revision that it asks for")
-    platform_id: PlatformId
-    platform_refs: Refs
-    data_type: DataType
-    container_name: Annotated[str, Field(max_length=200)]
-    file_names: list[str] = Field(default_factory=list)
-    overwrite: bool = False
-    workflow_id: Key
-    processing_options: Json = Field(default_factory=dict)
-    clearance_level: ClearanceState | None = None
-    priority: Annotated[SmallInt, Field(ge=1, le=10)] = 5
-    callback_url: Annotated[str, Field(max_length=512)] | None = None
-    correlation_id: Name | None = None
-    idempotency_key: Name | None = None
-    submitted_by: Annotated[str, Field(max_length=200)]
-
     status: RequestStatus = RequestStatus.ACCEPTED
-    job_id: Key = Field(description="Of the latest attempt; its row comes when an orchestrator claims it")
     retry_count: int = 0
     last_error: str | None = None
     created_at: Now

@@ -6,7 +6,7 @@ from datetime import UTC
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar
 
-from pydantic import AwareDatetime, Field
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from geomill.domain.entity import (
     BigInt,
@@ -40,9 +40,55 @@ class JobPurpose(StrEnum):
     DELETE = "delete"
 
 
-class Job(Entity):
+class JobTerms(BaseModel):
+    """The terms of an order: who places it, how urgent it is, and how its submitter finds it again."""
+
+    model_config = ConfigDict(frozen=True)
+
+    priority: Priority = Field(default=NORMAL_PRIORITY, description="Higher is sooner")
+    tenant: Name = Field(default="", description="Whose work it is: tenants take turns. Empty for the house's own")
+    correlation_id: Name | None = None
+    submitted_by: Subject | None = None
+    callback_url: Annotated[str, Field(max_length=512)] | None = None
+    idempotency_key: Name | None = None
+
+    def terms(self) -> dict[str, Any]:
+        """The terms alone, for the next form of the order."""
+        return {name: getattr(self, name) for name in JobTerms.model_fields}
+
+
+class JobOrder(JobTerms):
+    """A job as it is ordered. The message on the queue and the row of the job both begin with these fields."""
+
+    job_id: Key = Field(description="Given at the door: the submitter knows it before the job exists")
+    workflow_id: Key
+    input_params: Json = Field(default_factory=dict, description="Validated inputs, defaults applied")
+    asset_id: Key | None = Field(default=None, description="The asset that it works for")
+    asset_revision: int | None = None
+    request_id: Key | None = None
+    purpose: JobPurpose = JobPurpose.PROCESS
+
+
+class NewJob(JobOrder):
+    """A job as its owner first writes it. One that is refused, or cancelled before it began, has no definition."""
+
+    workflow_version: Annotated[int, Field(ge=1)] | None = None
+    definition_hash: Key | None = Field(
+        default=None, description="The definition this job is pinned to; none if it was refused at the door"
+    )
+    status: JobStatus = JobStatus.PENDING
+    result_data: Json | None = Field(default=None, description="What the workflow's outputs evaluated to")
+    error_message: str | None = Field(default=None, description="Why the job failed, in one sentence")
+    failed_node_id: Name | None = None
+    owner_id: Name | None = Field(default=None, description="Orchestrator instance that owns this job")
+    deadline_at: AwareDatetime | None = Field(default=None, description="The job fails if it has not ended by then")
+    submitted_at: Now
+
+
+class Job(NewJob, Entity):
     __sql_table__: ClassVar = "dag_jobs"
     __sql_primary_key__: ClassVar = ("job_id",)
+    __sql_new__: ClassVar = NewJob
     __sql_foreign_keys__: ClassVar = (
         ForeignKey(("definition_hash",), "dagapp.dag_definitions", ("definition_hash",), on_delete="RESTRICT"),
     )
@@ -84,35 +130,11 @@ class Job(Entity):
     __sql_storage__: ClassVar = {"fillfactor": "70"}
     __log_fields__: ClassVar = ("job_id", "workflow_id")
 
-    job_id: Key = Field(description="Given at the door: the submitter knows it before the job exists")
-    workflow_id: Key
-    workflow_version: Annotated[int, Field(ge=1)] | None = None
-    definition_hash: Key | None = Field(
-        default=None, description="The definition this job is pinned to; none if it was refused at the door"
-    )
-    status: JobStatus = JobStatus.PENDING
-    input_params: Json = Field(default_factory=dict, description="Validated inputs, defaults applied")
-    result_data: Json | None = Field(default=None, description="What the workflow's outputs evaluated to")
-    error_message: str | None = Field(default=None, description="Why the job failed, in one sentence")
-    failed_node_id: Name | None = None
-
-    owner_id: Name | None = Field(default=None, description="Orchestrator instance that owns this job")
     owner_epoch: BigInt = Field(default=0, description="Fence: raised at every change of owner")
     owner_heartbeat_at: AwareDatetime | None = Field(
         default=None, description="When the owner took it; the process itself beats in dag_instances"
     )
 
-    priority: Priority = Field(default=NORMAL_PRIORITY, description="Higher is sooner")
-    tenant: Name = Field(default="", description="Whose work it is: tenants take turns. Empty for the house's own")
-    correlation_id: Name | None = None
-    submitted_by: Subject | None = None
-    callback_url: Annotated[str, Field(max_length=512)] | None = None
-    idempotency_key: Name | None = None
-
-    asset_id: Key | None = Field(default=None, description="The asset that it works for")
-    asset_revision: int | None = None
-    request_id: Key | None = None
-    purpose: JobPurpose = JobPurpose.PROCESS
     node_summary: Json | None = Field(default=None, description="How far it is; kept for jobs of assets, now and then")
 
     parked_at: AwareDatetime | None = Field(
@@ -120,7 +142,6 @@ class Job(Entity):
     )
     parked_reason: str | None = Field(default=None, description="Why it is parked, and where the log has more")
     paused_at: AwareDatetime | None = Field(default=None, description="While set, nothing new is dispatched")
-    deadline_at: AwareDatetime | None = Field(default=None, description="The job fails if it has not ended by then")
     run_number: Annotated[int, Field(ge=1)] = Field(default=1, description="Raised by every retry of the whole job")
     called_back_run: int = Field(default=0, description="The latest run whose end is in dag_callbacks")
 
@@ -129,7 +150,6 @@ class Job(Entity):
     )
     details_left: bool = Field(default=True, description="Until all of them are gone")
 
-    submitted_at: Now
     created_at: Now
     started_at: AwareDatetime | None = None
     completed_at: AwareDatetime | None = None

@@ -9,8 +9,8 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import AliasChoices, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from geomill.domain.engine.circuit import CircuitBreaker
-from geomill.domain.engine.job import NORMAL_PRIORITY, JobPurpose, Priority
-from geomill.domain.entity import HOT, BigInt, Check, Entity, Identity, Index, Json, Key, Name, Now, SmallInt, Subject
+from geomill.domain.engine.job import NORMAL_PRIORITY, JobOrder, Priority
+from geomill.domain.entity import HOT, BigInt, Check, Entity, Identity, Index, Json, Key, Name, Now, SmallInt
 from geomill.domain.ids import SINGLE, new_id, task_id
 
 JOBS_QUEUE = "dag-jobs"
@@ -20,26 +20,14 @@ WORKER_QUEUE = "dag-worker-tasks"
 TASK_QUEUES = (LIGHT_QUEUE, HEAVY_QUEUE, WORKER_QUEUE)
 
 
-class JobQueueMessage(BaseModel):
-    """A work order: from the gateway to whichever orchestrator claims it."""
+class JobQueueMessage(JobOrder):
+    """The order of a job, from its submitter to whichever orchestrator claims it."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     job_id: Key = Field(default_factory=new_id)
-    workflow_id: Key
-    input_params: dict[str, Any] = Field(default_factory=dict, validation_alias=AliasChoices("input_params", "inputs"))
-    correlation_id: Name | None = None
-    submitted_by: Subject | None = None
-    callback_url: Annotated[str, Field(max_length=512)] | None = None
-    idempotency_key: Name | None = None
-    priority: Priority = NORMAL_PRIORITY
-    tenant: Name = ""
-    """Whose work it is: what waits takes turns between tenants. Empty for the house's own."""
+    input_params: Json = Field(default_factory=dict, validation_alias=AliasChoices("input_params", "inputs"))
     submitted_at: AwareDatetime | None = None
-    asset_id: Key | None = None
-    asset_revision: int | None = None
-    request_id: Key | None = None
-    purpose: JobPurpose = JobPurpose.PROCESS
     message_id: Key = Field(default_factory=new_id)
 
     @classmethod

@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
+from geomill.domain.engine.job import JobTerms
 from geomill.domain.entity import Entity, Index, Json, Key, Now, Subject
 from geomill.domain.ids import canonical_json
 from geomill.domain.states import JobStatus
@@ -39,6 +40,13 @@ STATUSES: Mapping[JobStatus, StageStatus] = {
     JobStatus.FAILED: StageStatus.FAILED,
     JobStatus.CANCELLED: StageStatus.FAILED,
 }
+
+
+class StageJobOrder(JobTerms):
+    """A stage job as it is ordered."""
+
+    job_type: Key
+    parameters: Json = Field(default_factory=dict)
 
 
 class StageRun(Entity):
