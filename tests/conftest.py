@@ -1,20 +1,21 @@
-"""One PostgreSQL server per test run, one template database, one database per test.
+"""One PostgreSQL server per test run, one set of template databases, one database per test process.
 
 The server is a private cluster of ours, or the one that TEST_DATABASE_URL names. With several test processes the first
-one makes the cluster's folder; whoever comes first starts the server.
+one makes the cluster's folder; the process that needs the server first starts it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
-from uuid import uuid4
 
 import psycopg
 import pytest
@@ -27,29 +28,57 @@ from geomill.store import pgstac
 from geomill.store.connection import connect
 from geomill.store.migrate import migrate
 from geomill.store.pool import Pool, open_pool
+from tests.databases import ReusedDatabase, Templates, copied, use_cheap_password
 
 FOLDER = "TEST_CLUSTER_FOLDER"
+ROOM = 4 * 1024**3
 # The same examples each time, so that a run says something about the change and not about luck. To look for new ones:
 # HYPOTHESIS=explore script/test tests/unit
 hypothesis_settings.register_profile("same", deadline=None, derandomize=True)
 hypothesis_settings.register_profile("explore", deadline=None, max_examples=1_000)
 hypothesis_settings.load_profile(os.environ.get("HYPOTHESIS", "same"))
 
-FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "max_connections": "300"}
+FAST = {
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    "max_connections": "300",
+    "autovacuum": "off",  # it would change plans in the middle of a test
+}
+
+
+# Bytecode is kept even where the environment says otherwise: without it each of the many processes that tests start
+# compiles its modules again, which doubles the time until it is ready.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     for name in [name for name in os.environ if name.startswith("GEOMILL_")]:
         del os.environ[name]
     if FOLDER not in os.environ:
-        folder = tempfile.mkdtemp(prefix="geomill-test-", dir="/tmp")
+        folder = tempfile.mkdtemp(prefix="geomill-test-", dir=_memory() or "/tmp")
         Path(folder).chmod(0o755)
         os.environ[FOLDER] = folder
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Spares the garbage collector from looking through thousands of tests and modules again and again."""
+    gc.collect()
+    gc.freeze()
+
+
+def _memory() -> str | None:
+    """A file system in memory that has room for the databases: writing to a disk costs a fifth of the time."""
+    shared = Path("/dev/shm")
+    return str(shared) if shared.is_dir() and shutil.disk_usage(shared).free > ROOM else None
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput") and FOLDER in os.environ:
         folder = Path(os.environ.pop(FOLDER))
+        if url := os.environ.get("TEST_DATABASE_URL"):
+            Templates(url, folder).drop()
         Cluster(folder).stop("immediate")
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -60,25 +89,21 @@ def server() -> str:
     if url := os.environ.get("TEST_DATABASE_URL"):
         return url
     cluster = Cluster(Path(os.environ[FOLDER]), settings=FAST)
-    cluster.start()
+    if cluster.start():
+        use_cheap_password(cluster.url("postgres"))
     return cluster.url("postgres")
 
 
-def _url(server: str, database: str) -> str:
-    return urlsplit(server)._replace(path=f"/{database}").geturl()
+@pytest.fixture(scope="session")
+def templates(server: str) -> Templates:
+    return Templates(server, Path(os.environ[FOLDER]))
 
 
-def _template(server: str, tables: Sequence[type[Entity]]) -> Iterator[str]:
-    name = f"geomill_template_{uuid4().hex[:8]}"
-    with psycopg.connect(server, autocommit=True) as admin:
-        admin.execute(f"CREATE DATABASE {name}")
-        url = _url(server, name)
-        asyncio.run(_prepare(url, tables))
-        yield name
-        admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
+def _prepare(tables: Sequence[type[Entity]], url: str) -> None:
+    asyncio.run(_fill(url, tables))
 
 
-async def _prepare(url: str, tables: Sequence[type[Entity]]) -> None:
+async def _fill(url: str, tables: Sequence[type[Entity]]) -> None:
     async with await connect(url) as conn:
         if tables:
             await migrate(conn, tables)
@@ -90,49 +115,65 @@ async def _prepare(url: str, tables: Sequence[type[Entity]]) -> None:
                     for change in await pgstac.changes(conn):
                         await conn.execute((change.script or ";\n".join(change.statements)).encode())
             except (psycopg.errors.UniqueViolation, psycopg.errors.InternalError_):
-                await asyncio.sleep(0.2)  # another test process makes the same roles
+                await asyncio.sleep(0.2)  # a test in another process makes the same roles
 
 
 @pytest.fixture(scope="session")
-def bare_template(server: str) -> Iterator[str]:
+def bare_template(templates: Templates) -> str:
     """PostGIS, pgstac and nothing of ours: making it takes seconds, copying it does not."""
-    yield from _template(server, ())
+    return templates.get("bare", partial(_prepare, ()))
 
 
 @pytest.fixture(scope="session")
-def migrated_template(server: str) -> Iterator[str]:
-    yield from _template(server, TABLES)
+def migrated_template(templates: Templates) -> str:
+    return templates.get("migrated", partial(_prepare, TABLES))
 
 
 @pytest.fixture(scope="session")
-def external_template(server: str) -> Iterator[str]:
-    yield from _template(server, EXTERNAL_TABLES)
-
-
-def _copy(server: str, template: str) -> Iterator[str]:
-    name = f"geomill_test_{uuid4().hex[:12]}"
-    with psycopg.connect(server, autocommit=True) as admin:
-        admin.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
-        yield _url(server, name)
-        admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
+def external_template(templates: Templates) -> str:
+    return templates.get("external", partial(_prepare, EXTERNAL_TABLES))
 
 
 @pytest.fixture
 def empty_database(server: str, bare_template: str) -> Iterator[str]:
-    """The URL of a fresh database without our schema."""
-    yield from _copy(server, bare_template)
+    """The URL of a new database without our schema."""
+    with copied(server, bare_template) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def module_database(server: str, migrated_template: str) -> Iterator[str]:
+    """The URL of a new database with our schema, for a module whose tests share what is in it."""
+    with copied(server, migrated_template) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def reused_database(server: str, migrated_template: str) -> Iterator[ReusedDatabase]:
+    reused = ReusedDatabase(server, migrated_template)
+    yield reused
+    reused.drop()
+
+
+@pytest.fixture(scope="session")
+def reused_external_database(server: str, external_template: str) -> Iterator[ReusedDatabase]:
+    reused = ReusedDatabase(server, external_template)
+    yield reused
+    reused.drop()
 
 
 @pytest.fixture
-def database(server: str, migrated_template: str) -> Iterator[str]:
-    """The URL of a fresh database with our schema."""
-    yield from _copy(server, migrated_template)
+def database(reused_database: ReusedDatabase) -> Iterator[str]:
+    """The URL of a database with our schema, in which no test has left anything."""
+    yield reused_database.url()
+    reused_database.clean()
 
 
 @pytest.fixture
-def external_database(server: str, external_template: str) -> Iterator[str]:
-    """The URL of a fresh database of the external zone."""
-    yield from _copy(server, external_template)
+def external_database(reused_external_database: ReusedDatabase) -> Iterator[str]:
+    """The URL of a database of the external zone, in which no test has left anything."""
+    yield reused_external_database.url()
+    reused_external_database.clean()
 
 
 @pytest.fixture

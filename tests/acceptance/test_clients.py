@@ -37,7 +37,6 @@ from geomill.serve.services import Services
 from geomill.settings import AccessSettings
 from geomill.storage import Storage
 from geomill.store.pool import open_pool
-from tests.conftest import _copy
 from tests.integration.api.conftest import make_key
 from tests.integration.raster import sources, steps
 from tests.integration.serve.test_vectors import make_table
@@ -68,11 +67,10 @@ class Served:
 
 
 @pytest.fixture(scope="module")
-def served(server: str, migrated_template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def served(module_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A server on a port, in a thread, with a raster, a mosaic and a vector layer."""
     storage = folder_storage(tmp_path_factory.mktemp("zones"))
-    copies = _copy(server, migrated_template)
-    url = next(copies)
+    url = module_database
     made = asyncio.run(_fill(url, storage))
     with listen("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
@@ -85,7 +83,6 @@ def served(server: str, migrated_template: str, tmp_path_factory: pytest.TempPat
         yield Served(f"http://127.0.0.1:{port}", storage, **made)
         running.should_exit = True
         thread.join()
-    next(copies, None)
 
 
 async def _fill(url: str, storage: Storage) -> dict[str, str]:

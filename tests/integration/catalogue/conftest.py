@@ -8,15 +8,13 @@ import pytest
 
 from geomill.catalogue.external import ExternalDatabase
 from geomill.domain.assets.asset import DataType
-from geomill.domain.engine.message import TASK_QUEUES
 from geomill.domain.objectname import ObjectName, Zone
 from geomill.platform.desk import Desk
 from geomill.platform.export import WorkflowExporter
-from geomill.sdk.registry import load_handlers
 from geomill.storage import Storage, StorageRecipe
 from geomill.store.pool import Pool, open_pool
 from geomill.workflows.collection import WorkflowCatalogue
-from tests.integration.engine.platform import Platform, catalogue_of
+from tests.integration.engine.platform import Platform, catalogue_of, handlers_of, library
 from tests.integration.platform.conftest import TIFF, Office
 
 PUBLISH = """
@@ -81,8 +79,8 @@ def refs(resource: str, dataset: str = "floods") -> dict[str, Any]:
 
 @pytest.fixture
 async def office(database: str, external_database: str, pool: Pool, tmp_path: Path) -> AsyncIterator[Office]:
-    registry = load_handlers()
-    carried = WorkflowCatalogue.load([], handlers=registry.info, queues=TASK_QUEUES)
+    registry = handlers_of()
+    carried = library()
     catalogue = WorkflowCatalogue([*catalogue_of(registry, PUBLISH).all(), *carried.all()])
     storage = Storage(StorageRecipe.in_folder(tmp_path))
     await storage.prepare()

@@ -4,10 +4,8 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from geomill.sdk.registry import load_handlers
 from geomill.store.pool import Pool
-from geomill.workflows.collection import WorkflowCatalogue
-from tests.integration.engine.platform import Platform, catalogue_of
+from tests.integration.engine.platform import Platform, catalogue_of, handlers_of, library
 
 MakePlatform = Callable[..., Platform]
 
@@ -18,13 +16,8 @@ async def make_platform(database: str, pool: Pool) -> AsyncIterator[MakePlatform
     made: list[Platform] = []
 
     def make(*texts: str) -> Platform:
-        registry = load_handlers()
-        if texts:
-            catalogue = catalogue_of(registry, *texts)
-        else:
-            queues = ("functionapp-tasks", "container-tasks", "dag-worker-tasks")
-            catalogue = WorkflowCatalogue.load([], handlers=registry.info, queues=queues)
-        made.append(Platform(database, pool, catalogue, registry))
+        catalogue = catalogue_of(handlers_of(), *texts) if texts else library()
+        made.append(Platform(database, pool, catalogue, handlers_of()))
         return made[-1]
 
     yield make

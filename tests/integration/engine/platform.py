@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import textwrap
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from geomill.domain.engine.job import Job
 from geomill.domain.engine.message import TASK_QUEUES, JobQueueMessage
+from geomill.domain.engine.workflow import Workflow
 from geomill.domain.states import JOB_MACHINE
 from geomill.engine.orchestrator import Orchestrator, OrchestratorOptions
 from geomill.engine.submit import submit
@@ -25,6 +27,22 @@ from geomill.workflows.loader import load_text
 PATIENCE = 20.0
 
 
+@cache
+def handlers_of(*modules: str) -> Registry:
+    """The installed handlers and those of these modules. A registry is immutable, so each is made once."""
+    return load_handlers(modules)
+
+
+def library() -> WorkflowCatalogue:
+    """A new catalogue of the workflows that geomill carries."""
+    return WorkflowCatalogue(_library())
+
+
+@cache
+def _library() -> tuple[Workflow, ...]:
+    return WorkflowCatalogue.load([], handlers=handlers_of().info, queues=TASK_QUEUES).all()
+
+
 def catalogue_of(registry: Registry, *texts: str) -> WorkflowCatalogue:
     loaded = [
         load_text(textwrap.dedent(text), file="test.yaml", handlers=registry.info, queues=TASK_QUEUES) for text in texts
@@ -37,7 +55,7 @@ class Platform:
     url: str
     pool: Pool
     catalogue: WorkflowCatalogue
-    registry: Registry = field(default_factory=load_handlers)
+    registry: Registry = field(default_factory=handlers_of)
     storage: Storage = NO_STORAGE
     external: ExternalCatalogue | None = None
     stop: asyncio.Event = field(default_factory=asyncio.Event)

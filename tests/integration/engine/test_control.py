@@ -222,6 +222,9 @@ async def test_submissions_are_shared_among_equals(make_platform: MakePlatform) 
     jobs = [await platform.submit("slow") for _ in range(60)]
     for job_id in jobs:
         await platform.until(job_id, lambda job: job is not None)
+    async with asyncio.timeout(10):
+        while sum(one.owned for one in orchestrators) < 60:  # noqa: ASYNC110  a job is in the database a little earlier
+            await asyncio.sleep(0.01)
     owned = [one.owned for one in orchestrators]
     assert sum(owned) == 60
     assert max(owned) <= 1.5 * 20

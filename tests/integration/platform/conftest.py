@@ -11,19 +11,17 @@ from geomill.domain.assets.asset import Asset, DataType
 from geomill.domain.assets.lifecycle import Actor
 from geomill.domain.assets.submission import Submission
 from geomill.domain.engine.job import Job
-from geomill.domain.engine.message import TASK_QUEUES
 from geomill.domain.engine.starting import Starter
 from geomill.domain.objectname import ObjectName, Zone
 from geomill.platform import review
 from geomill.platform.desk import Desk
 from geomill.platform.export import WorkflowExporter
 from geomill.platform.submit import Accepted, submit
-from geomill.sdk.registry import load_handlers
 from geomill.storage import Storage, StorageRecipe
 from geomill.store import assets
 from geomill.store.pool import Pool
 from geomill.workflows.collection import WorkflowCatalogue
-from tests.integration.engine.platform import Platform, catalogue_of
+from tests.integration.engine.platform import Platform, catalogue_of, handlers_of, library
 
 PUBLISH = """
     workflow_id: publish
@@ -108,8 +106,8 @@ class Office:
 
 @pytest.fixture
 async def office(database: str, pool: Pool, tmp_path: Path) -> AsyncIterator[Office]:
-    registry = load_handlers()
-    carried = WorkflowCatalogue.load([], handlers=registry.info, queues=TASK_QUEUES)
+    registry = handlers_of()
+    carried = library()
     catalogue = WorkflowCatalogue([*catalogue_of(registry, PUBLISH).all(), *carried.all()])
     storage = Storage(StorageRecipe.in_folder(tmp_path))
     await storage.prepare()

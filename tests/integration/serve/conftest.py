@@ -9,7 +9,7 @@ import pytest_asyncio
 
 from geomill.sdk.testing import folder_storage
 from geomill.storage import Storage
-from tests.conftest import _copy
+from tests.databases import copied
 from tests.integration.serve.zone import House, Outside
 
 
@@ -19,19 +19,15 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Storage:
 
 
 @pytest.fixture(scope="module")
-def inner_database(server: str, migrated_template: str) -> Iterator[str]:
-    yield from _copy(server, migrated_template)
-
-
-@pytest.fixture(scope="module")
 def outer_database(server: str, bare_template: str) -> Iterator[str]:
-    yield from _copy(server, bare_template)
+    with copied(server, bare_template) as url:
+        yield url
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def house(inner_database: str, shelf: Storage) -> AsyncIterator[House]:
+async def house(module_database: str, shelf: Storage) -> AsyncIterator[House]:
     """The internal zone, with a client that shows no credential."""
-    async with House.open(inner_database, shelf) as found:
+    async with House.open(module_database, shelf) as found:
         yield found
 
 

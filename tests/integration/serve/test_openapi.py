@@ -77,10 +77,10 @@ async def known(house: House, shelf: Storage) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def url(inner_database: str, shelf: Storage) -> Iterator[str]:
+def url(module_database: str, shelf: Storage) -> Iterator[str]:
     """The services on a real socket, in a thread of their own."""
-    services = Services(Zone.SILVER, inner_database, shelf, KEY)
-    config = configuration(create_serving_app(services, inner_database, AccessSettings()), ConnectionSettings())
+    services = Services(Zone.SILVER, module_database, shelf, KEY)
+    config = configuration(create_serving_app(services, module_database, AccessSettings()), ConnectionSettings())
     config.port = 0
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)

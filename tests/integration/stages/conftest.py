@@ -9,14 +9,13 @@ import pytest
 
 from geomill.domain.engine.message import TASK_QUEUES
 from geomill.domain.engine.stage_job import StageJobOrder
-from geomill.sdk.registry import load_handlers
 from geomill.sdk.testing import folder_storage
 from geomill.stages.registry import StageJobs, load_stage_jobs
 from geomill.stages.status import StageJobView, view
 from geomill.stages.submission import Submitted, submit
 from geomill.store.pool import Pool
 from geomill.workflows.collection import WorkflowCatalogue
-from tests.integration.engine.platform import Platform
+from tests.integration.engine.platform import Platform, handlers_of
 
 MODULES = ["tests.integration.stages.controllers"]
 QUEUE = "dag-jobs"
@@ -48,7 +47,7 @@ async def make_stages(database: str, pool: Pool, tmp_path: Path) -> AsyncIterato
     made: list[StagePlatform] = []
 
     def make() -> StagePlatform:
-        registry, job_types = load_handlers(MODULES), load_stage_jobs(MODULES)
+        registry, job_types = handlers_of(*MODULES), load_stage_jobs(MODULES)
         catalogue = job_types.join(WorkflowCatalogue([]), handlers=registry.info, queues=TASK_QUEUES)
         made.append(StagePlatform(database, pool, catalogue, registry, folder_storage(tmp_path), job_types=job_types))
         return made[-1]

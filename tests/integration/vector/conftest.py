@@ -5,13 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from geomill.domain.engine.message import TASK_QUEUES
 from geomill.sdk import Storage
-from geomill.sdk.registry import load_handlers
 from geomill.sdk.testing import folder_storage
 from geomill.store.pool import Pool
-from geomill.workflows.collection import WorkflowCatalogue
-from tests.integration.engine.platform import Platform
+from tests.integration.engine.platform import Platform, handlers_of, library
 
 
 @pytest.fixture
@@ -22,9 +19,7 @@ def storage(tmp_path: Path) -> Storage:
 @pytest.fixture
 async def platform(database: str, pool: Pool, storage: Storage) -> AsyncIterator[Platform]:
     """An orchestrator with the library, and zones in a folder. The worker is the test's affair."""
-    registry = load_handlers()
-    catalogue = WorkflowCatalogue.load([], handlers=registry.info, queues=TASK_QUEUES)
-    made = Platform(database, pool, catalogue, registry, storage)
+    made = Platform(database, pool, library(), handlers_of(), storage)
     made.orchestrator()
     yield made
     await made.shutdown()

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from geomill.domain.engine.job import Job
-from geomill.sdk.registry import load_handlers
 from geomill.store.pool import Pool
-from tests.integration.engine.platform import Platform, catalogue_of
+from tests.integration.engine.platform import Platform, catalogue_of, handlers_of
 
 HANDLERS = "tests.integration.worker.handlers"
 
@@ -46,7 +45,7 @@ class Bench(Platform):
 
 @pytest.fixture
 async def bench(database: str, pool: Pool) -> AsyncIterator[Bench]:
-    registry = load_handlers([HANDLERS])
+    registry = handlers_of(HANDLERS)
     made = Bench(database, pool, catalogue_of(registry), registry)
     made.orchestrator(scan_seconds=0.1)
     yield made
