@@ -19,7 +19,7 @@ from psycopg.rows import dict_row
 from geomill.cli.private import EXTERNAL_DATABASE
 from geomill.embedded import Cluster
 from tests.acceptance.conftest import Geomill
-from tests.acceptance.test_up import PATIENCE, client_of, eventually, free_port, is_ready, running, show_key
+from tests.acceptance.running import PATIENCE, client_of, eventually, free_port, is_ready, running, show_key
 from tests.integration.raster import sources as rasters
 from tests.integration.vector import sources as vectors
 
