@@ -39,8 +39,6 @@ FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", 
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):  # without bytecode, a process takes twice as long to start
-        os.environ.setdefault("PYTHONPYCACHEPREFIX", str(Path(__file__).parents[1] / ".local" / "pycache"))
     for name in [name for name in os.environ if name.startswith("GEOMILL_")]:
         del os.environ[name]
     if FOLDER not in os.environ:

@@ -19,47 +19,40 @@ from geomill.domain.database_role import DatabaseRole
 from geomill.embedded import Cluster
 from tests.conftest import FOLDER
 
-SETTINGS = """\
-fsync = off
-full_page_writes = off
-min_wal_size = 32MB
-"""
-"""Of a server that no power failure hits: the test may kill it, and what it has written is still there."""
+LOCAL = "postgresql.local.conf"
+NOT_DURABLE = "fsync = off\nfull_page_writes = off\n"
+"""For a server that no power failure hits. A test may kill it: the system still has what it wrote."""
 
 
-def relax(data: Path) -> None:
-    """Let the private database of a data folder, which may not exist yet, spare the disk."""
-    control = data / "postgres"
-    control.mkdir(parents=True, exist_ok=True)
-    for folder in (data, control):
-        folder.chmod(0o755)
-    (control / "postgresql.local.conf").write_text(SETTINGS)
-
-
-def copy_prepared(data: Path) -> None:
-    """Make `data` a data folder whose private database is migrated and stopped."""
-    copy = ["cp", "-a", "--reflink=auto", str(_prepared()), str(data)]
-    subprocess.run(copy, check=True)
+def copy_prepared(data: Path, *, durable: bool = False) -> None:
+    """Make `data` a data folder whose private database is migrated and stopped. With `durable` it writes to the disk as
+    the database of a user does, and more slowly."""
+    if FOLDER in os.environ:
+        data.mkdir(exist_ok=True)
+        subprocess.run(["cp", "-a", "--reflink=auto", f"{_prepared()}/.", str(data)], check=True)
+    else:  # outside of a test run, as in script/chaos
+        make_migrated(data)
     (data / "postgres" / "port").unlink()  # several copies may run at once
+    if not durable:
+        (data / "postgres" / LOCAL).write_text(NOT_DURABLE)
 
 
 def _prepared() -> Path:
-    """Made by the test process that comes first; the others wait for it."""
+    """The folder to copy. The test process that needs it first makes it; the others wait."""
     run = Path(os.environ[FOLDER])
     data = run / "prepared"
     with (run / "prepared.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not data.exists():
             draft = run / "preparing"
-            _make(draft)
+            make_migrated(draft)
             draft.rename(data)
     return data
 
 
-def _make(data: Path) -> None:
-    """As the first start of `geomill up` does."""
-    relax(data)
-    with Cluster(data) as cluster:
+def make_migrated(data: Path) -> None:
+    """Make a data folder as the first start of `geomill up` does."""
+    with Cluster(data, settings={"fsync": "off"}) as cluster:
         private.prepare(cluster)
         asyncio.run(make_ready(cluster.url(role=DatabaseRole.OWNER), private=True))
         outside = cluster.url(private.EXTERNAL_DATABASE, role=DatabaseRole.OWNER)
