@@ -19,6 +19,7 @@ from geomill.store.pool import open_pool
 from tests.acceptance.conftest import GEOMILL
 from tests.integration.engine.platform import catalogue_of
 
+pytestmark = pytest.mark.slow
 WORKFLOW = """
     workflow_id: slow_chain
     name: Slow chain

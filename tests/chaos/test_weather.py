@@ -14,7 +14,8 @@ from geomill.domain.ids import new_id
 from geomill.domain.jsonvalue import to_json
 from tests.chaos.platform import ChaosPlatform
 
-DEADLINE_SECONDS = 90.0
+pytestmark = pytest.mark.slow
+DEADLINE_SECONDS = 180.0
 READ_ONLY = "ALTER SYSTEM SET default_transaction_read_only = on"
 WRITABLE = "ALTER SYSTEM RESET default_transaction_read_only"
 
