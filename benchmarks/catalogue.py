@@ -83,7 +83,7 @@ def pypgstac_load(url: str, file: str) -> list[Figure]:
 
 
 def put_items(url: str, file: str) -> list[Figure]:
-    from geomill.catalog import bulk
+    from geomill.catalogue import bulk
     from geomill.store.pool import open_pool
 
     async def work() -> float:

@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from benchmarks.figures import Figure, in_child, peak_megabytes
-from geomill.domain.decision import Aggregate, Outcome
-from geomill.domain.evaluator import evaluate
-from geomill.domain.graph import compile_graph
-from geomill.domain.run import RunState
+from geomill.domain.engine.decision import Aggregate, Outcome
+from geomill.domain.engine.evaluator import evaluate
+from geomill.domain.engine.graph import compile_graph
+from geomill.domain.engine.run import RunState
+from geomill.domain.engine.task import TaskReport
+from geomill.domain.engine.workflow import Workflow
 from geomill.domain.states import JobStatus
-from geomill.domain.task import Report
-from geomill.domain.workflow import Workflow
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 BATCH = 200
@@ -40,7 +40,7 @@ def chain(nodes: int) -> list[Figure]:
     state.apply(decision)
     while decision.dispatches:
         done = decision.dispatches[0]
-        outcome = Outcome(done.node_id, done.attempt, Report.COMPLETED, output={"y": 1})
+        outcome = Outcome(done.node_id, done.attempt, TaskReport.COMPLETED, output={"y": 1})
         decision = evaluate(state, [outcome], NOW, _answer)
         state.apply(decision)
     seconds = time.perf_counter() - begun
@@ -71,7 +71,7 @@ def fan_out(items: int) -> list[Figure]:
     waiting = decision.dispatches
     while waiting:
         batch, waiting = waiting[:BATCH], waiting[BATCH:]
-        outcomes = [Outcome(d.node_id, d.attempt, Report.COMPLETED, d.item_index, output={"y": 1}) for d in batch]
+        outcomes = [Outcome(d.node_id, d.attempt, TaskReport.COMPLETED, d.item_index, output={"y": 1}) for d in batch]
         decision = evaluate(state, outcomes, NOW, _answer)
         state.apply(decision)
         waiting += decision.dispatches
@@ -89,4 +89,4 @@ def _begin(body: dict[str, Any], inputs: dict[str, Any]) -> RunState:
 
 
 def _answer(wanted: Aggregate) -> Outcome:
-    return Outcome(wanted.node_id, wanted.attempt, Report.COMPLETED, output={"count": 0})
+    return Outcome(wanted.node_id, wanted.attempt, TaskReport.COMPLETED, output={"count": 0})

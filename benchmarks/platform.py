@@ -22,10 +22,10 @@ from benchmarks import bare
 from benchmarks.figures import Figure
 from benchmarks.roles import Roles
 from benchmarks.server import database
-from geomill.domain.api_key import Secret
+from geomill.domain.access.api_key import Secret
+from geomill.domain.access.principal import Role
 from geomill.domain.objectname import ObjectName, Zone
-from geomill.domain.principal import Role
-from geomill.storage import Recipe, Storage
+from geomill.storage import Storage, StorageRecipe
 from geomill.store import assets, keys
 from geomill.store.assets import AssetFilter
 from geomill.store.pool import Connection, open_pool
@@ -85,7 +85,7 @@ def gateway(url: str) -> Iterator[Gateway]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     with tempfile.TemporaryDirectory() as folder:
-        storage = Storage(Recipe.in_folder(Path(folder))).sync
+        storage = Storage(StorageRecipe.in_folder(Path(folder))).sync
         storage.prepare()
         storage.put_bytes(ObjectName(Zone.BRONZE, "uploads", "a.tif"), TIFF)
         roles = _Limitless(url, Path(folder))

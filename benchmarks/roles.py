@@ -17,16 +17,16 @@ from typing import Any
 
 import yaml
 
-from geomill.domain.api_key import Secret
-from geomill.domain.message import JOBS_QUEUE, TASK_QUEUES, JobQueueMessage
-from geomill.domain.principal import Role
-from geomill.domain.starting import Starter
+from geomill.domain.access.api_key import Secret
+from geomill.domain.access.principal import Role
+from geomill.domain.engine.message import JOBS_QUEUE, TASK_QUEUES, JobQueueMessage
+from geomill.domain.engine.starting import Starter
 from geomill.engine.submit import enqueue, submit
 from geomill.sdk.registry import load_handlers
 from geomill.store import instances, keys
 from geomill.store.pool import Pool, open_pool
 from geomill.store.signals import notify, queue_channel
-from geomill.workflows.catalogue import WorkflowCatalogue
+from geomill.workflows.collection import WorkflowCatalogue
 
 GEOMILL = str(Path(sys.executable).with_name("geomill"))
 ROOT = Path(__file__).parents[1]

@@ -31,7 +31,7 @@ from benchmarks.server import database
 from benchmarks.serving_pairs import Pair, measure, reading
 from benchmarks.serving_programs import OURS, STAC, TIPG, TITILER
 from geomill.domain.objectname import ObjectName, Zone
-from geomill.storage import Recipe, Storage
+from geomill.storage import Storage, StorageRecipe
 
 ONLY = os.environ.get("BENCH_SERVING_ONLY", "")
 """A part of the name of what is measured."""
@@ -74,7 +74,7 @@ def run() -> Iterator[Figure]:
 
 
 def _fill(url: str, folder: Path) -> str:
-    storage = Storage(Recipe.in_folder(folder))
+    storage = Storage(StorageRecipe.in_folder(folder))
     storage.sync.prepare()
     file = storage.gdal_path(ObjectName(Zone.SILVER, "cogs", "bench/a.tif"))
     Path(file).parent.mkdir(parents=True, exist_ok=True)

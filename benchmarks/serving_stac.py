@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from benchmarks.serving_pairs import Ask, Pair
-from geomill.catalog import bulk
-from geomill.domain.api_key import Secret
-from geomill.domain.principal import Role
+from geomill.catalogue import bulk
+from geomill.domain.access.api_key import Secret
+from geomill.domain.access.principal import Role
 from geomill.store import keys
 from geomill.store.pool import open_pool
 

@@ -7,7 +7,7 @@ import timeit
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from benchmarks.figures import Figure
-from geomill.domain.expressions import compile_value
+from geomill.domain.engine.expressions import compile_value
 
 SCOPE = {"inputs": {"n": 5}, "nodes": {"validate": {"output": {"size_mb": 12.5, "bands": [1, 2, 3]}}}, "index": 7}
 CASES = {

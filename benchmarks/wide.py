@@ -12,7 +12,7 @@ from benchmarks.engine import _peak_megabytes as peak
 from benchmarks.figures import Figure
 from benchmarks.roles import Client, Roles, running
 from benchmarks.server import database
-from geomill.domain.message import TASK_QUEUES
+from geomill.domain.engine.message import TASK_QUEUES
 from geomill.sdk import HandlerContext, register_handler
 from geomill.sdk.registry import load_handlers
 from geomill.stages import JobExecutionContext, StageController, StageDefinition, StageTask, TaskResult, stage_job

@@ -11,8 +11,8 @@ from uuid import uuid4
 
 import psycopg
 
-from geomill.catalog.databases import migrate_external
-from geomill.domain.database_role import INSIDE, OUTSIDE, DatabaseRole
+from geomill.catalogue.databases import migrate_external
+from geomill.domain.access.database_role import INSIDE, OUTSIDE, DatabaseRole
 from geomill.store.administration import set_up_database, set_up_server
 from geomill.store.connection import connect
 from geomill.store.migrate import migrate

@@ -12,10 +12,10 @@ import os
 import subprocess
 from pathlib import Path
 
-from geomill.catalog.databases import migrate_external
+from geomill.catalogue.databases import migrate_external
 from geomill.cli import private
 from geomill.cli.context import make_ready
-from geomill.domain.database_role import DatabaseRole
+from geomill.domain.access.database_role import DatabaseRole
 from geomill.embedded import Cluster
 from tests.conftest import FOLDER
 

@@ -16,11 +16,11 @@ from platformdirs import user_data_path
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from geomill.domain.attendance import LONGEST_JOB_QUEUE
-from geomill.domain.callback import Allowance
+from geomill.domain.access.signed_link import LONGEST_SECONDS
+from geomill.domain.engine.attendance import LONGEST_JOB_QUEUE
+from geomill.domain.engine.callback import Allowance
+from geomill.domain.engine.message import JOBS_QUEUE, TASK_QUEUES
 from geomill.domain.location import parse_location
-from geomill.domain.message import JOBS_QUEUE, TASK_QUEUES
-from geomill.domain.signed_link import LONGEST_SECONDS
 from geomill.errors import InputError, Problem, SettingsError, nearest
 from geomill.telemetry.logging import LogFormat, LogLevel
 

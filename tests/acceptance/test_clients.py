@@ -27,9 +27,9 @@ from rasterio.io import MemoryFile
 from rasterio.transform import from_origin
 
 from geomill.cli.gateway import listen
+from geomill.domain.access.principal import Role
+from geomill.domain.access.signed_link import PARAMETER
 from geomill.domain.objectname import ObjectName, Zone
-from geomill.domain.principal import Role
-from geomill.domain.signed_link import PARAMETER
 from geomill.handlers.raster.stac_register_item import stac_register_item
 from geomill.sdk.testing import folder_storage, run_handler
 from geomill.serve.app import create_serving_app

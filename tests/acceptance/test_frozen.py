@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from psycopg.rows import dict_row
 
-from geomill.domain.message import JobQueueMessage
+from geomill.domain.engine.message import JobQueueMessage
 from geomill.engine.submit import submit
 from geomill.store.pool import open_pool
 from tests.acceptance.conftest import GEOMILL

@@ -13,8 +13,8 @@ import numpy as np
 import psycopg
 import pytest
 
-from geomill.catalog.databases import migrate_external
-from geomill.domain.database_role import DatabaseRole
+from geomill.catalogue.databases import migrate_external
+from geomill.domain.access.database_role import DatabaseRole
 from geomill.embedded import Cluster
 from geomill.store.connection import connect
 from geomill.store.migrate import migrate

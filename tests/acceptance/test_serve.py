@@ -15,11 +15,11 @@ import httpx
 import psycopg
 import pytest
 
-from geomill.domain.principal import Role
+from geomill.domain.access.principal import Role
 from geomill.store.pool import open_pool
 from tests.acceptance.conftest import GEOMILL
 from tests.integration.api.conftest import make_key
-from tests.integration.catalog.conftest import an_item
+from tests.integration.catalogue.conftest import an_item
 from tests.integration.serve.stac.conftest import put_asset
 
 

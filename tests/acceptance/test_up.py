@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from geomill.embedded.place import Place
+from geomill.embedded.place import DataPlace
 from tests.acceptance.conftest import GEOMILL, Geomill
 from tests.acceptance.running import (
     PATIENCE,
@@ -108,7 +108,7 @@ def test_a_second_one_on_the_same_folder_says_who_runs_and_ends(prepared_data: P
         return ended.err
 
     with running(data, port) as process:
-        with Place.of(data).locked():  # its database cannot start yet
+        with DataPlace.of(data).locked():  # its database cannot start yet
             eventually(lambda: (data / "up.lock").exists() and (data / "up.lock").read_text(), "the lock")
             assert "http" not in second()
         eventually(lambda: (data / "gateway.url").exists(), "the address")

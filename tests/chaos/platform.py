@@ -22,11 +22,11 @@ from urllib.parse import urlsplit
 import httpx
 import psycopg
 
-from geomill.domain.api_key import Secret
-from geomill.domain.principal import Role
+from geomill.domain.access.api_key import Secret
+from geomill.domain.access.principal import Role
 from geomill.embedded import Cluster
 from geomill.embedded.account import Account
-from geomill.embedded.place import Place
+from geomill.embedded.place import DataPlace
 from geomill.store import keys
 from geomill.store.pool import open_pool
 from tests.chaos import disks, network
@@ -104,7 +104,7 @@ class ChaosPlatform:
         addresses = ",".join(["127.0.0.1", *([self.network.server] if self.network else [])])
         data = self.folder / "data"
         copy_prepared(data, durable=True)
-        place = Place.of(data)
+        place = DataPlace.of(data)
         if "wal" in self.disks:
             self._move_log(place.pgdata, self.disks["wal"].folder / "pg_wal")
         self._cluster = Cluster(data, settings={**SERVER, "listen_addresses": addresses})

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import psycopg
 from psycopg.sql import SQL, Identifier, Literal
 
+from geomill.domain.assets.request import PlatformRequest
 from geomill.domain.entity import Entity
-from geomill.domain.request import PlatformRequest
 from geomill.domain.tables import TABLES
 
 LENGTHS = """

@@ -18,7 +18,7 @@ from typer.main import get_command
 import geomill
 from geomill.cli.lazy import Later
 from geomill.cli.main import app
-from geomill.domain.message import TASK_QUEUES
+from geomill.domain.engine.message import TASK_QUEUES
 from geomill.domain.states import (
     APPROVAL_MACHINE,
     CLEARANCE_MACHINE,
@@ -36,7 +36,7 @@ from geomill.errors import GeomillError
 from geomill.sdk.registry import load_handlers
 from geomill.settings import variables
 from geomill.stages.registry import load_stage_jobs
-from geomill.workflows.catalogue import WorkflowCatalogue
+from geomill.workflows.collection import WorkflowCatalogue
 from geomill.workflows.loader import load_text
 
 ROOT = Path(__file__).parents[2]

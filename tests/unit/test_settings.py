@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from geomill.domain.message import JOBS_QUEUE, TASK_QUEUES
+from geomill.domain.engine.message import JOBS_QUEUE, TASK_QUEUES
 from geomill.errors import SettingsError
 from geomill.settings import Settings, variables
 

@@ -16,7 +16,7 @@ from fastapi.routing import iter_route_contexts
 from starlette.routing import compile_path
 from starlette.types import Scope
 
-from geomill.domain.principal import Principal, Role
+from geomill.domain.access.principal import Principal, Role
 from geomill.errors import Forbidden
 
 
@@ -117,7 +117,7 @@ class Admission:
     principal: Principal | None
 
 
-class Rules:
+class AccessRules:
     """Finds the rule of a request. A path that is written out wins over one with a parameter in it, and that over the
     prefix of a mounted service."""
 

@@ -11,12 +11,12 @@ from starlette.middleware.cors import CORSMiddleware
 
 from geomill import __version__
 from geomill.api import problems
-from geomill.api.access import RULES, Rules, confirmed, describe, mounted, require_complete
+from geomill.api.access import RULES, AccessRules, confirmed, describe, mounted, require_complete
 from geomill.api.authentication import Authenticator
 from geomill.api.disks import WARNING_BYTES, Disks
 from geomill.api.figures import Figures
 from geomill.api.gateway import Gateway
-from geomill.api.guard import Guard
+from geomill.api.guard import RequestGuard
 from geomill.api.limits import BodyLimit, BrowserGuard
 from geomill.api.links import Links
 from geomill.api.measuring import Measuring
@@ -38,14 +38,14 @@ from geomill.api.routes import (
 )
 from geomill.api.streams import STREAMS_PER_CALLER, Streams
 from geomill.api.tokens import Tokens
-from geomill.domain.asset import DataType
+from geomill.domain.assets.asset import DataType
 from geomill.platform.desk import Desk
 from geomill.platform.export import WorkflowExporter
 from geomill.settings import AccessSettings, PlatformSettings, QueueSettings
 from geomill.stages.registry import StageJobs
 from geomill.storage import NO_STORAGE, Storage
 from geomill.store.pool import Pool, open_pool
-from geomill.workflows.catalogue import WorkflowCatalogue
+from geomill.workflows.collection import WorkflowCatalogue
 
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "::1")
 
@@ -145,7 +145,9 @@ def create_app(
     require_complete(app, rules)
     problems.install(app)
     app.add_middleware(Replanning)
-    app.add_middleware(Guard, rules=Rules(rules), submissions=Buckets(access.submit_rate, access.submit_burst))
+    app.add_middleware(
+        RequestGuard, rules=AccessRules(rules), submissions=Buckets(access.submit_rate, access.submit_burst)
+    )
     app.add_middleware(BodyLimit, largest=access.body_limit)
     app.add_middleware(BrowserGuard, hosts=hosts, origins=access.cors_origins)
     if access.cors_origins:

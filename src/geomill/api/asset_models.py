@@ -18,16 +18,16 @@ from pydantic import (
 )
 
 from geomill.api.models import Given, Progress, Text, Url, storable
-from geomill.domain.asset import Asset, DataType
-from geomill.domain.audit import AuditEntry
-from geomill.domain.job import Job, JobPurpose
-from geomill.domain.naming import blob_prefix
-from geomill.domain.platform import DDH, DDH_REFS, ContainerName, Platform, PlatformId, RefName, WorkflowId
-from geomill.domain.request import PlatformRequest
-from geomill.domain.revision import AssetRevision
+from geomill.domain.assets.asset import Asset, DataType
+from geomill.domain.assets.audit import AuditEntry
+from geomill.domain.assets.naming import blob_prefix
+from geomill.domain.assets.platform import DDH, DDH_REFS, ContainerName, Platform, PlatformId, RefName, WorkflowId
+from geomill.domain.assets.request import PlatformRequest
+from geomill.domain.assets.revision import AssetRevision
+from geomill.domain.engine.job import Job, JobPurpose
 from geomill.domain.states import ClearanceState
-from geomill.platform.review import Outcome
-from geomill.platform.status import Standing
+from geomill.platform.review import ReviewOutcome
+from geomill.platform.status import AssetStanding
 from geomill.platform.submit import Accepted, Submission
 
 Refs = dict[str, StrictStr | StrictInt]
@@ -270,7 +270,7 @@ class DecisionMade(BaseModel):
     status_url: str
 
     @classmethod
-    def of(cls, outcome: Outcome, *, dry_run: bool = False) -> Self:
+    def of(cls, outcome: ReviewOutcome, *, dry_run: bool = False) -> Self:
         asset = outcome.asset
         return cls(
             asset_id=asset.asset_id,
@@ -326,7 +326,7 @@ class AssetStatus(BaseModel):
     clearance_state: str
 
     @classmethod
-    def of(cls, standing: Standing, served: Mapping[str, str]) -> Self:
+    def of(cls, standing: AssetStanding, served: Mapping[str, str]) -> Self:
         """`served` are the links to what there is to see."""
         asset, request = standing.asset, standing.request
         progress = (
@@ -353,7 +353,7 @@ class AssetStatus(BaseModel):
         )
 
 
-def _links(standing: Standing) -> dict[str, str]:
+def _links(standing: AssetStanding) -> dict[str, str]:
     links = {"asset": f"/api/assets/{standing.asset.asset_id}"}
     if standing.job_id:
         job = f"/api/v1/jobs/{standing.job_id}"
@@ -361,7 +361,7 @@ def _links(standing: Standing) -> dict[str, str]:
     return links
 
 
-def _failure(standing: Standing) -> FailureView | None:
+def _failure(standing: AssetStanding) -> FailureView | None:
     """Of what was asked about: a request, or a job that has none."""
     job = standing.progress.job if standing.progress else None
     message = standing.request.last_error if standing.request else job.error_message if job else None
@@ -373,7 +373,7 @@ def _failure(standing: Standing) -> FailureView | None:
     return FailureView(message=message, node=job.failed_node_id if job else None, remedy=remedy)
 
 
-def _export(standing: Standing) -> ExportView:
+def _export(standing: AssetStanding) -> ExportView:
     return ExportView(
         job_id=standing.asset.adf_run_id,
         status=standing.outside_status,

@@ -21,8 +21,8 @@ from pydantic import SecretStr
 from geomill.api.key_lookup import KeyLookup
 from geomill.api.rates import Buckets
 from geomill.api.tokens import Tokens
-from geomill.domain.api_key import PREFIX, Secret
-from geomill.domain.principal import Principal, Role
+from geomill.domain.access.api_key import PREFIX, Secret
+from geomill.domain.access.principal import Principal, Role
 from geomill.errors import TooManyRequests, Unauthenticated, UnavailableError
 from geomill.store import keys
 from geomill.store.passing import passes
@@ -103,7 +103,7 @@ class Authenticator:
         self._used.add(secret.key_id)
         return found.key.principal
 
-    async def _look_up(self, secret: Secret) -> keys.Found | None:
+    async def _look_up(self, secret: Secret) -> keys.StoredKey | None:
         try:
             return await self._keys.find(secret.key_id)
         except psycopg.errors.UndefinedTable:

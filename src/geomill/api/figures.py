@@ -20,7 +20,7 @@ from prometheus_client.registry import Collector
 
 from geomill import __version__
 from geomill.api.disks import Disks
-from geomill.domain.circuit import Circuit
+from geomill.domain.engine.circuit import Circuit
 from geomill.domain.tally import BUCKETS as TALLY_BUCKETS
 from geomill.domain.tally import COUNT, SUM, Tally
 from geomill.storage.space import Space

@@ -17,7 +17,7 @@ from geomill.api.streams import Streams
 from geomill.platform.desk import Desk
 from geomill.stages.registry import StageJobs
 from geomill.store.pool import Connection, Pool
-from geomill.workflows.catalogue import WorkflowCatalogue
+from geomill.workflows.collection import WorkflowCatalogue
 
 PATIENCE_SECONDS = 5.0
 """With the pool: a client would rather hear 503 than wait."""

@@ -8,19 +8,19 @@ import psycopg
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from geomill.api.access import Admission, Rules, Who, admit
+from geomill.api.access import AccessRules, Admission, Who, admit
 from geomill.api.authentication import Authenticator, OutsideAuthenticator
 from geomill.api.credentials import REMEDY, credential_of
 from geomill.api.problems import respond_to
 from geomill.api.rates import Buckets
-from geomill.domain.principal import Principal
+from geomill.domain.access.principal import Principal
 from geomill.errors import Forbidden, GeomillError, TooManyRequests, Unauthenticated
 
 log = logging.getLogger(__name__)
 
 
-class Guard:
-    def __init__(self, app: ASGIApp, rules: Rules, submissions: Buckets, *, by_sight: bool = True) -> None:
+class RequestGuard:
+    def __init__(self, app: ASGIApp, rules: AccessRules, submissions: Buckets, *, by_sight: bool = True) -> None:
         """`by_sight`: whether a credential that nobody asks for is looked at, since it may show its holder more."""
         self._app, self._rules, self._submissions, self._by_sight = app, rules, submissions, by_sight
 

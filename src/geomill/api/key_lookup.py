@@ -15,7 +15,7 @@ from geomill.store.pool import Pool
 MOST_AT_ONCE = 500
 PATIENCE_SECONDS = 5.0
 
-Answer = asyncio.Future[keys.Found | None]
+Answer = asyncio.Future[keys.StoredKey | None]
 
 
 class KeyLookup:
@@ -24,7 +24,7 @@ class KeyLookup:
         self._waiting: dict[str, Answer] = {}
         self._task: asyncio.Task[None] | None = None
 
-    async def find(self, key_id: str) -> keys.Found | None:
+    async def find(self, key_id: str) -> keys.StoredKey | None:
         answer = self._waiting.get(key_id)
         if answer is None:
             answer = self._waiting[key_id] = asyncio.get_running_loop().create_future()

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from urllib.parse import quote
 
-from geomill.domain.asset import Asset, DataType
-from geomill.domain.served import part_of
-from geomill.domain.signed_link import PARAMETER, LinkKey
+from geomill.domain.access.signed_link import PARAMETER, LinkKey
+from geomill.domain.assets.asset import Asset, DataType
+from geomill.domain.assets.served import part_of
 
 MATRIX = "WebMercatorQuad"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from geomill.domain.message import JobQueueMessage
+from geomill.domain.engine.message import JobQueueMessage
 from geomill.errors import ConflictError, NotFoundError
 from geomill.store import jobs, progress
 from geomill.store.pool import Connection

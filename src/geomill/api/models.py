@@ -8,9 +8,9 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, StringConstraints
 
-from geomill.domain.event import JobEvent
-from geomill.domain.job import Job
-from geomill.domain.message import JobQueueMessage
+from geomill.domain.engine.event import JobEvent
+from geomill.domain.engine.job import Job
+from geomill.domain.engine.message import JobQueueMessage
 from geomill.domain.states import JOB_MACHINE, JobStatus
 from geomill.store.progress import JobProgress, NodeProgress
 
@@ -109,7 +109,7 @@ class JobSummary(BaseModel):
         return cls(**{**shared, **own, **more})
 
 
-class Items(BaseModel):
+class ItemCounts(BaseModel):
     """Of a fan-out."""
 
     total: int
@@ -127,12 +127,12 @@ class NodeView(BaseModel):
     error: str | None = None
     progress: float | None = Field(default=None, description="From 0 to 1, where it is known")
     message: str = Field(default="", description="What the handler last said")
-    items: Items | None = None
+    items: ItemCounts | None = None
     output: Any = None
 
     @classmethod
     def of(cls, node: NodeProgress, *, outputs: bool) -> Self:
-        items = Items(total=node.items_total, completed=node.items_completed, failed=node.items_failed)
+        items = ItemCounts(total=node.items_total, completed=node.items_completed, failed=node.items_failed)
         return cls(
             node_id=node.node_id,
             status=node.status.value,

@@ -22,7 +22,7 @@ ROLES = ("orchestrator", "worker")
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ReadyState:
     obstacles: list[str]
     """Why no job will run; nothing when the platform is ready."""
     waits: list[str] = field(default_factory=list)
@@ -37,19 +37,19 @@ class Readiness:
     def __init__(self, pool: Pool, sound_seconds: float = SOUND_SECONDS) -> None:
         self._pool, self._schema = pool, SchemaWatch(lacking, sound_seconds)
 
-    async def look(self) -> Standing:
+    async def look(self) -> ReadyState:
         try:
             async with self._pool.connection(timeout=PATIENCE_SECONDS) as conn:
                 if problem := await self._schema.problem(conn):
-                    return Standing([problem])
+                    return ReadyState([problem])
                 await _rehearse(conn)
                 alive = {one.role for one in await metrics.instances(conn) if one.alive}
                 unserved = await attendance.unserved(conn)
         except psycopg.Error as error:
             self._schema.doubt()
-            return Standing([refusal(error)])
+            return ReadyState([refusal(error)])
         obstacles = [f"no {role} is alive" for role in ROLES if role not in alive]
-        return Standing(obstacles, [queue.reason for queue in unserved])
+        return ReadyState(obstacles, [queue.reason for queue in unserved])
 
 
 def refusal(error: psycopg.Error) -> str:

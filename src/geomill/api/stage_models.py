@@ -8,12 +8,12 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, Field
 
 from geomill.api.models import Given, Text, Url
-from geomill.domain.stage_job import StageStatus
+from geomill.domain.engine.stage_job import StageStatus
 from geomill.domain.states import JobStatus
 from geomill.stages.registration import StageJob
 from geomill.stages.status import StageJobView, StageView
 from geomill.stages.submission import Submitted
-from geomill.store.stage_jobs import Attempt
+from geomill.store.stage_jobs import StageJobAttempt
 
 
 class StageOptions(Given):
@@ -60,7 +60,7 @@ class AttemptSummary(BaseModel):
     completed_at: datetime | None = None
 
     @classmethod
-    def of(cls, found: Attempt) -> Self:
+    def of(cls, found: StageJobAttempt) -> Self:
         return cls(
             attempt=found.run.attempt,
             run_id=found.run.run_id,
@@ -125,7 +125,7 @@ class StageJobSummary(BaseModel):
     updated_at: datetime | None = Field(default=None, description="When it began or ended, whichever was last")
 
     @classmethod
-    def of(cls, found: Attempt, **more: Any) -> Self:
+    def of(cls, found: StageJobAttempt, **more: Any) -> Self:
         run = found.run
         return cls(
             job_id=run.job_id,

@@ -22,8 +22,8 @@ from fastapi.sse import ServerSentEvent
 from geomill.api import lookup
 from geomill.api.lookup import Found
 from geomill.api.models import QUEUED, Progress
-from geomill.domain.event import JobEvent
-from geomill.domain.message import JobQueueMessage
+from geomill.domain.engine.event import JobEvent
+from geomill.domain.engine.message import JobQueueMessage
 from geomill.domain.states import JOB_MACHINE
 from geomill.errors import TooManyRequests
 from geomill.store import attendance, events

@@ -8,8 +8,8 @@ import jwt
 from pydantic import ValidationError
 
 from geomill.api.jwks import IssuerKeys
-from geomill.domain.api_key import SUBJECT_PREFIX
-from geomill.domain.principal import Principal, Role
+from geomill.domain.access.api_key import SUBJECT_PREFIX
+from geomill.domain.access.principal import Principal, Role
 from geomill.errors import Unauthenticated
 from geomill.settings import AccessSettings
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from geomill import __version__
 from geomill.backup import manifest as manifests
 from geomill.backup.manifest import DatabasePart, KeyFile, Manifest
-from geomill.backup.metering import Meter
+from geomill.backup.metering import ProgressMeter
 from geomill.backup.packing import packing
 from geomill.backup.problems import translated
 from geomill.backup.snapshot import Connection, Dump, snapshot
@@ -29,7 +29,7 @@ _SQL = queries("backup")
 
 
 @dataclass(frozen=True)
-class Source:
+class BackupSource:
     """What is backed up. `data` is the folder with the key files."""
 
     inside_url: str
@@ -38,7 +38,9 @@ class Source:
     data: Path
 
 
-def create(source: Source, depot: Depot, objects: Objects, meter: Meter, *, known_hashes: bool = False) -> Manifest:
+def create(
+    source: BackupSource, depot: Depot, objects: Objects, meter: ProgressMeter, *, known_hashes: bool = False
+) -> Manifest:
     if next(iter(depot.paths()), None) is not None:
         raise ConflictError(
             f"there is something in {depot.place} already",
@@ -63,7 +65,9 @@ def create(source: Source, depot: Depot, objects: Objects, meter: Meter, *, know
     return manifest
 
 
-async def _dump(source: Source, depot: Depot, meter: Meter) -> tuple[DatabasePart, DatabasePart | None, References]:
+async def _dump(
+    source: BackupSource, depot: Depot, meter: ProgressMeter
+) -> tuple[DatabasePart, DatabasePart | None, References]:
     """The inner snapshot is the older one. So what an export or a withdrawal does between the two is outside already,
     and its job, which still runs in the inner one, does it again after a restoration."""
     async with AsyncExitStack() as stack:

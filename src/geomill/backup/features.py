@@ -10,7 +10,7 @@ from psycopg import AsyncConnection
 from psycopg.sql import SQL, Composed, Identifier
 from psycopg.sql import Literal as SqlLiteral
 
-from geomill.backup.manifest import COLUMN_TYPE, FeatureColumn, FeatureIndex, FeatureTable
+from geomill.backup.manifest import COLUMN_TYPE, FeatureColumn, FeatureIndex, FeaturePart
 from geomill.sql import queries
 
 _SQL = queries("backup")
@@ -60,7 +60,7 @@ async def name_now(conn: AsyncConnection[dict[str, Any]], oid: int) -> SQL | Non
     return SQL(row["name"]) if row else None
 
 
-def creation(table: FeatureTable) -> Composed:
+def creation(table: FeaturePart) -> Composed:
     """The statement that makes it, empty and without indexes. Types have passed the manifest's list."""
     columns = [
         SQL("{} {}{}").format(Identifier(column.name), _type(column.type), SQL(" NOT NULL" if column.required else ""))
@@ -69,7 +69,7 @@ def creation(table: FeatureTable) -> Composed:
     return SQL(_SQL.create_table).format(table=place(table), columns=SQL(", ").join(columns))
 
 
-def afterwards(table: FeatureTable) -> list[Composed]:
+def afterwards(table: FeaturePart) -> list[Composed]:
     """Indexes and comments, once its rows are there."""
     statements = [_index(table, index) for index in table.indexes]
     if table.comment is not None:
@@ -84,7 +84,7 @@ def afterwards(table: FeatureTable) -> list[Composed]:
     return [*statements, SQL(_SQL.analyze).format(table=place(table))]
 
 
-def _index(table: FeatureTable, index: FeatureIndex) -> Composed:
+def _index(table: FeaturePart, index: FeatureIndex) -> Composed:
     columns = SQL(", ").join(map(Identifier, index.columns))
     if index.primary:
         return SQL(_SQL.add_primary_key).format(table=place(table), name=Identifier(index.name), columns=columns)
@@ -97,7 +97,7 @@ def _index(table: FeatureTable, index: FeatureIndex) -> Composed:
     )
 
 
-def place(table: FeatureTable) -> Identifier:
+def place(table: FeaturePart) -> Identifier:
     return Identifier(table.home, table.name)
 
 

@@ -14,13 +14,14 @@ import psycopg
 from psycopg.sql import SQL, Composed, Identifier
 
 from geomill.backup import features
-from geomill.backup.manifest import DatabasePart, FeatureTable, RowsPart
-from geomill.backup.metering import Meter
+from geomill.backup.manifest import DatabasePart, FeaturePart, RowsPart
+from geomill.backup.metering import ProgressMeter
 from geomill.backup.packing import unpacked
 from geomill.backup.snapshot import is_identity, is_stored, saved_models
-from geomill.catalog import bulk
+from geomill.catalogue import bulk
 from geomill.domain.entity import Entity
 from geomill.domain.schema_object import SchemaObject
+from geomill.domain.schema_step import SchemaStep
 from geomill.errors import BackupInvalid, ConflictError
 from geomill.sql import queries
 from geomill.storage.depot import Depot
@@ -32,7 +33,7 @@ _SQL = queries("backup")
 
 
 @dataclass(frozen=True)
-class Items:
+class RebuiltItems:
     """The catalogue that was made anew, beside the one of the backup."""
 
     saved: int
@@ -60,14 +61,17 @@ def require_known(part: DatabasePart, models: Sequence[type[Entity]]) -> None:
 def _newer(what: str) -> ConflictError:
     return ConflictError(
         f"the backup has {what}, which this release does not know",
-        remedy="restore it with the release that made it, or a later one",
+        remedy="restore it with the release that made it, then upgrade that release",
     )
 
 
 async def require_empty(conn: Connection, models: Sequence[type[Entity]]) -> None:
     """Raises `ConflictError` if there is anything of ours in the database. It need not have our tables."""
     for model in models:
-        if model is SchemaObject:  # written by every migration, also by one before a restoration that broke off
+        if model in (
+            SchemaObject,
+            SchemaStep,
+        ):  # written by every migration, also by one before a restoration that broke off
             continue
         if await _is_there(conn, table_name(model)) and await _count(conn, model) > len(model.__sql_seed__):
             raise _occupied(table_name(model))
@@ -83,14 +87,14 @@ def _occupied(what: str) -> ConflictError:
 
 
 @dataclass(frozen=True)
-class Load:
+class RestoreLoad:
     conn: Connection
     depot: Depot
     part: DatabasePart
     models: Sequence[type[Entity]]
-    meter: Meter
+    meter: ProgressMeter
 
-    async def run(self) -> Items:
+    async def run(self) -> RebuiltItems:
         """Within the caller's transaction."""
         models = saved_models(self.models)
         await self._each("disable_triggers", models)
@@ -117,7 +121,7 @@ class Load:
             await self._copy(_copy_in(_place(model), rows.columns), rows)
         await self.conn.execute(SQL(_SQL.analyze).format(table=_place(model)))
 
-    async def _feature(self, table: FeatureTable) -> None:
+    async def _feature(self, table: FeaturePart) -> None:
         try:
             await self.conn.execute(SQL(_SQL.create_schema).format(schema=Identifier(table.home)))
             await self.conn.execute(features.creation(table))
@@ -150,7 +154,7 @@ class Load:
                 raise BackupInvalid(f"the manifest names a sequence of {sequence.table!r}, which has none")
             await self.conn.execute(_SQL.set_sequence, sequence.model_dump())
 
-    async def _catalogue(self) -> Items:
+    async def _catalogue(self) -> RebuiltItems:
         """Inside, items are made anew from the assets. Those that follow from no asset come from the backup; outside,
         these are all of them."""
         await self.conn.execute(_SQL.open_collections)
@@ -167,8 +171,8 @@ class Load:
         await self.conn.execute(_SQL.incoming_items)
         row = await (await self.conn.execute(_SQL.collection_documents)).fetchone()
         assert row is not None
-        await self.conn.execute(queries("catalog").put_incoming, {"collections": row["documents"]})
-        return Items(**compared)
+        await self.conn.execute(queries("catalogue").put_incoming, {"collections": row["documents"]})
+        return RebuiltItems(**compared)
 
 
 def _copy_in(table: Identifier, columns: Sequence[str]) -> Composed:

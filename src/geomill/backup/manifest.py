@@ -41,7 +41,7 @@ class Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Part(Model):
+class BackupPart(Model):
     """A file of the backup. `size` counts its bytes before compression, `packed` those that lie there."""
 
     path: RelativePath
@@ -51,7 +51,7 @@ class Part(Model):
     """Of the packed bytes."""
 
 
-class RowsPart(Part):
+class RowsPart(BackupPart):
     """Rows, as COPY writes them as text."""
 
     rows: Count
@@ -79,7 +79,7 @@ class FeatureIndex(Model):
     primary: bool = False
 
 
-class FeatureTable(RowsPart):
+class FeaturePart(RowsPart):
     """Nobody but the backup knows what a table of features looks like."""
 
     home: Literal["geo", "geo_staging"]
@@ -108,7 +108,7 @@ class DatabasePart(Model):
     taken_at: AwareDatetime
     """When its snapshot was taken, by the server's clock."""
     tables: list[TableRows]
-    features: list[FeatureTable]
+    features: list[FeaturePart]
     left_out: list[Annotated[str, Field(max_length=500)]] = Field(default_factory=list)
     """Tables of features that are not in the backup, with the reason."""
     sequences: list[SequenceValue]
@@ -120,7 +120,7 @@ class DatabasePart(Model):
         return [*self.tables, *self.features, self.collections, self.items]
 
 
-class ObjectsPart(Part):
+class ObjectsPart(BackupPart):
     """The index of all objects, one line for each."""
 
     objects: Count
@@ -166,7 +166,7 @@ class ObjectLine(Model):
         return f"objects/{self.zone}/{self.container}/{self.path}"
 
 
-class KeyFile(Part):
+class KeyFile(BackupPart):
     """A secret of the data folder."""
 
     name: Literal["link.key", "admin.key"]
@@ -184,7 +184,7 @@ class Manifest(Model):
     keys: list[KeyFile]
 
     @property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[BackupPart]:
         """Every file but the manifest and the copies of objects."""
         outside = self.outside.parts if self.outside else []
         return [*self.inside.parts, *outside, self.objects, *self.keys]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 
-class Meter(Protocol):
+class ProgressMeter(Protocol):
     def begin(self, title: str, total: int) -> None:
         """A phase of so many bytes, or about so many."""
 
@@ -21,11 +21,11 @@ class Silent:
         pass
 
 
-class Share:
+class TableShare:
     """The part of a phase that one table has. Text has another length than the table on its disk, so what was written
     counts up to the table's size, and the rest at the end."""
 
-    def __init__(self, meter: Meter, total: int) -> None:
+    def __init__(self, meter: ProgressMeter, total: int) -> None:
         self._meter = meter
         self._left = total
 

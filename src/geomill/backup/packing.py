@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from geomill.backup.manifest import Part
+from geomill.backup.manifest import BackupPart
 from geomill.errors import BackupInvalid, NotFoundError
 from geomill.storage.depot import Depot, Sink
 
@@ -73,7 +73,7 @@ def packing(depot: Depot, path: str) -> Iterator[Packed]:
         packed.fields = packed.packer.finish()
 
 
-def packed_bytes(depot: Depot, part: Part) -> Iterator[bytes]:
+def packed_bytes(depot: Depot, part: BackupPart) -> Iterator[bytes]:
     """The file as it lies there. `BackupInvalid` at the latest at its end if it is not the one of the manifest."""
     digest, size = sha256(), 0
     for data in present(depot, part.path):
@@ -88,7 +88,7 @@ def packed_bytes(depot: Depot, part: Part) -> Iterator[bytes]:
         raise BackupInvalid(f"'{part.path}' was changed: it does not have the hash that the manifest names")
 
 
-def unpacked(depot: Depot, part: Part) -> Iterator[bytes]:
+def unpacked(depot: Depot, part: BackupPart) -> Iterator[bytes]:
     """What was packed, in bounded pieces: a small file that claims to become a huge one ends where its size ends."""
     stream = zlib.decompressobj(wbits=_GZIP)
     size = 0

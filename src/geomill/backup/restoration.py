@@ -16,9 +16,9 @@ from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 
-from geomill.backup.loading import Items, Load, require_empty, require_known
+from geomill.backup.loading import RebuiltItems, RestoreLoad, require_empty, require_known
 from geomill.backup.manifest import KeyFile, Manifest, ObjectLine
-from geomill.backup.metering import Meter
+from geomill.backup.metering import ProgressMeter
 from geomill.backup.packing import unpacked
 from geomill.backup.problems import translated
 from geomill.backup.resumption import Resumed, resume
@@ -63,8 +63,8 @@ class RestoredObjects:
 
 @dataclass(frozen=True)
 class RestoredDatabases:
-    inside: Items
-    outside: Items | None
+    inside: RebuiltItems
+    outside: RebuiltItems | None
     resumed: Resumed
 
 
@@ -88,7 +88,7 @@ async def require_empty_target(inside_url: str, outside_url: str | None) -> None
                 await require_empty(conn, models)
 
 
-def restore_objects(depot: Depot, manifest: Manifest, storage: SyncStorage, meter: Meter) -> RestoredObjects:
+def restore_objects(depot: Depot, manifest: Manifest, storage: SyncStorage, meter: ProgressMeter) -> RestoredObjects:
     """Writes the objects that the backup holds, and looks for those that it only lists."""
     storage.prepare()
     report = RestoredObjects()
@@ -102,7 +102,7 @@ def restore_objects(depot: Depot, manifest: Manifest, storage: SyncStorage, mete
     return report
 
 
-def _restore_object(depot: Depot, line: ObjectLine, storage: SyncStorage, meter: Meter) -> tuple[str, str]:
+def _restore_object(depot: Depot, line: ObjectLine, storage: SyncStorage, meter: ProgressMeter) -> tuple[str, str]:
     """What became of it, and its etag."""
     try:
         present = storage.stat(line.name)
@@ -164,7 +164,7 @@ async def restore_databases(
     manifest: Manifest,
     inside_url: str,
     outside_url: str | None,
-    meter: Meter,
+    meter: ProgressMeter,
     *,
     job_queue: str,
     cancel_jobs: bool = False,
@@ -182,7 +182,7 @@ async def _load(
     manifest: Manifest,
     inside_url: str,
     outside_url: str | None,
-    meter: Meter,
+    meter: ProgressMeter,
     job_queue: str,
     etags: Mapping[str, str],
     cancel_jobs: bool,
@@ -194,8 +194,8 @@ async def _load(
         if manifest.outside is not None and outside_url is not None:
             outside_conn = await stack.enter_async_context(open_single(outside_url))
             await stack.enter_async_context(outside_conn.transaction())
-            outside = await Load(outside_conn, depot, manifest.outside, EXTERNAL_TABLES, meter).run()
-        inside = await Load(inside_conn, depot, manifest.inside, TABLES, meter).run()
+            outside = await RestoreLoad(outside_conn, depot, manifest.outside, EXTERNAL_TABLES, meter).run()
+        inside = await RestoreLoad(inside_conn, depot, manifest.inside, TABLES, meter).run()
         resumed = await resume(inside_conn, job_queue, etags, cancel_jobs=cancel_jobs)
     return RestoredDatabases(inside, outside, resumed)
 

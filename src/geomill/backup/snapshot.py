@@ -18,12 +18,13 @@ from psycopg.rows import dict_row
 from psycopg.sql import SQL, Composable, Composed, Identifier
 
 from geomill.backup.features import FeatureShape, feature_shapes, name_now
-from geomill.backup.manifest import DatabasePart, FeatureTable, RowsPart, SequenceValue, TableRows
-from geomill.backup.metering import Meter, Share
+from geomill.backup.manifest import DatabasePart, FeaturePart, RowsPart, SequenceValue, TableRows
+from geomill.backup.metering import ProgressMeter, TableShare
 from geomill.backup.packing import packing
+from geomill.domain.engine.instance import Instance
 from geomill.domain.entity import Entity
-from geomill.domain.instance import Instance
 from geomill.domain.schema_object import SchemaObject
+from geomill.domain.schema_step import SchemaStep
 from geomill.sql import queries
 from geomill.storage.depot import Depot
 from geomill.store import pgstac
@@ -35,7 +36,7 @@ from geomill.store.spec import Column
 Connection = AsyncConnection[dict[str, Any]]
 _SQL = queries("backup")
 ATTEMPTS = 5
-NOT_SAVED = (Instance, SchemaObject)
+NOT_SAVED = (Instance, SchemaObject, SchemaStep)
 """Processes are not revived, and what a migration has recorded is of its own server."""
 
 
@@ -70,7 +71,7 @@ class Dump:
     depot: Depot
     folder: str
     models: Sequence[type[Entity]]
-    meter: Meter
+    meter: ProgressMeter
 
     async def run(self) -> DatabasePart:
         shapes = await feature_shapes(self.conn)
@@ -100,7 +101,7 @@ class Dump:
 
     async def _copied(self, name: str, statement: SQL | Composed, size: int | None = None) -> dict[str, Any]:
         """In a savepoint that is rolled back: so the table's lock is given back at once."""
-        share = Share(self.meter, await self._size(name) if size is None else size)
+        share = TableShare(self.meter, await self._size(name) if size is None else size)
         async with self.conn.transaction(force_rollback=True):
             with packing(self.depot, f"{self.folder}/{name}.copy.gz") as packed:
                 rows = 0
@@ -112,8 +113,8 @@ class Dump:
         share.end()
         return {**packed.fields, "rows": rows}
 
-    async def _features(self, shapes: Sequence[FeatureShape]) -> tuple[list[FeatureTable], list[str]]:
-        tables: list[FeatureTable] = []
+    async def _features(self, shapes: Sequence[FeatureShape]) -> tuple[list[FeaturePart], list[str]]:
+        tables: list[FeaturePart] = []
         left_out: list[str] = []
         unfinished = [shape for shape in shapes if shape.home == "geo_staging"]
         finished = [shape for shape in shapes if shape.home == "geo"]
@@ -130,7 +131,7 @@ class Dump:
             await self.conn.execute(SQL(_SQL.hold_tables).format(tables=tables))
 
     async def _copy_features(
-        self, shapes: Sequence[FeatureShape], tables: list[FeatureTable], left_out: list[str]
+        self, shapes: Sequence[FeatureShape], tables: list[FeaturePart], left_out: list[str]
     ) -> None:
         for shape in shapes:
             if shape.problem:
@@ -140,7 +141,7 @@ class Dump:
             else:
                 left_out.append(f"{shape.label}: it was deleted while the backup ran")
 
-    async def _feature(self, shape: FeatureShape) -> FeatureTable | None:
+    async def _feature(self, shape: FeatureShape) -> FeaturePart | None:
         """None if it is gone. Its name in the backup is a number, because that of a table may be any text."""
         for _ in range(ATTEMPTS):
             place = await name_now(self.conn, shape.oid)
@@ -151,7 +152,7 @@ class Dump:
                 fields = await self._copied(f"{shape.home}-{shape.oid}", statement, shape.bytes)
             except errors.UndefinedTable:
                 continue  # moved in between
-            return FeatureTable(
+            return FeaturePart(
                 home=shape.home,
                 name=shape.name,
                 comment=shape.comment,

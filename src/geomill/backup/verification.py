@@ -11,8 +11,8 @@ from itertools import islice
 from pydantic import ValidationError
 
 from geomill.backup import manifest as manifests
-from geomill.backup.manifest import Manifest, ObjectLine, Part
-from geomill.backup.metering import Meter
+from geomill.backup.manifest import BackupPart, Manifest, ObjectLine
+from geomill.backup.metering import ProgressMeter
 from geomill.backup.packing import lines, present, unpacked
 from geomill.errors import BackupInvalid, NotFoundError
 from geomill.storage.depot import Depot
@@ -61,7 +61,7 @@ def object_lines(depot: Depot, manifest: Manifest) -> Iterator[ObjectLine]:
             raise BackupInvalid(f"a line of '{manifest.objects.path}' cannot be used: {reason}") from None
 
 
-def verify(depot: Depot, manifest: Manifest, meter: Meter) -> Verdict:
+def verify(depot: Depot, manifest: Manifest, meter: ProgressMeter) -> Verdict:
     """Reads everything."""
     verdict = Verdict(manifest)
     known = {manifests.PATH}
@@ -83,7 +83,7 @@ def verify(depot: Depot, manifest: Manifest, meter: Meter) -> Verdict:
     return verdict
 
 
-def _wrong_part(depot: Depot, part: Part, meter: Meter) -> list[str]:
+def _wrong_part(depot: Depot, part: BackupPart, meter: ProgressMeter) -> list[str]:
     try:
         for piece in unpacked(depot, part):
             meter.advance(len(piece))
@@ -92,7 +92,7 @@ def _wrong_part(depot: Depot, part: Part, meter: Meter) -> list[str]:
     return []
 
 
-def _wrong_object(depot: Depot, line: ObjectLine, meter: Meter) -> str | None:
+def _wrong_object(depot: Depot, line: ObjectLine, meter: ProgressMeter) -> str | None:
     try:
         for data in checked_object(depot, line):
             meter.advance(len(data))

@@ -14,10 +14,10 @@ from hashlib import sha256
 from itertools import chain
 
 from geomill.backup.manifest import ObjectLine, ObjectsPart
-from geomill.backup.metering import Meter
+from geomill.backup.metering import ProgressMeter
 from geomill.backup.packing import packing
-from geomill.domain.inventory import PUBLIC_CONTAINER
-from geomill.domain.large import CONTAINER as LARGE_CONTAINER
+from geomill.domain.assets.inventory import PUBLIC_CONTAINER
+from geomill.domain.engine.large import CONTAINER as LARGE_CONTAINER
 from geomill.domain.location import Folder, parse_location
 from geomill.domain.objectname import ObjectName, Zone
 from geomill.errors import ConflictError, NotFoundError
@@ -81,7 +81,7 @@ class Collector:
     depot: Depot
     references: References
     objects: Objects
-    meter: Meter
+    meter: ProgressMeter
     known_hashes: bool = False
     """Whether objects that are only listed are not read: those without a hash in the database then have none."""
 

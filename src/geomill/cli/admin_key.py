@@ -11,8 +11,8 @@ import socket
 from pathlib import Path
 
 from geomill.cli import folder
-from geomill.domain.api_key import Secret
-from geomill.domain.principal import Role
+from geomill.domain.access.api_key import Secret
+from geomill.domain.access.principal import Role
 from geomill.errors import NotFoundError
 from geomill.store import keys
 from geomill.store.pool import Connection, open_pool

@@ -13,9 +13,9 @@ from rich.table import Column, Table
 from geomill.cli.client import gateway
 from geomill.cli.following import follow, submit_upload
 from geomill.cli.options import json_pairs, text_pairs
-from geomill.domain.asset import DataType
+from geomill.domain.assets.asset import DataType
 from geomill.domain.states import ApprovalState, ClearanceState, ProcessingStatus
-from geomill.store.reports import Report
+from geomill.store.reports import ReportName
 
 app = typer.Typer(no_args_is_help=True, help="Publish data, see how it stands, decide about it.")
 
@@ -214,7 +214,7 @@ def retry_export(given: Given, as_json: Json = False) -> None:
 
 @app.command()
 def report(
-    name: Annotated[Report, typer.Argument(metavar="REPORT", help="stuck, failed, sla, retried or load.")],
+    name: Annotated[ReportName, typer.Argument(metavar="REPORT", help="stuck, failed, sla, retried or load.")],
     seconds: Annotated[
         float | None, typer.Option("--seconds", min=1, help="stuck: for how long; sla: how far back.")
     ] = None,

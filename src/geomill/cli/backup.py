@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from typer.core import TyperGroup
 
-from geomill.backup.creation import Source, create
+from geomill.backup.creation import BackupSource, create
 from geomill.backup.manifest import Manifest
-from geomill.backup.metering import Meter
+from geomill.backup.metering import ProgressMeter
 from geomill.backup.verification import read_manifest, verify
 from geomill.backup.zones import Objects
 from geomill.cli import context
@@ -62,7 +62,7 @@ def create_backup(
     depot = _depot(target)
     with context.ready_database() as url, bar(hidden=as_json) as meter:
         settings = context.settings()
-        source = Source(url, context.external_database_url(), context.storage().sync, settings.database.data)
+        source = BackupSource(url, context.external_database_url(), context.storage().sync, settings.database.data)
         manifest = create(source, depot, objects, meter, known_hashes=known_hashes)
     _print(_described(manifest), _lines(manifest, depot), as_json=as_json)
 
@@ -159,7 +159,7 @@ class _Bar:
 
 
 @contextmanager
-def bar(*, hidden: bool) -> Iterator[Meter]:
+def bar(*, hidden: bool) -> Iterator[ProgressMeter]:
     """On a terminal; elsewhere, nothing is shown."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TimeRemainingColumn())

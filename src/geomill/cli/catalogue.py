@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from geomill.catalog import bulk
+from geomill.catalogue import bulk
 from geomill.cli.context import with_database
 
 app = typer.Typer(no_args_is_help=True, help="The catalogue of what is published.")
@@ -35,7 +35,7 @@ def rebuild(as_json: Json = False) -> None:
     typer.echo(json.dumps({"items": count}) if as_json else f"{count} items")
 
 
-def _lines(found: bulk.Check) -> list[str]:
+def _lines(found: bulk.CatalogueCheck) -> list[str]:
     wrong = {
         "missing": found.missing,
         "of no asset": found.strays,

@@ -34,7 +34,7 @@ NEIGHBOURS = 64
 """Bits of an IPv6 address that one customer has: all below them count as one."""
 
 
-class Turns:
+class RequestTurns:
     """Begins requests, a few in each round of the event loop, by turns of the addresses: when hundreds come from one at
     once, those of others are not behind all of them."""
 
@@ -76,7 +76,7 @@ class Limits:
     trusted: Sequence[Network] = ()
     open: dict[str, dict[BoundedProtocol, None]] = field(default_factory=dict)
     """By address, the oldest first."""
-    turns: Turns = field(default_factory=Turns)
+    turns: RequestTurns = field(default_factory=RequestTurns)
 
     def admit(self, protocol: BoundedProtocol, address: str) -> bool:
         """Whether it may stay. Closes another one of the same address for it, if there is one that waits."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from geomill.cli import private
-from geomill.domain.database_role import DatabaseRole
+from geomill.domain.access.database_role import DatabaseRole
 from geomill.embedded import Cluster
 from geomill.errors import ConflictError
 from geomill.settings import Settings
@@ -26,8 +26,8 @@ if TYPE_CHECKING:  # at run time where they are used: most commands need few of 
     from geomill.sdk.registry import Registry
     from geomill.stages.registry import StageJobs
     from geomill.storage import Storage
-    from geomill.store.migrate import Report
-    from geomill.workflows.catalogue import WorkflowCatalogue
+    from geomill.store.migrate import MigrationReport
+    from geomill.workflows.collection import WorkflowCatalogue
 
 log = logging.getLogger(__name__)
 
@@ -155,7 +155,7 @@ async def make_ready(url: str, *, private: bool) -> None:
 
         if private:
             found = await plan(conn)
-            if found.steps or not found.changes:
+            if found.permitted or not found.changes:
                 await migrate(conn)
         elif steps := await lacking(conn):  # a newer release may have added more: that does not disturb this one
             more = f" and {len(steps) - 1} more" if len(steps) > 1 else ""
@@ -165,9 +165,9 @@ async def make_ready(url: str, *, private: bool) -> None:
             )
 
 
-def make_external_ready() -> Report | None:
+def make_external_ready() -> MigrationReport | None:
     """Migrates the external zone's database. None where there is none."""
-    from geomill.catalog.databases import migrate_external
+    from geomill.catalogue.databases import migrate_external
 
     url = external_database_url()
     return asyncio.run(migrate_external(url)) if url else None
@@ -183,10 +183,10 @@ async def alone(url: str) -> bool:
 
 
 def storage() -> Storage:
-    from geomill.storage import Recipe, Storage
+    from geomill.storage import Storage, StorageRecipe
 
     found = settings()
-    return Storage(Recipe.of(found.storage, found.database.data))
+    return Storage(StorageRecipe.of(found.storage, found.database.data))
 
 
 def handlers() -> Registry:
@@ -203,7 +203,7 @@ def stage_jobs() -> StageJobs:
 
 def catalogue(registry: Registry, job_types: StageJobs | None = None) -> WorkflowCatalogue:
     """The workflows of files, and those that stage jobs compile to."""
-    from geomill.workflows.catalogue import WorkflowCatalogue
+    from geomill.workflows.collection import WorkflowCatalogue
 
     found = settings()
     handlers, queues = registry.info, found.queue.task_queues

@@ -13,13 +13,13 @@ import typer
 from geomill.cli import context
 from geomill.cli.jobs import Json, app, print_outcome
 from geomill.cli.local import missing_roles
-from geomill.domain.job import Job
-from geomill.domain.message import JobQueueMessage
+from geomill.domain.engine.job import Job
+from geomill.domain.engine.message import JobQueueMessage
 from geomill.store import jobs as job_store
 from geomill.store.pool import Connection, Pool, open_pool
 
 if TYPE_CHECKING:
-    from geomill.domain.workflow import Workflow
+    from geomill.domain.engine.workflow import Workflow
 
 JobArgument = Annotated[str, typer.Argument(metavar="JOB")]
 

@@ -10,13 +10,13 @@ from typing import Annotated, Any
 import typer
 
 from geomill.cli.private import EXTERNAL_DATABASE
-from geomill.domain.database_role import INSIDE, OUTSIDE, DatabaseRole
+from geomill.domain.access.database_role import INSIDE, OUTSIDE, DatabaseRole
 from geomill.embedded import DATABASE
 from geomill.store.administration import see_sessions, set_up_database, set_up_server
 from geomill.store.connection import connect
 from geomill.store.ddl import schema_text
 from geomill.store.diff import Change
-from geomill.store.migrate import Plan, Report, Status
+from geomill.store.migrate import MigrationPlan, MigrationReport, MigrationStatus
 from geomill.store.migrate import migrate as migrate_database
 from geomill.store.migrate import plan as plan_database
 from geomill.store.migrate import status as database_status
@@ -109,34 +109,34 @@ def bootstrap_script(database: str, external: str, owner: str) -> str:
     return "\n".join([*parts, *(f"--   \\password {identifier(name)}" for name in names.values())]) + "\n"
 
 
-async def plan_url(url: str) -> Plan:
+async def plan_url(url: str) -> MigrationPlan:
     async with await connect(url) as conn:
         return await plan_database(conn)
 
 
-async def migrate_url(url: str) -> Report:
+async def migrate_url(url: str) -> MigrationReport:
     async with await connect(url) as conn:
         return await migrate_database(conn)
 
 
-async def status_url(url: str) -> Status:
+async def status_url(url: str) -> MigrationStatus:
     async with await connect(url) as conn:
         return await database_status(conn)
 
 
-def plan_json(plan: Plan) -> dict[str, Any]:
+def plan_json(plan: MigrationPlan) -> dict[str, Any]:
     return {
         "up_to_date": not plan.changes,
-        "pending": _changes_json(plan.steps),
+        "pending": _changes_json(plan.permitted),
         "destructive": _changes_json(plan.destructive),
     }
 
 
-def report_json(report: Report) -> dict[str, Any]:
+def report_json(report: MigrationReport) -> dict[str, Any]:
     return {"changed": bool(report.done), "done": _changes_json(report.done)}
 
 
-def status_json(status: Status) -> dict[str, Any]:
+def status_json(status: MigrationStatus) -> dict[str, Any]:
     return {
         **plan_json(status.plan),
         "server_version": status.fitness.server_version,
@@ -145,17 +145,17 @@ def status_json(status: Status) -> dict[str, Any]:
     }
 
 
-def plan_lines(plan: Plan) -> str:
-    pending = [f"would {change.summary}" for change in plan.steps]
+def plan_lines(plan: MigrationPlan) -> str:
+    pending = [f"would {change.summary}" for change in plan.permitted]
     refused = [_refused(change) for change in plan.destructive]
     return "\n".join([*pending, *refused]) or "up to date: nothing to do"
 
 
-def report_lines(report: Report) -> str:
+def report_lines(report: MigrationReport) -> str:
     return "\n".join(f"done: {change.summary}" for change in report.done) or "up to date: nothing was done"
 
 
-def status_lines(status: Status) -> str:
+def status_lines(status: MigrationStatus) -> str:
     postgis = status.fitness.postgis_installed or f"not installed ({status.fitness.postgis_available} is available)"
     versions = (
         f"PostgreSQL {status.fitness.server_version}, PostGIS {postgis}, pgstac {status.pgstac or 'not installed'}"

@@ -10,7 +10,7 @@ import typer
 
 from geomill.cli import context
 from geomill.cli.examination import (
-    Finding,
+    Diagnosis,
     Level,
     examine_database,
     examine_external,
@@ -39,12 +39,12 @@ def doctor(as_json: Json = False) -> None:
         raise typer.Exit(1)
 
 
-def _examine() -> list[Finding]:
+def _examine() -> list[Diagnosis]:
     try:
         settings = context.settings()
     except GeomillError as error:
-        return [Finding.of("settings", error)]
-    found = [Finding(Level.OK, "settings", "all known")]
+        return [Diagnosis.of("settings", error)]
+    found = [Diagnosis(Level.OK, "settings", "all known")]
     found += examine_machine(settings)
     found += examine_storage(settings)
     found += examine_workflows(settings)
@@ -52,20 +52,20 @@ def _examine() -> list[Finding]:
     return found
 
 
-def _database(settings: Settings) -> list[Finding]:
+def _database(settings: Settings) -> list[Diagnosis]:
     """A private server is not made for this; one that sleeps is woken, and put to sleep again."""
     try:
         if settings.database.database_url is None and Cluster(settings.database.data).status().state is State.ABSENT:
-            return [Finding(Level.OK, "database", "none yet: the first command that needs it makes a private one")]
+            return [Diagnosis(Level.OK, "database", "none yet: the first command that needs it makes a private one")]
         with context.database_url() as url:
             found = asyncio.run(examine_database(url, settings.database.data))
             found += asyncio.run(examine_roles(url))
             return [*found, asyncio.run(examine_external(context.external_database_url()))]
     except GeomillError as error:
-        return [Finding.of("database", error)]
+        return [Diagnosis.of("database", error)]
 
 
-def _print(finding: Finding) -> None:
+def _print(finding: Diagnosis) -> None:
     typer.secho(f"{finding.level.value:<5}", fg=_COLOURS[finding.level], nl=False)
     typer.echo(f"{finding.subject}: {finding.message}")
     if finding.remedy:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from geomill.domain.api_key import Secret
+from geomill.domain.access.api_key import Secret
 from geomill.errors import SettingsError
 
 KEY_FILE = "admin.key"

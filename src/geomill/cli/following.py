@@ -13,9 +13,9 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 
 from geomill.cli import context
 from geomill.cli.client import Client
+from geomill.domain.assets.platform import DDH, own_container
 from geomill.domain.ids import new_id
 from geomill.domain.objectname import ObjectName, Zone
-from geomill.domain.platform import DDH, own_container
 from geomill.errors import (
     ConflictError,
     Forbidden,

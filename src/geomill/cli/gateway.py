@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from geomill.cli import context, link_key
-from geomill.domain.database_role import DatabaseRole
+from geomill.domain.access.database_role import DatabaseRole
 from geomill.domain.objectname import Zone
 from geomill.errors import ConflictError
 from geomill.process import run_async

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from geomill.domain.inputs import parse_input_text
-from geomill.domain.workflow import Workflow
+from geomill.domain.engine.inputs import parse_input_text
+from geomill.domain.engine.workflow import Workflow
 from geomill.errors import InputsError, nearest
 
 

@@ -11,10 +11,10 @@ import typer
 
 from geomill.cli import context
 from geomill.cli.local import local_roles, missing_roles
+from geomill.domain.engine.job import Job
+from geomill.domain.engine.log import TaskLog
+from geomill.domain.engine.message import JobQueueMessage
 from geomill.domain.ids import SINGLE
-from geomill.domain.job import Job
-from geomill.domain.log import TaskLog
-from geomill.domain.message import JobQueueMessage
 from geomill.domain.states import JobStatus
 from geomill.settings import Settings
 from geomill.store import attendance

@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from geomill.cli import context
-from geomill.domain.api_key import ApiKey, Secret, require_binding
-from geomill.domain.principal import Role
+from geomill.domain.access.api_key import ApiKey, Secret, require_binding
+from geomill.domain.access.principal import Role
 from geomill.errors import InputError
 from geomill.store import keys as store
 from geomill.store.pool import Connection

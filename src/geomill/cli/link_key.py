@@ -6,7 +6,7 @@ import os
 import secrets
 from pathlib import Path
 
-from geomill.domain.signed_link import LinkKey
+from geomill.domain.access.signed_link import LinkKey
 from geomill.errors import SettingsError
 from geomill.settings import Settings
 

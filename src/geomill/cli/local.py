@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from geomill.domain.instance import InstanceRole
+from geomill.domain.engine.instance import InstanceRole
 from geomill.store import instances
 from geomill.store.pool import Pool
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from geomill.settings import QueueSettings
     from geomill.storage import Storage
     from geomill.worker.loop import Worker
-    from geomill.workflows.catalogue import WorkflowCatalogue
+    from geomill.workflows.collection import WorkflowCatalogue
 
 
 async def missing_roles(pool: Pool) -> set[InstanceRole]:

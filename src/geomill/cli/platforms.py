@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from geomill.cli.client import gateway
-from geomill.domain.platform import own_container
+from geomill.domain.assets.platform import own_container
 from geomill.errors import InputError
 
 app = typer.Typer(no_args_is_help=True, help="Partner applications and their identifiers.")

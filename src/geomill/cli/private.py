@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from geomill.domain.database_role import INSIDE, OUTSIDE, DatabaseRole
+from geomill.domain.access.database_role import INSIDE, OUTSIDE, DatabaseRole
 from geomill.embedded import DATABASE, Cluster
 
 EXTERNAL_DATABASE = "geomill_external"

@@ -21,12 +21,12 @@ from geomill.backup.restoration import (
     restore_objects,
 )
 from geomill.backup.verification import read_manifest
-from geomill.catalog import bulk
+from geomill.catalogue import bulk
 from geomill.cli import context
 from geomill.cli.backup import Json, Sha256, bar, listed
 from geomill.cli.db import migrate_url, plan_json, status_url
 from geomill.storage.depot import open_depot
-from geomill.store.migrate import Status
+from geomill.store.migrate import MigrationStatus
 
 
 def restore(
@@ -72,7 +72,7 @@ def restore(
         raise typer.Exit(1)
 
 
-async def _look(url: str) -> tuple[bulk.Check, Status]:
+async def _look(url: str) -> tuple[bulk.CatalogueCheck, MigrationStatus]:
     async with open_single(url) as conn:
         check = await bulk.check(conn)
     return check, await status_url(url)
@@ -83,8 +83,8 @@ def _document(
     keys: list[str],
     objects: RestoredObjects,
     databases: RestoredDatabases,
-    check: bulk.Check,
-    status: Status,
+    check: bulk.CatalogueCheck,
+    status: MigrationStatus,
 ) -> dict[str, Any]:
     return {
         "sound": sound,
@@ -99,7 +99,11 @@ def _document(
 
 
 def _lines(
-    manifest: Manifest, objects: RestoredObjects, databases: RestoredDatabases, check: bulk.Check, status: Status
+    manifest: Manifest,
+    objects: RestoredObjects,
+    databases: RestoredDatabases,
+    check: bulk.CatalogueCheck,
+    status: MigrationStatus,
 ) -> list[str]:
     items, resumed = databases.inside, databases.resumed
     rows = sum(part.rows for part in (*manifest.inside.tables, *manifest.inside.features))

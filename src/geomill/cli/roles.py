@@ -11,9 +11,9 @@ from typing import Annotated
 
 import typer
 
-from geomill.catalog.external import ExternalDatabase
+from geomill.catalogue.external import ExternalDatabase
 from geomill.cli import context
-from geomill.domain.database_role import DatabaseRole
+from geomill.domain.access.database_role import DatabaseRole
 from geomill.engine.maintenance.attendance import AttendanceOptions
 from geomill.engine.maintenance.callbacks import CallbackOptions
 from geomill.engine.maintenance.leftovers import LeftoverOptions

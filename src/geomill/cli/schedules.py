@@ -12,8 +12,8 @@ from rich.table import Column, Table
 
 from geomill.cli import context
 from geomill.cli.inputs import inputs_from_file, inputs_from_options
-from geomill.domain.message import JobQueueMessage
-from geomill.domain.schedule import CatchUp, Schedule
+from geomill.domain.engine.message import JobQueueMessage
+from geomill.domain.engine.schedule import CatchUp, Schedule
 from geomill.engine.maintenance.schedules import Scheduler, set_paused
 from geomill.engine.maintenance.schedules import create as create_schedule
 from geomill.engine.submit import check_plain

@@ -11,7 +11,7 @@ import typer
 
 from geomill.cli import context, link_key
 from geomill.cli.gateway import Host, Port, listen
-from geomill.domain.database_role import DatabaseRole
+from geomill.domain.access.database_role import DatabaseRole
 from geomill.domain.objectname import Zone
 from geomill.errors import SettingsError
 from geomill.process import run_async

@@ -17,17 +17,17 @@ from geomill.cli.inputs import inputs_from_file
 from geomill.cli.jobs import print_outcome
 from geomill.cli.local import local_roles, missing_roles
 from geomill.cli.watching import watch
-from geomill.domain.job import Job
-from geomill.domain.message import JobQueueMessage
-from geomill.domain.stage_job import StageStatus, workflow_id
+from geomill.domain.engine.job import Job
+from geomill.domain.engine.message import JobQueueMessage
+from geomill.domain.engine.stage_job import StageStatus, workflow_id
 from geomill.errors import InputsError
 from geomill.stages.registration import StageJob
 from geomill.stages.status import StageJobView, view
-from geomill.stages.submission import Order, Submitted
+from geomill.stages.submission import StageJobOrder, Submitted
 from geomill.stages.submission import submit as submit_stage_job
 from geomill.store import stage_jobs
 from geomill.store.pool import Connection, open_pool
-from geomill.store.stage_jobs import Attempt
+from geomill.store.stage_jobs import StageJobAttempt
 
 app = typer.Typer(no_args_is_help=True, help="Jobs in stages: submit them and see how they stand.")
 
@@ -67,7 +67,7 @@ def submit(
     catalogue, settings = context.catalogue(registry, job_types), context.settings()
     job = job_types[job_type]
     given = {**inputs_from_file(params_file), **_from_options(job, params or [])}
-    order = Order(job_type, given, None, priority, correlation_id, callback_url)
+    order = StageJobOrder(job_type, given, None, priority, correlation_id, callback_url)
     job.validate(given)  # before a database is started or made
 
     async def work(url: str) -> Job | None:
@@ -117,7 +117,7 @@ def list_stage_jobs(
     """The latest stage jobs."""
     queue = context.settings().queue.job_queue_name
 
-    async def work(conn: Connection) -> list[Attempt]:
+    async def work(conn: Connection) -> list[StageJobAttempt]:
         return await stage_jobs.page(conn, queue, job_type=job_type, status=wanted, limit=limit)
 
     found = context.with_database(work)
@@ -186,7 +186,7 @@ def _readable(found: StageJobView) -> str:
     return "\n".join(lines)
 
 
-def _attempt_json(one: Attempt) -> dict[str, Any]:
+def _attempt_json(one: StageJobAttempt) -> dict[str, Any]:
     return {**one.run.model_dump(mode="json"), "status": one.status, "error_details": one.error}
 
 

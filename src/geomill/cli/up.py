@@ -21,7 +21,7 @@ from geomill.cli.folder import told_address
 from geomill.cli.gateway import Host, Port, listen
 from geomill.cli.occupation import Occupation, occupied
 from geomill.cli.supervisor import Program, Supervisor
-from geomill.domain.database_role import DatabaseRole
+from geomill.domain.access.database_role import DatabaseRole
 from geomill.domain.objectname import Zone
 from geomill.embedded import Cluster
 from geomill.errors import ConflictError, EmbeddedError

@@ -12,10 +12,10 @@ from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
-from geomill.domain.job import Job
-from geomill.domain.message import JobQueueMessage
+from geomill.domain.engine.job import Job
+from geomill.domain.engine.message import JobQueueMessage
+from geomill.domain.engine.workflow import Workflow
 from geomill.domain.states import JOB_MACHINE, NodeStatus
-from geomill.domain.workflow import Workflow
 from geomill.store import jobs as job_store
 from geomill.store import progress as progress_store
 from geomill.store.pool import Pool

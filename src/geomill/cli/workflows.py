@@ -13,12 +13,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from geomill.domain.graph import targets
-from geomill.domain.handler import Handlers
-from geomill.domain.stage_job import workflow_id as compiled_id
-from geomill.domain.workflow import ConditionalNode, FanOutNode, InputDefinition, Node, TaskNode, Workflow
+from geomill.domain.engine.graph import targets
+from geomill.domain.engine.handler import Handlers
+from geomill.domain.engine.stage_job import workflow_id as compiled_id
+from geomill.domain.engine.workflow import ConditionalNode, FanOutNode, InputDefinition, Node, TaskNode, Workflow
 from geomill.errors import NotFoundError, Problem, WorkflowError
-from geomill.workflows.catalogue import WorkflowCatalogue, workflow_files
+from geomill.workflows.collection import WorkflowCatalogue, workflow_files
 from geomill.workflows.loader import load_file
 from geomill.workflows.mermaid import to_mermaid
 from geomill.workflows.schema import json_schema

@@ -1,1 +1,4 @@
-"""What geomill knows, without any input or output: models, state machines, graphs and the evaluator."""
+"""The domain without any input or output: `engine` runs workflows, `assets` are published, `access` says who sees them.
+
+Modules of this folder itself serve all three.
+"""

@@ -96,13 +96,13 @@ class Machine(Generic[State]):
         return {state: self._reachable(state) | self.reopens.get(state, frozenset()) for state in self.steps}
 
     def _reachable(self, start: State) -> frozenset[State]:
-        found: set[State] = set()
+        reached: set[State] = set()
         frontier = [start]
         while frontier:
-            for target in self.steps.get(frontier.pop(), frozenset()) - found:
-                found.add(target)
+            for target in self.steps.get(frontier.pop(), frozenset()) - reached:
+                reached.add(target)
                 frontier.append(target)
-        return frozenset(found - {start})
+        return frozenset(reached - {start})
 
 
 _J, _N = JobStatus, NodeStatus

@@ -2,36 +2,37 @@
 
 from __future__ import annotations
 
-from geomill.domain.api_key import ApiKey
-from geomill.domain.asset import Asset, AssetCollection
-from geomill.domain.attendance import UnservedQueue
-from geomill.domain.audit import AuditEntry
-from geomill.domain.callback import Callback
-from geomill.domain.catalogue import CatalogueCollection, CataloguePending, ExternalAsset
-from geomill.domain.circuit import Circuit
-from geomill.domain.definition import Definition
+from geomill.domain.access.api_key import ApiKey
+from geomill.domain.assets.asset import Asset, AssetCollection
+from geomill.domain.assets.audit import AuditEntry
+from geomill.domain.assets.catalogue import CatalogueCollection, CataloguePending, ExternalAsset
+from geomill.domain.assets.leftover import AssetLeftover
+from geomill.domain.assets.platform import Platform
+from geomill.domain.assets.request import PlatformRequest
+from geomill.domain.assets.revision import AssetRevision
+from geomill.domain.engine.attendance import UnservedQueue
+from geomill.domain.engine.callback import Callback
+from geomill.domain.engine.circuit import Circuit
+from geomill.domain.engine.definition import Definition
+from geomill.domain.engine.event import JobEvent
+from geomill.domain.engine.instance import Instance
+from geomill.domain.engine.job import Job
+from geomill.domain.engine.log import TaskLog
+from geomill.domain.engine.message import DeadLetter, QueueMessage
+from geomill.domain.engine.node import NodeState
+from geomill.domain.engine.schedule import Schedule
+from geomill.domain.engine.stage_job import StageRun
+from geomill.domain.engine.task import AttemptResult, Checkpoint, InboxEntry
 from geomill.domain.entity import Entity
-from geomill.domain.event import JobEvent
-from geomill.domain.instance import Instance
-from geomill.domain.job import Job
-from geomill.domain.leftover import AssetLeftover
-from geomill.domain.log import TaskLog
-from geomill.domain.message import DeadLetter, QueueMessage
-from geomill.domain.node import NodeState
-from geomill.domain.platform import Platform
-from geomill.domain.request import PlatformRequest
-from geomill.domain.revision import AssetRevision
-from geomill.domain.schedule import Schedule
 from geomill.domain.schema_object import SchemaObject
-from geomill.domain.stage_job import StageRun
+from geomill.domain.schema_step import SchemaStep
 from geomill.domain.tally import Tally
-from geomill.domain.task import Checkpoint, InboxEntry, TaskResult
 
 TABLES: tuple[type[Entity], ...] = (
     Definition,
     Job,
     NodeState,
-    TaskResult,
+    AttemptResult,
     InboxEntry,
     Checkpoint,
     JobEvent,
@@ -56,7 +57,8 @@ TABLES: tuple[type[Entity], ...] = (
     CatalogueCollection,
     CataloguePending,
     SchemaObject,
+    SchemaStep,
 )
 
-EXTERNAL_TABLES: tuple[type[Entity], ...] = (CatalogueCollection, SchemaObject, ExternalAsset)
+EXTERNAL_TABLES: tuple[type[Entity], ...] = (CatalogueCollection, SchemaObject, SchemaStep, ExternalAsset)
 """Those of the external zone's database."""

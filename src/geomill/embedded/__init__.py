@@ -12,7 +12,7 @@ Only the standard library is used, so that the cluster can be started before any
 """
 
 from geomill.embedded.binaries import Binaries, find
-from geomill.embedded.cluster import Cluster, State, Status, StopMode
+from geomill.embedded.cluster import Cluster, ClusterStatus, State, StopMode
 from geomill.embedded.creation import DATABASE
 
-__all__ = ["DATABASE", "Binaries", "Cluster", "State", "Status", "StopMode", "find"]
+__all__ = ["DATABASE", "Binaries", "Cluster", "ClusterStatus", "State", "StopMode", "find"]

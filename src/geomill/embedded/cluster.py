@@ -25,7 +25,7 @@ from urllib.parse import quote
 from geomill.embedded import binaries, config, creation, logs, ports, postmaster
 from geomill.embedded.account import Account
 from geomill.embedded.binaries import Binaries
-from geomill.embedded.place import Place, write
+from geomill.embedded.place import DataPlace, write
 from geomill.embedded.postmaster import Postmaster
 from geomill.errors import EmbeddedError
 
@@ -52,7 +52,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class ClusterStatus:
     state: State
     folder: Path
     log_folder: Path
@@ -73,18 +73,18 @@ class Cluster:
     def start(self) -> bool:
         """Makes the cluster if need be and starts it. True when this call started it, False when it was running."""
         with self._translated():
-            place = Place.of(self._data)
+            place = DataPlace.of(self._data)
             if self._is_ready(place):
                 return False
             place.require_writable()
             with place.locked():
-                self._started_here = self._start(Place.of(self._data))
+                self._started_here = self._start(DataPlace.of(self._data))
         return self._started_here
 
     def stop(self, mode: StopMode = "fast") -> bool:
         """Stops the server and waits for its end. False when it was not running."""
         with self._translated():
-            place = Place.of(self._data)
+            place = DataPlace.of(self._data)
             if postmaster.running(place.pgdata) is None:
                 return False
             with place.locked():
@@ -94,21 +94,21 @@ class Cluster:
                     self._wait(lambda: postmaster.running(place.pgdata) is None, STOP_SECONDS, "stop", mode)
                 return server is not None
 
-    def status(self) -> Status:
+    def status(self) -> ClusterStatus:
         with self._translated():
-            place = Place.of(self._data)
+            place = DataPlace.of(self._data)
             version = creation.version_of(place.pgdata)
             server = postmaster.running(place.pgdata)
             if server is None:
                 state = State.ABSENT if version is None else State.STOPPED
-                return Status(state, place.home, place.log, version, port=place.port())
+                return ClusterStatus(state, place.home, place.log, version, port=place.port())
             state = _STATES.get(server.status, State.STARTING)
-            return Status(state, place.home, place.log, version, server.pid, server.port, server.socket_folder)
+            return ClusterStatus(state, place.home, place.log, version, server.pid, server.port, server.socket_folder)
 
     def url(self, database: str = creation.DATABASE, *, role: str = creation.ROLE, tcp: bool = False) -> str:
         """Of the running server; it may have another port after a restart. `role` is its superuser, unless named."""
         with self._translated():
-            place = Place.of(self._data)
+            place = DataPlace.of(self._data)
             server, password = postmaster.running(place.pgdata), place.password()
         if server is None or server.port is None or server.socket_folder is None:
             raise EmbeddedError(f"the private database in {self._data} is not running", remedy="start it first")
@@ -123,7 +123,7 @@ class Cluster:
 
     def password(self, role: str) -> str:
         with self._translated():
-            return _password_of(role, Place.of(self._data).password())
+            return _password_of(role, DataPlace.of(self._data).password())
 
     def __enter__(self) -> Self:
         self.start()
@@ -136,7 +136,7 @@ class Cluster:
         if self._started_here:
             self.stop()
 
-    def _start(self, place: Place) -> bool:
+    def _start(self, place: DataPlace) -> bool:
         account = Account.of(place.pgdata)
         if self._settled(place) is not None:
             return False
@@ -148,11 +148,11 @@ class Cluster:
         self._launch(place, programs, account)
         return True
 
-    def _is_ready(self, place: Place) -> bool:
+    def _is_ready(self, place: DataPlace) -> bool:
         server = postmaster.running(place.pgdata)
         return server is not None and server.is_ready
 
-    def _settled(self, place: Place) -> Postmaster | None:
+    def _settled(self, place: DataPlace) -> Postmaster | None:
         """The server once it is ready, or None once it is gone: its starter or stopper may have died half-way."""
 
         def settled() -> bool:
@@ -162,7 +162,7 @@ class Cluster:
         self._wait(settled, START_SECONDS, "become ready", "fast")
         return postmaster.running(place.pgdata)
 
-    def _launch(self, place: Place, programs: Binaries, account: Account) -> None:
+    def _launch(self, place: DataPlace, programs: Binaries, account: Account) -> None:
         crashed = postmaster.recorded(place.pgdata) is not None
         postmaster.forget_stranger(place.pgdata)
         linger_until = time.monotonic() + (LINGER_SECONDS if crashed else 0)
@@ -182,7 +182,7 @@ class Cluster:
             else:
                 creation.check(done, f"starting the private database in {place.home}", logs.tail(place.log))
 
-    def _configure(self, place: Place, account: Account, port: int) -> None:
+    def _configure(self, place: DataPlace, account: Account, port: int) -> None:
         own = config.connection(port, place.socket_folder(account), place.log)
         write(place.config, config.render(config.workstation(config.memory()) | own | self._settings))
         place.keep_port(port)

@@ -18,7 +18,7 @@ from pathlib import Path
 from geomill.embedded.account import Account
 from geomill.embedded.binaries import Binaries
 from geomill.embedded.config import INCLUDES
-from geomill.embedded.place import Place
+from geomill.embedded.place import DataPlace
 from geomill.errors import EmbeddedError
 
 ROLE = "geomill"
@@ -43,7 +43,7 @@ def version_of(pgdata: Path) -> int | None:
     )
 
 
-def create(place: Place, binaries: Binaries, account: Account, settings: Mapping[str, str]) -> None:
+def create(place: DataPlace, binaries: Binaries, account: Account, settings: Mapping[str, str]) -> None:
     """The caller holds the lock."""
     _clear_away(place)
     _require_space(place.home)
@@ -85,7 +85,7 @@ def check(done: subprocess.CompletedProcess[str], doing: str, log: str = "") -> 
         )
 
 
-def _clear_away(place: Place) -> None:
+def _clear_away(place: DataPlace) -> None:
     for left in place.home.glob(f"{_DRAFT}*"):
         shutil.rmtree(left, ignore_errors=True)
     if place.pgdata.exists():

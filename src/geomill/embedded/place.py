@@ -44,12 +44,12 @@ LOCK_SECONDS = 180.0
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class DataPlace:
     control: Path
     home: Path
 
     @classmethod
-    def of(cls, data: Path) -> Place:
+    def of(cls, data: Path) -> DataPlace:
         control = data.expanduser().resolve() / "postgres"
         location = _read(control / "location")
         return cls(control, Path(location) if location else control)
@@ -87,7 +87,7 @@ class Place:
         finally:
             os.close(descriptor)
 
-    def prepared(self, account: Account) -> Place:
+    def prepared(self, account: Account) -> DataPlace:
         """This place with its folders made, moved to where `account` can go if the cluster is yet to be made."""
         place = self
         if account.dropped and not account.can_enter(self.home):
@@ -100,7 +100,7 @@ class Place:
         account.make_folder(place.log)
         return place
 
-    def _relocated(self, account: Account) -> Place:
+    def _relocated(self, account: Account) -> DataPlace:
         home = SYSTEM_HOMES / f"{self.control.parent.name}-{secrets.token_hex(4)}"
         _make_folder(SYSTEM_HOMES)
         _make_folder(home)
@@ -110,7 +110,7 @@ class Place:
                 remedy="choose a data folder with GEOMILL_DATA that others may pass through",
             )
         write(self.control / "location", str(home))
-        return Place(self.control, home)
+        return DataPlace(self.control, home)
 
     def password(self) -> str:
         """The password of the role geomill; empty when there is none yet."""

@@ -17,12 +17,12 @@ from datetime import datetime
 
 import psycopg
 
-from geomill.domain.confidential import new_reference
-from geomill.domain.decision import Decision
-from geomill.domain.evaluator import Evaluation
+from geomill.domain.access.confidential import new_reference
+from geomill.domain.engine.decision import Decision
+from geomill.domain.engine.evaluator import Evaluation
 from geomill.domain.states import JOB_MACHINE
 from geomill.engine.aggregation import answer_all
-from geomill.engine.batch import Batch
+from geomill.engine.batch import RoundBatch
 from geomill.engine.large import LargeOutputs
 from geomill.engine.owned import OwnedJob
 from geomill.store import inbox, rounds
@@ -79,30 +79,30 @@ class LockedRoundError(Exception):
 class Kicks:
     """Jobs that need a decision although no report came: taken over, past their deadline, or with more to send."""
 
-    taken: set[str] = field(default_factory=set)
+    adopted: set[str] = field(default_factory=set)
     overdue: set[str] = field(default_factory=set)
     more: set[str] = field(default_factory=set)
 
-    def take(self, only: Collection[str] | None = None, held: Collection[str] = ()) -> Kicks:
-        """All of them, or those of some jobs; never those of the jobs that are `held`."""
-        jobs = (self.jobs if only is None else self.jobs & set(only)) - set(held)
-        kicked = Kicks(self.taken & jobs, self.overdue & jobs, self.more & jobs)
-        self.taken -= jobs
+    def take(self, only: Collection[str] | None = None, idle: Collection[str] = ()) -> Kicks:
+        """All of them, or those of some jobs; never those of the jobs that are `idle`."""
+        jobs = (self.jobs if only is None else self.jobs & set(only)) - set(idle)
+        kicked = Kicks(self.adopted & jobs, self.overdue & jobs, self.more & jobs)
+        self.adopted -= jobs
         self.overdue -= jobs
         self.more -= jobs
         return kicked
 
     def put_back(self, kicked: Kicks) -> None:
-        self.taken |= kicked.taken
+        self.adopted |= kicked.adopted
         self.overdue |= kicked.overdue
         self.more |= kicked.more
 
     @property
     def jobs(self) -> set[str]:
-        return self.taken | self.overdue | self.more
+        return self.adopted | self.overdue | self.more
 
     def __bool__(self) -> bool:
-        return bool(self.taken or self.overdue or self.more)
+        return bool(self.adopted or self.overdue or self.more)
 
 
 async def advance(
@@ -113,11 +113,11 @@ async def advance(
     large: LargeOutputs,
     limit: int = LARGEST_ROUND,
     *,
-    held: Collection[str] = (),
+    idle: Collection[str] = (),
     only: Collection[str] | None = None,
     floor: int = 0,
 ) -> Round:
-    """Apply what has arrived. Jobs that ended or were lost leave `owned`. Those that are `held` are left as they are,
+    """Apply what has arrived. Jobs that ended or were lost leave `owned`. Those that are `idle` are left as they are,
     with their reports and kicks; with `only`, all others are. Reports before the `floor` are not looked for. Raises
     `LockedRoundError`.
 
@@ -127,43 +127,44 @@ async def advance(
     """
     done = Round()
     begun = time.perf_counter()
-    waiting = await inbox.peek(conn, owner_id, limit, held, floor)
+    waiting = await inbox.peek(conn, owner_id, limit, idle, floor)
     done.look_seconds = time.perf_counter() - begun
     if only is not None:
-        waiting = [one for one in waiting if one.job_id in only]
-    arrivals = large.ready(waiting, only, held)
-    kicked = kicks.take(only, held)
+        waiting = [arrival for arrival in waiting if arrival.job_id in only]
+    arrivals = large.ready(waiting, only, idle)
+    kicked = kicks.take(only, idle)
     if waiting:
-        ready = {one.sequence for one in arrivals}
-        done.reached = next((one.sequence for one in waiting if one.sequence not in ready), waiting[-1].sequence + 1)
+        ready = {arrival.sequence for arrival in arrivals}
+        sequences = [arrival.sequence for arrival in waiting]
+        done.reached = next((sequence for sequence in sequences if sequence not in ready), sequences[-1] + 1)
     if not arrivals and not kicked:
         return done
     done.reports = len(arrivals)
     by_job = _by_job(arrivals)
     concerned = by_job.keys() | kicked.jobs
-    mine = {job_id: owned[job_id] for job_id in sorted(concerned & owned.keys())}
-    reports = [one.sequence for job_id in mine for one in by_job.get(job_id, [])]
-    epochs = {job_id: job.epoch for job_id, job in mine.items()}
+    affected = {job_id: owned[job_id] for job_id in sorted(concerned & owned.keys())}
+    reports = [arrival.sequence for job_id in affected for arrival in by_job.get(job_id, [])]
+    epochs = {job_id: job.epoch for job_id, job in affected.items()}
     alone = len(reports) == 1
     try:
-        decisions = await _decide_all(conn, mine, by_job, kicked, large)
+        decisions = await _decide_all(conn, affected, by_job, kicked, large)
         batch = _batch(decisions, by_job)
-        if mine and not await rounds.commit(conn, owner_id, epochs, batch, reports, called=alone):
-            done.lost, decisions = set(mine), []
+        if affected and not await rounds.commit(conn, owner_id, epochs, batch, reports, called=alone):
+            done.lost, decisions = set(affected), []
     except psycopg.DatabaseError as error:
         kicks.put_back(kicked)
         large.put_back(arrivals)
         if isinstance(error, psycopg.errors.LockNotAvailable):
-            raise LockedRoundError(mine) from error
+            raise LockedRoundError(affected) from error
         raise
     if decisions:
         done.delays = _delays(batch, arrivals)
         _count(done, decisions)
     if decisions and not alone:
         await notify(conn, map(queue_channel, batch.queues))
-    done.lost |= concerned - mine.keys()
+    done.lost |= concerned - affected.keys()
     done.unknown = await inbox.forward(conn, owner_id, done.lost)
-    _take_over(owned, decisions, done)
+    _remember(owned, decisions, done)
     kicks.more |= {job.job_id for job, decision in decisions if decision.more and job.job_id in owned}
     return done
 
@@ -175,18 +176,18 @@ def _count(done: Round, decisions: Iterable[tuple[OwnedJob, Decision]]) -> None:
         done.stale += len(decision.stale)
 
 
-def _delays(batch: Batch, arrivals: Sequence[Arrival]) -> dict[str, float]:
+def _delays(batch: RoundBatch, arrivals: Sequence[Arrival]) -> dict[str, float]:
     """Retries wait in their queue: whoever sent them wakes the workers in time."""
-    found: dict[str, float] = {}
+    delays: dict[str, float] = {}
     for message in batch.messages:
         if message.visible_at and arrivals:
             seconds = max((message.visible_at - arrivals[0].now).total_seconds(), 0.0)
-            found[message.queue_name] = min(seconds, found.get(message.queue_name, seconds))
-    return found
+            delays[message.queue_name] = min(seconds, delays.get(message.queue_name, seconds))
+    return delays
 
 
-def _take_over(owned: dict[str, OwnedJob], decisions: Iterable[tuple[OwnedJob, Decision]], done: Round) -> None:
-    """The commit is through: memory follows."""
+def _remember(owned: dict[str, OwnedJob], decisions: Iterable[tuple[OwnedJob, Decision]], done: Round) -> None:
+    """Apply committed decisions to the jobs in memory, and drop those that ended or were lost."""
     for job, decision in decisions:
         job.run.apply(decision)
         if decision.status in JOB_MACHINE.terminal:
@@ -195,19 +196,25 @@ def _take_over(owned: dict[str, OwnedJob], decisions: Iterable[tuple[OwnedJob, D
         owned.pop(job_id, None)
 
 
-def _batch(decisions: Iterable[tuple[OwnedJob, Decision]], by_job: dict[str, list[Arrival]]) -> Batch:
-    batch = Batch()
+def _batch(decisions: Iterable[tuple[OwnedJob, Decision]], by_job: dict[str, list[Arrival]]) -> RoundBatch:
+    batch = RoundBatch()
     for job, decision in decisions:
         batch.add(job, decision, _latest(by_job.get(job.job_id, [])))
     return batch
 
 
 async def _decide_all(
-    conn: Connection, mine: dict[str, OwnedJob], by_job: dict[str, list[Arrival]], kicked: Kicks, large: LargeOutputs
+    conn: Connection,
+    affected: dict[str, OwnedJob],
+    by_job: dict[str, list[Arrival]],
+    kicked: Kicks,
+    large: LargeOutputs,
 ) -> list[tuple[OwnedJob, Decision]]:
     arrived = next((reports[0].now for reports in by_job.values()), None)
     now = arrived or await transaction_time(conn)
-    return [(job, await _decide(conn, job, by_job.get(job_id, []), kicked, now, large)) for job_id, job in mine.items()]
+    return [
+        (job, await _decide(conn, job, by_job.get(job_id, []), kicked, now, large)) for job_id, job in affected.items()
+    ]
 
 
 async def _decide(
@@ -229,7 +236,7 @@ async def _evaluate(
     conn: Connection, job: OwnedJob, arrivals: Sequence[Arrival], kicked: Kicks, now: datetime, large: LargeOutputs
 ) -> Decision:
     evaluation = Evaluation(job.run, now)
-    if job.job_id in kicked.taken:
+    if job.job_id in kicked.adopted:
         evaluation.carry_on()
     evaluation.feed(outcome for arrival in arrivals for outcome in arrival.outcomes)
     if job.job_id in kicked.more:
@@ -241,11 +248,11 @@ async def _evaluate(
 
 
 def _by_job(arrivals: Iterable[Arrival]) -> dict[str, list[Arrival]]:
-    found: defaultdict[str, list[Arrival]] = defaultdict(list)
+    by_job: defaultdict[str, list[Arrival]] = defaultdict(list)
     for arrival in arrivals:
-        found[arrival.job_id].append(arrival)
-    return dict(found)
+        by_job[arrival.job_id].append(arrival)
+    return dict(by_job)
 
 
 def _latest(arrivals: Iterable[Arrival]) -> dict[tuple[str, int], Arrival]:
-    return {(outcome.node_id, outcome.item_index): one for one in arrivals for outcome in one.outcomes}
+    return {(outcome.node_id, outcome.item_index): arrival for arrival in arrivals for outcome in arrival.outcomes}

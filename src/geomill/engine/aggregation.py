@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from geomill.domain.aggregate import LOOKS_INSIDE, Aggregation, aggregate, inside
-from geomill.domain.decision import Aggregate, Outcome
-from geomill.domain.evaluator import Evaluation
+from geomill.domain.engine.aggregate import LOOKS_INSIDE, Aggregation, aggregate, inside
+from geomill.domain.engine.decision import Aggregate, Outcome
+from geomill.domain.engine.evaluator import Evaluation
+from geomill.domain.engine.large import LARGEST, large_output
+from geomill.domain.engine.run import NodeRun, RunState
+from geomill.domain.engine.task import TaskReport
+from geomill.domain.engine.workflow import FanInNode, FanOutNode
 from geomill.domain.ids import task_id
-from geomill.domain.large import LARGEST, large_output
-from geomill.domain.run import NodeRun, RunState
 from geomill.domain.states import NodeStatus
-from geomill.domain.task import Report
-from geomill.domain.workflow import FanInNode, FanOutNode
 from geomill.engine.large import NO_REPORT, LargeOutputs
 from geomill.errors import ConflictError
 from geomill.store import nodes
@@ -37,31 +37,31 @@ async def answer_all(
     """Until no fan_in waits for what is at hand: an answer may lead to the next one. Those that `large` has to find
     arrive later."""
     while waiting := evaluation.take_aggregates():
-        found = [await _answer(conn, run, evaluation, wanted, large) for wanted in waiting]
-        evaluation.feed(outcome for outcome in found if outcome)
+        outcomes = [await _answer(conn, run, evaluation, request, large) for request in waiting]
+        evaluation.feed(outcome for outcome in outcomes if outcome)
 
 
 async def _answer(
-    conn: Connection, run: RunState, evaluation: Evaluation, wanted: Aggregate, large: LargeOutputs | None
+    conn: Connection, run: RunState, evaluation: Evaluation, request: Aggregate, large: LargeOutputs | None
 ) -> Outcome | None:
-    definition = run.graph.nodes[wanted.node_id].definition
+    definition = run.graph.nodes[request.node_id].definition
     assert isinstance(definition, FanInNode)
     kind = definition.aggregation
-    answer = Outcome(wanted.node_id, wanted.attempt, Report.COMPLETED)
+    answer = Outcome(request.node_id, request.attempt, TaskReport.COMPLETED)
     if kind == "count":
-        answer.output = {"count": sum(_completed(run, evaluation, source) for source in wanted.sources)}
+        answer.output = {"count": sum(_completed(run, evaluation, source) for source in request.sources)}
         return answer
     try:
-        values = await _gathered(conn, run, evaluation, wanted, kind)
+        values = await _gathered(conn, run, evaluation, request, kind)
     except nodes.TooMuch:
-        answer.report, answer.error = Report.FAILED, TOO_MUCH
+        answer.report, answer.error = TaskReport.FAILED, TOO_MUCH
         return answer
     to_read = large is not None and kind in LOOKS_INSIDE and any(map(large_output, values))
     answer.output = None if to_read else aggregate(kind, values)
     if large is None or (not to_read and large.holds(answer.output)):
         return answer
-    asked = Arrival(NO_REPORT, run.job_id, None, None, await transaction_time(conn), [answer])
-    large.answer(asked, lambda: _looked_inside(kind, values, large))
+    arrival = Arrival(NO_REPORT, run.job_id, None, None, await transaction_time(conn), [answer])
+    large.answer(arrival, lambda: _looked_inside(kind, values, large))
     return None
 
 
@@ -78,11 +78,11 @@ async def _looked_inside(kind: Aggregation, values: list[Any], large: LargeOutpu
 
 
 async def _gathered(
-    conn: Connection, run: RunState, evaluation: Evaluation, wanted: Aggregate, kind: Aggregation
+    conn: Connection, run: RunState, evaluation: Evaluation, request: Aggregate, kind: Aggregation
 ) -> list[Any]:
     gather = _outcomes if kind == "outcomes" else _outputs
     values: list[Any] = []
-    for source in wanted.sources:
+    for source in request.sources:
         values += await gather(conn, run, evaluation, source)
     return values
 
@@ -99,8 +99,8 @@ async def _outputs(conn: Connection, run: RunState, evaluation: Evaluation, sour
     if not isinstance(run.graph.nodes[source].definition, FanOutNode):
         changed: Mapping[str, NodeRun] = evaluation.decision().nodes
         return [changed.get(source, run.nodes[source]).output]
-    found = await _items(conn, run, evaluation, source)
-    return [item["output"] for item in found if item["status"] == NodeStatus.COMPLETED]
+    items = await _items(conn, run, evaluation, source)
+    return [item["output"] for item in items if item["status"] == NodeStatus.COMPLETED]
 
 
 async def _outcomes(conn: Connection, run: RunState, evaluation: Evaluation, source: str) -> list[Any]:
@@ -119,8 +119,8 @@ async def _items(conn: Connection, run: RunState, evaluation: Evaluation, source
         for index, item in ended.items()
         if item.status is NodeStatus.COMPLETED
     ]
-    found = await nodes.item_outcomes(conn, run.job_id, source, fresh, LARGEST)
+    outcomes = await nodes.item_outcomes(conn, run.job_id, source, fresh, LARGEST)
     for index, item in ended.items():
         if item.status is NodeStatus.FAILED:
-            found[index] = {"index": index, "status": item.status.value, "output": None, "error": item.error}
-    return [found[index] for index in sorted(found)]
+            outcomes[index] = {"index": index, "status": item.status.value, "output": None, "error": item.error}
+    return [outcomes[index] for index in sorted(outcomes)]

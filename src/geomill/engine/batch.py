@@ -8,12 +8,12 @@ from collections.abc import Set as AbstractSet
 from datetime import datetime
 from typing import Any
 
-from geomill.domain.decision import Cancel, Decision, Dispatch, FanOutChange
-from geomill.domain.graph import Execution
+from geomill.domain.engine.decision import Cancel, Decision, Dispatch, FanOutChange
+from geomill.domain.engine.graph import Execution
+from geomill.domain.engine.run import ItemRun, NodeRun
+from geomill.domain.engine.summary import summary
 from geomill.domain.ids import SINGLE, around_index, task_id
-from geomill.domain.run import ItemRun, NodeRun
 from geomill.domain.states import JOB_MACHINE, NodeStatus
-from geomill.domain.summary import summary
 from geomill.engine.history import events
 from geomill.engine.owned import OwnedJob
 from geomill.store.inbox import Arrival
@@ -23,7 +23,7 @@ Place = tuple[str, int]
 SUMMARY_SECONDS = 1.0
 
 
-class Batch(Writes):
+class RoundBatch(Writes):
     def add_new(self, job: OwnedJob, decision: Decision) -> None:
         """A job's first decision: its nodes do not exist yet, and its row is written by whoever creates it."""
         dispatches = _by_place(decision)
@@ -64,7 +64,7 @@ class Batch(Writes):
         spread: set[Place] = set()
         for node_id, change in decision.fan_outs.items():
             spread |= self._add_items(job, node_id, change, dispatches, arrivals)
-        self.messages += [_message(job, one) for place, one in dispatches.items() if place not in spread]
+        self.messages += [_message(job, dispatch) for place, dispatch in dispatches.items() if place not in spread]
         self.withdrawals += [_withdrawal(job, cancel) for cancel in decision.cancels]
         self.events += events(job.job_id, job.run.status, decision)
 

@@ -15,30 +15,30 @@ from typing import Any
 import psycopg
 from pydantic import ValidationError
 
-from geomill.domain.confidential import new_reference
-from geomill.domain.decision import Decision
-from geomill.domain.evaluator import Evaluation
-from geomill.domain.event import EventStatus, EventType
-from geomill.domain.inputs import validate_inputs
-from geomill.domain.message import JobQueueMessage
-from geomill.domain.run import RunState
+from geomill.domain.access.confidential import new_reference
+from geomill.domain.engine.decision import Decision
+from geomill.domain.engine.evaluator import Evaluation
+from geomill.domain.engine.event import EventStatus, EventType
+from geomill.domain.engine.inputs import validate_inputs
+from geomill.domain.engine.message import JobQueueMessage
+from geomill.domain.engine.run import RunState
+from geomill.domain.engine.workflow import WORKFLOW_ID, Workflow
 from geomill.domain.states import JOB_MACHINE, JobStatus
-from geomill.domain.workflow import WORKFLOW_ID, Workflow
 from geomill.engine.aggregation import answer_all
-from geomill.engine.batch import Batch, job_write
+from geomill.engine.batch import RoundBatch, job_write
 from geomill.engine.owned import Graphs, OwnedJob
 from geomill.errors import InputsError
 from geomill.queues import postgres as queue
 from geomill.queues.floors import Floors
 from geomill.queues.postgres import Received
-from geomill.queues.turns import Turns
+from geomill.queues.turns import TenantTurns
 from geomill.store import attendance, definitions, rounds
 from geomill.store.events import EventWrite
 from geomill.store.locking import impatient
 from geomill.store.passing import passes
 from geomill.store.pool import Connection
 from geomill.store.rounds import NewJob
-from geomill.workflows.catalogue import WorkflowCatalogue
+from geomill.workflows.collection import WorkflowCatalogue
 
 log = logging.getLogger(__name__)
 
@@ -53,14 +53,13 @@ class Claimed:
     jobs: list[OwnedJob] = field(default_factory=list)
     more: set[str] = field(default_factory=set)
     """Those of the jobs that have more to send."""
-    taken: int = 0
+    messages: int = 0
     waits: list[float] = field(default_factory=list)
     """Seconds that each submission lay on the queue."""
 
     def and_also(self, other: Claimed) -> Claimed:
-        return Claimed(
-            [*self.jobs, *other.jobs], self.more | other.more, self.taken + other.taken, [*self.waits, *other.waits]
-        )
+        messages, waits = self.messages + other.messages, [*self.waits, *other.waits]
+        return Claimed([*self.jobs, *other.jobs], self.more | other.more, messages, waits)
 
 
 @dataclass
@@ -70,7 +69,7 @@ class Claimer:
     catalogue: WorkflowCatalogue
     graphs: Graphs
     _pinned: set[str] = field(default_factory=set)
-    _turns: Turns = field(default_factory=Turns)
+    _turns: TenantTurns = field(default_factory=TenantTurns)
     _floors: Floors = field(default_factory=Floors)
     _hashes: dict[str, tuple[Workflow, str]] = field(default_factory=dict)
 
@@ -82,7 +81,7 @@ class Claimer:
             return await self._claim_each(conn, limit)
         except _UnknownWorkflows as unknown:  # what was taken with them is back on the queue
             moved = await attendance.put_aside(conn, self.queue_name, unknown.sequences)
-            return Claimed(taken=limit if moved else 0)  # if none, somebody else has them in hand
+            return Claimed(messages=limit if moved else 0)  # if none, somebody else has them in hand
         except Exception as error:  # one submission must not stop all the others
             if passes(error):
                 raise
@@ -117,12 +116,12 @@ class Claimer:
             for message in received:
                 await queue.dead_letter(conn, self.queue_name, message, "InternalError", reason)
         self._turns.given([self.queue_name])
-        return Claimed(taken=len(received))
+        return Claimed(messages=len(received))
 
     async def _claim(self, conn: Connection, limit: int, older_than: float) -> Claimed:
         few = not older_than and not self._floors.bounded(self.queue_name)
-        found = await self._claim_few(conn, min(limit, FEW)) if few else None
-        return found or await self._claim_many(conn, limit, older_than)
+        claimed = await self._claim_few(conn, min(limit, FEW)) if few else None
+        return claimed or await self._claim_many(conn, limit, older_than)
 
     async def _claim_few(self, conn: Connection, limit: int) -> Claimed | None:
         """Looked at, decided and written as a round is: in two round trips, where a transaction takes five. None when
@@ -137,13 +136,13 @@ class Claimer:
     async def _claim_these(self, conn: Connection, waiting: Sequence[Received]) -> Claimed | None:
         """None when one of them is to be refused, or is not there any more."""
         admitted = await self._admit_all(conn, waiting)
-        if any(one.refusal for one in admitted):
+        if any(admission.refusal for admission in admitted):
             return None
         self._pinned |= await self._pin(conn, admitted)
-        new = [one.job for one in admitted if one.job]
-        batch = Batch()
-        for one in admitted:
-            one.enter(batch)
+        new = [admission.job for admission in admitted if admission.job]
+        batch = RoundBatch()
+        for admission in admitted:
+            admission.enter(batch)
         try:
             if not await rounds.claim(conn, [message.sequence for message in waiting], new, batch):
                 return None
@@ -159,13 +158,13 @@ class Claimer:
                 return Claimed()
             admitted = await self._admit_all(conn, received)
             pinned = await self._pin(conn, admitted)
-            created = await rounds.create(conn, [one.job for one in admitted if one.job])
-            batch = Batch()
-            for one in admitted:
-                if one.refusal:
-                    await queue.dead_letter(conn, self.queue_name, one.received, *one.refusal)
-                if one.job and one.job.job_id in created:
-                    one.enter(batch)  # else malformed, or a duplicate: the job is there already, and so is its owner
+            created = await rounds.create(conn, [admission.job for admission in admitted if admission.job])
+            batch = RoundBatch()
+            for admission in admitted:
+                if admission.refusal:
+                    await queue.dead_letter(conn, self.queue_name, admission.received, *admission.refusal)
+                if admission.job and admission.job.job_id in created:
+                    admission.enter(batch)  # else it is malformed, or a duplicate of a job that has its owner
             await rounds.write_new(conn, self.owner_id, batch)
         self._pinned |= pinned
         self._turns.given([self.queue_name])
@@ -174,7 +173,7 @@ class Claimer:
     async def _admit_all(self, conn: Connection, messages: Sequence[Received]) -> list[_Admitted]:
         """Raises `_UnknownWorkflows`, which rolls back, if there are any that are left to others."""
         admitted = [await self._admit(conn, message) for message in messages]
-        if unknown := [one.received.sequence for one in admitted if one.left]:
+        if unknown := [admission.received.sequence for admission in admitted if admission.left]:
             raise _UnknownWorkflows(unknown)
         return admitted
 
@@ -228,18 +227,18 @@ class Claimer:
         return _Admitted(received, job, _owned(run, message), decision)
 
     def _hash(self, workflow: Workflow) -> str:
-        known = self._hashes.get(workflow.workflow_id)
-        if known is None or known[0] is not workflow:
-            known = self._hashes[workflow.workflow_id] = (workflow, workflow.hash())
-        return known[1]
+        entry = self._hashes.get(workflow.workflow_id)
+        if entry is None or entry[0] is not workflow:
+            entry = self._hashes[workflow.workflow_id] = (workflow, workflow.hash())
+        return entry[1]
 
     async def _pin(self, conn: Connection, admitted: list[_Admitted]) -> set[str]:
         """Store the definitions that this process has not stored yet."""
-        graphs = [one.owned.run.graph for one in admitted if one.owned]
-        wanted = {one.definition_hash: one.workflow for one in graphs if one.definition_hash not in self._pinned}
-        for definition_hash, workflow in wanted.items():
+        graphs = [admission.owned.run.graph for admission in admitted if admission.owned]
+        unpinned = {g.definition_hash: g.workflow for g in graphs if g.definition_hash not in self._pinned}
+        for definition_hash, workflow in unpinned.items():
             await definitions.insert(conn, workflow, definition_hash)
-        return set(wanted)
+        return set(unpinned)
 
 
 class _UnknownWorkflows(Exception):  # noqa: N818  nothing is wrong: others may know them
@@ -260,7 +259,7 @@ class _Admitted:
     left: bool = False
     """To an orchestrator that knows its workflow."""
 
-    def enter(self, batch: Batch) -> None:
+    def enter(self, batch: RoundBatch) -> None:
         """What is written of a job that comes into being."""
         if self.job is None:
             return
@@ -281,10 +280,11 @@ class _Admitted:
 
 
 def _claimed(admitted: list[_Admitted], created: set[str]) -> Claimed:
-    """The commit is through."""
-    owned = [one.apply() for one in admitted if one.job and one.job.job_id in created]
-    more = {one.job.job_id for one in admitted if one.job and one.decision and one.decision.more}
-    waits = [(one.received.now - one.received.enqueued_at).total_seconds() for one in admitted]
+    """Called after the commit."""
+    owned = [admission.apply() for admission in admitted if admission.job and admission.job.job_id in created]
+    busy = [admission for admission in admitted if admission.decision and admission.decision.more]
+    more = {admission.job.job_id for admission in busy if admission.job}
+    waits = [(admission.received.now - admission.received.enqueued_at).total_seconds() for admission in admitted]
     return Claimed([job for job in owned if job is not None], more & created, len(admitted), waits)
 
 
@@ -294,7 +294,7 @@ def _owned(run: RunState, message: JobQueueMessage) -> OwnedJob:
 
 
 def new_job(
-    message: JobQueueMessage, owner_id: str | None, inputs: dict[str, Any], status: JobStatus, **known: Any
+    message: JobQueueMessage, owner_id: str | None, inputs: dict[str, Any], status: JobStatus, **fields: Any
 ) -> NewJob:
     return NewJob(
         job_id=message.job_id,
@@ -313,5 +313,5 @@ def new_job(
         asset_revision=message.asset_revision,
         request_id=message.request_id,
         purpose=message.purpose,
-        **known,
+        **fields,
     )

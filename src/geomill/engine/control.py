@@ -6,14 +6,14 @@ one transaction.
 
 from __future__ import annotations
 
-from geomill.domain.attendance import unknown_queue
-from geomill.domain.event import EventType
-from geomill.domain.graph import compile_graph
-from geomill.domain.job import Job, JobPurpose
-from geomill.domain.message import JobQueueMessage
-from geomill.domain.reopening import reopen
+from geomill.domain.engine.attendance import unknown_queue
+from geomill.domain.engine.event import EventType
+from geomill.domain.engine.graph import compile_graph
+from geomill.domain.engine.job import Job, JobPurpose
+from geomill.domain.engine.message import JobQueueMessage
+from geomill.domain.engine.reopening import reopen
+from geomill.domain.engine.task import TaskReport
 from geomill.domain.states import JOB_MACHINE, JobStatus
-from geomill.domain.task import Report
 from geomill.engine.claim import new_job
 from geomill.errors import ConflictError, NotFoundError
 from geomill.queues import postgres as queue
@@ -26,7 +26,7 @@ from geomill.store.signals import ORPHANS_CHANNEL, notify, owner_channel
 async def cancel(conn: Connection, job_queue: str, job_id: str, reason: str) -> None:
     """Ends a job that waits, runs or is paused."""
     if not await cancel_waiting(conn, job_queue, job_id, reason):
-        await _command(conn, job_id, Report.CANCEL, reason)
+        await _command(conn, job_id, TaskReport.CANCEL, reason)
 
 
 async def cancel_waiting(conn: Connection, job_queue: str, job_id: str, reason: str) -> bool:
@@ -37,11 +37,11 @@ async def cancel_waiting(conn: Connection, job_queue: str, job_id: str, reason: 
 
 async def pause(conn: Connection, job_id: str) -> None:
     """What runs goes on, nothing new begins."""
-    await _command(conn, job_id, Report.PAUSE, "paused")
+    await _command(conn, job_id, TaskReport.PAUSE, "paused")
 
 
 async def resume(conn: Connection, job_id: str) -> None:
-    await _command(conn, job_id, Report.RESUME, "resumed")
+    await _command(conn, job_id, TaskReport.RESUME, "resumed")
 
 
 async def retry(conn: Connection, job_id: str) -> Job:
@@ -83,7 +83,7 @@ async def release(conn: Connection, job_id: str, released_by: str) -> None:
     await notify(conn, [ORPHANS_CHANNEL])
 
 
-async def _command(conn: Connection, job_id: str, report: Report, reason: str) -> None:
+async def _command(conn: Connection, job_id: str, report: TaskReport, reason: str) -> None:
     owner = await inbox.command(conn, job_id, report, reason)
     if owner is None:
         job = await jobs.get(conn, job_id)

@@ -15,7 +15,7 @@ FEW = 10
 
 
 @dataclass
-class Share:
+class TenantShare:
     peers: int = 1
     active: int = 0
 

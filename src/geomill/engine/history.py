@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from geomill.domain.decision import Decision, Step
-from geomill.domain.event import EventStatus, EventType
+from geomill.domain.engine.decision import Decision, Step
+from geomill.domain.engine.event import EventStatus, EventType
 from geomill.domain.ids import SINGLE
 from geomill.domain.states import JobStatus, NodeStatus
 from geomill.store.events import EventWrite

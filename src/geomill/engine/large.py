@@ -12,11 +12,11 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from geomill.domain.decision import Outcome
+from geomill.domain.engine.decision import Outcome
+from geomill.domain.engine.large import LARGE, LargeOutput, large_output
+from geomill.domain.engine.node import NodeState
+from geomill.domain.engine.task import TaskReport
 from geomill.domain.jsonvalue import to_json
-from geomill.domain.large import LARGE, LargeOutput, large_output
-from geomill.domain.node import NodeState
-from geomill.domain.task import Report
 from geomill.errors import GeomillError, UnavailableError
 from geomill.storage import NO_STORAGE, Storage
 from geomill.store.inbox import Arrival
@@ -39,13 +39,13 @@ class LargeOutputs:
         self._asked: dict[tuple[str, str, int], asyncio.Task[None]] = {}
 
     def ready(
-        self, arrivals: Iterable[Arrival], only: Collection[str] | None = None, held: Collection[str] = ()
+        self, arrivals: Iterable[Arrival], only: Collection[str] | None = None, idle: Collection[str] = ()
     ) -> list[Arrival]:
         """Those that can be evaluated now, with their outputs, and answers that have come: with `only`, to these jobs,
-        and none to those that are `held`. The others are on their way."""
-        asked = [key for key in self._answers if key[0] not in held and (only is None or key[0] in only)]
-        answers = [self._answers.pop(key) for key in asked]
-        return [one for arrival in arrivals if (one := self._filled(arrival))] + answers
+        and none to those that are `idle`. The others are on their way."""
+        keys = [key for key in self._answers if key[0] not in idle and (only is None or key[0] in only)]
+        answers = [self._answers.pop(key) for key in keys]
+        return [filled for arrival in arrivals if (filled := self._filled(arrival))] + answers
 
     def put_back(self, arrivals: Iterable[Arrival]) -> None:
         """Answers that were ready, and were not taken after all. Reports lie in the inbox still."""
@@ -66,24 +66,24 @@ class LargeOutputs:
         """Whether a row may hold it."""
         return self._storage is NO_STORAGE or len(to_json(output)) <= LARGE
 
-    def answer(self, asked: Arrival, answering: Callable[[], Awaitable[Any]]) -> None:
+    def answer(self, arrival: Arrival, answering: Callable[[], Awaitable[Any]]) -> None:
         """Find the output of a fan_in, put it aside if it is large, and let it arrive as `asked` with it."""
-        outcome = asked.outcomes[0]
-        question = (asked.job_id, outcome.node_id, outcome.attempt)
+        outcome = arrival.outcomes[0]
+        question = (arrival.job_id, outcome.node_id, outcome.attempt)
         if question not in self._asked and question not in self._answers:
-            self._asked[question] = asyncio.create_task(self._answer(question, asked, answering))
+            self._asked[question] = asyncio.create_task(self._answer(question, arrival, answering))
 
     async def _answer(
-        self, question: tuple[str, str, int], asked: Arrival, answering: Callable[[], Awaitable[Any]]
+        self, question: tuple[str, str, int], arrival: Arrival, answering: Callable[[], Awaitable[Any]]
     ) -> None:
-        outcome = asked.outcomes[0]
+        outcome = arrival.outcomes[0]
         try:
             output, stored = await self._patiently(lambda: self._found(question, answering))
         except Exception as error:  # without an answer, the job would wait for ever
-            log.exception("the answer for %s of %s failed", outcome.node_id, asked.job_id)
-            self._answers[question] = replace(asked, outcomes=[_lost(outcome, error)])
+            log.exception("the answer for %s of %s failed", outcome.node_id, arrival.job_id)
+            self._answers[question] = replace(arrival, outcomes=[_lost(outcome, error)])
         else:
-            self._answers[question] = replace(asked, outcomes=[replace(outcome, output=output)], stored=stored)
+            self._answers[question] = replace(arrival, outcomes=[replace(outcome, output=output)], stored=stored)
         del self._asked[question]
         self._arrived()
 
@@ -106,10 +106,10 @@ class LargeOutputs:
             if large not in self._coming:
                 self._coming[large] = asyncio.create_task(self._bring(large))
             return None
-        found = self._here.pop(large)
-        if isinstance(found, GeomillError):
-            return replace(arrival, outcomes=[_lost(arrival.outcomes[0], found)])
-        return replace(arrival, outcomes=[replace(arrival.outcomes[0], output=found)], stored=large.output())
+        output = self._here.pop(large)
+        if isinstance(output, GeomillError):
+            return replace(arrival, outcomes=[_lost(arrival.outcomes[0], output)])
+        return replace(arrival, outcomes=[replace(arrival.outcomes[0], output=output)], stored=large.output())
 
     async def _bring(self, large: LargeOutput) -> None:
         try:
@@ -133,4 +133,4 @@ class LargeOutputs:
 
 
 def _lost(outcome: Outcome, error: Exception) -> Outcome:
-    return replace(outcome, report=Report.FAILED, output=None, error=str(error), error_code="lost_output")
+    return replace(outcome, report=TaskReport.FAILED, output=None, error=str(error), error_code="lost_output")

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 
 import psycopg
 
-from geomill.domain.confidential import new_reference
-from geomill.domain.instance import InstanceRole
-from geomill.domain.job import Job
+from geomill.domain.access.confidential import new_reference
+from geomill.domain.engine.instance import InstanceRole
+from geomill.domain.engine.job import Job
 from geomill.domain.states import JOB_MACHINE
 from geomill.engine.advance import Kicks
 from geomill.engine.claim import Claimer
-from geomill.engine.fairness import Share
+from geomill.engine.fairness import TenantShare
 from geomill.engine.large import LargeOutputs
 from geomill.engine.maintenance.absences import Absences
 from geomill.engine.maintenance.attendance import Attendance, AttendanceOptions
@@ -42,7 +42,7 @@ from geomill.store.pool import Connection, Pool
 from geomill.store.replanning import drop_plans
 from geomill.store.signals import ORPHANS_CHANNEL, SCHEMA_CHANNEL, Signals, notify, owner_channel, queue_channel
 from geomill.store.tallies import Tallies
-from geomill.workflows.catalogue import WorkflowCatalogue
+from geomill.workflows.collection import WorkflowCatalogue
 
 log = logging.getLogger(__name__)
 
@@ -89,7 +89,7 @@ class Orchestrator:
         self._reminders: set[str] = set()
         self._unsure = False
         self._someone_is_absent = False
-        self._share = Share()
+        self._share = TenantShare()
         self._active = 0
         self._effort = Effort()
         self._claimer = Claimer(self.instance_id, options.job_queue, self.catalogue, self._graphs)
@@ -159,8 +159,8 @@ class Orchestrator:
                 async with self.pool.connection() as conn:
                     await self._look_after_orphans(conn)  # who else is there, before a submission is taken
                     while True:
-                        heard = await self._signals.wait()
-                        await self._react(conn, heard)
+                        channels = await self._signals.wait()
+                        await self._react(conn, channels)
             except psycopg.Error as error:
                 if not passes(error):
                     raise
@@ -170,19 +170,19 @@ class Orchestrator:
                 self._signals.poke(self._inbox_channel)
                 self._signals.poke(self._jobs_channel)
 
-    async def _react(self, conn: Connection, heard: set[str]) -> None:
+    async def _react(self, conn: Connection, channels: set[str]) -> None:
         """Reports and submissions in turn, until there are none."""
-        if SCHEMA_CHANNEL in heard:
+        if SCHEMA_CHANNEL in channels:
             await drop_plans(conn)
         if self._unsure:
             await self._reload(conn)
-        await self._adopt_taken(conn)
-        if ORPHANS_CHANNEL in heard:
+        await self._adopt_taken_over(conn)
+        if ORPHANS_CHANNEL in channels:
             await self._look_after_orphans(conn, thorough=True)
         if self._reminders:
             due, self._reminders = self._reminders, set()
             await notify(conn, due)
-        reports, submissions = self._inbox_channel in heard, self._jobs_channel in heard
+        reports, submissions = self._inbox_channel in channels, self._jobs_channel in channels
         while reports or submissions:
             submissions = submissions and await self._claim(conn)
             # Reports that come meanwhile have called, too. To look for them in vain would be in the way of the workers.
@@ -199,13 +199,13 @@ class Orchestrator:
                 await self._adopt(conn, job)
         self._unsure = False
 
-    async def _adopt_taken(self, conn: Connection) -> None:
+    async def _adopt_taken_over(self, conn: Connection) -> None:
         """Jobs are read where rounds are made, and nowhere else: what was read beside a round would be older than it,
         and good reports would be taken for stale."""
-        taken, self._taken_over = self._taken_over, set()
-        if taken:
+        job_ids, self._taken_over = self._taken_over, set()
+        if job_ids:
             self._rounds.look_from_the_head()
-        for job_id in taken:
+        for job_id in job_ids:
             job = await jobs.find(conn, job_id)
             if job and job.owner_id == self.instance_id and job.status not in JOB_MACHINE.terminal:
                 await self._adopt(conn, job)
@@ -226,7 +226,7 @@ class Orchestrator:
                 conn, job.job_id, f"the job cannot be read: the log has more under the reference {reference}"
             )
             return
-        self._kicks.taken.add(job.job_id)
+        self._kicks.adopted.add(job.job_id)
 
     def _doubt(self) -> None:
         """What is ours is to be read again."""
@@ -269,7 +269,7 @@ class Orchestrator:
         if patience:
             asyncio.get_running_loop().call_later(patience, self._signals.poke, self._jobs_channel)
             return False
-        return claimed.taken == batch
+        return claimed.messages == batch
 
     # Duties
 
@@ -311,25 +311,25 @@ class Orchestrator:
         """A thorough look is left out for a while after one that was dear (queues/floors.py)."""
         begun = time.monotonic()
         thorough = thorough or not self._effort.spare(begun)
-        found = await self._reclaimer.run_once(conn, thorough=thorough)
+        reclaimed = await self._reclaimer.run_once(conn, thorough=thorough)
         if thorough:
             self._effort.note(time.monotonic() - begun, 0, begun)
-        if found.active is not None:
-            self._active = found.active
-        self._share.update(found.peers, self._active)
-        self._someone_is_absent = found.absent
-        self._tallies.count("jobs_reclaimed", len(found.jobs))
-        self._taken_over.update(job.job_id for job in found.jobs)
-        self._kicks.overdue.update(found.overdue)
-        if self._taken_over or self._kicks or found.reports:
+        if reclaimed.active is not None:
+            self._active = reclaimed.active
+        self._share.update(reclaimed.peers, self._active)
+        self._someone_is_absent = reclaimed.absent
+        self._tallies.count("jobs_reclaimed", len(reclaimed.jobs))
+        self._taken_over.update(job.job_id for job in reclaimed.jobs)
+        self._kicks.overdue.update(reclaimed.overdue)
+        if self._taken_over or self._kicks or reclaimed.reports:
             self._signals.poke(self._inbox_channel)
-        if found.submissions:
+        if reclaimed.submissions:
             self._signals.poke(self._jobs_channel)
-        if found.schedules:
+        if reclaimed.schedules:
             await self._scheduler.run_once(conn)
-        if found.callbacks:
+        if reclaimed.callbacks:
             self._callbacks.wake()
-        if found.catalogue:
+        if reclaimed.catalogue:
             await self._follow_assets(conn)
 
     async def _follow_assets(self, conn: Connection) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from geomill.domain.graph import Graph, compile_graph
-from geomill.domain.job import NORMAL_PRIORITY, Job
-from geomill.domain.run import RunState
-from geomill.domain.workflow import Workflow
+from geomill.domain.engine.graph import Graph, compile_graph
+from geomill.domain.engine.job import NORMAL_PRIORITY, Job
+from geomill.domain.engine.run import RunState
+from geomill.domain.engine.workflow import Workflow
 from geomill.engine.large import LargeOutputs
 from geomill.store import definitions, nodes
 from geomill.store.pool import Connection

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 
 import psycopg
 
-from geomill.domain.confidential import new_reference
+from geomill.domain.access.confidential import new_reference
 from geomill.engine.advance import Kicks, LockedRoundError, Round, advance
 from geomill.engine.large import LargeOutputs
 from geomill.engine.owned import OwnedJob
@@ -65,11 +65,11 @@ class Rounds:
     _effort: Effort = field(default_factory=Effort)
 
     @property
-    def held(self) -> set[str]:
+    def idle(self) -> set[str]:
         return self._locked | self.unparked.keys()
 
     async def once(self, conn: Connection) -> Round:
-        """A round of all jobs but the held ones. Raises what the database says when it refuses the round."""
+        """A round of all jobs but the idle ones. Raises what the database says when it refuses the round."""
         if self.unparked and time.monotonic() >= self._park_at:
             await self._park_again(conn)
         if self._returning:
@@ -77,7 +77,7 @@ class Rounds:
         now = time.monotonic()
         floor = self._floor.sequence if self._effort.spare(now) else 0
         try:
-            done = await advance(conn, self.owner_id, self.owned, self.kicks, self.large, held=self.held, floor=floor)
+            done = await advance(conn, self.owner_id, self.owned, self.kicks, self.large, idle=self.idle, floor=floor)
         except LockedRoundError as locked:
             return await self._without_locked(conn, locked.jobs)
         if self._pauses:
@@ -110,7 +110,7 @@ class Rounds:
         """After a refusal: the job that the database refuses is ended or parked, the others go on."""
         done = Round()
         async with impatient(conn):
-            await self._in_halves(conn, sorted(self.owned.keys() - self.held), done, time.monotonic() + SEARCH_SECONDS)
+            await self._in_halves(conn, sorted(self.owned.keys() - self.idle), done, time.monotonic() + SEARCH_SECONDS)
         return done
 
     # Locks
@@ -118,9 +118,9 @@ class Rounds:
     async def _without_locked(self, conn: Connection, concerned: frozenset[str]) -> Round:
         done = Round()
         async with impatient(conn):
-            mine = concerned & self.owned.keys()
-            free = await jobs.unlocked(conn, mine)
-            self._defer(sorted(mine - free))
+            affected = concerned & self.owned.keys()
+            free = await jobs.unlocked(conn, affected)
+            self._defer(sorted(affected - free))
             if free:
                 await self._in_halves(conn, sorted(free), done, time.monotonic() + SEARCH_SECONDS)
         done.reports = max(done.reports, 1)  # others may have come meanwhile
@@ -129,7 +129,7 @@ class Rounds:
     async def _in_halves(self, conn: Connection, chosen: Sequence[str], done: Round, deadline: float) -> None:
         only = frozenset(chosen)
         try:
-            part = await advance(conn, self.owner_id, self.owned, self.kicks, self.large, held=self.held, only=only)
+            part = await advance(conn, self.owner_id, self.owned, self.kicks, self.large, idle=self.idle, only=only)
         except LockedRoundError:
             if len(chosen) == 1 or time.monotonic() > deadline:
                 self._defer(chosen)

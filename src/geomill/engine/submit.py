@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from geomill.domain.callback import check_callback_url
-from geomill.domain.inputs import validate_inputs
+from geomill.domain.engine.callback import check_callback_url
+from geomill.domain.engine.inputs import validate_inputs
+from geomill.domain.engine.message import JobQueueMessage
+from geomill.domain.engine.starting import Starter, require_free_names, require_starter
 from geomill.domain.jsonvalue import to_json
-from geomill.domain.message import JobQueueMessage
-from geomill.domain.starting import Starter, require_free_names, require_starter
 from geomill.queues import postgres as queue
 from geomill.queues.postgres import Outgoing
 from geomill.store.pool import Connection
 from geomill.store.signals import queue_channel
-from geomill.workflows.catalogue import WorkflowCatalogue
+from geomill.workflows.collection import WorkflowCatalogue
 
 
 async def submit(

@@ -10,18 +10,18 @@ from dataclasses import dataclass
 import psycopg
 from psycopg_pool import PoolTimeout
 
-from geomill.catalog.external import hide
-from geomill.domain.asset import DataType
-from geomill.domain.platform import Platform
-from geomill.domain.starting import Starter, require_starter
-from geomill.domain.workflow import Workflow
+from geomill.catalogue.external import hide
+from geomill.domain.assets.asset import DataType
+from geomill.domain.assets.platform import Platform
+from geomill.domain.engine.starting import Starter, require_starter
+from geomill.domain.engine.workflow import Workflow
 from geomill.engine import control
 from geomill.errors import ConflictError, Forbidden, NotFoundError
 from geomill.platform.export import Exporter
 from geomill.storage import Storage
 from geomill.store.pool import Connection, Pool
 from geomill.store.signals import notify, queue_channel
-from geomill.workflows.catalogue import WorkflowCatalogue
+from geomill.workflows.collection import WorkflowCatalogue
 
 log = logging.getLogger(__name__)
 

@@ -10,16 +10,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from geomill.domain import inventory
-from geomill.domain.asset import Asset
-from geomill.domain.job import JobPurpose
-from geomill.domain.lifecycle import Actor, Outside
-from geomill.domain.message import JobQueueMessage
-from geomill.domain.starting import Starter
+from geomill.domain.assets import inventory
+from geomill.domain.assets.asset import Asset
+from geomill.domain.assets.lifecycle import Actor, Outside
+from geomill.domain.engine.job import JobPurpose
+from geomill.domain.engine.message import JobQueueMessage
+from geomill.domain.engine.starting import Starter
 from geomill.engine.submit import enqueue
 from geomill.store import assets
 from geomill.store.pool import Connection
-from geomill.workflows.catalogue import WorkflowCatalogue
+from geomill.workflows.collection import WorkflowCatalogue
 
 EXPORT_WORKFLOW, WITHDRAW_WORKFLOW, DELETE_WORKFLOW = "export_asset", "withdraw_asset", "delete_asset_data"
 

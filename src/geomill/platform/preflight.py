@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
-from geomill.domain.asset import DataType
+from geomill.domain.assets.asset import DataType
 from geomill.domain.objectname import ObjectName, Zone, check_container, check_path
 from geomill.domain.sniff import HEADER_BYTES, kind_of
 from geomill.errors import NotFoundError, Problem, SourceError, UnavailableError

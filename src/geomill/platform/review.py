@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from geomill.domain import lifecycle
-from geomill.domain.asset import Asset
-from geomill.domain.audit import Decision
-from geomill.domain.job import JobPurpose
-from geomill.domain.lifecycle import Actor, Outside, Reviewed
+from geomill.domain.assets import lifecycle
+from geomill.domain.assets.asset import Asset
+from geomill.domain.assets.audit import AuditDecision
+from geomill.domain.assets.lifecycle import Actor, Outside, Reviewed
+from geomill.domain.engine.job import JobPurpose
 from geomill.domain.states import ClearanceState, JobStatus
 from geomill.errors import AssetState
 from geomill.platform import export
@@ -23,9 +23,9 @@ Decide = Callable[[Asset, datetime], Reviewed]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ReviewOutcome:
     asset: Asset
-    decision: Decision | None
+    decision: AuditDecision | None
     """None if nothing changed."""
     warnings: tuple[str, ...] = ()
     export_job_id: str | None = None
@@ -37,7 +37,7 @@ class Outcome:
 
 async def approve(
     conn: Connection, desk: Desk, given: str, clearance: ClearanceState, actor: Actor, expected_revision: int | None
-) -> Outcome:
+) -> ReviewOutcome:
     def decide(asset: Asset, now: datetime) -> Reviewed:
         return lifecycle.approve(asset, clearance, actor, now, expected_revision)
 
@@ -46,7 +46,7 @@ async def approve(
 
 async def reject(
     conn: Connection, desk: Desk, given: str, reason: str, actor: Actor, expected_revision: int | None
-) -> Outcome:
+) -> ReviewOutcome:
     def decide(asset: Asset, now: datetime) -> Reviewed:
         return lifecycle.reject(asset, reason, actor, now, expected_revision)
 
@@ -55,7 +55,7 @@ async def reject(
 
 async def revoke(
     conn: Connection, desk: Desk, given: str, reason: str, actor: Actor, expected_revision: int | None
-) -> Outcome:
+) -> ReviewOutcome:
     def decide(asset: Asset, now: datetime) -> Reviewed:
         return lifecycle.revoke(asset, reason, actor, now, expected_revision)
 
@@ -72,7 +72,7 @@ async def unpublish(
     delete_data: bool = False,
     expected_revision: int | None = None,
     dry_run: bool = False,
-) -> Outcome:
+) -> ReviewOutcome:
     def decide(asset: Asset, now: datetime) -> Reviewed:
         return lifecycle.unpublish(asset, actor, now, expected_revision, delete_data=delete_data)
 
@@ -88,7 +88,7 @@ async def rollback(
     *,
     reason: str | None = None,
     expected_revision: int | None = None,
-) -> Outcome:
+) -> ReviewOutcome:
     """A new revision that points at the outputs of an old one, and waits for review."""
     found = await assets.identify(conn, given)
     async with conn.transaction():
@@ -100,14 +100,14 @@ async def rollback(
         after = await assets.roll_back(conn, before.asset_id, revision)
         brought_back = ", which was revoked or unpublished" if warnings else ""
         text = f"to revision {revision}{brought_back}" + (f": {reason}" if reason else "")
-        await assets.note(conn, Decision.ROLLED_BACK, actor, after, before, reason=text)
+        await assets.note(conn, AuditDecision.ROLLED_BACK, actor, after, before, reason=text)
     await desk.cancel(conn, running, "superseded by a rollback")
-    return Outcome(after, Decision.ROLLED_BACK, warnings)
+    return ReviewOutcome(after, AuditDecision.ROLLED_BACK, warnings)
 
 
 async def retry_export(
     conn: Connection, desk: Desk, given: str, actor: Actor, expected_revision: int | None = None
-) -> Outcome:
+) -> ReviewOutcome:
     """Start the export or withdrawal again that failed."""
     found = await assets.identify(conn, given)
     async with conn.transaction():
@@ -116,9 +116,9 @@ async def retry_export(
         lifecycle.check_retried_export(before, what, expected_revision)
         run = await desk.exporter.start(conn, before, what, actor)
         after = await assets.decide(conn, before.evolve(adf_run_id=run))
-        await assets.note(conn, Decision.EXPORT_RETRIED, actor, after, before, job_id=run)
+        await assets.note(conn, AuditDecision.EXPORT_RETRIED, actor, after, before, job_id=run)
     await desk.announce(conn)
-    return Outcome(after, Decision.EXPORT_RETRIED, export_job_id=run)
+    return ReviewOutcome(after, AuditDecision.EXPORT_RETRIED, export_job_id=run)
 
 
 async def _review(
@@ -132,7 +132,7 @@ async def _review(
     current: bool = False,
     delete_data: bool = False,
     dry_run: bool = False,
-) -> Outcome:
+) -> ReviewOutcome:
     """`current`: the id of a request or job must be that of the current revision."""
     found = await assets.identify(conn, given)
     run = deletion = None
@@ -142,7 +142,7 @@ async def _review(
             lifecycle.check_current(before, found.request_id, given)
         reviewed = decide(before, await transaction_time(conn))
         if reviewed.decision is None:
-            return Outcome(before, None, reviewed.warnings)
+            return ReviewOutcome(before, None, reviewed.warnings)
         stopped = [] if reviewed.asset.active else await assets.open_jobs(conn, before.asset_id)
         after = await assets.decide(conn, reviewed.asset)
         if reviewed.outside and not dry_run:
@@ -154,7 +154,7 @@ async def _review(
             after = await assets.decide(conn, after.evolve(**ordered))
         await assets.note(conn, reviewed.decision, actor, after, before, reason=reason, job_id=run or deletion)
     if dry_run:
-        return Outcome(after, reviewed.decision, reviewed.warnings, would=_would(reviewed, stopped, delete_data))
+        return ReviewOutcome(after, reviewed.decision, reviewed.warnings, would=_would(reviewed, stopped, delete_data))
     await desk.announce(conn)
     warnings = reviewed.warnings
     if reviewed.outside is Outside.WITHDRAW:
@@ -162,7 +162,7 @@ async def _review(
     why = f"the asset was {reviewed.decision.value.replace('_', ' ')}"
     await _stop_outside(conn, desk, before if run else None, why)
     await desk.cancel(conn, stopped, why)
-    return Outcome(after, reviewed.decision, warnings, run, deletion)
+    return ReviewOutcome(after, reviewed.decision, warnings, run, deletion)
 
 
 async def _stop_outside(conn: Connection, desk: Desk, before: Asset | None, why: str) -> None:

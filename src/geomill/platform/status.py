@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from geomill.domain.asset import Asset
-from geomill.domain.job import Job
-from geomill.domain.request import PlatformRequest, RequestStatus
+from geomill.domain.assets.asset import Asset
+from geomill.domain.assets.request import PlatformRequest, RequestStatus
+from geomill.domain.engine.job import Job
 from geomill.store import assets, attendance, jobs, progress, requests
 from geomill.store.pool import Connection, transaction_time
 from geomill.store.progress import JobProgress
@@ -17,7 +17,7 @@ SUPERSEDED = "superseded"
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class AssetStanding:
     asset: Asset
     request: PlatformRequest | None
     job_id: str | None
@@ -43,13 +43,13 @@ class Standing:
         return self.outside.status.value if self.outside else QUEUED
 
 
-async def standing(conn: Connection, job_queue: str, given: str) -> Standing:
+async def standing(conn: Connection, job_queue: str, given: str) -> AssetStanding:
     """By the id of a request, an asset or a job."""
     found = await assets.identify(conn, given)
     asset = await assets.get(conn, found.asset_id)
     current = await progress.find(conn, found.job_id) if found.job_id else None
     queued = found.job_id is not None and current is None
-    return Standing(
+    return AssetStanding(
         asset=asset,
         request=await requests.get(conn, found.request_id) if found.request_id else None,
         job_id=found.job_id,

@@ -9,30 +9,30 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from geomill.domain import naming
-from geomill.domain.asset import NORMAL_ASSET_PRIORITY, Asset, DataType, message_priority
-from geomill.domain.audit import Decision
-from geomill.domain.callback import check_callback_url
+from geomill.domain.assets import naming
+from geomill.domain.assets.asset import NORMAL_ASSET_PRIORITY, Asset, DataType, message_priority
+from geomill.domain.assets.audit import AuditDecision
+from geomill.domain.assets.lifecycle import Actor, Operation, opening, require_seen
+from geomill.domain.assets.platform import Platform, Refs
+from geomill.domain.assets.request import PlatformRequest, RequestStatus
+from geomill.domain.engine.callback import check_callback_url
+from geomill.domain.engine.message import JobQueueMessage
+from geomill.domain.engine.starting import Starter
+from geomill.domain.engine.workflow import Workflow
 from geomill.domain.ids import new_id
-from geomill.domain.lifecycle import Actor, Operation, opening, require_seen
-from geomill.domain.message import JobQueueMessage
-from geomill.domain.platform import Platform, Refs
-from geomill.domain.request import PlatformRequest, RequestStatus
-from geomill.domain.starting import Starter
 from geomill.domain.states import ClearanceState
-from geomill.domain.workflow import Workflow
 from geomill.engine.submit import enqueue
 from geomill.errors import AssetState, ConflictError, InputsError, PlatformInactive, Problem
 from geomill.platform.desk import Desk
 from geomill.platform.preflight import missing, preflight, source_names
 from geomill.store import assets, platforms, requests
-from geomill.store.assets import NewAsset, Order
+from geomill.store.assets import NewAsset, SubmittedFields
 from geomill.store.pool import Connection, transaction_time
 
 _DECISIONS = {
-    Operation.CREATED: Decision.SUBMITTED,
-    Operation.UPDATED: Decision.OVERWRITTEN,
-    Operation.REACTIVATED: Decision.REACTIVATED,
+    Operation.CREATED: AuditDecision.SUBMITTED,
+    Operation.UPDATED: AuditDecision.OVERWRITTEN,
+    Operation.REACTIVATED: AuditDecision.REACTIVATED,
 }
 SUPERSEDED = "superseded by a newer revision"
 
@@ -131,7 +131,7 @@ async def retry(
         )
         after = await requests.retry(conn, request.request_id, message.job_id)
         await enqueue(conn, desk.catalogue, desk.job_queue, [message], Starter.OPERATORS)  # it was accepted before
-        await assets.note(conn, Decision.RETRIED, actor, asset, asset, job_id=message.job_id)
+        await assets.note(conn, AuditDecision.RETRIED, actor, asset, asset, job_id=message.job_id)
     await desk.announce(conn)
     return Accepted(after, await assets.get(conn, asset.asset_id), None, message)
 
@@ -149,7 +149,9 @@ async def _earlier(conn: Connection, wanted: Submission, asset_id: str) -> Accep
     return Accepted(request, await assets.get(conn, asset_id), None)
 
 
-async def _create(conn: Connection, platform: Platform, wanted: Submission, asset_id: str, order: Order) -> Asset:
+async def _create(
+    conn: Connection, platform: Platform, wanted: Submission, asset_id: str, order: SubmittedFields
+) -> Asset:
     refs = wanted.platform_refs
     group, names = platform.group_of(refs), naming.collection_candidates(platform, refs)
     collection = await assets.collection(conn, platform.platform_id, group, names)
@@ -157,9 +159,9 @@ async def _create(conn: Connection, platform: Platform, wanted: Submission, asse
     return await assets.create(conn, new, order, naming.candidates(platform, refs, asset_id))
 
 
-def _order(wanted: Submission, asset_id: str, workflow: Workflow) -> Order:
+def _order(wanted: Submission, asset_id: str, workflow: Workflow) -> SubmittedFields:
     identity = naming.request_id(asset_id, new_id())
-    return Order(identity, workflow.workflow_id, wanted.priority, wanted.clearance_level)
+    return SubmittedFields(identity, workflow.workflow_id, wanted.priority, wanted.clearance_level)
 
 
 def _request(

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 
-from geomill.queues.turns import Line
+from geomill.queues.turns import TenantLine
 
 LOOKS = 3
 """A queue is dear if its last looks all were: one alone may have met a busy machine."""
@@ -81,7 +81,7 @@ class Floors:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._efforts: dict[str, Effort] = {}
-        self._floors: dict[Line, Floor] = {}
+        self._floors: dict[TenantLine, Floor] = {}
 
     def bounded(self, queue_name: str) -> bool:
         """Whether the next look begins at the floors of the lines that are known."""
@@ -107,13 +107,13 @@ class Floors:
                 highest[key] = sequence
         now = self._clock() if highest else 0.0
         for key, sequence in highest.items():
-            line = Line(*key)
+            line = TenantLine(*key)
             floor = self._floors.pop(line, None) or Floor()
             floor.reach(sequence, now)
             self._floors[line] = floor
             if len(self._floors) > MOST_LINES:
                 del self._floors[next(iter(self._floors))]
 
-    def lines(self, queue_names: Collection[str]) -> dict[Line, int]:
+    def lines(self, queue_names: Collection[str]) -> dict[TenantLine, int]:
         """Those that are known, each with its floor."""
         return {line: floor.sequence for line, floor in self._floors.items() if line.queue_name in queue_names}

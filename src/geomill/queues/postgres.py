@@ -16,11 +16,11 @@ from psycopg.rows import args_row
 
 from geomill.domain.ids import canonical_json
 from geomill.queues.floors import Floors
-from geomill.queues.turns import HOUSE, Line, Turns
+from geomill.queues.turns import HOUSE, TenantLine, TenantTurns
 from geomill.sql import queries
 from geomill.store.pool import Connection
 
-NO_FLOORS: Mapping[Line, int] = {}
+NO_FLOORS: Mapping[TenantLine, int] = {}
 LEASE_SECONDS = 60.0
 """Renewed at a third of it; the safety net behind the liveness of the process that holds it."""
 
@@ -66,8 +66,8 @@ class Delivery:
     priority: int = 0
 
     @property
-    def line(self) -> Line:
-        return Line(self.queue_name, self.priority, self.tenant)
+    def line(self) -> TenantLine:
+        return TenantLine(self.queue_name, self.priority, self.tenant)
 
 
 async def send(conn: Connection, messages: Sequence[Outgoing]) -> None:
@@ -106,10 +106,10 @@ async def hand_in(conn: Connection, message: Outgoing, called: str) -> None:
     await conn.execute(queries("queue").flush)
 
 
-async def lines(conn: Connection, queue_names: Sequence[str]) -> list[Line]:
+async def lines(conn: Connection, queue_names: Sequence[str]) -> list[TenantLine]:
     """The lines in which something waits."""
     cursor = await conn.execute(lines_statement(), {"queue_names": list(queue_names)})
-    return [Line(**row) for row in await cursor.fetchall()]
+    return [TenantLine(**row) for row in await cursor.fetchall()]
 
 
 async def take(
@@ -118,15 +118,15 @@ async def take(
     limit: int,
     older_than: float = 0.0,
     *,
-    turns: Turns | None = None,
+    turns: TenantTurns | None = None,
     floors: Floors | None = None,
 ) -> list[Received]:
     """Up to `limit` messages, of the tenants in turn. Only messages that have waited for `older_than` seconds: the
     younger ones are left to others."""
-    turns, floors = turns or Turns(), floors or Floors()
+    turns, floors = turns or TenantTurns(), floors or Floors()
     bounded, begun = floors.bounded(queue_name), time.perf_counter()
     received: list[Received] = []
-    exhausted: set[Line] = set()
+    exhausted: set[TenantLine] = set()
     while len(received) < limit:
         known = floors.lines([queue_name]) if bounded else dict.fromkeys(await lines(conn, [queue_name]), 0)
         waiting = [line for line in known if line not in exhausted]
@@ -149,7 +149,7 @@ async def take(
     return received
 
 
-def _columns(shares: Mapping[Line, int], floors: Mapping[Line, int] = NO_FLOORS) -> dict[str, list[Any]]:
+def _columns(shares: Mapping[TenantLine, int], floors: Mapping[TenantLine, int] = NO_FLOORS) -> dict[str, list[Any]]:
     return {
         "priorities": [line.priority for line in shares],
         "tenants": [line.tenant for line in shares],
@@ -188,7 +188,7 @@ async def lease(
     lease_seconds: float = LEASE_SECONDS,
     *,
     limits: Mapping[str, int] | None = None,
-    turns: Turns | None = None,
+    turns: TenantTurns | None = None,
     floors: Floors | None = None,
     relaxed: bool = False,
 ) -> Leased:
@@ -199,12 +199,12 @@ async def lease(
 
     `relaxed`: the transaction does not wait for the disk. Only for one that does nothing else.
     """
-    turns, floors = turns or Turns(), floors or Floors()
+    turns, floors = turns or TenantTurns(), floors or Floors()
     bounded = {name for name in shares if floors.bounded(name)}
     lessee = Lessee(leased_by, lease_seconds, relaxed)
     found: list[Delivery] = []
     empty: set[str] = set()
-    exhausted: set[Line] = set()
+    exhausted: set[TenantLine] = set()
     wanted = sum(shares.values())
     asked = {name: share for name, share in shares.items() if share}
     while asked:
@@ -236,7 +236,7 @@ class Lessee:
 
 
 async def lease_lines(
-    conn: Connection, lessee: Lessee, chosen: Mapping[Line, int], floors: Mapping[Line, int] = NO_FLOORS
+    conn: Connection, lessee: Lessee, chosen: Mapping[TenantLine, int], floors: Mapping[TenantLine, int] = NO_FLOORS
 ) -> list[Delivery]:
     """Of each line its share, if it has so many from its floor on."""
     queue_names = [line.queue_name for line in chosen]
@@ -251,10 +251,10 @@ def _without(asked: Mapping[str, int], bounded: Collection[str]) -> Mapping[str,
 
 async def _lease_from_heads(
     conn: Connection, lessee: Lessee, asked: Mapping[str, int], floors: Floors
-) -> tuple[list[Delivery], list[Line]]:
+) -> tuple[list[Delivery], list[TenantLine]]:
     """Queues whose looks are dear are looked at one by one, to learn which it is."""
     leased: list[Delivery] = []
-    shared: list[Line] = []
+    shared: list[TenantLine] = []
     dear = [name for name in asked if floors.dear(name)]
     for part in (_without(asked, dear), *({name: asked[name]} for name in dear)):
         if part:
@@ -266,7 +266,7 @@ async def _lease_from_heads(
     return leased, shared
 
 
-async def _lease(conn: Connection, lessee: Lessee, asked: Mapping[str, int]) -> tuple[list[Delivery], list[Line]]:
+async def _lease(conn: Connection, lessee: Lessee, asked: Mapping[str, int]) -> tuple[list[Delivery], list[TenantLine]]:
     """What was leased, and the lines of the queues that have several: of those nothing was leased."""
     parameters = {
         "queue_names": list(asked),
@@ -308,17 +308,17 @@ def lease_lines_statement() -> LiteralString:
 
 
 def _in_turn(
-    waiting: Sequence[Line], asked: Mapping[str, int], turns: Turns, found: Sequence[Delivery]
-) -> dict[Line, int]:
+    waiting: Sequence[TenantLine], asked: Mapping[str, int], turns: TenantTurns, found: Sequence[Delivery]
+) -> dict[TenantLine, int]:
     """Shares for the lines of each queue that has several."""
-    chosen: dict[Line, int] = {}
+    chosen: dict[TenantLine, int] = {}
     for name in {line.queue_name for line in waiting}:
         received = [delivery.tenant for delivery in found if delivery.queue_name == name]
         chosen |= turns.shares([line for line in waiting if line.queue_name == name], asked[name], received)
     return chosen
 
 
-def _exhausted(chosen: Mapping[Line, int], leased: Sequence[Delivery]) -> set[Line]:
+def _exhausted(chosen: Mapping[TenantLine, int], leased: Sequence[Delivery]) -> set[TenantLine]:
     """Lines that gave less than was asked for: they are at their end, or others are just taking from them."""
     given = Counter(delivery.line for delivery in leased)
     return {line for line, share in chosen.items() if given[line] < share}

@@ -19,8 +19,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from geomill.domain.engine.message import TASK_QUEUES
 from geomill.domain.jsonvalue import to_json
-from geomill.domain.message import TASK_QUEUES
 from geomill.queues import postgres as queue
 from geomill.queues.broker import (
     LEASE_SECONDS,
@@ -34,14 +34,14 @@ from geomill.queues.broker import (
     Waiting,
 )
 from geomill.queues.postgres import Delivery, Outgoing
-from geomill.queues.turns import HOUSE, Turns
+from geomill.queues.turns import HOUSE, TenantTurns
 from geomill.sql import queries
 from geomill.store.pool import Connection, Pool
 from geomill.store.signals import notify, queue_channel
 
 
 @dataclass(frozen=True, slots=True)
-class Leased(Delivered[Body]):
+class BrokerLease(Delivered[Body]):
     """With the row behind the receipt."""
 
     delivery: Delivery
@@ -53,7 +53,7 @@ class PostgresBroker:
     consumer: str
     task_queues: Collection[str] = TASK_QUEUES
     max_deliveries: int = MAX_DELIVERIES
-    turns: Turns = field(default_factory=Turns)
+    turns: TenantTurns = field(default_factory=TenantTurns)
 
     async def send(self, transaction: Connection, queue_name: str, messages: Sequence[Message]) -> None:
         await queue.send(transaction, [_outgoing(queue_name, message) for message in messages])
@@ -142,7 +142,7 @@ async def _understood(conn: Connection, leased: Sequence[Delivery], model: type[
             refused.append((one, _first_fault(error)))
         else:
             receipt = f"{one.sequence}:{one.lease_token}"
-            good.append(Leased(one.queue_name, one.message_id, body, one.delivery_count, receipt, one))
+            good.append(BrokerLease(one.queue_name, one.message_id, body, one.delivery_count, receipt, one))
     await queue.refuse(conn, refused)
     return good
 
@@ -166,8 +166,8 @@ def _outgoing(queue_name: str, message: Message) -> Outgoing:
 
 
 def _deliveries(held: Sequence[Delivered[Any]]) -> list[Delivery]:
-    return [one.delivery for one in held if isinstance(one, Leased)]
+    return [one.delivery for one in held if isinstance(one, BrokerLease)]
 
 
 def _receipts(held: Sequence[Delivered[Any]], done: set[int]) -> set[str]:
-    return {one.receipt for one in held if isinstance(one, Leased) and one.delivery.sequence in done}
+    return {one.receipt for one in held if isinstance(one, BrokerLease) and one.delivery.sequence in done}

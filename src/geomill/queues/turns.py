@@ -22,13 +22,15 @@ HOUSE = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TenantLine:
     queue_name: str
     priority: int
     tenant: str
 
 
-def allot(lines: Collection[Line], free: int, held: Mapping[str, int], last: str | None) -> tuple[dict[Line, int], str]:
+def allot(
+    lines: Collection[TenantLine], free: int, held: Mapping[str, int], last: str | None
+) -> tuple[dict[TenantLine, int], str]:
     """How many of the free slots each line of a queue gets, as if lines had no end, and who gets the last slot.
 
     `held` is how many slots each tenant has already, `last` the tenant who was served last before.
@@ -39,7 +41,7 @@ def allot(lines: Collection[Line], free: int, held: Mapping[str, int], last: str
         served.sort(key=lambda line: line.tenant <= last)
     heap = [(held.get(line.tenant, 0), place) for place, line in enumerate(served)]
     heapq.heapify(heap)
-    shares: Counter[Line] = Counter()
+    shares: Counter[TenantLine] = Counter()
     place = 0
     for _ in range(free):
         slots, place = heap[0]
@@ -49,7 +51,7 @@ def allot(lines: Collection[Line], free: int, held: Mapping[str, int], last: str
 
 
 @dataclass
-class Turns:
+class TenantTurns:
     """What a consumer remembers of the turns that it has given."""
 
     held: Callable[[str], Mapping[str, int]] = lambda _: {}
@@ -57,7 +59,7 @@ class Turns:
     _last: dict[str, str] = field(default_factory=dict)
     _proposed: dict[str, str] = field(default_factory=dict)
 
-    def shares(self, lines: Collection[Line], free: int, received: Iterable[str] = ()) -> dict[Line, int]:
+    def shares(self, lines: Collection[TenantLine], free: int, received: Iterable[str] = ()) -> dict[TenantLine, int]:
         """How many messages to take of each line of one queue. `received` are the tenants of those that have just come
         and are not among the held ones. The turn counts once it is `given`."""
         (queue_name,) = {line.queue_name for line in lines}

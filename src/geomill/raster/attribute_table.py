@@ -41,10 +41,10 @@ def parse_classes(text: bytes) -> tuple[list[RasterClass], list[str]]:
         return [], [f"the file beside the raster is not XML: {error}"]
     if table is None:
         return [], []
-    found = [made for row in table.iterfind("Row") if (made := _class(row, _uses(table))) is not None]
-    if len(found) > MOST_CLASSES:
-        return [], [f"the attribute table has {len(found):,} classes, more than {MOST_CLASSES:,}: it was not taken"]
-    return sorted(found, key=lambda one: one.value), []
+    classes = [parsed for row in table.iterfind("Row") if (parsed := _class(row, _uses(table))) is not None]
+    if len(classes) > MOST_CLASSES:
+        return [], [f"the attribute table has {len(classes):,} classes, more than {MOST_CLASSES:,}: it was not taken"]
+    return sorted(classes, key=lambda parsed: parsed.value), []
 
 
 def _uses(table: ElementTree.Element) -> dict[int, int]:

@@ -17,12 +17,12 @@ from rasterio.enums import ColorInterp
 from rasterio.io import DatasetReader, MemoryFile
 from rasterio.shutil import copy as copy_file
 
+from geomill.datasets.intermediates import DRAFT_PREFIX
+from geomill.datasets.refusals import refused
 from geomill.raster.facts import RasterType, Validity
 from geomill.raster.grid import CELL, Grid, Window
 from geomill.raster.inspection import alpha_band, bits_of, has_palette, nodata_of, validity_of
-from geomill.raster.intermediates import DRAFT_PREFIX
 from geomill.raster.opening import bytes_per_pixel
-from geomill.raster.problems import refused
 from geomill.raster.statistics import STEP, BandStatistics, as_tags, measure, merged_bands
 from geomill.raster.tiers import Tier, creation_options
 from geomill.raster.warping import Pixels, render
@@ -36,7 +36,7 @@ PIECE = 2048
 
 
 @dataclass(frozen=True)
-class Recipe:
+class CogRecipe:
     """How the pixels of a raster become files."""
 
     grid: Grid
@@ -61,7 +61,7 @@ class Made:
     statistics: list[BandStatistics]
 
 
-def tile(dataset: DatasetReader, recipe: Recipe, window: Window) -> Made | None:
+def tile(dataset: DatasetReader, recipe: CogRecipe, window: Window) -> Made | None:
     """A window of the grid as a COG, in one pass and in memory. None when nothing in it is valid."""
     options = creation_options(recipe.tier, recipe.kind, dataset.dtypes[0], bits_of(dataset), recipe.quality)
     with MemoryFile() as memory:
@@ -75,7 +75,7 @@ def tile(dataset: DatasetReader, recipe: Recipe, window: Window) -> Made | None:
         return Made(bytes(memory.read()), statistics)
 
 
-def _paint(dataset: DatasetReader, recipe: Recipe, window: Window, canvas: Any) -> list[BandStatistics] | None:
+def _paint(dataset: DatasetReader, recipe: CogRecipe, window: Window, canvas: Any) -> list[BandStatistics] | None:
     """In strips, so that the pixels are not there twice; None when none is valid. A mask is only made if it hides
     something."""
     parts, anything, mask = [], False, np.full((window.height, window.width), 255, "uint8")
@@ -110,7 +110,7 @@ def _for_jpeg(pixels: Pixels) -> Pixels:
     return Pixels(data, Validity.MASK, mask)
 
 
-def _profile(dataset: DatasetReader, recipe: Recipe, window: Window) -> dict[str, Any]:
+def _profile(dataset: DatasetReader, recipe: CogRecipe, window: Window) -> dict[str, Any]:
     alpha = alpha_band(dataset)
     return {
         "width": window.width,
@@ -135,9 +135,9 @@ def describe(dataset: DatasetReader, target: Any, statistics: Sequence[BandStati
     for index in range(1, count + 1):
         if dataset.descriptions[index - 1]:
             target.set_band_description(index, dataset.descriptions[index - 1])
-        kept = {key: value for key, value in dataset.tags(index).items() if not key.startswith("STATISTICS_")}
-        known = as_tags(statistics[index - 1]) if index <= len(statistics) else {}
-        target.update_tags(index, **kept, **known)
+        source_tags = {key: value for key, value in dataset.tags(index).items() if not key.startswith("STATISTICS_")}
+        statistics_tags = as_tags(statistics[index - 1]) if index <= len(statistics) else {}
+        target.update_tags(index, **source_tags, **statistics_tags)
 
 
 def _color(color: ColorInterp) -> ColorInterp:
@@ -153,22 +153,22 @@ def _check(memory: MemoryFile) -> None:
 
 @contextmanager
 def whole(
-    dataset: DatasetReader, recipe: Recipe, advance: Callable[[float, str], None]
+    dataset: DatasetReader, recipe: CogRecipe, advance: Callable[[float, str], None]
 ) -> Iterator[tuple[bytes | Path, list[BandStatistics]]]:
     """The whole grid as one COG: in memory if it is small, else a file that is gone after the block."""
     window = recipe.grid.whole
     if window.width * window.height * bytes_per_pixel(dataset) <= LARGEST_IN_MEMORY:
-        made = tile(dataset, recipe, window)
-        if made is None:
+        cog_tile = tile(dataset, recipe, window)
+        if cog_tile is None:
             raise refused("empty", "no pixel of the raster is valid")
-        yield made.data, made.statistics
+        yield cog_tile.data, cog_tile.statistics
         return
     with tempfile.TemporaryDirectory(prefix=DRAFT_PREFIX) as folder:
         yield _by_pieces(dataset, recipe, Path(folder), advance)
 
 
 def _by_pieces(
-    dataset: DatasetReader, recipe: Recipe, folder: Path, advance: Callable[[float, str], None]
+    dataset: DatasetReader, recipe: CogRecipe, folder: Path, advance: Callable[[float, str], None]
 ) -> tuple[Path, list[BandStatistics]]:
     """Memory stays that of a piece, however large the raster."""
     plain, finished = folder / "plain.tif", folder / "cog.tif"
@@ -193,7 +193,9 @@ def _by_pieces(
     return finished, statistics
 
 
-def _piece(dataset: DatasetReader, recipe: Recipe, piece: Window, target: Any, *, masked: bool) -> list[BandStatistics]:
+def _piece(
+    dataset: DatasetReader, recipe: CogRecipe, piece: Window, target: Any, *, masked: bool
+) -> list[BandStatistics]:
     pixels = render(dataset, recipe.grid, piece, recipe.resampling)
     statistics = measure(pixels, recipe.ranges, recipe.step)
     pixels = _for_jpeg(pixels) if recipe.jpeg else pixels

@@ -35,8 +35,10 @@ def footprint(valid: NDArray[np.bool_], affine: Affine, crs: CRS) -> dict[str, A
 def as_geometry(parts: list[Polygon]) -> dict[str, Any]:
     rounded = [orient(shapely.set_precision(part, 10**-DIGITS)) for part in parts if part.area > 0]
     flat = [polygon for part in rounded for polygon in _polygons(part)]
-    found: dict[str, Any] = mapping(flat[0] if len(flat) == 1 else MultiPolygon([orient(polygon) for polygon in flat]))
-    return {"type": found["type"], "coordinates": _lists(found["coordinates"])}
+    geometry: dict[str, Any] = mapping(
+        flat[0] if len(flat) == 1 else MultiPolygon([orient(polygon) for polygon in flat])
+    )
+    return {"type": geometry["type"], "coordinates": _lists(geometry["coordinates"])}
 
 
 def from_bounds(bounds: Bounds) -> dict[str, Any]:
@@ -74,13 +76,13 @@ def _ring(ring: Any, crs: CRS) -> list[tuple[float, float]]:
 def _unrolled(longitudes: list[float]) -> list[float]:
     """Neighbours are near each other, so a jump over half the globe is a step over the antimeridian. A polygon that is
     merely wide has none."""
-    found, turn = longitudes[:1], 0.0
+    unrolled, turn = longitudes[:1], 0.0
     for before, after in pairwise(longitudes):
         if abs(after - before) > 180:
             turn += 360.0 if after < before else -360.0
-        found.append(after + turn)
-    lowest = min(found)
-    return [x + 360 for x in found] if lowest < -180 else found
+        unrolled.append(after + turn)
+    lowest = min(unrolled)
+    return [x + 360 for x in unrolled] if lowest < -180 else unrolled
 
 
 def _cut(geometry: Any) -> Iterator[Polygon]:

@@ -130,13 +130,13 @@ def _tiles(grid: Grid, side: int) -> int:
 def batches(tiles: Sequence[Tile], bytes_per_pixel: int) -> list[list[Tile]]:
     """Neighbours together: they read the same blocks of the source."""
     sizes = [tile.width * tile.height * bytes_per_pixel for tile in tiles]
-    made: list[list[Tile]] = []
+    groups: list[list[Tile]] = []
     left, room = sum(sizes), 0
     for tile, size in zip(tiles, sizes, strict=True):
         if size > room:
-            made.append([])
+            groups.append([])
             room = min(BATCH_BYTES, left // BATCH_SHARE)
-        made[-1].append(tile)
+        groups[-1].append(tile)
         room -= size
         left -= size
-    return made
+    return groups

@@ -16,10 +16,10 @@ from rasterio.io import DatasetReader
 from rasterio.warp import transform
 from rasterio.windows import Window
 
+from geomill.datasets.refusals import refused
 from geomill.raster.detection import detect
 from geomill.raster.facts import BandFacts, RasterFacts, Validity, plain_nodata
 from geomill.raster.opening import bytes_per_pixel, uncompressed_bytes
-from geomill.raster.problems import refused
 from geomill.sdk import ObjectName
 
 WGS84 = CRS.from_epsg(4326)
@@ -74,13 +74,13 @@ def check_georeference(dataset: DatasetReader, name: ObjectName) -> None:
 def transform_points(source: CRS, target: CRS, xs: list[float], ys: list[float]) -> tuple[list[float], list[float]]:
     """What has no place in the target is infinitely far away."""
     try:
-        found = transform(source, target, xs, ys)
+        points = transform(source, target, xs, ys)
     except CPLE_BaseError:
         if len(xs) == 1:
             return [math.inf], [math.inf]
         single = [transform_points(source, target, [x], [y]) for x, y in zip(xs, ys, strict=True)]
         return [x[0] for x, _ in single], [y[0] for _, y in single]
-    return found[0], found[1]
+    return points[0], points[1]
 
 
 def _centre(dataset: DatasetReader) -> tuple[float, float]:
@@ -187,8 +187,8 @@ def _hints(dataset: DatasetReader, name: ObjectName) -> list[str]:
 
 def _acquired(dataset: DatasetReader) -> str | None:
     for domain, key in _ACQUISITION:
-        if found := dataset.tags(ns=domain).get(key):
-            return str(found)
+        if date := dataset.tags(ns=domain).get(key):
+            return str(date)
     return None
 
 
@@ -230,14 +230,14 @@ def _valid(dataset: DatasetReader, data: NDArray[Any], mask: NDArray[np.uint8]) 
 
 
 def _warnings(dataset: DatasetReader, sample: Sample) -> list[str]:
-    found = []
+    warnings = []
     if not sample.valid.any():
-        found.append("no valid pixel was found in a sample of the whole raster")
+        warnings.append("no valid pixel was found in a sample of the whole raster")
     if dataset.transform.e > 0:
-        found.append("the raster is stored south-up; the output is north-up")
+        warnings.append("the raster is stored south-up; the output is north-up")
     if dataset.transform.b or dataset.transform.d:
-        found.append("the raster is rotated; the output is north-up")
-    return found
+        warnings.append("the raster is rotated; the output is north-up")
+    return warnings
 
 
 def perimeter(dataset: DatasetReader, steps: int = 40) -> tuple[list[float], list[float]]:

@@ -22,10 +22,10 @@ def mosaic_json(grid: Grid, tiles: Mapping[str, Tile], tile_size: int, name: str
     bounds = geographic_bounds(grid, grid.bounds)
     highest = max_zoom(grid)
     lowest = max(0, highest - max(0, math.ceil(math.log2(tile_size / WORLD_PIXELS))))
-    found: dict[str, list[str]] = {}
+    paths_by_quadkey: dict[str, list[str]] = {}
     for path, tile in tiles.items():
         for key in _quadkeys(geographic_bounds(grid, grid.bounds_of(tile)), lowest):
-            found.setdefault(key, []).append(path)
+            paths_by_quadkey.setdefault(key, []).append(path)
     return {
         "mosaicjson": "0.0.3",
         "name": name,
@@ -35,7 +35,7 @@ def mosaic_json(grid: Grid, tiles: Mapping[str, Tile], tile_size: int, name: str
         "quadkey_zoom": lowest,
         "bounds": list(bounds),
         "center": [(bounds[0] + bounds[2]) / 2, (bounds[1] + bounds[3]) / 2, lowest],
-        "tiles": dict(sorted(found.items())),
+        "tiles": dict(sorted(paths_by_quadkey.items())),
     }
 
 

@@ -20,8 +20,8 @@ from rasterio.errors import NotGeoreferencedWarning, RasterioError
 from rasterio.io import DatasetReader
 from rasterio.session import Session
 
-from geomill.domain.confidential import without_places
-from geomill.raster.problems import refused
+from geomill.datasets.refusals import refused
+from geomill.domain.access.confidential import without_places
 from geomill.sdk import HandlerError, ObjectName, Storage, Zone
 from geomill.storage.gdal import OFFLINE
 

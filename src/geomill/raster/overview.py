@@ -34,7 +34,7 @@ EDGE = 85.05
 
 
 @dataclass(frozen=True)
-class Scene:
+class OverviewScene:
     kind: RasterType
     statistics: Statistics
     bbox: Sequence[float]
@@ -70,7 +70,7 @@ def overview_grid(bboxes: Sequence[Sequence[float]], zoom: int) -> Grid:
     return aligned("EPSG:3857", (left, bottom, right, top), resolution_at(zoom))
 
 
-def overview(grid: Grid, scenes: Iterable[Scene]) -> NDArray[np.uint8]:
+def overview(grid: Grid, scenes: Iterable[OverviewScene]) -> NDArray[np.uint8]:
     """Red, green, blue and alpha. The first scene is on top."""
     canvas = np.zeros((4, grid.height, grid.width), "uint8")
     for scene in scenes:
@@ -106,7 +106,7 @@ def _window(grid: Grid, bbox: Sequence[float]) -> Window:
     return Window(column=column, row=row, width=max(end_column - column, 0), height=max(end_row - row, 0))
 
 
-def _drawn(scene: Scene, bounds: Sequence[float], window: Window) -> NDArray[np.uint8]:
+def _drawn(scene: OverviewScene, bounds: Sequence[float], window: Window) -> NDArray[np.uint8]:
     how = "nearest" if scene.kind is RasterType.CATEGORICAL else "average"
     with scene.open() as dataset, Reader(None, dataset=dataset) as reader:
         image = colored(

@@ -18,21 +18,21 @@ Statistics = Sequence[Mapping[str, Any]]
 
 
 def rendering_of(
-    dataset: DatasetReader, kind: RasterType, statistics: Statistics, wanted: Sequence[int] = ()
+    dataset: DatasetReader, kind: RasterType, statistics: Statistics, chosen: Sequence[int] = ()
 ) -> Rendering:
     """Of what is open, with its own palette as the colormap if it has one."""
     palette = dataset.colorinterp[0] is ColorInterp.palette
-    found = rendering(
+    house = rendering(
         kind,
         statistics,
         dtype=dataset.dtypes[0],
         colors=[color.name for color in dataset.colorinterp],
         palette=palette,
-        wanted=wanted,
+        chosen=chosen,
     )
-    if palette and found.bands == (1,):
-        return found.model_copy(update={"colormap": dataset.colormap(1)})
-    return found
+    if palette and house.bands == (1,):
+        return house.model_copy(update={"colormap": dataset.colormap(1)})
+    return house
 
 
 def colored(

@@ -7,32 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
+from geomill.datasets.outputs import INTERMEDIATE_CONTAINER, FileEntry
 from geomill.raster.facts import RasterType
 from geomill.raster.grid import Grid, Tile, Window
-from geomill.raster.outputs import FileEntry
 from geomill.raster.stac import BandSummary
 from geomill.raster.tiers import Tier
 from geomill.sdk import ObjectName, Zone
 
 if TYPE_CHECKING:
-    from geomill.raster.cog import Recipe
+    from geomill.raster.cog import CogRecipe
     from geomill.raster.statistics import BandStatistics
 
 
-class Source(BaseModel):
-    """A raster in the store, as it was when it was validated."""
-
-    zone: Zone = Zone.BRONZE
-    container_name: str
-    file_name: str
-    etag: str | None = None
-
-    @property
-    def name(self) -> ObjectName:
-        return ObjectName(self.zone, self.container_name, self.file_name)
-
-
-class Plan(BaseModel):
+class TilingPlan(BaseModel):
     grid: Grid
     raster_type: RasterType
     tier: Tier
@@ -44,21 +31,21 @@ class Plan(BaseModel):
     """Statistics of large pieces are taken as of this overview: of every pixel at 0, of every fourth each way at 2."""
 
     @property
-    def recipe(self) -> Recipe:
-        from geomill.raster.cog import Recipe
+    def recipe(self) -> CogRecipe:
+        from geomill.raster.cog import CogRecipe
 
         step = 2**self.overview_level
-        return Recipe(self.grid, self.raster_type, self.tier, self.resampling, self.ranges, self.quality, step)
+        return CogRecipe(self.grid, self.raster_type, self.tier, self.resampling, self.ranges, self.quality, step)
 
 
-class Part(BaseModel):
+class MosaicPart(BaseModel):
     """A COG, and the window of the grid that it is."""
 
     window: Window
     file: FileEntry
 
 
-class TilePart(Part):
+class TilePart(MosaicPart):
     window: Tile
 
 
@@ -81,3 +68,7 @@ def stem(file_name: str) -> str:
     """Of a file that is made from this one."""
     base = file_name.rpartition("/")[2].rpartition(".")[0] or file_name.rpartition("/")[2]
     return re.sub(r"[^A-Za-z0-9_-]+", "-", base).strip("-")[:100] or "raster"
+
+
+def intermediate(prefix: str, tile: Tile) -> ObjectName:
+    return ObjectName(Zone.SILVER, INTERMEDIATE_CONTAINER, f"{prefix}/{tile.tile_id}.tif")

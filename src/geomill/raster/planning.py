@@ -14,13 +14,13 @@ from rasterio.io import DatasetReader
 from rasterio.vrt import WarpedVRT
 from rasterio.warp import transform_bounds
 
-from geomill.domain.confidential import without_places
+from geomill.datasets.refusals import refused
+from geomill.domain.access.confidential import without_places
 from geomill.domain.crs import EXAMPLES, is_crs
 from geomill.raster import inspection
 from geomill.raster.grid import Grid, Tile, aligned
 from geomill.raster.inspection import short_crs, transform_points
 from geomill.raster.opening import MEGABYTE, bytes_per_pixel
-from geomill.raster.problems import refused
 
 SOURCE = "source"
 MERCATOR_EDGE = 20_037_508.342789244
@@ -39,24 +39,24 @@ class Layout:
     reason: str
 
 
-def target_crs(dataset: DatasetReader, wanted: str) -> CRS:
-    if wanted == SOURCE:
+def target_crs(dataset: DatasetReader, requested: str) -> CRS:
+    if requested == SOURCE:
         return dataset.crs
-    if not is_crs(wanted):
+    if not is_crs(requested):
         raise refused(
-            "bad_target_crs", f"target_crs {wanted[:80]!r} is no CRS: write it as {EXAMPLES}, or as '{SOURCE}'"
+            "bad_target_crs", f"target_crs {requested[:80]!r} is no CRS: write it as {EXAMPLES}, or as '{SOURCE}'"
         )
     try:
-        return CRS.from_user_input(wanted)
+        return CRS.from_user_input(requested)
     except CRSError as error:
         raise refused(
-            "bad_target_crs", f"the target CRS {wanted[:80]!r} is not known: {without_places(str(error))}"
+            "bad_target_crs", f"the target CRS {requested[:80]!r} is not known: {without_places(str(error))}"
         ) from error
 
 
-def output_grid(dataset: DatasetReader, wanted: str) -> tuple[Grid, list[str]]:
+def output_grid(dataset: DatasetReader, requested_crs: str) -> tuple[Grid, list[str]]:
     """The grid, and warnings. That of the source itself where nothing has to be warped."""
-    target = target_crs(dataset, wanted)
+    target = target_crs(dataset, requested_crs)
     if keeps_grid(dataset, target):
         grid = Grid(
             crs=short_crs(dataset.crs),

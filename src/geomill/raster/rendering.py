@@ -43,15 +43,15 @@ def rendering(
     dtype: str,
     colors: Sequence[str] = (),
     palette: bool = False,
-    wanted: Sequence[int] = (),
+    chosen: Sequence[int] = (),
 ) -> Rendering:
-    """`statistics` of each band as an asset keeps them; `colors` are what the file says its bands are; `wanted` are
+    """`statistics` of each band as an asset keeps them; `colors` are what the file says its bands are; `chosen` are
     bands that somebody chose, counted from 1."""
     house = _house(kind, statistics, dtype, colors, palette=palette)
-    if not wanted or tuple(wanted) == house.bands:
+    if not chosen or tuple(chosen) == house.bands:
         return house
-    ranges = () if dtype == "uint8" else tuple(_range(statistics, band - 1) for band in wanted)
-    return Rendering(bands=tuple(wanted), rescale=ranges)
+    ranges = () if dtype == "uint8" else tuple(_range(statistics, band - 1) for band in chosen)
+    return Rendering(bands=tuple(chosen), rescale=ranges)
 
 
 def _house(
@@ -96,14 +96,14 @@ def red_green_blue(count: int, colors: Sequence[str] = ()) -> tuple[int, ...]:
 
 def ramp(colors: Sequence[Color]) -> dict[int, tuple[int, int, int, int]]:
     """256 steps between the colours."""
-    made = {}
+    steps = {}
     for step in range(256):
         place = step / 255 * (len(colors) - 1)
         index = min(int(place), len(colors) - 2)
         share = place - index
         mixed = [round(a + (b - a) * share) for a, b in zip(colors[index], colors[index + 1], strict=True)]
-        made[step] = (mixed[0], mixed[1], mixed[2], 255)
-    return made
+        steps[step] = (mixed[0], mixed[1], mixed[2], 255)
+    return steps
 
 
 def class_color(value: int) -> Color:
@@ -123,8 +123,8 @@ def _classes(statistics: Sequence[Mapping[str, Any]]) -> Rendering:
 
 
 def _extremes(statistics: Sequence[Mapping[str, Any]], index: int) -> tuple[float, float]:
-    found = statistics[index] if index < len(statistics) else {}
-    low, high = found.get("minimum"), found.get("maximum")
+    band = statistics[index] if index < len(statistics) else {}
+    low, high = band.get("minimum"), band.get("maximum")
     if low is None or high is None:
         return 0.0, 255.0
     return float(low), float(high)
@@ -142,16 +142,16 @@ def _range(statistics: Sequence[Mapping[str, Any]], index: int) -> tuple[float, 
 def _percentiles(histogram: Mapping[str, Any], lowest: float, highest: float) -> tuple[float, float]:
     buckets: Sequence[float] = histogram["buckets"]
     width = (histogram["max"] - histogram["min"]) / len(buckets)
-    total, seen = sum(buckets), 0.0
+    total, counted = sum(buckets), 0.0
     low, high = None, None
     for index, count in enumerate(buckets):
-        before, seen = seen, seen + count
-        if low is None and seen > total * OUTERMOST:
+        before, counted = counted, counted + count
+        if low is None and counted > total * OUTERMOST:
             low = histogram["min"] + width * (index + _share(total * OUTERMOST - before, count))
-        if high is None and seen >= total * (1 - OUTERMOST):
+        if high is None and counted >= total * (1 - OUTERMOST):
             high = histogram["min"] + width * (index + _share(total * (1 - OUTERMOST) - before, count))
     return max(low if low is not None else lowest, lowest), min(high if high is not None else highest, highest)
 
 
-def _share(wanted: float, count: float) -> float:
-    return wanted / count if count else 0.0
+def _share(rank: float, count: float) -> float:
+    return rank / count if count else 0.0

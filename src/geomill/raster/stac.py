@@ -1,28 +1,25 @@
-"""Items and collections of the catalogue, as plain JSON. Building them is one thing, registering them another."""
+"""The catalogue item of a raster, as plain JSON."""
 
 from __future__ import annotations
 
 import posixpath
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from pydantic import BaseModel
 
+from geomill.datasets.documents import put_document
+from geomill.datasets.outputs import FileEntry
+from geomill.datasets.stac import EXTENSIONS, FILE, PROCESSING, PROJECTION, VERSION, provenance, when
+from geomill.datasets.times import Times
 from geomill.raster.facts import RasterClass, RasterFacts
-from geomill.raster.outputs import FileEntry
-from geomill.raster.problems import refused
 from geomill.raster.rendering import rendering
+from geomill.sdk import Storage
 
-VERSION = "1.1.0"
-_SCHEMAS = "https://stac-extensions.github.io"
-PROJECTION = f"{_SCHEMAS}/projection/v2.0.0/schema.json"
-RASTER = f"{_SCHEMAS}/raster/v2.0.0/schema.json"
-FILE = f"{_SCHEMAS}/file/v2.1.0/schema.json"
-PROCESSING = f"{_SCHEMAS}/processing/v1.2.0/schema.json"
-RENDER = f"{_SCHEMAS}/render/v1.0.0/schema.json"
-CLASSIFICATION = f"{_SCHEMAS}/classification/v2.0.0/schema.json"
+RASTER = f"{EXTENSIONS}/raster/v2.0.0/schema.json"
+RENDER = f"{EXTENSIONS}/render/v1.0.0/schema.json"
+CLASSIFICATION = f"{EXTENSIONS}/classification/v2.0.0/schema.json"
 MOST_COLORS = 64
 ROLES = {
     "data": ["data"],
@@ -43,52 +40,6 @@ TITLES = {
 }
 
 
-class Times(BaseModel):
-    """What is known of when the data was taken."""
-
-    datetime: str | None = None
-    start_datetime: str | None = None
-    end_datetime: str | None = None
-    known_from: str = "received"
-    """`input`, `file`, or `received`: then it is only known that it is not younger than that."""
-
-
-def times(
-    given: str | None, start: str | None, end: str | None, acquired: str | None, received: str
-) -> tuple[Times, list[str]]:
-    """Never an invented date: what was said, what the file says, or when it came to us, and which of these."""
-    if given:
-        return Times(datetime=_said(given), known_from="input"), []
-    if start or end:
-        if not (start and end):
-            raise refused("bad_datetime", "start_datetime and end_datetime are given together or not at all")
-        return Times(start_datetime=_said(start), end_datetime=_said(end), known_from="input"), []
-    if acquired and (found := _parsed(acquired)):
-        return Times(datetime=found, known_from="file"), []
-    received = _rfc3339(received)
-    warning = "the date of acquisition is unknown: the catalogue has the time at which the file was received"
-    return Times(start_datetime=received, end_datetime=received), [warning]
-
-
-def _said(text: str) -> str:
-    if found := _parsed(text):
-        return found
-    raise refused("bad_datetime", f"{text[:60]!r} is no date: write it as 2024-04-17 or 2024-04-17T10:30:00Z")
-
-
-def _parsed(text: str) -> str | None:
-    try:
-        return _rfc3339(text)
-    except ValueError:
-        return None
-
-
-def _rfc3339(text: str) -> str:
-    value = datetime.fromisoformat(text.strip())
-    value = value if value.tzinfo else value.replace(tzinfo=UTC)
-    return value.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-
-
 class BandSummary(BaseModel):
     """Statistics as the catalogue shows them."""
 
@@ -100,7 +51,7 @@ class BandSummary(BaseModel):
     histogram: dict[str, Any] | None = None
 
 
-class ItemParts(BaseModel):
+class RasterItemParts(BaseModel):
     """All that an item is made of."""
 
     item_id: str
@@ -123,7 +74,7 @@ class ItemParts(BaseModel):
     job_id: str | None = None
 
 
-def build_item(parts: ItemParts) -> dict[str, Any]:
+def build_item(parts: RasterItemParts) -> dict[str, Any]:
     return {
         "type": "Feature",
         "stac_version": VERSION,
@@ -143,36 +94,19 @@ def build_item(parts: ItemParts) -> dict[str, Any]:
     }
 
 
-def _extensions(parts: ItemParts) -> list[str]:
+def _extensions(parts: RasterItemParts) -> list[str]:
     classes = [CLASSIFICATION] if parts.facts.classes else []
     return [PROJECTION, RASTER, FILE, PROCESSING, RENDER, *classes]
 
 
-def when(known: Times) -> dict[str, Any]:
-    properties: dict[str, Any] = {"datetime": known.datetime, "geomill:datetime_from": known.known_from}
-    if known.datetime is None:
-        properties |= {"start_datetime": known.start_datetime, "end_datetime": known.end_datetime}
-    return properties
-
-
-def _projection(parts: ItemParts) -> dict[str, Any]:
-    known = parts.crs.partition(":")[0] in ("EPSG", "ESRI", "IAU_2015", "OGC")
-    place: dict[str, Any] = {"proj:code": parts.crs} if known else {"proj:code": None, "proj:wkt2": parts.crs}
+def _projection(parts: RasterItemParts) -> dict[str, Any]:
+    has_code = parts.crs.partition(":")[0] in ("EPSG", "ESRI", "IAU_2015", "OGC")
+    place: dict[str, Any] = {"proj:code": parts.crs} if has_code else {"proj:code": None, "proj:wkt2": parts.crs}
     step = [*parts.transform, 0, 0, 1]
     return {**place, "proj:shape": list(parts.shape), "proj:transform": step}
 
 
-def provenance(
-    lineage: str, software: str, workflow_id: str | None, workflow_version: int | None, job_id: str | None
-) -> dict[str, Any]:
-    name, _, version = software.partition(" ")
-    made: dict[str, Any] = {"processing:lineage": lineage, "processing:software": {name: version}}
-    if workflow_id and workflow_version:
-        made |= {"processing:version": f"{workflow_id} {workflow_version}", "geomill:workflow": workflow_id}
-    return made | ({"geomill:job_id": job_id} if job_id else {})
-
-
-def _renders(parts: ItemParts) -> dict[str, Any]:
+def _renders(parts: RasterItemParts) -> dict[str, Any]:
     """The colours of the house, for other tile servers. A ramp would be longer than the rest of the item."""
     facts = parts.facts
     house = rendering(
@@ -183,26 +117,29 @@ def _renders(parts: ItemParts) -> dict[str, Any]:
         palette=facts.palette,
     )
     roles = {file.role for file in parts.files}
-    made: dict[str, Any] = {"assets": [role for role in ("mosaic", "data") if role in roles], "bidx": list(house.bands)}
+    render: dict[str, Any] = {
+        "assets": [role for role in ("mosaic", "data") if role in roles],
+        "bidx": list(house.bands),
+    }
     if house.rescale:
-        made["rescale"] = [list(low_high) for low_high in house.rescale]
+        render["rescale"] = [list(low_high) for low_high in house.rescale]
     if house.colormap and len(house.colormap) <= MOST_COLORS:
-        made["colormap"] = {str(value): list(color) for value, color in house.colormap.items()}
+        render["colormap"] = {str(value): list(color) for value, color in house.colormap.items()}
     if facts.nodata is not None:
-        made["nodata"] = facts.nodata
-    return {"default": {"title": "As geomill shows it", **made}}
+        render["nodata"] = facts.nodata
+    return {"default": {"title": "As geomill shows it", **render}}
 
 
-def _assets(parts: ItemParts) -> dict[str, Any]:
+def _assets(parts: RasterItemParts) -> dict[str, Any]:
     """Each file, but of many tiles none: an item with thousands of assets is of no use, and the mosaic names them."""
     tiles = sum(file.role == "tile" for file in parts.files)
-    made: dict[str, Any] = {}
+    assets: dict[str, Any] = {}
     for file in parts.files:
         if file.role == "tile" and tiles > MOST_TILES:
             continue
         key = file.role if file.role != "tile" else file.path.rpartition("/")[2].partition(".")[0]
-        made[key] = _asset(file, parts)
-    return made
+        assets[key] = _asset(file, parts)
+    return assets
 
 
 def file_asset(file: FileEntry, folder: str) -> dict[str, Any]:
@@ -219,7 +156,7 @@ def file_asset(file: FileEntry, folder: str) -> dict[str, Any]:
     return asset
 
 
-def _asset(file: FileEntry, parts: ItemParts) -> dict[str, Any]:
+def _asset(file: FileEntry, parts: RasterItemParts) -> dict[str, Any]:
     asset = file_asset(file, parts.folder)
     if file.role in ("data", "mosaic"):
         asset["bands"] = bands(parts.facts, parts.statistics)
@@ -235,7 +172,7 @@ def _href(path: str, folder: str) -> str:
 
 
 def bands(facts: RasterFacts, statistics: Sequence[BandSummary]) -> list[dict[str, Any]]:
-    made = []
+    entries = []
     for index, band in enumerate(facts.bands):
         entry: dict[str, Any] = {"name": band.name or f"band_{index + 1}", "raster:sampling": "area"}
         if band.units:
@@ -243,45 +180,35 @@ def bands(facts: RasterFacts, statistics: Sequence[BandSummary]) -> list[dict[st
         if (band.scale, band.offset) != (1.0, 0.0):
             entry |= {"raster:scale": band.scale, "raster:offset": band.offset}
         if index == 0 and facts.classes:
-            entry["classification:classes"] = [_class(one) for one in facts.classes]
+            entry["classification:classes"] = [_class(raster_class) for raster_class in facts.classes]
         if index < len(statistics) and statistics[index].minimum is not None:
             entry |= _statistics(statistics[index])
-        made.append(entry)
-    return made
+        entries.append(entry)
+    return entries
 
 
-def _class(found: RasterClass) -> dict[str, Any]:
+def _class(raster_class: RasterClass) -> dict[str, Any]:
     """The extension's names are made of few signs, its titles of any."""
-    name = re.sub(r"[^0-9A-Za-z]+", "_", found.name).strip("_") or "class"
-    color = {"color_hint": "".join(f"{part:02X}" for part in found.color)} if found.color else {}
-    return {"value": found.value, "name": f"{name}_{found.value}", "title": found.name, **color}
+    name = re.sub(r"[^0-9A-Za-z]+", "_", raster_class.name).strip("_") or "class"
+    color = {"color_hint": "".join(f"{part:02X}" for part in raster_class.color)} if raster_class.color else {}
+    return {"value": raster_class.value, "name": f"{name}_{raster_class.value}", "title": raster_class.name, **color}
 
 
-def _statistics(found: BandSummary) -> dict[str, Any]:
+def _statistics(band: BandSummary) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "statistics": {
-            "minimum": found.minimum,
-            "maximum": found.maximum,
-            "mean": found.mean,
-            "stddev": found.stddev,
-            "valid_percent": found.valid_percent,
+            "minimum": band.minimum,
+            "maximum": band.maximum,
+            "mean": band.mean,
+            "stddev": band.stddev,
+            "valid_percent": band.valid_percent,
         }
     }
-    if found.histogram:
-        entry["raster:histogram"] = found.histogram
+    if band.histogram:
+        entry["raster:histogram"] = band.histogram
     return entry
 
 
-def build_collection(collection_id: str, bbox: Sequence[float], known: Times, description: str) -> dict[str, Any]:
-    """As far as one item tells. Whoever registers it widens the extents of what is there already."""
-    west, south, east, north = bbox
-    start, end = known.datetime or known.start_datetime, known.datetime or known.end_datetime
-    return {
-        "type": "Collection",
-        "stac_version": VERSION,
-        "id": collection_id,
-        "description": description,
-        "license": "other",
-        "extent": {"spatial": {"bbox": [[west, south, east, north]]}, "temporal": {"interval": [[start, end]]}},
-        "links": [],
-    }
+async def register_item(storage: Storage, container: str, parts: RasterItemParts) -> tuple[dict[str, Any], FileEntry]:
+    item = build_item(parts)
+    return item, await put_document(storage, container, f"{parts.folder}/item.json", item, "stac_item")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any
 
+from geomill.datasets.refusals import refused
 from geomill.raster.facts import RasterType
-from geomill.raster.problems import refused
 
 
 class Tier(StrEnum):
@@ -45,11 +45,11 @@ def check_tier(tier: Tier, kind: RasterType, dtype: str) -> None:
         )
 
 
-def resampling_for(kind: RasterType, wanted: Resampling) -> Resampling:
+def resampling_for(kind: RasterType, requested: Resampling) -> Resampling:
     """Classes are never mixed, whatever was asked for."""
     if kind is RasterType.CATEGORICAL:
         return Resampling.NEAREST
-    return Resampling.BILINEAR if wanted is Resampling.AUTO else wanted
+    return Resampling.BILINEAR if requested is Resampling.AUTO else requested
 
 
 def overviews_for(kind: RasterType) -> str:

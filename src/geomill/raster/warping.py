@@ -49,8 +49,8 @@ class Pixels:
         if self.mask is not None:
             return self.mask > 0
         if self.alpha:
-            found: NDArray[np.bool_] = self.data[self.alpha - 1] > 0
-            return found
+            opaque: NDArray[np.bool_] = self.data[self.alpha - 1] > 0
+            return opaque
         if self.validity is not Validity.NODATA:
             return np.ones(self.data.shape[1:], bool)
         anywhere: NDArray[np.bool_] = np.any(self.valid_in(slice(None)), axis=0)
@@ -60,8 +60,8 @@ class Pixels:
         """For one band (from 0), or for a slice of them."""
         values: NDArray[Any] = self.data[band]
         if self.validity is Validity.NODATA and self.nodata is not None:
-            found: NDArray[np.bool_] = ~np.isnan(values) if math.isnan(self.nodata) else values != self.nodata
-            return found
+            valid: NDArray[np.bool_] = ~np.isnan(values) if math.isnan(self.nodata) else values != self.nodata
+            return valid
         if self.alpha or self.mask is not None:
             return np.broadcast_to(self.valid, values.shape)
         return np.ones(values.shape, bool)

@@ -9,7 +9,7 @@ import errno
 import os
 from collections.abc import Iterator
 
-from geomill.domain.retry import DATABASE_AWAY, NO_SPACE
+from geomill.domain.engine.retry import DATABASE_AWAY, NO_SPACE
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _FULL_TEXTS = (*(os.strerror(number) for number in _FULL), "Write error at")

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, TypeVar, cast
 
+from geomill.domain.engine.large import large_output
 from geomill.domain.ids import SINGLE
-from geomill.domain.large import large_output
 from geomill.sdk.database import NO_DATABASE, DatabaseAccess
 from geomill.sdk.orders import NO_ORDERS, AssetOrder, AssetOrders
 from geomill.sdk.outcomes import ItemOutcome, OutcomePages, no_pages, outcomes_in

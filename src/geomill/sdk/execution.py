@@ -10,10 +10,10 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from geomill.domain.confidential import new_reference
+from geomill.domain.access.confidential import new_reference
+from geomill.domain.engine.large import LARGEST
+from geomill.domain.engine.retry import DATABASE_AWAY, NO_SPACE
 from geomill.domain.jsonvalue import NotJson, to_json
-from geomill.domain.large import LARGEST
-from geomill.domain.retry import DATABASE_AWAY, NO_SPACE
 from geomill.errors import GeomillError, UnavailableError
 from geomill.sdk.causes import passing_code
 from geomill.sdk.context import HandlerContext

@@ -10,8 +10,8 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
-from geomill.domain.asset import DataType
-from geomill.domain.job import JobPurpose
+from geomill.domain.assets.asset import DataType
+from geomill.domain.engine.job import JobPurpose
 from geomill.sdk.result import HandlerError
 
 

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from geomill.domain.handler import HandlerInfo
-from geomill.domain.message import LIGHT_QUEUE
-from geomill.domain.workflow import DEFAULT_TIMEOUT_SECONDS
+from geomill.domain.engine.handler import HandlerInfo
+from geomill.domain.engine.message import LIGHT_QUEUE
+from geomill.domain.engine.workflow import DEFAULT_TIMEOUT_SECONDS
 
 MARK = "__geomill_handler__"
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
 from types import MappingProxyType, ModuleType
 
-from geomill.domain.handler import HandlerInfo
+from geomill.domain.engine.handler import HandlerInfo
 from geomill.errors import NotFoundError, SettingsError, nearest
 from geomill.sdk.registration import MARK, RegisteredHandler
 
@@ -56,10 +56,10 @@ def handlers_in(modules: Iterable[str]) -> Registry:
 
 
 def _registry(modules: Iterable[ModuleType]) -> Registry:
-    found: dict[str, RegisteredHandler] = {}
+    handlers: dict[str, RegisteredHandler] = {}
     for module in modules:
-        _collect(module, found)
-    return Registry(dict(sorted(found.items())))
+        _collect(module, handlers)
+    return Registry(dict(sorted(handlers.items())))
 
 
 def _modules(name: str) -> Iterator[ModuleType]:
@@ -79,16 +79,16 @@ def _import(name: str) -> ModuleType:
         ) from error
 
 
-def _collect(module: ModuleType, found: dict[str, RegisteredHandler]) -> None:
+def _collect(module: ModuleType, handlers: dict[str, RegisteredHandler]) -> None:
     for value in vars(module).values():
         handler = getattr(value, MARK, None)
         if not isinstance(handler, RegisteredHandler):
             continue
-        known = found.setdefault(handler.info.name, handler)
-        if known.function is not handler.function:
+        registered = handlers.setdefault(handler.info.name, handler)
+        if registered.function is not handler.function:
             raise SettingsError(
                 f"two handlers are called '{handler.info.name}': "
-                f"{_place(known)} and {_place(handler)}; rename one of them"
+                f"{_place(registered)} and {_place(handler)}; rename one of them"
             )
 
 

@@ -32,7 +32,7 @@ from geomill.sdk.context import HandlerContext, SavedCheckpoint
 from geomill.sdk.database import DatabaseAccess
 from geomill.sdk.execution import Ended, execute
 from geomill.sdk.registration import MARK, RegisteredHandler
-from geomill.storage import NO_STORAGE, Recipe, Storage
+from geomill.storage import NO_STORAGE, Storage, StorageRecipe
 
 
 @dataclass
@@ -58,11 +58,11 @@ class HandlerRun:
 
 @dataclass
 class _Recorder:
-    seen: list[tuple[float, str]] = field(default_factory=list)
+    reported: list[tuple[float, str]] = field(default_factory=list)
     saved: list[SavedCheckpoint] = field(default_factory=list)
 
     def progress(self, fraction: float, message: str) -> None:
-        self.seen.append((fraction, message))
+        self.reported.append((fraction, message))
 
     def checkpoint(self, phase: str, data: Mapping[str, Any]) -> None:
         self.saved.append(SavedCheckpoint(phase, data))
@@ -73,7 +73,7 @@ class _Recorder:
 
 def folder_storage(folder: Path) -> Storage:
     """All zones as folders in this one, whatever the environment says."""
-    return Storage(Recipe.in_folder(folder))
+    return Storage(StorageRecipe.in_folder(folder))
 
 
 def run_handler(
@@ -114,4 +114,4 @@ def run_handler(
 
     with ThreadPoolExecutor(max_workers=1) as thread:
         ended = thread.submit(lambda: asyncio.run(execute(handler, params or {}, make_context))).result()
-    return HandlerRun(ended, recorder.seen, recorder.saved)
+    return HandlerRun(ended, recorder.reported, recorder.saved)

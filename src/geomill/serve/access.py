@@ -11,9 +11,9 @@ from fastapi import Depends, Request
 from starlette.types import Scope
 
 from geomill.api.access import admission
+from geomill.domain.access.signed_link import PARAMETER, LinkKey
+from geomill.domain.access.visibility import PUBLIC_ONLY, Sight, sight_of
 from geomill.domain.objectname import Zone
-from geomill.domain.signed_link import PARAMETER, LinkKey
-from geomill.domain.visibility import PUBLIC_ONLY, Sight, sight_of
 from geomill.errors import Forbidden, Unauthenticated
 
 

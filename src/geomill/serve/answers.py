@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from geomill.api import problems
-from geomill.domain.confidential import without_places
+from geomill.domain.access.confidential import without_places
 from geomill.serve.caching import Caching, NotModified, not_modified
 
 log = logging.getLogger(__name__)

@@ -13,10 +13,10 @@ from starlette.middleware.cors import CORSMiddleware
 
 from geomill import __version__
 from geomill.api import problems
-from geomill.api.access import EVERYONE, STAFF, Rules, confirmed, mounted, require_complete
+from geomill.api.access import EVERYONE, STAFF, AccessRules, confirmed, mounted, require_complete
 from geomill.api.authentication import Authenticator, OutsideAuthenticator
 from geomill.api.figures import Figures
-from geomill.api.guard import Guard
+from geomill.api.guard import RequestGuard
 from geomill.api.limits import BodyLimit, BrowserGuard
 from geomill.api.measuring import Measuring
 from geomill.api.rates import Buckets
@@ -66,7 +66,7 @@ def create_serving_app(services: Services, url: str, access: AccessSettings, *, 
     problems.install(app)
     submissions = Buckets(access.submit_rate, access.submit_burst)
     app.add_middleware(Replanning)
-    app.add_middleware(Guard, rules=Rules(rules), submissions=submissions, by_sight=not external)
+    app.add_middleware(RequestGuard, rules=AccessRules(rules), submissions=submissions, by_sight=not external)
     app.add_middleware(BodyLimit, largest=access.body_limit)
     app.add_middleware(BrowserGuard, hosts=hosts, origins=access.cors_origins)
     if external or access.cors_origins:

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from geomill import __version__
-from geomill.domain.served import Served
+from geomill.domain.assets.served import Served
 
 PUBLIC_SECONDS = 60
 """How long what was public may still be shown by those who kept it."""

@@ -12,15 +12,15 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
 
-from geomill.domain.asset import DataType
+from geomill.domain.access.visibility import Sight
+from geomill.domain.assets.asset import DataType
+from geomill.domain.assets.served import Scene, Series, Served
 from geomill.domain.objectname import Zone
-from geomill.domain.served import Scene, Series, Served
-from geomill.domain.visibility import Sight
 from geomill.errors import NotFoundError, Unauthenticated
 from geomill.raster.rendering import kind_of, stretches
 from geomill.store import serving
 from geomill.store.pool import Pool
-from geomill.store.serving import Bounds, Faces, Page, Table
+from geomill.store.serving import Bounds, Faces, FeatureTable, Page
 
 FRESH_SECONDS = 1.0
 MOST_KEPT = 5_000
@@ -42,7 +42,7 @@ class Directory:
         self._pool = pool
         self._known: OrderedDict[str, _Known] = OrderedDict()
         self._looking: dict[str, asyncio.Task[Faces | None]] = {}
-        self._tables: OrderedDict[tuple[str, int, str], Table] = OrderedDict()
+        self._tables: OrderedDict[tuple[str, int, str], FeatureTable] = OrderedDict()
         self._scenes: OrderedDict[tuple[str, int, str], Served] = OrderedDict()
         self._series: OrderedDict[tuple[str, int], Series] = OrderedDict()
         self._results: OrderedDict[str, dict[str, Any]] = OrderedDict()
@@ -117,7 +117,7 @@ class Directory:
                 conn, self.zone, sight, data_type=data_type, bbox=bbox, limit=limit, offset=offset
             )
 
-    async def tables(self, assets: list[Served]) -> dict[tuple[str, str], Table]:
+    async def tables(self, assets: list[Served]) -> dict[tuple[str, str], FeatureTable]:
         """By asset and part. A table of a revision never changes once it is served, so it is looked at once."""
         wanted = {(one.asset_id, one.revision, part): name for one in assets for part, name in one.layers.items()}
         lacking = {key: name for key, name in wanted.items() if key not in self._tables}

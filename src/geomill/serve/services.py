@@ -17,8 +17,8 @@ import psycopg
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from geomill.api.problems import respond_to
+from geomill.domain.access.signed_link import LinkKey
 from geomill.domain.objectname import Zone
-from geomill.domain.signed_link import LinkKey
 from geomill.errors import GeomillError, InputError, UnavailableError
 from geomill.serve.access import sight_for, signed_link
 from geomill.storage import Storage

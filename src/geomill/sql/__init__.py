@@ -77,3 +77,11 @@ def function_sql(name: str) -> str:
 def schema_sql() -> str:
     """The whole schema as committed."""
     return files(__name__).joinpath("schema.sql").read_text(encoding="utf-8")
+
+
+@cache
+def step_files() -> dict[str, str]:
+    """Numbered steps of the migration: the text of each file by its name, in their order."""
+    folder = files(__name__).joinpath("steps")
+    names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
+    return {name: folder.joinpath(name).read_text(encoding="utf-8") for name in names}

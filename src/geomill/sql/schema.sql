@@ -26,7 +26,7 @@ CREATE TYPE dagapp.node_status AS ENUM ('pending', 'ready', 'dispatched', 'runni
 
 CREATE TYPE dagapp.task_status AS ENUM ('completed', 'failed');
 
-CREATE TYPE dagapp.report AS ENUM ('running', 'completed', 'failed', 'abandoned', 'cancel', 'pause', 'resume');
+CREATE TYPE dagapp.task_report AS ENUM ('running', 'completed', 'failed', 'abandoned', 'cancel', 'pause', 'resume');
 
 CREATE TYPE dagapp.event_type AS ENUM ('job_created', 'job_started', 'job_completed', 'job_failed', 'job_cancelled', 'job_paused', 'job_resumed', 'job_retried', 'job_reclaimed', 'job_parked', 'job_released', 'node_dispatched', 'node_completed', 'node_failed', 'node_retried', 'node_skipped', 'node_cancelled', 'fan_out_expanded', 'checkpoint_saved', 'result_stale', 'callback_delivered', 'callback_failed');
 
@@ -48,7 +48,7 @@ CREATE TYPE app.processing_status AS ENUM ('pending', 'processing', 'completed',
 
 CREATE TYPE app.request_status AS ENUM ('accepted', 'processing', 'completed', 'failed', 'superseded');
 
-CREATE TYPE app.decision AS ENUM ('submitted', 'overwritten', 'reactivated', 'retried', 'approved', 'clearance_changed', 'rejected', 'revoked', 'unpublished', 'rolled_back', 'export_retried');
+CREATE TYPE app.audit_decision AS ENUM ('submitted', 'overwritten', 'reactivated', 'retried', 'approved', 'clearance_changed', 'rejected', 'revoked', 'unpublished', 'rolled_back', 'export_retried');
 
 CREATE OR REPLACE FUNCTION dagapp.refuse_transition() RETURNS trigger
     LANGUAGE plpgsql SET search_path = pg_catalog AS $$
@@ -685,7 +685,7 @@ BEGIN
 END
 $$;
 
--- Whether anybody may see an item, as app.catalogue_item says by the rule of domain/visibility.py.
+-- Whether anybody may see an item, as app.catalogue_item says by the rule of domain/access/visibility.py.
 CREATE OR REPLACE FUNCTION catalogue.is_public(_content jsonb) RETURNS boolean
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     SET search_path = pg_catalog
@@ -1471,7 +1471,7 @@ CREATE TABLE dagapp.dag_inbox (
     items integer[] DEFAULT '{-1}' NOT NULL,
     attempt bigint DEFAULT 0 NOT NULL,
     task_id varchar(200) DEFAULT '' NOT NULL,
-    report dagapp.report NOT NULL,
+    report dagapp.task_report NOT NULL,
     reason varchar(500),
     worker_id varchar(64),
     started_at timestamptz,
@@ -2111,7 +2111,7 @@ CREATE TABLE app.asset_audit (
     audit_id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
     asset_id varchar(64) NOT NULL,
     revision integer NOT NULL,
-    decision app.decision NOT NULL,
+    decision app.audit_decision NOT NULL,
     actor varchar(200) NOT NULL,
     client_address varchar(64),
     reason text,
@@ -2201,3 +2201,12 @@ CREATE TABLE catalogue.schema_objects (
 );
 
 COMMENT ON TABLE catalogue.schema_objects IS 'A table, column, constraint, index, trigger or function as the last migration left it, ours or pgstac''s.';
+
+CREATE TABLE catalogue.schema_steps (
+    number integer NOT NULL,
+    title varchar(200) NOT NULL,
+    applied_at timestamptz NOT NULL,
+    CONSTRAINT schema_steps_pkey PRIMARY KEY (number)
+);
+
+COMMENT ON TABLE catalogue.schema_steps IS 'A numbered step of the migration that has run here, or was not needed because the database was new.';

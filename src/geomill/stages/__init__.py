@@ -1,7 +1,7 @@
 """Jobs in stages: all that an author of a stage job imports. They run on the one engine, as compiled workflows."""
 
-from geomill.domain.circuit import CircuitBreaker
-from geomill.domain.retry import RetryPolicy
+from geomill.domain.engine.circuit import CircuitBreaker
+from geomill.domain.engine.retry import RetryPolicy
 from geomill.stages.controller import JobExecutionContext, StageController, StageTask, TaskResult
 from geomill.stages.definitions import StageDefinition, WorkflowDefinition
 from geomill.stages.plain import plain_stage_job

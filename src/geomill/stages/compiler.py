@@ -12,9 +12,9 @@ import re
 from collections.abc import Collection
 from typing import Any
 
-from geomill.domain.checks import check
-from geomill.domain.handler import Handlers
-from geomill.domain.workflow import Workflow
+from geomill.domain.engine.checks import check
+from geomill.domain.engine.handler import Handlers
+from geomill.domain.engine.workflow import Workflow
 from geomill.errors import Problem, WorkflowError
 from geomill.stages.definitions import StageDefinition
 from geomill.stages.registration import StageJob

@@ -7,10 +7,10 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from geomill.domain.circuit import CircuitBreaker
-from geomill.domain.retry import RetryPolicy
-from geomill.domain.stage_job import JOB_TYPE, LONGEST_JOB_TYPE
-from geomill.domain.workflow import Queue
+from geomill.domain.engine.circuit import CircuitBreaker
+from geomill.domain.engine.retry import RetryPolicy
+from geomill.domain.engine.stage_job import JOB_TYPE, LONGEST_JOB_TYPE
+from geomill.domain.engine.workflow import Queue
 
 MOST_STAGES = 100
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from geomill.domain.finding import shown
+from geomill.domain.engine.finding import shown
 from geomill.domain.jsonvalue import NotJson, to_json
 from geomill.errors import InputsError, Problem, nearest
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any, ClassVar, TypeVar
 
-from geomill.domain.stage_job import stage_task_id
+from geomill.domain.engine.stage_job import stage_task_id
 from geomill.errors import InputsError, Problem, SettingsError
 from geomill.sdk import HandlerError
 from geomill.stages.controller import JobExecutionContext, StageController, StageTask, TaskResult

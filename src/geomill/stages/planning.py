@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from geomill.domain.finding import shown
+from geomill.domain.engine.finding import shown
 from geomill.domain.jsonvalue import NotJson, to_json
 from geomill.sdk import HandlerError
 from geomill.stages.controller import StageTask, TaskResult

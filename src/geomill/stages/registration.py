@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from geomill.domain.handler import HandlerInfo
-from geomill.domain.message import LIGHT_QUEUE
-from geomill.domain.stage_job import stage_job_id, workflow_id
+from geomill.domain.engine.handler import HandlerInfo
+from geomill.domain.engine.message import LIGHT_QUEUE
+from geomill.domain.engine.stage_job import stage_job_id, workflow_id
 from geomill.errors import SettingsError
 from geomill.sdk import HandlerContext
 from geomill.sdk.registration import MARK, RegisteredHandler

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from geomill.domain.handler import Handlers
+from geomill.domain.engine.handler import Handlers
 from geomill.errors import NotFoundError, SettingsError, nearest
 from geomill.sdk.registry import find_modules
 from geomill.stages.compiler import compile_job
 from geomill.stages.registration import STAGE_MARK, StageJob
-from geomill.workflows.catalogue import WorkflowCatalogue
+from geomill.workflows.collection import WorkflowCatalogue
 
 
 class StageJobs(Mapping[str, StageJob]):

@@ -6,17 +6,17 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from geomill.domain.circuit import Circuit, CircuitState
-from geomill.domain.job import Job
-from geomill.domain.large import large_output
-from geomill.domain.stage_job import StageStatus, stage_task_id
+from geomill.domain.engine.circuit import Circuit, CircuitState
+from geomill.domain.engine.job import Job
+from geomill.domain.engine.large import large_output
+from geomill.domain.engine.stage_job import StageStatus, stage_task_id
+from geomill.domain.engine.workflow import FanOutNode, Workflow
 from geomill.domain.states import JobStatus, NodeStatus
-from geomill.domain.workflow import FanOutNode, Workflow
 from geomill.stages import compiler
 from geomill.store import circuits, definitions, progress, stage_jobs
 from geomill.store.pool import Connection, transaction_time
 from geomill.store.progress import JobProgress, NodeProgress
-from geomill.store.stage_jobs import Attempt
+from geomill.store.stage_jobs import StageJobAttempt
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +37,14 @@ class StageView:
 
 @dataclass(frozen=True, slots=True)
 class StageJobView:
-    attempts: list[Attempt]
+    attempts: list[StageJobAttempt]
     """The latest first; the rest is about it."""
     stages: list[StageView] = field(default_factory=list)
     result: dict[str, Any] | None = None
     now: datetime | None = None
 
     @property
-    def latest(self) -> Attempt:
+    def latest(self) -> StageJobAttempt:
         return self.attempts[0]
 
     @property
@@ -102,14 +102,14 @@ class TaskView:
 
 
 async def tasks(
-    conn: Connection, attempt: Attempt, stage: int, indexes: list[str] | None, *, after: int, limit: int
+    conn: Connection, attempt: StageJobAttempt, stage: int, indexes: list[str] | None, *, after: int, limit: int
 ) -> list[TaskView]:
     """Tasks of a stage that were sent. `indexes` are those that the plan gave; None when they are positions."""
     rows = await stage_jobs.tasks(conn, attempt.run.run_id, compiler.tasks(stage), after=after, limit=limit)
     return [_task(attempt, stage, row, indexes) for row in rows]
 
 
-def _task(attempt: Attempt, stage: int, row: dict[str, Any], indexes: list[str] | None) -> TaskView:
+def _task(attempt: StageJobAttempt, stage: int, row: dict[str, Any], indexes: list[str] | None) -> TaskView:
     index = indexes[row["item_index"]] if indexes else str(row["item_index"])
     large = large_output(row["output"])
     return TaskView(

@@ -9,9 +9,9 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
+from geomill.domain.engine.large import KEY, LARGE, LargeOutput, large_output
+from geomill.domain.engine.stage_job import stage_task_id
 from geomill.domain.jsonvalue import NotJson, to_json
-from geomill.domain.large import KEY, LARGE, LargeOutput, large_output
-from geomill.domain.stage_job import stage_task_id
 from geomill.errors import GeomillError
 from geomill.sdk import HandlerContext, HandlerError, ObjectName, Storage
 from geomill.sdk.outcomes import ItemOutcome

@@ -9,22 +9,22 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from geomill.domain.engine.message import JobQueueMessage
+from geomill.domain.engine.stage_job import StageRun, StageStatus
+from geomill.domain.engine.starting import Starter, require_free_names
 from geomill.domain.ids import new_id
-from geomill.domain.message import JobQueueMessage
-from geomill.domain.stage_job import StageRun, StageStatus
-from geomill.domain.starting import Starter, require_free_names
 from geomill.domain.states import JobStatus
 from geomill.engine.submit import enqueue
 from geomill.stages.registry import StageJobs
 from geomill.store import jobs, stage_jobs
 from geomill.store.pool import Connection
 from geomill.store.signals import notify, queue_channel
-from geomill.store.stage_jobs import Attempt
-from geomill.workflows.catalogue import WorkflowCatalogue
+from geomill.store.stage_jobs import StageJobAttempt
+from geomill.workflows.collection import WorkflowCatalogue
 
 
 @dataclass(frozen=True)
-class Order:
+class StageJobOrder:
     """What a submitter may say beside the parameters."""
 
     job_type: str
@@ -43,7 +43,7 @@ class Submitted:
 
 
 async def submit(
-    conn: Connection, job_types: StageJobs, catalogue: WorkflowCatalogue, queue_name: str, order: Order
+    conn: Connection, job_types: StageJobs, catalogue: WorkflowCatalogue, queue_name: str, order: StageJobOrder
 ) -> Submitted:
     """Raises `NotFoundError` or `InputError` before anything is written. Name and message are one transaction."""
     job = job_types[order.job_type]
@@ -79,7 +79,7 @@ async def submit(
     return Submitted(run, StageStatus.QUEUED, is_new=True)
 
 
-async def _latest(conn: Connection, queue_name: str, job_id: str) -> Attempt | None:
+async def _latest(conn: Connection, queue_name: str, job_id: str) -> StageJobAttempt | None:
     """One that failed is locked: it cannot be retried while another takes its place."""
     found = await stage_jobs.attempts(conn, queue_name, job_id, limit=1)
     if found and found[0].job_status in (JobStatus.FAILED, JobStatus.CANCELLED):

@@ -1,8 +1,8 @@
 """Object stores: zones of containers in local folders, Azure Blob or S3, all behind one face."""
 
 from geomill.storage.objects import ObjectInfo, Progress, Stored
-from geomill.storage.recipe import Recipe
+from geomill.storage.recipe import StorageRecipe
 from geomill.storage.storage import NO_STORAGE, Storage
 from geomill.storage.waiting import SyncStorage
 
-__all__ = ["NO_STORAGE", "ObjectInfo", "Progress", "Recipe", "Storage", "Stored", "SyncStorage"]
+__all__ = ["NO_STORAGE", "ObjectInfo", "Progress", "Storage", "StorageRecipe", "Stored", "SyncStorage"]

@@ -21,7 +21,7 @@ from obstore.exceptions import BaseError, PermissionDeniedError, Unauthenticated
 from geomill.domain.location import AzureAccount, Folder, S3Bucket, parse_location
 from geomill.domain.objectname import check_container, check_path
 from geomill.errors import InvalidName, NotFoundError, StorageDenied, StorageUnavailable
-from geomill.storage.recipe import Recipe
+from geomill.storage.recipe import StorageRecipe
 from geomill.storage.stores import Stores
 from geomill.storage.transfer import PART, in_order
 
@@ -51,7 +51,7 @@ class Depot(Protocol):
         """All that lies there, in any order."""
 
 
-def open_depot(text: str, recipe: Recipe) -> Depot:
+def open_depot(text: str, recipe: StorageRecipe) -> Depot:
     try:
         location = parse_location(text)
     except InvalidName:

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from geomill.domain.location import AzureAccount, Folder, S3Bucket
 from geomill.domain.objectname import ObjectName, Zone
-from geomill.storage.recipe import Recipe
+from geomill.storage.recipe import StorageRecipe
 from geomill.storage.stores import Stores
 
 REMOTE = {
@@ -46,19 +46,19 @@ def gdal_path(stores: Stores, name: ObjectName) -> str:
             return "/".join(filter(None, ("/vsis3", bucket, prefix, key)))
 
 
-def gdal_options(stores: Stores, recipe: Recipe, zone: Zone) -> GdalOptions:
+def gdal_options(stores: Stores, recipe: StorageRecipe, zone: Zone) -> GdalOptions:
     match stores.location(zone):
         case Folder():
             return GdalOptions()
         case AzureAccount(account, _):
-            found = _azure(stores, recipe, account)
+            options = _azure(stores, recipe, account)
         case S3Bucket():
-            found = _s3(recipe)
+            options = _s3(recipe)
     limits = {"GDAL_HTTP_TIMEOUT": f"{recipe.timeout_seconds:g}", "GDAL_HTTP_CONNECTTIMEOUT": "5"}
-    return GdalOptions({**REMOTE, **limits, **{name: value for name, value in found.items() if value is not None}})
+    return GdalOptions({**REMOTE, **limits, **{name: value for name, value in options.items() if value is not None}})
 
 
-def _azure(stores: Stores, recipe: Recipe, account: str) -> dict[str, str | None]:
+def _azure(stores: Stores, recipe: StorageRecipe, account: str) -> dict[str, str | None]:
     connection = stores.azure_connection(account)
     if connection.text:
         return {"AZURE_STORAGE_CONNECTION_STRING": connection.text}
@@ -70,9 +70,9 @@ def _azure(stores: Stores, recipe: Recipe, account: str) -> dict[str, str | None
     }
 
 
-def _s3(recipe: Recipe) -> dict[str, str | None]:
+def _s3(recipe: StorageRecipe) -> dict[str, str | None]:
     s3 = recipe.s3
-    found: dict[str, str | None] = {
+    options: dict[str, str | None] = {
         "AWS_ACCESS_KEY_ID": s3.key_id,
         "AWS_SECRET_ACCESS_KEY": s3.secret,
         "AWS_SESSION_TOKEN": s3.session_token,
@@ -80,9 +80,9 @@ def _s3(recipe: Recipe) -> dict[str, str | None]:
     }
     if s3.endpoint:
         url = urlsplit(s3.endpoint)
-        found |= {
+        options |= {
             "AWS_S3_ENDPOINT": url.netloc + url.path.rstrip("/"),
             "AWS_HTTPS": "NO" if url.scheme == "http" else "YES",
             "AWS_VIRTUAL_HOSTING": "FALSE",
         }
-    return found
+    return options

@@ -19,10 +19,10 @@ from obstore.exceptions import (
     UnauthenticatedError,
 )
 
-from geomill.domain.confidential import without_places
+from geomill.domain.access.confidential import without_places
 from geomill.domain.location import Folder
 from geomill.errors import ConflictError, NotFoundError, StorageDenied, StorageUnavailable
-from geomill.storage.stores import Shelf
+from geomill.storage.stores import ResolvedContainer
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ Result = TypeVar("Result")
 
 
 @contextmanager
-def translated(shelf: Shelf, path: str, *, writing: bool = False) -> Iterator[None]:
+def translated(shelf: ResolvedContainer, path: str, *, writing: bool = False) -> Iterator[None]:
     """The causes are left out: their text has whole requests in it, with signatures. Where the store is, only the log
     says: partners read these messages."""
     what = f"'{shelf.zone}/{shelf.container}/{path}'" if path else f"'{shelf.zone}/{shelf.container}'"
@@ -61,7 +61,7 @@ def translated(shelf: Shelf, path: str, *, writing: bool = False) -> Iterator[No
         ) from None
 
 
-def persistently(work: Callable[[], Result], shelf: Shelf, seconds: float) -> Result:
+def persistently(work: Callable[[], Result], shelf: ResolvedContainer, seconds: float) -> Result:
     """obstore sends a request again, but not when the answer breaks off half-way. Then all of the work is done again,
     so it must be such that doing it twice is doing it once."""
     deadline, pause = time.monotonic() + seconds, FIRST_PAUSE
@@ -81,7 +81,7 @@ def _passes(error: GenericError) -> bool:
     return not status or status[1].startswith("5") or status[1][:3] in ("408", "429")
 
 
-def _missing(shelf: Shelf, what: str, *, whole: bool) -> NotFoundError:
+def _missing(shelf: ResolvedContainer, what: str, *, whole: bool) -> NotFoundError:
     if whole:
         return NotFoundError(
             f"there is no container '{shelf.container}' in the zone '{shelf.zone}'",
@@ -92,7 +92,7 @@ def _missing(shelf: Shelf, what: str, *, whole: bool) -> NotFoundError:
     )
 
 
-def _permission(shelf: Shelf) -> str:
+def _permission(shelf: ResolvedContainer) -> str:
     if isinstance(shelf.location, Folder):
         return "give this user the right to read and write there"
     return "check the credentials and what they are allowed"

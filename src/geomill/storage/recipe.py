@@ -42,7 +42,7 @@ class S3Access:
 
 
 @dataclass(frozen=True)
-class Recipe:
+class StorageRecipe:
     zones: Mapping[str, str] = field(default_factory=dict)
     """The location of each, as in the settings; folders are absolute."""
     data: str = ""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from geomill.domain.location import Folder, parse_location
-from geomill.storage.recipe import Recipe
+from geomill.storage.recipe import StorageRecipe
 
 DATA = "data"
 """The place of the data folder, where the private database lies, too."""
@@ -22,20 +22,20 @@ class Space:
     total_bytes: int
 
 
-def spaces(recipe: Recipe) -> list[Space]:
+def spaces(recipe: StorageRecipe) -> list[Space]:
     """Of the data folder, and of each zone that is a folder. A disk that cannot be asked is left out."""
     locations = {place: parse_location(location) for place, location in recipe.zones.items()}
     folders = {place: location.path for place, location in locations.items() if isinstance(location, Folder)}
     if recipe.data:
         folders = {DATA: Path(recipe.data), **folders}
-    found: list[Space] = []
+    measured: list[Space] = []
     for place, folder in folders.items():
         try:
             usage = shutil.disk_usage(existing(folder))
         except OSError:
             continue
-        found.append(Space(str(place), usage.free, usage.total))
-    return found
+        measured.append(Space(str(place), usage.free, usage.total))
+    return measured
 
 
 def existing(folder: Path) -> Path:

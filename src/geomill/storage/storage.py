@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from geomill.domain.objectname import ObjectName, Zone
 from geomill.storage.gdal import GdalOptions
 from geomill.storage.objects import ObjectInfo, Progress, Stored
-from geomill.storage.recipe import Recipe
+from geomill.storage.recipe import StorageRecipe
 from geomill.storage.waiting import SyncStorage
 
 THREADS = 32
@@ -26,7 +26,7 @@ Item = TypeVar("Item")
 class Storage:
     """Cheap to make; a store is opened when it is first used. `storage.sync` is the same for code that waits."""
 
-    def __init__(self, recipe: Recipe) -> None:
+    def __init__(self, recipe: StorageRecipe) -> None:
         self.recipe = recipe
         self.sync = SyncStorage(recipe)
 
@@ -187,5 +187,5 @@ class _Teller:
             self._progress(done, total)
 
 
-NO_STORAGE = Storage(Recipe())
+NO_STORAGE = Storage(StorageRecipe())
 """For contexts without one: each use says that the zone has no location."""

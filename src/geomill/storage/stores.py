@@ -19,7 +19,7 @@ from geomill.domain.location import AzureAccount, Folder, Location, S3Bucket, pa
 from geomill.domain.objectname import ObjectName, Zone, check_container, check_zone
 from geomill.errors import InvalidName, NotFoundError, SettingsError, StorageUnavailable
 from geomill.storage.connection_string import Connection, read_connection
-from geomill.storage.recipe import Recipe
+from geomill.storage.recipe import StorageRecipe
 
 if TYPE_CHECKING:
     from obstore.store import ClientConfig, ObjectStore, RetryConfig
@@ -30,7 +30,7 @@ STALE_SECONDS = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class ResolvedContainer:
     """A container, resolved. `base` is what its keys begin with in the store."""
 
     zone: Zone
@@ -71,7 +71,7 @@ class Shelf:
 class Stores:
     """Opened when they are first used, and kept."""
 
-    def __init__(self, recipe: Recipe) -> None:
+    def __init__(self, recipe: StorageRecipe) -> None:
         self._recipe = recipe
         self._lock = threading.Lock()
         self._opened: dict[tuple[Zone, str], ObjectStore] = {}
@@ -82,7 +82,7 @@ class Stores:
             raise NotFoundError(f"the zone '{zone}' has no location here", remedy=f"set GEOMILL_{zone.upper()}")
         return parse_location(text)
 
-    def shelf(self, zone: Zone, container: str) -> Shelf:
+    def shelf(self, zone: Zone, container: str) -> ResolvedContainer:
         zone = check_zone(zone)
         check_container(container)
         location = self.location(zone)
@@ -91,9 +91,9 @@ class Stores:
             key = (zone, container if apart else "")
             if key not in self._opened:
                 self._opened[key] = self.open(location, container)
-            return Shelf(zone, container, location, self._opened[key], "" if apart else f"{container}/")
+            return ResolvedContainer(zone, container, location, self._opened[key], "" if apart else f"{container}/")
 
-    def place(self, name: ObjectName) -> tuple[Shelf, str]:
+    def place(self, name: ObjectName) -> tuple[ResolvedContainer, str]:
         """The container and the object's key."""
         shelf = self.shelf(name.zone, name.container)
         if not shelf.inside(name.path):
@@ -152,36 +152,36 @@ class Stores:
             raise StorageUnavailable(f"the folder {folder} cannot be used: {error.strerror}") from error
 
     def _azure(self, connection: Connection, container: str, prefix: str) -> AzureStore:
-        config: dict[str, Any] = {
+        all_options: dict[str, Any] = {
             "account_name": connection.account,
             "endpoint": connection.endpoint,
             "account_key": connection.key,
             "sas_key": connection.sas_token,
             "client_id": self._recipe.azure.client_id,
         }
-        given: Any = {name: value for name, value in config.items() if value is not None}
+        config: Any = {name: value for name, value in all_options.items() if value is not None}
         return AzureStore(
             container,
             prefix=prefix or None,
-            config=given,
+            config=config,
             client_options=self._client(connection.endpoint),
             retry_config=self._retry(),
         )
 
     def _s3(self, bucket: str, prefix: str) -> S3Store:
         s3 = self._recipe.s3
-        config: dict[str, Any] = {
+        all_options: dict[str, Any] = {
             "access_key_id": s3.key_id,
             "secret_access_key": s3.secret,
             "session_token": s3.session_token,
             "region": s3.region,
             "endpoint": s3.endpoint,
         }
-        given: Any = {name: value for name, value in config.items() if value is not None}
+        config: Any = {name: value for name, value in all_options.items() if value is not None}
         return S3Store(
             bucket,
             prefix=prefix or None,
-            config=given,
+            config=config,
             client_options=self._client(s3.endpoint),
             retry_config=self._retry(),
         )

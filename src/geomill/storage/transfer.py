@@ -22,7 +22,7 @@ def part_size(total: int) -> int:
     return max(PART, -(-total // MOST_PARTS))
 
 
-class Meter:
+class TransferMeter:
     """Counts and hashes what passes, and tells of it."""
 
     def __init__(self, total: int, progress: Progress | None) -> None:
@@ -48,7 +48,7 @@ class Meter:
             self._progress(self.done, self._total)
 
 
-def from_file(source: BinaryIO, size: int, meter: Meter) -> Iterator[bytes]:
+def from_file(source: BinaryIO, size: int, meter: TransferMeter) -> Iterator[bytes]:
     """The file from its beginning, in parts."""
     meter.restart()
     source.seek(0)
@@ -75,7 +75,7 @@ def in_order(fetch: Callable[[int, int], bytes], start: int, end: int, size: int
                 part.cancel()
 
 
-def hash_file(path: Path, meter: Meter) -> None:
+def hash_file(path: Path, meter: TransferMeter) -> None:
     with path.open("rb") as file:
         while data := file.read(PART):
             meter.count(data)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import obstore
 
 from geomill.domain.location import AzureAccount
-from geomill.storage.stores import Shelf
+from geomill.storage.stores import ResolvedContainer
 from geomill.storage.transfer import PARTS_AT_ONCE, part_size
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class Label:
     cool: bool = False
 
 
-def put_whole(shelf: Shelf, key: str, data: bytes, *, if_absent: bool, label: Label) -> None:
+def put_whole(shelf: ResolvedContainer, key: str, data: bytes, *, if_absent: bool, label: Label) -> None:
     with _placed(shelf, key, overwrite=not if_absent) as place:
         obstore.put(
             shelf.store,
@@ -41,7 +41,7 @@ def put_whole(shelf: Shelf, key: str, data: bytes, *, if_absent: bool, label: La
         )
 
 
-def put_parts(shelf: Shelf, key: str, parts: Iterator[bytes], size: int, *, label: Label) -> None:
+def put_parts(shelf: ResolvedContainer, key: str, parts: Iterator[bytes], size: int, *, label: Label) -> None:
     """When `parts` raises, what was sent is taken back."""
     with _placed(shelf, key) as place:
         obstore.put(
@@ -54,13 +54,13 @@ def put_parts(shelf: Shelf, key: str, parts: Iterator[bytes], size: int, *, labe
         )
 
 
-def copy_inside(shelf: Shelf, key: str, new_key: str) -> None:
+def copy_inside(shelf: ResolvedContainer, key: str, new_key: str) -> None:
     with _placed(shelf, new_key) as place:
         obstore.copy(shelf.store, key, place)
 
 
 @contextlib.contextmanager
-def _placed(shelf: Shelf, key: str, *, overwrite: bool = True) -> Iterator[str]:
+def _placed(shelf: ResolvedContainer, key: str, *, overwrite: bool = True) -> Iterator[str]:
     """The key to write to. In a folder it is moved from there to its place, which is atomic."""
     if not shelf.local:
         yield key
@@ -75,11 +75,11 @@ def _placed(shelf: Shelf, key: str, *, overwrite: bool = True) -> Iterator[str]:
         raise
 
 
-def _attributes(shelf: Shelf, label: Label) -> Attributes | None:
+def _attributes(shelf: ResolvedContainer, label: Label) -> Attributes | None:
     """A folder keeps none, and is as warm as its disk."""
-    found: Attributes = {}
+    attributes: Attributes = {}
     if label.media_type:
-        found["Content-Type"] = label.media_type
+        attributes["Content-Type"] = label.media_type
     if label.cool:
-        found["Storage-Class"] = "Cool" if isinstance(shelf.location, AzureAccount) else "STANDARD_IA"
-    return found if found and not shelf.local else None
+        attributes["Storage-Class"] = "Cool" if isinstance(shelf.location, AzureAccount) else "STANDARD_IA"
+    return attributes if attributes and not shelf.local else None

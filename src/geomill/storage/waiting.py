@@ -28,9 +28,9 @@ from geomill.errors import ConflictError, InputError, InvalidName, NotFoundError
 from geomill.storage import gdal
 from geomill.storage.objects import ObjectInfo, Progress, Stored
 from geomill.storage.problems import persistently, translated
-from geomill.storage.recipe import Recipe
-from geomill.storage.stores import Shelf, Stores
-from geomill.storage.transfer import PART, Meter, from_file, hash_file, in_order, part_size
+from geomill.storage.recipe import StorageRecipe
+from geomill.storage.stores import ResolvedContainer, Stores
+from geomill.storage.transfer import PART, TransferMeter, from_file, hash_file, in_order, part_size
 from geomill.storage.uploading import Label, copy_inside, put_parts, put_whole
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ Result = TypeVar("Result")
 class SyncStorage:
     """For code that may wait: handlers that are not async, and commands. `Storage` is the same for event loops."""
 
-    def __init__(self, recipe: Recipe) -> None:
+    def __init__(self, recipe: StorageRecipe) -> None:
         self.recipe = recipe
         self._stores = Stores(recipe)
 
@@ -73,8 +73,8 @@ class SyncStorage:
     def list(self, zone: Zone, container: str, prefix: str = "") -> list[ObjectInfo]:
         """What is in a container, or in a folder of it, at any depth, by path. `a/b` is in the folder `a`; `ab` is
         not."""
-        found = chain.from_iterable(self.batches(zone, container, prefix))
-        return sorted(found, key=lambda info: info.name.path)
+        objects = chain.from_iterable(self.batches(zone, container, prefix))
+        return sorted(objects, key=lambda info: info.name.path)
 
     def batches(self, zone: Zone, container: str, prefix: str = "") -> Generator[Sequence[ObjectInfo], None, None]:
         """As `list`, in any order, some at a time: for what is too much at once."""
@@ -135,7 +135,7 @@ class SyncStorage:
         info = self.stat(name)
         mark = hashlib.sha256(f"{name} {info.etag} {target.name}".encode()).hexdigest()[:16]
         unfinished = target.with_name(f".{mark}.part")
-        meter = Meter(info.size, progress)
+        meter = TransferMeter(info.size, progress)
         with _open_unfinished(unfinished, info.size) as file:
             hash_file(unfinished, meter)
             meter.tell()
@@ -164,7 +164,7 @@ class SyncStorage:
 
         yield from in_order(fetch, start, info.size, PART)
 
-    def _get(self, shelf: Shelf, name: ObjectName, key: str, options: GetOptions) -> bytes:
+    def _get(self, shelf: ResolvedContainer, name: ObjectName, key: str, options: GetOptions) -> bytes:
         return self._ask(shelf, name.path, lambda: bytes(obstore.get(shelf.store, key, options=options).bytes()))
 
     # Writing
@@ -199,7 +199,7 @@ class SyncStorage:
         """Upload, in parts if it is large. What breaks off leaves nothing that can be seen."""
         with _open_source(source) as file:
             size = os.fstat(file.fileno()).st_size
-            meter = Meter(size, progress)
+            meter = TransferMeter(size, progress)
             self._put(name, lambda: from_file(file, part_size(size), meter), size, Label(media_type, cool))
         return Stored(name, meter.done, meter.sha256)
 
@@ -226,7 +226,7 @@ class SyncStorage:
         if here.store is there.store and not (isinstance(here.location, S3Bucket) and info.size > LARGEST_S3_COPY):
             self._ask(here, source.path, lambda: copy_inside(here, key, new_key))
         else:
-            meter = Meter(info.size, progress)
+            meter = TransferMeter(info.size, progress)
             self._put(target, lambda: self._metered(info, meter), info.size, Label())
         return self.stat(target)
 
@@ -239,7 +239,7 @@ class SyncStorage:
         self.copy(source, target)
         self.delete(source)
 
-    def _metered(self, info: ObjectInfo, meter: Meter) -> Iterator[bytes]:
+    def _metered(self, info: ObjectInfo, meter: TransferMeter) -> Iterator[bytes]:
         meter.restart()
         with contextlib.closing(self._parts(info, 0)) as parts:
             for part in parts:
@@ -266,13 +266,13 @@ class SyncStorage:
         shelf.remove_empty_folders(prefix)
         return deleted
 
-    def _delete(self, shelf: Shelf, keys: str | Sequence[str], path: str) -> None:
+    def _delete(self, shelf: ResolvedContainer, keys: str | Sequence[str], path: str) -> None:
         with contextlib.suppress(NotFoundError):
             self._ask(shelf, path, lambda: obstore.delete(shelf.store, keys))
 
-    def _first(self, shelf: Shelf, prefix: str) -> Sequence[str]:
-        found = chain.from_iterable(self.batches(shelf.zone, shelf.container, prefix))
-        return [shelf.key(info.name.path) for info in islice(found, DELETED_AT_ONCE)]
+    def _first(self, shelf: ResolvedContainer, prefix: str) -> Sequence[str]:
+        objects = chain.from_iterable(self.batches(shelf.zone, shelf.container, prefix))
+        return [shelf.key(info.name.path) for info in islice(objects, DELETED_AT_ONCE)]
 
     # For GDAL
 
@@ -306,16 +306,22 @@ class SyncStorage:
         self.delete(name)
         return f"{location}, written"
 
-    def _shelf(self, zone: Zone, container: str) -> Shelf:
+    def _shelf(self, zone: Zone, container: str) -> ResolvedContainer:
         _refuse_in_loop()
         return self._stores.shelf(zone, container)
 
-    def _place(self, name: ObjectName) -> tuple[Shelf, str]:
+    def _place(self, name: ObjectName) -> tuple[ResolvedContainer, str]:
         _refuse_in_loop()
         return self._stores.place(name)
 
     def _ask(
-        self, shelf: Shelf, path: str, work: Callable[[], Result], *, writing: bool = False, once: bool = False
+        self,
+        shelf: ResolvedContainer,
+        path: str,
+        work: Callable[[], Result],
+        *,
+        writing: bool = False,
+        once: bool = False,
     ) -> Result:
         with translated(shelf, path, writing=writing):
             return work() if once else persistently(work, shelf, self.recipe.retry_seconds)
@@ -333,15 +339,15 @@ def _info(name: ObjectName, meta: ObjectMeta) -> ObjectInfo:
     return ObjectInfo(name, meta["size"], meta["e_tag"] or "", meta["last_modified"])
 
 
-def _nameable(shelf: Shelf, batch: Sequence[ObjectMeta]) -> list[ObjectInfo]:
+def _nameable(shelf: ResolvedContainer, batch: Sequence[ObjectMeta]) -> list[ObjectInfo]:
     """Somebody else may have put there what we would not: it cannot be read through us, so it is not listed."""
-    found = []
+    objects = []
     for meta in batch:
         with contextlib.suppress(InvalidName):
             name = shelf.name(meta["path"])
             if shelf.inside(name.path):
-                found.append(_info(name, meta))
-    return found
+                objects.append(_info(name, meta))
+    return objects
 
 
 def _open_source(path: Path) -> BinaryIO:

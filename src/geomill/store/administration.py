@@ -14,7 +14,7 @@ from typing import Any
 from psycopg import AsyncConnection
 from psycopg.rows import dict_row
 
-from geomill.domain.database_role import LIMITED_ROLES, DatabaseRole
+from geomill.domain.access.database_role import LIMITED_ROLES, DatabaseRole
 from geomill.errors import DatabaseUnfit
 from geomill.sql import queries
 from geomill.store.fitness import EXTENSIONS, check_fitness

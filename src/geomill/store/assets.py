@@ -8,16 +8,16 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, LiteralString
 
-from geomill.domain.asset import DECIDED_FIELDS, Asset, DataType
-from geomill.domain.audit import AuditEntry, Decision
+from geomill.domain.assets.asset import DECIDED_FIELDS, Asset, DataType
+from geomill.domain.assets.audit import AuditDecision, AuditEntry
+from geomill.domain.assets.lifecycle import Actor
+from geomill.domain.assets.naming import Names
+from geomill.domain.assets.platform import Refs
+from geomill.domain.assets.request import PlatformRequest
+from geomill.domain.assets.revision import AssetRevision
+from geomill.domain.engine.job import Job
 from geomill.domain.ids import canonical_json
-from geomill.domain.job import Job
 from geomill.domain.jsonvalue import to_json
-from geomill.domain.lifecycle import Actor
-from geomill.domain.naming import Names
-from geomill.domain.platform import Refs
-from geomill.domain.request import PlatformRequest
-from geomill.domain.revision import AssetRevision
 from geomill.domain.states import ApprovalState, ClearanceState, ProcessingStatus
 from geomill.errors import NotFoundError
 from geomill.sql import queries
@@ -45,7 +45,7 @@ class NewAsset:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class SubmittedFields:
     """What a submission sets on its asset's row."""
 
     last_request_id: str
@@ -119,7 +119,7 @@ async def _collection(conn: Connection, parameters: Mapping[str, Any]) -> str | 
     return row["stac_collection_id"] if row else None
 
 
-async def create(conn: Connection, new: NewAsset, order: Order, candidates: Iterable[Names]) -> Asset:
+async def create(conn: Connection, new: NewAsset, order: SubmittedFields, candidates: Iterable[Names]) -> Asset:
     """With the first names that no other asset has."""
     parameters = {**asdict(new), **asdict(order), "platform_refs": to_json(new.platform_refs)}
     for names in candidates:
@@ -128,7 +128,7 @@ async def create(conn: Connection, new: NewAsset, order: Order, candidates: Iter
     raise AssertionError("the last candidate is nobody else's")
 
 
-async def open_revision(conn: Connection, asset_id: str, order: Order) -> Asset:
+async def open_revision(conn: Connection, asset_id: str, order: SubmittedFields) -> Asset:
     """The current revision goes to the log, and the next one begins."""
     await conn.execute(queries("assets").log_revision, {"asset_id": asset_id})
     opened = await _one(conn, "open_revision", {"asset_id": asset_id, **asdict(order)})
@@ -218,7 +218,7 @@ async def audit(conn: Connection, asset_id: str, limit: int = MOST) -> list[Audi
 
 async def note(
     conn: Connection,
-    decision: Decision,
+    decision: AuditDecision,
     actor: Actor,
     after: Asset,
     before: Asset | None = None,

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from geomill.domain.attendance import UNKNOWN, unknown_queue
+from geomill.domain.engine.attendance import UNKNOWN, unknown_queue
 from geomill.sql import queries
 from geomill.store import metrics
 from geomill.store.pool import Connection

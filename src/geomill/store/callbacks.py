@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from geomill.domain.callback import Callback, CallbackStatus
+from geomill.domain.engine.callback import Callback, CallbackStatus
 from geomill.sql import queries
 from geomill.store.pool import Connection
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class CallbackAttempt:
     """A call that is ours to make, and when that became so."""
 
     callback: Callback
@@ -23,10 +23,10 @@ async def find(conn: Connection, limit: int) -> None:
     await conn.execute(queries("callbacks").find, {"limit": limit})
 
 
-async def claim(conn: Connection, limit: int, lease_seconds: float) -> list[Attempt]:
+async def claim(conn: Connection, limit: int, lease_seconds: float) -> list[CallbackAttempt]:
     cursor = await conn.execute(queries("callbacks").claim, {"limit": limit, "lease_seconds": lease_seconds})
     rows = await cursor.fetchall()
-    return [Attempt(claimed_at=row.pop("claimed_at"), callback=Callback.from_row(row)) for row in rows]
+    return [CallbackAttempt(claimed_at=row.pop("claimed_at"), callback=Callback.from_row(row)) for row in rows]
 
 
 async def settle(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from geomill.domain.message import TaskMessage
+from geomill.domain.engine.message import TaskMessage
 from geomill.sql import queries
 from geomill.store.pool import Connection
 

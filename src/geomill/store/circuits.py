@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from geomill.domain.circuit import Circuit, CircuitBreaker
+from geomill.domain.engine.circuit import Circuit, CircuitBreaker
 from geomill.sql import queries
 from geomill.store.pool import Connection
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from geomill.domain.definition import Definition
+from geomill.domain.engine.definition import Definition
+from geomill.domain.engine.workflow import Workflow
 from geomill.domain.jsonvalue import to_json
-from geomill.domain.workflow import Workflow
 from geomill.errors import NotFoundError
 from geomill.sql import queries
 from geomill.store.pool import Connection

@@ -19,13 +19,15 @@ from geomill.store.quoting import identifier, literal
 from geomill.store.spec import Column, Constraint, ConstraintKind, Database, Table
 
 INVALID = " INVALID"
-"""The end of an index's definition, if it was left behind half made (`sql/queries/catalogue.sql`)."""
+"""The end of an index's definition, if it was left behind half made (`sql/queries/live_schema.sql`)."""
 
 
 class Effect(StrEnum):
     ADDITIVE = "additive"
     ENUM_VALUE = "enum value"
     """Additive, but PostgreSQL lets nothing use a new value before the transaction that added it has committed."""
+    BATCHES = "batches"
+    """A backfill: repeated in short transactions, after the rest has been committed, until it changes no row."""
     DESTRUCTIVE = "destructive"
 
 
@@ -35,7 +37,9 @@ class Change:
     statements: tuple[str, ...]
     effect: Effect = Effect.ADDITIVE
     script: str | None = None
-    """What is run, where that is too long to be shown as the statements are."""
+    """The text that runs, if it is too long to be shown as the statements are."""
+    number: int | None = None
+    """The number, if this is a numbered step."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from geomill.domain.event import EventStatus, EventType, JobEvent
+from geomill.domain.engine.event import EventStatus, EventType, JobEvent
 from geomill.domain.ids import SINGLE
 from geomill.sql import queries
 from geomill.store.pool import Connection

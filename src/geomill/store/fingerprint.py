@@ -13,7 +13,7 @@ from psycopg import AsyncConnection
 from psycopg.rows import tuple_row
 from psycopg.sql import SQL, Literal
 
-from geomill.sql import queries, schema_sql
+from geomill.sql import queries, schema_sql, step_files
 
 PREFIX = "geomill schema "
 
@@ -23,7 +23,7 @@ def wanted() -> str:
     """Of this release."""
     pgstac = version("pypgstac")  # as pgstac.wanted(), without the models, which take longer than the rest
     rights = files("geomill.store").joinpath("grants.py").read_text(encoding="utf-8")  # unread: it needs the models
-    parts = (schema_sql(), pgstac, queries("migration").index_pgstac, rights)
+    parts = (schema_sql(), pgstac, queries("migration").index_pgstac, rights, *step_files().values())
     return PREFIX + sha256("\n".join(parts).encode()).hexdigest()
 
 

@@ -12,18 +12,19 @@ from typing import Any
 from psycopg import AsyncConnection
 from psycopg.rows import tuple_row
 
-from geomill.domain.api_key import ApiKey
-from geomill.domain.asset import EXECUTION_FIELDS, Asset
-from geomill.domain.audit import AuditEntry
-from geomill.domain.catalogue import CatalogueCollection, CataloguePending
-from geomill.domain.database_role import LIMITED_ROLES, DatabaseRole
+from geomill.domain.access.api_key import ApiKey
+from geomill.domain.access.database_role import LIMITED_ROLES, DatabaseRole
+from geomill.domain.assets.asset import EXECUTION_FIELDS, Asset
+from geomill.domain.assets.audit import AuditEntry
+from geomill.domain.assets.catalogue import CatalogueCollection, CataloguePending
+from geomill.domain.assets.leftover import AssetLeftover
+from geomill.domain.assets.request import PlatformRequest
+from geomill.domain.assets.revision import AssetRevision
+from geomill.domain.engine.job import Job
+from geomill.domain.engine.stage_job import StageRun
 from geomill.domain.entity import Entity
-from geomill.domain.job import Job
-from geomill.domain.leftover import AssetLeftover
-from geomill.domain.request import PlatformRequest
-from geomill.domain.revision import AssetRevision
 from geomill.domain.schema_object import SchemaObject
-from geomill.domain.stage_job import StageRun
+from geomill.domain.schema_step import SchemaStep
 from geomill.domain.tables import EXTERNAL_TABLES, TABLES
 from geomill.sql import queries
 from geomill.store.describe import table_name
@@ -76,8 +77,11 @@ _INSIDE = {
     (ENGINE, AssetLeftover): Right(WRITE),
     (READER, ApiKey): Right(READ, ("last_used_at",)),
     (ENGINE, SchemaObject): Right(READ),
+    (ENGINE, SchemaStep): Right(READ),
     (GATEWAY, SchemaObject): Right(READ),
+    (GATEWAY, SchemaStep): Right(READ),
     (READER, SchemaObject): Right(READ),
+    (READER, SchemaStep): Right(READ),
     (READER, CatalogueCollection): Right(READ),
     (READER, CataloguePending): Right(READ),
     (READER, Job): Right(read_columns=("job_id", "status", "result_data", "asset_id")),

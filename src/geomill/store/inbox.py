@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from geomill.domain.decision import Outcome
+from geomill.domain.engine.decision import Outcome
+from geomill.domain.engine.message import TaskMessage
+from geomill.domain.engine.task import TaskReport
 from geomill.domain.ids import SINGLE
-from geomill.domain.message import TaskMessage
-from geomill.domain.task import Report
 from geomill.sql import queries
 from geomill.store.pool import Connection
 
@@ -23,7 +23,7 @@ class Settlement:
     sequence: int
     lease_token: int
     message: TaskMessage
-    report: Report
+    report: TaskReport
     started_at: datetime
     output: str | None = None
     error: str | None = None
@@ -63,7 +63,7 @@ def _rows(ended: Sequence[Settlement]) -> list[dict[str, Any]]:
     groups: dict[tuple[Any, ...], list[Settlement]] = {}
     for one in ended:
         message = one.message
-        alike = message.item_index != SINGLE and one.report is Report.COMPLETED and one.metrics == "{}"
+        alike = message.item_index != SINGLE and one.report is TaskReport.COMPLETED and one.metrics == "{}"
         key = (message.job_id, message.node_id, message.attempt, one.started_at) if alike else (one.sequence,)
         groups.setdefault(key, []).append(one)
     return [_row(group) for group in groups.values()]
@@ -87,7 +87,7 @@ def _row(group: Sequence[Settlement]) -> dict[str, Any]:
     }
     if one.metrics != "{}":
         row["metrics"] = one.metrics
-    if one.report is Report.FAILED:
+    if one.report is TaskReport.FAILED:
         row |= {"error_message": one.error, "error_code": one.error_code, "retryable": one.retryable}
     return row
 
@@ -102,7 +102,7 @@ async def peek(
 
 
 def _arrival(row: dict[str, Any]) -> Arrival:
-    report = Report(row["report"])
+    report = TaskReport(row["report"])
     error, error_code = row["error_message"] or "", row["error_code"] or ""
     retryable = row["retryable"] is not False
     node_id, attempt, output = row["node_id"], row["attempt"], row["output"]
@@ -121,7 +121,7 @@ async def readdress_strays(conn: Connection, owner_id: str) -> None:
     await conn.execute(queries("inbox").readdress_strays, {"owner_id": owner_id})
 
 
-async def command(conn: Connection, job_id: str, report: Report, reason: str) -> str | None:
+async def command(conn: Connection, job_id: str, report: TaskReport, reason: str) -> str | None:
     """The owner to tell; empty when the job has none at the moment, None when no such job is under way."""
     parameters = {"job_id": job_id, "report": report.value, "reason": reason[:500]}
     cursor = await conn.execute(queries("inbox").command, parameters)

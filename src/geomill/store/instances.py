@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from geomill import __version__
+from geomill.domain.engine.instance import Instance, InstanceRole
 from geomill.domain.ids import new_id
-from geomill.domain.instance import Instance, InstanceRole
 from geomill.errors import ConflictError
 from geomill.sql import queries
 from geomill.store.pool import Connection

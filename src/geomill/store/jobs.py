@@ -8,8 +8,8 @@ from datetime import datetime
 
 from pydantic import ValidationError
 
-from geomill.domain.job import Job
-from geomill.domain.message import JobQueueMessage
+from geomill.domain.engine.job import Job
+from geomill.domain.engine.message import JobQueueMessage
 from geomill.domain.states import JobStatus
 from geomill.errors import NotFoundError
 from geomill.sql import queries

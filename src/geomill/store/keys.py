@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from geomill.domain.api_key import ApiKey, Secret, require_binding
+from geomill.domain.access.api_key import ApiKey, Secret, require_binding
+from geomill.domain.access.principal import Role
 from geomill.domain.jsonvalue import to_json
-from geomill.domain.principal import Role
 from geomill.errors import ConflictError, InputError, NotFoundError, nearest
 from geomill.sql import queries
 from geomill.store.pool import Connection
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class StoredKey:
     """A key, and whether its time is over by the database's clock."""
 
     key: ApiKey
@@ -53,13 +53,13 @@ async def create(
     return ApiKey.from_row(row)
 
 
-async def find_many(conn: Connection, key_ids: Collection[str]) -> dict[str, Found]:
+async def find_many(conn: Connection, key_ids: Collection[str]) -> dict[str, StoredKey]:
     """Those that there are, by id."""
     rows = await (await conn.execute(queries("keys").find_many, {"key_ids": list(key_ids)})).fetchall()
-    return {row["key_id"]: Found(ApiKey.from_row(row), row["expired"]) for row in rows}
+    return {row["key_id"]: StoredKey(ApiKey.from_row(row), row["expired"]) for row in rows}
 
 
-async def find(conn: Connection, key_id: str) -> Found | None:
+async def find(conn: Connection, key_id: str) -> StoredKey | None:
     return (await find_many(conn, [key_id])).get(key_id)
 
 

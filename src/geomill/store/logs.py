@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from geomill.domain.log import TaskLog
-from geomill.domain.message import TaskMessage
+from geomill.domain.engine.log import TaskLog
+from geomill.domain.engine.message import TaskMessage
 from geomill.sql import queries
 from geomill.store.pool import Connection
 

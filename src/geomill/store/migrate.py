@@ -1,8 +1,9 @@
-"""Brings a database to the models, as far as that costs nobody anything.
+"""Brings a database to the models: by the additive difference, and by the numbered steps of `store/steps.py`.
 
-Any number of processes may call `migrate` at once: an advisory lock lets one work, and the others find it done.
-All additive changes are made in one transaction or not at all. New enum values alone are committed before the
-rest, because PostgreSQL lets no check, index or trigger use them earlier; an unused value harms nobody.
+Any number of processes may call `migrate` at once: an advisory lock lets one work, and the others find nothing to do.
+Steps and additive changes are made in one transaction or not at all, with two exceptions. New enum values are committed
+first, because PostgreSQL lets no check, index or trigger use them earlier; an unused value harms nobody. Backfills in
+batches follow in transactions of their own; one that breaks off goes on with the next migration.
 """
 
 from __future__ import annotations
@@ -25,28 +26,41 @@ from geomill.domain.tables import EXTERNAL_TABLES, TABLES
 from geomill.errors import ConflictError, DestructiveMigration, UnavailableError
 from geomill.sql import queries
 from geomill.store import administration, fingerprint, grants, pgstac, schema_objects
-from geomill.store.catalogue import read_live, read_models
 from geomill.store.describe import describe, table_name
 from geomill.store.diff import Change, Effect, diff, needs_empty
 from geomill.store.fitness import Fitness, check_fitness
+from geomill.store.schema_reading import read_live, read_models
 from geomill.store.signals import SCHEMA_CHANNEL, notify
+from geomill.store.steps import Moment, Step, pending_steps, record_steps, steps_for
 
 LOCK_KEY = int.from_bytes(b"geomill")
 MOST_COLLISIONS = 10
 LEADER_TIMEOUT = 300.0
 """Seconds to wait for another process that migrates."""
+PLAN_LOCK_TIMEOUT = 2.0
+"""Seconds to wait for a table that a step renames. To plan is to hold it for a moment, and others wait meanwhile."""
 
 Models = Sequence[type[Entity]]
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class MigrationPlan:
     changes: tuple[Change, ...]
+    """In the order in which they are made."""
+    records: tuple[Step, ...] = ()
+    """Numbered steps that this database has had when all changes but the batches are made."""
+    batches: tuple[Step, ...] = ()
+    """Numbered steps that run after the other changes have been committed."""
 
     @property
-    def steps(self) -> tuple[Change, ...]:
-        """What `migrate` would do."""
+    def permitted(self) -> tuple[Change, ...]:
+        """The changes that `migrate` makes."""
         return tuple(change for change in self.changes if change.effect is not Effect.DESTRUCTIVE)
+
+    @property
+    def immediate(self) -> tuple[Change, ...]:
+        """The changes that `migrate` makes in its one transaction."""
+        return tuple(change for change in self.permitted if change.effect is not Effect.BATCHES)
 
     @property
     def enum_values(self) -> tuple[Change, ...]:
@@ -54,7 +68,7 @@ class Plan:
 
     @property
     def destructive(self) -> tuple[Change, ...]:
-        """What `migrate` refuses to do."""
+        """The changes that `migrate` refuses to make."""
         return tuple(change for change in self.changes if change.effect is Effect.DESTRUCTIVE)
 
     def refuse_destruction(self) -> None:
@@ -69,16 +83,16 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """What a migration did; nothing, where the database was up to date."""
+class MigrationReport:
+    """The changes that a migration made. There are none if the database was up to date."""
 
     done: tuple[Change, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class MigrationStatus:
     fitness: Fitness
-    plan: Plan
+    plan: MigrationPlan
     pgstac: str | None = None
 
     @property
@@ -86,15 +100,38 @@ class Status:
         return not self.plan.changes
 
 
-async def plan(conn: AsyncConnection[Any], tables: Models = TABLES) -> Plan:
-    """The differences between the database and the models. Leaves nothing behind."""
+async def plan(
+    conn: AsyncConnection[Any], tables: Models = TABLES, *, steps: Sequence[Step] | None = None
+) -> MigrationPlan:
+    """Returns the differences between the database and the models, and the steps that are due. Leaves nothing behind.
+
+    Steps that come before the difference run in the transaction that is rolled back, since they change it. `steps`
+    replaces those of this release."""
     fitness = await check_fitness(conn)
     extensions = _extensions(fitness)
-    async with _privileged(conn), conn.transaction(force_rollback=True):
+    all_steps = steps_for(tables, outside=tables is EXTERNAL_TABLES) if steps is None else tuple(steps)
+    async with _privileged(conn), _named_holders(conn, tables), conn.transaction(force_rollback=True):
         wanted = await read_models(conn, tables, [sql for change in extensions for sql in change.statements])
         model, live = describe(tables), await read_live(conn, tables)
+        due = await pending_steps(conn, all_steps) if live.tables else ()
+        before = _step_changes(due, Moment.BEFORE)
+        if before:
+            await _set_lock_timeout(conn, PLAN_LOCK_TIMEOUT)
+            await _apply(conn, before)
+            live = await read_live(conn, tables)
         occupied = await _occupied(conn, tables, needs_empty(model, live))
-    return Plan((*extensions, *await _catalogue(conn, tables), *diff(model, wanted, live, occupied)))
+    difference = (*await _catalogue(conn, tables), *diff(model, wanted, live, occupied))
+    later = (*_step_changes(due, Moment.AFTER), *_step_changes(due, Moment.BATCHES))
+    batches = tuple(step for step in due if step.moment is Moment.BATCHES)
+    had = tuple(step for step in (due if live.tables else all_steps) if step not in batches)
+    return MigrationPlan((*extensions, *before, *difference, *later), had, batches)
+
+
+def _step_changes(steps: Iterable[Step], moment: Moment) -> tuple[Change, ...]:
+    effect = Effect.BATCHES if moment is Moment.BATCHES else Effect.ADDITIVE
+    return tuple(
+        Change(step.summary, (step.statements,), effect, number=step.number) for step in steps if step.moment is moment
+    )
 
 
 async def _catalogue(conn: AsyncConnection[Any], tables: Models) -> tuple[Change, ...]:
@@ -103,14 +140,21 @@ async def _catalogue(conn: AsyncConnection[Any], tables: Models) -> tuple[Change
     return await pgstac.changes(conn)
 
 
-async def status(conn: AsyncConnection[Any], tables: Models = TABLES) -> Status:
-    return Status(await check_fitness(conn), await plan(conn, tables), await pgstac.installed(conn))
+async def status(conn: AsyncConnection[Any], tables: Models = TABLES) -> MigrationStatus:
+    return MigrationStatus(await check_fitness(conn), await plan(conn, tables), await pgstac.installed(conn))
 
 
-async def migrate(conn: AsyncConnection[Any], tables: Models = TABLES, *, lock_timeout: float = 10.0) -> Report:
-    """Make every additive change, or raise `DestructiveMigration` and make none.
+async def migrate(
+    conn: AsyncConnection[Any],
+    tables: Models = TABLES,
+    *,
+    steps: Sequence[Step] | None = None,
+    lock_timeout: float = 10.0,
+) -> MigrationReport:
+    """Make every permitted change, or raise `DestructiveMigration` and make none.
 
-    `lock_timeout` bounds, in seconds, the wait for a reader or writer that holds a table."""
+    `lock_timeout` bounds, in seconds, the wait for a reader or writer that holds a table. `steps` replaces the numbered
+    steps of this release."""
     if conn.info.transaction_status is not TransactionStatus.IDLE:
         raise RuntimeError("migrate() commits: it needs a connection on which no transaction is open")
     done: list[Change] = []
@@ -119,12 +163,12 @@ async def migrate(conn: AsyncConnection[Any], tables: Models = TABLES, *, lock_t
         try:
             async with _privileged(conn), _leadership(conn, tables, lock_timeout):
                 extensions = await _create_extensions(conn)
-                found = await plan(conn, tables)
-                found.refuse_destruction()
-                steps = found.enum_values or found.steps
-                await _apply(conn, steps)
-                if not found.enum_values:
-                    steps = (*steps, *await _finish(conn, tables))
+                current = await plan(conn, tables, steps=steps)
+                current.refuse_destruction()
+                changes = current.enum_values or current.immediate
+                await _apply(conn, changes)
+                if not current.enum_values:
+                    changes = (*changes, *await _finish(conn, tables, current.records))
         except (
             psycopg.errors.UniqueViolation,
             psycopg.errors.InternalError_,
@@ -135,27 +179,44 @@ async def migrate(conn: AsyncConnection[Any], tables: Models = TABLES, *, lock_t
                 raise
             await asyncio.sleep(random.uniform(0.1, 1.0))  # noqa: S311  nothing secret
             continue
-        done += [*extensions, *steps]
-        if not found.enum_values:
+        done += [*extensions, *changes]
+        if not current.enum_values:
+            done += await _run_batches(conn, tables, current.batches, lock_timeout)
             await notify(conn, [SCHEMA_CHANNEL] if done else [])
-            return Report(tuple(done))
+            return MigrationReport(tuple(done))
 
 
-async def _finish(conn: AsyncConnection[Any], tables: Models) -> tuple[Change, ...]:
-    """Rights, and the traces by which a later look knows what should be there. Returns what else had to be done: an
+async def _run_batches(
+    conn: AsyncConnection[Any], tables: Models, steps: Sequence[Step], lock_timeout: float
+) -> tuple[Change, ...]:
+    """Repeats each backfill until it changes no row. Several processes that migrate take turns, batch by batch."""
+    for step in steps:
+        (change,) = _step_changes([step], Moment.BATCHES)
+        rows = 1
+        while rows > 0:
+            async with _privileged(conn), _leadership(conn, tables, lock_timeout):
+                rows = await _apply_change(conn, change)
+                if rows <= 0:
+                    await record_steps(conn, [step])
+    return _step_changes(steps, Moment.BATCHES)
+
+
+async def _finish(conn: AsyncConnection[Any], tables: Models, steps: Sequence[Step]) -> tuple[Change, ...]:
+    """Grants rights and records what a later look expects to be there. Returns further changes that were needed: an
     upgrade of pgstac may leave a function that differs from that of a new installation."""
     await grants.apply(conn, tables)
+    await record_steps(conn, steps)
     if tables is not TABLES and tables is not EXTERNAL_TABLES:
         return ()
     await schema_objects.record(conn)
-    repairs = Plan(await _catalogue(conn, tables))
+    repairs = MigrationPlan(await _catalogue(conn, tables))
     repairs.refuse_destruction()
-    if repairs.steps:
-        await _apply(conn, repairs.steps)
+    if repairs.permitted:
+        await _apply(conn, repairs.permitted)
         await schema_objects.record(conn)
     if tables is TABLES:
         await fingerprint.store(conn)
-    return repairs.steps
+    return repairs.permitted
 
 
 def _collided(error: psycopg.Error) -> bool:
@@ -169,14 +230,22 @@ def _collided(error: psycopg.Error) -> bool:
 @asynccontextmanager
 async def _leadership(conn: AsyncConnection[Any], tables: Models, lock_timeout: float) -> AsyncIterator[None]:
     """A transaction in which no other process migrates."""
+    async with _named_holders(conn, tables), conn.transaction():
+        await conn.execute(queries("migration").read_committed)
+        await _set_lock_timeout(conn, LEADER_TIMEOUT)
+        await conn.execute(queries("migration").lock, {"key": LOCK_KEY})
+        await _set_lock_timeout(conn, lock_timeout)
+        yield
+
+
+@asynccontextmanager
+async def _named_holders(conn: AsyncConnection[Any], tables: Models) -> AsyncIterator[None]:
+    """Around the outermost transaction: an error about a lock names the sessions that hold our tables."""
     try:
-        async with conn.transaction():
-            await conn.execute(queries("migration").read_committed)
-            await _set_lock_timeout(conn, LEADER_TIMEOUT)
-            await conn.execute(queries("migration").lock, {"key": LOCK_KEY})
-            await _set_lock_timeout(conn, lock_timeout)
-            yield
+        yield
     except psycopg.errors.LockNotAvailable:
+        if conn.info.transaction_status is not TransactionStatus.IDLE:
+            raise
         holders = await _lock_holders(conn, tables)
         raise UnavailableError(
             f"the migration waited in vain for a lock; {holders}; nothing was changed",
@@ -211,17 +280,30 @@ def _extensions(fitness: Fitness) -> tuple[Change, ...]:
     )
 
 
-async def _apply(conn: AsyncConnection[Any], steps: Iterable[Change]) -> None:
-    for step in steps:
-        try:
-            await conn.execute((step.script or ";\n".join(step.statements)).encode())
-        except psycopg.IntegrityError as exc:
-            if _collided(exc):
-                raise
-            raise ConflictError(
-                f"there are rows that forbid to {step.summary} ({exc.diag.message_primary}); nothing was changed",
-                remedy="correct the rows, then migrate again",
-            ) from exc
+async def _apply(conn: AsyncConnection[Any], changes: Iterable[Change]) -> None:
+    for change in changes:
+        await _apply_change(conn, change)
+
+
+async def _apply_change(conn: AsyncConnection[Any], change: Change) -> int:
+    """Returns the number of rows that the last statement changed."""
+    try:
+        cursor = await conn.execute((change.script or ";\n".join(change.statements)).encode())
+    except psycopg.IntegrityError as exc:
+        if _collided(exc):
+            raise
+        raise ConflictError(
+            f"there are rows that forbid to {change.summary} ({exc.diag.message_primary}); nothing was changed",
+            remedy="correct the rows, then migrate again",
+        ) from exc
+    except (psycopg.ProgrammingError, psycopg.DataError) as exc:
+        if change.number is None or isinstance(exc, psycopg.errors.InsufficientPrivilege):
+            raise
+        raise ConflictError(
+            f"the database refuses to {change.summary} ({exc.diag.message_primary}); nothing of it was changed",
+            remedy="undo what was changed in the database by hand, then migrate again",
+        ) from exc
+    return cursor.rowcount
 
 
 @asynccontextmanager

@@ -6,9 +6,9 @@ import json
 from collections.abc import Sequence
 from typing import Any, LiteralString
 
+from geomill.domain.engine.node import NodeState
+from geomill.domain.engine.reopening import Reopened
 from geomill.domain.ids import task_id
-from geomill.domain.node import NodeState
-from geomill.domain.reopening import Reopened
 from geomill.sql import queries
 from geomill.store.pool import Connection
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from psycopg.sql import SQL, Identifier
 
-from geomill.domain import inventory
-from geomill.domain.asset import DataType
-from geomill.domain.job import JobPurpose
+from geomill.domain.assets import inventory
+from geomill.domain.assets.asset import DataType
+from geomill.domain.engine.job import JobPurpose
 from geomill.sdk.orders import AssetOrder
 from geomill.sdk.result import HandlerError
 from geomill.sql import queries
@@ -84,5 +84,5 @@ async def drop_tables(conn: Connection, order: AssetOrder, but: Collection[str] 
     rows = await (await conn.execute(queries("orders").tables, parameters)).fetchall()
     names = [row["name"] for row in rows if row["name"] not in but]
     for name in names:
-        await conn.execute(SQL(queries("catalog").drop_table).format(table=Identifier(SCHEMA, name)))
+        await conn.execute(SQL(queries("catalogue").drop_table).format(table=Identifier(SCHEMA, name)))
     return names

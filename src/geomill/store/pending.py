@@ -20,13 +20,13 @@ class Pending:
 
 
 async def pending(conn: Connection) -> Pending:
-    row = await (await conn.execute(queries("catalog").pending)).fetchone()
+    row = await (await conn.execute(queries("catalogue").pending)).fetchone()
     assert row is not None
     return Pending(**row)
 
 
 async def due(conn: Connection, limit: int) -> list[str]:
-    rows = await (await conn.execute(queries("catalog").due, {"limit": limit})).fetchall()
+    rows = await (await conn.execute(queries("catalogue").due, {"limit": limit})).fetchall()
     return [row["asset_id"] for row in rows]
 
 
@@ -35,10 +35,10 @@ async def settle(conn: Connection, asset_id: str) -> str | None:
     given = {"asset_id": asset_id}
     try:
         async with conn.transaction():
-            await conn.execute(queries("catalog").lock_timeout)
-            if await (await conn.execute(queries("catalog").hold_asset, given)).fetchone():
-                await conn.execute(queries("catalog").settle, given)
-                await conn.execute(queries("catalog").settled, given)
+            await conn.execute(queries("catalogue").lock_timeout)
+            if await (await conn.execute(queries("catalogue").hold_asset, given)).fetchone():
+                await conn.execute(queries("catalogue").settle, given)
+                await conn.execute(queries("catalogue").settled, given)
     except psycopg.Error as error:
         if spoils_session(error):
             raise
@@ -48,5 +48,5 @@ async def settle(conn: Connection, asset_id: str) -> str | None:
 
 async def _postpone(conn: Connection, asset_id: str, error: psycopg.Error) -> str:
     reason = (error.diag.message_primary or str(error))[:2000]
-    await conn.execute(queries("catalog").postpone, {"asset_id": asset_id, "reason": reason})
+    await conn.execute(queries("catalogue").postpone, {"asset_id": asset_id, "reason": reason})
     return reason

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from geomill.domain.assets.platform import Platform
 from geomill.domain.jsonvalue import to_json
-from geomill.domain.platform import Platform
 from geomill.errors import ConflictError, NotFoundError, nearest
 from geomill.sql import queries
 from geomill.store.pool import Connection

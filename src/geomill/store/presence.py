@@ -13,13 +13,14 @@ from typing import Any
 from psycopg import AsyncConnection
 from psycopg.rows import tuple_row
 
-from geomill.domain.tables import TABLES
+from geomill.domain.tables import EXTERNAL_TABLES, TABLES
 from geomill.sql import queries
 from geomill.store import fingerprint, pgstac, schema_objects
-from geomill.store.catalogue import read_live
 from geomill.store.describe import describe
 from geomill.store.migrate import Models, plan
+from geomill.store.schema_reading import read_live
 from geomill.store.spec import Database
+from geomill.store.steps import Step, pending_steps, steps_for
 
 
 async def may_compare(conn: AsyncConnection[Any]) -> bool:
@@ -36,9 +37,15 @@ async def lacking(conn: AsyncConnection[Any], tables: Models = TABLES) -> list[s
         return losses
     another = tables is TABLES and await fingerprint.of_another_release(conn)
     if not another and await may_compare(conn):
-        return [change.summary for change in (await plan(conn, tables)).steps] or losses
+        return [change.summary for change in (await plan(conn, tables)).permitted] or losses
+    numbered = [step.summary for step in await _due_steps(conn, tables)]
     pgstac_steps = [change.summary for change in pgstac.steps(await pgstac.installed(conn))]
-    return [*pgstac_steps, *_absent(describe(tables), await read_live(conn, tables))] or losses
+    return [*numbered, *pgstac_steps, *_absent(describe(tables), await read_live(conn, tables))] or losses
+
+
+async def _due_steps(conn: AsyncConnection[Any], tables: Models) -> tuple[Step, ...]:
+    steps = steps_for(tables, outside=tables is EXTERNAL_TABLES)
+    return await pending_steps(conn, steps) if (await read_live(conn, tables)).tables else ()
 
 
 def _absent(model: Database, live: Database) -> Iterator[str]:

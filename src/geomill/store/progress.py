@@ -7,8 +7,8 @@ from datetime import datetime
 from operator import itemgetter
 from typing import Any
 
+from geomill.domain.engine.job import Job
 from geomill.domain.ids import around_index, task_id
-from geomill.domain.job import Job
 from geomill.domain.states import JOB_MACHINE, NODE_MACHINE, JobStatus, NodeStatus
 from geomill.sql import queries
 from geomill.store import attendance, jobs

@@ -9,7 +9,7 @@ from geomill.sql import queries
 from geomill.store.pool import Connection
 
 
-class Report(StrEnum):
+class ReportName(StrEnum):
     STUCK = "stuck"
     FAILED = "failed"
     SLA = "sla"
@@ -17,12 +17,12 @@ class Report(StrEnum):
     LOAD = "load"
 
 
-DEFAULT_SECONDS = {Report.STUCK: 3600.0, Report.SLA: 7 * 86_400.0}
+DEFAULT_SECONDS = {ReportName.STUCK: 3600.0, ReportName.SLA: 7 * 86_400.0}
 """How long is too long, and how far back to look."""
 
 
 async def read(
-    conn: Connection, report: Report, *, seconds: float | None = None, limit: int = 100
+    conn: Connection, report: ReportName, *, seconds: float | None = None, limit: int = 100
 ) -> list[dict[str, Any]]:
     parameters = {"seconds": seconds or DEFAULT_SECONDS.get(report, 0.0), "limit": limit}
     cursor = await conn.execute(getattr(queries("reports"), report.value), parameters)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from geomill.domain.assets.request import PlatformRequest
 from geomill.domain.jsonvalue import to_json
-from geomill.domain.request import PlatformRequest
 from geomill.errors import NotFoundError
 from geomill.sql import queries
 from geomill.store.pool import Connection

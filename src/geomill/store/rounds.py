@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any, LiteralString
 
-from geomill.domain.job import JobPurpose
+from geomill.domain.engine.job import JobPurpose
 from geomill.domain.states import JobStatus, NodeStatus
 from geomill.sql import queries
 from geomill.store.events import EventWrite

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from geomill.domain.engine.schedule import Schedule
 from geomill.domain.jsonvalue import to_json
-from geomill.domain.schedule import Schedule
 from geomill.errors import ConflictError, NotFoundError, nearest
 from geomill.sql import queries
 from geomill.store.pool import Connection

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from geomill.domain.asset import DataType
+from geomill.domain.access.visibility import Sight
+from geomill.domain.assets.asset import DataType
+from geomill.domain.assets.served import Scene, Served
 from geomill.domain.objectname import Zone
-from geomill.domain.served import Scene, Served
-from geomill.domain.visibility import Sight
 from geomill.sql import queries
 from geomill.store.pool import Connection
 
@@ -26,7 +26,7 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class FeatureTable:
     """A table of features in the schema `geo`."""
 
     name: str
@@ -104,10 +104,13 @@ async def page(
     return Page([Served.from_row(row) for row in rows], matched, [row["layer"] for row in rows])
 
 
-async def tables(conn: Connection, names: Sequence[str]) -> dict[str, Table]:
+async def tables(conn: Connection, names: Sequence[str]) -> dict[str, FeatureTable]:
     """Those that are there, by name."""
     rows = await (await conn.execute(queries("serving").tables, {"names": list(names)})).fetchall()
-    return {row["table_name"]: Table(row["table_name"], row["key"], row["columns"], row["description"]) for row in rows}
+    return {
+        row["table_name"]: FeatureTable(row["table_name"], row["key"], row["columns"], row["description"])
+        for row in rows
+    }
 
 
 def _query(zone: Zone, name: str) -> Any:

@@ -10,7 +10,7 @@ from psycopg import AsyncConnection
 from psycopg.rows import tuple_row
 from psycopg.sql import SQL, Identifier, Literal
 
-from geomill.domain.database_role import DatabaseRole
+from geomill.domain.access.database_role import DatabaseRole
 from geomill.errors import DatabaseUnreachable
 from geomill.sql import queries
 from geomill.store.administration import see_sessions, set_up_database, set_up_server

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from geomill.domain.engine.stage_job import STATUSES, StageRun, StageStatus
 from geomill.domain.jsonvalue import to_json
-from geomill.domain.stage_job import STATUSES, StageRun, StageStatus
 from geomill.domain.states import JobStatus
 from geomill.errors import NotFoundError
 from geomill.sql import queries
@@ -19,7 +19,7 @@ LOST = "its submission was given up; 'geomill queues dead-letters' says why"
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class StageJobAttempt:
     """An attempt, with what its job says."""
 
     run: StageRun
@@ -31,7 +31,7 @@ class Attempt:
     paused_at: datetime | None = None
 
     @classmethod
-    def of(cls, row: dict[str, Any]) -> Attempt:
+    def of(cls, row: dict[str, Any]) -> StageJobAttempt:
         status = JobStatus(row["status"]) if row["status"] else None
         lost = status is None and not row["waiting"]
         return cls(
@@ -55,14 +55,14 @@ async def serialise(conn: Connection, job_id: str) -> None:
     await conn.execute(queries("stage_jobs").serialise, {"job_id": job_id})
 
 
-async def attempts(conn: Connection, queue_name: str, job_id: str, limit: int = MOST_ATTEMPTS) -> list[Attempt]:
+async def attempts(conn: Connection, queue_name: str, job_id: str, limit: int = MOST_ATTEMPTS) -> list[StageJobAttempt]:
     """The latest first."""
     parameters = {"queue_name": queue_name, "job_id": job_id, "limit": limit}
     cursor = await conn.execute(queries("stage_jobs").attempts, parameters)
-    return [Attempt.of(row) for row in await cursor.fetchall()]
+    return [StageJobAttempt.of(row) for row in await cursor.fetchall()]
 
 
-async def get(conn: Connection, queue_name: str, job_id: str) -> list[Attempt]:
+async def get(conn: Connection, queue_name: str, job_id: str) -> list[StageJobAttempt]:
     found = await attempts(conn, queue_name, job_id)
     if not found:
         raise NotFoundError(f"there is no stage job '{job_id}'", remedy="GET /api/jobs lists those there are")
@@ -111,7 +111,7 @@ async def page(
     status: StageStatus | None = None,
     limit: int,
     before: tuple[datetime, str] | None = None,
-) -> list[Attempt]:
+) -> list[StageJobAttempt]:
     """The latest attempt of each job, the newest first."""
     moment, job_id = before or (None, None)
     parameters = {
@@ -123,7 +123,7 @@ async def page(
         "before_id": job_id,
     }
     cursor = await conn.execute(queries("stage_jobs").page, parameters)
-    return [Attempt.of(row) for row in await cursor.fetchall()]
+    return [StageJobAttempt.of(row) for row in await cursor.fetchall()]
 
 
 def _rows_of(status: StageStatus | None) -> Sequence[str] | None:

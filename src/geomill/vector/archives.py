@@ -9,8 +9,8 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
-from geomill.domain.confidential import without_places
-from geomill.raster.problems import refused
+from geomill.datasets.refusals import refused
+from geomill.domain.access.confidential import without_places
 from geomill.sdk import HandlerError
 
 MOST_MEMBERS = 1_000

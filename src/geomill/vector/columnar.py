@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyogrio
 
-from geomill.raster.problems import refused
+from geomill.datasets.refusals import refused
 from geomill.vector.facts import Format, Reading
 from geomill.vector.layers import binary, refuse_repeated
 from geomill.vector.linked_crs import refuse_linked_crs

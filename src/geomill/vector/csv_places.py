@@ -7,7 +7,7 @@ import io
 from dataclasses import dataclass
 from pathlib import Path
 
-from geomill.raster.problems import refused
+from geomill.datasets.refusals import refused
 from geomill.vector.facts import Reading
 
 _DEGREES = (("longitude", "latitude"), ("lon", "lat"), ("long", "lat"), ("lng", "lat"))
@@ -18,31 +18,31 @@ _LONGEST_LINE = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class CsvPlaces:
     options: dict[str, str]
     """GDAL's."""
     crs: str | None
     """Where the names say it."""
 
 
-def places(path: Path, name: str, reading: Reading) -> Places:
+def places(path: Path, name: str, reading: Reading) -> CsvPlaces:
     columns = _columns(path)
     by_lower = {column.lower().strip(): column for column in columns}
     common = {"KEEP_GEOM_COLUMNS": "NO", "AUTODETECT_TYPE": "YES", "EMPTY_STRING_AS_NULL": "YES"}
     if reading.wkt_column:
         wkt = _present(reading.wkt_column, by_lower, columns, "wkt_column")
-        return Places({**common, "GEOM_POSSIBLE_NAMES": wkt}, None)
+        return CsvPlaces({**common, "GEOM_POSSIBLE_NAMES": wkt}, None)
     if reading.x_column or reading.y_column:
         x = _present(reading.x_column or "", by_lower, columns, "x_column")
         y = _present(reading.y_column or "", by_lower, columns, "y_column")
-        return Places({**common, "X_POSSIBLE_NAMES": x, "Y_POSSIBLE_NAMES": y}, None)
+        return CsvPlaces({**common, "X_POSSIBLE_NAMES": x, "Y_POSSIBLE_NAMES": y}, None)
     for pairs, crs in ((_DEGREES, "EPSG:4326"), (_PLANE, None)):
         for x, y in pairs:
             if x in by_lower and y in by_lower:
-                return Places({**common, "X_POSSIBLE_NAMES": by_lower[x], "Y_POSSIBLE_NAMES": by_lower[y]}, crs)
+                return CsvPlaces({**common, "X_POSSIBLE_NAMES": by_lower[x], "Y_POSSIBLE_NAMES": by_lower[y]}, crs)
     for wkt in _TEXT:
         if wkt in by_lower:
-            return Places({**common, "GEOM_POSSIBLE_NAMES": by_lower[wkt]}, None)
+            return CsvPlaces({**common, "GEOM_POSSIBLE_NAMES": by_lower[wkt]}, None)
     raise refused(
         "no_geometry",
         f"'{name}' has no columns that are known to hold coordinates, only {', '.join(columns)[:200]}: "

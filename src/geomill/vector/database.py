@@ -9,8 +9,8 @@ import psycopg
 from psycopg import errors
 from psycopg.rows import DictRow, dict_row
 
+from geomill.datasets.refusals import refused
 from geomill.errors import DatabaseUnreachable
-from geomill.raster.problems import refused
 from geomill.sdk import DatabaseAccess
 from geomill.sql import queries
 

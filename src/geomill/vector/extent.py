@@ -16,7 +16,7 @@ from shapely.geometry import mapping
 from shapely.geometry.base import BaseGeometry
 
 from geomill.vector.antimeridian import WORLD, wrap
-from geomill.vector.facts import Extent
+from geomill.vector.facts import LayerExtent
 from geomill.vector.projecting import PLATE_CARREE, Projection
 
 Ring = list[tuple[float, float]]
@@ -44,8 +44,8 @@ class Hull:
         if self._geographic:
             self._pacific.append(_hull(_turned(points)))
 
-    def extent(self) -> Extent:
-        return Extent(hull=_ring(self._hulls), pacific=_ring(self._pacific))
+    def extent(self) -> LayerExtent:
+        return LayerExtent(hull=_ring(self._hulls), pacific=_ring(self._pacific))
 
 
 def outline(bounds: NDArray[np.float64], coordinates: Callable[[], NDArray[np.float64]]) -> NDArray[np.float64]:
@@ -87,7 +87,7 @@ def _ring(hulls: Sequence[BaseGeometry]) -> Ring:
     return [(float(x), float(y)) for x, y in coordinates]
 
 
-def footprint(extents: Iterable[Extent], crs: str) -> tuple[dict[str, Any], list[float]]:
+def footprint(extents: Iterable[LayerExtent], crs: str) -> tuple[dict[str, Any], list[float]]:
     """Geometry and bbox in degrees, if anything has a place. West is more than east across the 180th meridian."""
     found = list(extents)
     west = [point for one in found for point in one.hull]

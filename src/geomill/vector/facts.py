@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
+from geomill.datasets.source import Source
 from geomill.domain.crs import CrsText
-from geomill.raster.plan import Source
 
 
 class Format(StrEnum):
@@ -52,7 +52,7 @@ class Reading(BaseModel):
     wkt_column: str | None = None
 
 
-class Column(BaseModel):
+class LayerColumn(BaseModel):
     """`source` is its name in the file, `name` that in the table, `type` one of PostgreSQL's."""
 
     source: str
@@ -66,10 +66,10 @@ class LayerFacts(BaseModel):
     rows: int
     crs: CrsText
     """`EPSG:4326`, or WKT where there is no code."""
-    columns: list[Column]
+    columns: list[LayerColumn]
 
 
-class Rules(BaseModel):
+class LoadingRules(BaseModel):
     """What the loading of every chunk obeys."""
 
     target_crs: CrsText
@@ -98,18 +98,18 @@ class Chunk(BaseModel):
     stop: int
 
 
-class Plan(BaseModel):
+class LoadingPlan(BaseModel):
     """What the planning decides once and every chunk obeys."""
 
     source: Source
     reading: Reading
     facts: LayerFacts
-    rules: Rules
+    rules: LoadingRules
     staging: str
     """The table that chunks go to, in the staging schema."""
 
 
-class Extent(BaseModel):
+class LayerExtent(BaseModel):
     """The hull of what was loaded, twice: by longitudes around 0 and around 180, so that one of them is not torn."""
 
     hull: list[tuple[float, float]] = []
@@ -126,7 +126,7 @@ class Loaded(BaseModel):
     repairs: dict[str, int]
     filled: dict[str, int]
     """Of each column, the rows that hold a value."""
-    extent: Extent
+    extent: LayerExtent
     seconds: Annotated[float, Field(ge=0)] = 0.0
     resumed: bool = False
     """Whether an earlier attempt had loaded it."""

@@ -14,8 +14,8 @@ import shapely
 from numpy.typing import NDArray
 from shapely.geometry.base import BaseGeometry
 
-from geomill.raster.problems import refused
-from geomill.vector.facts import Family, Rules
+from geomill.datasets.refusals import refused
+from geomill.vector.facts import Family, LoadingRules
 from geomill.vector.soundness import TYPES, types
 
 Geometries = NDArray[Any]
@@ -34,7 +34,7 @@ _SINGLE_TYPES = (0, 1, 2, 3)
 
 
 @dataclass
-class Part:
+class FamilyPart:
     """Geometries of one family, and the rows that they belong to."""
 
     family: Family
@@ -45,7 +45,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Ready:
+class FamilyRows:
     """Geometries of one family as they go into its table, the rows of the batch that they belong to, and points around
     all of them."""
 
@@ -72,7 +72,7 @@ def unpack(geometries: Geometries, families: Numbers) -> Iterator[Extra]:
         yield from ((int(row), family, geometry) for family, geometry in others)
 
 
-def parts(geometries: Geometries, families: Numbers, extras: list[Extra], main: Family) -> Iterator[Part]:
+def parts(geometries: Geometries, families: Numbers, extras: list[Extra], main: Family) -> Iterator[FamilyPart]:
     """By family; what has no geometry belongs to the main one."""
     families = np.where(families < 0, FAMILIES.index(main), families)
     for number in sorted({*np.unique(families).tolist(), *(family for _, family, _ in extras)}):
@@ -80,7 +80,7 @@ def parts(geometries: Geometries, families: Numbers, extras: list[Extra], main: 
         more = [(row, geometry) for row, family, geometry in extras if family == number]
         added = np.empty(len(more), dtype=object)
         added[:] = [geometry for _, geometry in more]
-        yield Part(
+        yield FamilyPart(
             FAMILIES[number],
             np.concatenate([rows, np.array([row for row, _ in more], dtype=np.int64)]),
             np.concatenate([geometries[rows], added]),
@@ -94,7 +94,7 @@ def from_lines(geometry: BaseGeometry) -> BaseGeometry:
     return shapely.GeometryCollection() if found is None else found
 
 
-def in_one_type(part: Part, rules: Rules) -> Part:
+def in_one_type(part: FamilyPart, rules: LoadingRules) -> FamilyPart:
     """Single geometries as multi-geometries; points the other way, unless the layer has multi-points."""
     geometries, types = part.geometries, shapely.get_type_id(part.geometries)
     if part.family is Family.POINT and rules.points != "MultiPoint":
@@ -119,7 +119,7 @@ def _single_points(geometries: Geometries, types: Numbers) -> Geometries:
     return geometries
 
 
-def same_bytes(wkb: pa.Array, family: Family, rules: Rules) -> pa.Array:
+def same_bytes(wkb: pa.Array, family: Family, rules: LoadingRules) -> pa.Array:
     """What needs no repair, as it was read, with the head of a multi-geometry before each that needs one."""
     if rules.type_of(family) == "Point":
         return wkb

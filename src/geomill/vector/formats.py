@@ -9,7 +9,7 @@ import json
 import re
 from dataclasses import dataclass
 
-from geomill.raster.problems import refused
+from geomill.datasets.refusals import refused
 from geomill.vector.facts import Format
 
 HEADER_BYTES = 1024 * 1024

@@ -26,17 +26,17 @@ import pyarrow as pa
 import shapely
 from numpy.typing import NDArray
 
-from geomill.raster.problems import refused
+from geomill.datasets.refusals import refused
 from geomill.vector.extent import outline
-from geomill.vector.facts import Family, Mixed, Rules
+from geomill.vector.facts import Family, LoadingRules, Mixed
 from geomill.vector.families import (
     COLLECTION,
     FAMILIES,
     Extra,
+    FamilyPart,
+    FamilyRows,
     Geometries,
     Numbers,
-    Part,
-    Ready,
     family_numbers,
     from_lines,
     in_one_type,
@@ -58,7 +58,7 @@ FEWEST = 100
 class GeometryRepairs:
     """Of one chunk: `counts` goes on over its batches."""
 
-    rules: Rules
+    rules: LoadingRules
     source_crs: str
     counts: Counter[str] = field(default_factory=Counter)
     plain: bool = False
@@ -70,7 +70,7 @@ class GeometryRepairs:
         project = Projection(self.source_crs, self.rules.target_crs)
         self._placing = Placing(project, self.rules.keep_z, self._count, self.fewest)
 
-    def harden(self, wkb: pa.Array, ids: Numbers) -> list[Ready]:
+    def harden(self, wkb: pa.Array, ids: Numbers) -> list[FamilyRows]:
         """The geometries, repaired, by family."""
         _check_sizes(wkb, ids)
         found = self._sound(wkb)
@@ -79,7 +79,7 @@ class GeometryRepairs:
         if all(part.untouched for part in parts):
             points = [self._points_of(wkb, found), *(_points(part.geometries) for part in parts)]
             same = same_bytes(wkb, self.rules.family, self.rules)
-            return [Ready(self.rules.family, np.arange(len(wkb)), same, np.concatenate(points))]
+            return [FamilyRows(self.rules.family, np.arange(len(wkb)), same, np.concatenate(points))]
         return [*self._as_they_are(wkb, found), *(self._ready(part, rest) for part in parts)]
 
     def _sound(self, wkb: pa.Array) -> Sound:
@@ -89,22 +89,22 @@ class GeometryRepairs:
             return Sound(np.empty(0, np.int64), np.empty((0, 4)))
         return sound(wkb, self.rules.family, multi=kind.startswith("Multi"), geographic=project.geographic)
 
-    def _as_they_are(self, wkb: pa.Array, found: Sound) -> list[Ready]:
+    def _as_they_are(self, wkb: pa.Array, found: Sound) -> list[FamilyRows]:
         if not len(found.rows):
             return []
         same = same_bytes(wkb.take(found.rows), self.rules.family, self.rules)
-        return [Ready(self.rules.family, found.rows, same, self._points_of(wkb, found))]
+        return [FamilyRows(self.rules.family, found.rows, same, self._points_of(wkb, found))]
 
     def _points_of(self, wkb: pa.Array, found: Sound) -> Floats:
         return outline(found.bounds, lambda: shapely.get_coordinates(_read(wkb.take(found.rows))))
 
-    def _ready(self, part: Part, batch: Numbers) -> Ready:
+    def _ready(self, part: FamilyPart, batch: Numbers) -> FamilyRows:
         """`batch` are the rows of the batch that were looked at."""
         made = in_one_type(part, self.rules).geometries
         wkb = shapely.to_wkb(made, output_dimension=3 if self.rules.keep_z else 2)
-        return Ready(part.family, batch[part.rows], pa.array(wkb, pa.binary()), _points(made))
+        return FamilyRows(part.family, batch[part.rows], pa.array(wkb, pa.binary()), _points(made))
 
-    def _repaired(self, wkb: pa.Array, ids: Numbers, others: int) -> list[Part]:
+    def _repaired(self, wkb: pa.Array, ids: Numbers, others: int) -> list[FamilyPart]:
         """By GEOS; `others` need nothing."""
         before = self._repairs()
         geometries = self._valid(self._flat(self._parsed(wkb)))
@@ -119,7 +119,7 @@ class GeometryRepairs:
             made[0].untouched = made[0].family is self.rules.family and self._fits(made[0])
         return made
 
-    def _fits(self, part: Part) -> bool:
+    def _fits(self, part: FamilyPart) -> bool:
         """Whether it may go into the table, with the head of a multi-geometry at most."""
         points = self.rules.type_of(part.family) == "Point"
         return not points or bool((shapely.get_type_id(part.geometries) <= 0).all())
@@ -196,13 +196,13 @@ class GeometryRepairs:
 
     # 5 to 8
 
-    def _placed(self, part: Part, others: int) -> Part:
+    def _placed(self, part: FamilyPart, others: int) -> FamilyPart:
         placed = self._placing.place(part.geometries, others)
         # What was valid in one CRS need not be so in another.
         part.geometries = placed if self._placing.project.same else self._valid(placed)
         return part
 
-    def _wound(self, part: Part) -> Part:
+    def _wound(self, part: FamilyPart) -> FamilyPart:
         if part.family is Family.POLYGON:
             wound: Geometries = shapely.orient_polygons(part.geometries, exterior_cw=False)
             same = shapely.equals_identical(part.geometries, wound) | shapely.is_missing(wound)

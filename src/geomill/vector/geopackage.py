@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from geomill.raster.problems import refused
+from geomill.datasets.refusals import refused
 from geomill.sdk import HandlerError
 
 LONGEST_SECONDS = 20.0

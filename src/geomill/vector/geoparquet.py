@@ -15,7 +15,7 @@ from psycopg.sql import SQL, Composable, Identifier
 from geomill.sql import queries
 from geomill.vector.columns import GEOMETRY, ID
 from geomill.vector.database import Connection
-from geomill.vector.facts import Column
+from geomill.vector.facts import LayerColumn
 from geomill.vector.tables import SCHEMA
 
 ROWS = 20_000
@@ -37,7 +37,7 @@ _TYPES = {
 def write(
     conn: Connection,
     table: str,
-    columns: Sequence[Column],
+    columns: Sequence[LayerColumn],
     geometry_type: str,
     srid: int,
     path: Path,
@@ -53,14 +53,14 @@ def write(
             tell(done)
 
 
-def _schema(columns: Sequence[Column], geometry_type: str, srid: int) -> pa.Schema:
+def _schema(columns: Sequence[LayerColumn], geometry_type: str, srid: int) -> pa.Schema:
     fields = [pa.field(ID, pa.int64()), *(pa.field(one.name, _TYPES.get(one.type, pa.string())) for one in columns)]
     about = {"encoding": "WKB", "geometry_types": [geometry_type], "crs": pyproj.CRS.from_epsg(srid).to_json_dict()}
     geo = {"version": "1.1.0", "primary_column": GEOMETRY, "columns": {GEOMETRY: about}}
     return pa.schema([*fields, pa.field(GEOMETRY, pa.binary())], metadata={b"geo": json.dumps(geo).encode()})
 
 
-def _rows(conn: Connection, table: str, columns: Sequence[Column]) -> Iterator[list[dict[str, Any]]]:
+def _rows(conn: Connection, table: str, columns: Sequence[LayerColumn]) -> Iterator[list[dict[str, Any]]]:
     """In the order of the key, some at a time."""
     chosen: list[Composable] = [Identifier(ID), *map(_selected, columns)]
     statement = SQL(queries("vectors").all_rows).format(
@@ -75,7 +75,7 @@ def _rows(conn: Connection, table: str, columns: Sequence[Column]) -> Iterator[l
             yield rows
 
 
-def _selected(column: Column) -> Composable:
+def _selected(column: LayerColumn) -> Composable:
     """JSON comes as text."""
     name = Identifier(column.name)
     return SQL("{0}::text AS {0}").format(name) if column.type == "jsonb" else name

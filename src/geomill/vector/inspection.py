@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyproj
 import shapely
 
-from geomill.raster.problems import refused
+from geomill.datasets.refusals import refused
 from geomill.vector.attributes import postgres_type, storage_type
 from geomill.vector.columns import column_names
-from geomill.vector.facts import Column, Family, LayerFacts, Mixed, Reading, Rules
+from geomill.vector.facts import Family, LayerColumn, LayerFacts, LoadingRules, Mixed, Reading
 from geomill.vector.geometry import GeometryRepairs
 from geomill.vector.layers import Layer
 from geomill.vector.loading import batch_rows
@@ -31,7 +31,7 @@ FEWEST_SAMPLED = 10
 
 def inspect(
     layer: Layer, name: str, reading: Reading, mixed: Mixed, target_crs: str, *, keep_z: bool
-) -> tuple[LayerFacts, Rules, list[str]]:
+) -> tuple[LayerFacts, LoadingRules, list[str]]:
     """Facts, the rules that follow from them, and warnings. Raises what refuses it."""
     if layer.rows == 0:
         raise refused("empty", f"'{name}' holds no features")
@@ -46,7 +46,7 @@ def inspect(
         crs=named(crs),
         columns=columns,
     )
-    rules = Rules(
+    rules = LoadingRules(
         target_crs=named(target),
         srid=srid_of(target, "target_crs"),
         family=family,
@@ -63,7 +63,7 @@ def check_id_column(facts: LayerFacts, wanted: str | None) -> None:
         raise refused("no_such_column", f"id_column: there is no column '{wanted}' in {names}")
 
 
-def _columns(schema: pa.Schema, name: str) -> tuple[list[Column], list[str]]:
+def _columns(schema: pa.Schema, name: str) -> tuple[list[LayerColumn], list[str]]:
     if len(schema) > MOST_COLUMNS:
         raise refused(
             "too_many_columns",
@@ -71,7 +71,7 @@ def _columns(schema: pa.Schema, name: str) -> tuple[list[Column], list[str]]:
         )
     names = column_names(schema.names)
     made = [
-        Column(source=field.name, name=chosen, type=postgres_type(field.type))
+        LayerColumn(source=field.name, name=chosen, type=postgres_type(field.type))
         for field, chosen in zip(schema, names, strict=True)
     ]
     warnings = [f"the column '{one.source}' is called '{one.name}'" for one in made if one.source != one.name]
@@ -105,7 +105,9 @@ def _kind(kinds: Counter[str], name: str, mixed: Mixed) -> tuple[Family, Literal
     return families.most_common(1)[0][0], "MultiPoint" if several else "Point"
 
 
-def _try(layer: Layer, facts: LayerFacts, rules: Rules, crs: pyproj.CRS, name: str, reading: Reading) -> list[str]:
+def _try(
+    layer: Layer, facts: LayerFacts, rules: LoadingRules, crs: pyproj.CRS, name: str, reading: Reading
+) -> list[str]:
     """A sample of the geometries, repaired and thrown away."""
     size = min(SAMPLE, max(batch_rows(layer), FEWEST_SAMPLED))
     for batch in islice(layer.batches(layer.beginning(size), size, []), 1):

@@ -16,8 +16,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyogrio.errors import DataLayerError, DataSourceError
 
-from geomill.domain.confidential import without_places
-from geomill.raster.problems import refused
+from geomill.datasets.refusals import refused
+from geomill.domain.access.confidential import without_places
 from geomill.vector.facts import Chunk, Format
 
 log = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ GIVEN_UP = "interrupted"
 """What SQLite says where GDAL gets no memory for a batch of a GeoPackage, and stops it."""
 
 
-class Batch(NamedTuple):
+class FeatureBatch(NamedTuple):
     ids: NDArray[np.int64]
     geometry: pa.Array
     """WKB."""
@@ -58,7 +58,7 @@ class Layer(Protocol):
         """The first rows, about so many. GDAL reads a chunk to its end, even if it is left before."""
         ...
 
-    def batches(self, chunk: Chunk, size: int, columns: Sequence[str] | None = None) -> Iterator[Batch]: ...
+    def batches(self, chunk: Chunk, size: int, columns: Sequence[str] | None = None) -> Iterator[FeatureBatch]: ...
 
 
 @contextmanager

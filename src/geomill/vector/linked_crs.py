@@ -11,7 +11,7 @@ import mmap
 import re
 from pathlib import Path
 
-from geomill.raster.problems import refused
+from geomill.datasets.refusals import refused
 
 _MEMBER = re.compile(rb'"crs"\s{0,100}:\s{0,100}\{')
 _LINK = re.compile(rb'"(?:type"\s{0,100}:\s{0,100}"(?:link|url)|href|url)"', re.IGNORECASE)

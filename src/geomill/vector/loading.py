@@ -19,10 +19,10 @@ from geomill.vector.columns import GEOMETRY, ID
 from geomill.vector.copying import HEADER, TRAILER, Field, rows
 from geomill.vector.database import Connection
 from geomill.vector.extent import Hull
-from geomill.vector.facts import Chunk, Family, Format, Loaded, Plan
-from geomill.vector.families import Ready
+from geomill.vector.facts import Chunk, Family, Format, Loaded, LoadingPlan
+from geomill.vector.families import FamilyRows
 from geomill.vector.geometry import LARGEST, GeometryRepairs
-from geomill.vector.layers import GEOJSON_LIMIT, Batch, Layer, told
+from geomill.vector.layers import GEOJSON_LIMIT, FeatureBatch, Layer, told
 from geomill.vector.projecting import Projection
 from geomill.vector.tables import Staging
 
@@ -52,10 +52,10 @@ def batch_rows(layer: Layer) -> int:
 
 
 @dataclass
-class Load:
+class ChunkLoad:
     conn: Connection
     layer: Layer
-    plan: Plan
+    plan: LoadingPlan
     tell: Tell
     counts: Counter[str] = field(default_factory=Counter)
     filled: Counter[str] = field(default_factory=Counter)
@@ -91,11 +91,11 @@ class Load:
             tables.note(self.conn, self._staging, chunk.number, outcome.model_dump(mode="json"))
         return outcome
 
-    def _batches(self, chunk: Chunk) -> Iterator[Batch]:
+    def _batches(self, chunk: Chunk) -> Iterator[FeatureBatch]:
         with told(self.plan.source.file_name):
             yield from self.layer.batches(chunk, batch_rows(self.layer))
 
-    def _copy(self, batch: Batch) -> None:
+    def _copy(self, batch: FeatureBatch) -> None:
         parts = self._geometry.harden(batch.geometry, batch.ids)
         columns = self.plan.facts.columns
         attributes = [
@@ -107,7 +107,7 @@ class Load:
         for part in parts:
             self._copy_part(part, batch, attributes)
 
-    def _copy_part(self, part: Ready, batch: Batch, attributes: list[Field]) -> None:
+    def _copy_part(self, part: FamilyRows, batch: FeatureBatch, attributes: list[Field]) -> None:
         everything = len(part.rows) == len(batch.ids)
         kept = (
             attributes if everything else [Field(one.type, one.values.take(pa.array(part.rows))) for one in attributes]

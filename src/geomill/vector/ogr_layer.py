@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyogrio
 from numpy.typing import NDArray
 
-from geomill.raster.problems import refused
+from geomill.datasets.refusals import refused
 from geomill.vector.csv_places import places
 from geomill.vector.facts import Chunk, Format, Reading
 from geomill.vector.formats import DRIVERS
 from geomill.vector.geopackage import check_layer, feature_layers, quoted, reading, refuse_programs
-from geomill.vector.layers import Batch, binary, refuse_repeated, told
+from geomill.vector.layers import FeatureBatch, binary, refuse_repeated, told
 from geomill.vector.soundness import types
 
 _FIRST_CURVE = 8
@@ -74,7 +74,7 @@ class OgrLayer:
             ).fetchone()
         return low, high
 
-    def batches(self, chunk: Chunk, size: int, columns: Sequence[str] | None = None) -> Iterator[Batch]:
+    def batches(self, chunk: Chunk, size: int, columns: Sequence[str] | None = None) -> Iterator[FeatureBatch]:
         if self._numbered:
             fid = quoted(self.fid_column)
             window: dict[str, Any] = {
@@ -95,7 +95,7 @@ class OgrLayer:
                     ids = np.arange(done, done + len(batch), dtype=np.int64) + 1
                     done += len(batch)
                 wkb = self.straight(binary(batch.column(geometry)), ids)
-                yield Batch(ids, wkb, batch.select(self._attributes(columns)))
+                yield FeatureBatch(ids, wkb, batch.select(self._attributes(columns)))
                 if done >= chunk.stop:
                     break
 

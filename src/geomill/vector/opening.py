@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from geomill.raster.plan import Source
+from geomill.datasets.source import Source
 from geomill.sdk import HandlerContext
 from geomill.vector import columnar
 from geomill.vector.facts import Format, Reading

@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from geomill.raster.problems import refused
+from geomill.datasets.refusals import refused
 from geomill.vector.columnar import ABOUT
 from geomill.vector.facts import Chunk, Format
-from geomill.vector.layers import Batch, binary, refuse_repeated
+from geomill.vector.layers import FeatureBatch, binary, refuse_repeated
 from geomill.vector.projecting import from_json, named
 
 CRS84 = "OGC:CRS84"
@@ -80,7 +80,7 @@ class ParquetLayer:
             ends = np.cumsum([file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)])
         return Chunk(number=0, start=0, stop=min(int(np.searchsorted(ends, size)) + 1, len(ends)))
 
-    def batches(self, chunk: Chunk, size: int, columns: Sequence[str] | None = None) -> Iterator[Batch]:
+    def batches(self, chunk: Chunk, size: int, columns: Sequence[str] | None = None) -> Iterator[FeatureBatch]:
         wanted = self.schema.names if columns is None else list(columns)
         with pq.ParquetFile(self.path, pre_buffer=False) as file:  # else all groups are held
             done = sum(file.metadata.row_group(group).num_rows for group in range(chunk.start))
@@ -88,7 +88,7 @@ class ParquetLayer:
             for batch in file.iter_batches(size, row_groups=groups, columns=[*wanted, self.column]):
                 ids = np.arange(done, done + len(batch), dtype=np.int64) + 1
                 done += len(batch)
-                yield Batch(ids, binary(batch.column(self.column)), batch.select(wanted))
+                yield FeatureBatch(ids, binary(batch.column(self.column)), batch.select(wanted))
 
 
 def _geo_metadata(schema: pa.Schema, name: str) -> dict[str, Any]:

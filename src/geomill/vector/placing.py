@@ -10,7 +10,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from geomill.raster.problems import refused
+from geomill.datasets.refusals import refused
 from geomill.vector import antimeridian
 from geomill.vector.projecting import DEGREES, Projection
 

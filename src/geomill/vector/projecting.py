@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from pyproj.exceptions import CRSError
 from pyproj.network import set_network_enabled  # type: ignore[attr-defined]  # it is made for this
 
+from geomill.datasets.refusals import refused
 from geomill.domain.crs import EXAMPLES, is_crs
-from geomill.raster.problems import refused
 
 KEEP = "source"
 """As `target_crs`: that of the source."""

@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from psycopg.sql import Identifier, Literal
 from pydantic import BaseModel
 
-from geomill.raster.problems import refused
+from geomill.datasets.refusals import refused
 from geomill.vector import indexing, tables
 from geomill.vector.database import Connection, Sessions
-from geomill.vector.facts import Column, Extent, Family, Format, Loaded, Plan
+from geomill.vector.facts import Family, Format, LayerColumn, LayerExtent, Loaded, LoadingPlan
 from geomill.vector.tables import SCHEMA, STAGING, Staging
 
 Tell = Callable[[float, str], None]
@@ -26,12 +26,12 @@ class Published(BaseModel):
     rows: dict[Family, int]
     repairs: dict[str, int]
     empty_columns: list[str]
-    extent: list[Extent]
+    extent: list[LayerExtent]
     warnings: list[str]
 
 
 def publish(
-    sessions: Sessions, plan: Plan, table_name: str, chunks: int, id_column: str | None, tell: Tell
+    sessions: Sessions, plan: LoadingPlan, table_name: str, chunks: int, id_column: str | None, tell: Tell
 ) -> Published:
     """Once: an attempt whose forerunner died after its commit finds what that has written."""
     staging = Staging(plan.staging, plan.rules)
@@ -52,7 +52,7 @@ def publish(
     return found
 
 
-def _summary(outcomes: Sequence[Loaded], plan: Plan, table_name: str) -> Published:
+def _summary(outcomes: Sequence[Loaded], plan: LoadingPlan, table_name: str) -> Published:
     rows = {family: sum(one.rows.get(family, 0) for one in outcomes) for family in Family}
     repairs: Counter[str] = Counter()
     filled: Counter[str] = Counter()
@@ -69,7 +69,7 @@ def _summary(outcomes: Sequence[Loaded], plan: Plan, table_name: str) -> Publish
     )
 
 
-def _whole(conn: Connection, staging: Staging, plan: Plan, chunks: int) -> list[Loaded]:
+def _whole(conn: Connection, staging: Staging, plan: LoadingPlan, chunks: int) -> list[Loaded]:
     found = tables.outcomes(conn, staging)
     if {one.chunk for one in found} != set(range(chunks)):
         raise refused("staging_gone", f"only {len(found)} of {chunks} chunks are in {plan.staging}: submit it again")
@@ -82,7 +82,7 @@ def _whole(conn: Connection, staging: Staging, plan: Plan, chunks: int) -> list[
 
 
 def _finish(
-    conn: Connection, staging: Staging, family: Family, name: str, plan: Plan, id_column: str | None
+    conn: Connection, staging: Staging, family: Family, name: str, plan: LoadingPlan, id_column: str | None
 ) -> list[str]:
     table = Identifier(SCHEMA, name)
     tables.run(conn, "drop_table", table=table)  # of an earlier job of the same revision, which nobody is shown
@@ -96,7 +96,7 @@ def _finish(
     return warnings
 
 
-def _index_ids(conn: Connection, table: Identifier, columns: Sequence[Column], wanted: str) -> list[str]:
+def _index_ids(conn: Connection, table: Identifier, columns: Sequence[LayerColumn], wanted: str) -> list[str]:
     column = next(one for one in columns if wanted in (one.source, one.name))
     name = Identifier(column.name)
     row = conn.execute(tables.made("repeated_ids", table=table, column=name)).fetchone()
@@ -110,7 +110,7 @@ def _index_ids(conn: Connection, table: Identifier, columns: Sequence[Column], w
     return []
 
 
-def _describe(conn: Connection, table: Identifier, plan: Plan) -> None:
+def _describe(conn: Connection, table: Identifier, plan: LoadingPlan) -> None:
     text = f"{plan.source.file_name}, {plan.facts.layer or plan.facts.format.value}"
     tables.run(conn, "comment_table", table=table, text=Literal(text))
     for column in plan.facts.columns:

@@ -17,11 +17,11 @@ from pmtiles.tile import Compression, TileType, zxy_to_tileid
 from pmtiles.writer import Writer
 from psycopg.sql import SQL, Composed, Identifier, Literal
 
-from geomill.raster.problems import refused
+from geomill.datasets.refusals import refused
 from geomill.sql import queries
 from geomill.vector.columns import GEOMETRY, ID
 from geomill.vector.database import Connection
-from geomill.vector.facts import Column
+from geomill.vector.facts import LayerColumn
 from geomill.vector.tables import SCHEMA
 
 ENOUGH = 200
@@ -40,20 +40,20 @@ Tell = Callable[[int, int], None]
 """Called with the zoom and the tiles so far; it may raise."""
 
 
-class Place(NamedTuple):
+class TilePlace(NamedTuple):
     zoom: int
     x: int
     y: int
 
     @property
-    def children(self) -> Iterator[Place]:
+    def children(self) -> Iterator[TilePlace]:
         for x in (2 * self.x, 2 * self.x + 1):
             for y in (2 * self.y, 2 * self.y + 1):
-                yield Place(self.zoom + 1, x, y)
+                yield TilePlace(self.zoom + 1, x, y)
 
 
 @dataclass(frozen=True)
-class Extent:
+class PyramidExtent:
     """In degrees."""
 
     west: float
@@ -62,7 +62,7 @@ class Extent:
     north: float
 
     @classmethod
-    def of(cls, bbox: Sequence[float]) -> Extent:
+    def of(cls, bbox: Sequence[float]) -> PyramidExtent:
         """One that crosses the antimeridian goes all the way round."""
         west, south, east, north = bbox
         return cls(west, south, east, north) if west <= east else cls(-180.0, south, 180.0, north)
@@ -80,23 +80,27 @@ class Extent:
                 return zoom
         return DEEPEST
 
-    def within(self, place: Place) -> Extent | None:
+    def within(self, place: TilePlace) -> PyramidExtent | None:
         """What it has in common with a tile and its margin."""
         step = 2.0**-place.zoom
         west, east = (360 * step * (place.x + edge) - 180 for edge in (-MARGIN, 1 + MARGIN))
         north, south = (_latitude(step * (place.y + edge)) for edge in (-MARGIN, 1 + MARGIN))
-        found = Extent(max(self.west, west), max(self.south, south), min(self.east, east), min(self.north, north))
+        found = PyramidExtent(
+            max(self.west, west), max(self.south, south), min(self.east, east), min(self.north, north)
+        )
         return found if found.west <= found.east and found.south <= found.north else None
 
 
 @dataclass(frozen=True)
-class Layer:
+class PyramidLayer:
     table: str
-    columns: Sequence[Column]
+    columns: Sequence[LayerColumn]
     srid: int
 
 
-def write(conn: Connection, layers: Sequence[Layer], extent: Extent, deepest: int, path: Path, tell: Tell) -> int:
+def write(
+    conn: Connection, layers: Sequence[PyramidLayer], extent: PyramidExtent, deepest: int, path: Path, tell: Tell
+) -> int:
     """The number of tiles."""
     statements = [_statement(layer, extent) for layer in layers]
     count, first = 0, deepest
@@ -120,12 +124,12 @@ def write(conn: Connection, layers: Sequence[Layer], extent: Extent, deepest: in
 
 
 def _tiles(
-    conn: Connection, statements: Sequence[Composed], extent: Extent, deepest: int
-) -> Iterator[tuple[Place, bytes]]:
+    conn: Connection, statements: Sequence[Composed], extent: PyramidExtent, deepest: int
+) -> Iterator[tuple[TilePlace, bytes]]:
     """Zoom by zoom, along the curve by which the file is ordered."""
-    places: Iterable[Place] = [Place(0, 0, 0)]
+    places: Iterable[TilePlace] = [TilePlace(0, 0, 0)]
     for _ in range(deepest + 1):
-        inhabited: list[Place] = []
+        inhabited: list[TilePlace] = []
         for place in sorted(places, key=lambda place: zxy_to_tileid(*place)):
             common = extent.within(place)
             if common is None:
@@ -139,7 +143,7 @@ def _tiles(
         places = [child for place in inhabited for child in place.children]
 
 
-def _statement(layer: Layer, extent: Extent) -> Composed:
+def _statement(layer: PyramidLayer, extent: PyramidExtent) -> Composed:
     """With a bytestring of one layer each: joined, they are a tile of several."""
     shape = "map_shape_clipped" if extent.beyond_the_map else "map_shape"
     named = {"geometry": Identifier(GEOMETRY), "srid": Literal(layer.srid)}
@@ -155,13 +159,13 @@ def _statement(layer: Layer, extent: Extent) -> Composed:
     )
 
 
-def _selected(column: Column) -> Composed:
+def _selected(column: LayerColumn) -> Composed:
     """Tiles know numbers, texts and truth values."""
     kind = SQL("" if column.type in _PLAIN else "::text")
     return SQL(", t.{0}{1} AS {0}").format(Identifier(column.name), kind)
 
 
-def _header(extent: Extent) -> dict[str, Any]:
+def _header(extent: PyramidExtent) -> dict[str, Any]:
     south, north = max(extent.south, -NORTHERNMOST), min(extent.north, NORTHERNMOST)
     edges = {"min_lon": extent.west, "min_lat": south, "max_lon": extent.east, "max_lat": north}
     middle = {"center_lon": (extent.west + extent.east) / 2, "center_lat": (south + north) / 2}
@@ -173,7 +177,7 @@ def _header(extent: Extent) -> dict[str, Any]:
     }
 
 
-def _about(layers: Sequence[Layer], first: int, deepest: int) -> dict[str, Any]:
+def _about(layers: Sequence[PyramidLayer], first: int, deepest: int) -> dict[str, Any]:
     return {
         "name": layers[0].table,
         "type": "overlay",

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import shapely
 
-from geomill.raster.problems import refused
+from geomill.datasets.refusals import refused
 from geomill.vector.facts import Chunk, Family
 from geomill.vector.layers import Layer
 

@@ -6,11 +6,12 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from geomill.raster.catalogue import SOFTWARE
-from geomill.raster.outputs import FileEntry
-from geomill.raster.stac import FILE, PROCESSING, PROJECTION, VERSION, Times, provenance, when
+from geomill.datasets.documents import SOFTWARE
+from geomill.datasets.outputs import FileEntry
+from geomill.datasets.stac import FILE, PROCESSING, PROJECTION, VERSION, provenance, when
+from geomill.datasets.times import Times
 from geomill.vector.columns import GEOMETRY, ID
-from geomill.vector.facts import Column
+from geomill.vector.facts import LayerColumn
 
 TABLE = "https://stac-extensions.github.io/table/v1.2.0/schema.json"
 PARQUET_TYPE = "application/vnd.apache.parquet"
@@ -20,7 +21,7 @@ _TITLES = {PARQUET_TYPE: ("GeoParquet", "data"), PMTILES_TYPE: ("Vector tiles", 
 """By media type, what a file is called and its role."""
 
 
-class ItemParts(BaseModel):
+class LayerItemParts(BaseModel):
     """All that an item is made of."""
 
     item_id: str
@@ -30,7 +31,7 @@ class ItemParts(BaseModel):
     times: Times
     srid: int
     geometry_type: str
-    columns: list[Column]
+    columns: list[LayerColumn]
     rows: int
     table_name: str
     asset_id: str | None
@@ -43,7 +44,7 @@ class ItemParts(BaseModel):
     job_id: str
 
 
-def build_item(parts: ItemParts) -> dict[str, Any]:
+def build_item(parts: LayerItemParts) -> dict[str, Any]:
     extensions = [PROJECTION, TABLE, PROCESSING, *([FILE] if parts.files else [])]
     return {
         "type": "Feature",
@@ -63,7 +64,7 @@ def build_item(parts: ItemParts) -> dict[str, Any]:
     }
 
 
-def _table(parts: ItemParts) -> dict[str, Any]:
+def _table(parts: LayerItemParts) -> dict[str, Any]:
     columns = [{"name": ID, "type": "bigint"}]
     columns += [
         {"name": one.name, "type": one.type, **({"description": one.source} if one.source != one.name else {})}
@@ -78,7 +79,7 @@ def _table(parts: ItemParts) -> dict[str, Any]:
     }
 
 
-def _assets(parts: ItemParts) -> dict[str, Any]:
+def _assets(parts: LayerItemParts) -> dict[str, Any]:
     made: dict[str, Any] = {}
     if parts.asset_id:
         made["features"] = {

@@ -15,11 +15,11 @@ from psycopg import errors
 from psycopg.sql import SQL, Composable, Composed, Identifier, Literal
 from psycopg.types.json import Jsonb
 
-from geomill.raster.problems import refused
+from geomill.datasets.refusals import refused
 from geomill.sql import queries
 from geomill.vector.columns import GEOMETRY, ID
 from geomill.vector.database import Connection
-from geomill.vector.facts import SUFFIXES, Column, Family, Loaded, Mixed, Plan, Rules
+from geomill.vector.facts import SUFFIXES, Family, LayerColumn, Loaded, LoadingPlan, LoadingRules, Mixed
 
 SCHEMA, STAGING = "geo", "geo_staging"
 LEDGER = "_chunks"
@@ -36,7 +36,7 @@ class Staging:
     """What one job loads into."""
 
     name: str
-    rules: Rules
+    rules: LoadingRules
 
     def table(self, family: Family) -> Identifier:
         return Identifier(STAGING, self.name + SUFFIXES[family])
@@ -60,7 +60,7 @@ def ensure_schemas(conn: Connection) -> None:
         conn.execute(_SQL.make_schemas)
 
 
-def make_staging(conn: Connection, staging: Staging, columns: Sequence[Column], job_id: str) -> None:
+def make_staging(conn: Connection, staging: Staging, columns: Sequence[LayerColumn], job_id: str) -> None:
     """Empty tables and an empty ledger, whatever was there."""
     with conn.transaction():
         row = conn.execute(_SQL.known_srid, {"srid": staging.rules.srid}).fetchone()
@@ -75,7 +75,7 @@ def make_staging(conn: Connection, staging: Staging, columns: Sequence[Column], 
             run(conn, "make_staging", table=staging.table(family), columns=definitions)
 
 
-def _definitions(columns: Sequence[Column], rules: Rules, family: Family) -> Composed:
+def _definitions(columns: Sequence[LayerColumn], rules: LoadingRules, family: Family) -> Composed:
     kind = rules.type_of(family) + ("Z" if rules.keep_z else "")
     parts: list[Composable] = [SQL("{} bigint NOT NULL").format(Identifier(ID))]
     parts += [SQL("{} {}").format(Identifier(one.name), _type(one.type)) for one in columns]
@@ -122,7 +122,7 @@ def outcomes(conn: Connection, staging: Staging) -> list[Loaded]:
     return [Loaded.model_validate(row["outcome"]) for row in rows]
 
 
-def table_names(plan: Plan, table_name: str, counts: Mapping[Family, int]) -> dict[Family, str]:
+def table_names(plan: LoadingPlan, table_name: str, counts: Mapping[Family, int]) -> dict[Family, str]:
     """Of the families that have rows; the main one has the plain name."""
     wanted = {plan.rules.family: table_name}
     if plan.rules.mixed is Mixed.SPLIT:

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from geomill.raster.intermediates import folder_of, mount
-from geomill.raster.plan import Source
+from geomill.datasets.intermediates import folder_of, mount
+from geomill.datasets.source import Source
 from geomill.sdk import HandlerContext
 from geomill.vector.archives import SHAPEFILE_PARTS, unpack
 from geomill.vector.facts import Format

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from geomill.domain.engine.large import LARGE, LargeOutput
+from geomill.domain.engine.message import TaskMessage
 from geomill.domain.ids import SINGLE
 from geomill.domain.jsonvalue import to_json
-from geomill.domain.large import LARGE, LargeOutput
-from geomill.domain.message import TaskMessage
 from geomill.errors import GeomillError, UnavailableError
 from geomill.sdk.execution import Ended, failed
 from geomill.storage import NO_STORAGE, Storage

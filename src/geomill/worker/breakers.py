@@ -11,8 +11,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from geomill.domain.circuit import Circuit, CircuitBreaker, CircuitState
-from geomill.domain.message import TaskMessage
+from geomill.domain.engine.circuit import Circuit, CircuitBreaker, CircuitState
+from geomill.domain.engine.message import TaskMessage
 from geomill.queues import postgres as queue
 from geomill.sdk.execution import Ended
 from geomill.store import circuits
@@ -27,7 +27,7 @@ IGNORED = frozenset({"cancelled"})
 
 
 @dataclass(slots=True)
-class _Seen:
+class _Observation:
     """What the tasks of one handler said since it was last told."""
 
     policy: CircuitBreaker
@@ -42,7 +42,7 @@ class Breakers:
         self._known: dict[str, Circuit] = {}
         self._read_at = float("-inf")
         self._failing: set[str] = set()
-        self._seen: dict[str, _Seen] = {}
+        self._observations: dict[str, _Observation] = {}
 
     async def admit(self, conn: Connection, leased: Sequence[Slot]) -> Sequence[Slot]:
         """Those that may begin. The others go back to their queue until the next probe may run."""
@@ -66,31 +66,33 @@ class Breakers:
         if policy is None or ended is None:
             return
         if ended.success:
-            if message.handler in self._failing or message.handler in self._seen:
-                self._seen[message.handler] = _Seen(policy, success=True)
+            if message.handler in self._failing or message.handler in self._observations:
+                self._observations[message.handler] = _Observation(policy, success=True)
         elif ended.retryable and ended.error_code not in IGNORED:
-            seen = self._seen.setdefault(message.handler, _Seen(policy))
-            seen.failures = seen.failures + 1 if seen.error_code == ended.error_code else 1
-            seen.error_code, seen.error_message = ended.error_code, ended.error_message
+            record = self._observations.setdefault(message.handler, _Observation(policy))
+            record.failures = record.failures + 1 if record.error_code == ended.error_code else 1
+            record.error_code, record.error_message = ended.error_code, ended.error_message
 
     async def tell(self, conn: Connection) -> None:
-        for handler, seen in list(self._seen.items()):
-            if seen.success:
+        for handler, record in list(self._observations.items()):
+            if record.success:
                 await circuits.succeeded(conn, handler)
                 self._failing.discard(handler)
-            if seen.failures:
-                await self._failed(conn, handler, seen)
-            if self._seen.get(handler) is seen:
-                del self._seen[handler]
+            if record.failures:
+                await self._failed(conn, handler, record)
+            if self._observations.get(handler) is record:
+                del self._observations[handler]
             self._read_at = float("-inf")
 
-    async def _failed(self, conn: Connection, handler: str, seen: _Seen) -> None:
-        opened = await circuits.failed(conn, handler, seen.policy, seen.failures, seen.error_code, seen.error_message)
+    async def _failed(self, conn: Connection, handler: str, record: _Observation) -> None:
+        opened = await circuits.failed(
+            conn, handler, record.policy, record.failures, record.error_code, record.error_message
+        )
         self._failing.add(handler)
         if opened:
             log.warning(
-                "tasks of %s are held back for %g s: %s", handler, seen.policy.open_seconds, seen.error_message,
-                extra={"action": "circuit_opened", "handler": handler, "error_code": seen.error_code},
+                "tasks of %s are held back for %g s: %s", handler, record.policy.open_seconds, record.error_message,
+                extra={"action": "circuit_opened", "handler": handler, "error_code": record.error_code},
             )  # fmt: skip
 
     async def _may_begin(self, conn: Connection, handler: str, policy: CircuitBreaker) -> bool:

@@ -42,15 +42,15 @@ class Contact:
         if self.is_lost:
             self._on_loss()
 
-    def heard(self, asked: float) -> None:
+    def heard(self, sent_at: float) -> None:
         """The database noted a heartbeat that was sent at `asked`. What was lost before stays lost."""
         self.check()
-        self.until = max(self.until, asked + self._hold)
+        self.until = max(self.until, sent_at + self._hold)
 
-    def refused(self, asked: float) -> None:
+    def refused(self, asked_at: float) -> None:
         """The server was down at `asked`."""
         self.check()
-        self.until = max(self.until, asked + min(SETTLE_SECONDS, self._hold) * HOLD)
+        self.until = max(self.until, asked_at + min(SETTLE_SECONDS, self._hold) * HOLD)
 
 
 def refuses(url: str) -> bool:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
+from geomill.domain.engine.message import TaskMessage
 from geomill.domain.jsonvalue import NotJson, to_json
-from geomill.domain.message import TaskMessage
 from geomill.sdk.context import HandlerContext, Reporter, SavedCheckpoint
 from geomill.sdk.result import HandlerError
 from geomill.worker.tasklog import TaskLogger
@@ -16,9 +16,9 @@ LARGEST_CHECKPOINT = 10_000_000
 _DEFAULTS = {field.name: field.default for field in fields(HandlerContext) if field.default is not MISSING}
 
 
-def services(**given: Any) -> dict[str, Any]:
+def services(**own: Any) -> dict[str, Any]:
     """What all tasks of a process have, for `make_context`."""
-    return _DEFAULTS | given
+    return _DEFAULTS | own
 
 
 def make_context(

@@ -19,12 +19,12 @@ from operator import attrgetter
 import psycopg
 from pydantic import ValidationError
 
-from geomill.domain.message import TaskMessage
-from geomill.domain.task import Report
+from geomill.domain.engine.message import TaskMessage
+from geomill.domain.engine.task import TaskReport
 from geomill.queues import postgres as queue
 from geomill.queues.floors import Floors
 from geomill.queues.postgres import Delivery, Lessee
-from geomill.queues.turns import Turns
+from geomill.queues.turns import TenantTurns
 from geomill.store import checkpoints, inbox, logs
 from geomill.store.checkpoints import CheckpointWrite
 from geomill.store.inbox import Settlement
@@ -32,7 +32,7 @@ from geomill.store.locking import impatient
 from geomill.store.logs import LogWrite
 from geomill.store.pool import Connection
 from geomill.store.signals import notify, owner_channel
-from geomill.worker.notes import Notebook, Said, TaskNotes
+from geomill.worker.notes import Note, Notebook, TaskNotes
 from geomill.worker.shares import NO_LIMITS, Shares
 from geomill.worker.slots import Slot
 
@@ -57,7 +57,7 @@ class Exchange:
     notebook: Notebook
     shares: Shares
     lease_seconds: float
-    turns: Turns = field(default_factory=Turns)
+    turns: TenantTurns = field(default_factory=TenantTurns)
     floors: Floors = field(default_factory=Floors)
     ended: list[Settlement] = field(default_factory=list)
     malformed: list[tuple[Delivery, str]] = field(default_factory=list)
@@ -67,15 +67,15 @@ class Exchange:
     @property
     def pressing(self) -> bool:
         """Whether there is something to report at once."""
-        return bool(self.malformed) or any(one.sequence not in self._locked for one in self.ended)
+        return bool(self.malformed) or any(settlement.sequence not in self._locked for settlement in self.ended)
 
     async def once(self, conn: Connection, free: int, limits: Mapping[str, int] = NO_LIMITS) -> list[Slot]:
         """Write what there is and lease up to `free` tasks, of some queues no more than their limit."""
-        ended, malformed, said = self.ended[:], self.malformed[:], self.notebook.take()
+        ended, malformed, notes = self.ended[:], self.malformed[:], self.notebook.take()
         if self._locked:
-            said, ended = await self._report_locked(conn, said, ended)
-        if ended or malformed or said:
-            await self._report(conn, said, ended, malformed)
+            notes, ended = await self._report_locked(conn, notes, ended)
+        if ended or malformed or notes:
+            await self._report(conn, notes, ended, malformed)
         return await self._lease(conn, self.shares.of(free, limits), limits) if free > 0 else []
 
     async def _lease(self, conn: Connection, shares: Mapping[str, int], limits: Mapping[str, int]) -> list[Slot]:
@@ -95,16 +95,16 @@ class Exchange:
     async def lease_for_newcomer(self, conn: Connection, queues: Sequence[str], holders: Collection[str]) -> list[Slot]:
         """The next task of a tenant who is none of the holders, if there is one."""
         bounded = {name for name in queues if self.floors.bounded(name)}
-        known = self.floors.lines(bounded)
+        bounded_lines = self.floors.lines(bounded)
         heads = [name for name in queues if name not in bounded]
-        waiting = [*known, *(await queue.lines(conn, heads) if heads else [])]
+        waiting = [*bounded_lines, *(await queue.lines(conn, heads) if heads else [])]
         lines = [line for line in waiting if line.tenant not in holders]
         if not lines:
             return []
         first = max(lines, key=attrgetter("priority"))
         chosen = self.turns.shares([line for line in lines if line.queue_name == first.queue_name], 1)
         lessee = Lessee(self.worker_id, self.lease_seconds, relaxed=True)
-        deliveries = await queue.lease_lines(conn, lessee, chosen, known)
+        deliveries = await queue.lease_lines(conn, lessee, chosen, bounded_lines)
         self.turns.given([first.queue_name])
         return await self._slots(conn, deliveries)
 
@@ -118,7 +118,7 @@ class Exchange:
 
     def _understood(self, deliveries: Sequence[Delivery]) -> list[Slot]:
         """The others go to the dead letters."""
-        now, found = time.monotonic(), []
+        now, slots = time.monotonic(), []
         for delivery in deliveries:
             try:
                 message = TaskMessage.received(delivery.body)
@@ -126,28 +126,28 @@ class Exchange:
                 self.malformed.append((delivery, _first(error)))
                 log.warning("a malformed task goes to the dead letters: %s", delivery.message_id)
             else:
-                found.append(Slot(delivery, message, TaskNotes(self.notebook, delivery, message), now))
-        return found
+                slots.append(Slot(delivery, message, TaskNotes(self.notebook, delivery, message), now))
+        return slots
 
     async def _report(
         self,
         conn: Connection,
-        said: Sequence[Said],
+        notes: Sequence[Note],
         ended: Sequence[Settlement],
         malformed: Sequence[tuple[Delivery, str]],
     ) -> None:
         try:
             try:
-                owners = await self._transact(conn, said, ended, malformed)
+                owners = await self._transact(conn, notes, ended, malformed)
             except UNSTORABLE as error:
                 log.warning("something cannot be stored, looking for it: %s", error)
-                owners = await self._one_by_one(conn, said, ended, malformed)
+                owners = await self._one_by_one(conn, notes, ended, malformed)
             except psycopg.errors.LockNotAvailable as error:
                 log.warning("somebody holds a row of a task, the others are reported without it: %s", error)
-                await self._report_apart(conn, said, ended)
+                await self._report_apart(conn, notes, ended)
                 return
         except BaseException:  # also a cancellation: what was taken out of the notebook goes back
-            self.notebook.put_back(said)
+            self.notebook.put_back(notes)
             raise
         self._forget(ended)
         del self.malformed[: len(malformed)]
@@ -155,36 +155,36 @@ class Exchange:
 
     def _forget(self, reported: Sequence[Settlement]) -> None:
         gone = set(map(id, reported))
-        self.ended[:] = [one for one in self.ended if id(one) not in gone]
+        self.ended[:] = [settlement for settlement in self.ended if id(settlement) not in gone]
 
     async def _report_locked(
-        self, conn: Connection, said: Sequence[Said], ended: Sequence[Settlement]
-    ) -> tuple[list[Said], list[Settlement]]:
+        self, conn: Connection, notes: Sequence[Note], ended: Sequence[Settlement]
+    ) -> tuple[list[Note], list[Settlement]]:
         """Try the tasks whose rows were locked, if it is time. Returns what is to be reported of the others."""
         now = time.monotonic()
         due = {sequence for sequence, at in self._locked.items() if at <= now}
-        notes = [note for note in said if note.delivery.sequence in self._locked]
-        self.notebook.put_back([note for note in notes if note.delivery.sequence not in due])
+        locked_notes = [note for note in notes if note.delivery.sequence in self._locked]
+        self.notebook.put_back([note for note in locked_notes if note.delivery.sequence not in due])
         for sequence in due:
             del self._locked[sequence]
         await self._report_apart(
             conn,
-            [note for note in notes if note.delivery.sequence in due],
-            [one for one in ended if one.sequence in due],
+            [note for note in locked_notes if note.delivery.sequence in due],
+            [settlement for settlement in ended if settlement.sequence in due],
         )
         apart = due | self._locked.keys()
         return (
-            [note for note in said if note.delivery.sequence not in apart],
-            [one for one in ended if one.sequence not in apart],
+            [note for note in notes if note.delivery.sequence not in apart],
+            [settlement for settlement in ended if settlement.sequence not in apart],
         )
 
-    async def _report_apart(self, conn: Connection, said: Sequence[Said], ended: Sequence[Settlement]) -> None:
+    async def _report_apart(self, conn: Connection, notes: Sequence[Note], ended: Sequence[Settlement]) -> None:
         """Each task in a transaction of its own, without waiting for locks. Those that meet one are kept for later."""
-        notes = {note.delivery.sequence: note for note in said}
-        ends = {one.sequence: one for one in ended}
+        note_of = {note.delivery.sequence: note for note in notes}
+        ends = {settlement.sequence: settlement for settlement in ended}
         async with impatient(conn):
-            for sequence in sorted(notes.keys() | ends.keys()):
-                note = [notes[sequence]] if sequence in notes else []
+            for sequence in sorted(note_of.keys() | ends.keys()):
+                note = [note_of[sequence]] if sequence in note_of else []
                 end = [ends[sequence]] if sequence in ends else []
                 try:
                     owners = await self._transact(conn, note, end, [])
@@ -202,60 +202,60 @@ class Exchange:
     async def _transact(
         self,
         conn: Connection,
-        said: Sequence[Said],
+        notes: Sequence[Note],
         ended: Sequence[Settlement],
         malformed: Sequence[tuple[Delivery, str]],
     ) -> dict[int, str]:
         """Sequence → owner, of those who have to be told. Results alone are one statement, and need no transaction
         around it. Of one that comes alone its owner hears with the commit: that saves a round trip, and makes commits
         wait for each other, which only matters when there are many."""
-        if len(ended) == 1 and not said and not malformed:
+        if len(ended) == 1 and not notes and not malformed:
             await inbox.settle(conn, self.worker_id, ended, called=True)
             return {}
-        if not said and not malformed:
+        if not notes and not malformed:
             return await inbox.settle(conn, self.worker_id, ended)
         async with conn.transaction():
-            await write_notes(conn, said)
+            await write_notes(conn, notes)
             await queue.refuse(conn, malformed)
             return await inbox.settle(conn, self.worker_id, ended) if ended else {}
 
     async def _one_by_one(
         self,
         conn: Connection,
-        said: Sequence[Said],
+        notes: Sequence[Note],
         ended: Sequence[Settlement],
         malformed: Sequence[tuple[Delivery, str]],
     ) -> dict[int, str]:
         """So that what cannot be stored fails its own task and no other."""
-        for note in said:
+        for note in notes:
             try:
                 await self._transact(conn, [note], [], [])
             except UNSTORABLE as error:
                 log.warning("dropped what %s said: %s", note.message.task_id, error)
         owners: dict[int, str] = {}
-        for one in ended:
+        for settlement in ended:
             try:
-                owners |= await self._transact(conn, [], [one], [])
+                owners |= await self._transact(conn, [], [settlement], [])
             except UNSTORABLE as error:
-                owners |= await self._transact(conn, [], [_refused(one, error)], [])
+                owners |= await self._transact(conn, [], [_refused(settlement, error)], [])
         await self._transact(conn, [], [], malformed)
         return owners
 
 
-async def write_notes(conn: Connection, said: Sequence[Said]) -> None:
-    held = [(note.delivery.sequence, note.delivery.lease_token, note) for note in said]
+async def write_notes(conn: Connection, notes: Sequence[Note]) -> None:
+    leased = [(note.delivery.sequence, note.delivery.lease_token, note) for note in notes]
     await checkpoints.save(
         conn,
         [
             CheckpointWrite(sequence, token, note.message, *note.checkpoint)
-            for sequence, token, note in held
+            for sequence, token, note in leased
             if note.checkpoint
         ],
     )
     await queue.report_progress(
-        conn, [(sequence, token, *note.progress) for sequence, token, note in held if note.progress]
+        conn, [(sequence, token, *note.progress) for sequence, token, note in leased if note.progress]
     )
-    await logs.insert(conn, [LogWrite(note.message, level, text) for note in said for level, text in note.lines])
+    await logs.insert(conn, [LogWrite(note.message, level, text) for note in notes for level, text in note.lines])
 
 
 async def _recall(conn: Connection, begun: Sequence[Slot]) -> None:
@@ -274,10 +274,16 @@ async def _suspect(conn: Connection, again: Sequence[Slot]) -> None:
         slot.suspect = slot.delivery.sequence in suspects
 
 
-def _refused(one: Settlement, error: psycopg.Error) -> Settlement:
+def _refused(settlement: Settlement, error: psycopg.Error) -> Settlement:
     text = f"the database refuses the result: {error.diag.message_primary or type(error).__name__}"
     return replace(
-        one, report=Report.FAILED, output=None, metrics="{}", error=text, error_code="invalid_output", retryable=False
+        settlement,
+        report=TaskReport.FAILED,
+        output=None,
+        metrics="{}",
+        error=text,
+        error_code="invalid_output",
+        retryable=False,
     )
 
 

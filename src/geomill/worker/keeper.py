@@ -17,8 +17,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 import psycopg
 from psycopg.errors import DiskFull, ReadOnlySqlTransaction
 
-from geomill.domain.instance import InstanceRole
-from geomill.domain.task import Report
+from geomill.domain.engine.instance import InstanceRole
+from geomill.domain.engine.task import TaskReport
 from geomill.queues import postgres as queue
 from geomill.queues.postgres import Held
 from geomill.store import inbox, instances
@@ -63,12 +63,12 @@ class Keeper:
 
     async def register(self, conn: Connection) -> None:
         """On the listening session."""
-        asked = clock()
+        sent_at = clock()
         is_new = await instances.register(conn, self._worker_id, InstanceRole.WORKER, self._options.queues)
-        await self._came_back(conn, asked, is_new=is_new)
+        await self._came_back(conn, sent_at, is_new=is_new)
 
-    async def _came_back(self, conn: Connection, asked: float, *, is_new: bool) -> None:
-        self._contact.heard(asked)
+    async def _came_back(self, conn: Connection, sent_at: float, *, is_new: bool) -> None:
+        self._contact.heard(sent_at)
         if is_new:
             await queue.forgive(conn, self._ended_early.union(self._slots))
         self._ended_early.clear()
@@ -103,9 +103,9 @@ class Keeper:
 
     async def _ask_why(self, error: psycopg.Error) -> None:
         """While nobody can write, nobody can give our tasks away."""
-        asked = clock()
+        asked_at = clock()
         if isinstance(error, ReadOnlySqlTransaction | DiskFull) or await asyncio.to_thread(refuses, self._url):
-            self._contact.refused(asked)
+            self._contact.refused(asked_at)
 
     def _due(self, now: float) -> list[Callable[[Connection, float], Awaitable[None]]]:
         duties: list[Callable[[Connection, float], Awaitable[None]]] = []
@@ -131,7 +131,7 @@ class Keeper:
 
     async def _tell_running(self, conn: Connection, now: float) -> None:
         late = self._late(now)
-        owners = await inbox.settle(conn, self._worker_id, [slot.settlement(Report.RUNNING) for slot in late])
+        owners = await inbox.settle(conn, self._worker_id, [slot.settlement(TaskReport.RUNNING) for slot in late])
         for slot in late:
             slot.told_running = True
         await self._lose(conn, [slot for slot in late if slot.delivery.sequence not in owners])
@@ -141,20 +141,20 @@ class Keeper:
         await self._tallies.tell(conn)
 
     async def _beat(self, conn: Connection, now: float) -> None:
-        asked = clock()
+        sent_at = clock()
         pulse = await instances.beat(conn, self._worker_id)
         self._beaten = now
         if not pulse.known and pulse.locked:
             log.warning("others took this worker for dead; it registers again")
             await instances.appear(conn, self._worker_id, InstanceRole.WORKER, self._options.queues)
         if pulse.known or pulse.locked:  # otherwise the listening session comes first: it takes the lock, and registers
-            await self._came_back(conn, asked, is_new=not pulse.known)
+            await self._came_back(conn, sent_at, is_new=not pulse.known)
 
     async def _renew(self, conn: Connection, now: float) -> None:
         slots = [slot for slot in self._slots.values() if not slot.lost]
-        ours = await queue.renew(conn, [slot.delivery for slot in slots], self._options.lease_seconds)
+        renewed = await queue.renew(conn, [slot.delivery for slot in slots], self._options.lease_seconds)
         self._renewed = now
-        await self._lose(conn, [slot for slot in slots if slot.delivery.sequence not in ours])
+        await self._lose(conn, [slot for slot in slots if slot.delivery.sequence not in renewed])
 
     async def _check(self, conn: Connection, now: float) -> None:
         slots = self._older(now)
@@ -163,19 +163,19 @@ class Keeper:
 
     async def recover(self, conn: Connection, ended: Sequence[Held]) -> None:
         """After an outage: what the server forgot is taken back before anything is reported."""
-        held = [*(slot.delivery for slot in self._slots.values() if not slot.lost), *ended]
-        lost = await queue.lost(conn, held)
-        await self._take_back(conn, [one for one in held if one.sequence in lost])
+        leases = [*(slot.delivery for slot in self._slots.values() if not slot.lost), *ended]
+        lost = await queue.lost(conn, leases)
+        await self._take_back(conn, [lease for lease in leases if lease.sequence in lost])
 
     async def _take_back(self, conn: Connection, lost: Sequence[Held]) -> set[int]:
-        ours = await queue.take_back(conn, self._worker_id, lost, self._options.lease_seconds) if lost else set()
-        if ours:
-            log.info("%d leases that were given up are ours again", len(ours))
-        return ours
+        taken_back = await queue.take_back(conn, self._worker_id, lost, self._options.lease_seconds) if lost else set()
+        if taken_back:
+            log.info("%d leases that were given up are ours again", len(taken_back))
+        return taken_back
 
     async def _lose(self, conn: Connection, slots: Sequence[Slot]) -> None:
-        ours = await self._take_back(conn, [slot.delivery for slot in slots])
+        taken_back = await self._take_back(conn, [slot.delivery for slot in slots])
         for slot in slots:
-            if not slot.closed and slot.delivery.sequence not in ours:
+            if not slot.closed and slot.delivery.sequence not in taken_back:
                 log.info("the task is no longer ours: %s", slot.message.task_id)
                 slot.lose(time.monotonic() + self._options.grace_seconds)

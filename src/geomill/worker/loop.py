@@ -17,11 +17,11 @@ from dataclasses import dataclass, field
 
 import psycopg
 
-from geomill.domain.instance import InstanceRole
-from geomill.domain.message import HEAVY_QUEUE
+from geomill.domain.engine.instance import InstanceRole
+from geomill.domain.engine.message import HEAVY_QUEUE
 from geomill.process import run_duties
 from geomill.queues import postgres as queue
-from geomill.queues.turns import Turns
+from geomill.queues.turns import TenantTurns
 from geomill.sdk.context import ExternalCatalogue
 from geomill.sdk.execution import Ended
 from geomill.sdk.registry import Registry
@@ -83,7 +83,7 @@ class Worker:
         self._notebook = Notebook(self._wake)
         self._tallies = Tallies()
         self._shares = Shares(options.queues, options.weights)
-        self._turns = Turns(self._held)
+        self._turns = TenantTurns(self._held)
         self._exchange = Exchange(self.instance_id, self._notebook, self._shares, options.lease_seconds, self._turns)
         self._spare = Spare(options)
         self._exchanging = asyncio.Lock()
@@ -148,10 +148,10 @@ class Worker:
                 self._poke()
 
     async def _exchange_when_called(self, conn: Connection) -> None:
-        heard = await self._signals.wait(self.options.poll_seconds)
-        if SCHEMA_CHANNEL in heard:
+        channels = await self._signals.wait(self.options.poll_seconds)
+        if SCHEMA_CHANNEL in channels:
             await drop_plans(conn)
-        self._shares.called(self._queues[channel] for channel in heard if channel in self._queues)
+        self._shares.called(self._queues[channel] for channel in channels if channel in self._queues)
         more = True
         while more:
             more = await self._exchange_once(conn)
@@ -195,10 +195,10 @@ class Worker:
         """Nobody knows whether the last lease took place. What we hold, and the database has forgotten, is ours again.
         What it says we hold, and we do not, goes back."""
         await self._keeper.recover(conn, self._exchange.ended)
-        known = {sequence for sequence, slot in self._slots.items() if not slot.lost}
-        known |= {*(one.sequence for one in self._exchange.ended)}
-        known |= {delivery.sequence for delivery, _ in self._exchange.malformed}
-        freed = await queue.disown(conn, self.instance_id, known)
+        leased = {sequence for sequence, slot in self._slots.items() if not slot.lost}
+        leased |= {*(settlement.sequence for settlement in self._exchange.ended)}
+        leased |= {delivery.sequence for delivery, _ in self._exchange.malformed}
+        freed = await queue.disown(conn, self.instance_id, leased)
         self._unsure = False
         await notify(conn, map(queue_channel, freed))
 

@@ -9,15 +9,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from geomill.domain.log import LONGEST_LINE, MOST_LINES
-from geomill.domain.message import TaskMessage
+from geomill.domain.engine.log import LONGEST_LINE, MOST_LINES
+from geomill.domain.engine.message import TaskMessage
 from geomill.queues.postgres import Delivery
 from geomill.worker.context import checkpoint_text
 from geomill.worker.tasklog import clean
 
 
 @dataclass(slots=True)
-class Said:
+class Note:
     """What one task said that is not written yet: the latest progress and checkpoint, and every line."""
 
     delivery: Delivery
@@ -33,33 +33,33 @@ class Notebook:
     def __init__(self, wake: Callable[[], None]) -> None:
         self.wake = wake
         self.lock = threading.Lock()
-        self._said: dict[int, Said] = {}
+        self._notes: dict[int, Note] = {}
 
     @property
     def pending(self) -> bool:
-        return bool(self._said)
+        return bool(self._notes)
 
-    def entry(self, delivery: Delivery, message: TaskMessage) -> Said:
+    def entry(self, delivery: Delivery, message: TaskMessage) -> Note:
         """Under the lock: what is written into it later may have been taken already."""
-        said = self._said.get(delivery.sequence)
-        if said is None:
-            said = self._said[delivery.sequence] = Said(delivery, message)
-        return said
+        note = self._notes.get(delivery.sequence)
+        if note is None:
+            note = self._notes[delivery.sequence] = Note(delivery, message)
+        return note
 
-    def put_back(self, said: Sequence[Said]) -> None:
+    def put_back(self, notes: Sequence[Note]) -> None:
         """What could not be written, unless something newer was said meanwhile."""
         with self.lock:
-            for note in said:
-                newer = self._said.setdefault(note.delivery.sequence, note)
+            for note in notes:
+                newer = self._notes.setdefault(note.delivery.sequence, note)
                 if newer is not note:
                     newer.progress = newer.progress or note.progress
                     newer.checkpoint = newer.checkpoint or note.checkpoint
                     newer.lines = note.lines + newer.lines
 
-    def take(self) -> list[Said]:
+    def take(self) -> list[Note]:
         with self.lock:
-            taken, self._said = list(self._said.values()), {}
-        return taken
+            notes, self._notes = list(self._notes.values()), {}
+        return notes
 
 
 class TaskNotes:
@@ -102,5 +102,5 @@ class TaskNotes:
                 with self._notebook.lock:
                     self._entry().lines.append((logging.getLevelName(level), last))
 
-    def _entry(self) -> Said:
+    def _entry(self) -> Note:
         return self._notebook.entry(self._delivery, self._message)

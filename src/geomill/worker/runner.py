@@ -73,11 +73,13 @@ class Runner:
 
     def _context(self, slot: Slot, handler: RegisteredHandler, params: Any) -> HandlerContext[Any]:
         logger = TaskLogger(handler_log, slot.notes.line, _ids(slot))
-        given = self._services
+        task_services = self._services
         if not handler.is_async:
             pages = partial(self._page_for_thread, asyncio.get_running_loop(), slot.message.job_id)
-            given = {**given, "outcome_pages": pages}
-        return make_context(slot.message, slot.checkpoint, params, logger, slot.notes, lambda: slot.cancelled, given)
+            task_services = {**task_services, "outcome_pages": pages}
+        return make_context(
+            slot.message, slot.checkpoint, params, logger, slot.notes, lambda: slot.cancelled, task_services
+        )
 
     async def _job_ended(self, job_id: str) -> bool:
         async with self._pool.connection() as conn:
@@ -85,7 +87,7 @@ class Runner:
 
     async def _asset_report(self, report: str, seconds: float) -> list[dict[str, Any]]:
         async with self._pool.connection() as conn:
-            return await reports.read(conn, reports.Report(report), seconds=seconds)
+            return await reports.read(conn, reports.ReportName(report), seconds=seconds)
 
     def _page_for_thread(
         self, loop: asyncio.AbstractEventLoop, job_id: str, node_id: str, after: int, having: str

@@ -6,9 +6,9 @@ import asyncio
 import time
 from dataclasses import dataclass
 
+from geomill.domain.engine.message import TaskMessage
+from geomill.domain.engine.task import TaskReport
 from geomill.domain.jsonvalue import to_json
-from geomill.domain.message import TaskMessage
-from geomill.domain.task import Report
 from geomill.queues.postgres import Delivery
 from geomill.sdk.execution import Ended
 from geomill.store.checkpoints import Saved
@@ -83,18 +83,22 @@ class Slot:
         if self.lost:
             return None
         if ended is None or (self.draining and not ended.success and ended.error_code == CANCELLED):
-            return self.settlement(Report.ABANDONED)
-        return self.settlement(Report.COMPLETED if ended.success else Report.FAILED, ended)
+            return self.settlement(TaskReport.ABANDONED)
+        return self.settlement(TaskReport.COMPLETED if ended.success else TaskReport.FAILED, ended)
 
-    def settlement(self, report: Report, ended: Ended | None = None) -> Settlement:
+    def settlement(self, report: TaskReport, ended: Ended | None = None) -> Settlement:
         delivery = self.delivery
-        made = Settlement(delivery.sequence, delivery.lease_token, self.message, report, delivery.started_at)
+        settlement = Settlement(delivery.sequence, delivery.lease_token, self.message, report, delivery.started_at)
         if ended is None:
-            return made
+            return settlement
         if ended.success:
-            made.output = ended.text
+            settlement.output = ended.text
         else:
-            made.error, made.error_code, made.retryable = ended.error_message, ended.error_code, ended.retryable
+            settlement.error, settlement.error_code, settlement.retryable = (
+                ended.error_message,
+                ended.error_code,
+                ended.retryable,
+            )
         if ended.metrics:
-            made.metrics = to_json(ended.metrics)
-        return made
+            settlement.metrics = to_json(ended.metrics)
+        return settlement

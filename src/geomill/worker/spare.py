@@ -15,7 +15,7 @@ import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from geomill.domain.message import HEAVY_QUEUE
+from geomill.domain.engine.message import HEAVY_QUEUE
 from geomill.worker.options import WorkerOptions
 from geomill.worker.slots import Slot
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from geomill.domain.checks import Finding, check
-from geomill.domain.handler import Handlers
-from geomill.domain.workflow import FanOutNode, Node, TaskNode, TaskTemplate, Workflow
+from geomill.domain.engine.checks import Finding, check
+from geomill.domain.engine.handler import Handlers
+from geomill.domain.engine.workflow import FanOutNode, Node, TaskNode, TaskTemplate, Workflow
 from geomill.errors import Problem, WorkflowError
 from geomill.workflows.schema_problems import schema_findings
 from geomill.workflows.yaml_source import LARGEST_FILE, Document, invalid, read_yaml

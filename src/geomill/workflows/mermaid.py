@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from geomill.domain.graph import targets
-from geomill.domain.workflow import ConditionalNode, FanOutNode, Node, TaskNode, Workflow
+from geomill.domain.engine.graph import targets
+from geomill.domain.engine.workflow import ConditionalNode, FanOutNode, Node, TaskNode, Workflow
 
 _SHAPES = {
     "start": "([{}])",

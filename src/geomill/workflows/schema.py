@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from geomill.domain.workflow import InputDefinition, Workflow
+from geomill.domain.engine.workflow import InputDefinition, Workflow
 
 SCHEMA_ID = "urn:geomill:schema:workflow:1"
 

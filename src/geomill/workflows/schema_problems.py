@@ -8,9 +8,9 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from geomill.domain.finding import Finding, Path, shown
-from geomill.domain.retry import RetryPolicy
-from geomill.domain.workflow import (
+from geomill.domain.engine.finding import Finding, Path, shown
+from geomill.domain.engine.retry import RetryPolicy
+from geomill.domain.engine.workflow import (
     Branch,
     ConditionalNode,
     EndNode,

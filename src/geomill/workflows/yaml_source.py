@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 from yaml import events
 
-from geomill.domain.finding import Path, dotted
+from geomill.domain.engine.finding import Path, dotted
 from geomill.errors import Problem, WorkflowError
 
 LARGEST_FILE = 5_000_000

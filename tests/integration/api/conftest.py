@@ -10,13 +10,13 @@ import pytest
 from httpx import ASGITransport, AsyncClient
 
 from geomill.api import create_app
-from geomill.domain.api_key import Secret
-from geomill.domain.principal import Role
+from geomill.domain.access.api_key import Secret
+from geomill.domain.access.principal import Role
 from geomill.settings import AccessSettings, QueueSettings
-from geomill.storage import Recipe, Storage
+from geomill.storage import Storage, StorageRecipe
 from geomill.store import keys
 from geomill.store.pool import open_pool
-from geomill.workflows.catalogue import WorkflowCatalogue
+from geomill.workflows.collection import WorkflowCatalogue
 from tests.integration.api.issuer import Issuer
 from tests.integration.engine.conftest import make_platform as make_platform
 from tests.integration.engine.platform import Platform, catalogue_of
@@ -113,7 +113,7 @@ async def make_counter(make_platform: Callable[..., Platform], database: str, tm
             engine.catalogue = WorkflowCatalogue(
                 [*engine.catalogue.all(), *catalogue_of(engine.registry, FAILING).all()]
             )
-            engine.storage = Storage(Recipe.in_folder(tmp_path))
+            engine.storage = Storage(StorageRecipe.in_folder(tmp_path))
             await engine.storage.prepare()
             if busy:
                 engine.orchestrator()

@@ -7,8 +7,8 @@ from typing import Any
 
 from httpx import AsyncClient, Response
 
+from geomill.domain.access.principal import Role
 from geomill.domain.objectname import ObjectName, Zone
-from geomill.domain.principal import Role
 from geomill.storage import Storage
 from tests.integration.api.conftest import bearing, eventually, make_key
 from tests.integration.engine.platform import Platform

@@ -10,8 +10,8 @@ from fastapi import APIRouter, FastAPI
 from httpx import AsyncClient
 
 from geomill.api.access import EVERYONE, RULES, require_complete
-from geomill.domain.api_key import Secret
-from geomill.domain.principal import Role
+from geomill.domain.access.api_key import Secret
+from geomill.domain.access.principal import Role
 from tests.integration.api.conftest import bearing, make_key
 from tests.integration.api.test_jobs import submit, until
 from tests.integration.api.test_stream import parse

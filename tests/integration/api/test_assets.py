@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from geomill.domain.principal import Role
+from geomill.domain.access.principal import Role
 from tests.integration.api.desk import REFS, order, problem
 
 

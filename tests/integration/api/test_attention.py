@@ -8,11 +8,11 @@ from typing import Any
 from httpx import AsyncClient
 from prometheus_client.parser import text_string_to_metric_families
 
-from geomill.domain.message import LIGHT_QUEUE
+from geomill.domain.engine.message import LIGHT_QUEUE
 from geomill.engine.maintenance.attendance import AttendanceOptions
 from geomill.queues import postgres as queue
 from geomill.queues.postgres import Outgoing
-from geomill.storage import Recipe, Storage
+from geomill.storage import Storage, StorageRecipe
 from tests.integration.api.conftest import eventually
 
 QUICK = AttendanceOptions(look_seconds=0.05)
@@ -108,7 +108,7 @@ async def test_a_disk_that_is_nearly_full(make_platform: Any, make_client: Any, 
     platform = make_platform()
     platform.orchestrator()
     platform.worker()
-    storage = Storage(Recipe.in_folder(tmp_path))
+    storage = Storage(StorageRecipe.in_folder(tmp_path))
     client = await make_client(platform, storage=storage, space_warning_bytes=10**18)
     await eventually(lambda: _ready(client))
     found = (await client.get("/health")).json()

@@ -16,14 +16,14 @@ import uvicorn
 from fastapi import FastAPI, Request
 
 from geomill.api import create_app
-from geomill.cli.connections import AT_ONCE, Turns
+from geomill.cli.connections import AT_ONCE, RequestTurns
 from geomill.cli.serving import configuration
-from geomill.domain.api_key import Secret
-from geomill.domain.message import TASK_QUEUES
-from geomill.domain.principal import Role
+from geomill.domain.access.api_key import Secret
+from geomill.domain.access.principal import Role
+from geomill.domain.engine.message import TASK_QUEUES
 from geomill.sdk.registry import load_handlers
 from geomill.settings import AccessSettings, ConnectionSettings, QueueSettings
-from geomill.workflows.catalogue import WorkflowCatalogue
+from geomill.workflows.collection import WorkflowCatalogue
 from tests.integration.api.conftest import bearing, make_key
 
 HALF = b"GET / HTTP/1.1\r\nHost: x\r\n"
@@ -243,7 +243,7 @@ def test_streams_of_one_caller_are_limited(start: Callable[..., Server], databas
 
 
 async def test_addresses_take_turns() -> None:
-    turns, begun = Turns(), []
+    turns, begun = RequestTurns(), []
     done = asyncio.Event()
     for number in range(100):
         turns.begin("flood", partial(begun.append, number))

@@ -14,8 +14,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from geomill.api.readiness import Readiness
 from geomill.cli.examination import Level, examine_database
-from geomill.domain.api_key import Secret
-from geomill.domain.instance import InstanceRole
+from geomill.domain.access.api_key import Secret
+from geomill.domain.engine.instance import InstanceRole
 from geomill.store import instances, metrics
 from geomill.store.duties import Duties
 from geomill.store.pool import Pool

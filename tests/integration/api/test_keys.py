@@ -11,8 +11,8 @@ import pytest
 from httpx import AsyncClient
 
 from geomill.api.key_lookup import KeyLookup
-from geomill.domain.api_key import Secret
-from geomill.domain.principal import Role
+from geomill.domain.access.api_key import Secret
+from geomill.domain.access.principal import Role
 from geomill.errors import ConflictError, InputError, NotFoundError
 from geomill.settings import AccessSettings
 from geomill.store import keys

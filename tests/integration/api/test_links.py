@@ -10,9 +10,9 @@ import pytest
 from httpx import AsyncClient
 
 from geomill.api.links import Links
+from geomill.domain.access.principal import Role
+from geomill.domain.access.signed_link import PARAMETER
 from geomill.domain.objectname import Zone
-from geomill.domain.principal import Role
-from geomill.domain.signed_link import PARAMETER
 from geomill.sdk.testing import folder_storage
 from geomill.serve.services import Services
 from geomill.settings import AccessSettings

@@ -26,14 +26,14 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from geomill.api import create_app
-from geomill.domain.message import TASK_QUEUES
+from geomill.domain.access.principal import Role
+from geomill.domain.engine.message import TASK_QUEUES
 from geomill.domain.objectname import ObjectName, Zone
-from geomill.domain.principal import Role
 from geomill.sdk.registry import load_handlers
 from geomill.settings import AccessSettings, QueueSettings
 from geomill.stages.registry import load_stage_jobs
-from geomill.storage import Recipe, Storage
-from geomill.workflows.catalogue import WorkflowCatalogue
+from geomill.storage import Storage, StorageRecipe
+from geomill.workflows.collection import WorkflowCatalogue
 from tests.integration.api.conftest import bearing, make_key
 from tests.integration.api.desk import TIFF, order
 
@@ -57,7 +57,7 @@ class Served:
 
 @pytest.fixture
 def served(database: str, tmp_path: Path) -> Iterator[Served]:
-    storage = Storage(Recipe.in_folder(tmp_path))
+    storage = Storage(StorageRecipe.in_folder(tmp_path))
     storage.sync.prepare()
     storage.sync.put_bytes(ObjectName(Zone.BRONZE, "uploads", "a.tif"), TIFF)
     handlers, job_types = load_handlers().info, load_stage_jobs()

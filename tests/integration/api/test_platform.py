@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from geomill.domain.principal import Role
+from geomill.domain.access.principal import Role
 from tests.integration.api.desk import REFS, TIFF, order, problem
 
 TABLES = ("app.geospatial_assets", "app.platform_requests", "app.asset_audit", "dagapp.dag_queue")

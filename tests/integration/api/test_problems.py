@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from httpx import AsyncClient
 
-from geomill.domain.api_key import Secret
+from geomill.domain.access.api_key import Secret
 from geomill.store.pool import Pool
 from tests.integration.api.conftest import bearing
 

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from geomill.domain.message import TASK_QUEUES
+from geomill.domain.access.principal import Role
+from geomill.domain.engine.message import TASK_QUEUES
+from geomill.domain.engine.schedule import Schedule
+from geomill.domain.engine.starting import Starter
 from geomill.domain.objectname import Zone
-from geomill.domain.principal import Role
-from geomill.domain.schedule import Schedule
-from geomill.domain.starting import Starter
 from geomill.engine.maintenance.schedules import Scheduler, create
 from geomill.errors import Forbidden
 from geomill.sdk.registry import load_handlers
 from geomill.stages.registry import load_stage_jobs
-from geomill.workflows.catalogue import WorkflowCatalogue
+from geomill.workflows.collection import WorkflowCatalogue
 from tests.integration.api.conftest import eventually
 from tests.integration.api.desk import TIFF, order, problem
 

@@ -19,9 +19,9 @@ import psycopg
 import pytest
 from psycopg.rows import dict_row
 
-from geomill.backup.creation import Source, create
+from geomill.backup.creation import BackupSource, create
 from geomill.backup.manifest import Manifest
-from geomill.backup.metering import Meter, Silent
+from geomill.backup.metering import ProgressMeter, Silent
 from geomill.backup.restoration import (
     RestoredDatabases,
     RestoredObjects,
@@ -33,18 +33,18 @@ from geomill.backup.restoration import (
 )
 from geomill.backup.verification import Verdict, read_manifest, verify
 from geomill.backup.zones import Objects
+from geomill.domain.access.principal import Role
 from geomill.domain.entity import Entity
 from geomill.domain.objectname import ObjectName, Zone
-from geomill.domain.principal import Role
 from geomill.domain.tables import EXTERNAL_TABLES, TABLES
-from geomill.storage import Recipe, SyncStorage
+from geomill.storage import StorageRecipe, SyncStorage
 from geomill.storage.depot import Depot, FolderDepot
 from geomill.store.connection import connect
 from geomill.store.describe import table_name
 from geomill.store.migrate import migrate
 from geomill.store.pool import open_pool
 from tests.integration.api.conftest import make_key
-from tests.integration.catalog.conftest import an_item
+from tests.integration.catalogue.conftest import an_item
 from tests.integration.serve.stac.conftest import FILE, put_asset
 
 LAYER = """
@@ -141,7 +141,7 @@ def backup(original_backup: FolderDepot, depot: FolderDepot) -> FolderDepot:
 
 
 def _platform(inside: str, outside: str, data: Path) -> Place:
-    place = Place(inside, outside, SyncStorage(Recipe.in_folder(data)), data)
+    place = Place(inside, outside, SyncStorage(StorageRecipe.in_folder(data)), data)
     place.storage.prepare()
     asyncio.run(_fill(place))
     place.execute(LAYER)
@@ -195,7 +195,7 @@ def target(server: str, migrated_template: str, external_template: str, tmp_path
     """Databases with our schema and nothing in it, which a restoration accepts."""
     data = tmp_path / "restored"
     with _databases(server, migrated_template, external_template) as (inside, outside):
-        yield Place(inside, outside, SyncStorage(Recipe.in_folder(data)), data)
+        yield Place(inside, outside, SyncStorage(StorageRecipe.in_folder(data)), data)
 
 
 @pytest.fixture
@@ -203,11 +203,13 @@ def bare_target(server: str, bare_template: str, tmp_path: Path) -> Iterator[Pla
     """Databases without our schema: a restoration makes it."""
     data = tmp_path / "restored"
     with _databases(server, bare_template, bare_template) as (inside, outside):
-        yield Place(inside, outside, SyncStorage(Recipe.in_folder(data)), data)
+        yield Place(inside, outside, SyncStorage(StorageRecipe.in_folder(data)), data)
 
 
-def back_up(place: Place, depot: Depot, objects: Objects = Objects.AUTO, meter: Meter | None = None) -> Manifest:
-    source = Source(place.inside, place.outside, place.storage, place.data)
+def back_up(
+    place: Place, depot: Depot, objects: Objects = Objects.AUTO, meter: ProgressMeter | None = None
+) -> Manifest:
+    source = BackupSource(place.inside, place.outside, place.storage, place.data)
     return create(source, depot, objects, meter or Silent())
 
 

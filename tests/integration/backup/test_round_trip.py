@@ -17,11 +17,11 @@ import pytest
 
 from geomill.backup.verification import read_manifest
 from geomill.backup.zones import Objects
-from geomill.catalog import bulk
-from geomill.domain.instance import Instance
-from geomill.domain.message import QueueMessage
+from geomill.catalogue import bulk
+from geomill.domain.engine.instance import Instance
+from geomill.domain.engine.message import QueueMessage
+from geomill.domain.engine.schedule import Schedule
 from geomill.domain.objectname import ObjectName, Zone
-from geomill.domain.schedule import Schedule
 from geomill.domain.tables import EXTERNAL_TABLES, TABLES
 from geomill.errors import BackupInvalid, ConflictError, DatabaseUnfit, SettingsError, UnavailableError
 from geomill.storage.depot import FolderDepot

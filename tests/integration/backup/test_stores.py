@@ -12,7 +12,7 @@ import pytest
 from geomill.backup.zones import Objects
 from geomill.domain.objectname import ObjectName, Zone
 from geomill.errors import BackupInvalid, InvalidName, StorageUnavailable
-from geomill.storage import Recipe, SyncStorage
+from geomill.storage import StorageRecipe, SyncStorage
 from geomill.storage.connection_string import EMULATOR_ACCOUNT, EMULATOR_KEY
 from geomill.storage.depot import Depot, FolderDepot, open_depot
 from geomill.storage.recipe import AzureAccess, S3Access
@@ -22,21 +22,21 @@ from tests.integration.storage.servers import azurite, make_bucket, make_contain
 
 
 @pytest.fixture(scope="module")
-def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recipe]:
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StorageRecipe]:
     """Real servers of Azure Blob and S3."""
     with azurite(tmp_path_factory.mktemp("azurite")) as azure, moto(tmp_path_factory.mktemp("moto")) as s3:
         for container in ("backups", "cogs", "uploads"):
             make_container(azure, container)
         make_bucket(s3, "geo-data")
         text = f"AccountName={EMULATOR_ACCOUNT};AccountKey={EMULATOR_KEY};BlobEndpoint={azure}"
-        yield Recipe(
+        yield StorageRecipe(
             azure=AzureAccess(connection_strings=(text,)),
             s3=S3Access(key_id="id", secret="secret", region="us-east-1", endpoint=s3),
         )
 
 
 @pytest.fixture(params=["az", "s3"])
-def far(request: pytest.FixtureRequest, stores: Recipe) -> Depot:
+def far(request: pytest.FixtureRequest, stores: StorageRecipe) -> Depot:
     place = f"az://{EMULATOR_ACCOUNT}/backups" if request.param == "az" else "s3://geo-data"
     return open_depot(f"{place}/{uuid4().hex}/of monday", stores)
 
@@ -68,7 +68,7 @@ def test_large_files_come_in_parts_and_what_breaks_off_is_not_there(far: Depot) 
 
 
 def test_zones_in_stores_are_listed_with_hashes_and_copied_where_asked(
-    source: Place, target: Place, stores: Recipe, depot: FolderDepot, tmp_path: Path
+    source: Place, target: Place, stores: StorageRecipe, depot: FolderDepot, tmp_path: Path
 ) -> None:
     prefix = uuid4().hex
     zones = {
@@ -91,12 +91,12 @@ def test_zones_in_stores_are_listed_with_hashes_and_copied_where_asked(
 
 
 @pytest.mark.parametrize("text", ["", "az://account", "ftp://x/y", "s3://", "az://account/UPPER/x"])
-def test_what_is_no_place_for_a_backup(stores: Recipe, text: str) -> None:
+def test_what_is_no_place_for_a_backup(stores: StorageRecipe, text: str) -> None:
     with pytest.raises(InvalidName):
         open_depot(text, stores)
 
 
-def test_a_store_that_does_not_answer(stores: Recipe) -> None:
+def test_a_store_that_does_not_answer(stores: StorageRecipe) -> None:
     gone = replace(stores, s3=replace(stores.s3, endpoint="http://127.0.0.1:9"), retry_seconds=0.1)
     with pytest.raises(StorageUnavailable):
         check(open_depot("s3://geo-data/x", gone))

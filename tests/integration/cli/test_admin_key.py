@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from geomill.cli import admin_key, folder
-from geomill.domain.api_key import ApiKey, Secret
-from geomill.domain.principal import Role
+from geomill.domain.access.api_key import ApiKey, Secret
+from geomill.domain.access.principal import Role
 from geomill.errors import SettingsError
 from geomill.store import keys
 from geomill.store.pool import Pool

@@ -16,8 +16,8 @@ from geomill.api import create_app
 from geomill.cli import client as client_module
 from geomill.cli import context, folder
 from geomill.cli.gateway import listen
-from geomill.domain.api_key import Secret
-from geomill.domain.principal import Role
+from geomill.domain.access.api_key import Secret
+from geomill.domain.access.principal import Role
 from geomill.errors import Forbidden, InputError, NotFoundError, SettingsError, Unauthenticated, UnavailableError
 from geomill.settings import AccessSettings, QueueSettings, Settings
 from tests.integration.api.conftest import make_key

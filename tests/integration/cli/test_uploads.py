@@ -14,9 +14,9 @@ from geomill.api import create_app
 from geomill.cli import folder
 from geomill.cli.gateway import listen
 from geomill.cli.main import app
-from geomill.domain.principal import Role
+from geomill.domain.access.principal import Role
 from geomill.settings import AccessSettings, QueueSettings
-from geomill.storage import Recipe, Storage
+from geomill.storage import Storage, StorageRecipe
 from tests.integration.api.conftest import make_key
 from tests.integration.cli.test_client import serving
 from tests.integration.engine.conftest import make_platform as make_platform
@@ -29,7 +29,7 @@ REFS = ("--ref", "dataset_id=d", "--ref", "resource_id=r", "--ref", "version_id=
 @pytest.fixture
 async def data(make_platform: Callable[..., Platform], database: str, tmp_path: Path) -> AsyncIterator[Path]:
     """The data folder of a gateway, without anybody who would run what is submitted."""
-    storage = Storage(Recipe.in_folder(tmp_path))
+    storage = Storage(StorageRecipe.in_folder(tmp_path))
     await storage.prepare()
     gateway = create_app(database, make_platform().catalogue, QueueSettings(), AccessSettings(), storage=storage)
     folder.write_key(tmp_path, await make_key(database, Role.ADMIN))

@@ -6,7 +6,7 @@ import pytest
 
 from geomill.sdk.registry import load_handlers
 from geomill.store.pool import Pool
-from geomill.workflows.catalogue import WorkflowCatalogue
+from geomill.workflows.collection import WorkflowCatalogue
 from tests.integration.engine.platform import Platform, catalogue_of
 
 MakePlatform = Callable[..., Platform]

@@ -7,8 +7,8 @@ import textwrap
 from dataclasses import dataclass, field
 from typing import Any
 
-from geomill.domain.job import Job
-from geomill.domain.message import TASK_QUEUES, JobQueueMessage
+from geomill.domain.engine.job import Job
+from geomill.domain.engine.message import TASK_QUEUES, JobQueueMessage
 from geomill.domain.states import JOB_MACHINE
 from geomill.engine.orchestrator import Orchestrator, OrchestratorOptions
 from geomill.engine.submit import submit
@@ -19,7 +19,7 @@ from geomill.store import events, jobs, nodes
 from geomill.store.pool import Pool
 from geomill.worker.loop import Worker
 from geomill.worker.options import WorkerOptions
-from geomill.workflows.catalogue import WorkflowCatalogue
+from geomill.workflows.collection import WorkflowCatalogue
 from geomill.workflows.loader import load_text
 
 PATIENCE = 20.0

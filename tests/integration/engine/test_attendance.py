@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from geomill.domain.message import HEAVY_QUEUE, LIGHT_QUEUE
+from geomill.domain.engine.message import HEAVY_QUEUE, LIGHT_QUEUE
 from geomill.domain.states import JobStatus
 from geomill.engine import control
 from geomill.engine.maintenance.attendance import AttendanceOptions

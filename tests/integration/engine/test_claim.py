@@ -50,7 +50,7 @@ async def test_a_submission_becomes_a_job_with_its_first_task(make_platform: Mak
     async with platform.pool.connection() as conn:
         claimed = await claimer(platform).claim(conn, 25)
         again = await claimer(platform).claim(conn, 25)
-    assert ([job.job_id for job in claimed.jobs], claimed.taken, again.taken) == ([job_id], 1, 0)
+    assert ([job.job_id for job in claimed.jobs], claimed.messages, again.messages) == ([job_id], 1, 0)
     (message,) = await platform.rows("SELECT queue_name, message_id FROM dagapp.dag_queue")
     assert (message["queue_name"], message["message_id"].split(":")[0]) == ("functionapp-tasks", job_id)
     assert await platform.statuses(job_id) == {"START": "completed", "work": "dispatched", "END": "pending"}
@@ -63,9 +63,9 @@ async def test_one_that_somebody_else_is_taking_is_left_alone(make_platform: Mak
     async with platform.pool.connection() as other, platform.pool.connection() as conn:
         async with other.transaction(force_rollback=True):
             lock = (other, "SELECT FROM dagapp.dag_queue FOR UPDATE")
-            assert (await claimer(platform, lock).claim(conn, 25)).taken == 0
+            assert (await claimer(platform, lock).claim(conn, 25)).messages == 0
             assert await written(platform) == before
-        assert (await claimer(platform).claim(conn, 25)).taken == 1
+        assert (await claimer(platform).claim(conn, 25)).messages == 1
 
 
 async def test_one_that_is_gone_by_then_leaves_nothing(make_platform: MakePlatform) -> None:
@@ -73,7 +73,7 @@ async def test_one_that_is_gone_by_then_leaves_nothing(make_platform: MakePlatfo
     await platform.submit("one")
     async with platform.pool.connection() as other, platform.pool.connection() as conn:
         gone = (other, "DELETE FROM dagapp.dag_queue")
-        assert (await claimer(platform, gone).claim(conn, 25)).taken == 0
+        assert (await claimer(platform, gone).claim(conn, 25)).messages == 0
     assert set((await written(platform)).values()) == {0}
 
 
@@ -85,7 +85,7 @@ async def test_a_second_message_for_a_job_is_swallowed(make_platform: MakePlatfo
         before = await written(platform)
         await platform.submit("one", job_id=job_id)
         claimed = await claimer(platform).claim(conn, 25)
-    assert (claimed.jobs, claimed.taken) == ([], 1)
+    assert (claimed.jobs, claimed.messages) == ([], 1)
     assert await written(platform) == before
 
 
@@ -97,7 +97,7 @@ async def test_one_that_is_refused_does_not_keep_the_others(make_platform: MakeP
             'UPDATE dagapp.dag_queue SET body = body || \'{"workflow_id": "not a name"}\' WHERE message_id = %s', [bad]
         )
         claimed = await claimer(platform).claim(conn, 25)
-    assert ([job.job_id for job in claimed.jobs], claimed.taken) == ([good], 2)
+    assert ([job.job_id for job in claimed.jobs], claimed.messages) == ([good], 2)
     (letter,) = await platform.rows("SELECT message_id, reason FROM dagapp.dag_dead_letters")
     assert letter == {"message_id": bad, "reason": "WorkflowNotFound"}
 
@@ -107,4 +107,4 @@ async def test_many_are_taken_in_one_transaction(make_platform: MakePlatform) ->
     wanted = {await platform.submit("one") for _ in range(FEW + 2)}
     async with platform.pool.connection() as conn:
         claimed = await claimer(platform).claim(conn, 25)
-    assert ({job.job_id for job in claimed.jobs}, claimed.taken) == (wanted, FEW + 2)
+    assert ({job.job_id for job in claimed.jobs}, claimed.messages) == (wanted, FEW + 2)

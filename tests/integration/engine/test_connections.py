@@ -7,7 +7,7 @@ import time
 
 import psycopg
 
-from geomill.domain.job import Job
+from geomill.domain.engine.job import Job
 from geomill.domain.states import JobStatus
 from geomill.queues import postgres as queue
 from tests.integration.engine.conftest import MakePlatform

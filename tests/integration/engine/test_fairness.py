@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from geomill.domain.message import JOBS_QUEUE, JobQueueMessage
-from geomill.domain.starting import Starter
+from geomill.domain.engine.message import JOBS_QUEUE, JobQueueMessage
+from geomill.domain.engine.starting import Starter
 from geomill.engine.submit import enqueue
 from geomill.sdk.registry import load_handlers
 from geomill.store.pool import Pool

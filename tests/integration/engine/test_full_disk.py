@@ -11,7 +11,7 @@ import pytest
 
 from geomill.domain.objectname import ObjectName, Zone
 from geomill.domain.states import JobStatus
-from geomill.storage import Recipe, Storage
+from geomill.storage import Storage, StorageRecipe
 from tests.integration.engine.conftest import MakePlatform
 
 PUBLISH = """
@@ -43,7 +43,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 async def test_the_default_backoff_outlasts_a_full_zone(make_platform: MakePlatform, small_disk: Path) -> None:
     platform = make_platform(PUBLISH)
-    platform.storage = Storage(Recipe.in_folder(small_disk.parent))
+    platform.storage = Storage(StorageRecipe.in_folder(small_disk.parent))
     await platform.storage.prepare()
     await platform.storage.put_bytes(ObjectName(Zone.BRONZE, "uploads", "a.bin"), bytes(SIZE))
     with contextlib.suppress(OSError), (small_disk / "filler").open("wb") as filler:

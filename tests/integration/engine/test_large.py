@@ -8,11 +8,11 @@ import json
 
 import pytest
 
-from geomill.domain.large import LARGE, LargeOutput, large_output
+from geomill.domain.engine.large import LARGE, LargeOutput, large_output
 from geomill.domain.objectname import ObjectName, Zone
 from geomill.errors import UnavailableError
 from geomill.sdk.registry import load_handlers
-from geomill.storage import Recipe, Storage
+from geomill.storage import Storage, StorageRecipe
 from tests.integration.engine.conftest import MakePlatform
 from tests.integration.engine.platform import catalogue_of
 
@@ -22,7 +22,7 @@ ITEMS = [str(number) * 60_000 for number in range(20)]
 @pytest.fixture
 async def platform(make_platform: MakePlatform, tmp_path):
     made = make_platform()
-    made.storage = Storage(Recipe.in_folder(tmp_path))
+    made.storage = Storage(StorageRecipe.in_folder(tmp_path))
     await made.storage.prepare()
     return made
 
@@ -134,7 +134,7 @@ async def fans(make_platform: MakePlatform, tmp_path):
         for name, (after, node) in KINDS.items()
     ]
     made.catalogue = catalogue_of(made.registry, *texts)
-    made.storage = Storage(Recipe.in_folder(tmp_path))
+    made.storage = Storage(StorageRecipe.in_folder(tmp_path))
     await made.storage.prepare()
     return made
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from geomill.domain.job import Job
+from geomill.domain.engine.job import Job
 from geomill.domain.states import JobStatus
 from geomill.engine.maintenance.callbacks import CallbackOptions
 from geomill.store.pool import Pool

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from geomill.domain.message import JobQueueMessage
+from geomill.domain.engine.message import JobQueueMessage
 from geomill.domain.states import JobStatus
 from geomill.errors import InputsError, NotFoundError
 from geomill.queues import postgres as queue

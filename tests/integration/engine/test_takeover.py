@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from geomill.domain.job import Job
+from geomill.domain.engine.job import Job
 from geomill.domain.states import JobStatus
 from geomill.engine.large import LargeOutputs
 from geomill.engine.owned import Graphs, OwnedJob, load

@@ -16,14 +16,14 @@ from typing import Any, NamedTuple
 import psycopg
 from psycopg.rows import dict_row
 
-from geomill.domain.message import TASK_QUEUES, JobQueueMessage
+from geomill.domain.engine.message import TASK_QUEUES, JobQueueMessage
 from geomill.embedded import Cluster
 from geomill.engine.submit import submit
 from geomill.errors import DatabaseUnreachable
 from geomill.sdk.registry import load_handlers
 from geomill.store.connection import connect
 from geomill.store.pool import open_pool
-from geomill.workflows.catalogue import WorkflowCatalogue
+from geomill.workflows.collection import WorkflowCatalogue
 from tests.integration.liveness.handlers import MORNING
 
 ROOT = Path(__file__).parents[3]

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
+from geomill.domain.engine.job import Job
 from geomill.domain.ids import new_id
-from geomill.domain.job import Job
 from geomill.sdk.registry import load_handlers
 from geomill.store.pool import Pool
-from geomill.workflows.catalogue import WorkflowCatalogue
+from geomill.workflows.collection import WorkflowCatalogue
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from geomill.domain.callback import Allowance
+from geomill.domain.engine.callback import Allowance
 from geomill.engine.maintenance.callbacks import CallbackCaller, CallbackOptions
 from geomill.store import callbacks
 from tests.integration.maintenance.conftest import Database

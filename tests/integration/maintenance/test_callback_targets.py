@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from geomill.domain.callback import Allowance, CallbackStatus
+from geomill.domain.engine.callback import Allowance, CallbackStatus
 from geomill.engine.maintenance import delivery
 from geomill.errors import InputError
 from tests.integration.engine.conftest import MakePlatform, make_platform

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 
-from geomill.domain.callback import CallbackStatus, sign
+from geomill.domain.engine.callback import CallbackStatus, sign
 from geomill.domain.states import JobStatus
 from geomill.store.duties import Duties
 from tests.integration.engine.conftest import MakePlatform, make_platform

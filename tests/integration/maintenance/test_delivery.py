@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from geomill.domain.callback import Allowance
+from geomill.domain.engine.callback import Allowance
 from geomill.engine.maintenance import delivery
 
 LOOPBACK = Allowance.of(["127.0.0.1"])
@@ -64,5 +64,5 @@ async def test_a_certificate_of_another_name_is_refused(port: int) -> None:
 
 @pytest.mark.parametrize("url", ["ftp://hooks.example/", "https:///x", "http://exa\x07mple/", "hooks.example"])
 async def test_what_is_no_url_is_never_called(url: str) -> None:
-    with pytest.raises(delivery.Forbidden):
+    with pytest.raises(delivery.ForbiddenAddress):
         await delivery.post(url, b"{}", {}, LOOPBACK)

@@ -19,7 +19,7 @@ from geomill.domain.objectname import Zone
 from geomill.engine import control
 from geomill.engine.maintenance.retention import Retention, RetentionOptions
 from geomill.errors import ConflictError, UnavailableError
-from geomill.storage import Recipe, Storage
+from geomill.storage import Storage, StorageRecipe
 from geomill.store import jobs, retention
 from geomill.store.duties import Duties
 from tests.integration.engine.conftest import make_platform
@@ -38,7 +38,7 @@ LARGE_ITEMS = [str(number) * 60_000 for number in range(20)]
 @pytest.fixture
 async def platform(make_platform, tmp_path: Path) -> Platform:
     made = make_platform()
-    made.storage = Storage(Recipe.in_folder(tmp_path))
+    made.storage = Storage(StorageRecipe.in_folder(tmp_path))
     await made.storage.prepare()
     return made
 

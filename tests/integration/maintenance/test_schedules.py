@@ -11,12 +11,12 @@ import pytest
 from typer.testing import CliRunner
 
 from geomill.cli.schedules import app
-from geomill.domain.schedule import CatchUp, Schedule
+from geomill.domain.engine.schedule import CatchUp, Schedule
 from geomill.engine.maintenance import schedules as duty
 from geomill.engine.maintenance.schedules import Fired, Scheduler, create, set_paused
 from geomill.errors import ConflictError, InputError, InputsError, NotFoundError
 from geomill.store.pool import Pool
-from geomill.workflows.catalogue import WorkflowCatalogue
+from geomill.workflows.collection import WorkflowCatalogue
 from tests.integration.maintenance.conftest import Database
 
 QUEUE = "dag-jobs"

@@ -7,21 +7,21 @@ from typing import Any
 
 import pytest
 
-from geomill.domain.asset import Asset, DataType
-from geomill.domain.job import Job
-from geomill.domain.lifecycle import Actor
-from geomill.domain.message import TASK_QUEUES
+from geomill.domain.assets.asset import Asset, DataType
+from geomill.domain.assets.lifecycle import Actor
+from geomill.domain.engine.job import Job
+from geomill.domain.engine.message import TASK_QUEUES
+from geomill.domain.engine.starting import Starter
 from geomill.domain.objectname import ObjectName, Zone
-from geomill.domain.starting import Starter
 from geomill.platform import review
 from geomill.platform.desk import Desk
 from geomill.platform.export import WorkflowExporter
 from geomill.platform.submit import Accepted, Submission, submit
 from geomill.sdk.registry import load_handlers
-from geomill.storage import Recipe, Storage
+from geomill.storage import Storage, StorageRecipe
 from geomill.store import assets
 from geomill.store.pool import Pool
-from geomill.workflows.catalogue import WorkflowCatalogue
+from geomill.workflows.collection import WorkflowCatalogue
 from tests.integration.engine.platform import Platform, catalogue_of
 
 PUBLISH = """
@@ -97,7 +97,7 @@ class Office:
         async with self.engine.pool.connection() as conn:
             return await assets.get(conn, asset_id)
 
-    async def decide(self, what: Any, *arguments: Any, **named: Any) -> review.Outcome:
+    async def decide(self, what: Any, *arguments: Any, **named: Any) -> review.ReviewOutcome:
         async with self.engine.pool.connection() as conn:
             return await what(conn, self.desk, *arguments, **named)
 
@@ -110,7 +110,7 @@ async def office(database: str, pool: Pool, tmp_path: Path) -> AsyncIterator[Off
     registry = load_handlers()
     carried = WorkflowCatalogue.load([], handlers=registry.info, queues=TASK_QUEUES)
     catalogue = WorkflowCatalogue([*catalogue_of(registry, PUBLISH).all(), *carried.all()])
-    storage = Storage(Recipe.in_folder(tmp_path))
+    storage = Storage(StorageRecipe.in_folder(tmp_path))
     await storage.prepare()
     await storage.put_bytes(ObjectName(Zone.BRONZE, "uploads", "a.tif"), TIFF)
     engine = Platform(database, pool, catalogue, registry, storage=storage)

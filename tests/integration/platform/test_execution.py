@@ -8,7 +8,7 @@ from datetime import timedelta
 import psycopg
 import pytest
 
-from geomill.domain.asset import BUSINESS_FIELDS, EXECUTION_FIELDS, IDENTITY_FIELDS, Asset
+from geomill.domain.assets.asset import BUSINESS_FIELDS, EXECUTION_FIELDS, IDENTITY_FIELDS, Asset
 from geomill.domain.states import ClearanceState
 from geomill.engine import control
 from geomill.engine.maintenance.retention import Retention, RetentionOptions

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from geomill.domain.asset import DataType
-from geomill.domain.job import JobPurpose
+from geomill.domain.assets.asset import DataType
+from geomill.domain.engine.job import JobPurpose
 from geomill.domain.objectname import ObjectName, Zone
 from geomill.domain.states import ClearanceState
 from geomill.errors import AssetState
 from geomill.platform import review
 from geomill.sdk.result import HandlerError
 from geomill.store.orders import Orders
-from geomill.workflows.catalogue import WorkflowCatalogue
+from geomill.workflows.collection import WorkflowCatalogue
 from tests.integration.engine.platform import catalogue_of
 from tests.integration.platform.conftest import BOB, REFS, TIFF
 

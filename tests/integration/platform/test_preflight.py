@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from geomill.domain.asset import DataType
+from geomill.domain.assets.asset import DataType
 from geomill.domain.objectname import ObjectName, Zone
 from geomill.errors import InvalidName, SourceError, UnavailableError
 from geomill.platform import preflight

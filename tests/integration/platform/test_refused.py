@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from geomill.domain.job import Job
+from geomill.domain.engine.job import Job
 from geomill.domain.states import JobStatus
 from geomill.engine import control
 from geomill.errors import ConflictError

@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
-from geomill.domain import naming
-from geomill.domain.lifecycle import Operation
-from geomill.domain.message import JobQueueMessage
+from geomill.domain.assets import naming
+from geomill.domain.assets.lifecycle import Operation
+from geomill.domain.engine.message import JobQueueMessage
+from geomill.domain.engine.starting import Starter
 from geomill.domain.objectname import ObjectName, Zone
-from geomill.domain.starting import Starter
 from geomill.errors import AssetExists, ConflictError, Forbidden, InputError, NotFoundError, PlatformInactive
 from geomill.platform.submit import retry
 from geomill.store import platforms

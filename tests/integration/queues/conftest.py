@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from geomill.domain.message import JobQueueMessage
+from geomill.domain.engine.message import JobQueueMessage
 from geomill.queues.broker import Broker, Message
 from geomill.queues.postgres_broker import PostgresBroker
 from geomill.store.pool import Pool

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from geomill.domain.message import JobQueueMessage, TaskMessage
+from geomill.domain.engine.message import JobQueueMessage, TaskMessage
 from geomill.queues.broker import EXPIRED, MALFORMED, TOO_MANY_DELIVERIES, Delivered, Message
 from tests.integration.queues.conftest import MAX_DELIVERIES, QUEUE, Bench, job
 

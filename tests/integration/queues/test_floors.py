@@ -11,10 +11,10 @@ import pytest
 from geomill.queues import postgres as queue
 from geomill.queues.floors import Floors
 from geomill.queues.postgres import Lessee, lease_lines_statement
-from geomill.queues.turns import Line
+from geomill.queues.turns import TenantLine
 from geomill.store.pool import Pool
 
-LINE = Line("q", 0, "")
+LINE = TenantLine("q", 0, "")
 DEAD = 20_000
 
 

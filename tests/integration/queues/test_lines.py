@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from geomill.domain.message import JobQueueMessage
+from geomill.domain.engine.message import JobQueueMessage
 from geomill.queues import postgres as queue
 from geomill.queues.broker import Message
 from geomill.queues.postgres import Outgoing
 from geomill.queues.postgres_broker import PostgresBroker
-from geomill.queues.turns import Turns
+from geomill.queues.turns import TenantTurns
 from geomill.store.pool import Connection, Pool
 
 QUEUE = "functionapp-tasks"
@@ -31,7 +31,7 @@ async def fill(conn: Connection, *waiting: tuple[str, int, int]) -> None:
     )
 
 
-async def leased(conn: Connection, count: int, turns: Turns | None = None, by: str = "w") -> list[str]:
+async def leased(conn: Connection, count: int, turns: TenantTurns | None = None, by: str = "w") -> list[str]:
     found = await queue.lease(conn, {QUEUE: count}, by, turns=turns)
     return [delivery.message_id for delivery in found.deliveries]
 
@@ -55,7 +55,7 @@ async def test_slots_are_shared_out_and_what_one_has_not_the_other_gets(pool: Po
 async def test_a_higher_priority_goes_first_whoever_waits(pool: Pool) -> None:
     async with pool.connection() as conn:
         await fill(conn, ("a", 0, 3), ("b", 5, 2), ("c", -5, 1))
-        turns = Turns()
+        turns = TenantTurns()
         assert [await leased(conn, 1, turns) for _ in range(6)] == [
             ["b5:0"], ["b5:1"], ["a0:0"], ["a0:1"], ["a0:2"], ["c-5:0"],
         ]  # fmt: skip
@@ -78,7 +78,7 @@ async def test_many_at_once_lease_each_message_once_and_leave_none(pool: Pool) -
     async def consume(name: str) -> list[str]:
         found: list[str] = []
         async with pool.connection() as conn:
-            turns, idle = Turns(), 0
+            turns, idle = TenantTurns(), 0
             while idle < 3:
                 batch = await leased(conn, 7, turns, name)
                 idle = 0 if batch else idle + 1
@@ -93,7 +93,7 @@ async def test_many_at_once_lease_each_message_once_and_leave_none(pool: Pool) -
 async def test_submissions_are_taken_in_turn_and_all_of_them(pool: Pool) -> None:
     async with pool.connection() as conn:
         await fill(conn, ("a", 0, 40), ("b", 0, 1), ("c", 0, 3), ("d", -1, 2))
-        turns = Turns()
+        turns = TenantTurns()
         batches = []
         for _ in range(3):
             received = await queue.take(conn, QUEUE, 20, turns=turns)

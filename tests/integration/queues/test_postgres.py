@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from geomill.cli.queues import app
-from geomill.domain.message import JobQueueMessage
+from geomill.domain.engine.message import JobQueueMessage
 from geomill.domain.states import JobStatus
 from geomill.engine.redrive import redrive
 from geomill.errors import InputError, NotFoundError

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from geomill.domain.message import TASK_QUEUES
+from geomill.domain.engine.message import TASK_QUEUES
 from geomill.sdk import Storage
 from geomill.sdk.registry import load_handlers
 from geomill.sdk.testing import folder_storage
 from geomill.store.pool import Pool
-from geomill.workflows.catalogue import WorkflowCatalogue
+from geomill.workflows.collection import WorkflowCatalogue
 from tests.integration.engine.platform import Platform
 
 

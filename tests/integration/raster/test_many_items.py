@@ -8,26 +8,26 @@ import httpx
 import pytest
 from rasterio.transform import from_origin
 
-from geomill.domain.asset import Asset, DataType
-from geomill.domain.lifecycle import Actor
-from geomill.domain.message import TASK_QUEUES
-from geomill.domain.principal import Role
-from geomill.domain.starting import Starter
+from geomill.datasets.times import Times
+from geomill.domain.access.principal import Role
+from geomill.domain.access.visibility import Sight
+from geomill.domain.assets.asset import Asset, DataType
+from geomill.domain.assets.lifecycle import Actor
+from geomill.domain.engine.message import TASK_QUEUES
+from geomill.domain.engine.starting import Starter
 from geomill.domain.states import JobStatus
-from geomill.domain.visibility import Sight
 from geomill.handlers.raster.stac_register_items import stac_register_items
 from geomill.handlers.raster.stac_register_scenes import common_times, scene_names
 from geomill.platform.desk import Desk
 from geomill.platform.export import WorkflowExporter
 from geomill.platform.submit import Submission, submit
-from geomill.raster.stac import Times
 from geomill.sdk import ObjectName, Storage, Zone
 from geomill.sdk.registry import load_handlers
 from geomill.sdk.testing import run_handler
 from geomill.serve.stac import create_stac_app
 from geomill.store import assets
 from geomill.store.pool import Pool
-from geomill.workflows.catalogue import WorkflowCatalogue
+from geomill.workflows.collection import WorkflowCatalogue
 from tests.integration.engine.platform import Platform, catalogue_of
 from tests.integration.raster import sources
 from tests.integration.raster.checks import check_stac, sizes

@@ -10,12 +10,12 @@ import pytest
 import rasterio
 from rasterio.io import MemoryFile
 
+from geomill.datasets.intermediates import mounted
 from geomill.handlers.raster.blob_to_mount import blob_to_mount
 from geomill.handlers.raster.create_preview import create_preview
 from geomill.handlers.raster.extract_tiles import extract_tiles
 from geomill.handlers.raster.process_tile_batch import process_tile_batch
 from geomill.handlers.raster.validate import validate
-from geomill.raster.intermediates import mounted
 from geomill.sdk import ObjectName, Storage, Zone
 from geomill.sdk.testing import run_handler
 from tests.integration.raster import sources

@@ -14,13 +14,13 @@ from morecantile import tms as grids
 from rasterio.io import MemoryFile
 from rasterio.transform import from_origin
 
-from geomill.catalog.external import ExternalDatabase
-from geomill.domain.asset import Asset, DataType
-from geomill.domain.large import large_output
-from geomill.domain.lifecycle import Actor
-from geomill.domain.message import TASK_QUEUES
-from geomill.domain.principal import Role
-from geomill.domain.starting import Starter
+from geomill.catalogue.external import ExternalDatabase
+from geomill.domain.access.principal import Role
+from geomill.domain.assets.asset import Asset, DataType
+from geomill.domain.assets.lifecycle import Actor
+from geomill.domain.engine.large import large_output
+from geomill.domain.engine.message import TASK_QUEUES
+from geomill.domain.engine.starting import Starter
 from geomill.domain.states import ClearanceState, JobStatus
 from geomill.platform import review
 from geomill.platform.desk import Desk
@@ -31,7 +31,7 @@ from geomill.sdk.registry import load_handlers
 from geomill.store import assets
 from geomill.store.pool import Pool, open_pool
 from geomill.worker import aside
-from geomill.workflows.catalogue import WorkflowCatalogue
+from geomill.workflows.collection import WorkflowCatalogue
 from tests.integration.engine.platform import Platform
 from tests.integration.raster import sources
 from tests.integration.raster.checks import check_cog, check_stac, sizes

@@ -10,10 +10,10 @@ import rasterio
 from cogeo_mosaic.mosaic import MosaicJSON
 from rasterio.merge import merge
 
-from geomill.domain.asset import DataType
-from geomill.domain.large import LargeOutput
-from geomill.domain.lifecycle import Actor
-from geomill.domain.starting import Starter
+from geomill.domain.assets.asset import DataType
+from geomill.domain.assets.lifecycle import Actor
+from geomill.domain.engine.large import LargeOutput
+from geomill.domain.engine.starting import Starter
 from geomill.domain.states import JobStatus
 from geomill.handlers.raster.create_mosaic import create_mosaic
 from geomill.handlers.raster.process_tile_batch import process_tile_batch

@@ -12,9 +12,9 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from geomill.catalog.databases import migrate_external
+from geomill.catalogue.databases import migrate_external
 from geomill.cli.db import bootstrap_script
-from geomill.domain.database_role import DatabaseRole
+from geomill.domain.access.database_role import DatabaseRole
 from geomill.embedded import find
 from geomill.store.administration import PGSTAC_ROLES
 from geomill.store.connection import connect

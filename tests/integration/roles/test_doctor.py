@@ -9,7 +9,7 @@ import pytest
 
 from geomill.cli.examination import Level, examine_database, examine_external
 from geomill.cli.role_examination import examine_roles
-from geomill.domain.database_role import DatabaseRole
+from geomill.domain.access.database_role import DatabaseRole
 from geomill.store.connection import connect
 from geomill.store.migrate import migrate
 from tests.owners import Split

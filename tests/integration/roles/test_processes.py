@@ -11,10 +11,10 @@ import pytest
 from httpx import ASGITransport, AsyncClient
 
 from geomill.api import create_app
-from geomill.catalog.databases import migrate_external
+from geomill.catalogue.databases import migrate_external
 from geomill.cli.context import make_ready
-from geomill.domain.database_role import DatabaseRole
-from geomill.domain.principal import Role
+from geomill.domain.access.database_role import DatabaseRole
+from geomill.domain.access.principal import Role
 from geomill.errors import ConflictError
 from geomill.settings import AccessSettings, QueueSettings
 from geomill.store import keys, schema_objects
@@ -22,7 +22,7 @@ from geomill.store.connection import connect
 from geomill.store.migrate import migrate
 from geomill.store.pool import open_pool
 from geomill.store.presence import lacking
-from geomill.workflows.catalogue import WorkflowCatalogue
+from geomill.workflows.collection import WorkflowCatalogue
 from tests.integration.api.conftest import bearing, make_key
 from tests.owners import Split
 

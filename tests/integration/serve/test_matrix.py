@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from geomill.domain.principal import Role
-from geomill.domain.signed_link import PARAMETER
+from geomill.domain.access.principal import Role
+from geomill.domain.access.signed_link import PARAMETER
 from geomill.sdk import ObjectName, Zone
 from geomill.serve.directory import FRESH_SECONDS
 from geomill.storage import Storage

@@ -32,7 +32,7 @@ from geomill.serve.services import Services
 from geomill.serve.viewer.app import create_viewer_app
 from geomill.settings import AccessSettings, ConnectionSettings
 from geomill.storage import Storage
-from tests.integration.catalog.conftest import an_item
+from tests.integration.catalogue.conftest import an_item
 from tests.integration.raster import sources
 from tests.integration.serve.stac.conftest import put_asset
 from tests.integration.serve.test_rasters import MIDDLE, put_raster

@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from geomill.storage import Storage
-from tests.integration.catalog.conftest import an_item
+from tests.integration.catalogue.conftest import an_item
 from tests.integration.raster import sources
 from tests.integration.serve.stac.conftest import put_asset
 from tests.integration.serve.test_rasters import published as published_raster

@@ -16,8 +16,8 @@ import pyogrio
 import pytest
 from morecantile import tms as grids
 
-from geomill.domain.principal import Role
-from geomill.domain.signed_link import PARAMETER
+from geomill.domain.access.principal import Role
+from geomill.domain.access.signed_link import PARAMETER
 from geomill.serve.vector.crs import CONFORMANCE
 from tests.integration.serve.zone import KEY, House
 

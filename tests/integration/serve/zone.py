@@ -12,9 +12,9 @@ from typing import Any, Self
 from fastapi import FastAPI
 from httpx import ASGITransport, AsyncClient
 
+from geomill.domain.access.principal import Role
+from geomill.domain.access.signed_link import LinkKey
 from geomill.domain.objectname import Zone
-from geomill.domain.principal import Role
-from geomill.domain.signed_link import LinkKey
 from geomill.serve.app import create_serving_app
 from geomill.serve.services import Services
 from geomill.settings import AccessSettings

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from geomill.domain.message import TASK_QUEUES
+from geomill.domain.engine.message import TASK_QUEUES
 from geomill.sdk.registry import load_handlers
 from geomill.sdk.testing import folder_storage
 from geomill.stages.registry import StageJobs, load_stage_jobs
 from geomill.stages.status import StageJobView, view
-from geomill.stages.submission import Order, Submitted, submit
+from geomill.stages.submission import StageJobOrder, Submitted, submit
 from geomill.store.pool import Pool
-from geomill.workflows.catalogue import WorkflowCatalogue
+from geomill.workflows.collection import WorkflowCatalogue
 from tests.integration.engine.platform import Platform
 
 MODULES = ["tests.integration.stages.controllers"]
@@ -27,7 +27,7 @@ class StagePlatform(Platform):
 
     async def order(self, job_type: str, parameters: Any = None, **more: Any) -> Submitted:
         async with self.pool.connection() as conn:
-            wanted = Order(job_type, parameters or {}, **more)
+            wanted = StageJobOrder(job_type, parameters or {}, **more)
             return await submit(conn, self.job_types, self.catalogue, QUEUE, wanted)
 
     async def view(self, job_id: str) -> StageJobView:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from geomill.domain.circuit import CircuitState
-from geomill.domain.stage_job import StageStatus
+from geomill.domain.engine.circuit import CircuitState
+from geomill.domain.engine.stage_job import StageStatus
 from geomill.store import circuits
 from tests.integration.stages.conftest import StagePlatform
 from tests.integration.stages.controllers import DOWN

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from geomill.domain.stage_job import StageStatus
+from geomill.domain.engine.stage_job import StageStatus
 from tests.integration.stages.conftest import MODULES, StagePlatform
 
 ROOT = Path(__file__).parents[3]

@@ -13,16 +13,16 @@ import pytest
 from cogeo_mosaic.mosaic import MosaicJSON
 from rasterio.io import MemoryFile
 
-from geomill.domain.message import TASK_QUEUES
-from geomill.domain.principal import Role
-from geomill.domain.stage_job import StageStatus
+from geomill.domain.access.principal import Role
+from geomill.domain.engine.message import TASK_QUEUES
+from geomill.domain.engine.stage_job import StageStatus
 from geomill.sdk import ObjectName, Storage, Zone
 from geomill.sdk.registry import load_handlers
 from geomill.sdk.testing import folder_storage
 from geomill.stages.registry import load_stage_jobs
 from geomill.stages.status import StageJobView
 from geomill.store.pool import Pool
-from geomill.workflows.catalogue import WorkflowCatalogue
+from geomill.workflows.collection import WorkflowCatalogue
 from tests.integration.raster import sources
 from tests.integration.raster.checks import check_cog, check_stac, read, sizes
 from tests.integration.serve.zone import House

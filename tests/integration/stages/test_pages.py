@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from geomill.domain.stage_job import StageStatus
+from geomill.domain.engine.stage_job import StageStatus
 from geomill.errors import UnavailableError
 from geomill.sdk.registry import Registry
 from geomill.storage import NO_STORAGE

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from geomill.domain.engine.message import TaskMessage
+from geomill.domain.engine.stage_job import StageStatus
+from geomill.domain.engine.task import TaskReport
 from geomill.domain.ids import new_id
 from geomill.domain.jsonvalue import to_json
-from geomill.domain.message import TaskMessage
-from geomill.domain.stage_job import StageStatus
-from geomill.domain.task import Report
 from geomill.queues.postgres import lease
 from geomill.store import inbox
 from geomill.store.inbox import Settlement
@@ -82,7 +82,7 @@ async def _report_together(platform: StagePlatform, count: int, *, sessions: int
                 sequence=one.sequence,
                 lease_token=one.lease_token,
                 message=TaskMessage.received(one.body),
-                report=Report.COMPLETED,
+                report=TaskReport.COMPLETED,
                 started_at=one.started_at,
                 output=to_json(output),
                 error=None,

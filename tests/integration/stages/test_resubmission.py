@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
-from geomill.domain.stage_job import StageStatus
+from geomill.domain.engine.stage_job import StageStatus
 from geomill.domain.states import JobStatus
 from geomill.engine import control
 from geomill.errors import ConflictError
-from geomill.workflows.catalogue import WorkflowCatalogue
+from geomill.workflows.collection import WorkflowCatalogue
 from tests.integration.stages.conftest import QUEUE, StagePlatform
 
 SLOW = {"widths": [1, 1, 1], "seconds": 5.0}

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from geomill.domain.stage_job import StageStatus
+from geomill.domain.engine.stage_job import StageStatus
 from geomill.engine.maintenance.retention import Retention, RetentionOptions
 from geomill.errors import InputsError, NotFoundError
 from geomill.store import stage_jobs

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from geomill.domain.objectname import ObjectName, Zone
-from geomill.storage import Recipe, Storage
+from geomill.storage import Storage, StorageRecipe
 from geomill.storage.connection_string import EMULATOR_ACCOUNT, EMULATOR_KEY
 from geomill.storage.recipe import AzureAccess, S3Access
 from tests.integration.storage.servers import azurite, make_bucket, make_container, moto
@@ -33,34 +33,34 @@ def s3_endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield endpoint
 
 
-def azure_recipe(endpoint: str, prefix: str = "") -> Recipe:
+def azure_recipe(endpoint: str, prefix: str = "") -> StorageRecipe:
     text = f"AccountName={EMULATOR_ACCOUNT};AccountKey={EMULATOR_KEY};BlobEndpoint={endpoint}"
     zones = {zone: f"az://{EMULATOR_ACCOUNT}/{prefix}{zone}" for zone in Zone}
-    return Recipe(zones=zones, azure=AzureAccess(connection_strings=(text,)))
+    return StorageRecipe(zones=zones, azure=AzureAccess(connection_strings=(text,)))
 
 
-def s3_recipe(endpoint: str, prefix: str = "") -> Recipe:
+def s3_recipe(endpoint: str, prefix: str = "") -> StorageRecipe:
     access = S3Access(key_id="id", secret="secret", region="us-east-1", endpoint=endpoint)
-    return Recipe(zones={zone: f"s3://geo-data/{prefix}{zone}" for zone in Zone}, s3=access)
+    return StorageRecipe(zones={zone: f"s3://geo-data/{prefix}{zone}" for zone in Zone}, s3=access)
 
 
-def recipe_of(kind: str, request: pytest.FixtureRequest, folder: Path) -> Recipe:
+def recipe_of(kind: str, request: pytest.FixtureRequest, folder: Path) -> StorageRecipe:
     """Zones that no other test has."""
     prefix = f"{uuid4().hex[:8]}/"
     if kind == "folder":
-        return Recipe.in_folder(folder / "zones")
+        return StorageRecipe.in_folder(folder / "zones")
     if kind == "azure":
         return azure_recipe(request.getfixturevalue("azure_endpoint"), prefix)
     return s3_recipe(request.getfixturevalue("s3_endpoint"), prefix)
 
 
 @pytest.fixture(params=KINDS)
-def recipe(request: pytest.FixtureRequest, tmp_path: Path) -> Recipe:
+def recipe(request: pytest.FixtureRequest, tmp_path: Path) -> StorageRecipe:
     return recipe_of(request.param, request, tmp_path)
 
 
 @pytest.fixture
-def storage(recipe: Recipe) -> Storage:
+def storage(recipe: StorageRecipe) -> Storage:
     return Storage(recipe)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from geomill.domain.objectname import Zone
-from geomill.storage import Recipe, Storage
+from geomill.storage import Storage, StorageRecipe
 from geomill.storage.stores import STAGING, STALE_SECONDS
 from geomill.storage.transfer import PART
 from tests.integration.storage.conftest import CONTAINER, silver
@@ -39,13 +39,13 @@ def source(tmp_path: Path) -> Path:
     return file
 
 
-def die(recipe: Recipe, source: Path) -> None:
+def die(recipe: StorageRecipe, source: Path) -> None:
     command = [sys.executable, "-c", DYING, str(silver("big.bin")), str(source)]
     died = subprocess.run(command, input=json.dumps(recipe.to_json()), text=True, capture_output=True, check=False)
     assert died.returncode == -signal.SIGKILL, died.stderr
 
 
-def test_nothing_is_visible(recipe: Recipe, source: Path) -> None:
+def test_nothing_is_visible(recipe: StorageRecipe, source: Path) -> None:
     die(recipe, source)
     storage = Storage(recipe).sync
     assert not storage.exists(silver("big.bin"))
@@ -54,7 +54,7 @@ def test_nothing_is_visible(recipe: Recipe, source: Path) -> None:
     assert [info.size for info in storage.list(Zone.SILVER, CONTAINER)] == [3 * PART]
 
 
-def test_what_was_there_before_stays(recipe: Recipe, source: Path) -> None:
+def test_what_was_there_before_stays(recipe: StorageRecipe, source: Path) -> None:
     storage = Storage(recipe).sync
     storage.put_bytes(silver("big.bin"), b"before")
     die(recipe, source)
@@ -78,7 +78,7 @@ storage.sync.exists(name) if sys.argv[2] == "sync" else asyncio.run(main())
 @pytest.mark.parametrize("face", ["sync", "async"])
 def test_a_process_may_end_right_after_its_work(tmp_path: Path, face: str) -> None:
     """obstore's coroutines abort it then, about every second time."""
-    text = json.dumps(Recipe.in_folder(tmp_path).to_json())
+    text = json.dumps(StorageRecipe.in_folder(tmp_path).to_json())
     command = [sys.executable, "-c", ENDING, str(silver("x")), face]
     running = [subprocess.Popen(command, stdin=subprocess.PIPE, text=True) for _ in range(8)]
     for process in running:
@@ -87,7 +87,7 @@ def test_a_process_may_end_right_after_its_work(tmp_path: Path, face: str) -> No
 
 
 def test_leftovers_are_in_one_place_and_swept_when_they_are_old(tmp_path: Path, source: Path) -> None:
-    recipe = Recipe.in_folder(tmp_path / "data")
+    recipe = StorageRecipe.in_folder(tmp_path / "data")
     die(recipe, source)
     zone = tmp_path / "data" / "silver"
     left = [file for file in zone.rglob("*") if file.is_file()]

@@ -15,7 +15,7 @@ import pytest
 
 from geomill.domain.objectname import ObjectName, Zone
 from geomill.errors import NotFoundError, StorageDenied, StorageUnavailable, UnavailableError
-from geomill.storage import Recipe, Storage
+from geomill.storage import Storage, StorageRecipe
 from geomill.storage.connection_string import EMULATOR_KEY
 from geomill.storage.transfer import PART
 from tests.integration.storage.conftest import azure_recipe, bronze, recipe_of, s3_recipe, silver
@@ -168,7 +168,7 @@ async def test_wrong_credentials_are_denied_and_not_shown(azure_endpoint: str) -
 async def test_a_container_or_bucket_that_is_not_there_is_named(
     request: pytest.FixtureRequest, tmp_path: Path, kind: str
 ) -> None:
-    recipe: Recipe = recipe_of(kind, request, tmp_path)
+    recipe: StorageRecipe = recipe_of(kind, request, tmp_path)
     if kind == "s3":
         recipe = replace(recipe, zones={"bronze": "s3://no-bucket"})
     storage = Storage(recipe)

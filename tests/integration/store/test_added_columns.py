@@ -95,7 +95,7 @@ def session(url: str) -> Iterator[PGconn]:
     """Without psycopg, which would prepare by rules of its own."""
     opened = PGconn.connect(url.encode())
     try:
-        opened.exec_(queries("catalog").incoming.replace("ON COMMIT DROP", "").encode())  # some statements use it
+        opened.exec_(queries("catalogue").incoming.replace("ON COMMIT DROP", "").encode())  # some statements use it
         yield opened
     finally:
         opened.finish()

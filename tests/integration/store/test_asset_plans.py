@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from geomill.domain.asset import DataType
+from geomill.domain.assets.asset import DataType
 from geomill.domain.states import ApprovalState, ClearanceState, ProcessingStatus
 from geomill.sql import queries
 from geomill.store import assets
 from geomill.store.assets import AssetFilter
 from geomill.store.pool import Connection, Pool
-from geomill.store.reports import Report
+from geomill.store.reports import ReportName
 
 ROWS = 20_000
 FILL_ASSETS = """
@@ -64,7 +64,11 @@ ONES: dict[tuple[str, str], dict[str, Any]] = {
     ("requests", "of_asset"): {"asset_id": "a", "limit": 100},
     ("requests", "by_idempotency_key"): {"platform_id": "ddh", "idempotency_key": "k7"},
     ("audit", "of_asset"): {"asset_id": "a", "limit": 100},
-    **{("reports", report.value): {"seconds": 3600, "limit": 100} for report in Report if report is not Report.SLA},
+    **{
+        ("reports", report.value): {"seconds": 3600, "limit": 100}
+        for report in ReportName
+        if report is not ReportName.SLA
+    },
 }
 SMALL = ("dag_jobs", "asset_revisions", "asset_audit")
 """Empty here: what the planner makes of them says nothing."""

@@ -8,8 +8,8 @@ import pytest
 
 from geomill.domain.entity import Check, ForeignKey, Index, Unique
 from geomill.errors import DestructiveMigration
-from geomill.store.catalogue import read_live
 from geomill.store.migrate import migrate, plan
+from geomill.store.schema_reading import read_live
 from tests.integration.store.models import chain, model, phase, text
 
 OLD, NEW = phase("draft", "lost", "done"), phase("draft", "done")

@@ -13,7 +13,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from geomill.catalog import bulk
+from geomill.catalogue import bulk
 from geomill.embedded import binaries
 from geomill.errors import DestructiveMigration
 from geomill.store import pgstac, schema_objects
@@ -21,7 +21,7 @@ from geomill.store.connection import connect
 from geomill.store.migrate import migrate, plan, status
 from geomill.store.pool import open_pool
 from geomill.store.presence import lacking
-from tests.integration.catalog.conftest import an_item
+from tests.integration.catalogue.conftest import an_item
 from tests.integration.serve.stac.conftest import put_asset
 
 FUNCTION = "CREATE OR REPLACE FUNCTION app.follow_job() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'"

@@ -7,9 +7,9 @@ import time
 from geomill.domain.reserved import RESERVED
 from geomill.domain.tables import TABLES
 from geomill.sql import schema_sql
-from geomill.store.catalogue import read_live, read_models
 from geomill.store.describe import describe, table_name
 from geomill.store.migrate import migrate, plan
+from geomill.store.schema_reading import read_live, read_models
 
 
 async def test_the_committed_script_makes_exactly_the_models_schema(conn):

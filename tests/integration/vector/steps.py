@@ -10,12 +10,12 @@ from uuid import uuid4
 import psycopg
 from psycopg.rows import dict_row
 
+from geomill.datasets.intermediates import folder_of, mount
 from geomill.handlers.vector.cleanup_staging import cleanup_staging
 from geomill.handlers.vector.finish import finish
 from geomill.handlers.vector.load_chunk import load_chunk
 from geomill.handlers.vector.plan_chunks import plan_chunks
 from geomill.handlers.vector.validate import validate
-from geomill.raster.intermediates import folder_of, mount
 from geomill.sdk import Storage
 from geomill.sdk.testing import HandlerRun, run_handler
 from tests.integration.vector import sources

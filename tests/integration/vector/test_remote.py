@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from geomill.raster.intermediates import folder_of, mount
+from geomill.datasets.intermediates import folder_of, mount
 from geomill.sdk import ObjectName, Storage, Zone
 from tests.integration.storage.conftest import s3_recipe
 from tests.integration.storage.servers import make_bucket, moto

@@ -17,9 +17,9 @@ import pystac
 import pytest
 import shapely
 
+from geomill.datasets.intermediates import folder_of, mount
 from geomill.domain.states import JobStatus
 from geomill.handlers.vector.cleanup_staging import cleanup_staging
-from geomill.raster.intermediates import folder_of, mount
 from geomill.sdk import ObjectName, Storage, Zone
 from geomill.vector import indexing
 from tests.integration.engine.platform import Platform

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from geomill.domain.job import Job
+from geomill.domain.engine.job import Job
 from geomill.sdk.registry import load_handlers
 from geomill.store.pool import Pool
 from tests.integration.engine.platform import Platform, catalogue_of

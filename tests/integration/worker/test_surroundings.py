@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from geomill.storage import Recipe, Storage
+from geomill.storage import Storage, StorageRecipe
 from geomill.worker.children.surroundings import Wishes
 from tests.integration.listener import Listener
 from tests.integration.worker.conftest import Bench
@@ -72,7 +72,7 @@ async def test_files_are_for_this_user_alone_and_nothing_is_imported_from_here(
     (tmp_path / "json.py").write_text("raise SystemExit('from here')", encoding="ascii")
     monkeypatch.setattr(sys, "path", ["", *sys.path])
     monkeypatch.chdir(tmp_path)
-    bench.storage = Storage(Recipe.in_folder(tmp_path / "data"))
+    bench.storage = Storage(StorageRecipe.in_folder(tmp_path / "data"))
     bench.worker(processes=1)
     found = await run(bench, "look_around")
     assert found["modes"] == [0o700, 0o600]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from starlette.datastructures import Headers
 
 from geomill.api.credentials import credential_of
-from geomill.domain.api_key import ApiKey, Secret
+from geomill.domain.access.api_key import ApiKey, Secret
 from geomill.errors import Unauthenticated
 
 KEY = f"gm_0123456789ab_{'0f' * 32}"

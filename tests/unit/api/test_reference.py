@@ -7,7 +7,7 @@ from pathlib import Path
 
 from geomill.api import create_app, figures
 from geomill.settings import AccessSettings, QueueSettings
-from geomill.workflows.catalogue import WorkflowCatalogue
+from geomill.workflows.collection import WorkflowCatalogue
 
 DOCS = Path(__file__).parents[3] / "docs"
 

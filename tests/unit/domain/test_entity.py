@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from geomill.domain.instance import Instance, InstanceRole
-from geomill.domain.job import Job
-from geomill.domain.node import NodeState
+from geomill.domain.engine.instance import Instance, InstanceRole
+from geomill.domain.engine.job import Job
+from geomill.domain.engine.node import NodeState
 from geomill.domain.states import JobStatus, NodeStatus
 from geomill.domain.tables import TABLES
 

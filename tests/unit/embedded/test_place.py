@@ -6,16 +6,16 @@ import pytest
 
 from geomill.embedded import place as place_module
 from geomill.embedded.account import Account
-from geomill.embedded.place import Place, write
+from geomill.embedded.place import DataPlace, write
 from geomill.errors import EmbeddedError
 
 CALLER = Account("caller", os.geteuid(), os.getegid())
 
 
 @pytest.fixture
-def place(tmp_path) -> Place:
+def place(tmp_path) -> DataPlace:
     (tmp_path / "postgres").mkdir()
-    return Place.of(tmp_path)
+    return DataPlace.of(tmp_path)
 
 
 def test_everything_lies_in_one_folder(place, tmp_path):
@@ -25,11 +25,11 @@ def test_everything_lies_in_one_folder(place, tmp_path):
 
 def test_a_pointer_leads_to_the_cluster_of_a_root_caller(place, tmp_path):
     write(place.control / "location", "/var/lib/geomill/x")
-    assert Place.of(tmp_path).pgdata == Path("/var/lib/geomill/x/pgdata")
+    assert DataPlace.of(tmp_path).pgdata == Path("/var/lib/geomill/x/pgdata")
 
 
 def test_asking_for_the_place_writes_nothing(tmp_path):
-    place = Place.of(tmp_path / "absent")
+    place = DataPlace.of(tmp_path / "absent")
     place.require_writable()
     assert place.password() == ""
     assert place.port() is None
@@ -39,7 +39,7 @@ def test_asking_for_the_place_writes_nothing(tmp_path):
 def test_a_file_in_place_of_the_data_folder_is_refused(tmp_path):
     (tmp_path / "data").touch()
     with pytest.raises(EmbeddedError, match="is not a folder"):
-        Place.of(tmp_path / "data").require_writable()
+        DataPlace.of(tmp_path / "data").require_writable()
 
 
 def test_the_password_is_random_private_and_kept(place, tmp_path):
@@ -48,7 +48,7 @@ def test_the_password_is_random_private_and_kept(place, tmp_path):
     assert len(password) >= 32
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert place.make_password() == password
-    other = Place(tmp_path / "other", tmp_path / "other")
+    other = DataPlace(tmp_path / "other", tmp_path / "other")
     other.control.mkdir()
     assert other.make_password() != password
 
@@ -79,7 +79,7 @@ def test_a_failed_write_leaves_the_old_file_and_no_draft(place, monkeypatch):
 
 
 def test_a_short_folder_holds_the_socket_itself(tmp_path, monkeypatch):
-    place = Place(tmp_path, tmp_path)
+    place = DataPlace(tmp_path, tmp_path)
     monkeypatch.setattr(place_module, "LONGEST_SOCKET_FOLDER", len(str(tmp_path / "socket")))
     assert place.socket_folder(CALLER) == tmp_path / "socket"
 
@@ -87,7 +87,7 @@ def test_a_short_folder_holds_the_socket_itself(tmp_path, monkeypatch):
 def test_a_long_folder_gets_a_private_one_for_its_socket(tmp_path):
     deep = tmp_path / ("long" * 20)
     deep.mkdir()
-    place = Place(deep, deep)
+    place = DataPlace(deep, deep)
     folder = place.socket_folder(CALLER)
     try:
         assert len(str(folder)) < 85

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from geomill.domain.instance import InstanceRole
+from geomill.domain.engine.instance import InstanceRole
 from geomill.engine.maintenance import absences
 from geomill.engine.maintenance.absences import Absences
 from geomill.store.instances import Absent

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from geomill.queues.floors import LAG_SECONDS, LONGEST_SECONDS, LOOKS, MOST_LINES, SHARE, Floor, Floors
-from geomill.queues.turns import Line
+from geomill.queues.turns import TenantLine
 
 
 class Clock:
@@ -85,14 +85,14 @@ def test_looks_that_are_cheap_again_are_made_again(floors: Floors, clock: Clock)
 
 def test_a_line_is_known_once_something_was_received_from_it(floors: Floors, clock: Clock) -> None:
     floors.reached([("q", 0, "ada", 7), ("q", 0, "bob", 9), ("r", 0, "ada", 8)])
-    assert floors.lines(["q"]) == {Line("q", 0, "ada"): 0, Line("q", 0, "bob"): 0}
+    assert floors.lines(["q"]) == {TenantLine("q", 0, "ada"): 0, TenantLine("q", 0, "bob"): 0}
 
 
 def test_lines_are_forgotten_when_there_are_too_many(floors: Floors) -> None:
     floors.reached([("q", 0, "first", 1)])
     floors.reached([("q", 0, f"t{number}", number) for number in range(MOST_LINES)])
     assert len(floors.lines(["q"])) == MOST_LINES
-    assert Line("q", 0, "first") not in floors.lines(["q"])
+    assert TenantLine("q", 0, "first") not in floors.lines(["q"])
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.integers(1, 1000)), max_size=50))

@@ -7,23 +7,23 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geomill.queues.turns import HOUSE, Line, Turns, allot
+from geomill.queues.turns import HOUSE, TenantLine, TenantTurns, allot
 
 TENANTS = ["", "a", "b", "ddh", "zz"]
 tenants = st.sampled_from(TENANTS)
 lines = st.sets(
-    st.builds(Line, st.just("q"), st.integers(-5, 10), tenants), min_size=1, max_size=len(TENANTS) * 3
+    st.builds(TenantLine, st.just("q"), st.integers(-5, 10), tenants), min_size=1, max_size=len(TENANTS) * 3
 )  # fmt: skip
 slots = st.dictionaries(tenants, st.integers(0, 20))
 
 
-def line(tenant: str, priority: int = 0) -> Line:
-    return Line("q", priority, tenant)
+def line(tenant: str, priority: int = 0) -> TenantLine:
+    return TenantLine("q", priority, tenant)
 
 
 @given(lines, st.integers(1, 100), slots, st.none() | tenants)
 def test_every_slot_is_given_and_only_to_the_highest_priority(
-    lines: set[Line], free: int, held: dict[str, int], last: str | None
+    lines: set[TenantLine], free: int, held: dict[str, int], last: str | None
 ) -> None:
     shares, served_last = allot(lines, free, held, last)
     assert sum(shares.values()) == free
@@ -33,7 +33,7 @@ def test_every_slot_is_given_and_only_to_the_highest_priority(
 
 @given(lines, st.integers(1, 100), slots, st.none() | tenants)
 def test_nobody_gets_a_slot_while_another_has_fewer(
-    lines: set[Line], free: int, held: dict[str, int], last: str | None
+    lines: set[TenantLine], free: int, held: dict[str, int], last: str | None
 ) -> None:
     shares, _ = allot(lines, free, held, last)
     highest = max(line.priority for line in lines)
@@ -45,7 +45,7 @@ def test_nobody_gets_a_slot_while_another_has_fewer(
 @given(st.sets(tenants, min_size=1), st.none() | tenants, st.integers(1, 5))
 def test_a_single_slot_passes_from_tenant_to_tenant(names: set[str], last: str | None, rounds: int) -> None:
     """Each is served once before anybody is served twice: no wait is longer than one turn of the others."""
-    turns = Turns()
+    turns = TenantTurns()
     if last is not None:
         turns.alone({"q": last})
     served = []
@@ -63,7 +63,7 @@ def test_who_has_nothing_waits_for_one_free_slot_and_no_longer(arrivals: list[tu
     waiting: Counter[str] = Counter(tenant for tenant, _ in arrivals)
     lengths = {name: [length for tenant, length in arrivals if tenant == name] for name in TENANTS}
     running: list[tuple[int, str]] = []
-    turns = Turns(lambda _: Counter(tenant for _, tenant in running))
+    turns = TenantTurns(lambda _: Counter(tenant for _, tenant in running))
     now = 0
     while waiting:
         held = Counter(tenant for _, tenant in running)
@@ -82,12 +82,12 @@ def test_alone_the_order_is_that_of_the_line() -> None:
 
 
 def test_what_has_just_come_counts_as_held() -> None:
-    assert Turns().shares([line("a"), line("b")], 2, ["a", "a"]) == {line("b"): 2}
+    assert TenantTurns().shares([line("a"), line("b")], 2, ["a", "a"]) == {line("b"): 2}
 
 
 def test_a_turn_that_was_not_given_does_not_count() -> None:
     """A claim that was rolled back meets the same message again."""
-    turns = Turns()
+    turns = TenantTurns()
     first = turns.shares([line("a"), line("b")], 1)
     assert turns.shares([line("a"), line("b")], 1) == first == {line("a"): 1}
     turns.given(["q"])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from geomill.raster import stac
+from geomill.datasets.times import times
 from geomill.raster.detection import detect
 from geomill.raster.facts import BandFacts, RasterFacts, RasterType, Validity
 from geomill.raster.plan import stem
@@ -74,9 +74,9 @@ def test_classes_are_never_mixed() -> None:
 
 def test_no_date_is_invented() -> None:
     received = "2026-01-02T03:04:05+00:00"
-    assert stac.times("2024-04-17", None, None, None, received)[0].datetime == "2024-04-17T00:00:00Z"
-    assert stac.times(None, None, None, "2020-01-01T10:00:00+02:00", received)[0].datetime == "2020-01-01T08:00:00Z"
-    known, warnings = stac.times(None, None, None, "some day", received)
+    assert times("2024-04-17", None, None, None, received)[0].datetime == "2024-04-17T00:00:00Z"
+    assert times(None, None, None, "2020-01-01T10:00:00+02:00", received)[0].datetime == "2020-01-01T08:00:00Z"
+    known, warnings = times(None, None, None, "some day", received)
     assert known.datetime is None
     assert (known.start_datetime, known.end_datetime) == ("2026-01-02T03:04:05Z", "2026-01-02T03:04:05Z")
     assert known.known_from == "received"
@@ -86,7 +86,7 @@ def test_no_date_is_invented() -> None:
 @pytest.mark.parametrize("given", [("yesterday", None, None), (None, "2024-01-01", None)])
 def test_a_wrong_date_is_refused(given: tuple[str | None, str | None, str | None]) -> None:
     with pytest.raises(HandlerError, match=r"date|together"):
-        stac.times(*given, None, "2026-01-02T03:04:05+00:00")
+        times(*given, None, "2026-01-02T03:04:05+00:00")
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from geomill.domain.message import LIGHT_QUEUE
-from geomill.domain.workflow import DEFAULT_TIMEOUT_SECONDS
+from geomill.domain.engine.message import LIGHT_QUEUE
+from geomill.domain.engine.workflow import DEFAULT_TIMEOUT_SECONDS
 from geomill.sdk import HandlerContext, register_handler
 from geomill.sdk.registration import MARK, RegisteredHandler
 

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from geomill.domain.decision import Outcome
-from geomill.domain.graph import compile_graph
-from geomill.domain.message import TASK_QUEUES
-from geomill.domain.run import RunState
+from geomill.domain.engine.decision import Outcome
+from geomill.domain.engine.graph import compile_graph
+from geomill.domain.engine.message import TASK_QUEUES
+from geomill.domain.engine.run import RunState
+from geomill.domain.engine.task import TaskReport
+from geomill.domain.engine.workflow import FanOutNode
 from geomill.domain.states import JobStatus
-from geomill.domain.task import Report
-from geomill.domain.workflow import FanOutNode
 from geomill.errors import WorkflowError
 from geomill.sdk.outcomes import ItemOutcome
 from geomill.sdk.registry import load_handlers
@@ -22,7 +22,7 @@ from geomill.stages import StageTask
 from geomill.stages.compiler import compile_job, graph_of
 from geomill.stages.registration import MARK, StageJob, set_marks
 from geomill.workflows.loader import load_text
-from tests.unit.domain.simulation import NOW
+from tests.unit.domain.engine.simulation import NOW
 from tests.unit.stages.jobs import controller, job_of
 
 INFO = load_handlers().info
@@ -143,7 +143,7 @@ def test_a_compiled_job_gives_what_its_code_says_in_any_order(widths: list[int],
 
 
 def _played(job: StageJob, chance: Any) -> Any:
-    from geomill.domain.evaluator import Evaluation
+    from geomill.domain.engine.evaluator import Evaluation
     from geomill.stages.steps import run_step
     from tests.unit.stages.test_steps import Pages, context
 
@@ -171,13 +171,13 @@ def _played(job: StageJob, chance: Any) -> Any:
         )
         outputs[one.node_id, one.item_index] = output
         evaluation = Evaluation(run, NOW)
-        evaluation.feed([Outcome(one.node_id, one.attempt, Report.COMPLETED, one.item_index, output)])
+        evaluation.feed([Outcome(one.node_id, one.attempt, TaskReport.COMPLETED, one.item_index, output)])
 
 
 def _counted(asked: Any, outputs: dict[tuple[str, int], Any]) -> Outcome:
     (source,) = asked.sources
     count = sum(node_id == source for node_id, _ in outputs)
-    return Outcome(asked.node_id, asked.attempt, Report.COMPLETED, output={"count": count})
+    return Outcome(asked.node_id, asked.attempt, TaskReport.COMPLETED, output={"count": count})
 
 
 def _outcomes(tasks: Any, outputs: dict[tuple[str, int], Any]) -> list[ItemOutcome]:

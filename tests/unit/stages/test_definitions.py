@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from geomill.domain.retry import RetryPolicy
+from geomill.domain.engine.retry import RetryPolicy
 from geomill.errors import SettingsError
 from geomill.stages import StageController, StageDefinition, WorkflowDefinition, stage_job
 from geomill.stages.definitions import from_plain

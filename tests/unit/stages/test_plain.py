@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from geomill.domain.stage_job import stage_job_id, stage_task_id
+from geomill.domain.engine.stage_job import stage_job_id, stage_task_id
 from geomill.errors import InputsError, NotFoundError, SettingsError
 from geomill.sdk import HandlerError
 from geomill.sdk.registration import MARK

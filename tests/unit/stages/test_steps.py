@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from geomill.domain.large import KEY, LargeOutput
+from geomill.domain.engine.large import KEY, LargeOutput
 from geomill.sdk import HandlerContext, HandlerError, ObjectName, Storage, Zone
 from geomill.sdk.outcomes import ItemOutcome, OutcomePages, no_pages
 from geomill.sdk.testing import folder_storage

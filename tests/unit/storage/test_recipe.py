@@ -11,7 +11,7 @@ import pytest
 from geomill.domain.objectname import ObjectName, Zone
 from geomill.errors import NotFoundError, SettingsError, StorageUnavailable
 from geomill.settings import Settings, StorageSettings, variables
-from geomill.storage import NO_STORAGE, Recipe, Storage
+from geomill.storage import NO_STORAGE, Storage, StorageRecipe
 from geomill.storage.connection_string import EMULATOR_KEY, read_connection
 
 SECRET = "c2VjcmV0"
@@ -22,18 +22,18 @@ def read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     for name in variables():
         monkeypatch.delenv(name, raising=False)
 
-    def given(**environ: str) -> Recipe:
+    def given(**environ: str) -> StorageRecipe:
         for name, value in environ.items():
             monkeypatch.setenv(name, value)
-        return Recipe.of(Settings({}).storage, tmp_path)
+        return StorageRecipe.of(Settings({}).storage, tmp_path)
 
     return given
 
 
 def test_zones_are_folders_of_the_data_folder_by_default(read, tmp_path: Path) -> None:
     assert read().zones == {zone: str(tmp_path / zone) for zone in ("bronze", "silver", "external")}
-    assert read() == Recipe.of(StorageSettings(), tmp_path)
-    assert read().zones == Recipe.in_folder(tmp_path).zones
+    assert read() == StorageRecipe.of(StorageSettings(), tmp_path)
+    assert read().zones == StorageRecipe.in_folder(tmp_path).zones
 
 
 def test_each_zone_may_lie_elsewhere(read) -> None:
@@ -60,7 +60,7 @@ def test_it_travels_as_json_and_as_a_pickle(read) -> None:
     recipe = read(**everything)
     assert len(recipe.azure.connection_strings) == 2
     assert recipe.s3.endpoint == "http://minio:9000"
-    assert Recipe.from_json(json.loads(json.dumps(recipe.to_json()))) == recipe
+    assert StorageRecipe.from_json(json.loads(json.dumps(recipe.to_json()))) == recipe
     assert pickle.loads(pickle.dumps(Storage(recipe))).recipe == recipe
 
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from geomill.domain.engine.job import Job
+from geomill.domain.engine.message import QueueMessage
+from geomill.domain.engine.node import NodeState
 from geomill.domain.entity import Entity, Key
-from geomill.domain.job import Job
-from geomill.domain.message import QueueMessage
-from geomill.domain.node import NodeState
 from geomill.domain.states import NODE_MACHINE, NodeStatus
 from geomill.domain.tables import TABLES
 from geomill.sql import schema_sql

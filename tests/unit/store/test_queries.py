@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from psycopg._queries import MAX_CACHED_STATEMENT_LENGTH
 
-from geomill.domain.asset import AssetCollection
+from geomill.domain.assets.asset import AssetCollection
 from geomill.queues import postgres
 from geomill.sql import Queries, queries
 from geomill.store import rounds

@@ -10,14 +10,14 @@ import shapely
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from geomill.vector.facts import Family, Rules
+from geomill.vector.facts import Family, LoadingRules
 from geomill.vector.geometry import GeometryRepairs
 
 numbers = st.floats(-80, 80, allow_nan=False, width=32)
 points = st.tuples(numbers, numbers)
 rings = st.lists(points, min_size=3, max_size=8)
 NOTHING = 1e-6
-RULES = Rules(target_crs="EPSG:4326", srid=4326, family=Family.POLYGON)
+RULES = LoadingRules(target_crs="EPSG:4326", srid=4326, family=Family.POLYGON)
 
 
 def hardened(geometries: list[Any], *, plain: bool) -> tuple[Any, dict[str, int]]:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from geomill.domain.message import TaskMessage
+from geomill.domain.engine.message import TaskMessage
 from geomill.queues.postgres import Delivery
 from geomill.worker.notes import Notebook, TaskNotes
 from geomill.worker.slots import Slot

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from geomill.domain.log import LONGEST_LINE, MOST_LINES
+from geomill.domain.engine.log import LONGEST_LINE, MOST_LINES
 from geomill.sdk.result import HandlerError
 from geomill.worker.notes import Notebook
 from tests.unit.worker.samples import notes

@@ -11,7 +11,7 @@ import pytest
 
 from geomill.errors import UnavailableError
 from geomill.worker.children import frames
-from geomill.worker.children.main import Line, Listener, Questions
+from geomill.worker.children.main import Listener, Questions, WorkerLine
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def ends() -> Iterator[tuple[socket.socket, Questions]]:
     """The worker's end of the line, and the child's questions."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        questions = Questions(Line(theirs))
+        questions = Questions(WorkerLine(theirs))
         listener = threading.Thread(target=Listener(theirs, questions).run)
         listener.start()
         yield ours, questions

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from geomill.domain.message import HEAVY_QUEUE, LIGHT_QUEUE
+from geomill.domain.engine.message import HEAVY_QUEUE, LIGHT_QUEUE
 from geomill.queues.postgres import Delivery
 from geomill.worker.options import WorkerOptions
 from geomill.worker.spare import Search, Spare

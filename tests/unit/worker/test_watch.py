@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from geomill.domain.task import Report
+from geomill.domain.engine.task import TaskReport
 from geomill.sdk.execution import Ended, failed
 from geomill.worker.children.limits import MEGABYTE
 from geomill.worker.children.pool import ChildPool
@@ -124,19 +124,19 @@ STOPPED = failed("asked to", "cancelled", retryable=True)
 @pytest.mark.parametrize(
     ("draining", "ended", "report"),
     [
-        (False, GOOD, Report.COMPLETED),
-        (False, BAD, Report.FAILED),
-        (False, STOPPED, Report.FAILED),
-        (True, GOOD, Report.COMPLETED),
-        (True, BAD, Report.FAILED),
-        (True, STOPPED, Report.ABANDONED),
-        (True, None, Report.ABANDONED),
+        (False, GOOD, TaskReport.COMPLETED),
+        (False, BAD, TaskReport.FAILED),
+        (False, STOPPED, TaskReport.FAILED),
+        (True, GOOD, TaskReport.COMPLETED),
+        (True, BAD, TaskReport.FAILED),
+        (True, STOPPED, TaskReport.ABANDONED),
+        (True, None, TaskReport.ABANDONED),
     ],
 )
-def test_what_is_reported(draining: bool, ended: Ended | None, report: Report) -> None:
+def test_what_is_reported(draining: bool, ended: Ended | None, report: TaskReport) -> None:
     made = slot()
     made.draining = draining
     found = made.outcome(ended)
     assert found is not None
     assert found.report is report
-    assert found.output == ('{"a":1}' if report is Report.COMPLETED else None)
+    assert found.output == ('{"a":1}' if report is TaskReport.COMPLETED else None)

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, computed_field, field_validator, model_validator
 
-from geomill.domain.handler import HandlerInfo
-from geomill.domain.message import TASK_QUEUES
-from geomill.domain.workflow import Workflow
+from geomill.domain.engine.handler import HandlerInfo
+from geomill.domain.engine.message import TASK_QUEUES
+from geomill.domain.engine.workflow import Workflow
 from geomill.errors import Problem, WorkflowError
 from geomill.workflows.loader import load_text
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from geomill.domain.graph import compile_graph
-from geomill.domain.inputs import validate_inputs
+from geomill.domain.engine.graph import compile_graph
+from geomill.domain.engine.inputs import validate_inputs
 from geomill.errors import NotFoundError, SettingsError, WorkflowError
 from geomill.sdk.registry import load_handlers
-from geomill.workflows.catalogue import WorkflowCatalogue
+from geomill.workflows.collection import WorkflowCatalogue
 from tests.unit.workflows.samples import QUEUES, text
 
 HANDLERS = load_handlers().info

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from geomill.domain.checks.fields import _CONDITIONAL, _FAN_IN, _FAN_OUT
-from geomill.domain.retry import RetryPolicy
-from geomill.domain.workflow import Branch, InputDefinition, TaskTemplate, Tolerate, Workflow
+from geomill.domain.engine.checks.fields import _CONDITIONAL, _FAN_IN, _FAN_OUT
+from geomill.domain.engine.retry import RetryPolicy
+from geomill.domain.engine.workflow import Branch, InputDefinition, TaskTemplate, Tolerate, Workflow
 from geomill.sdk.registry import load_handlers
 from geomill.workflows.loader import load_text
 from geomill.workflows.schema_problems import NODE_TYPES

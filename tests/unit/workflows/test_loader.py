@@ -11,7 +11,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from geomill.domain.workflow import FanOutNode, TaskNode
+from geomill.domain.engine.workflow import FanOutNode, TaskNode
 from geomill.errors import WorkflowError
 from geomill.workflows.loader import load_file
 from tests.unit.workflows.samples import HANDLERS, MARK, QUEUES, load, marked_line, problems, text

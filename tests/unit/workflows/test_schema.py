@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from geomill.domain.workflow import Workflow
+from geomill.domain.engine.workflow import Workflow
 from geomill.workflows.schema import json_schema
 from geomill.workflows.schema_problems import NODE_TYPES
 

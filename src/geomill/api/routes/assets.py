@@ -15,25 +15,25 @@ from geomill.api.asset_models import AssetDetails, AssetPage, AssetView, JobView
 from geomill.api.gateway import TheGateway
 from geomill.api.models import Given, Text
 from geomill.api.problems import problem_responses
-from geomill.domain.asset import DataType
-from geomill.domain.audit import AuditEntry
+from geomill.domain.access.signed_link import LONGEST_SECONDS
+from geomill.domain.access.visibility import Sight, sight_of
+from geomill.domain.assets.asset import DataType
+from geomill.domain.assets.audit import AuditEntry
+from geomill.domain.assets.platform import Refs
 from geomill.domain.jsonvalue import NotJson, to_json
-from geomill.domain.platform import Refs
-from geomill.domain.signed_link import LONGEST_SECONDS
 from geomill.domain.states import ApprovalState, ClearanceState, ProcessingStatus
-from geomill.domain.visibility import Sight, sight_of
 from geomill.errors import InputError, Problem
 from geomill.store import assets, reports
 from geomill.store.assets import AssetFilter
 from geomill.store.pool import transaction_time
-from geomill.store.reports import Report
+from geomill.store.reports import ReportName
 
 router = APIRouter(prefix="/api/assets", tags=["assets"], responses=problem_responses(503))
 
 AssetId = Annotated[str, Path(max_length=64, pattern=r"^[^\x00]+$")]
 
 
-class Wanted(Given):
+class AssetFilters(Given):
     """Of the list of assets."""
 
     platform_id: Text | None = None
@@ -65,7 +65,9 @@ class WantedLinks(Given):
 
 
 @router.get("", summary="List assets, the newest first")
-async def list_assets(gateway: TheGateway, principal: ThePrincipal, wanted: Annotated[Wanted, Query()]) -> AssetPage:
+async def list_assets(
+    gateway: TheGateway, principal: ThePrincipal, wanted: Annotated[AssetFilters, Query()]
+) -> AssetPage:
     sight = sight_of(principal)
     platform_id = wanted.platform_id or (None if sight.everything else sight.platform_id)
     if not sight.covers(platform_id):
@@ -93,7 +95,7 @@ async def list_assets(gateway: TheGateway, principal: ThePrincipal, wanted: Anno
 
 
 @router.get("/reports/{report}", summary="What operators ask: stuck, failed, sla, retried, load")
-async def get_report(gateway: TheGateway, report: Report, wanted: Annotated[WantedReport, Query()]) -> ReportPage:
+async def get_report(gateway: TheGateway, report: ReportName, wanted: Annotated[WantedReport, Query()]) -> ReportPage:
     seconds = wanted.seconds or reports.DEFAULT_SECONDS.get(report)
     async with gateway.connection() as conn:
         rows = await reports.read(conn, report, seconds=seconds, limit=wanted.limit)

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from geomill.api.gateway import TheGateway
 from geomill.api.problems import problem_responses
-from geomill.catalog.databases import migrate_external
+from geomill.catalogue.databases import migrate_external
 from geomill.store.bootstrap import bootstrap_ddl, bootstrap_migrate
 
 router = APIRouter(prefix="/api/v1/bootstrap", tags=["bootstrap"])

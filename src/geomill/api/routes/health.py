@@ -26,7 +26,7 @@ class Live(BaseModel):
     version: str = __version__
 
 
-class Ready(BaseModel):
+class ReadyAnswer(BaseModel):
     status: Literal["ready", "not_ready"]
     reasons: list[str] = []
 
@@ -124,16 +124,16 @@ async def live() -> Live:
 @router.get(
     "/health/ready",
     summary="Whether jobs will run",
-    responses={503: {"model": Ready, "description": "Not ready, with the reasons"}},
+    responses={503: {"model": ReadyAnswer, "description": "Not ready, with the reasons"}},
 )
-async def ready(gateway: TheGateway, response: Response) -> Ready:
+async def ready(gateway: TheGateway, response: Response) -> ReadyAnswer:
     """The database answers with our schema, and at least one orchestrator and one worker are alive. A queue that nobody
     serves is among the reasons of a platform that is ready, too."""
     standing = await gateway.readiness.look()
     if standing.obstacles:
         response.status_code = 503
-        return Ready(status="not_ready", reasons=standing.reasons)
-    return Ready(status="ready", reasons=standing.reasons)
+        return ReadyAnswer(status="not_ready", reasons=standing.reasons)
+    return ReadyAnswer(status="ready", reasons=standing.reasons)
 
 
 @router.get("/health", summary="Every process, every queue, what fails", responses=problem_responses(503))

@@ -15,7 +15,7 @@ from geomill.api.access import ThePrincipal
 from geomill.api.gateway import TheGateway
 from geomill.api.models import Given, JobDetails, JobPage, JobSummary
 from geomill.api.problems import problem_responses
-from geomill.domain.message import JobQueueMessage
+from geomill.domain.engine.message import JobQueueMessage
 from geomill.domain.states import JobStatus
 from geomill.engine import control
 from geomill.store import attendance, stage_jobs
@@ -43,7 +43,7 @@ async def _job_id(gateway: TheGateway, given: GivenId) -> str:
 JobId = Annotated[str, Depends(_job_id)]
 
 
-class Wanted(Given):
+class JobFilters(Given):
     """Of the list of jobs."""
 
     status: JobStatus | None = None
@@ -63,7 +63,7 @@ class WantedDetails(Given):
 
 
 @router.get("", tags=["jobs"], summary="List jobs, the newest first")
-async def list_jobs(gateway: TheGateway, wanted: Annotated[Wanted, Query()]) -> JobPage:
+async def list_jobs(gateway: TheGateway, wanted: Annotated[JobFilters, Query()]) -> JobPage:
     """Jobs that an orchestrator has claimed; one that is still queued is found by its id."""
     before = cursors.decode(wanted.cursor) if wanted.cursor else None
     chosen = job_store.JobFilter(wanted.status, wanted.workflow_id, wanted.correlation_id)

@@ -21,10 +21,10 @@ from geomill.api.asset_models import (
 from geomill.api.gateway import TheGateway
 from geomill.api.models import Given
 from geomill.api.problems import problem_responses
-from geomill.domain.lifecycle import Actor
-from geomill.domain.principal import Principal, Role
-from geomill.domain.starting import Starter
-from geomill.domain.visibility import sight_of
+from geomill.domain.access.principal import Principal, Role
+from geomill.domain.access.visibility import sight_of
+from geomill.domain.assets.lifecycle import Actor
+from geomill.domain.engine.starting import Starter
 from geomill.errors import Forbidden
 from geomill.platform import review
 from geomill.platform.status import standing
@@ -38,7 +38,7 @@ Identifier = Annotated[str, Path(max_length=64, pattern=r"^[^\x00]+$")]
 _DECISION = problem_responses(404, 409)
 
 
-class Wanted(Given):
+class RequestFilters(Given):
     dry_run: bool = False
 
 
@@ -59,7 +59,7 @@ async def submit_data(
     request: Request,
     response: Response,
     wanted: PlatformSubmission,
-    options: Annotated[Wanted, Query()],
+    options: Annotated[RequestFilters, Query()],
 ) -> SubmissionAccepted:
     """Answers at once; the work is done by a job. What is refused leaves nothing behind. With `dry_run=true` nothing is
     kept, and the answer tells what would happen."""

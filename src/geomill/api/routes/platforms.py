@@ -11,9 +11,9 @@ from geomill.api.asset_models import NewPlatform, PlatformChanges, PlatformPage,
 from geomill.api.gateway import TheGateway
 from geomill.api.models import Given
 from geomill.api.problems import problem_responses
-from geomill.domain.platform import Platform, own_container
-from geomill.domain.principal import Principal
-from geomill.domain.visibility import sight_of
+from geomill.domain.access.principal import Principal
+from geomill.domain.access.visibility import sight_of
+from geomill.domain.assets.platform import Platform, own_container
 from geomill.errors import ConflictError, InputError, Problem
 from geomill.store import platforms
 from geomill.store.pool import Connection
@@ -26,13 +26,13 @@ PlatformName = Annotated[str, Path(max_length=50, pattern=r"^[^\x00]+$")]
 _KEPT = ("workflows", "containers")
 
 
-class Wanted(Given):
+class PlatformChange(Given):
     inactive: bool = False
 
 
 @router.get("", summary="Partner applications, and the identifiers they use")
 async def list_platforms(
-    gateway: TheGateway, principal: ThePrincipal, wanted: Annotated[Wanted, Query()]
+    gateway: TheGateway, principal: ThePrincipal, wanted: Annotated[PlatformChange, Query()]
 ) -> PlatformPage:
     """Another platform's workflows and containers are left out."""
     async with gateway.connection() as conn:

@@ -23,12 +23,12 @@ from geomill.api.stage_models import (
     StageTaskPage,
     StageTaskView,
 )
-from geomill.domain.circuit import CircuitState
-from geomill.domain.large import large_output
-from geomill.domain.stage_job import StageStatus, workflow_id
+from geomill.domain.engine.circuit import CircuitState
+from geomill.domain.engine.large import large_output
+from geomill.domain.engine.stage_job import StageStatus, workflow_id
 from geomill.errors import NotFoundError
 from geomill.stages import compiler, status
-from geomill.stages.submission import Order, submit
+from geomill.stages.submission import StageJobOrder, submit
 from geomill.store import circuits, progress, stage_jobs
 from geomill.store.pool import Connection
 
@@ -38,7 +38,7 @@ Name = Annotated[str, Path(max_length=64, pattern=r"^[^\x00]+$")]
 MOST_STAGES = 100
 
 
-class Wanted(Given):
+class StageJobFilters(Given):
     """Of the list of stage jobs."""
 
     job_type: Text | None = None
@@ -69,7 +69,7 @@ async def submit_stage_job(
 ) -> StageAccepted:
     """The body is the parameters. The same request is the same job: one that runs or has completed is answered with
     200. After a failure or a cancellation it begins again, as a new attempt with the same id."""
-    order = Order(job_type, parameters or {}, submitted_by=principal.subject, **options.model_dump())
+    order = StageJobOrder(job_type, parameters or {}, submitted_by=principal.subject, **options.model_dump())
     async with gateway.connection() as conn:
         found = await submit(conn, gateway.stage_jobs, gateway.catalogue, gateway.job_queue, order)
     response.status_code = 202 if found.is_new else 200
@@ -91,7 +91,7 @@ async def list_job_types(gateway: TheGateway) -> list[JobType]:
 
 
 @router.get("", summary="List stage jobs, the newest first")
-async def list_stage_jobs(gateway: TheGateway, wanted: Annotated[Wanted, Query()]) -> StageJobPage:
+async def list_stage_jobs(gateway: TheGateway, wanted: Annotated[StageJobFilters, Query()]) -> StageJobPage:
     """Each with its latest attempt."""
     before = cursors.decode(wanted.cursor) if wanted.cursor else None
     async with gateway.connection() as conn:

@@ -15,9 +15,9 @@ from geomill.api.access import ThePrincipal, confirmed, principal_of
 from geomill.api.gateway import TheGateway, gateway_of
 from geomill.api.models import JobAccepted, JobSubmission
 from geomill.api.problems import problem_responses
+from geomill.domain.engine.job import Job
+from geomill.domain.engine.message import JobQueueMessage
 from geomill.domain.ids import id_of_key, new_id
-from geomill.domain.job import Job
-from geomill.domain.message import JobQueueMessage
 from geomill.engine.submit import submit
 from geomill.errors import ConflictError
 from geomill.store import jobs as job_store

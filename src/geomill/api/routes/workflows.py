@@ -9,8 +9,8 @@ from pydantic import BaseModel, Field
 
 from geomill.api.gateway import TheGateway
 from geomill.api.problems import problem_responses
-from geomill.domain.starting import Starter
-from geomill.domain.workflow import Workflow
+from geomill.domain.engine.starting import Starter
+from geomill.domain.engine.workflow import Workflow
 from geomill.workflows.mermaid import to_mermaid
 from geomill.workflows.schema import inputs_schema, json_schema
 

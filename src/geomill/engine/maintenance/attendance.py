@@ -23,7 +23,7 @@ from geomill.store.attendance import Unserved
 from geomill.store.duties import Duties
 from geomill.store.pool import Connection, Pool
 from geomill.store.signals import notify, owner_channel
-from geomill.workflows.catalogue import WorkflowCatalogue
+from geomill.workflows.collection import WorkflowCatalogue
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class Attendance:
     """Told when there are submissions again that can be claimed."""
     options: AttendanceOptions = field(default_factory=AttendanceOptions)
     duties: Duties | None = None
-    _known: set[str] = field(default_factory=set)
+    _noted: set[str] = field(default_factory=set)
 
     async def run(self) -> None:
         """As a duty of the orchestrator, beside its loop."""
@@ -76,6 +76,6 @@ class Attendance:
         return unserved
 
     def _say(self, names: set[str]) -> None:
-        for name in sorted(names - self._known):
+        for name in sorted(names - self._noted):
             log.warning("nobody serves the queue '%s', and something waits in it", name, extra={"action": "attendance"})
-        self._known = names
+        self._noted = names

@@ -19,13 +19,13 @@ from dataclasses import dataclass, field
 
 import psycopg
 
-from geomill.domain.callback import Allowance, Callback, CallbackStatus, retry_at, sign
-from geomill.domain.event import EventStatus, EventType
+from geomill.domain.engine.callback import Allowance, Callback, CallbackStatus, retry_at, sign
+from geomill.domain.engine.event import EventStatus, EventType
 from geomill.domain.jsonvalue import to_json
-from geomill.engine.maintenance.delivery import TIMEOUT_SECONDS, Forbidden, NotDelivered, post
+from geomill.engine.maintenance.delivery import TIMEOUT_SECONDS, ForbiddenAddress, NotDelivered, post
 from geomill.settings import CallbackSettings
 from geomill.store import callbacks, events
-from geomill.store.callbacks import Attempt
+from geomill.store.callbacks import CallbackAttempt
 from geomill.store.duties import Duties
 from geomill.store.events import EventWrite
 from geomill.store.pool import Pool, transaction_time
@@ -121,14 +121,14 @@ class CallbackCaller:
         if not call.cancelled() and (error := call.exception()):
             log.warning("the outcome of a callback could not be written, it is made again: %s", error)
 
-    async def _call(self, attempt: Attempt) -> None:
+    async def _call(self, attempt: CallbackAttempt) -> None:
         callback = attempt.callback
         body = to_json(self._payload(callback)).encode()
         headers = self._headers(callback, int(attempt.claimed_at.timestamp()), body)
         allowed, seconds = self.options.allowed, self.options.timeout_seconds
         try:
             status = await post(callback.url, body, headers, allowed, seconds)
-        except Forbidden as error:
+        except ForbiddenAddress as error:
             await self._failed(callback, str(error), again=False)
         except NotDelivered as error:
             await self._failed(callback, str(error), again=True)
@@ -168,5 +168,5 @@ class CallbackCaller:
 
 
 def _event(callback: Callback, kind: EventType, status: EventStatus, **data: object) -> EventWrite:
-    told = {"delivery_id": callback.delivery_id, "attempt": callback.attempts, **data}
-    return EventWrite(callback.job_id, kind, status, data=told)
+    details = {"delivery_id": callback.delivery_id, "attempt": callback.attempts, **data}
+    return EventWrite(callback.job_id, kind, status, data=details)

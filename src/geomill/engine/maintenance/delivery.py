@@ -16,7 +16,7 @@ from ipaddress import ip_address
 
 import httpx
 
-from geomill.domain.callback import Address, Allowance
+from geomill.domain.engine.callback import Address, Allowance
 
 TIMEOUT_SECONDS = 10.0
 MOST_ADDRESSES = 4
@@ -26,7 +26,7 @@ class NotDelivered(Exception):  # noqa: N818
     """May work another time."""
 
 
-class Forbidden(Exception):  # noqa: N818
+class ForbiddenAddress(Exception):  # noqa: N818
     """Never will: the address is not one that may be called."""
 
 
@@ -37,9 +37,9 @@ async def post(
     try:
         target = httpx.URL(url)
     except httpx.InvalidURL as error:
-        raise Forbidden(f"the URL cannot be read: {error}") from error
+        raise ForbiddenAddress(f"the URL cannot be read: {error}") from error
     if target.scheme not in ("http", "https") or not target.host:
-        raise Forbidden("only http and https are called")
+        raise ForbiddenAddress("only http and https are called")
     try:
         async with asyncio.timeout(seconds):
             status = await _post_to_first(target, body, headers, await _permitted(target, allowed))
@@ -56,17 +56,17 @@ async def _permitted(target: httpx.URL, allowed: Allowance) -> list[Address]:
     permitted = [address for address in addresses if allowed.permits(host, address)]
     if not permitted:
         shown = ", ".join(map(str, addresses))
-        raise Forbidden(f"'{host}' is {shown}, which is not a public address and not in GEOMILL_CALLBACK_ALLOW")
+        raise ForbiddenAddress(f"'{host}' is {shown}, which is not a public address and not in GEOMILL_CALLBACK_ALLOW")
     return permitted[:MOST_ADDRESSES]
 
 
 async def _resolve(host: str, port: int) -> list[Address]:
     loop = asyncio.get_running_loop()
     try:
-        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        records = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise NotDelivered(f"the host '{host}' cannot be found: {error}") from error
-    return list(dict.fromkeys(ip_address(str(address[0]).partition("%")[0]) for *_, address in found))
+    return list(dict.fromkeys(ip_address(str(address[0]).partition("%")[0]) for *_, address in records))
 
 
 async def _post_to_first(target: httpx.URL, body: bytes, headers: Mapping[str, str], addresses: list[Address]) -> int:

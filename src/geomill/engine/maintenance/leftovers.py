@@ -18,13 +18,12 @@ from datetime import timedelta
 
 import psycopg
 
-from geomill.domain import naming
+from geomill.datasets.intermediates import folder_of
+from geomill.datasets.outputs import INTERMEDIATE_CONTAINER, RASTER_CONTAINER, VECTOR_CONTAINER
+from geomill.domain.assets import naming
 from geomill.domain.objectname import Zone
 from geomill.errors import GeomillError, NotFoundError
 from geomill.handlers.blob.places import PUBLISHED
-from geomill.raster.intermediates import folder_of
-from geomill.raster.outputs import INTERMEDIATE_CONTAINER
-from geomill.raster.outputs import OUTPUT_CONTAINER as RASTERS
 from geomill.settings import RetentionSettings
 from geomill.sql import queries
 from geomill.storage import NO_STORAGE, Storage
@@ -32,18 +31,17 @@ from geomill.store import leftovers
 from geomill.store.duties import Duties
 from geomill.store.leftovers import KeptFor, Leftover
 from geomill.store.pool import Connection, Pool
-from geomill.vector.outputs import OUTPUT_CONTAINER as VECTORS
 
 log = logging.getLogger(__name__)
 
 FIRST_SECONDS = 45.0
-CONTAINERS = (PUBLISHED, RASTERS, VECTORS)
+CONTAINERS = (PUBLISHED, RASTER_CONTAINER, VECTOR_CONTAINER)
 """That workflows of the library write to."""
 
 
 @dataclass(frozen=True)
 class LeftoverOptions:
-    kept: KeptFor = field(default_factory=lambda: KeptFor(None, None))
+    retention: KeptFor = field(default_factory=lambda: KeptFor(None, None))
     look_seconds: float = 600.0
     batch: int = 20
 
@@ -65,8 +63,8 @@ class Leftovers:
 
     async def run(self) -> None:
         """As a duty of the orchestrator, beside its loop: it waits for the object store."""
-        kept = self.options.kept
-        if self.storage is NO_STORAGE or (kept.failed is None and kept.completed is None):
+        retention = self.options.retention
+        if self.storage is NO_STORAGE or (retention.failed is None and retention.completed is None):
             await asyncio.Event().wait()
         pause = min(FIRST_SECONDS, self.options.look_seconds)
         while True:
@@ -87,12 +85,12 @@ class Leftovers:
         """How many revisions lost their data."""
         done = 0
         async with self.pool.connection() as conn:
-            for leftover in await leftovers.due(conn, self.options.kept, self.options.batch):
+            for leftover in await leftovers.due(conn, self.options.retention, self.options.batch):
                 done += await self._delete(conn, leftover)
         return done
 
     async def _delete(self, conn: Connection, leftover: Leftover) -> bool:
-        async with leftovers.holding(conn, leftover, self.options.kept) as stem:
+        async with leftovers.holding(conn, leftover, self.options.retention) as stem:
             if stem is None:
                 return False
             removed = 0

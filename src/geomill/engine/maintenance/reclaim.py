@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from geomill.domain.event import EventStatus, EventType
-from geomill.domain.instance import InstanceRole
-from geomill.domain.job import Job
+from geomill.domain.engine.event import EventStatus, EventType
+from geomill.domain.engine.instance import InstanceRole
+from geomill.domain.engine.job import Job
 from geomill.engine.maintenance.absences import Absences
 from geomill.queues import postgres as queue
 from geomill.store import events, inbox, instances, jobs
@@ -55,7 +55,7 @@ class Reclaimer:
         """Unless it is `thorough`, it looks only for what is dead, overdue or due."""
         outlook = await instances.look(conn, self.owner_id, self.job_queue, self.silent_seconds, thorough=thorough)
         settled = outlook.settled and self.absences.may_judge
-        found = Reclaimed(
+        reclaimed = Reclaimed(
             absent=outlook.absent,
             peers=outlook.peers,
             active=outlook.active,
@@ -67,13 +67,13 @@ class Reclaimer:
         )
         dead = await self._dead(conn) if settled and outlook.absent else []
         if dead or outlook.orphans or outlook.lapsed:
-            found.jobs = await self._take_over(conn, dead, lapsed=settled)
+            reclaimed.jobs = await self._take_over(conn, dead, lapsed=settled)
         if outlook.strays:
             await inbox.readdress_strays(conn, self.owner_id)
             await notify(conn, [owner_channel(self.owner_id)])
         if outlook.overdue:
-            found.overdue = await jobs.overdue(conn, self.owner_id)
-        return found
+            reclaimed.overdue = await jobs.overdue(conn, self.owner_id)
+        return reclaimed
 
     async def _dead(self, conn: Connection) -> list[Absent]:
         dead = self.absences.dead(await instances.absent(conn, self.silent_seconds))
@@ -83,18 +83,18 @@ class Reclaimer:
         """`lapsed`: leases that were not renewed in time count as lost, too."""
         names = [instance.instance_id for instance in dead]
         async with conn.transaction():
-            taken = await jobs.reclaim(conn, self.owner_id, names, self.batch)
-            if taken:
-                await inbox.readdress(conn, self.owner_id, [job.job_id for job in taken])
+            taken_over = await jobs.reclaim(conn, self.owner_id, names, self.batch)
+            if taken_over:
+                await inbox.readdress(conn, self.owner_id, [job.job_id for job in taken_over])
             tried = await queue.tried(conn, names, lapsed=lapsed)
             failed = await queue.give_up(conn, names, self.max_deliveries, lapsed=lapsed, tried=tried)
             freed = await queue.release(conn, names, lapsed=lapsed, tried=tried)
             await queue.bury(conn)
-            await events.insert(conn, [self._event(job) for job in taken])
+            await events.insert(conn, [self._event(job) for job in taken_over])
             workers = [instance.instance_id for instance in dead if instance.role is InstanceRole.WORKER]
-            await instances.forget(conn, workers if len(taken) == self.batch else names)
+            await instances.forget(conn, workers if len(taken_over) == self.batch else names)
         await notify(conn, [*map(queue_channel, freed), *map(owner_channel, failed)])
-        return taken
+        return taken_over
 
     def _event(self, job: Job) -> EventWrite:
         return EventWrite(job.job_id, EventType.JOB_RECLAIMED, EventStatus.WARNING, data={"owner": self.owner_id})

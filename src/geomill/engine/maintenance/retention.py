@@ -19,7 +19,7 @@ from datetime import timedelta
 
 import psycopg
 
-from geomill.domain.large import CONTAINER, folder_of
+from geomill.domain.engine.large import CONTAINER, folder_of
 from geomill.domain.objectname import Zone
 from geomill.errors import GeomillError, UnavailableError
 from geomill.settings import RetentionSettings

@@ -18,10 +18,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from geomill.domain.engine.message import JobQueueMessage
+from geomill.domain.engine.schedule import CatchUp, Schedule, check_timing, firing_id, firings
 from geomill.domain.ids import new_id
 from geomill.domain.jsonvalue import to_json
-from geomill.domain.message import JobQueueMessage
-from geomill.domain.schedule import CatchUp, Schedule, check_timing, firing_id, firings
 from geomill.engine.submit import check_plain
 from geomill.errors import ConflictError, GeomillError, InputError
 from geomill.queues import postgres as queue
@@ -30,7 +30,7 @@ from geomill.store import schedules
 from geomill.store.pool import Connection, transaction_time
 from geomill.store.schedules import ScheduleWrite
 from geomill.store.signals import notify, queue_channel
-from geomill.workflows.catalogue import WorkflowCatalogue
+from geomill.workflows.collection import WorkflowCatalogue
 
 log = logging.getLogger(__name__)
 
@@ -64,8 +64,8 @@ class Scheduler:
             if not due:
                 return fired
             now = await transaction_time(conn)
-            wanted = [job_id for schedule in due for job_id in schedule.open_jobs]
-            alive = await schedules.still_open(conn, self.job_queue, wanted)
+            open_jobs = [job_id for schedule in due for job_id in schedule.open_jobs]
+            alive = await schedules.still_open(conn, self.job_queue, open_jobs)
             writes = [self._look(schedule, now, alive, messages, fired) for schedule in due]
             await queue.send(conn, [outgoing(self.job_queue, message) for message in messages])
             await schedules.advance(conn, writes)
@@ -80,22 +80,22 @@ class Scheduler:
         still = [job_id for job_id in schedule.open_jobs if job_id in alive]
         try:
             check_plain(self.catalogue, message_of(schedule, new_id()))
-            found = firings(schedule, now, schedule.max_concurrent - len(still), self.catch_up_limit)
+            firing = firings(schedule, now, schedule.max_concurrent - len(still), self.catch_up_limit)
         except GeomillError as error:
             log.warning("the schedule %s cannot fire: %s", schedule.schedule_id, error)
             return self._refused(schedule, now, still, str(error), fired)
         except Exception as error:  # a mistake of ours with one schedule must not stop all the others
             log.exception("the schedule %s cannot be looked at", schedule.schedule_id)
             return self._refused(schedule, now, still, f"internal error: {type(error).__name__}: {error}", fired)
-        new = [message_of(schedule, firing_id(schedule.schedule_id, due)) for due in found.due]
+        new = [message_of(schedule, firing_id(schedule.schedule_id, due)) for due in firing.due]
         messages += new
-        if found.blocked:
+        if firing.blocked:
             fired.blocked.append(schedule.schedule_id)
         return ScheduleWrite(
             schedule.schedule_id,
-            found.next_due_at,
+            firing.next_due_at,
             fired_at=now if new else None,
-            hold_seconds=BUSY_SECONDS if found.blocked else None,
+            hold_seconds=BUSY_SECONDS if firing.blocked else None,
             open_jobs=[*still, *(message.job_id for message in new)],
         )
 

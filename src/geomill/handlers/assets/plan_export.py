@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import BaseModel
 
-from geomill.domain.inventory import slices
-from geomill.domain.job import JobPurpose
+from geomill.domain.assets.inventory import slices
+from geomill.domain.engine.job import JobPurpose
 from geomill.sdk import HandlerContext, register_handler
 
 

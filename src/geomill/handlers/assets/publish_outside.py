@@ -6,8 +6,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from geomill.domain.inventory import files_outside
-from geomill.domain.job import JobPurpose
+from geomill.domain.assets.inventory import files_outside
+from geomill.domain.engine.job import JobPurpose
 from geomill.sdk import HandlerContext, register_handler
 
 NO_DATABASE = "there is no external database (GEOMILL_EXTERNAL_DATABASE_URL): only files are outside, and no catalogue"
@@ -37,8 +37,8 @@ async def publish_outside(ctx: HandlerContext[PublishOutsideParams]) -> PublishO
         ctx.logger.warning(NO_DATABASE)
         return PublishOutsideOutput(files=files, warnings=[NO_DATABASE])
     entry = await ctx.external.prepare(order)
-    async with ctx.orders.holding(asset_id, ctx.job_id, JobPurpose.EXPORT) as held:
-        await ctx.external.publish(held, entry, files)
+    async with ctx.orders.holding(asset_id, ctx.job_id, JobPurpose.EXPORT) as current_order:
+        await ctx.external.publish(current_order, entry, files)
     return PublishOutsideOutput(
         files=files, stac_item=entry["item"] is not None, table_name=entry["table_name"], rows=entry["rows"]
     )

@@ -30,8 +30,8 @@ class ReportStuckOutput(BaseModel):
 async def report_stuck(ctx: HandlerContext[ReportStuckParams]) -> ReportStuckOutput:
     """Names assets that have been under way for longer than `seconds`, and logs a warning for each."""
     rows = await ctx.asset_report("stuck", ctx.params.seconds)
-    found = [StuckAsset.model_validate(row) for row in rows]
-    ctx.logger.info("%d assets are stuck", len(found))
-    for one in found:
-        ctx.logger.warning("asset %s has been at %s for %.0f s", one.asset_id, one.current_node, one.seconds)
-    return ReportStuckOutput(count=len(found), assets=found)
+    stuck = [StuckAsset.model_validate(row) for row in rows]
+    ctx.logger.info("%d assets are stuck", len(stuck))
+    for asset in stuck:
+        ctx.logger.warning("asset %s has been at %s for %.0f s", asset.asset_id, asset.current_node, asset.seconds)
+    return ReportStuckOutput(count=len(stuck), assets=stuck)

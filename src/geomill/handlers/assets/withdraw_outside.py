@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel
 
-from geomill.domain.job import JobPurpose
+from geomill.domain.engine.job import JobPurpose
 from geomill.sdk import HandlerContext, register_handler
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from geomill.domain.inventory import outside
-from geomill.domain.job import JobPurpose
+from geomill.domain.assets.inventory import outside
+from geomill.domain.engine.job import JobPurpose
 from geomill.handlers.blob.places import ARRIVING, PUBLIC, OutputFile, of_task, sha256_of
 from geomill.sdk import HandlerContext, HandlerError, ObjectName, Zone, register_handler
 from geomill.sdk.orders import AssetOrder

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
-from geomill.domain.inventory import PUBLIC_CONTAINER
+from geomill.domain.assets.inventory import PUBLIC_CONTAINER
 from geomill.sdk import ObjectName, Storage, Zone
 
 PUBLISHED = "published"

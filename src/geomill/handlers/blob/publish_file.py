@@ -26,9 +26,9 @@ class PublishFileOutput(BaseModel):
 @register_handler("blob.publish_file", timeout_seconds=3600, params=PublishFileParams, output=PublishFileOutput)
 async def publish_file(ctx: HandlerContext[PublishFileParams]) -> PublishFileOutput:
     """Copies a file from bronze to silver, under the revision's own name, and compares the hashes of both."""
-    given = ctx.params
-    source = ObjectName(Zone.BRONZE, given.container_name, given.file_name)
-    path = f"{given.blob_prefix}/{given.file_name.rsplit('/', 1)[-1]}"
+    params = ctx.params
+    source = ObjectName(Zone.BRONZE, params.container_name, params.file_name)
+    path = f"{params.blob_prefix}/{params.file_name.rsplit('/', 1)[-1]}"
     target = ObjectName(Zone.SILVER, PUBLISHED, path)
     before = await sha256_of(ctx.storage, source)
     ctx.progress(0.4, message="hashed the source")

@@ -6,8 +6,8 @@ import json
 
 from pydantic import BaseModel
 
-from geomill.domain.inventory import files_outside
-from geomill.domain.job import JobPurpose
+from geomill.domain.assets.inventory import files_outside
+from geomill.domain.engine.job import JobPurpose
 from geomill.handlers.blob.places import ARRIVING, PUBLIC, OutputFile, of_task
 from geomill.sdk import HandlerContext, ObjectName, Zone, register_handler
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import BaseModel
 
-from geomill.raster.intermediates import mounted
-from geomill.raster.plan import Source
+from geomill.datasets.intermediates import mounted
+from geomill.datasets.source import Source
 from geomill.sdk import HandlerContext, register_handler
 
 

@@ -11,8 +11,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
-from geomill.raster.intermediates import DRAFT_PREFIX, folder_of, mount
-from geomill.raster.outputs import INTERMEDIATE_CONTAINER
+from geomill.datasets.intermediates import DRAFT_PREFIX, folder_of, mount
+from geomill.datasets.outputs import INTERMEDIATE_CONTAINER
 from geomill.sdk import HandlerContext, Zone, register_handler
 
 

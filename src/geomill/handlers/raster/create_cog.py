@@ -6,9 +6,10 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
+from geomill.datasets.outputs import RASTER_CONTAINER, FileEntry
+from geomill.datasets.source import Source
 from geomill.raster.facts import RasterFacts
-from geomill.raster.outputs import OUTPUT_CONTAINER, FileEntry
-from geomill.raster.plan import Part, Plan, Source, stem, summary
+from geomill.raster.plan import MosaicPart, TilingPlan, stem, summary
 from geomill.raster.stac import BandSummary
 from geomill.raster.tiers import Resampling, Tier, check_tier, resampling_for
 from geomill.sdk import HandlerContext, ObjectName, Zone, register_handler
@@ -22,7 +23,7 @@ class WantedCog(BaseModel):
     output_tier: Tier = Tier.ANALYSIS
     resampling: Resampling = Resampling.AUTO
     jpeg_quality: Annotated[int, Field(ge=1, le=100)] = 85
-    output_container: str = OUTPUT_CONTAINER
+    output_container: str = RASTER_CONTAINER
 
 
 class CreateCogParams(WantedCog):
@@ -31,8 +32,8 @@ class CreateCogParams(WantedCog):
 
 
 class CreateCogOutput(BaseModel):
-    plan: Plan
-    parts: list[Part]
+    plan: TilingPlan
+    parts: list[MosaicPart]
     files: list[FileEntry]
     blob_path: str
     output_file_hash: str
@@ -46,8 +47,8 @@ class CreateCogOutput(BaseModel):
 )
 def create_cog(ctx: HandlerContext[CreateCogParams]) -> CreateCogOutput:
     """Makes one COG of a raster, in the CRS and for the use that is wanted."""
+    from geomill.datasets.freshness import check_unchanged
     from geomill.raster import cog
-    from geomill.raster.freshness import check_unchanged
     from geomill.raster.opening import opened
     from geomill.raster.planning import output_grid
     from geomill.raster.statistics import histogram_ranges
@@ -65,7 +66,7 @@ def create_cog(ctx: HandlerContext[CreateCogParams]) -> CreateCogOutput:
 
     with opened(ctx.storage, params.source.name) as dataset:
         grid, warnings = output_grid(dataset, params.target_crs)
-        plan = Plan(
+        plan = TilingPlan(
             grid=grid,
             raster_type=facts.raster_type,
             tier=params.output_tier,
@@ -75,16 +76,16 @@ def create_cog(ctx: HandlerContext[CreateCogParams]) -> CreateCogOutput:
             tile_size=max(grid.width, grid.height),
         )
         advance(0.0, f"warping to {grid.width:,} by {grid.height:,} pixels")
-        with cog.whole(dataset, plan.recipe, advance) as (made, statistics):
+        with cog.whole(dataset, plan.recipe, advance) as (cog_data, statistics):
             advance(0.9, "storing")
-            if isinstance(made, bytes):
-                stored = ctx.storage.sync.put_bytes(target, made, media_type=cog.MEDIA_TYPE, cool=plan.tier.cool)
+            if isinstance(cog_data, bytes):
+                stored = ctx.storage.sync.put_bytes(target, cog_data, media_type=cog.MEDIA_TYPE, cool=plan.tier.cool)
             else:
-                stored = ctx.storage.sync.put_file(target, made, media_type=cog.MEDIA_TYPE, cool=plan.tier.cool)
+                stored = ctx.storage.sync.put_file(target, cog_data, media_type=cog.MEDIA_TYPE, cool=plan.tier.cool)
     file = FileEntry.of(stored, cog.MEDIA_TYPE, "data")
     return CreateCogOutput(
         plan=plan,
-        parts=[Part(window=grid.whole, file=file)],
+        parts=[MosaicPart(window=grid.whole, file=file)],
         files=[file],
         blob_path=f"{target.container}/{target.path}",
         output_file_hash=stored.sha256,

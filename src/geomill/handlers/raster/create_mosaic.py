@@ -8,9 +8,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from geomill.raster.outputs import JSON_TYPE, OUTPUT_CONTAINER, FileEntry
-from geomill.raster.plan import Plan, TilePart, summary
-from geomill.raster.problems import refused
+from geomill.datasets.outputs import JSON_TYPE, RASTER_CONTAINER, FileEntry
+from geomill.datasets.refusals import refused
+from geomill.raster.plan import TilePart, TilingPlan, summary
 from geomill.raster.stac import BandSummary
 from geomill.sdk import HandlerContext, ObjectName, Zone, register_handler
 
@@ -24,12 +24,12 @@ class TileBatchResult(BaseModel):
 
 
 class CreateMosaicParams(BaseModel):
-    plan: Plan
+    plan: TilingPlan
     results: list[dict[str, Any]]
     """Of each batch a `TileBatchResult`, or the place where one lies that is too large for a row."""
     name: str
     blob_prefix: str
-    output_container: str = OUTPUT_CONTAINER
+    output_container: str = RASTER_CONTAINER
     mosaic_path: str | None = None
     """Of the MosaicJSON; below `blob_prefix` when absent."""
 
@@ -59,14 +59,14 @@ def create_mosaic(ctx: HandlerContext[CreateMosaicParams]) -> CreateMosaicOutput
     from geomill.raster.statistics import BandStatistics, merged_bands
 
     params = ctx.params
-    results = [TileBatchResult.model_validate(ctx.read_output(one)) for one in params.results]
-    parts = sorted((part for one in results for part in one.parts), key=lambda part: (part.window.y, part.window.x))
+    results = [TileBatchResult.model_validate(ctx.read_output(batch)) for batch in params.results]
+    parts = sorted((part for batch in results for part in batch.parts), key=lambda part: (part.window.y, part.window.x))
     if not parts:
         raise refused("empty", "no pixel of the raster is valid")
     path = params.mosaic_path or f"{params.blob_prefix}/mosaic.json"
     tiles = {posixpath.relpath(part.file.path, posixpath.dirname(path)): part.window for part in parts}
     document = mosaic_json(params.plan.grid, tiles, params.plan.tile_size, params.name)
-    statistics = [[BandStatistics.model_validate(band) for band in one.statistics] for one in results]
+    statistics = [[BandStatistics.model_validate(band) for band in batch.statistics] for batch in results]
     target = ObjectName(Zone.SILVER, params.output_container, path)
     stored = ctx.storage.sync.put_bytes(
         target, json.dumps(document, separators=(",", ":")).encode(), media_type=JSON_TYPE
@@ -77,7 +77,7 @@ def create_mosaic(ctx: HandlerContext[CreateMosaicParams]) -> CreateMosaicOutput
         blob_path=f"{target.container}/{target.path}",
         output_file_hash=stored.sha256,
         tile_count=len(parts),
-        empty_tiles=sum(len(one.empty) for one in results),
+        empty_tiles=sum(len(batch.empty) for batch in results),
         quadkey_count=len(document["tiles"]),
         size_bytes=sum(part.file.size for part in parts),
         statistics=[summary(band) for band in merged_bands([bands for bands in statistics if bands])],

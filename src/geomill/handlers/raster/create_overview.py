@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import BaseModel, Field, model_validator
 
+from geomill.datasets.outputs import RASTER_CONTAINER, FileEntry
 from geomill.handlers.raster.create_scene import CreateSceneOutput, check_as_many
 from geomill.handlers.raster.validate import ValidateOutput
-from geomill.raster.outputs import OUTPUT_CONTAINER, FileEntry
 from geomill.raster.rendering import stretches
 from geomill.sdk import HandlerContext, ObjectName, Zone, register_handler
 
 if TYPE_CHECKING:
-    from geomill.raster.overview import Scene
+    from geomill.raster.overview import OverviewScene
 
 
 class CreateOverviewParams(BaseModel):
@@ -24,7 +24,7 @@ class CreateOverviewParams(BaseModel):
     scenes: list[dict[str, Any]]
     """What `raster.create_scene` has returned, in the same order."""
     blob_prefix: str
-    output_container: str = OUTPUT_CONTAINER
+    output_container: str = RASTER_CONTAINER
     preview_pixels: Annotated[int, Field(ge=64, le=2048)] = 1024
     thumbnail_pixels: Annotated[int, Field(ge=16, le=1024)] = 256
 
@@ -58,9 +58,9 @@ def create_overview(ctx: HandlerContext[CreateOverviewParams]) -> CreateOverview
     from geomill.raster.preview import encoded, smaller
 
     params = ctx.params
-    scenes = [_seen(ctx, number) for number in range(len(params.scenes))]
-    order = sorted(range(len(scenes)), key=lambda number: (scenes[number].taken, number), reverse=True)
-    grid = overview_grid([one.scene.bbox for one in scenes], max(one.zoom for one in scenes))
+    scenes = [_placed(ctx, number) for number in range(len(params.scenes))]
+    order = sorted(range(len(scenes)), key=lambda number: (scenes[number].taken_at, number), reverse=True)
+    grid = overview_grid([placed.scene.bbox for placed in scenes], max(placed.zoom for placed in scenes))
     canvas = overview(grid, _from_the_top(ctx, [scenes[number].scene for number in order]))
     with environment(ctx.storage, Zone.SILVER):
         pictures = (
@@ -75,32 +75,32 @@ def create_overview(ctx: HandlerContext[CreateOverviewParams]) -> CreateOverview
     return CreateOverviewOutput(
         files=files,
         blob_path=f"{files[0].container}/{files[0].path}",
-        zooms=[one.zoom for one in scenes],
+        zooms=[placed.zoom for placed in scenes],
         order=order,
     )
 
 
 @dataclass(frozen=True)
-class _Seen:
-    scene: Scene
+class _PlacedScene:
+    scene: OverviewScene
     zoom: int
-    taken: str
+    taken_at: str
 
 
-def _seen(ctx: HandlerContext[CreateOverviewParams], number: int) -> _Seen:
+def _placed(ctx: HandlerContext[CreateOverviewParams], number: int) -> _PlacedScene:
     """Only what is needed of it: a thousand results of many bands are more than there is memory."""
     from geomill.raster.opening import opened
-    from geomill.raster.overview import Scene, zoom_of
+    from geomill.raster.overview import OverviewScene, zoom_of
 
     times = ValidateOutput.model_validate(ctx.read_output(ctx.params.validated[number])).times
-    made = CreateSceneOutput.model_validate(ctx.read_output(ctx.params.scenes[number]))
-    kind, name = made.cog.plan.raster_type, made.cog.files[0].name
-    statistics = stretches(kind, [band.model_dump() for band in made.cog.statistics])
-    scene = Scene(kind, statistics, made.preview.bbox, lambda: opened(ctx.storage, name))
-    return _Seen(scene, zoom_of(made.cog.plan.grid), times.datetime or times.end_datetime or "")
+    created = CreateSceneOutput.model_validate(ctx.read_output(ctx.params.scenes[number]))
+    kind, name = created.cog.plan.raster_type, created.cog.files[0].name
+    statistics = stretches(kind, [band.model_dump() for band in created.cog.statistics])
+    scene = OverviewScene(kind, statistics, created.preview.bbox, lambda: opened(ctx.storage, name))
+    return _PlacedScene(scene, zoom_of(created.cog.plan.grid), times.datetime or times.end_datetime or "")
 
 
-def _from_the_top(ctx: HandlerContext[CreateOverviewParams], scenes: list[Scene]) -> Iterator[Scene]:
+def _from_the_top(ctx: HandlerContext[CreateOverviewParams], scenes: list[OverviewScene]) -> Iterator[OverviewScene]:
     for number, scene in enumerate(scenes, 1):
         ctx.raise_if_cancelled()
         ctx.progress(0.9 * number / len(scenes), message=f"raster {number} of {len(scenes)}")

@@ -6,16 +6,16 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from geomill.raster.outputs import OUTPUT_CONTAINER, FileEntry
-from geomill.raster.plan import Part, Plan
+from geomill.datasets.outputs import RASTER_CONTAINER, FileEntry
+from geomill.raster.plan import MosaicPart, TilingPlan
 from geomill.sdk import HandlerContext, ObjectName, Zone, register_handler
 
 
 class CreatePreviewParams(BaseModel):
-    plan: Plan
-    parts: list[Part]
+    plan: TilingPlan
+    parts: list[MosaicPart]
     blob_prefix: str
-    output_container: str = OUTPUT_CONTAINER
+    output_container: str = RASTER_CONTAINER
     preview_pixels: Annotated[int, Field(ge=64, le=4096)] = 1024
     thumbnail_pixels: Annotated[int, Field(ge=16, le=1024)] = 256
 
@@ -37,10 +37,10 @@ def create_preview(ctx: HandlerContext[CreatePreviewParams]) -> CreatePreviewOut
     """Draws a preview and a thumbnail, and outlines the valid data."""
     from rasterio.crs import CRS
 
+    from geomill.datasets.refusals import refused
     from geomill.raster import preview
     from geomill.raster.footprint import bbox_of, footprint
     from geomill.raster.opening import environment, opened
-    from geomill.raster.problems import refused
 
     params, kind = ctx.params, ctx.params.plan.raster_type
     if not params.parts:

@@ -33,9 +33,11 @@ class CreateSceneOutput(BaseModel):
 def create_scene(ctx: HandlerContext[CreateSceneParams]) -> CreateSceneOutput:
     """Makes the COG of a raster that was validated, its preview and its thumbnail."""
     params = ctx.params
-    seen = ValidateOutput.model_validate(ctx.read_output(params.validated))
-    wanted = CreateCogParams(source=seen.source, facts=seen.facts, **params.model_dump(exclude={"validated"}))
-    cog = create_cog(ctx.with_params(wanted))
+    validated = ValidateOutput.model_validate(ctx.read_output(params.validated))
+    cog_params = CreateCogParams(
+        source=validated.source, facts=validated.facts, **params.model_dump(exclude={"validated"})
+    )
+    cog = create_cog(ctx.with_params(cog_params))
     pictures = CreatePreviewParams(
         plan=cog.plan, parts=cog.parts, blob_prefix=params.blob_prefix, output_container=params.output_container
     )

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, Field
 
+from geomill.datasets.intermediates import folder_of, mounted
+from geomill.datasets.outputs import INTERMEDIATE_CONTAINER
+from geomill.datasets.source import Source
 from geomill.raster.grid import Tile
-from geomill.raster.intermediates import folder_of, intermediate, mounted
-from geomill.raster.outputs import INTERMEDIATE_CONTAINER
-from geomill.raster.plan import Plan, Source
+from geomill.raster.plan import TilingPlan, intermediate
 from geomill.sdk import HandlerContext, register_handler
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 class ExtractTilesParams(BaseModel):
     source: Source
-    plan: Plan
+    plan: TilingPlan
     batches: list[list[Tile]]
     overlap: Annotated[int, Field(ge=16, le=4096)] = 512
     folder: str | None = None
@@ -47,8 +48,8 @@ class ExtractTilesOutput(BaseModel):
 )
 def extract_tiles(ctx: HandlerContext[ExtractTilesParams]) -> ExtractTilesOutput:
     """Cuts a source into the pieces that the tiles need."""
+    from geomill.datasets.freshness import check_unchanged
     from geomill.raster.cutting import cut
-    from geomill.raster.freshness import check_unchanged
     from geomill.raster.planning import source_window
 
     params, begun = ctx.params, time.monotonic()

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, Field
 
+from geomill.datasets.outputs import GEOJSON_TYPE, RASTER_CONTAINER, FileEntry
+from geomill.datasets.source import Source
 from geomill.raster.facts import RasterFacts
 from geomill.raster.grid import BLOCK, LARGEST_TILE, SMALLEST_TILE, Tile, batches, tile_size
-from geomill.raster.outputs import GEOJSON_TYPE, OUTPUT_CONTAINER, FileEntry
-from geomill.raster.plan import Plan, Source
+from geomill.raster.plan import TilingPlan
 from geomill.raster.tiers import Resampling, Tier, check_tier, resampling_for
 from geomill.sdk import HandlerContext, ObjectName, Zone, register_handler
 
@@ -29,13 +30,13 @@ class TilingParams(BaseModel):
     tile_size: Annotated[int | None, Field(ge=SMALLEST_TILE, le=LARGEST_TILE, multiple_of=BLOCK)] = None
     overlap: Annotated[int, Field(ge=16, le=4096)] = 512
     overview_level: Annotated[int, Field(ge=0, le=10)] = 2
-    output_container: str = OUTPUT_CONTAINER
+    output_container: str = RASTER_CONTAINER
     scheme_path: str | None = None
     """Of the scheme itself; below `blob_prefix` when absent."""
 
 
 class TilingOutput(BaseModel):
-    plan: Plan
+    plan: TilingPlan
     batches: list[list[Tile]]
     total_tiles: int
     skipped_tiles: int
@@ -59,7 +60,7 @@ def generate_tiling_scheme(ctx: HandlerContext[TilingParams]) -> TilingOutput:
     """Lays one grid over the output, cuts it into tiles, and says in which way they are made."""
     import numpy as np
 
-    from geomill.raster.freshness import check_unchanged
+    from geomill.datasets.freshness import check_unchanged
     from geomill.raster.opening import opened
     from geomill.raster.planning import layout, output_grid
     from geomill.raster.statistics import histogram_ranges
@@ -72,7 +73,7 @@ def generate_tiling_scheme(ctx: HandlerContext[TilingParams]) -> TilingOutput:
         grid, warnings = output_grid(dataset, params.target_crs)
         way = layout(dataset, remote=ctx.storage.gdal_path(params.source.name).startswith("/vsi"))
         size = params.tile_size or tile_size(grid, pixel)
-        plan = Plan(
+        plan = TilingPlan(
             grid=grid,
             raster_type=facts.raster_type,
             tier=params.output_tier,
@@ -83,7 +84,7 @@ def generate_tiling_scheme(ctx: HandlerContext[TilingParams]) -> TilingOutput:
             overview_level=params.overview_level,
         )
         every = list(grid.tiles(size))
-        wanted, features = _features(dataset, plan, every, params.overlap)
+        covering, features = _features(dataset, plan, every, params.overlap)
     scheme = {
         "type": "FeatureCollection",
         "features": features,
@@ -93,14 +94,14 @@ def generate_tiling_scheme(ctx: HandlerContext[TilingParams]) -> TilingOutput:
             "grid": grid.model_dump(mode="json"),
             "tile_size": size,
             "overlap": params.overlap,
-            "total_tiles": len(wanted),
+            "total_tiles": len(covering),
         },
     }
     return TilingOutput(
         plan=plan,
-        batches=batches(wanted, pixel),
-        total_tiles=len(wanted),
-        skipped_tiles=len(every) - len(wanted),
+        batches=batches(covering, pixel),
+        total_tiles=len(covering),
+        skipped_tiles=len(every) - len(covering),
         grid_dimensions=(every[-1].x + 1, every[-1].y + 1),
         tile_size=size,
         overlap=params.overlap,
@@ -112,7 +113,7 @@ def generate_tiling_scheme(ctx: HandlerContext[TilingParams]) -> TilingOutput:
 
 
 def _features(
-    dataset: DatasetReader, plan: Plan, every: list[Tile], overlap: int
+    dataset: DatasetReader, plan: TilingPlan, every: list[Tile], overlap: int
 ) -> tuple[list[Tile], list[dict[str, Any]]]:
     """Without the tiles that lie wholly beside the source. Those in which nothing is valid are found when they are
     made: to know it before, every pixel would have to be read twice."""
@@ -120,12 +121,12 @@ def _features(
     from geomill.raster.mosaic import geographic_bounds
     from geomill.raster.planning import source_window
 
-    wanted, features = [], []
+    covering, features = [], []
     for tile in every:
         window = source_window(dataset, plan.grid, tile, overlap)
         if window is None:
             continue
-        wanted.append(tile)
+        covering.append(tile)
         bounds = plan.grid.bounds_of(tile)
         features.append(
             {
@@ -140,7 +141,7 @@ def _features(
                 },
             }
         )
-    return wanted, features
+    return covering, features
 
 
 def _store(ctx: HandlerContext[TilingParams], scheme: dict[str, Any]) -> FileEntry:

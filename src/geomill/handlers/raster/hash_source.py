@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pydantic import BaseModel
 
-from geomill.raster.freshness import check_unchanged
-from geomill.raster.hashing import sha256_of
-from geomill.raster.plan import Source
+from geomill.datasets.freshness import check_unchanged
+from geomill.datasets.hashing import sha256_of
+from geomill.datasets.source import Source
 from geomill.sdk import HandlerContext, register_handler
 
 

@@ -11,26 +11,26 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
+from geomill.datasets.outputs import RASTER_CONTAINER, FileEntry
+from geomill.datasets.source import Source
 from geomill.raster.grid import Tile
-from geomill.raster.intermediates import intermediate
-from geomill.raster.outputs import OUTPUT_CONTAINER, FileEntry
-from geomill.raster.plan import Plan, Source, TilePart
+from geomill.raster.plan import TilePart, TilingPlan, intermediate
 from geomill.sdk import HandlerContext, ObjectName, Zone, register_handler
 
 if TYPE_CHECKING:
-    from geomill.raster.cog import Recipe
+    from geomill.raster.cog import CogRecipe
 
 MEGABYTE = 1024 * 1024
 
 
 class TileBatchParams(BaseModel):
     source: Source
-    plan: Plan
+    plan: TilingPlan
     tiles: list[Tile]
     blob_prefix: str
     intermediates: str | None = None
     """Where cut-outs of the source lie, if it was cut."""
-    output_container: str = OUTPUT_CONTAINER
+    output_container: str = RASTER_CONTAINER
     tile_path: str | None = None
     """Of each tile, with {x} and {y} in it; below `blob_prefix` when absent."""
 
@@ -67,43 +67,45 @@ class TileBatchOutput(BaseModel):
 )
 def process_tile_batch(ctx: HandlerContext[TileBatchParams]) -> TileBatchOutput:
     """Makes a batch of tiles as COGs."""
-    from geomill.raster.freshness import check_unchanged
+    from geomill.datasets.freshness import check_unchanged
     from geomill.raster.statistics import BandStatistics, merged_bands
 
     params = ctx.params
     check_unchanged(ctx.storage, params.source)
-    made = [MadeTile.model_validate(one) for one in ctx.checkpoint.data["made"]] if ctx.checkpoint else []
-    resumed, known = len(made), {one.tile_id for one in made}
+    finished = [MadeTile.model_validate(result) for result in ctx.checkpoint.data["made"]] if ctx.checkpoint else []
+    resumed, finished_ids = len(finished), {result.tile_id for result in finished}
     recipe, begun = params.plan.recipe, time.monotonic()
     for tile in params.tiles:
-        if tile.tile_id in known:
+        if tile.tile_id in finished_ids:
             continue
         ctx.raise_if_cancelled()
-        made.append(_make(ctx, recipe, tile))
-        ctx.save_checkpoint(tile.tile_id, {"made": [one.model_dump(mode="json") for one in made]})
-        rate = sum(one.pixel_bytes for one in made[resumed:]) / MEGABYTE / (time.monotonic() - begun)
-        ctx.progress(len(made), len(params.tiles), f"{len(made)} of {len(params.tiles)} tiles, {rate:.1f} MB/s")
-    statistics = [[BandStatistics.model_validate(band) for band in one.statistics] for one in made if one.part]
+        finished.append(_make(ctx, recipe, tile))
+        ctx.save_checkpoint(tile.tile_id, {"made": [result.model_dump(mode="json") for result in finished]})
+        rate = sum(result.pixel_bytes for result in finished[resumed:]) / MEGABYTE / (time.monotonic() - begun)
+        ctx.progress(len(finished), len(params.tiles), f"{len(finished)} of {len(params.tiles)} tiles, {rate:.1f} MB/s")
+    statistics = [
+        [BandStatistics.model_validate(band) for band in result.statistics] for result in finished if result.part
+    ]
     return TileBatchOutput(
-        parts=[one.part for one in made if one.part],
-        empty=[one.tile_id for one in made if not one.part],
+        parts=[result.part for result in finished if result.part],
+        empty=[result.tile_id for result in finished if not result.part],
         statistics=[band.model_dump(mode="json") for band in merged_bands(statistics)] if statistics else [],
         resumed=resumed,
     )
 
 
-def _make(ctx: HandlerContext[TileBatchParams], recipe: Recipe, tile: Tile) -> MadeTile:
+def _make(ctx: HandlerContext[TileBatchParams], recipe: CogRecipe, tile: Tile) -> MadeTile:
     from geomill.raster import cog
     from geomill.raster.opening import bytes_per_pixel, opened
 
     params = ctx.params
     name = intermediate(params.intermediates, tile) if params.intermediates else params.source.name
     with opened(ctx.storage, name) as dataset:
-        made, size = cog.tile(dataset, recipe, tile), tile.width * tile.height * bytes_per_pixel(dataset)
-    if made is None:
+        cog_tile, size = cog.tile(dataset, recipe, tile), tile.width * tile.height * bytes_per_pixel(dataset)
+    if cog_tile is None:
         return MadeTile(tile_id=tile.tile_id, pixel_bytes=size)
     target = ObjectName(Zone.SILVER, params.output_container, params.path_of(tile))
-    stored = ctx.storage.sync.put_bytes(target, made.data, media_type=cog.MEDIA_TYPE, cool=params.plan.tier.cool)
+    stored = ctx.storage.sync.put_bytes(target, cog_tile.data, media_type=cog.MEDIA_TYPE, cool=params.plan.tier.cool)
     part = TilePart(window=tile, file=FileEntry.of(stored, cog.MEDIA_TYPE, "tile"))
-    statistics = [band.model_dump(mode="json") for band in made.statistics]
+    statistics = [band.model_dump(mode="json") for band in cog_tile.statistics]
     return MadeTile(tile_id=tile.tile_id, part=part, pixel_bytes=size, statistics=statistics)

@@ -6,9 +6,10 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from geomill.raster.catalogue import ID_PATTERN, put_document
-from geomill.raster.outputs import OUTPUT_CONTAINER, FileEntry
-from geomill.raster.stac import Times, build_collection
+from geomill.datasets.documents import ID_PATTERN, put_document
+from geomill.datasets.outputs import RASTER_CONTAINER, FileEntry
+from geomill.datasets.stac import build_collection
+from geomill.datasets.times import Times
 from geomill.sdk import HandlerContext, register_handler
 
 
@@ -17,7 +18,7 @@ class EnsureCollectionParams(BaseModel):
     bbox: Annotated[list[float], Field(min_length=4, max_length=4)]
     times: Times
     blob_prefix: str
-    output_container: str = OUTPUT_CONTAINER
+    output_container: str = RASTER_CONTAINER
     description: str | None = None
 
 

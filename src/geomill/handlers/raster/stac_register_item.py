@@ -6,11 +6,13 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from geomill.raster.catalogue import ID_PATTERN, SOFTWARE, register_item
+from geomill.datasets.documents import ID_PATTERN, SOFTWARE
+from geomill.datasets.outputs import RASTER_CONTAINER, FileEntry
+from geomill.datasets.source import Source
+from geomill.datasets.times import Times
 from geomill.raster.facts import RasterFacts
-from geomill.raster.outputs import OUTPUT_CONTAINER, FileEntry
-from geomill.raster.plan import Plan, Source
-from geomill.raster.stac import BandSummary, ItemParts, Times
+from geomill.raster.plan import TilingPlan
+from geomill.raster.stac import BandSummary, RasterItemParts, register_item
 from geomill.sdk import HandlerContext, register_handler
 
 
@@ -20,13 +22,13 @@ class RegisterItemParams(BaseModel):
     source: Source
     facts: RasterFacts
     times: Times
-    plan: Plan
+    plan: TilingPlan
     geometry: dict[str, Any]
     bbox: list[float]
     statistics: list[BandSummary]
     files: list[FileEntry]
     blob_prefix: str
-    output_container: str = OUTPUT_CONTAINER
+    output_container: str = RASTER_CONTAINER
     workflow_id: str | None = None
     workflow_version: int | None = None
 
@@ -53,10 +55,10 @@ async def stac_register_item(ctx: HandlerContext[RegisterItemParams]) -> Registe
     )
 
 
-def item_parts(params: RegisterItemParams, job_id: str) -> ItemParts:
+def item_parts(params: RegisterItemParams, job_id: str) -> RasterItemParts:
     grid, plan = params.plan.grid, params.plan
     how = "copied" if grid.crs == params.facts.crs else f"warped from {params.facts.crs[:60]} ({plan.resampling})"
-    return ItemParts(
+    return RasterItemParts(
         item_id=params.stac_item_id,
         collection_id=params.stac_collection_id,
         geometry=params.geometry,

@@ -6,10 +6,9 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, Field, model_validator
 
+from geomill.datasets.outputs import FileEntry
 from geomill.handlers.raster.stac_register_item import RegisterItemParams, item_parts
-from geomill.raster.catalogue import register_item
-from geomill.raster.outputs import FileEntry
-from geomill.raster.stac import build_item
+from geomill.raster.stac import build_item, register_item
 from geomill.sdk import HandlerContext, register_handler
 
 

@@ -9,27 +9,17 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, Field, model_validator
 
+from geomill.datasets.documents import ID_PATTERN, SOFTWARE
+from geomill.datasets.outputs import GEOJSON_TYPE, JSON_TYPE, RASTER_CONTAINER, FileEntry
+from geomill.datasets.stac import FILE, PROCESSING, VERSION, build_collection, provenance, when
+from geomill.datasets.times import Times
 from geomill.handlers.raster.create_overview import CreateOverviewOutput
 from geomill.handlers.raster.create_scene import CreateSceneOutput, check_as_many
 from geomill.handlers.raster.stac_register_item import RegisterItemParams, item_parts
 from geomill.handlers.raster.validate import ValidateOutput
-from geomill.raster.catalogue import ID_PATTERN, SOFTWARE
 from geomill.raster.facts import RasterType
-from geomill.raster.outputs import GEOJSON_TYPE, JSON_TYPE, OUTPUT_CONTAINER, FileEntry
 from geomill.raster.plan import stem
-from geomill.raster.stac import (
-    FILE,
-    MOST_TILES,
-    PROCESSING,
-    VERSION,
-    BandSummary,
-    Times,
-    build_collection,
-    build_item,
-    file_asset,
-    provenance,
-    when,
-)
+from geomill.raster.stac import MOST_TILES, BandSummary, build_item, file_asset
 from geomill.sdk import HandlerContext, ObjectName, Zone, register_handler
 
 MOST = 1_000
@@ -46,7 +36,7 @@ class RegisterScenesParams(BaseModel):
     stac_item_id: Annotated[str, Field(pattern=ID_PATTERN)]
     stac_collection_id: Annotated[str, Field(pattern=ID_PATTERN)]
     blob_prefix: str
-    output_container: str = OUTPUT_CONTAINER
+    output_container: str = RASTER_CONTAINER
     workflow_id: str | None = None
     workflow_version: int | None = None
 
@@ -56,7 +46,7 @@ class RegisterScenesParams(BaseModel):
         return self
 
 
-class Scene(BaseModel):
+class SceneRecord(BaseModel):
     """What a server needs to know of one."""
 
     blob_path: str
@@ -76,7 +66,7 @@ class RegisterScenesOutput(BaseModel):
     stac_items: list[dict[str, Any]]
     stac_collection: dict[str, Any]
     """For the catalogue, which takes them from the outputs of an asset's job."""
-    scenes: dict[str, Scene]
+    scenes: dict[str, SceneRecord]
     """By the id of their items."""
     blob_path: str
     raster_type: RasterType
@@ -190,8 +180,8 @@ def _scene(
     )
 
 
-def _served(overview: CreateOverviewOutput, number: int, made: CreateSceneOutput) -> Scene:
-    return Scene(
+def _served(overview: CreateOverviewOutput, number: int, made: CreateSceneOutput) -> SceneRecord:
+    return SceneRecord(
         blob_path=made.cog.blob_path,
         raster_type=made.cog.plan.raster_type,
         statistics=made.cog.statistics,

@@ -8,18 +8,20 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from geomill.datasets.outputs import GEOJSON_TYPE, RASTER_CONTAINER, FileEntry
+from geomill.datasets.source import Source
+from geomill.datasets.times import Times
 from geomill.handlers.raster.create_mosaic import CreateMosaicOutput, CreateMosaicParams, create_mosaic
 from geomill.handlers.raster.create_preview import CreatePreviewOutput, CreatePreviewParams, create_preview
 from geomill.handlers.raster.stac_register_item import RegisterItemParams, item_parts
 from geomill.raster.facts import RasterFacts, RasterType
-from geomill.raster.outputs import GEOJSON_TYPE, OUTPUT_CONTAINER, FileEntry
-from geomill.raster.plan import Plan, Source
-from geomill.raster.stac import Times, build_item
+from geomill.raster.plan import TilingPlan
+from geomill.raster.stac import build_item
 from geomill.sdk import HandlerContext, ObjectName, Zone, register_handler
 
 
 class StageMosaicParams(BaseModel):
-    plan: Plan
+    plan: TilingPlan
     results: list[dict[str, Any]]
     source: Source
     facts: RasterFacts
@@ -31,7 +33,7 @@ class StageMosaicParams(BaseModel):
     item_path: str
     files: list[FileEntry] = []
     """That other stages have made."""
-    output_container: str = OUTPUT_CONTAINER
+    output_container: str = RASTER_CONTAINER
     tile_server_url: str | None = None
     """Where its tiles will be served, with {z}, {x} and {y} in it."""
 
@@ -92,7 +94,7 @@ def _item(
     ctx: HandlerContext[StageMosaicParams], mosaic: CreateMosaicOutput, preview: CreatePreviewOutput
 ) -> FileEntry:
     params = ctx.params
-    wanted = RegisterItemParams(
+    item_params = RegisterItemParams(
         stac_item_id=params.name,
         stac_collection_id=params.stac_collection_id,
         source=params.source,
@@ -106,6 +108,6 @@ def _item(
         blob_prefix=posixpath.dirname(params.item_path),
         output_container=params.output_container,
     )
-    data = json.dumps(build_item(item_parts(wanted, ctx.job_id)), separators=(",", ":"), allow_nan=False).encode()
+    data = json.dumps(build_item(item_parts(item_params, ctx.job_id)), separators=(",", ":"), allow_nan=False).encode()
     name = ObjectName(Zone.SILVER, params.output_container, params.item_path)
     return FileEntry.of(ctx.storage.sync.put_bytes(name, data, media_type=GEOJSON_TYPE), GEOJSON_TYPE, "stac_item")

@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
+from geomill.datasets.refusals import refused
 from geomill.handlers.raster.generate_tiling_scheme import TilingOutput, TilingParams, generate_tiling_scheme
 from geomill.handlers.raster.validate import ValidateOutput, ValidateParams, validate
 from geomill.raster.facts import RasterFacts
-from geomill.raster.problems import refused
 from geomill.sdk import HandlerContext, register_handler
 
 
@@ -33,11 +33,11 @@ class StageTilingOutput(BaseModel):
 )
 def stage_tiling_scheme(ctx: HandlerContext[StageTilingParams]) -> StageTilingOutput:
     """Validates a raster and makes its tiling scheme."""
-    seen = validate(ctx.with_params(ctx.params.validation))
-    facts = _named(seen.facts, ctx.params.band_names)
-    wanted = TilingParams.model_validate({**ctx.params.tiling, "source": seen.source, "facts": facts})
-    scheme = generate_tiling_scheme(ctx.with_params(wanted))
-    return StageTilingOutput(validation=seen.model_copy(update={"facts": facts}), tiling=scheme)
+    validation = validate(ctx.with_params(ctx.params.validation))
+    facts = _named(validation.facts, ctx.params.band_names)
+    tiling = TilingParams.model_validate({**ctx.params.tiling, "source": validation.source, "facts": facts})
+    scheme = generate_tiling_scheme(ctx.with_params(tiling))
+    return StageTilingOutput(validation=validation.model_copy(update={"facts": facts}), tiling=scheme)
 
 
 def _named(facts: RasterFacts, names: list[str] | None) -> RasterFacts:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pydantic import BaseModel
 
+from geomill.datasets.hashing import sha256_of
+from geomill.datasets.patience import first_look
+from geomill.datasets.source import Source
+from geomill.datasets.times import Times, times
 from geomill.raster.facts import RasterFacts, RasterType
-from geomill.raster.hashing import sha256_of
-from geomill.raster.patience import first_look
-from geomill.raster.plan import Source
-from geomill.raster.stac import Times, times
 from geomill.raster.tiers import Tier, check_tier
 from geomill.sdk import HandlerContext, Zone, register_handler
 
@@ -56,7 +56,9 @@ def validate(ctx: HandlerContext[ValidateParams]) -> ValidateOutput:
     params = ctx.params
     source = Source(zone=params.zone, container_name=params.container_name, file_name=params.file_name)
     info = ctx.storage.sync.stat(source.name)
-    known, undated = times(params.datetime, params.start_datetime, params.end_datetime, None, info.modified.isoformat())
+    data_times, undated = times(
+        params.datetime, params.start_datetime, params.end_datetime, None, info.modified.isoformat()
+    )
     with first_look(ctx, params.file_name, info.size, TIMEOUT_SECONDS):
         with opened(ctx.storage, source.name) as dataset:
             facts, warnings = inspect(dataset, source.name)
@@ -66,7 +68,7 @@ def validate(ctx: HandlerContext[ValidateParams]) -> ValidateOutput:
     if params.raster_type is not None:
         facts = facts.model_copy(update={"raster_type": params.raster_type})
     if undated and facts.acquired:
-        known, undated = times(None, None, None, facts.acquired, info.modified.isoformat())
+        data_times, undated = times(None, None, None, facts.acquired, info.modified.isoformat())
     check_tier(params.output_tier, facts.raster_type, facts.dtype)
     ctx.progress(0.3, message=f"{facts.raster_type.value}, {facts.width:,} by {facts.height:,} pixels")
     digest = sha256_of(ctx.storage, source.name, ctx) if params.hash_source else None
@@ -78,6 +80,6 @@ def validate(ctx: HandlerContext[ValidateParams]) -> ValidateOutput:
         file_size_mb=round(info.size / MEGABYTE, 6),
         uncompressed_mb=round(facts.uncompressed_bytes / MEGABYTE, 6),
         source_file_hash=digest,
-        times=known,
+        times=data_times,
         warnings=[*warnings, *doubts, *undated],
     )

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field
 
 from geomill.sdk import HandlerContext, register_handler
-from geomill.vector.facts import Column, Plan
+from geomill.vector.facts import LayerColumn, LoadingPlan
 from geomill.vector.repairs import warnings
 
 LONGEST_NAME = 56
@@ -16,7 +16,7 @@ LONGEST_NAME = 56
 
 
 class FinishParams(BaseModel):
-    plan: Plan
+    plan: LoadingPlan
     chunks: int
     table_name: Annotated[str, Field(pattern=r"^[a-z0-9_]+$", max_length=LONGEST_NAME)]
     id_column: str | None = None
@@ -34,7 +34,7 @@ class FinishOutput(BaseModel):
     row_count: int
     geometry_type: str
     srid: int
-    columns: list[Column]
+    columns: list[LayerColumn]
     geometry: dict[str, Any]
     bbox: list[float]
     repairs: dict[str, int]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pydantic import BaseModel
 
-from geomill.raster.freshness import check_unchanged
+from geomill.datasets.freshness import check_unchanged
 from geomill.sdk import HandlerContext, register_handler
-from geomill.vector.facts import Chunk, Loaded, Plan
+from geomill.vector.facts import Chunk, Loaded, LoadingPlan
 
 
 class LoadChunkParams(BaseModel):
-    plan: Plan
+    plan: LoadingPlan
     chunk: Chunk
 
 
@@ -20,7 +20,7 @@ class LoadChunkParams(BaseModel):
 def load_chunk(ctx: HandlerContext[LoadChunkParams]) -> Loaded:
     """Reads, repairs and copies the features of a chunk, in one transaction."""
     from geomill.vector.database import session
-    from geomill.vector.loading import Load, configure
+    from geomill.vector.loading import ChunkLoad, configure
     from geomill.vector.opening import open_source
 
     plan, chunk = ctx.params.plan, ctx.params.chunk
@@ -33,4 +33,4 @@ def load_chunk(ctx: HandlerContext[LoadChunkParams]) -> Loaded:
         ctx.progress(min(rows / max(chunk.stop - chunk.start, 1), 0.99), message=f"{rows:,} rows")
 
     with session(ctx.database) as conn:
-        return Load(conn, layer, plan, tell).run(chunk)
+        return ChunkLoad(conn, layer, plan, tell).run(chunk)

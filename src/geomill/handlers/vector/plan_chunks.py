@@ -6,9 +6,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
-from geomill.raster.plan import Source
+from geomill.datasets.source import Source
 from geomill.sdk import HandlerContext, register_handler
-from geomill.vector.facts import Chunk, LayerFacts, Plan, Reading, Rules
+from geomill.vector.facts import Chunk, LayerFacts, LoadingPlan, LoadingRules, Reading
 from geomill.vector.planning import chunks
 
 SWEPT_SECONDS = 24 * 3600.0
@@ -19,13 +19,13 @@ class PlanChunksParams(BaseModel):
     source: Source
     reading: Reading
     facts: LayerFacts
-    rules: Rules
+    rules: LoadingRules
     bounds: tuple[int, int]
     chunk_rows: Annotated[int | None, Field(ge=1)] = None
 
 
 class PlanChunksOutput(BaseModel):
-    plan: Plan
+    plan: LoadingPlan
     chunks: list[Chunk]
 
 
@@ -47,5 +47,7 @@ def plan_chunks(ctx: HandlerContext[PlanChunksParams]) -> PlanChunksOutput:
         tables.ensure_schemas(conn)
         tables.sweep(conn, SWEPT_SECONDS)
         tables.make_staging(conn, tables.Staging(name, params.rules), params.facts.columns, ctx.job_id)
-    plan = Plan(source=params.source, reading=params.reading, facts=params.facts, rules=params.rules, staging=name)
+    plan = LoadingPlan(
+        source=params.source, reading=params.reading, facts=params.facts, rules=params.rules, staging=name
+    )
     return PlanChunksOutput(plan=plan, chunks=chunks(params.facts, *params.bounds, params.chunk_rows))

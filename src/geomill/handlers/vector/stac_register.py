@@ -6,14 +6,14 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from geomill.raster.catalogue import ID_PATTERN, put_document
-from geomill.raster.outputs import FileEntry
-from geomill.raster.plan import Source
-from geomill.raster.stac import Times, build_collection
+from geomill.datasets.documents import ID_PATTERN, put_document
+from geomill.datasets.outputs import VECTOR_CONTAINER, FileEntry
+from geomill.datasets.source import Source
+from geomill.datasets.stac import build_collection
+from geomill.datasets.times import Times
 from geomill.sdk import HandlerContext, register_handler
-from geomill.vector.facts import Column, LayerFacts
-from geomill.vector.outputs import OUTPUT_CONTAINER
-from geomill.vector.stac import ItemParts, build_item
+from geomill.vector.facts import LayerColumn, LayerFacts
+from geomill.vector.stac import LayerItemParts, build_item
 
 
 class RegisterLayerParams(BaseModel):
@@ -27,12 +27,12 @@ class RegisterLayerParams(BaseModel):
     geometry_type: str
     srid: int
     row_count: int
-    columns: list[Column]
+    columns: list[LayerColumn]
     geometry: dict[str, Any]
     bbox: Annotated[list[float], Field(min_length=4, max_length=4)]
     files: list[FileEntry] = []
     blob_prefix: str
-    output_container: str = OUTPUT_CONTAINER
+    output_container: str = VECTOR_CONTAINER
     workflow_id: str | None = None
     workflow_version: int | None = None
 
@@ -66,10 +66,10 @@ async def stac_register(ctx: HandlerContext[RegisterLayerParams]) -> RegisterLay
     )
 
 
-def item_parts(params: RegisterLayerParams, job_id: str) -> ItemParts:
+def item_parts(params: RegisterLayerParams, job_id: str) -> LayerItemParts:
     facts = params.facts
     crs = "as it was" if facts.crs == f"EPSG:{params.srid}" else f"from {facts.crs[:60]}"
-    return ItemParts(
+    return LayerItemParts(
         item_id=params.stac_item_id,
         collection_id=params.stac_collection_id,
         geometry=params.geometry,

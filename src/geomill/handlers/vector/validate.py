@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pydantic import BaseModel
 
-from geomill.raster.patience import first_look
-from geomill.raster.plan import Source
-from geomill.raster.stac import Times, times
+from geomill.datasets.patience import first_look
+from geomill.datasets.source import Source
+from geomill.datasets.times import Times, times
 from geomill.sdk import HandlerContext, Zone, register_handler
-from geomill.vector.facts import LayerFacts, Mixed, Reading, Rules
+from geomill.vector.facts import LayerFacts, LoadingRules, Mixed, Reading
 
 TIMEOUT_SECONDS = 3600
 
@@ -36,7 +36,7 @@ class ValidateVectorOutput(BaseModel):
     source: Source
     reading: Reading
     facts: LayerFacts
-    rules: Rules
+    rules: LoadingRules
     bounds: tuple[int, int]
     """From where to where chunks are cut."""
     file_size_bytes: int

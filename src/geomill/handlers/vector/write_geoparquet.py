@@ -7,21 +7,20 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
+from geomill.datasets.intermediates import DRAFT_PREFIX
+from geomill.datasets.outputs import VECTOR_CONTAINER, FileEntry
 from geomill.handlers.vector.finish import MadeTable
-from geomill.raster.intermediates import DRAFT_PREFIX
-from geomill.raster.outputs import FileEntry
 from geomill.sdk import HandlerContext, ObjectName, Zone, register_handler
-from geomill.vector.facts import Column
-from geomill.vector.outputs import OUTPUT_CONTAINER
+from geomill.vector.facts import LayerColumn
 from geomill.vector.stac import PARQUET_TYPE
 
 
 class WriteGeoParquetParams(BaseModel):
     tables: list[MadeTable]
-    columns: list[Column]
+    columns: list[LayerColumn]
     srid: int
     blob_prefix: str
-    output_container: str = OUTPUT_CONTAINER
+    output_container: str = VECTOR_CONTAINER
 
 
 class WriteGeoParquetOutput(BaseModel):

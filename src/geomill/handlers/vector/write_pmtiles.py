@@ -8,24 +8,23 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
+from geomill.datasets.intermediates import DRAFT_PREFIX
+from geomill.datasets.outputs import VECTOR_CONTAINER, FileEntry
 from geomill.handlers.vector.finish import MadeTable
-from geomill.raster.intermediates import DRAFT_PREFIX
-from geomill.raster.outputs import FileEntry
 from geomill.sdk import HandlerContext, ObjectName, Zone, register_handler
-from geomill.vector.facts import Column
-from geomill.vector.outputs import OUTPUT_CONTAINER
+from geomill.vector.facts import LayerColumn
 from geomill.vector.stac import PMTILES_TYPE
 
 
 class WritePmtilesParams(BaseModel):
     tables: Annotated[list[MadeTable], Field(min_length=1)]
-    columns: list[Column]
+    columns: list[LayerColumn]
     srid: int
     bbox: Annotated[list[float], Field(min_length=4, max_length=4)]
     max_zoom: Annotated[int | None, Field(ge=0, le=16)] = None
     """Follows from the number of features and their extent when absent."""
     blob_prefix: str
-    output_container: str = OUTPUT_CONTAINER
+    output_container: str = VECTOR_CONTAINER
 
 
 class WritePmtilesOutput(BaseModel):
@@ -44,13 +43,13 @@ class WritePmtilesOutput(BaseModel):
 def write_pmtiles(ctx: HandlerContext[WritePmtilesParams]) -> WritePmtilesOutput:
     """Writes the tables as layers of a PMTiles file."""
     from geomill.vector.database import session
-    from geomill.vector.pyramid import Extent, Layer, write
+    from geomill.vector.pyramid import PyramidExtent, PyramidLayer, write
 
     params = ctx.params
-    extent = Extent.of(params.bbox)
+    extent = PyramidExtent.of(params.bbox)
     rows = sum(table.rows for table in params.tables)
     deepest = extent.deepest_zoom(rows) if params.max_zoom is None else params.max_zoom
-    layers = [Layer(table.table_name, params.columns, params.srid) for table in params.tables]
+    layers = [PyramidLayer(table.table_name, params.columns, params.srid) for table in params.tables]
 
     def tell(zoom: int, tiles: int) -> None:
         ctx.raise_if_cancelled()

@@ -27,7 +27,7 @@ from geomill.serve.answers import Answer, prepare
 from geomill.serve.directory import Directory
 from geomill.serve.pages import TEMPLATES
 from geomill.serve.raster import dependencies, wmts
-from geomill.serve.raster.dependencies import Shelf
+from geomill.serve.raster.dependencies import RasterShelf
 from geomill.serve.raster.limits import AT_ONCE
 from geomill.serve.raster.mosaics import Mosaics
 from geomill.serve.raster.painting import render
@@ -75,7 +75,7 @@ def create_raster_app(directory: Directory, storage: Storage) -> FastAPI:
     app = FastAPI(title="geomill rasters", version=__version__, docs_url=None, redoc_url=None)
     credentials = storage.gdal_options(directory.zone)  # none where files lie in a folder
     environment = {"session": StoreSession(credentials), **GDAL, **(REMOTE if credentials else {})}
-    app.state.shelf = Shelf(directory, storage, Mosaics(storage), environment)
+    app.state.shelf = RasterShelf(directory, storage, Mosaics(storage), environment)
     for prefix, source in ((PREFIX, dependencies.raster_source), (JOBS_PREFIX, dependencies.job_source)):
         tiler = _tiler(prefix, source)
         app.include_router(wmts.router(tiler), prefix=prefix, dependencies=STRICT)

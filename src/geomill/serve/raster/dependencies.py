@@ -19,8 +19,8 @@ from titiler.core.dependencies import (
     TileParams,
 )
 
+from geomill.domain.assets.served import Served
 from geomill.domain.objectname import ObjectName
-from geomill.domain.served import Served
 from geomill.errors import NotFoundError
 from geomill.serve import caching
 from geomill.serve.access import TheSight
@@ -39,7 +39,7 @@ PICTURES = ("tile", "preview", "bbox_image", "feature_image")
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class RasterShelf:
     """Where the rasters of a zone are found."""
 
     directory: Directory
@@ -79,7 +79,7 @@ async def raster_source(
     asset_id: Annotated[str, Path(description="Of a raster; of a series with a dot and a scene's id", max_length=256)],
 ) -> RasterSource:
     limits.check(request)
-    shelf: Shelf = request.app.state.shelf
+    shelf: RasterShelf = request.app.state.shelf
     served = await shelf.directory.raster(asset_id, sight)
     source = shelf.source(served)
     caching.note(request, served)
@@ -91,7 +91,7 @@ async def job_source(
 ) -> RasterSource:
     """What a job has made and nobody has published: for the house alone."""
     limits.check(request)
-    shelf: Shelf = request.app.state.shelf
+    shelf: RasterShelf = request.app.state.shelf
     served = await job_raster(shelf.directory, shelf.storage, job_id, sight)
     source = shelf.source(served)
     caching.note(request, served)
@@ -99,7 +99,7 @@ async def job_source(
 
 
 async def environment(request: Request) -> dict[str, Any]:
-    shelf: Shelf = request.app.state.shelf
+    shelf: RasterShelf = request.app.state.shelf
     return shelf.environment
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from geomill.domain.asset import DataType
+from geomill.domain.access.visibility import Sight
+from geomill.domain.assets.asset import DataType
+from geomill.domain.assets.served import Served
 from geomill.domain.objectname import ObjectName, Zone
-from geomill.domain.served import Served
 from geomill.domain.states import ApprovalState, ClearanceState
-from geomill.domain.visibility import Sight
 from geomill.errors import NotFoundError
 from geomill.serve.directory import Directory
 from geomill.storage import Storage

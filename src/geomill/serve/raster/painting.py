@@ -9,7 +9,7 @@ from rasterio.io import DatasetReader
 from rio_tiler.models import ImageData
 from titiler.core.utils import render_image
 
-from geomill.domain.served import Served
+from geomill.domain.assets.served import Served
 from geomill.raster.pictures import rendering_of
 from geomill.raster.rendering import kind_of
 

@@ -18,8 +18,8 @@ from rio_tiler.errors import PointOutsideBounds, TileOutsideBounds
 from rio_tiler.io import BaseReader, Reader
 from rio_tiler.models import BandStatistics, ImageData, Info, PointData
 
+from geomill.domain.assets.served import Series, Served
 from geomill.domain.objectname import ObjectName
-from geomill.domain.served import Series, Served
 from geomill.errors import ConflictError
 from geomill.raster.grid import Window
 from geomill.raster.opening import LARGEST_BLOCK, block_bytes

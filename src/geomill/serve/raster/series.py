@@ -20,7 +20,7 @@ from rio_tiler.errors import PointOutsideBounds, TileOutsideBounds
 from rio_tiler.io import Reader
 from rio_tiler.models import BandStatistics, ImageData, Info, PointData
 
-from geomill.domain.served import Scene
+from geomill.domain.assets.served import Scene
 from geomill.errors import ConflictError
 from geomill.raster.overview import WEB_MERCATOR, resolution_at
 from geomill.raster.pictures import colored, picture, under

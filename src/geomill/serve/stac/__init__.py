@@ -4,9 +4,9 @@
     parent.mount("/stac", stac)
 
 The parent enters `stac.router.lifespan_context(stac)` itself: lifespans of mounted applications do not run. It puts a
-`geomill.domain.visibility.Sight` into `request.state.sight` (`scope["state"]["sight"]`); without one only what is
-public is seen. Of the external zone everything is public. Links carry the prefix at which it is mounted. Files of items
-are served at `files/{asset_id}/{revision}/{path}` below it, with ranges.
+`Sight` (`geomill.domain.access.visibility`) into `request.state.sight` (`scope["state"]["sight"]`); without one only
+public items are seen. In the external zone everything is public. Links carry the prefix at which it is mounted. Files
+of items are served at `files/{asset_id}/{revision}/{path}` below it, with ranges.
 """
 
 import logging

@@ -19,7 +19,7 @@ from stac_fastapi.pgstac.utils import filter_fields
 from stac_fastapi.types.errors import InvalidQueryParameter, NotFoundError
 from stac_fastapi.types.requests import get_base_url
 
-from geomill.domain.visibility import Sight
+from geomill.domain.access.visibility import Sight
 from geomill.serve.filters import check_finite, checked, read_filter, read_json
 from geomill.serve.stac.fields import Chosen, chosen
 from geomill.serve.stac.requests import check_body, check_box, check_query, check_sizes, without_empty
@@ -30,7 +30,7 @@ _TOKEN = re.compile(r"(next|prev):((?:[0-9a-f]{2})+):((?:[0-9a-f]{2})+)", re.IGN
 GONE = "the token is not one of this search, or its item is gone: begin again without it"
 
 
-class Place(NamedTuple):
+class PagePlace(NamedTuple):
     """Where a page begins, or ends: at an item, by collection and id."""
 
     item: list[str]
@@ -185,14 +185,14 @@ async def _items(request: Request, wanted: PgstacSearch, *, counted: bool) -> di
     return found
 
 
-def _place(token: str | None) -> Place | None:
+def _place(token: str | None) -> PagePlace | None:
     if not token:
         return None
     match = _TOKEN.fullmatch(token)
     try:
         if match:
             item = [bytes.fromhex(part).decode() for part in match.groups()[1:]]
-            return Place(item, match[1].lower() == "prev")
+            return PagePlace(item, match[1].lower() == "prev")
     except UnicodeDecodeError:
         pass
     raise InvalidQueryParameter(GONE)

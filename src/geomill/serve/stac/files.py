@@ -13,8 +13,8 @@ from stac_fastapi.pgstac.models.links import ItemLinks
 from stac_fastapi.types.errors import NotFoundError
 from stac_fastapi.types.requests import get_base_url
 
+from geomill.domain.access.visibility import Sight
 from geomill.domain.objectname import ObjectName, Zone
-from geomill.domain.visibility import Sight
 from geomill.serve.stac.client import address
 from geomill.serve.stac.sessions import fetch_value, sight_of
 from geomill.sql import queries
@@ -27,7 +27,7 @@ Revision = Annotated[int, Path(ge=1, le=2_000_000_000)]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ItemFile:
     name: ObjectName
     size: int
     sha256: str
@@ -52,7 +52,7 @@ def router(storage: Storage) -> APIRouter:
     return made
 
 
-async def _find(request: Request, asset_id: str, revision: int, path: str) -> Found:
+async def _find(request: Request, asset_id: str, revision: int, path: str) -> ItemFile:
     statement = queries("stac").external_files if _external(request) else queries("stac").files
     row: dict[str, Any] | None = await fetch_value(request, statement, asset_id, revision)
     sight = sight_of(request)
@@ -60,7 +60,7 @@ async def _find(request: Request, asset_id: str, revision: int, path: str) -> Fo
         for file in row["files"] or []:
             if re.sub(r"^.*?/_r[0-9]+/", "", file["path"]) == path:
                 name = ObjectName(Zone(file["zone"]), file["container"], file["path"])
-                return Found(name, file["size"], file["sha256"], file["media_type"], row["public"])
+                return ItemFile(name, file["size"], file["sha256"], file["media_type"], row["public"])
     raise NotFoundError(f"there is no file {path} of revision {revision} of {asset_id}")
 
 
@@ -75,7 +75,7 @@ def _may_see(row: dict[str, Any], sight: Sight) -> bool:
     return bool(row["newest"] and sight.covers(row["platform_id"], row["asset_id"]))
 
 
-async def _send(request: Request, storage: Storage, found: Found) -> Response:
+async def _send(request: Request, storage: Storage, found: ItemFile) -> Response:
     etag = f'"{found.sha256}"'
     headers = {
         "ETag": etag,

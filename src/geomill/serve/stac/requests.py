@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from geomill.api.problems import respond_to
-from geomill.domain.signed_link import PARAMETER
+from geomill.domain.access.signed_link import PARAMETER
 from geomill.errors import InputError, Problem, nearest
 from geomill.serve.filters import check_json
 

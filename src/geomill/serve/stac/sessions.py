@@ -10,7 +10,7 @@ import asyncpg
 from fastapi import FastAPI, Request
 from stac_fastapi.pgstac.db import con_init, get_connection
 
-from geomill.domain.visibility import PUBLIC_ONLY, Sight
+from geomill.domain.access.visibility import PUBLIC_ONLY, Sight
 from geomill.serve.sessions import NETWORK_SETTINGS, watch_network
 
 EVERYTHING = Sight(everything=True)

@@ -12,8 +12,8 @@ import asyncpg
 from fastapi import Depends, Path, Query, Request
 from tipg.collections import Collection, CollectionList, Column, PgCollection
 
-from geomill.domain.asset import DataType
-from geomill.domain.served import Served
+from geomill.domain.assets.asset import DataType
+from geomill.domain.assets.served import Served
 from geomill.errors import InputError, NotFoundError
 from geomill.serve import caching
 from geomill.serve.access import TheSight
@@ -21,7 +21,7 @@ from geomill.serve.directory import Directory
 from geomill.serve.vector import limits
 from geomill.serve.vector.crs import Axes, Systems, axes, box_in_degrees
 from geomill.store.quoting import identifier
-from geomill.store.serving import Table
+from geomill.store.serving import FeatureTable
 
 SCHEMA = "geo"
 MOST_AT_ONCE = 1000
@@ -35,7 +35,7 @@ FEATURES = ("items", "item")
 """Routes whose answers have coordinates."""
 
 
-class AssetCollection(PgCollection):
+class AssetLayer(PgCollection):
     """Of a tile that has more features than are shown, some of everywhere are, and not those that were loaded first:
     else a map would have holes."""
 
@@ -77,7 +77,7 @@ class AssetCollection(PgCollection):
 
     async def get_tile(self, conn: asyncpg.Connection, *, sortby: str | None = None, **options: Any) -> Any:
         shown = self if sortby or self.id_column is None else self.model_copy(update={"scattered": True})
-        return await super(AssetCollection, shown).get_tile(conn, sortby=sortby, **options)
+        return await super(AssetLayer, shown).get_tile(conn, sortby=sortby, **options)
 
     def _sort_expressions(self, sortby: str | None) -> list[tuple[str, str]]:
         if not self.scattered or self.id_column is None:
@@ -92,7 +92,7 @@ async def collection(
     sight: TheSight,
     collection_id: Annotated[str, Path(alias="collectionId", max_length=128)],
     crs: Annotated[str | None, Query(description="Of the coordinates of features; degrees if not given.")] = None,
-) -> AssetCollection:
+) -> AssetLayer:
     limits.check(request)
     directory: Directory = request.app.state.directory
     asset_id, _, part = collection_id.partition(".")
@@ -109,7 +109,7 @@ async def collection(
     return made
 
 
-TheCollection = Annotated[AssetCollection, Depends(collection)]
+TheCollection = Annotated[AssetLayer, Depends(collection)]
 
 
 async def collections(
@@ -141,11 +141,11 @@ def _part(served: Served, layer: int) -> str:
     return [*served.layers, *("" for _ in range(layer))][layer]
 
 
-def as_collection(served: Served, part: str, table: Table) -> AssetCollection:
+def as_collection(served: Served, part: str, table: FeatureTable) -> AssetLayer:
     columns = [_column(column, served.bbox) for column in table.columns]
     geometry = next((column for column in columns if column.type in GEOMETRIES), None)
     time = next((column for column in columns if column.type in TIMES), None)
-    return AssetCollection(
+    return AssetLayer(
         type="Table",
         id=f"{served.asset_id}.{part}" if part else served.asset_id,
         title=f"{served.title}, {part}" if part else served.title,

@@ -18,7 +18,7 @@ from tipg.resources.enums import MediaType
 from tipg.resources.response import ORJSONResponse
 
 from geomill.serve.quick import on_the_loop
-from geomill.serve.vector.collections import AssetCollection, TheCollection, collections
+from geomill.serve.vector.collections import AssetLayer, TheCollection, collections
 from geomill.serve.vector.crs import CONFORMANCE, EVERYWHERE
 
 GLOBAL = "#/crs"
@@ -49,7 +49,7 @@ class Features(OGCFeaturesFactory):
             """List of collections."""
             document = _read(theirs(request, collection_list))
             document["crs"] = EVERYWHERE
-            made = cast("list[AssetCollection]", collection_list["collections"])
+            made = cast("list[AssetLayer]", collection_list["collections"])
             for told, known in zip(document["collections"], made, strict=True):
                 own = [one for one in known.systems.offered if one not in EVERYWHERE]
                 listed = [GLOBAL, *own] if known.systems.obeyed else own or known.systems.offered
@@ -95,6 +95,6 @@ def _read(response: Response) -> Any:
     return orjson.loads(response.body)
 
 
-def _systems(collection: AssetCollection, listed: list[str]) -> dict[str, Any]:
+def _systems(collection: AssetLayer, listed: list[str]) -> dict[str, Any]:
     storage = collection.systems.storage
     return {"crs": listed, **({"storageCrs": storage} if storage else {})}

@@ -13,9 +13,9 @@ from fastapi.responses import FileResponse
 from starlette.responses import JSONResponse, Response
 
 from geomill import __version__
-from geomill.domain.asset import DataType
-from geomill.domain.served import Scene, Served
-from geomill.domain.signed_link import PARAMETER
+from geomill.domain.access.signed_link import PARAMETER
+from geomill.domain.assets.asset import DataType
+from geomill.domain.assets.served import Scene, Served
 from geomill.errors import NotFoundError
 from geomill.raster.facts import RasterType
 from geomill.raster.rendering import rendering

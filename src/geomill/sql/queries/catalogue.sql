@@ -1,62 +1,159 @@
--- What a database has, as PostgreSQL itself words it. Every name but pg_catalog's is qualified in the answers,
--- because `qualify_names` empties the search path for the length of the transaction.
+-- The catalogue. What one asset needs is done by functions that follow it; here are those that write many.
 
--- name: qualify_names
-SET LOCAL search_path = pg_catalog
+-- name: incoming
+CREATE TEMPORARY TABLE incoming (content jsonb NOT NULL, platform_id text) ON COMMIT DROP;
 
--- name: schemas
-SELECT nspname AS name
-FROM pg_namespace
-WHERE nspname = ANY(%(schemas)s) ORDER BY 1
+-- name: incoming_plain
+-- Nothing is compressed on the way.
+ALTER TABLE incoming ALTER COLUMN content SET STORAGE EXTERNAL;
 
--- name: enums
-SELECT n.nspname AS schema, t.typname AS name, array_agg(e.enumlabel::text ORDER BY e.enumsortorder) AS labels
-FROM pg_type t
-JOIN pg_namespace n ON n.oid = t.typnamespace
-JOIN pg_enum e ON e.enumtypid = t.oid
-WHERE n.nspname = ANY(%(schemas)s)
-GROUP BY n.nspname, t.typname
+-- name: copy_incoming
+COPY incoming (content, platform_id) FROM STDIN;
 
--- name: functions
-SELECT n.nspname AS schema, p.proname AS name, pg_get_functiondef(p.oid) AS definition
-FROM pg_proc p
-JOIN pg_namespace n ON n.oid = p.pronamespace
-WHERE n.nspname = ANY(%(schemas)s) AND p.prokind = 'f' AND p.proname = ANY(%(functions)s)
+-- name: put_incoming
+SELECT catalogue.put_items(%(collections)s::jsonb) AS count;
 
--- name: tables
-SELECT c.oid, n.nspname AS schema, c.relname AS name, c.reloptions AS storage,
-       obj_description(c.oid, 'pg_class') AS comment
-FROM pg_class c
-JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE n.nspname = ANY(%(schemas)s) AND c.relkind IN ('r', 'p')
+-- name: hold_assets
+-- No decision and no verdict in between.
+LOCK TABLE app.geospatial_assets IN EXCLUSIVE MODE;
+
+-- name: incoming_assets
+INSERT INTO incoming (content, platform_id)
+SELECT item, a.platform_id
+FROM app.geospatial_assets AS a CROSS JOIN LATERAL app.catalogue_items(a.asset_id) AS item
+WHERE a.deleted_at IS NULL AND a.served_revision > a.data_deleted_through;
+
+-- name: drop_strays
+SELECT catalogue.remove_item(i.collection, i.id)
+FROM pgstac.items AS i
+WHERE NOT EXISTS (
+    SELECT FROM incoming AS n WHERE n.content ->> 'id' = i.id AND n.content ->> 'collection' = i.collection
+)
+ORDER BY i.collection, i.id;
+
+-- name: put_assets
+SELECT catalogue.put_items(coalesce(jsonb_object_agg(c.id, c.document), '{}')) AS count
+FROM (
+    SELECT DISTINCT ON (a.stac_collection_id) a.stac_collection_id AS id,
+           jsonb_build_object('stac_version', '1.1.0', 'license', 'other',
+                              'description', format('Assets of %%s', a.stac_collection_id))
+               || CASE WHEN jsonb_typeof(s.outputs -> 'stac_collection') = 'object'
+                       THEN s.outputs -> 'stac_collection' ELSE '{}' END AS document
+    FROM app.geospatial_assets AS a CROSS JOIN LATERAL app.shown_revision(a.asset_id) AS s
+    WHERE jsonb_typeof(s.outputs -> 'stac_item') = 'object'
+    ORDER BY a.stac_collection_id, a.created_at
+) AS c;
+
+-- name: check
+-- What the catalogue has beside what follows from the assets.
+WITH wanted AS (
+    SELECT a.stac_collection_id AS collection, item ->> 'id' AS id, item
+    FROM app.geospatial_assets AS a CROSS JOIN LATERAL app.catalogue_items(a.asset_id) AS item
+    WHERE a.deleted_at IS NULL AND a.served_revision > a.data_deleted_through
+), counted AS (
+    SELECT i.collection, count(*) AS items, count(*) FILTER (WHERE i.private = '{"public": true}') AS public_items
+    FROM pgstac.items AS i GROUP BY i.collection
+)
+SELECT count(w.id) AS wanted,
+       count(*) FILTER (WHERE i.id IS NULL) AS missing,
+       count(*) FILTER (WHERE w.id IS NULL) AS strays,
+       count(*) FILTER (WHERE i.content <> w.item - '{id,geometry,collection,type}'::text[]) AS different,
+       (SELECT count(*) FROM catalogue.pending) AS pending,
+       (SELECT count(*) FROM catalogue.collections AS o LEFT JOIN counted AS c ON c.collection = o.collection_id
+        WHERE (o.items, o.public_items) <> (coalesce(c.items, 0), coalesce(c.public_items, 0))) AS miscounted
+FROM wanted AS w FULL JOIN pgstac.items AS i ON i.collection = w.collection AND i.id = w.id;
+
+-- name: forget_pending
+DELETE FROM catalogue.pending;
+
+-- name: pending
+-- How many assets the catalogue has not caught up with.
+SELECT count(*) AS count, min(noted_at) AS since, min(reason) AS reason FROM catalogue.pending;
+
+-- name: due
+SELECT asset_id FROM catalogue.pending WHERE due_at <= now() ORDER BY due_at LIMIT %(limit)s;
+
+-- name: hold_asset
+-- Nothing is returned while somebody changes the asset: its own transaction settles the entry.
+SELECT asset_id FROM app.geospatial_assets WHERE asset_id = %(asset_id)s FOR NO KEY UPDATE SKIP LOCKED;
+
+-- name: lock_timeout
+SET LOCAL lock_timeout = '1s';
+
+-- name: settle
+SELECT app.settle_item(%(asset_id)s);
+
+-- name: settled
+DELETE FROM catalogue.pending WHERE asset_id = %(asset_id)s;
+
+-- name: postpone
+UPDATE catalogue.pending
+SET attempts = attempts + 1, reason = %(reason)s,
+    due_at = now() + make_interval(secs => least(2 ^ least(attempts, 20), 300))
+WHERE asset_id = %(asset_id)s;
+
+-- name: exported
+SELECT app.exported_asset(%(asset_id)s, %(revision)s) AS entry;
+
+-- name: hide_external
+SELECT external.hide_asset(%(asset_id)s) AS hidden;
+
+-- name: put_external
+INSERT INTO external.assets (asset_id, revision, platform_id, title, data_type, blob_path, table_name, outputs)
+VALUES (%(asset_id)s, %(revision)s, %(platform_id)s, %(title)s, %(data_type)s, %(blob_path)s, %(table_name)s,
+        %(outputs)s::jsonb)
+ON CONFLICT (asset_id) DO UPDATE
+SET revision = EXCLUDED.revision, platform_id = EXCLUDED.platform_id, title = EXCLUDED.title,
+    data_type = EXCLUDED.data_type, blob_path = EXCLUDED.blob_path, table_name = EXCLUDED.table_name,
+    outputs = EXCLUDED.outputs, exported_at = now();
+
+-- name: put_external_item
+SELECT catalogue.put_item(%(item)s::jsonb, %(collection)s::jsonb, %(platform_id)s);
+
+-- name: put_external_side_items
+SELECT catalogue.put_side_items(%(collection)s, %(item)s, %(items)s::jsonb);
 
 -- name: columns
-SELECT a.attrelid AS table, a.attname AS name, format_type(a.atttypid, a.atttypmod) AS type,
-       NOT a.attnotnull AS nullable, pg_get_expr(d.adbin, d.adrelid) AS default,
-       a.attidentity::text AS identity, col_description(a.attrelid, a.attnum) AS comment
-FROM pg_attribute a
-LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
-WHERE a.attrelid = ANY(%(tables)s::oid[]) AND a.attnum > 0 AND NOT a.attisdropped
-ORDER BY a.attrelid, a.attnum
-
--- name: constraints
-SELECT conrelid AS table, conname AS name, contype::text AS kind, pg_get_constraintdef(oid) AS definition
-FROM pg_constraint
-WHERE conrelid = ANY(%(tables)s::oid[]) AND contype IN ('p', 'u', 'c', 'f')
+SELECT a.attname AS name, format_type(a.atttypid, a.atttypmod) AS type, a.attnotnull AS required
+FROM pg_attribute AS a
+WHERE a.attrelid = to_regclass(%(table)s) AND a.attnum > 0 AND NOT a.attisdropped
+ORDER BY a.attnum;
 
 -- name: indexes
--- Without those that a constraint brings along. One that a failed CONCURRENTLY left behind differs from a sound one.
-SELECT i.indrelid AS table, c.relname AS name, i.indisunique AS unique,
-       pg_get_indexdef(i.indexrelid) || CASE WHEN i.indisvalid THEN '' ELSE ' INVALID' END AS definition
-FROM pg_index i
-JOIN pg_class c ON c.oid = i.indexrelid
-WHERE i.indrelid = ANY(%(tables)s::oid[])
-  AND NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conindid = i.indexrelid AND k.conrelid = i.indrelid)
+SELECT i.indisprimary AS is_primary, i.indisunique AS is_unique, m.amname AS method,
+       array_agg(a.attname ORDER BY k.place) AS columns
+FROM pg_index AS i
+JOIN pg_class AS c ON c.oid = i.indexrelid
+JOIN pg_am AS m ON m.oid = c.relam
+CROSS JOIN LATERAL unnest(i.indkey::int[]) WITH ORDINALITY AS k (number, place)
+JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = k.number
+WHERE i.indrelid = to_regclass(%(table)s) AND i.indexprs IS NULL AND i.indpred IS NULL
+GROUP BY i.indexrelid, i.indisprimary, i.indisunique, m.amname
+ORDER BY i.indisprimary DESC, i.indexrelid;
 
--- name: triggers
--- Ours only: those that call our functions. One that was disabled differs from one that works.
-SELECT t.tgrelid AS table, t.tgname AS name,
-       pg_get_triggerdef(t.oid) || CASE WHEN t.tgenabled = 'O' THEN '' ELSE ' DISABLED' END AS definition
-FROM pg_trigger t
-JOIN pg_proc p ON p.oid = t.tgfoid
-WHERE t.tgrelid = ANY(%(tables)s::oid[]) AND NOT t.tgisinternal AND p.proname = ANY(%(functions)s)
+-- name: schema_there
+SELECT to_regnamespace('geo') IS NOT NULL AS there;
+
+-- name: create_schema
+CREATE SCHEMA IF NOT EXISTS geo;
+
+-- name: create_table
+CREATE TABLE {table} ({columns});
+
+-- name: drop_table
+DROP TABLE IF EXISTS {table};
+
+-- name: copy_out
+COPY {table} ({columns}) TO STDOUT (FORMAT binary);
+
+-- name: copy_in
+COPY {table} ({columns}) FROM STDIN (FORMAT binary);
+
+-- name: add_primary_key
+ALTER TABLE {table} ADD PRIMARY KEY ({columns});
+
+-- name: create_index
+CREATE {unique} INDEX ON {table} USING {method} ({columns});
+
+-- name: analyze
+ANALYZE {table};

@@ -81,7 +81,7 @@ class LargeRasterWorkflow(Stages):
     ]
 
 
-class Places:
+class OutputPlaces:
     """Where the outputs of a job lie."""
 
     def __init__(self, given: LargeRasterParameters, job_id: str) -> None:
@@ -125,7 +125,7 @@ class LargeRasterController(StageController):
 
     def create_stage_tasks(self, stage: int, context: JobExecutionContext) -> Sequence[StageTask]:
         given: LargeRasterParameters = context.parameters
-        places = Places(given, context.job_id)
+        places = OutputPlaces(given, context.job_id)
         match stage:
             case 1:
                 return [_scheme(given, places)]
@@ -148,7 +148,7 @@ class LargeRasterController(StageController):
                 return _mosaic_result(results[0].load())
 
 
-def _scheme(given: LargeRasterParameters, places: Places) -> StageTask:
+def _scheme(given: LargeRasterParameters, places: OutputPlaces) -> StageTask:
     parameters = {
         "validation": {
             "container_name": given.container_name,
@@ -174,7 +174,7 @@ def _scheme(given: LargeRasterParameters, places: Places) -> StageTask:
     return StageTask(parameters, "generate-tiling-scheme")
 
 
-def _pieces(given: LargeRasterParameters, places: Places, scheme: dict[str, Any]) -> list[StageTask]:
+def _pieces(given: LargeRasterParameters, places: OutputPlaces, scheme: dict[str, Any]) -> list[StageTask]:
     """Windows of most sources can be read directly: then there is nothing to do here."""
     if given.extract == "auto" and scheme["tiling"]["strategy"] != "two_pass":
         return []
@@ -188,7 +188,7 @@ def _pieces(given: LargeRasterParameters, places: Places, scheme: dict[str, Any]
     return [StageTask(parameters, "extract-tiles")]
 
 
-def _tiles(given: LargeRasterParameters, places: Places, context: JobExecutionContext) -> list[StageTask]:
+def _tiles(given: LargeRasterParameters, places: OutputPlaces, context: JobExecutionContext) -> list[StageTask]:
     kept = context.stage_results[1]["plan"]
     shared = {
         "source": kept["source"],
@@ -201,7 +201,7 @@ def _tiles(given: LargeRasterParameters, places: Places, context: JobExecutionCo
     return [StageTask({**shared, "tiles": [tile]}, f"cog-{tile['x']}_{tile['y']}") for tile in kept["tiles"]]
 
 
-def _mosaic(given: LargeRasterParameters, places: Places, context: JobExecutionContext) -> StageTask:
+def _mosaic(given: LargeRasterParameters, places: OutputPlaces, context: JobExecutionContext) -> StageTask:
     kept = context.stage_results[1]["plan"]
     parameters = {
         "plan": kept["plan"],

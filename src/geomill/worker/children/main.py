@@ -21,13 +21,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from geomill.domain.message import TaskMessage
+from geomill.domain.engine.message import TaskMessage
 from geomill.errors import SettingsError, UnavailableError
 from geomill.sdk.context import HandlerContext
 from geomill.sdk.database import DatabaseAccess
 from geomill.sdk.execution import execute_here
 from geomill.sdk.registry import Registry, handlers_in
-from geomill.storage import Recipe, Storage
+from geomill.storage import Storage, StorageRecipe
 from geomill.worker.children import frames
 from geomill.worker.children.clock import clock
 from geomill.worker.children.frames import Frame
@@ -41,7 +41,7 @@ QUIET = logging.getLogger("geomill.handler")
 
 
 @dataclass
-class Order:
+class TaskOrder:
     """One task to run."""
 
     ticket: int
@@ -50,7 +50,7 @@ class Order:
     cancelled: bool = False
 
 
-class Line:
+class WorkerLine:
     """To the worker. A handler may use it from several threads; frames go out whole and in order."""
 
     def __init__(self, sock: socket.socket) -> None:
@@ -69,7 +69,7 @@ class Line:
 class ChildReporter:
     """The `Reporter` of one task. Progress goes out some twenty times a second at most; the latest always does."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: WorkerLine) -> None:
         self._line = line
         self._lock = threading.Lock()
         self._pending: tuple[float, str] | None = None
@@ -111,7 +111,7 @@ class ChildReporter:
 class Questions:
     """What a handler asks the worker, which has a session of the database. One at a time; the asking thread waits."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: WorkerLine) -> None:
         self._line = line
         self._lock = threading.Lock()
         self._numbers = itertools.count(1)
@@ -134,8 +134,8 @@ class Listener:
     def __init__(self, sock: socket.socket, questions: Questions) -> None:
         self._sock = sock
         self._questions = questions
-        self._latest: Order | None = None
-        self.orders: queue.SimpleQueue[Order | None] = queue.SimpleQueue()
+        self._latest: TaskOrder | None = None
+        self.orders: queue.SimpleQueue[TaskOrder | None] = queue.SimpleQueue()
         self.busy = False
         self.until = float("inf")
         """By the clock of the machine: then others may begin the task."""
@@ -176,18 +176,18 @@ def main(descriptor: int, parent: int, *, offline: bool) -> None:
     if setup is None:
         return
     limit_memory(setup["memory_mb"])
-    handlers, storage = _load(setup), Storage(Recipe.from_json(setup["storage"]))
+    handlers, storage = _load(setup), Storage(StorageRecipe.from_json(setup["storage"]))
     database = DatabaseAccess(setup["database"])
-    line = Line(sock)
+    line = WorkerLine(sock)
     questions = Questions(line)
     listener = Listener(sock, questions)
     threading.Thread(target=listener.run, name="listener", daemon=True).start()
     threading.Thread(target=listener.watch, name="watch", daemon=True).start()
-    given = services(storage=storage, database=database, outcome_pages=questions.page)
+    process_services = services(storage=storage, database=database, outcome_pages=questions.page)
     line.send("ready", offline=is_offline)
     while order := listener.orders.get():
         listener.busy = True
-        _serve(line, handlers, order, given)
+        _serve(line, handlers, order, process_services)
         listener.busy = False
 
 
@@ -201,13 +201,13 @@ def _load(setup: Frame) -> Registry:
     return handlers
 
 
-def _order(frame: Frame) -> Order:
+def _order(frame: Frame) -> TaskOrder:
     saved = frame["checkpoint"]
     message = TaskMessage.model_validate(frame["message"])
-    return Order(frame["ticket"], message, (saved[0], saved[1]) if saved else None)
+    return TaskOrder(frame["ticket"], message, (saved[0], saved[1]) if saved else None)
 
 
-def _serve(line: Line, handlers: Registry, order: Order, given: Mapping[str, Any]) -> None:
+def _serve(line: WorkerLine, handlers: Registry, order: TaskOrder, process_services: Mapping[str, Any]) -> None:
     reporter = ChildReporter(line)
     logger = TaskLogger(QUIET, lambda level, text: line.send("log", level=level, text=text))
 
@@ -219,7 +219,7 @@ def _serve(line: Line, handlers: Registry, order: Order, given: Mapping[str, Any
             logger,
             reporter,
             lambda: order.cancelled,
-            given,
+            process_services,
         )
 
     ended = execute_here(handlers[order.message.handler], order.message.params, context)

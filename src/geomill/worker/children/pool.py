@@ -8,11 +8,11 @@ import time
 from collections.abc import Coroutine
 from typing import Any
 
-from geomill.domain.confidential import new_reference
-from geomill.domain.message import TaskMessage
+from geomill.domain.access.confidential import new_reference
+from geomill.domain.engine.message import TaskMessage
 from geomill.sdk.execution import Ended, failed
 from geomill.sdk.registry import Registry
-from geomill.storage import Recipe
+from geomill.storage import StorageRecipe
 from geomill.store.checkpoints import Saved
 from geomill.worker.children.limits import MEGABYTE
 from geomill.worker.children.process import START_SECONDS, Child, ChildFailed, ChildSetup, Ear
@@ -47,7 +47,7 @@ class ChildPool:
         ready: int,
         tasks_per_child: int,
         memory_mb: int | None,
-        storage: Recipe,
+        storage: StorageRecipe,
         database: str = "",
         wishes: Wishes = NO_WISHES,
     ) -> ChildPool:

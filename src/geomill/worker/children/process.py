@@ -19,12 +19,12 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from geomill.domain.confidential import new_reference
-from geomill.domain.log import LONGEST_LINE
-from geomill.domain.message import TaskMessage
+from geomill.domain.access.confidential import new_reference
+from geomill.domain.engine.log import LONGEST_LINE
+from geomill.domain.engine.message import TaskMessage
 from geomill.errors import UnavailableError
 from geomill.sdk.execution import Ended, failed
-from geomill.storage import Recipe
+from geomill.storage import StorageRecipe
 from geomill.store.checkpoints import Saved
 from geomill.worker.children import frames
 from geomill.worker.children.frames import Frame
@@ -67,7 +67,7 @@ class ChildSetup:
     modules: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     memory_mb: int | None = None
-    storage: Recipe = field(default_factory=Recipe)
+    storage: StorageRecipe = field(default_factory=StorageRecipe)
     database: str = field(default="", repr=False)
     wishes: Wishes = field(default_factory=Wishes)
 
@@ -126,19 +126,19 @@ class Child:
     @classmethod
     async def _spawn(cls, around: Surroundings) -> Child:
         path = [entry for entry in sys.path if entry]  # not from wherever the worker happens to stand
-        ours, theirs = socket.socketpair()
-        with theirs:
+        near, far = socket.socketpair()
+        with far:
             process = await asyncio.create_subprocess_exec(
-                sys.executable, "-P", "-c", BOOT, json.dumps(path), str(theirs.fileno()), str(os.getpid()),
+                sys.executable, "-P", "-c", BOOT, json.dumps(path), str(far.fileno()), str(os.getpid()),
                 "offline" if around.offline else "online",
                 env=dict(around.environ),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.STDOUT,
-                pass_fds=(theirs.fileno(),),
+                pass_fds=(far.fileno(),),
                 start_new_session=True,
             )  # fmt: skip
-        reader, writer = await asyncio.open_unix_connection(sock=ours)
+        reader, writer = await asyncio.open_unix_connection(sock=near)
         return cls(process, reader, writer)
 
     @property
@@ -159,8 +159,8 @@ class Child:
         self._until = 0.0
         self._tail.clear()
         try:
-            given = message.model_dump(mode="json")
-            await self._send("run", ticket=self._ticket, message=given, checkpoint=checkpoint)
+            body = message.model_dump(mode="json")
+            await self._send("run", ticket=self._ticket, message=body, checkpoint=checkpoint)
             ended = await self._listen(ear)
         except asyncio.CancelledError:
             self.kill()
@@ -215,10 +215,10 @@ class Child:
     async def _answer(self, question: Frame, ear: Ear) -> None:
         """The handler waits for it, so nothing else needs to be heard meanwhile."""
         try:
-            found = {"page": await ear.page(question["node_id"], question["after"], question["having"])}
+            answer = {"page": await ear.page(question["node_id"], question["after"], question["having"])}
         except UnavailableError as error:
-            found = {"error": str(error)}
-        await self._send("answer", number=question["number"], **found)
+            answer = {"error": str(error)}
+        await self._send("answer", number=question["number"], **answer)
 
     def _hear(self, frame: Frame, ear: Ear) -> Ended | None:
         match frame.pop("kind"):
@@ -251,8 +251,8 @@ class Child:
         return failed(text, "crashed", retryable=True)
 
     def _last_words(self) -> str:
-        said = " | ".join(self._tail)[-TAIL_CHARACTERS:]
-        return f"it last said: {said}" if said else "it said nothing"
+        tail = " | ".join(self._tail)[-TAIL_CHARACTERS:]
+        return f"it last said: {tail}" if tail else "it said nothing"
 
     async def _read_output(self) -> None:
         """What the handler prints, and what the interpreter says when it breaks."""

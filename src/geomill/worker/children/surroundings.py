@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from psycopg.conninfo import conninfo_to_dict
 
 from geomill.domain.location import Folder, parse_location
-from geomill.storage import Recipe
+from geomill.storage import StorageRecipe
 from geomill.storage.gdal import OFFLINE
 
 if TYPE_CHECKING:  # a child process has no settings, and need not load them
@@ -58,19 +58,21 @@ class Wishes:
 NO_WISHES = Wishes()
 
 
-def surroundings(environ: Mapping[str, str], recipe: Recipe, database: str, wishes: Wishes) -> Surroundings:
+def surroundings(environ: Mapping[str, str], recipe: StorageRecipe, database: str, wishes: Wishes) -> Surroundings:
     remote = _is_remote(recipe)
     offline = not (remote or wishes.network or _is_over_network(database))
-    kept = {name: value for name, value in environ.items() if _keeps(name, wishes.variables, remote or wishes.network)}
+    variables = {
+        name: value for name, value in environ.items() if _keeps(name, wishes.variables, remote or wishes.network)
+    }
     if not (remote or wishes.network):
-        kept |= OFFLINE
-    kept |= {"PYTHONSAFEPATH": "1", "PROJ_NETWORK": "OFF"}
+        variables |= OFFLINE
+    variables |= {"PYTHONSAFEPATH": "1", "PROJ_NETWORK": "OFF"}
     if folder := scratch_folder(recipe, wishes):
-        kept["TMPDIR"] = str(folder)
-    return Surroundings(kept, offline)
+        variables["TMPDIR"] = str(folder)
+    return Surroundings(variables, offline)
 
 
-def scratch_folder(recipe: Recipe, wishes: Wishes) -> Path | None:
+def scratch_folder(recipe: StorageRecipe, wishes: Wishes) -> Path | None:
     """None for the system's own."""
     return wishes.scratch or (Path(recipe.data) / SCRATCH if recipe.data else None)
 
@@ -81,13 +83,13 @@ def make_private(folder: Path) -> None:
     folder.chmod(0o700)
 
 
-def _keeps(name: str, wanted: tuple[str, ...], network: bool) -> bool:
-    if name in _KEPT or name.startswith(_KEPT_BEGINNINGS) or name in wanted:
+def _keeps(name: str, listed: tuple[str, ...], network: bool) -> bool:
+    if name in _KEPT or name.startswith(_KEPT_BEGINNINGS) or name in listed:
         return True
     return network and (name.startswith(_OF_STORES) or name.upper() in _PROXIES)
 
 
-def _is_remote(recipe: Recipe) -> bool:
+def _is_remote(recipe: StorageRecipe) -> bool:
     return any(not isinstance(parse_location(location), Folder) for location in recipe.zones.values())
 
 

@@ -14,12 +14,12 @@ import pytest
 import uvicorn
 from fastapi import FastAPI, Request
 
+from geomill.domain.access.visibility import Sight
 from geomill.domain.objectname import ObjectName, Zone
-from geomill.domain.visibility import Sight
 from geomill.serve.stac import create_stac_app
-from geomill.storage import Recipe, Storage
+from geomill.storage import Storage, StorageRecipe
 from geomill.store.pool import Connection, open_pool
-from tests.integration.catalog.conftest import an_item
+from tests.integration.catalogue.conftest import an_item
 
 FILE = bytes(range(256)) * 40
 KINDS = {
@@ -127,7 +127,7 @@ async def served(app: FastAPI) -> AsyncIterator[str]:
 
 @pytest.fixture
 def storage(tmp_path: Path) -> Storage:
-    return Storage(Recipe.in_folder(tmp_path))
+    return Storage(StorageRecipe.in_folder(tmp_path))
 
 
 Serve = Callable[..., AbstractAsyncContextManager[httpx.AsyncClient]]

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from geomill.domain.visibility import Sight
+from geomill.domain.access.visibility import Sight
 from tests.integration.serve.stac.conftest import KINDS, PLATFORMS, Serve, fill
 
 CALLERS = {
@@ -212,9 +212,9 @@ async def test_what_describes_the_api_is_the_same_for_all(database: str, serve: 
 async def test_the_external_zone_shows_what_it_has_to_everybody(
     external_database: str, serve: Serve, sight: Sight | None
 ) -> None:
-    from geomill.catalog.bulk import put_items
+    from geomill.catalogue.bulk import put_items
     from geomill.store.pool import open_pool
-    from tests.integration.catalog.conftest import an_item
+    from tests.integration.catalogue.conftest import an_item
 
     items = [{**an_item(n), "id": f"i{n}", "collection": "outside"} for n in range(3)]
     document = {"outside": {"stac_version": "1.1.0", "description": "d", "license": "other"}}

@@ -10,10 +10,10 @@ import psycopg
 import pystac.validation
 import pytest
 
+from geomill.domain.access.visibility import Sight
 from geomill.domain.objectname import ObjectName, Zone
-from geomill.domain.visibility import Sight
 from geomill.store.pool import open_pool
-from tests.integration.catalog.conftest import an_item
+from tests.integration.catalogue.conftest import an_item
 from tests.integration.serve.stac.conftest import FILE, Serve, a_file, put_asset
 
 HOUSE = {"sight": Sight(everything=True).model_dump_json()}

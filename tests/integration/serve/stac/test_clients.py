@@ -14,9 +14,9 @@ from pystac.validation.local_validator import get_local_schema_cache
 from stac_api_validator import validations
 from stac_validator import utilities, validate
 
-from geomill.domain.visibility import Sight
+from geomill.domain.access.visibility import Sight
 from geomill.store.pool import open_pool
-from tests.integration.catalog.conftest import an_item
+from tests.integration.catalogue.conftest import an_item
 from tests.integration.serve.stac.conftest import Serve, put_asset
 
 HOUSE = {"sight": Sight(everything=True).model_dump_json()}

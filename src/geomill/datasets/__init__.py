@@ -1,0 +1,1 @@
+"""Parts that raster and vector work share: sources, outputs, refusals, scratch files and catalogue documents."""

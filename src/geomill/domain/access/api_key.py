@@ -1,0 +1,90 @@
+"""API keys: what a program shows to prove who it is. The database keeps a hash, never the key."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar, Self
+
+from pydantic import AwareDatetime, Field
+
+from geomill.domain.access.principal import Principal, Role
+from geomill.domain.entity import Check, Entity, Index, Key, Name, Now, Subject
+from geomill.errors import InputError
+
+PREFIX = "gm_"
+SUBJECT_PREFIX = "key:"
+"""Begins the subject of a key, and of nobody else: no token can pretend to be one."""
+
+_ID_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+_ID_LENGTH = 12
+_SHAPE = re.compile(rf"gm_([{_ID_ALPHABET}]{{{_ID_LENGTH}}})_([0-9a-f]{{64}})")
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """A key as its holder has it: `gm_<id>_<secret>`. It is long and random, so a plain hash is enough to keep."""
+
+    key_id: str
+    _value: str = field(repr=False)
+
+    @classmethod
+    def new(cls) -> Self:
+        return cls("".join(secrets.choice(_ID_ALPHABET) for _ in range(_ID_LENGTH)), secrets.token_hex(32))
+
+    @classmethod
+    def parse(cls, text: str) -> Self | None:
+        found = _SHAPE.fullmatch(text)
+        return cls(found[1], found[2]) if found else None
+
+    def reveal(self) -> str:
+        """For its holder, once."""
+        return f"{PREFIX}{self.key_id}_{self._value}"
+
+    def hash(self) -> str:
+        return hashlib.sha256(self._value.encode()).hexdigest()
+
+
+class ApiKey(Entity):
+    """What is known of a key. Whoever holds it is the subject `key:<name>`."""
+
+    __sql_schema__: ClassVar = "app"
+    __sql_table__: ClassVar = "api_keys"
+    __sql_primary_key__: ClassVar = ("key_id",)
+    __sql_indexes__: ClassVar = (Index("idx_api_keys_name", ("name",), unique=True, where="revoked_at IS NULL"),)
+    __sql_checks__: ClassVar = (
+        Check("api_keys_roles", "jsonb_array_length(roles) > 0"),
+        Check("api_keys_platform", "NOT roles @> '[\"submitter\"]'::jsonb OR platform_id IS NOT NULL"),
+    )
+
+    key_id: Key
+    secret_hash: Annotated[str, Field(max_length=64, repr=False)] = Field(description="SHA-256 of the secret part")
+    name: Name = Field(description="Unique among the keys that are not revoked")
+    roles: list[Role]
+    platform_id: Annotated[str, Field(max_length=50)] | None = Field(
+        default=None, description="The one platform that a submitter submits for"
+    )
+    created_by: Subject
+    created_at: Now
+    expires_at: AwareDatetime | None = None
+    revoked_at: AwareDatetime | None = None
+    last_used_at: AwareDatetime | None = Field(default=None, description="To the minute")
+
+    def fits(self, secret: Secret) -> bool:
+        """Takes as long for a wrong secret as for a right one."""
+        return hmac.compare_digest(self.secret_hash, secret.hash())
+
+    @property
+    def principal(self) -> Principal:
+        return Principal(
+            subject=f"{SUBJECT_PREFIX}{self.name}", roles=frozenset(self.roles), platform_id=self.platform_id
+        )
+
+
+def require_binding(roles: frozenset[Role], platform_id: str | None) -> None:
+    """A submitter submits for one platform; which one is part of the credential."""
+    if Role.SUBMITTER in roles and not platform_id:
+        raise InputError("a submitter is bound to a platform, and none is named", remedy="say --platform, such as ddh")

@@ -1,0 +1,1 @@
+"""Workflows, jobs and tasks: their models, graphs, checks and the evaluator."""

@@ -1,0 +1,69 @@
+"""An operator's retry of a job that failed or was cancelled: what completed stays, everything else may run again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from graphlib import TopologicalSorter
+
+from geomill.domain.engine.graph import Graph
+from geomill.domain.engine.node import NodeState
+from geomill.domain.engine.run import leads_to, may_continue, node_run
+from geomill.domain.engine.workflow import FanInNode, FanOutNode, TaskNode
+from geomill.domain.ids import SINGLE
+from geomill.domain.states import NodeStatus
+
+_N = NodeStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Reopened:
+    """A node or item as it begins again. Its attempt is new: a late result of the old one stays stale."""
+
+    node_id: str
+    item_index: int
+    status: NodeStatus
+    attempt: int
+
+
+def reopen(graph: Graph, rows: Iterable[NodeState]) -> list[Reopened]:
+    """Tasks that ended badly are ready again, fan-outs go on with the items that did not complete, the rest waits.
+
+    What is settled stays: completed nodes, failures that were tolerated, and branches that were not taken.
+    """
+    rows = list(rows)
+    expanded = {row.node_id for row in rows if row.item_index != SINGLE}
+    settled = _settled(graph, {row.node_id: row for row in rows if row.item_index == SINGLE})
+    return [
+        _again(graph, row, expanded) for row in rows if row.status is not _N.COMPLETED and row.node_id not in settled
+    ]
+
+
+def _settled(graph: Graph, rows: dict[str, NodeState]) -> set[str]:
+    settled: set[str] = set()
+    order = TopologicalSorter({node_id: node.dependencies for node_id, node in graph.nodes.items()})
+    for node_id in order.static_order():
+        if _is_settled(graph, rows, node_id, settled):
+            settled.add(node_id)
+    return settled
+
+
+def _is_settled(graph: Graph, rows: dict[str, NodeState], node_id: str, settled: set[str]) -> bool:
+    row, node = rows[node_id], graph.nodes[node_id]
+    if row.status is _N.FAILED:
+        return may_continue(node)
+    if row.status is _N.SKIPPED:  # by its routing, not because the job was closed
+        led_here = (leads_to(graph.nodes[source], node_run(rows[source]), node_id) for source in node.dependencies)
+        return settled.issuperset(node.dependencies) and not any(led_here)
+    return row.status is _N.COMPLETED
+
+
+def _again(graph: Graph, row: NodeState, expanded: set[str]) -> Reopened:
+    definition = graph.nodes[row.node_id].definition
+    status = _N.PENDING
+    if row.status in (_N.FAILED, _N.CANCELLED):
+        if row.item_index != SINGLE or isinstance(definition, TaskNode | FanInNode):
+            status = _N.READY
+        elif isinstance(definition, FanOutNode) and row.node_id in expanded:
+            status = _N.RUNNING
+    return Reopened(row.node_id, row.item_index, status, row.attempt + 1)

@@ -1,5 +1,0 @@
-"""Where files of layers lie."""
-
-from __future__ import annotations
-
-OUTPUT_CONTAINER = "vectors"

@@ -1,0 +1,102 @@
+"""All workflows that a process knows: those that geomill carries, and those of the given folders."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from importlib.resources import as_file, files
+from pathlib import Path
+
+from geomill.domain.engine.handler import Handlers
+from geomill.domain.engine.starting import Starter
+from geomill.domain.engine.workflow import Workflow
+from geomill.errors import NotFoundError, Problem, SettingsError, WorkflowError, nearest
+from geomill.workflows.loader import load_file
+
+SUFFIXES = (".yaml", ".yml")
+
+
+class WorkflowCatalogue:
+    """Workflows by id. A folder's workflow replaces one of the same id from a folder before it."""
+
+    def __init__(self, workflows: Iterable[Workflow]) -> None:
+        self._workflows = {workflow.workflow_id: workflow for workflow in workflows}
+
+    @classmethod
+    def load(cls, folders: Sequence[Path], *, handlers: Handlers, queues: Collection[str]) -> WorkflowCatalogue:
+        """Built-in workflows first, then each folder. Raises `WorkflowError` with the problems of all files."""
+        for folder in folders:
+            if not folder.is_dir():
+                raise SettingsError(
+                    f"the workflow folder {folder} does not exist", remedy="create it, or change GEOMILL_WORKFLOWS"
+                )
+        loading = _Loading(handlers, queues)
+        with as_file(files("geomill.workflows") / "library") as library:
+            loading.folder(library)
+        for folder in folders:
+            loading.folder(folder)
+        return cls(loading.result())
+
+    def get(self, workflow_id: str) -> Workflow:
+        if workflow_id not in self._workflows:
+            raise NotFoundError(f"there is no workflow '{workflow_id}'", remedy=nearest(workflow_id, self._workflows))
+        return self._workflows[workflow_id]
+
+    def find(self, workflow_id: str) -> Workflow | None:
+        return self._workflows.get(workflow_id)
+
+    def all(self) -> tuple[Workflow, ...]:
+        """Every workflow, by id."""
+        return tuple(self._workflows[workflow_id] for workflow_id in sorted(self._workflows))
+
+    def __contains__(self, workflow_id: object) -> bool:
+        return workflow_id in self._workflows
+
+    def __len__(self) -> int:
+        return len(self._workflows)
+
+
+def workflow_files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.suffix in SUFFIXES and path.is_file())
+
+
+class _Loading:
+    """Gathers workflows and problems over many files."""
+
+    def __init__(self, handlers: Handlers, queues: Collection[str]) -> None:
+        self._handlers, self._queues = handlers, queues
+        self._found: list[Workflow] = []
+        self._problems: list[Problem] = []
+
+    def folder(self, folder: Path) -> None:
+        seen: dict[str, Path] = {}
+        for path in workflow_files(folder):
+            for workflow in self._file(path):
+                self._require_house(workflow, path)
+                first = seen.setdefault(workflow.workflow_id, path)
+                if first != path:
+                    message = f"the workflow '{workflow.workflow_id}' is also in {first.name}"
+                    self._problems.append(Problem("workflow_id", message, "give each its own id", str(path), 1))
+
+    def _require_house(self, workflow: Workflow, path: Path) -> None:
+        """What takes the place of a workflow of the house must be one, too: else callers could start it."""
+        house = {known.workflow_id for known in self._found if known.started_by is Starter.GEOMILL}
+        if workflow.workflow_id in house and workflow.started_by is not Starter.GEOMILL:
+            message = f"the workflow '{workflow.workflow_id}' is started by geomill only"
+            self._problems.append(Problem("started_by", message, "write started_by: geomill", str(path), 1))
+
+    def _file(self, path: Path) -> Iterator[Workflow]:
+        try:
+            workflow = load_file(path, handlers=self._handlers, queues=self._queues)
+        except WorkflowError as error:
+            self._problems.extend(error.problems)
+            return
+        self._found.append(workflow)
+        yield workflow
+
+    def result(self) -> list[Workflow]:
+        if self._problems:
+            broken = len({problem.file for problem in self._problems})
+            raise WorkflowError(
+                f"{broken} workflow {'file is' if broken == 1 else 'files are'} not valid", problems=self._problems
+            )
+        return self._found
