@@ -123,8 +123,7 @@ class Stage:
 
     async def rows(self, query: str, **parameters: Any) -> list[dict[str, Any]]:
         async with await connect(self.url) as conn:
-            conn.row_factory = dict_row
-            return await (await conn.execute(query, parameters)).fetchall()  # type: ignore[arg-type]
+            return await _fetch(conn, query, parameters)
 
     async def ready(self, count: int) -> None:
         """Until so many processes have registered."""
@@ -135,7 +134,9 @@ class Stage:
         async with asyncio.timeout(seconds):
             while True:
                 with contextlib.suppress(psycopg.OperationalError, DatabaseUnreachable):
-                    if rows := await self.rows(query, **parameters):
+                    async with await connect(self.url) as conn:  # to connect costs more than to ask
+                        while not (rows := await _fetch(conn, query, parameters)):  # noqa: ASYNC110
+                            await asyncio.sleep(0.05)
                         return rows
                 await asyncio.sleep(0.05)
 
@@ -180,3 +181,8 @@ class Stage:
     @staticmethod
     def thaw(process: subprocess.Popen[bytes]) -> None:
         process.send_signal(signal.SIGCONT)
+
+
+async def _fetch(conn: psycopg.AsyncConnection[Any], query: str, parameters: dict[str, Any]) -> list[dict[str, Any]]:
+    async with conn.cursor(row_factory=dict_row) as cursor:
+        return await (await cursor.execute(query, parameters)).fetchall()  # type: ignore[arg-type]
