@@ -25,7 +25,6 @@ from geomill.storage.depot import Depot
 from geomill.store import fingerprint
 
 KEY_FILES = ("link.key", "admin.key")
-_SQL = queries("backup")
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ async def _dump(
 
 
 async def _has_schema(conn: Connection) -> bool:
-    row = await (await conn.execute(_SQL.table_there, {"table": "external.assets"})).fetchone()
+    row = await (await conn.execute(queries("backup").table_there, {"table": "external.assets"})).fetchone()
     return row is not None and bool(row["there"])
 
 
@@ -89,7 +88,7 @@ async def _references(conn: Connection) -> References:
     """A place that no object can have cannot be missing either."""
     sizes: dict[ObjectName, int] = {}
     hashes: dict[ObjectName, str] = {}
-    for row in await (await conn.execute(_SQL.referenced_objects)).fetchall():
+    for row in await (await conn.execute(queries("backup").referenced_objects)).fetchall():
         try:
             name = ObjectName(row["zone"], row["container"], row["path"])
         except GeomillError:
@@ -97,7 +96,7 @@ async def _references(conn: Connection) -> References:
         sizes[name] = row["size"] or 0
         if row["sha256"]:
             hashes[name] = row["sha256"]
-    rows = await (await conn.execute(_SQL.source_containers)).fetchall()
+    rows = await (await conn.execute(queries("backup").source_containers)).fetchall()
     return References(sizes, hashes, [row["name"] for row in rows])
 
 

@@ -13,8 +13,6 @@ from psycopg.sql import Literal as SqlLiteral
 from geomill.backup.manifest import COLUMN_TYPE, FeatureColumn, FeatureIndex, FeaturePart
 from geomill.sql import queries
 
-_SQL = queries("backup")
-
 
 @dataclass(frozen=True)
 class FeatureShape:
@@ -35,18 +33,18 @@ class FeatureShape:
 
 async def feature_shapes(conn: AsyncConnection[dict[str, Any]]) -> list[FeatureShape]:
     """Of all tables of features, as of the transaction's snapshot."""
-    rows = await (await conn.execute(_SQL.feature_tables)).fetchall()
+    rows = await (await conn.execute(queries("backup").feature_tables)).fetchall()
     return [await _shape(conn, row) for row in rows]
 
 
 async def _shape(conn: AsyncConnection[dict[str, Any]], row: dict[str, Any]) -> FeatureShape:
     oid = {"oid": row["oid"]}
-    columns = await (await conn.execute(_SQL.feature_columns, oid)).fetchall()
+    columns = await (await conn.execute(queries("backup").feature_columns, oid)).fetchall()
     strange = [column for column in columns if not re.match(COLUMN_TYPE, column["type"])]
     if strange or not columns:
         reason = f"a column has the type {strange[0]['type']}" if strange else "it has no columns"
         return FeatureShape(**row, problem=reason)
-    indexes = await (await conn.execute(_SQL.feature_indexes, oid)).fetchall()
+    indexes = await (await conn.execute(queries("backup").feature_indexes, oid)).fetchall()
     return FeatureShape(
         **row,
         columns=[FeatureColumn(**column) for column in columns],
@@ -56,7 +54,7 @@ async def _shape(conn: AsyncConnection[dict[str, Any]], row: dict[str, Any]) -> 
 
 async def name_now(conn: AsyncConnection[dict[str, Any]], oid: int) -> SQL | None:
     """The table's name by now, as PostgreSQL writes it; None if it was dropped."""
-    row = await (await conn.execute(_SQL.name_now, {"oid": oid})).fetchone()
+    row = await (await conn.execute(queries("backup").name_now, {"oid": oid})).fetchone()
     return SQL(row["name"]) if row else None
 
 
@@ -66,29 +64,33 @@ def creation(table: FeaturePart) -> Composed:
         SQL("{} {}{}").format(Identifier(column.name), _type(column.type), SQL(" NOT NULL" if column.required else ""))
         for column in table.columns
     ]
-    return SQL(_SQL.create_table).format(table=place(table), columns=SQL(", ").join(columns))
+    return SQL(queries("backup").create_table).format(table=place(table), columns=SQL(", ").join(columns))
 
 
 def afterwards(table: FeaturePart) -> list[Composed]:
     """Indexes and comments, once its rows are there."""
     statements = [_index(table, index) for index in table.indexes]
     if table.comment is not None:
-        statements.append(SQL(_SQL.comment_table).format(table=place(table), text=SqlLiteral(table.comment)))
+        statements.append(
+            SQL(queries("backup").comment_table).format(table=place(table), text=SqlLiteral(table.comment))
+        )
     statements += [
-        SQL(_SQL.comment_column).format(
+        SQL(queries("backup").comment_column).format(
             table=place(table), column=Identifier(column.name), text=SqlLiteral(column.comment)
         )
         for column in table.columns
         if column.comment is not None
     ]
-    return [*statements, SQL(_SQL.analyze).format(table=place(table))]
+    return [*statements, SQL(queries("backup").analyze).format(table=place(table))]
 
 
 def _index(table: FeaturePart, index: FeatureIndex) -> Composed:
     columns = SQL(", ").join(map(Identifier, index.columns))
     if index.primary:
-        return SQL(_SQL.add_primary_key).format(table=place(table), name=Identifier(index.name), columns=columns)
-    return SQL(_SQL.create_index).format(
+        return SQL(queries("backup").add_primary_key).format(
+            table=place(table), name=Identifier(index.name), columns=columns
+        )
+    return SQL(queries("backup").create_index).format(
         unique=SQL("UNIQUE" if index.unique else ""),
         name=Identifier(index.name),
         table=place(table),

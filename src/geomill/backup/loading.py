@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, LiteralString
 
 import psycopg
 from psycopg.sql import SQL, Composed, Identifier
@@ -28,8 +28,6 @@ from geomill.storage.depot import Depot
 from geomill.store import grants
 from geomill.store.describe import describe, table_name
 from geomill.store.pool import Connection
-
-_SQL = queries("backup")
 
 
 @dataclass(frozen=True)
@@ -75,7 +73,7 @@ async def require_empty(conn: Connection, models: Sequence[type[Entity]]) -> Non
             continue
         if await _is_there(conn, table_name(model)) and await _count(conn, model) > len(model.__sql_seed__):
             raise _occupied(table_name(model))
-    row = await (await conn.execute(_SQL.feature_table_there)).fetchone()
+    row = await (await conn.execute(queries("backup").feature_table_there)).fetchone()
     if row is not None:
         raise _occupied(row["name"])
 
@@ -97,11 +95,11 @@ class RestoreLoad:
     async def run(self) -> RebuiltItems:
         """Within the caller's transaction."""
         models = saved_models(self.models)
-        await self._each("disable_triggers", models)
+        await self._each(queries("backup").disable_triggers, models)
         await require_empty(self.conn, self.models)  # nobody can have written since: the tables are locked
         for model in models:
             await self._table(model)
-        await self._each("enable_triggers", models)
+        await self._each(queries("backup").enable_triggers, models)
         await self._sequences()
         for table in self.part.features:
             await self._feature(table)
@@ -109,21 +107,21 @@ class RestoreLoad:
         await grants.apply(self.conn, self.models)  # tables of features become their maker's
         return items
 
-    async def _each(self, statement: str, models: Sequence[type[Entity]]) -> None:
+    async def _each(self, statement: LiteralString, models: Sequence[type[Entity]]) -> None:
         for model in models:
-            await self.conn.execute(SQL(getattr(_SQL, statement)).format(table=_place(model)))
+            await self.conn.execute(SQL(statement).format(table=_place(model)))
 
     async def _table(self, model: type[Entity]) -> None:
         rows = next((table for table in self.part.tables if table.table == table_name(model)), None)
         if model.__sql_seed__:
-            await self.conn.execute(SQL(_SQL.delete_rows).format(table=_place(model)))
+            await self.conn.execute(SQL(queries("backup").delete_rows).format(table=_place(model)))
         if rows is not None:
             await self._copy(_copy_in(_place(model), rows.columns), rows)
-        await self.conn.execute(SQL(_SQL.analyze).format(table=_place(model)))
+        await self.conn.execute(SQL(queries("backup").analyze).format(table=_place(model)))
 
     async def _feature(self, table: FeaturePart) -> None:
         try:
-            await self.conn.execute(SQL(_SQL.create_schema).format(schema=Identifier(table.home)))
+            await self.conn.execute(SQL(queries("backup").create_schema).format(schema=Identifier(table.home)))
             await self.conn.execute(features.creation(table))
             await self._copy(_copy_in(features.place(table), [column.name for column in table.columns]), table)
             for statement in features.afterwards(table):
@@ -152,31 +150,31 @@ class RestoreLoad:
             column = table.columns.get(sequence.column) if table else None
             if column is None or not is_identity(column):
                 raise BackupInvalid(f"the manifest names a sequence of {sequence.table!r}, which has none")
-            await self.conn.execute(_SQL.set_sequence, sequence.model_dump())
+            await self.conn.execute(queries("backup").set_sequence, sequence.model_dump())
 
     async def _catalogue(self) -> RebuiltItems:
         """Inside, items are made anew from the assets. Those that follow from no asset come from the backup; outside,
         these are all of them."""
-        await self.conn.execute(_SQL.open_collections)
-        await self._copy(SQL(_SQL.collections_in), self.part.collections)
-        await self.conn.execute(_SQL.put_collections)
-        await self.conn.execute(_SQL.open_items)
-        await self._copy(SQL(_SQL.items_in), self.part.items)
+        await self.conn.execute(queries("backup").open_collections)
+        await self._copy(SQL(queries("backup").collections_in), self.part.collections)
+        await self.conn.execute(queries("backup").put_collections)
+        await self.conn.execute(queries("backup").open_items)
+        await self._copy(SQL(queries("backup").items_in), self.part.items)
         if any(model.__sql_table__ == "geospatial_assets" for model in self.models):
             await bulk.rebuild(self.conn)
-        compared = await (await self.conn.execute(_SQL.compare_items)).fetchone()
+        compared = await (await self.conn.execute(queries("backup").compare_items)).fetchone()
         assert compared is not None
-        await self.conn.execute(_SQL.open_incoming)
-        await self.conn.execute(_SQL.clear_incoming)
-        await self.conn.execute(_SQL.incoming_items)
-        row = await (await self.conn.execute(_SQL.collection_documents)).fetchone()
+        await self.conn.execute(queries("backup").open_incoming)
+        await self.conn.execute(queries("backup").clear_incoming)
+        await self.conn.execute(queries("backup").incoming_items)
+        row = await (await self.conn.execute(queries("backup").collection_documents)).fetchone()
         assert row is not None
         await self.conn.execute(queries("catalogue").put_incoming, {"collections": row["documents"]})
         return RebuiltItems(**compared)
 
 
 def _copy_in(table: Identifier, columns: Sequence[str]) -> Composed:
-    return SQL(_SQL.copy_in).format(table=table, columns=SQL(", ").join(map(Identifier, columns)))
+    return SQL(queries("backup").copy_in).format(table=table, columns=SQL(", ").join(map(Identifier, columns)))
 
 
 def _place(model: type[Entity]) -> Identifier:
@@ -184,10 +182,12 @@ def _place(model: type[Entity]) -> Identifier:
 
 
 async def _is_there(conn: Connection, table: str) -> bool:
-    row = await (await conn.execute(_SQL.table_there, {"table": table})).fetchone()
+    row = await (await conn.execute(queries("backup").table_there, {"table": table})).fetchone()
     return row is not None and bool(row["there"])
 
 
 async def _count(conn: Connection, model: type[Entity]) -> int:
-    row: dict[str, Any] | None = await (await conn.execute(SQL(_SQL.count_rows).format(table=_place(model)))).fetchone()
+    row: dict[str, Any] | None = await (
+        await conn.execute(SQL(queries("backup").count_rows).format(table=_place(model)))
+    ).fetchone()
     return int(row["count"]) if row else 0

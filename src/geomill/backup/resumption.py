@@ -18,6 +18,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import LiteralString
 
 from geomill.engine.control import cancel
 from geomill.errors import ConflictError, NotFoundError
@@ -25,7 +26,6 @@ from geomill.sql import queries
 from geomill.store import schedules
 from geomill.store.pool import Connection, transaction_time
 
-_SQL = queries("backup")
 _ETAG = re.compile(r'"etag": ?("(?:[^"\\]|\\.)*")')
 REASON = "interrupted: the platform was restored from a backup"
 
@@ -43,21 +43,28 @@ class Resumed:
 async def resume(conn: Connection, job_queue: str, etags: Mapping[str, str], *, cancel_jobs: bool) -> Resumed:
     """Within the transaction that loads the rows, so that no orchestrator sees them before. `etags` are those of
     sources in the backup, each with that of the same bytes here."""
-    for kind in ("node", "result", "message"):
-        await _rename_versions(conn, kind, etags)
-    released = (await conn.execute(_SQL.release_leases)).rowcount
-    rows = await (await conn.execute(_SQL.open_jobs, {"job_queue": job_queue})).fetchall()
+    for sources, note in (
+        (queries("backup").node_sources, queries("backup").note_node_source),
+        (queries("backup").result_sources, queries("backup").note_result_source),
+        (queries("backup").message_sources, queries("backup").note_message_source),
+    ):
+        await _rename_versions(conn, sources, note, etags)
+    released = (await conn.execute(queries("backup").release_leases)).rowcount
+    rows = await (await conn.execute(queries("backup").open_jobs, {"job_queue": job_queue})).fetchall()
     open_jobs = [row["job_id"] for row in rows]
     cancelled = await _cancel(conn, job_queue, open_jobs) if cancel_jobs else 0
     return Resumed(len(open_jobs), cancelled, released, await _postpone(conn))
 
 
-async def _rename_versions(conn: Connection, kind: str, etags: Mapping[str, str]) -> None:
-    rows = await (await conn.execute(getattr(_SQL, f"{kind}_sources"))).fetchall()
+async def _rename_versions(
+    conn: Connection, sources: LiteralString, note: LiteralString, etags: Mapping[str, str]
+) -> None:
+    """Give the documents that the statement `sources` reads the etags of the restored objects."""
+    rows = await (await conn.execute(sources)).fetchall()
     for row in rows:
         document = with_etags(row["document"], etags)
         if document != row["document"]:
-            await conn.execute(getattr(_SQL, f"note_{kind}_source"), {"place": row["place"], "document": document})
+            await conn.execute(note, {"place": row["place"], "document": document})
 
 
 def with_etags(document: str, etags: Mapping[str, str]) -> str:
@@ -84,9 +91,9 @@ async def _cancel(conn: Connection, job_queue: str, job_ids: list[str]) -> int:
 
 async def _postpone(conn: Connection) -> tuple[str, ...]:
     now = await transaction_time(conn)
-    rows = await (await conn.execute(_SQL.overdue_schedules)).fetchall()
+    rows = await (await conn.execute(queries("backup").overdue_schedules)).fetchall()
     for row in rows:
         schedule = await schedules.lock(conn, row["schedule_id"])
         due = {"schedule_id": schedule.schedule_id, "next_due_at": schedule.timing.after(now)}
-        await conn.execute(_SQL.postpone_schedule, due)
+        await conn.execute(queries("backup").postpone_schedule, due)
     return tuple(row["schedule_id"] for row in rows)

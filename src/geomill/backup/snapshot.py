@@ -34,7 +34,6 @@ from geomill.store.fitness import version_text
 from geomill.store.spec import Column
 
 Connection = AsyncConnection[dict[str, Any]]
-_SQL = queries("backup")
 ATTEMPTS = 5
 NOT_SAVED = (Instance, SchemaObject, SchemaStep)
 """Processes are not revived, and what a migration has recorded is of its own server."""
@@ -45,8 +44,8 @@ async def snapshot(url: str) -> AsyncIterator[Connection]:
     async with await connect(url) as conn:
         conn.row_factory = dict_row
         async with conn.transaction():
-            await conn.execute(_SQL.begin_snapshot)
-            await conn.execute(_SQL.moment)
+            await conn.execute(queries("backup").begin_snapshot)
+            await conn.execute(queries("backup").moment)
             yield conn
 
 
@@ -80,13 +79,13 @@ class Dump:
         return DatabasePart(
             server_version=version_text(self.conn.info.server_version),
             pgstac_version=await pgstac.installed(self.conn),
-            taken_at=(await self._value(_SQL.moment))["now"],
+            taken_at=(await self._value(queries("backup").moment))["now"],
             tables=[await self._table(model) for model in saved_models(self.models)],
             features=features,
             left_out=left_out,
             sequences=await self._sequences(),
-            collections=RowsPart(**await self._copied("pgstac.collections", SQL(_SQL.collections_out))),
-            items=RowsPart(**await self._copied("pgstac.items", SQL(_SQL.items_out))),
+            collections=RowsPart(**await self._copied("pgstac.collections", SQL(queries("backup").collections_out))),
+            items=RowsPart(**await self._copied("pgstac.items", SQL(queries("backup").items_out))),
         )
 
     async def _announce(self, shapes: Sequence[FeatureShape]) -> None:
@@ -128,7 +127,7 @@ class Dump:
         names = [place for shape in shapes if (place := await name_now(self.conn, shape.oid)) is not None]
         if names:
             tables = SQL(", ").join(names)
-            await self.conn.execute(SQL(_SQL.hold_tables).format(tables=tables))
+            await self.conn.execute(SQL(queries("backup").hold_tables).format(tables=tables))
 
     async def _copy_features(
         self, shapes: Sequence[FeatureShape], tables: list[FeaturePart], left_out: list[str]
@@ -167,14 +166,14 @@ class Dump:
         for name, table in describe(saved_models(self.models)).tables.items():
             for column in table.columns.values():
                 if is_identity(column):
-                    sequence = await self._value(_SQL.sequence_of, {"table": name, "column": column.name})
-                    read = SQL(_SQL.sequence_value).format(sequence=SQL(sequence["name"]))
+                    sequence = await self._value(queries("backup").sequence_of, {"table": name, "column": column.name})
+                    read = SQL(queries("backup").sequence_value).format(sequence=SQL(sequence["name"]))
                     if (row := await self._value(read))["value"] is not None:
                         values.append(SequenceValue(table=name, column=column.name, value=row["value"]))
         return values
 
     async def _size(self, name: str) -> int:
-        return int((await self._value(_SQL.table_size, {"table": name}))["bytes"])
+        return int((await self._value(queries("backup").table_size, {"table": name}))["bytes"])
 
     async def _value(self, statement: Any, parameters: dict[str, Any] | None = None) -> dict[str, Any]:
         row = await (await self.conn.execute(statement, parameters)).fetchone()
@@ -183,4 +182,4 @@ class Dump:
 
 
 def _copy_out(table: Composable, columns: Sequence[str]) -> Composed:
-    return SQL(_SQL.copy_out).format(table=table, columns=SQL(", ").join(map(Identifier, columns)))
+    return SQL(queries("backup").copy_out).format(table=table, columns=SQL(", ").join(map(Identifier, columns)))

@@ -302,7 +302,7 @@ class Orchestrator:
     async def _beat(self, conn: Connection) -> None:
         pulse = await instances.beat(conn, self.instance_id)
         self._reclaimer.absences.beaten()
-        if pulse.locked and not pulse.known:
+        if pulse.locked and not pulse.registered:
             log.warning("%s was taken for dead: it begins again", self.instance_id)
             await instances.appear(conn, self.instance_id, InstanceRole.ORCHESTRATOR, [self.options.job_queue])
             self._unsure = True

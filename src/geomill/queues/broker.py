@@ -1,19 +1,20 @@
-"""What geomill asks of a message broker, in words that PostgreSQL and a service on the network can both keep.
+"""The message broker that geomill needs: a protocol that both PostgreSQL and a network service can implement.
 
     send ─► waiting ─► receive ─► leased ─► complete                     gone
                ▲                    ├─────► abandon, or the lease ends    waiting again, maybe later
                │                    └─────► dead_letter                   kept with its reason
                └── redrive ──────────────────────────────────────────────┘
 
-Delivery is at least once. A lease is proved by its receipt, which is new at each delivery, so whoever lost a lease
-cannot settle the message that somebody else has by now. Each settling call answers with the receipts that still held.
+Delivery is at least once. A receipt proves a lease and is new at each delivery, so a consumer that lost its lease
+cannot settle the message that another consumer has by now. Each settling call returns the receipts whose leases were
+valid.
 
-A send is part of the sender's transaction: `Transaction` is whatever the broker needs for that. On PostgreSQL it is
-the connection whose transaction is open. A broker on the network writes to an outbox through it, and a relay sends
-after the commit; receiving and settling never need the sender's database, so they take none.
+A send is part of the sender's transaction, and `Transaction` is the type that the broker needs for that. On PostgreSQL
+it is the connection whose transaction is open. A broker on the network writes to an outbox through it, and a relay
+sends after the commit; receiving and settling never need the sender's database, so they take none.
 
-Messages are Pydantic models, sent as JSON. One that does not fit the model it is received as is dead-lettered with the
-reason `MalformedMessage` and not handed out. A message sent twice with one id is stored once, as long as it is there.
+Messages are Pydantic models, sent as JSON. A message that is not valid for the receiver's model is dead-lettered with
+the reason `MalformedMessage` and not delivered. A second message with the id of one that still waits is not stored.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ Transaction_contra = TypeVar("Transaction_contra", contravariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """To be sent. A higher priority, of 0 to 10, is received sooner; nobody sees it before `visible_at`."""
+    """A message to send. A higher priority (0 to 10) is received sooner. Nobody receives it before `visible_at`."""
 
     message_id: str
     body: BaseModel
@@ -49,7 +50,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Delivered(Generic[Body]):
-    """Leased to us. `receipt` proves it, and means nothing else."""
+    """A message that is leased to this consumer. `receipt` proves the lease and has no other meaning."""
 
     queue_name: str
     message_id: str
@@ -60,7 +61,7 @@ class Delivered(Generic[Body]):
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Seen, not received."""
+    """A message that was looked at and stays in its queue."""
 
     message_id: str
     body: Any
@@ -85,7 +86,7 @@ class Dead:
 
 @dataclass(frozen=True, slots=True)
 class Depth:
-    """`waiting` may be received now, `scheduled` later."""
+    """The number of messages of a queue: `waiting` can be received now, `scheduled` later."""
 
     waiting: int = 0
     scheduled: int = 0
@@ -96,38 +97,39 @@ class Depth:
 
 
 class Broker(Protocol[Transaction_contra]):
-    """One connection to one broker. Any number of processes use it at once."""
+    """A connection to a broker, which any number of processes use at the same time."""
 
     async def send(self, transaction: Transaction_contra, queue_name: str, messages: Sequence[Message]) -> None:
-        """All of them when the transaction commits, none when it does not."""
+        """Send all messages when the transaction commits, and none if it does not."""
 
     async def receive(
         self, queue_name: str, model: type[Body], limit: int, lease_seconds: float = LEASE_SECONDS
     ) -> list[Delivered[Body]]:
-        """What waits, at once: an empty list when nothing does."""
+        """Lease waiting messages. Returns at once, with an empty list if no message waits."""
 
-    async def renew(self, held: Sequence[Delivered[Any]], lease_seconds: float = LEASE_SECONDS) -> set[str]:
-        """Counted from now."""
+    async def renew(self, leased: Sequence[Delivered[Any]], lease_seconds: float = LEASE_SECONDS) -> set[str]:
+        """Extend the leases to `lease_seconds` from now."""
 
-    async def complete(self, held: Sequence[Delivered[Any]]) -> set[str]: ...
+    async def complete(self, leased: Sequence[Delivered[Any]]) -> set[str]: ...
 
-    async def abandon(self, held: Sequence[Delivered[Any]], delay_seconds: float = 0.0) -> set[str]:
-        """Give back. It counts: after the last delivery allowed, the message is dead-lettered instead of delivered."""
+    async def abandon(self, leased: Sequence[Delivered[Any]], delay_seconds: float = 0.0) -> set[str]:
+        """Give messages back. The delivery counts: after the last one allowed, the message is dead-lettered."""
 
-    async def dead_letter(self, held: Sequence[Delivered[Any]], reason: str, description: str) -> set[str]: ...
+    async def dead_letter(self, leased: Sequence[Delivered[Any]], reason: str, description: str) -> set[str]: ...
 
     async def depth(self, queue_name: str) -> Depth: ...
 
     async def peek(self, queue_name: str, limit: int) -> list[Waiting]:
-        """Those that would be received next, then those that are scheduled. Changes nothing."""
+        """Return the messages that would be received next, then the scheduled ones. Changes nothing."""
 
     async def peek_dead_letters(self, queue_name: str | None, limit: int) -> list[Dead]:
-        """The latest first, of all queues when none is named."""
+        """Return dead letters, the latest first. Without a queue name, those of all queues."""
 
     async def redrive(
         self, transaction: Transaction_contra, queue_name: str, message_ids: Sequence[str] | None, limit: int
     ) -> list[Dead]:
         """Send dead letters again, as new messages without a time to live. Returns those that were sent.
 
-        All of the queue, up to the limit, when no ids are given. One whose id waits on the queue again stays dead.
+        Without ids, all dead letters of the queue are sent, up to the limit. A dead letter whose id waits in the queue
+        again stays dead.
         """

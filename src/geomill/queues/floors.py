@@ -1,13 +1,12 @@
-"""Where a consumer begins to read a line, while it is dear to begin at its head.
+"""The floor of a line: the sequence from which a consumer reads it, while reading from its head is slow.
 
-A line is read from its head, and what was taken leaves dead entries in the index until they are vacuumed. While
-somebody holds a transaction open, for hours perhaps, they are not, and each look reads all of them again. So a consumer
-measures its looks. Once they are dear, it remembers the lines and how far it has come in each, and begins there. A look
-from the heads, which sees everything, is made as often as it takes a thirtieth of the time, and at least every few
-seconds.
+A line is read from its head. Messages that were taken leave dead entries in the index until they are vacuumed. While a
+transaction is open, for hours perhaps, they cannot be vacuumed, and each look reads all of them again. So a consumer
+measures its looks. Once they are slow, it remembers the lines and how far it has come in each, and begins there. A look
+from the heads, which sees everything, may take a thirtieth of the time, and is made at least every few seconds.
 
-Nothing depends on it but speed. Messages behind the floor (a retry that is due, a lease that was given back, an insert
-that committed late) and lines that are not known yet are found by the next look from the heads.
+Only speed depends on floors. Messages behind the floor (a retry that is due, a lease that was given back, an insert
+that committed late) and new lines are found by the next look from the heads.
 """
 
 from __future__ import annotations
@@ -20,22 +19,22 @@ from dataclasses import dataclass, field
 from geomill.queues.turns import TenantLine
 
 LOOKS = 3
-"""A queue is dear if its last looks all were: one alone may have met a busy machine."""
+"""A queue is slow if all of its last looks were: a single slow look may have met a busy machine."""
 DEAR_SECONDS = 0.003
-"""So much more than the quickest look, and at least twice as long."""
+"""A look is slow if it takes that much longer than the quickest look, and at least twice as long."""
 ROW_SECONDS = 0.0001
-"""A message that is received may take so long."""
+"""The time that a look may take for each message that it receives."""
 SHARE = 30
-"""A look from the heads is followed by so many times its length without one."""
+"""After a slow look from the heads, none is made for that many times its excess."""
 LONGEST_SECONDS = 8.0
 LAG_SECONDS = 0.2
-"""A floor is as old as that: sequences are given before they are committed, and not in that order."""
+"""A floor lags behind by that much: sequences are assigned before the commit, and in another order."""
 MOST_LINES = 256
 
 
 @dataclass(slots=True)
 class Effort:
-    """What looks from the head cost, and so whether to do without for now."""
+    """The cost of looks from the heads of a queue, and so whether to do without them for now."""
 
     _recent: deque[float] = field(default_factory=lambda: deque(maxlen=LOOKS))
     _least: float = float("inf")
@@ -48,7 +47,7 @@ class Effort:
         self._due_at = now + min(SHARE * self.excess(), LONGEST_SECONDS)
 
     def excess(self) -> float:
-        """Seconds by which the last looks were longer than they could be; 0 if that is not dear."""
+        """Return by how many seconds the last looks were longer than the quickest one; 0 if that is not slow."""
         excess = min(self._recent) - self._least if len(self._recent) == LOOKS else 0.0
         return excess if excess > max(DEAR_SECONDS, self._least) else 0.0
 
@@ -56,13 +55,13 @@ class Effort:
         return now < self._due_at
 
     def wait(self, now: float) -> float:
-        """Seconds until the next look from the head is due."""
+        """Return the seconds until the next look from the heads is due."""
         return max(self._due_at - now, 0.0)
 
 
 @dataclass(slots=True)
 class Floor:
-    """Follows what is taken, a moment later."""
+    """The sequence from which to read a line. It follows the messages that were taken, a moment later."""
 
     sequence: int = 0
     _next: int = 0
@@ -76,7 +75,7 @@ class Floor:
 
 
 class Floors:
-    """What a consumer remembers of its queues."""
+    """The floors of a consumer's lines, and the cost of its looks at each queue."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -84,7 +83,7 @@ class Floors:
         self._floors: dict[TenantLine, Floor] = {}
 
     def bounded(self, queue_name: str) -> bool:
-        """Whether the next look begins at the floors of the lines that are known."""
+        """Return whether the next look begins at the floors of the lines that were remembered."""
         effort = self._efforts.get(queue_name)
         return effort is not None and effort.spare(self._clock())
 
@@ -93,13 +92,13 @@ class Floors:
         return effort is not None and effort.excess() > 0
 
     def looked(self, queue_names: Iterable[str], seconds: float, received: int) -> None:
-        """From the heads, and so long it took."""
+        """Record how long a look from the heads of these queues took."""
         now = self._clock()
         for name in queue_names:
             self._efforts.setdefault(name, Effort()).note(seconds, received, now)
 
     def reached(self, received: Iterable[tuple[str, int, str, int]]) -> None:
-        """Queue, priority, tenant and sequence of messages that were received. Their lines are known from now on."""
+        """Record queue, priority, tenant and sequence of received messages, and so remember their lines."""
         highest: dict[tuple[str, int, str], int] = {}
         for queue_name, priority, tenant, sequence in received:
             key = (queue_name, priority, tenant)
@@ -115,5 +114,5 @@ class Floors:
                 del self._floors[next(iter(self._floors))]
 
     def lines(self, queue_names: Collection[str]) -> dict[TenantLine, int]:
-        """Those that are known, each with its floor."""
+        """Return the remembered lines of these queues, each with its floor."""
         return {line: floor.sequence for line, floor in self._floors.items() if line.queue_name in queue_names}

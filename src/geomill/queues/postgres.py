@@ -22,7 +22,7 @@ from geomill.store.pool import Connection
 
 NO_FLOORS: Mapping[TenantLine, int] = {}
 LEASE_SECONDS = 60.0
-"""Renewed at a third of it; the safety net behind the liveness of the process that holds it."""
+"""Workers renew a lease after a third of it. It is the safety net for when a dead process is not noticed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Outgoing:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """Looked at, or taken: then it is completed as well, and the receiver's transaction stands for both."""
+    """A message that was looked at, or taken. Taking deletes it, in the transaction of the receiver."""
 
     sequence: int
     message_id: str
@@ -52,7 +52,7 @@ class Received:
 
 @dataclass(slots=True)
 class Delivery:
-    """Leased. `lease_token` proves it. `body` is JSON text. The fields stand in the order of the columns."""
+    """A leased message. `lease_token` proves it. `body` is JSON text. The fields have the order of the columns."""
 
     sequence: int
     queue_name: str
@@ -87,12 +87,12 @@ async def send(conn: Connection, messages: Sequence[Outgoing]) -> None:
 
 
 async def hand_in(conn: Connection, message: Outgoing, called: str) -> None:
-    """Send one message, and wait for the disk only after `called` has heard of it. Not in a transaction.
+    """Send one message, and wait for the disk only after the channel `called` was notified. Not in a transaction.
 
-    Nothing hangs in the air meanwhile: what others commit because of the message is behind it in the log, so no crash
-    keeps the one without the other. Who hands in knows that the message is there to stay when this returns.
+    That is safe: what others commit because of the message comes after it in the log, so no crash keeps their commit
+    without the message. When this function returns, the message is on disk.
     """
-    assert conn.autocommit, "what does not wait for the disk must be nothing but this"
+    assert conn.autocommit, "the commit that does not wait for the disk must contain only this message"
     assert conn.pgconn.transaction_status == TransactionStatus.IDLE, "a transaction would commit without the disk"
     parameters = {
         "queue_name": message.queue_name,
@@ -107,7 +107,7 @@ async def hand_in(conn: Connection, message: Outgoing, called: str) -> None:
 
 
 async def lines(conn: Connection, queue_names: Sequence[str]) -> list[TenantLine]:
-    """The lines in which something waits."""
+    """Return the lines in which a message waits."""
     cursor = await conn.execute(lines_statement(), {"queue_names": list(queue_names)})
     return [TenantLine(**row) for row in await cursor.fetchall()]
 
@@ -121,27 +121,27 @@ async def take(
     turns: TenantTurns | None = None,
     floors: Floors | None = None,
 ) -> list[Received]:
-    """Up to `limit` messages, of the tenants in turn. Only messages that have waited for `older_than` seconds: the
-    younger ones are left to others."""
+    """Take up to `limit` messages, from the tenants in turn. Messages that have waited for less than `older_than`
+    seconds are left to others."""
     turns, floors = turns or TenantTurns(), floors or Floors()
     bounded, begun = floors.bounded(queue_name), time.perf_counter()
     received: list[Received] = []
     exhausted: set[TenantLine] = set()
     while len(received) < limit:
-        known = floors.lines([queue_name]) if bounded else dict.fromkeys(await lines(conn, [queue_name]), 0)
-        waiting = [line for line in known if line not in exhausted]
+        floor_of = floors.lines([queue_name]) if bounded else dict.fromkeys(await lines(conn, [queue_name]), 0)
+        waiting = [line for line in floor_of if line not in exhausted]
         if not waiting:
             break
         shares = turns.shares(waiting, limit - len(received), [message.tenant for message in received])
-        chosen = _columns(shares, known)
+        chosen = _columns(shares, floor_of)
         cursor = await conn.execute(
             queries("queue").take, {"queue_name": queue_name, "older_than": older_than, **chosen}
         )
         batch = [Received(**row) for row in await cursor.fetchall()]
         received += batch
         floors.reached((queue_name, message.priority, message.tenant, message.sequence) for message in batch)
-        given = Counter((message.priority, message.tenant) for message in batch)
-        exhausted |= {line for line, share in shares.items() if given[line.priority, line.tenant] < share}
+        counts = Counter((message.priority, message.tenant) for message in batch)
+        exhausted |= {line for line, share in shares.items() if counts[line.priority, line.tenant] < share}
         if exhausted.issuperset(waiting):
             break
     if not bounded:
@@ -159,7 +159,7 @@ def _columns(shares: Mapping[TenantLine, int], floors: Mapping[TenantLine, int] 
 
 
 async def look(conn: Connection, queue_name: str, limit: int, floors: Floors | None = None) -> list[Received]:
-    """What `take` would take now. It stays where it is."""
+    """Return the messages that `take` would take now. They stay in the queue."""
     begun = time.perf_counter()
     cursor = await conn.execute(queries("queue").look, {"queue_name": queue_name, "limit": limit})
     waiting = [Received(**row) for row in await cursor.fetchall()]
@@ -170,7 +170,7 @@ async def look(conn: Connection, queue_name: str, limit: int, floors: Floors | N
 
 
 async def postpone(conn: Connection, sequence: int, delay_seconds: float) -> None:
-    """Nobody receives this message for a while. It keeps its place in its line."""
+    """Let nobody receive this message for a while. It keeps its place in its line."""
     await conn.execute(queries("queue").postpone, {"sequence": sequence, "delay_seconds": delay_seconds})
 
 
@@ -178,7 +178,7 @@ async def postpone(conn: Connection, sequence: int, delay_seconds: float) -> Non
 class Leased:
     deliveries: list[Delivery]
     empty: set[str]
-    """Queues that had less than they were asked for."""
+    """Queues that had fewer messages than requested."""
 
 
 async def lease(
@@ -192,40 +192,41 @@ async def lease(
     floors: Floors | None = None,
     relaxed: bool = False,
 ) -> Leased:
-    """As many messages as the shares of the queues add up to. What one queue has not, the others give, up to their
-    limits. Tenants who wait in the same queue take turns.
+    """Lease as many messages as the shares of the queues add up to. If a queue has too few, the others give more, up to
+    their limits. Tenants who wait in the same queue take turns.
 
-    Queues whose looks are dear are read from their `floors` most of the time, and are never said to be empty then.
+    Queues whose looks are slow are read from their `floors` most of the time, and are not reported as empty then.
 
-    `relaxed`: the transaction does not wait for the disk. Only for one that does nothing else.
+    With `relaxed`, the transaction does not wait for the disk. It must do nothing else.
     """
     turns, floors = turns or TenantTurns(), floors or Floors()
     bounded = {name for name in shares if floors.bounded(name)}
     lessee = Lessee(leased_by, lease_seconds, relaxed)
-    found: list[Delivery] = []
+    deliveries: list[Delivery] = []
     empty: set[str] = set()
     exhausted: set[TenantLine] = set()
-    wanted = sum(shares.values())
-    asked = {name: share for name, share in shares.items() if share}
-    while asked:
-        leased, shared = await _lease_from_heads(conn, lessee, _without(asked, bounded), floors)
+    total = sum(shares.values())
+    requested = {name: share for name, share in shares.items() if share}
+    while requested:
+        leased, shared = await _lease_from_heads(conn, lessee, _without(requested, bounded), floors)
         turns.alone({delivery.queue_name: delivery.tenant for delivery in leased})
-        known = floors.lines(bounded & asked.keys()) if bounded else NO_FLOORS
-        waiting = [line for line in (*shared, *known) if line not in exhausted]
+        floor_of = floors.lines(bounded & requested.keys()) if bounded else NO_FLOORS
+        waiting = [line for line in (*shared, *floor_of) if line not in exhausted]
         if waiting:
-            chosen = _in_turn(waiting, asked, turns, found)
-            in_turn = await lease_lines(conn, lessee, chosen, known)
+            chosen = _in_turn(waiting, requested, turns, deliveries)
+            in_turn = await lease_lines(conn, lessee, chosen, floor_of)
             turns.given({line.queue_name for line in chosen})
             exhausted |= _exhausted(chosen, in_turn)
             leased += in_turn
-        found += leased
-        floors.reached((one.queue_name, one.priority, one.tenant, one.sequence) for one in leased)
-        given = Counter(delivery.queue_name for delivery in leased)
+        deliveries += leased
+        floors.reached((lease.queue_name, lease.priority, lease.tenant, lease.sequence) for lease in leased)
+        counts = Counter(delivery.queue_name for delivery in leased)
         willing = {line.queue_name for line in waiting if line not in exhausted}
-        empty |= {name for name, share in asked.items() if given[name] < share and name not in willing}
-        asked = _rest(wanted - len(found), [name for name in shares if name not in empty], _room(limits, found))
-    found.sort(key=attrgetter("sequence"))
-    return Leased(found, empty - bounded)
+        empty |= {name for name, share in requested.items() if counts[name] < share and name not in willing}
+        willing_queues = [name for name in shares if name not in empty]
+        requested = _rest(total - len(deliveries), willing_queues, _room(limits, deliveries))
+    deliveries.sort(key=attrgetter("sequence"))
+    return Leased(deliveries, empty - bounded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,25 +239,25 @@ class Lessee:
 async def lease_lines(
     conn: Connection, lessee: Lessee, chosen: Mapping[TenantLine, int], floors: Mapping[TenantLine, int] = NO_FLOORS
 ) -> list[Delivery]:
-    """Of each line its share, if it has so many from its floor on."""
+    """Lease from each line its share, or what it has from its floor on."""
     queue_names = [line.queue_name for line in chosen]
     parameters = {"queue_names": queue_names, **_columns(chosen, floors), **asdict(lessee)}
     cursor = await conn.cursor(row_factory=args_row(Delivery)).execute(lease_lines_statement(), parameters)
     return await cursor.fetchall()
 
 
-def _without(asked: Mapping[str, int], bounded: Collection[str]) -> Mapping[str, int]:
-    return {name: share for name, share in asked.items() if name not in bounded} if bounded else asked
+def _without(requested: Mapping[str, int], bounded: Collection[str]) -> Mapping[str, int]:
+    return {name: share for name, share in requested.items() if name not in bounded} if bounded else requested
 
 
 async def _lease_from_heads(
-    conn: Connection, lessee: Lessee, asked: Mapping[str, int], floors: Floors
+    conn: Connection, lessee: Lessee, requested: Mapping[str, int], floors: Floors
 ) -> tuple[list[Delivery], list[TenantLine]]:
-    """Queues whose looks are dear are looked at one by one, to learn which it is."""
+    """Look at queues whose looks are slow one by one, to measure each."""
     leased: list[Delivery] = []
     shared: list[TenantLine] = []
-    dear = [name for name in asked if floors.dear(name)]
-    for part in (_without(asked, dear), *({name: asked[name]} for name in dear)):
+    dear = [name for name in requested if floors.dear(name)]
+    for part in (_without(requested, dear), *({name: requested[name]} for name in dear)):
         if part:
             begun = time.perf_counter()
             deliveries, lines_of_shared = await _lease(conn, lessee, part)
@@ -266,11 +267,13 @@ async def _lease_from_heads(
     return leased, shared
 
 
-async def _lease(conn: Connection, lessee: Lessee, asked: Mapping[str, int]) -> tuple[list[Delivery], list[TenantLine]]:
-    """What was leased, and the lines of the queues that have several: of those nothing was leased."""
+async def _lease(
+    conn: Connection, lessee: Lessee, requested: Mapping[str, int]
+) -> tuple[list[Delivery], list[TenantLine]]:
+    """Lease from queues with one line. Returns the deliveries, and the lines of the queues that have several."""
     parameters = {
-        "queue_names": list(asked),
-        "shares": list(asked.values()),
+        "queue_names": list(requested),
+        "shares": list(requested.values()),
         "leased_by": lessee.leased_by,
         "lease_seconds": lessee.lease_seconds,
         "relaxed": lessee.relaxed,
@@ -285,52 +288,52 @@ async def _lease(conn: Connection, lessee: Lessee, asked: Mapping[str, int]) -> 
 
 @cache
 def lines_statement() -> LiteralString:
-    part = queries("queue")
-    return f"WITH RECURSIVE line AS ({part.line}) {part.lines}"
+    line, lines = queries("queue").line, queries("queue").lines
+    return f"WITH RECURSIVE line AS ({line}) {lines}"
 
 
 @cache
 def lease_statement() -> LiteralString:
-    part = queries("queue")
+    relaxed, head = queries("queue").relaxed, queries("queue").head
+    chosen, leased = queries("queue").alone, queries("queue").leased
+    answer = queries("queue").leased_or_shared
     return (
-        f"WITH relaxed AS MATERIALIZED ({part.relaxed}), head AS MATERIALIZED ({part.head}),"
-        f" chosen AS ({part.alone}), leased AS ({part.leased}) {part.leased_or_shared}"
+        f"WITH relaxed AS MATERIALIZED ({relaxed}), head AS MATERIALIZED ({head}),"
+        f" chosen AS ({chosen}), leased AS ({leased}) {answer}"
     )
 
 
 @cache
 def lease_lines_statement() -> LiteralString:
-    part = queries("queue")
-    return (
-        f"WITH relaxed AS MATERIALIZED ({part.relaxed}), chosen AS ({part.chosen}), leased AS ({part.leased})"
-        f" {part.leased_only}"
-    )
+    relaxed, chosen, leased = queries("queue").relaxed, queries("queue").chosen, queries("queue").leased
+    answer = queries("queue").leased_only
+    return f"WITH relaxed AS MATERIALIZED ({relaxed}), chosen AS ({chosen}), leased AS ({leased}) {answer}"
 
 
 def _in_turn(
-    waiting: Sequence[TenantLine], asked: Mapping[str, int], turns: TenantTurns, found: Sequence[Delivery]
+    waiting: Sequence[TenantLine], requested: Mapping[str, int], turns: TenantTurns, leased: Sequence[Delivery]
 ) -> dict[TenantLine, int]:
-    """Shares for the lines of each queue that has several."""
+    """Return the shares for the lines of each queue that has several."""
     chosen: dict[TenantLine, int] = {}
     for name in {line.queue_name for line in waiting}:
-        received = [delivery.tenant for delivery in found if delivery.queue_name == name]
-        chosen |= turns.shares([line for line in waiting if line.queue_name == name], asked[name], received)
+        received = [delivery.tenant for delivery in leased if delivery.queue_name == name]
+        chosen |= turns.shares([line for line in waiting if line.queue_name == name], requested[name], received)
     return chosen
 
 
 def _exhausted(chosen: Mapping[TenantLine, int], leased: Sequence[Delivery]) -> set[TenantLine]:
-    """Lines that gave less than was asked for: they are at their end, or others are just taking from them."""
-    given = Counter(delivery.line for delivery in leased)
-    return {line for line, share in chosen.items() if given[line] < share}
+    """Return the lines that gave less than their share: they are at their end, or others are taking from them."""
+    counts = Counter(delivery.line for delivery in leased)
+    return {line for line, share in chosen.items() if counts[line] < share}
 
 
-def _room(limits: Mapping[str, int] | None, found: Sequence[Delivery]) -> dict[str, int]:
-    given = Counter(delivery.queue_name for delivery in found)
-    return {name: limit - given[name] for name, limit in (limits or {}).items()}
+def _room(limits: Mapping[str, int] | None, leased: Sequence[Delivery]) -> dict[str, int]:
+    counts = Counter(delivery.queue_name for delivery in leased)
+    return {name: limit - counts[name] for name, limit in (limits or {}).items()}
 
 
 def _rest(left: int, willing: Sequence[str], room: Mapping[str, int]) -> dict[str, int]:
-    """What is still wanted, divided among the queues that may have more."""
+    """Divide the messages that are still missing among the queues that may have more."""
     able = [name for name in willing if room.get(name, left) > 0]
     if not left or not able:
         return {}
@@ -339,14 +342,14 @@ def _rest(left: int, willing: Sequence[str], room: Mapping[str, int]) -> dict[st
     return {name: share for name, share in rest.items() if share}
 
 
-async def renew(conn: Connection, held: Sequence[Delivery], lease_seconds: float = LEASE_SECONDS) -> set[int]:
-    """The sequences that are still ours."""
-    cursor = await conn.execute(queries("queue").renew, {**_leases(held), "lease_seconds": lease_seconds})
+async def renew(conn: Connection, leases: Sequence[Delivery], lease_seconds: float = LEASE_SECONDS) -> set[int]:
+    """Extend the leases. Returns the sequences of those that were still valid."""
+    cursor = await conn.execute(queries("queue").renew, {**_leases(leases), "lease_seconds": lease_seconds})
     return {row["sequence"] for row in await cursor.fetchall()}
 
 
 class Held(Protocol):
-    """What proves a lease."""
+    """The proof of a lease: the sequence of the message and the token of the delivery."""
 
     @property
     def sequence(self) -> int: ...
@@ -357,15 +360,15 @@ class Held(Protocol):
 async def take_back(
     conn: Connection, leased_by: str, lost: Sequence[Held], lease_seconds: float = LEASE_SECONDS
 ) -> set[int]:
-    """The sequences that are ours again: nobody had leased them since."""
+    """Lease these messages again unless somebody else has. Returns the sequences of those that were leased."""
     parameters = {**_leases(lost), "leased_by": leased_by, "lease_seconds": lease_seconds}
     cursor = await conn.execute(queries("queue").take_back, parameters)
     return {row["sequence"] for row in await cursor.fetchall()}
 
 
-async def lost(conn: Connection, held: Sequence[Held]) -> set[int]:
-    """The sequences that are no longer ours."""
-    cursor = await conn.execute(queries("queue").lost, _leases(held))
+async def lost(conn: Connection, leases: Sequence[Held]) -> set[int]:
+    """Return the sequences of the leases that are no longer valid."""
+    cursor = await conn.execute(queries("queue").lost, _leases(leases))
     return {row["sequence"] for row in await cursor.fetchall()}
 
 
@@ -377,13 +380,13 @@ async def refuse(conn: Connection, refused: Sequence[tuple[Delivery, str]]) -> N
         await conn.execute(queries("queue").refuse, parameters)
 
 
-async def defer(conn: Connection, held: Sequence[Delivery], delay_seconds: float) -> None:
+async def defer(conn: Connection, leases: Sequence[Delivery], delay_seconds: float) -> None:
     """Put leased messages back for a while, as if they had not been delivered this time."""
-    await conn.execute(queries("queue").defer, {**_leases(held), "delay_seconds": delay_seconds})
+    await conn.execute(queries("queue").defer, {**_leases(leases), "delay_seconds": delay_seconds})
 
 
 async def suspects(conn: Connection, leased: Sequence[tuple[Delivery, str]]) -> set[int]:
-    """Those of the leased tasks that may take down their worker; each is given with the task id of the attempt before.
+    """Return the leased tasks that may take down their worker. Each comes with the task id of the attempt before.
     They do not count as started before they are put on trial."""
     if not leased:
         return set()
@@ -392,37 +395,37 @@ async def suspects(conn: Connection, leased: Sequence[tuple[Delivery, str]]) -> 
     return {row["sequence"] for row in await cursor.fetchall()}
 
 
-async def put_on_trial(conn: Connection, held: Held) -> bool:
-    """Whether the lease still held. The task starts."""
-    parameters = {"sequence": held.sequence, "lease_token": held.lease_token}
+async def put_on_trial(conn: Connection, lease: Held) -> bool:
+    """Start a suspected task. Returns whether its lease was still valid."""
+    parameters = {"sequence": lease.sequence, "lease_token": lease.lease_token}
     return await (await conn.execute(queries("queue").put_on_trial, parameters)).fetchone() is not None
 
 
-async def acquit(conn: Connection, held: Sequence[Held]) -> None:
-    await conn.execute(queries("queue").acquit, _leases(held))
+async def acquit(conn: Connection, leases: Sequence[Held]) -> None:
+    await conn.execute(queries("queue").acquit, _leases(leases))
 
 
 async def tried(conn: Connection, dead: Sequence[str], *, lapsed: bool = True) -> list[str]:
-    """Those of the dead consumers who had a task on trial: it alone is charged."""
+    """Return the dead consumers that had a task on trial: only that task is charged with the loss."""
     cursor = await conn.execute(queries("queue").tried, {"dead": list(dead), "lapsed": lapsed})
     return [row["leased_by"] for row in await cursor.fetchall()]
 
 
 async def forgive(conn: Connection, sequences: Collection[int]) -> None:
-    """Charge these messages one loss less: their worker came back."""
+    """Charge these messages one loss less, because their worker came back."""
     if sequences:
         await conn.execute(queries("queue").forgive, {"sequences": list(sequences)})
 
 
-def _leases(held: Sequence[Held]) -> dict[str, list[int]]:
+def _leases(leases: Sequence[Held]) -> dict[str, list[int]]:
     return {
-        "sequences": [delivery.sequence for delivery in held],
-        "tokens": [delivery.lease_token for delivery in held],
+        "sequences": [lease.sequence for lease in leases],
+        "tokens": [lease.lease_token for lease in leases],
     }
 
 
 async def report_progress(conn: Connection, reports: Sequence[tuple[int, int, float, str]]) -> None:
-    """(sequence, lease token, fraction, message) of running tasks."""
+    """Store the progress of running tasks: (sequence, lease token, fraction, message)."""
     if reports:
         sequences, tokens, progress, messages = (list(column) for column in zip(*reports, strict=True))
         parameters = {"sequences": sequences, "tokens": tokens, "progress": progress, "messages": messages}
@@ -430,10 +433,13 @@ async def report_progress(conn: Connection, reports: Sequence[tuple[int, int, fl
 
 
 async def withdraw(conn: Connection, messages: Sequence[tuple[str, str]]) -> int:
-    """Delete messages by (queue, id): they are no longer wanted. Returns how many were still there."""
+    """Delete messages by (queue, id), because nobody needs them any more. Returns how many were still there."""
     if not messages:
         return 0
-    parameters = {"queue_names": [queue for queue, _ in messages], "message_ids": [one for _, one in messages]}
+    parameters = {
+        "queue_names": [queue for queue, _ in messages],
+        "message_ids": [message_id for _, message_id in messages],
+    }
     cursor = await conn.execute(queries("queue").withdraw, parameters)
     return cursor.rowcount
 
@@ -457,23 +463,23 @@ async def dead_letter(conn: Connection, queue_name: str, message: Received, reas
 async def release(
     conn: Connection, dead: Sequence[str], *, lapsed: bool = True, tried: Sequence[str] = ()
 ) -> list[str]:
-    """Give back what dead consumers held and, with `lapsed`, what was not renewed in time. Returns the queues
-    concerned."""
+    """End the leases of dead consumers and, with `lapsed`, those that were not renewed in time. Returns the queues
+    of their messages."""
     parameters = {"dead": list(dead), "lapsed": lapsed, "tried": list(tried)}
     cursor = await conn.execute(queries("queue").release, parameters)
     return [row["queue_name"] for row in await cursor.fetchall()]
 
 
-async def disown(conn: Connection, leased_by: str, known: Collection[int]) -> list[str]:
-    """Give back the leases of this consumer that it does not know of. Returns the queues concerned."""
-    cursor = await conn.execute(queries("queue").disown, {"leased_by": leased_by, "known": list(known)})
+async def disown(conn: Connection, leased_by: str, sequences: Collection[int]) -> list[str]:
+    """End all leases of this consumer but those of `sequences`. Returns the queues of their messages."""
+    cursor = await conn.execute(queries("queue").disown, {"leased_by": leased_by, "known": list(sequences)})
     return [row["queue_name"] for row in await cursor.fetchall()]
 
 
 async def give_up(
     conn: Connection, dead: Sequence[str], max_deliveries: int, *, lapsed: bool = True, tried: Sequence[str] = ()
 ) -> list[str]:
-    """Fail what waited too long or took down its workers. Returns the owners to tell."""
+    """Fail tasks that waited too long or took down their workers. Returns the owners to notify."""
     parameters = {"dead": list(dead), "max_deliveries": max_deliveries, "lapsed": lapsed, "tried": list(tried)}
     cursor = await conn.execute(queries("queue").give_up, parameters)
     return [row["owner_id"] for row in await cursor.fetchall()]
@@ -484,36 +490,36 @@ async def bury(conn: Connection) -> None:
     await conn.execute(queries("queue").bury)
 
 
-# What only the broker's face needs
+# Only the broker needs these.
 
 
 async def expire(conn: Connection, queue_name: str) -> None:
-    """Dead-letter what nobody received within its time to live."""
+    """Dead-letter the messages that nobody received within their time to live."""
     await conn.execute(queries("queue").expire, {"queue_name": queue_name})
 
 
 async def lapse(conn: Connection, queue_name: str) -> None:
-    """What was not renewed in time waits again."""
+    """End the leases that were not renewed in time. Their messages wait again."""
     await conn.execute(queries("queue").lapse, {"queue_name": queue_name})
 
 
-async def complete(conn: Connection, held: Sequence[Delivery]) -> set[int]:
-    cursor = await conn.execute(queries("queue").complete, _leases(held))
+async def complete(conn: Connection, leases: Sequence[Delivery]) -> set[int]:
+    cursor = await conn.execute(queries("queue").complete, _leases(leases))
     return {row["sequence"] for row in await cursor.fetchall()}
 
 
-async def abandon(conn: Connection, held: Sequence[Delivery], delay_seconds: float) -> set[int]:
-    cursor = await conn.execute(queries("queue").abandon, {**_leases(held), "delay_seconds": delay_seconds})
+async def abandon(conn: Connection, leases: Sequence[Delivery], delay_seconds: float) -> set[int]:
+    cursor = await conn.execute(queries("queue").abandon, {**_leases(leases), "delay_seconds": delay_seconds})
     return {row["sequence"] for row in await cursor.fetchall()}
 
 
-async def bury_leased(conn: Connection, held: Sequence[Delivery], reason: str, description: str) -> set[int]:
-    parameters = {**_leases(held), "reason": reason, "description": description}
+async def bury_leased(conn: Connection, leases: Sequence[Delivery], reason: str, description: str) -> set[int]:
+    parameters = {**_leases(leases), "reason": reason, "description": description}
     cursor = await conn.execute(queries("queue").bury_leased, parameters)
     return {row["sequence"] for row in await cursor.fetchall()}
 
 
 async def forget_refused(conn: Connection, job_ids: Sequence[str]) -> None:
-    """Delete the records of submissions that were refused at the door: they are sent again."""
+    """Delete the records of submissions that were refused at the door, because they are sent again."""
     if job_ids:
         await conn.execute(queries("queue").forget_refused, {"job_ids": list(job_ids)})

@@ -1,13 +1,13 @@
-"""The broker on PostgreSQL: `dag_queue` and `dag_dead_letters`, through the same statements as everybody else.
+"""The broker on PostgreSQL. It uses `dag_queue` and `dag_dead_letters` through the same statements as the engine.
 
-The engine and the worker do not come through here. There a queue operation is one part of a larger statement or
+The engine and the worker do not use it. For them a queue operation is one part of a larger statement or
 transaction: a claim takes the message and creates the job, a worker's report deletes the message and keeps the result.
-Two steps, as on any broker, would cost each task a commit and each crash a case. They call the functions of
-`queues/postgres.py` themselves; this is for everything else, and the shape for a broker without such transactions.
+Two steps, as on any broker, would cost each task one more commit and need a recovery for a crash between them. So they
+call the functions of `queues/postgres.py`. This class serves all other code, and shows what another broker must do.
 
-Leases that were not renewed and messages past their time to live are dealt with at each receive, so that a queue needs
-no janitor. Queues of tasks are left out of both limits: there the job's owner has to be told, and the orchestrators'
-duty `engine/maintenance/reclaim.py` does so.
+Each receive also ends leases that were not renewed and dead-letters messages past their time to live, so a queue needs
+no maintenance. Both limits leave out queues of tasks: the owner of the job must be told about a lost task, and the
+orchestrators' duty `engine/maintenance/reclaim.py` does so.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from geomill.store.signals import notify, queue_channel
 
 @dataclass(frozen=True, slots=True)
 class BrokerLease(Delivered[Body]):
-    """With the row behind the receipt."""
+    """A delivered message with the row of the queue that its receipt stands for."""
 
     delivery: Delivery
 
@@ -84,24 +84,24 @@ class PostgresBroker:
             await queue.bury_leased(conn, worn_out, TOO_MANY_DELIVERIES, description)
         return [delivery for delivery in leased if delivery.delivery_count <= self.max_deliveries]
 
-    async def renew(self, held: Sequence[Delivered[Any]], lease_seconds: float = LEASE_SECONDS) -> set[str]:
+    async def renew(self, leased: Sequence[Delivered[Any]], lease_seconds: float = LEASE_SECONDS) -> set[str]:
         async with self.pool.connection() as conn:
-            return _receipts(held, await queue.renew(conn, _deliveries(held), lease_seconds))
+            return _receipts(leased, await queue.renew(conn, _deliveries(leased), lease_seconds))
 
-    async def complete(self, held: Sequence[Delivered[Any]]) -> set[str]:
+    async def complete(self, leased: Sequence[Delivered[Any]]) -> set[str]:
         async with self.pool.connection() as conn:
-            return _receipts(held, await queue.complete(conn, _deliveries(held)))
+            return _receipts(leased, await queue.complete(conn, _deliveries(leased)))
 
-    async def abandon(self, held: Sequence[Delivered[Any]], delay_seconds: float = 0.0) -> set[str]:
+    async def abandon(self, leased: Sequence[Delivered[Any]], delay_seconds: float = 0.0) -> set[str]:
         async with self.pool.connection() as conn:
-            done = await queue.abandon(conn, _deliveries(held), delay_seconds)
+            done = await queue.abandon(conn, _deliveries(leased), delay_seconds)
             if not delay_seconds:
-                await notify(conn, {queue_channel(one.queue_name) for one in held})
-            return _receipts(held, done)
+                await notify(conn, {queue_channel(delivered.queue_name) for delivered in leased})
+            return _receipts(leased, done)
 
-    async def dead_letter(self, held: Sequence[Delivered[Any]], reason: str, description: str) -> set[str]:
+    async def dead_letter(self, leased: Sequence[Delivered[Any]], reason: str, description: str) -> set[str]:
         async with self.pool.connection() as conn:
-            return _receipts(held, await queue.bury_leased(conn, _deliveries(held), reason, description))
+            return _receipts(leased, await queue.bury_leased(conn, _deliveries(leased), reason, description))
 
     async def depth(self, queue_name: str) -> Depth:
         async with self.pool.connection() as conn:
@@ -127,7 +127,7 @@ class PostgresBroker:
 
 
 async def overview(conn: Connection, queue_name: str | None = None) -> dict[str, Depth]:
-    """Every queue that has something, or the one."""
+    """Return the depth of every queue that has messages or dead letters, or of the named queue only."""
     cursor = await conn.execute(queries("queue").overview, {"queue_name": queue_name})
     return {row.pop("queue_name"): Depth(**row) for row in await cursor.fetchall()}
 
@@ -135,14 +135,15 @@ async def overview(conn: Connection, queue_name: str | None = None) -> dict[str,
 async def _understood(conn: Connection, leased: Sequence[Delivery], model: type[Body]) -> list[Delivered[Body]]:
     good: list[Delivered[Body]] = []
     refused: list[tuple[Delivery, str]] = []
-    for one in leased:
+    for delivery in leased:
         try:
-            body = model.model_validate(json.loads(one.body))
+            body = model.model_validate(json.loads(delivery.body))
         except ValidationError as error:
-            refused.append((one, _first_fault(error)))
+            refused.append((delivery, _first_fault(error)))
         else:
-            receipt = f"{one.sequence}:{one.lease_token}"
-            good.append(BrokerLease(one.queue_name, one.message_id, body, one.delivery_count, receipt, one))
+            receipt = f"{delivery.sequence}:{delivery.lease_token}"
+            name, count = delivery.queue_name, delivery.delivery_count
+            good.append(BrokerLease(name, delivery.message_id, body, count, receipt, delivery))
     await queue.refuse(conn, refused)
     return good
 
@@ -165,9 +166,10 @@ def _outgoing(queue_name: str, message: Message) -> Outgoing:
     )
 
 
-def _deliveries(held: Sequence[Delivered[Any]]) -> list[Delivery]:
-    return [one.delivery for one in held if isinstance(one, BrokerLease)]
+def _deliveries(leased: Sequence[Delivered[Any]]) -> list[Delivery]:
+    return [delivered.delivery for delivered in leased if isinstance(delivered, BrokerLease)]
 
 
-def _receipts(held: Sequence[Delivered[Any]], done: set[int]) -> set[str]:
-    return {one.receipt for one in held if isinstance(one, BrokerLease) and one.delivery.sequence in done}
+def _receipts(leased: Sequence[Delivered[Any]], done: set[int]) -> set[str]:
+    leases = [delivered for delivered in leased if isinstance(delivered, BrokerLease)]
+    return {lease.receipt for lease in leases if lease.delivery.sequence in done}

@@ -1,15 +1,15 @@
-"""What only an administrator of the server can do, and has to do once: extensions and roles.
+"""Statements that only an administrator of the server can run, once: they create extensions and roles.
 
-Two ways lead there. A deployment with one role that owns its database needs `preparation`, which tells what is missing.
-One with a role for each kind of process begins with `set_up_server` and `set_up_database`: `geomill db bootstrap`
-prints them, and the private server gets them by itself.
+There are two ways. A deployment with one role that owns its database needs `preparation`, which returns what is
+missing. A deployment with a role for each kind of process begins with `set_up_server` and `set_up_database`: `geomill
+db bootstrap` prints them, and the private server runs them by itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, LiteralString
 
 from psycopg import AsyncConnection
 from psycopg.rows import dict_row
@@ -27,7 +27,7 @@ SERVING = (DatabaseRole.READER, DatabaseRole.EXTERNAL)
 
 @dataclass(frozen=True, slots=True)
 class Privileges:
-    """What the current role may do at the level of the server."""
+    """The rights of the current role at the level of the server."""
 
     role: str
     superuser: bool
@@ -44,16 +44,15 @@ async def privileges(conn: AsyncConnection[Any]) -> Privileges:
         return Privileges(**row)
 
 
-def statement(template_name: str, **names: str) -> str:
-    """One of `roles.sql` with identifiers in it, quoted where they need it: an administrator reads it."""
-    template: str = getattr(queries("roles"), template_name)
+def statement(template: LiteralString, **names: str) -> str:
+    """Return a statement of `roles.sql` with identifiers, quoted only if they need it: an administrator reads it."""
     return template.format(**{key: identifier(value) for key, value in names.items()})
 
 
 async def preparation(conn: AsyncConnection[Any]) -> list[str]:
-    """The statements that are missing before the current role can migrate the database. None if it does not own it."""
+    """Return the statements to run before the current role can migrate the database; none if it does not own it."""
     fitness = await check_fitness(conn)
-    extensions = [statement("create_extension", name=name) for name in fitness.missing]
+    extensions = [statement(queries("roles").create_extension, name=name) for name in fitness.missing]
     me = await privileges(conn)
     if me.superuser or not me.owns_database:
         return []
@@ -64,56 +63,56 @@ async def preparation(conn: AsyncConnection[Any]) -> list[str]:
     foreign = [row["role"] for row in rows if row["foreign"]]
     return [
         *extensions,
-        *(statement("create_role", role=role) for role in absent),
-        *(statement("set_search_path", role=role) for role in absent),
+        *(statement(queries("roles").create_role, role=role) for role in absent),
+        *(statement(queries("roles").set_search_path, role=role) for role in absent),
         *_reads_with_ingest(absent),
-        *(statement("grant_membership", role=role, member=me.role) for role in foreign),
+        *(statement(queries("roles").grant_membership, role=role, member=me.role) for role in foreign),
     ]
 
 
 def _reads_with_ingest(absent: list[str]) -> list[str]:
-    """pgstac's role that writes has the rights of the one that reads."""
+    """Give pgstac's writing role the rights of the reading one."""
     if not {"pgstac_read", "pgstac_ingest"} & set(absent):
         return []
-    return [statement("grant_membership", role="pgstac_read", member="pgstac_ingest")]
+    return [statement(queries("roles").grant_membership, role="pgstac_read", member="pgstac_ingest")]
 
 
 def set_up_server(owner: str = DatabaseRole.OWNER) -> Iterator[str]:
-    """Makes the roles that are missing. It can be run again."""
+    """Yield the statements that create the missing roles. They can be run again."""
     for role in PGSTAC_ROLES:
-        yield statement("ensure_role", role=role)
-        yield statement("set_search_path", role=role)
-    yield statement("grant_membership", role="pgstac_read", member="pgstac_ingest")
-    yield statement("ensure_login", role=owner)
+        yield statement(queries("roles").ensure_role, role=role)
+        yield statement(queries("roles").set_search_path, role=role)
+    yield statement(queries("roles").grant_membership, role="pgstac_read", member="pgstac_ingest")
+    yield statement(queries("roles").ensure_login, role=owner)
     for role in LIMITED_ROLES:
-        yield statement("ensure_login", role=role)
+        yield statement(queries("roles").ensure_login, role=role)
     for role in (*PGSTAC_ROLES, *LIMITED_ROLES):
-        yield statement("grant_membership", role=role, member=owner)
+        yield statement(queries("roles").grant_membership, role=role, member=owner)
     for role in PGSTAC_WRITERS:
-        yield statement("grant_membership", role="pgstac_ingest", member=role)
+        yield statement(queries("roles").grant_membership, role="pgstac_ingest", member=role)
     for role in SERVING:
-        yield statement("grant_membership", role="pgstac_read", member=role)
-        yield statement("limit_statements", role=role)
-        yield statement("only_read", role=role)
+        yield statement(queries("roles").grant_membership, role="pgstac_read", member=role)
+        yield statement(queries("roles").limit_statements, role=role)
+        yield statement(queries("roles").only_read, role=role)
 
 
 def see_sessions() -> str:
-    """Lets /metrics count the sessions of the other roles too. Not every administrator may grant it."""
-    return statement("grant_if_allowed", role="pg_read_all_stats", member=DatabaseRole.GATEWAY)
+    """Return the statement that lets /metrics count the sessions of other roles. Not every administrator may run it."""
+    return statement(queries("roles").grant_if_allowed, role="pg_read_all_stats", member=DatabaseRole.GATEWAY)
 
 
 def set_up_database(database: str, roles: Sequence[str], owner: str = DatabaseRole.OWNER) -> Iterator[str]:
-    """Run in the database: it becomes the owner's, and only `roles` can connect to it."""
-    yield statement("own_database", database=database, owner=owner)
-    yield statement("close_database", database=database)
+    """Yield the statements, to run in the database, that give it to the owner and let only `roles` connect."""
+    yield statement(queries("roles").own_database, database=database, owner=owner)
+    yield statement(queries("roles").close_database, database=database)
     for role in roles:
-        yield statement("open_database", database=database, role=role)
+        yield statement(queries("roles").open_database, database=database, role=role)
     for name in EXTENSIONS:
-        yield statement("ensure_extension", name=name)
+        yield statement(queries("roles").ensure_extension, name=name)
 
 
 async def refusal(conn: AsyncConnection[Any], reason: str) -> DatabaseUnfit:
-    """The error for a role that may not migrate, with what an administrator has to run, if that is what is missing."""
+    """Return the error for a role that may not migrate, with the statements for an administrator to run, if any."""
     missing = await preparation(conn)
     role, database = conn.info.user, conn.info.dbname
     if missing:

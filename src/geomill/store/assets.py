@@ -73,11 +73,11 @@ async def serialise(conn: Connection, asset_id: str) -> None:
 
 
 async def lock(conn: Connection, asset_id: str) -> Asset | None:
-    return await _one(conn, "lock", {"asset_id": asset_id})
+    return await _one(conn, queries("assets").lock, {"asset_id": asset_id})
 
 
 async def get(conn: Connection, asset_id: str) -> Asset:
-    found = await _one(conn, "get", {"asset_id": asset_id})
+    found = await _one(conn, queries("assets").get, {"asset_id": asset_id})
     if found is None:
         raise unknown(asset_id)
     return found
@@ -123,7 +123,7 @@ async def create(conn: Connection, new: NewAsset, order: SubmittedFields, candid
     """With the first names that no other asset has."""
     parameters = {**asdict(new), **asdict(order), "platform_refs": to_json(new.platform_refs)}
     for names in candidates:
-        if created := await _one(conn, "create", {**parameters, **asdict(names)}):
+        if created := await _one(conn, queries("assets").create, {**parameters, **asdict(names)}):
             return created
     raise AssertionError("the last candidate is nobody else's")
 
@@ -131,14 +131,14 @@ async def create(conn: Connection, new: NewAsset, order: SubmittedFields, candid
 async def open_revision(conn: Connection, asset_id: str, order: SubmittedFields) -> Asset:
     """The current revision goes to the log, and the next one begins."""
     await conn.execute(queries("assets").log_revision, {"asset_id": asset_id})
-    opened = await _one(conn, "open_revision", {"asset_id": asset_id, **asdict(order)})
+    opened = await _one(conn, queries("assets").open_revision, {"asset_id": asset_id, **asdict(order)})
     assert opened is not None  # its row is locked
     return opened
 
 
 async def roll_back(conn: Connection, asset_id: str, revision: int) -> Asset:
     await conn.execute(queries("assets").log_revision, {"asset_id": asset_id})
-    opened = await _one(conn, "roll_back", {"asset_id": asset_id, "revision": revision})
+    opened = await _one(conn, queries("assets").roll_back, {"asset_id": asset_id, "revision": revision})
     assert opened is not None
     return opened
 
@@ -146,7 +146,7 @@ async def roll_back(conn: Connection, asset_id: str, revision: int) -> Asset:
 async def decide(conn: Connection, asset: Asset) -> Asset:
     """Store what people decided; the asset's other fields are not looked at."""
     parameters = {name: getattr(asset, name) for name in DECIDED_FIELDS}
-    decided = await _one(conn, "decide", {"asset_id": asset.asset_id, **parameters})
+    decided = await _one(conn, queries("assets").decide, {"asset_id": asset.asset_id, **parameters})
     assert decided is not None
     return decided
 
@@ -160,9 +160,10 @@ async def page(
 
 
 def page_statement(chosen: AssetFilter) -> LiteralString:
-    found = queries("assets")
-    source = found.any_asset if chosen.refs is None and chosen.text is None else found.identified_assets
-    return f"WITH found AS NOT MATERIALIZED ({source}) {found.page}"
+    any_asset = chosen.refs is None and chosen.text is None
+    source = queries("assets").any_asset if any_asset else queries("assets").identified_assets
+    page_of_source = queries("assets").page
+    return f"WITH found AS NOT MATERIALIZED ({source}) {page_of_source}"
 
 
 def page_parameters(chosen: AssetFilter, *, limit: int, before: tuple[datetime, str] | None = None) -> dict[str, Any]:
@@ -255,6 +256,6 @@ def _state(asset: Asset | None) -> dict[str, Any]:
     }
 
 
-async def _one(conn: Connection, name: str, parameters: Mapping[str, Any]) -> Asset | None:
-    row = await (await conn.execute(getattr(queries("assets"), name), parameters)).fetchone()
+async def _one(conn: Connection, statement: LiteralString, parameters: Mapping[str, Any]) -> Asset | None:
+    row = await (await conn.execute(statement, parameters)).fetchone()
     return Asset.from_row(row) if row else None

@@ -1,4 +1,4 @@
-"""Who serves which queue: what waits in vain, and why."""
+"""Which queues nobody serves, and which messages wait in them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from geomill.store import metrics
 from geomill.store.pool import Connection
 
 MOST_RECALLED = 1_000
-"""Submissions in one statement."""
+"""The most submissions that one statement brings back."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unserved:
-    """`workflow_id` is set where submissions wait for an orchestrator that knows it."""
+    """A queue that nobody serves. `workflow_id` is set if submissions wait for an orchestrator that has it."""
 
     queue_name: str
     since: datetime
@@ -38,18 +38,18 @@ class Unserved:
 
 
 async def note(conn: Connection) -> list[Unserved]:
-    """Look who is there, and keep what was seen for others: they ask `unserved`."""
+    """Find the queues that nobody serves, and store them: other processes read them with `unserved`."""
     return [Unserved(**row) for row in await (await conn.execute(queries("attendance").note)).fetchall()]
 
 
 async def unserved(conn: Connection) -> list[Unserved]:
-    """The queues that nobody serves, as an orchestrator saw it last."""
+    """Return the queues that nobody served when an orchestrator looked last."""
     cursor = await conn.execute(queries("attendance").unserved, {"unknown": f"%{UNKNOWN}"})
     return [Unserved(**row) for row in await cursor.fetchall()]
 
 
 async def consumers(conn: Connection) -> dict[str, int]:
-    """How many processes take from each queue; 0 where something waits in vain."""
+    """Return how many processes take from each queue; 0 for a queue that nobody serves."""
     serving = Counter(
         queue_name for instance in await metrics.instances(conn) if instance.alive for queue_name in instance.queues
     )
@@ -57,13 +57,13 @@ async def consumers(conn: Connection) -> dict[str, int]:
 
 
 async def give_up(conn: Connection, seconds: float) -> list[str]:
-    """Fail the tasks that nobody can take for so long already. Returns the owners of their jobs."""
+    """Fail the tasks in queues that nobody has served for `seconds`. Returns the owners of their jobs."""
     cursor = await conn.execute(queries("attendance").give_up, {"seconds": seconds})
     return sorted({row["owner_id"] for row in await cursor.fetchall()})
 
 
 async def waits(conn: Connection, message_ids: Sequence[str]) -> dict[str, str]:
-    """Those of the messages that wait in a queue that nobody serves, with its name."""
+    """Return the messages that wait in a queue that nobody serves, each with the name of the queue."""
     cursor = await conn.execute(queries("attendance").waits, {"message_ids": list(message_ids)})
     return {row["message_id"]: row["queue_name"] for row in await cursor.fetchall()}
 
@@ -88,12 +88,13 @@ async def recall(conn: Connection, job_queue: str, workflow_ids: Collection[str]
 
 
 async def why_queued(conn: Connection, job_queue: str, job_id: str) -> str | None:
-    """Why a submission is not claimed, if there is a reason beside that it has just come."""
+    """Return why a submission is not claimed, or None if it has just come."""
     parameters = {"job_queue": job_queue, "unknown_queue": unknown_queue(job_queue), "job_id": job_id}
     row = await (await conn.execute(queries("attendance").queued, parameters)).fetchone()
     if row is None:
         return None
     if row["queue_name"] != job_queue:
         return f"no orchestrator knows the workflow '{row['workflow_id']}'"
-    orchestrators = [one for one in await metrics.instances(conn) if one.alive and job_queue in one.queues]
-    return None if orchestrators else "no orchestrator is alive"
+    instances = await metrics.instances(conn)
+    claimed = any(instance.alive and job_queue in instance.queues for instance in instances)
+    return None if claimed else "no orchestrator is alive"

@@ -1,4 +1,4 @@
-"""Calls to make, in the database."""
+"""Callbacks to deliver, in the database."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from geomill.store.pool import Connection
 
 @dataclass(frozen=True, slots=True)
 class CallbackAttempt:
-    """A call that is ours to make, and when that became so."""
+    """A callback that this process has claimed, and when."""
 
     callback: Callback
     claimed_at: datetime
 
 
 async def find(conn: Connection, limit: int) -> None:
-    """Note the jobs that have ended and wait for their call."""
+    """Add the callbacks of jobs that have ended."""
     await conn.execute(queries("callbacks").find, {"limit": limit})
 
 
@@ -32,7 +32,7 @@ async def claim(conn: Connection, limit: int, lease_seconds: float) -> list[Call
 async def settle(
     conn: Connection, callback: Callback, status: CallbackStatus, *, error: str | None, due_at: datetime | None = None
 ) -> bool:
-    """False when the attempt is no longer the current one."""
+    """Store the outcome of an attempt. Returns False if it is no longer the current one."""
     parameters = {
         "delivery_id": callback.delivery_id,
         "attempts": callback.attempts,

@@ -18,7 +18,7 @@ Saved = tuple[str, dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class CheckpointWrite:
-    """What a task saved under the lease that it holds. `data` is JSON text."""
+    """A checkpoint that a task saves under its lease. `data` is JSON text."""
 
     sequence: int
     lease_token: int
@@ -28,7 +28,7 @@ class CheckpointWrite:
 
 
 async def read(conn: Connection, messages: Sequence[TaskMessage]) -> dict[Place, Saved]:
-    """What earlier attempts or deliveries of these tasks saved."""
+    """Return the checkpoints that earlier attempts or deliveries of these tasks saved."""
     if not messages:
         return {}
     parameters = {

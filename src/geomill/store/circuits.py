@@ -14,7 +14,7 @@ async def read(conn: Connection) -> list[Circuit]:
 async def failed(
     conn: Connection, handler: str, policy: CircuitBreaker, failures: int, error_code: str, error_message: str
 ) -> bool:
-    """Whether the circuit has opened now."""
+    """Count failures of a handler. Returns whether its circuit has opened now."""
     parameters = {
         "handler": handler,
         "failures": failures,
@@ -32,6 +32,6 @@ async def succeeded(conn: Connection, handler: str) -> None:
 
 
 async def probe(conn: Connection, handler: str, policy: CircuitBreaker) -> bool:
-    """Whether one task may be let through, and it is the caller's to do so."""
+    """Return whether the caller may let one task through to probe the handler."""
     parameters = {"handler": handler, "open_seconds": policy.open_seconds}
     return await (await conn.execute(queries("circuits").probe, parameters)).fetchone() is not None

@@ -1,8 +1,8 @@
-"""How every session of ours begins: what it asks of the network, and an error that never shows a password.
+"""Connects to the database with settings that notice a silent network, and with errors that never show a password.
 
-A network that drops packets without a word looks like a server that takes its time. So both sides probe a session that
-has been quiet for some seconds, and neither waits longer than `tcp_user_timeout` for what it has sent to be received:
-whatever was lost is noticed within `SILENCE_SECONDS`. Sessions on Unix sockets ignore all of it.
+A network that drops packets silently looks like a slow server. So both sides probe a session that
+has been quiet for some seconds, and neither waits longer than `tcp_user_timeout` for an acknowledgement. A lost
+connection is noticed within `SILENCE_SECONDS`. Sessions on Unix sockets ignore these settings.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NETWORK = {
     "tcp_user_timeout": SILENCE_SECONDS * 1000,
     **{f"keepalives_{name}": value for name, value in PROBES.items()},
 }
-"""For libpq. What the URL says of the same stays."""
+"""Settings of libpq. The URL takes precedence."""
 SERVER_NETWORK = {
     "tcp_user_timeout": f"{SILENCE_SECONDS}s",
     **{f"tcp_keepalives_{name}": str(value) for name, value in PROBES.items()},
@@ -35,13 +35,13 @@ SERVER_NETWORK = {
 
 
 def attentive(url: str) -> str:
-    """The same connection, by which a silent network is noticed."""
+    """Return the URL with settings that notice a silent network."""
     parts = conninfo_to_dict(url)
     return make_conninfo(url, **{name: value for name, value in NETWORK.items() if name not in parts})
 
 
 async def connect(url: str, *, connect_timeout: int = 10) -> psycopg.AsyncConnection[Any]:
-    """An autocommit connection; transactions are begun where they are meant."""
+    """Open an autocommit connection. Callers begin transactions explicitly."""
     parts = _parse(url)
     parts.setdefault("connect_timeout", connect_timeout)
     parts.setdefault("application_name", "geomill")
@@ -54,7 +54,7 @@ async def connect(url: str, *, connect_timeout: int = 10) -> psycopg.AsyncConnec
 
 
 def place(parts: dict[str, Any]) -> str:
-    """Host, port and database name, and nothing else."""
+    """Return host, port and database name, and nothing else, as text."""
     host, port = parts.get("host") or "the local socket", parts.get("port") or 5432
     return f"database '{parts.get('dbname') or 'postgres'}' at {host}, port {port}"
 

@@ -1,7 +1,7 @@
-"""The troubles of a process's duties, for others to see.
+"""The failures of a process's duties, stored where other processes read them.
 
-A duty that fails every second must not write every second, and often it fails because the database is away. So the
-process notes what happens in memory, and `tell` writes only when something is new.
+A duty that fails every second must not write every second, and often it fails because the database is unreachable. So
+the process keeps failures in memory, and `tell` writes them only if one is new.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Trouble:
 
 
 class Duties:
-    """`failed` and `passed` after each run of a duty, `tell` whenever a connection is at hand."""
+    """Call `failed` or `passed` after each run of a duty, and `tell` whenever a connection is free."""
 
     def __init__(self, instance_id: str) -> None:
         self._instance_id = instance_id
@@ -33,17 +33,17 @@ class Duties:
 
     def failed(self, duty: str, error: BaseException) -> None:
         text = f"{type(error).__name__}: {error}".strip()[:LONGEST_ERROR].replace("\x00", "")
-        known = self._troubles.get(duty)
-        if known is None or not known.failing or known.error != text:
+        before = self._troubles.get(duty)
+        if before is None or not before.failing or before.error != text:
             self._note(duty, Trouble(text, datetime.now(UTC).isoformat(timespec="seconds"), failing=True))
 
     def passed(self, duty: str) -> None:
-        known = self._troubles.get(duty)
-        if known and known.failing:
-            self._note(duty, Trouble(known.error, known.failed_at, failing=False))
+        before = self._troubles.get(duty)
+        if before and before.failing:
+            self._note(duty, Trouble(before.error, before.failed_at, failing=False))
 
     async def tell(self, conn: Connection) -> bool:
-        """Whether there was something to write."""
+        """Write the failures if one is new. Returns whether that was so."""
         if not self._untold:
             return False
         duties = json.dumps({duty: asdict(trouble) for duty, trouble in self._troubles.items()})

@@ -4,8 +4,8 @@ PostgreSQL answers our hot statements within a fraction of a millisecond. Handin
 getting it back costs more than that, at every statement. So the socket is polled for a moment first; only when nothing
 has come by then, as behind a lock or a lost network, does the event loop wait for it, and everything else goes on.
 
-Whoever runs a loop on such a connection must let others run too (`await asyncio.sleep(0)`): an answer that is already
-there does not suspend the task.
+A loop that uses such a connection must let other tasks run (`await asyncio.sleep(0)`): an answer that is already there
+does not suspend the task.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ class EagerConnection(Session):
 
 
 def _eager(gen: Generator[Any, Any, Answer], descriptor: int) -> Generator[Any, Any, Answer]:
-    """As `gen`, but asks for a wait only after a look at the socket."""
+    """Like `gen`, but polls the socket before it asks the event loop to wait."""
     poller = select.poll()
     try:
-        wanted = next(gen)
+        state = next(gen)
         while True:
-            ready = _look(poller, descriptor, wanted)
-            wanted = gen.send(ready or (yield wanted))
+            ready = _look(poller, descriptor, state)
+            state = gen.send(ready or (yield state))
     except StopIteration as end:
         answer: Answer = end.value
         return answer
 
 
-def _look(poller: select.poll, descriptor: int, wanted: int) -> int:
-    events = (select.POLLIN if wanted & Wait.R else 0) | (select.POLLOUT if wanted & Wait.W else 0)
+def _look(poller: select.poll, descriptor: int, state: int) -> int:
+    events = (select.POLLIN if state & Wait.R else 0) | (select.POLLOUT if state & Wait.W else 0)
     poller.register(descriptor, events)
     ready = 0
     for _, happened in poller.poll(PATIENCE_MILLISECONDS):

@@ -25,7 +25,8 @@ class EventWrite:
 
 async def insert(conn: Connection, writes: Sequence[EventWrite]) -> None:
     if writes:
-        await conn.execute(queries("events").insert, {"events": recordset(writes)})
+        fence, noted = queries("rounds").open_fence, queries("rounds").noted
+        await conn.execute(f"WITH fence AS ({fence}) {noted}", {"noted": recordset(writes)})
 
 
 async def of_job(conn: Connection, job_id: str, *, after: int = 0, limit: int = 1000) -> list[JobEvent]:
@@ -34,6 +35,6 @@ async def of_job(conn: Connection, job_id: str, *, after: int = 0, limit: int = 
 
 
 async def latest(conn: Connection, job_id: str) -> int:
-    """The number of the job's newest event; 0 when there is none."""
+    """Return the number of the job's newest event; 0 if there is none."""
     row = await (await conn.execute(queries("events").latest, {"job_id": job_id})).fetchone()
     return int(row["latest"]) if row else 0

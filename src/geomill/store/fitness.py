@@ -1,4 +1,4 @@
-"""Whether a database can carry geomill at all: PostgreSQL is young enough, PostGIS and a few modules are at hand."""
+"""Checks that a database can run geomill: its PostgreSQL is recent enough, PostGIS and some modules are available."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from geomill.sql import queries
 OLDEST_SERVER = 15
 POSTGIS = "postgis"
 CONTRIB = ("pg_trgm", "btree_gist", "unaccent")
-"""Modules that come with PostgreSQL: look-up of parts of words, and what pgstac needs."""
+"""Modules that come with PostgreSQL: one to search for parts of words, and those that pgstac needs."""
 EXTENSIONS = (POSTGIS, *CONTRIB)
 
 
@@ -24,21 +24,21 @@ class Fitness:
     postgis_available: str | None
     postgis_installed: str | None
     missing: tuple[str, ...] = ()
-    """Extensions that are at hand, and not in this database yet."""
+    """Extensions that are available on the server and not yet in this database."""
 
 
 async def check_fitness(conn: AsyncConnection[Any]) -> Fitness:
-    """What the server is, or `DatabaseUnfit`."""
+    """Return the versions of the server and PostGIS. Raises `DatabaseUnfit` if geomill cannot run on it."""
     server = conn.info.server_version
     require_server(server)
     async with conn.transaction(), conn.cursor(row_factory=dict_row) as cursor:
         await cursor.execute(queries("migration").extensions, {"names": list(EXTENSIONS)})
-        found = {row["name"]: row for row in await cursor.fetchall()}
-    require_postgis(found[POSTGIS]["available"] if POSTGIS in found else None, major=server // 10000)
+        extensions = {row["name"]: row for row in await cursor.fetchall()}
+    require_postgis(extensions[POSTGIS]["available"] if POSTGIS in extensions else None, major=server // 10000)
     for name in CONTRIB:
-        require_contrib(name, name in found, major=server // 10000)
-    missing = tuple(name for name in EXTENSIONS if found[name]["installed"] is None)
-    return Fitness(version_text(server), found[POSTGIS]["available"], found[POSTGIS]["installed"], missing)
+        require_contrib(name, name in extensions, major=server // 10000)
+    missing = tuple(name for name in EXTENSIONS if extensions[name]["installed"] is None)
+    return Fitness(version_text(server), extensions[POSTGIS]["available"], extensions[POSTGIS]["installed"], missing)
 
 
 def version_text(number: int) -> str:

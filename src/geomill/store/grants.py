@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, LiteralString
 
 from psycopg import AsyncConnection
 from psycopg.rows import tuple_row
@@ -50,7 +50,7 @@ class Right:
 
 
 def right(role: DatabaseRole, model: type[Entity], *, external: bool) -> Right:
-    """What the role may do with the model's table."""
+    """Return what the role may do with the model's table."""
     if external:
         return {ENGINE: Right(WRITE), EXTERNAL: Right(READ)}.get(role, Right())
     return _INSIDE.get((role, model)) or _BY_SCHEMA.get((role, model.__sql_schema__)) or Right()
@@ -64,7 +64,7 @@ _BY_SCHEMA = {
     (GATEWAY, "app"): Right(WRITE),
     (GATEWAY, "catalogue"): Right(WRITE),
 }
-"""Unless the table is named below."""
+"""The rights on tables that are not named below."""
 
 _INSIDE = {
     (ENGINE, Asset): Right(READ, (*EXECUTION_FIELDS, "updated_at")),
@@ -95,36 +95,36 @@ FUNCTIONS = {
     "app.drop_leftover_tables(text, integer)": (ENGINE,),
     "external.hide_asset(text)": (ENGINE, GATEWAY),
 }
-"""Functions that run as the owner, and who may call them."""
+"""Functions that run as the owner, with the roles that may call them."""
 
 
 async def apply(conn: AsyncConnection[Any], tables: Models) -> None:
-    """Within the migration's transaction, as the role that owns the tables. Those of others are left alone."""
+    """Grant the rights, in the migration's transaction and as the owner of the tables. Other tables are left alone."""
     external = tables is EXTERNAL_TABLES
     if not external and tables is not TABLES:
         return
     for function in _functions(external=external):
         await conn.execute(f"REVOKE ALL ON FUNCTION {function} FROM PUBLIC".encode())
-    roles = await _mine(conn)
+    roles = await _present_roles(conn)
     if not roles:
         return
     await conn.execute(";\n".join(statements(roles, tables, external=external)).encode())
     maker = maker_of_tables(external=external)
     if maker in roles:
-        for table in await _names(conn, "feature_tables_of_others", owner=maker):
+        for table in await _names(conn, queries("roles").feature_tables_of_others, owner=maker):
             await conn.execute(f"ALTER TABLE {table} OWNER TO {maker}".encode())
     for role in _readers(roles, external=external):
-        if unread := await _names(conn, "feature_tables_unread", role=role):
+        if unread := await _names(conn, queries("roles").feature_tables_unread, role=role):
             await conn.execute(f"GRANT SELECT ON {', '.join(unread)} TO {role}".encode())
 
 
 def maker_of_tables(*, external: bool) -> DatabaseRole:
-    """Who makes, and so owns, tables of features: inside the loader, outside the worker that exports."""
+    """Return the role that makes, and so owns, tables of features: the loader inside, the exporting worker outside."""
     return ENGINE if external else LOADER
 
 
 def statements(roles: Sequence[DatabaseRole], models: Models, *, external: bool) -> Iterator[str]:
-    """Each begins with nothing, so that a release may also take away."""
+    """Yield the statements. They first revoke all rights, so that a release can also take rights away."""
     schemas = list(dict.fromkeys(model.__sql_schema__ for model in models))
     names = ", ".join(table_name(model) for model in models)
     yield f"CREATE SCHEMA IF NOT EXISTS {FEATURES}"
@@ -160,7 +160,7 @@ def _of_table(role: DatabaseRole, model: type[Entity], right: Right) -> Iterator
 
 
 def _of_features(roles: Sequence[DatabaseRole], *, external: bool) -> Iterator[str]:
-    """Tables of features belong to who makes them. Others read those that are finished; nobody else sees the others."""
+    """Yield the rights on tables of features. They belong to their maker; other roles read the finished ones only."""
     maker = maker_of_tables(external=external)
     makers = ["CURRENT_USER"]
     if maker in roles:
@@ -179,23 +179,23 @@ def _readers(roles: Sequence[DatabaseRole], *, external: bool) -> list[DatabaseR
     return [role for role in roles if role in ((EXTERNAL,) if external else (ENGINE, GATEWAY, READER))]
 
 
-async def _names(conn: AsyncConnection[Any], query: str, **parameters: str) -> list[str]:
-    """Of tables of features. Only those that need it are touched: there may be many, and handing one over locks it."""
+async def _names(conn: AsyncConnection[Any], statement: LiteralString, **parameters: str) -> list[str]:
+    """Return the feature tables to change: only those, as there may be many, and a change locks a table."""
     async with conn.cursor(row_factory=tuple_row) as cursor:
-        await cursor.execute(getattr(queries("roles"), query), {"schemas": [FEATURES, STAGING], **parameters})
+        await cursor.execute(statement, {"schemas": [FEATURES, STAGING], **parameters})
         return [str(row[0]) for row in await cursor.fetchall()]
 
 
 async def deviations(conn: AsyncConnection[Any], tables: Models = TABLES) -> list[str]:
-    """Where the roles that the current one is a member of may do less or more with our tables than they should."""
-    found = []
-    for role in await _mine(conn):
+    """Return where roles that the current one is a member of may do less or more with our tables than they should."""
+    texts = []
+    for role in await _present_roles(conn):
         for model in tables:
             expected = set(right(role, model, external=tables is EXTERNAL_TABLES).privileges)
             actual = await _privileges(conn, role, model)
-            found += [f"{role} may not {name} {table_name(model)}" for name in sorted(expected - actual)]
-            found += [f"{role} may {name} {table_name(model)}" for name in sorted(actual - expected)]
-    return found
+            texts += [f"{role} may not {name} {table_name(model)}" for name in sorted(expected - actual)]
+            texts += [f"{role} may {name} {table_name(model)}" for name in sorted(actual - expected)]
+    return texts
 
 
 async def _privileges(conn: AsyncConnection[Any], role: DatabaseRole, model: type[Entity]) -> set[str]:
@@ -205,7 +205,8 @@ async def _privileges(conn: AsyncConnection[Any], role: DatabaseRole, model: typ
         return {str(row[0]) for row in await cursor.fetchall()}
 
 
-async def _mine(conn: AsyncConnection[Any]) -> list[DatabaseRole]:
+async def _present_roles(conn: AsyncConnection[Any]) -> list[DatabaseRole]:
+    """Return the roles of geomill that this installation has."""
     async with conn.cursor(row_factory=tuple_row) as cursor:
-        await cursor.execute(queries("roles").mine, {"roles": [role.value for role in LIMITED_ROLES]})
+        await cursor.execute(queries("roles").present_roles, {"roles": [role.value for role in LIMITED_ROLES]})
         return [DatabaseRole(row[0]) for row in await cursor.fetchall()]

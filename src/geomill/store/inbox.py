@@ -18,7 +18,7 @@ from geomill.store.pool import Connection
 
 @dataclass(slots=True)
 class Settlement:
-    """What a worker says of an attempt whose lease it holds. `output` and `metrics` are JSON text."""
+    """A worker's report on an attempt whose lease it has. `output` and `metrics` are JSON text."""
 
     sequence: int
     lease_token: int
@@ -34,7 +34,7 @@ class Settlement:
 
 @dataclass(slots=True)
 class Arrival:
-    """A report as its owner finds it: the same of one or more items."""
+    """A report in the inbox of the job's owner. It is the same for one or more items."""
 
     sequence: int
     job_id: str
@@ -43,14 +43,14 @@ class Arrival:
     now: datetime
     outcomes: list[Outcome]
     stored: Any = None
-    """What stands in rows for a large output that was read for the evaluation."""
+    """The reference that rows have for a large output, if the output was read for the evaluation."""
 
 
 async def settle(
     conn: Connection, worker_id: str, ended: Sequence[Settlement], *, called: bool = False
 ) -> dict[int, str]:
-    """Sequence → owner of those whose lease still held. The others are stale and changed nothing. With `called` the
-    owners hear of it with the commit."""
+    """Store the reports whose leases are still valid. Returns the owner of each, by sequence. The other reports are
+    stale and change nothing. With `called`, the commit notifies the owners."""
     rows = json.dumps(_rows(ended), ensure_ascii=False)
     parameters = {"worker_id": worker_id, "ended": rows, "called": called}
     cursor = await conn.execute(queries("inbox").settle, parameters)
@@ -58,45 +58,46 @@ async def settle(
 
 
 def _rows(ended: Sequence[Settlement]) -> list[dict[str, Any]]:
-    """Completed items of one node that began together are one row, with what is their own in lists: to read a row costs
-    the server more than to read ten values. All else stands alone."""
+    """Return the rows to store. Completed items of one node that began together are one row, with lists of what
+    differs: a row costs the server more than ten values. Every other report is a row of its own."""
     groups: dict[tuple[Any, ...], list[Settlement]] = {}
-    for one in ended:
-        message = one.message
-        alike = message.item_index != SINGLE and one.report is TaskReport.COMPLETED and one.metrics == "{}"
-        key = (message.job_id, message.node_id, message.attempt, one.started_at) if alike else (one.sequence,)
-        groups.setdefault(key, []).append(one)
+    for settlement in ended:
+        message, started_at = settlement.message, settlement.started_at
+        completed = settlement.report is TaskReport.COMPLETED and settlement.metrics == "{}"
+        alike = completed and message.item_index != SINGLE
+        key = (message.job_id, message.node_id, message.attempt, started_at) if alike else (settlement.sequence,)
+        groups.setdefault(key, []).append(settlement)
     return [_row(group) for group in groups.values()]
 
 
 def _row(group: Sequence[Settlement]) -> dict[str, Any]:
-    """What is missing is NULL: most attempts have neither an error nor metrics."""
-    one, message = group[0], group[0].message
+    """Return one row for these reports. A missing key becomes NULL: most attempts have neither an error nor metrics."""
+    first, message = group[0], group[0].message
     row = {
-        "group": one.sequence,
+        "group": first.sequence,
         "job_id": message.job_id,
         "node_id": message.node_id,
         "attempt": message.attempt,
-        "report": one.report,
-        "started_at": one.started_at.isoformat(),
-        "sequences": [one.sequence for one in group],
-        "tokens": [one.lease_token for one in group],
-        "task_ids": [one.message.task_id for one in group],
-        "items": [one.message.item_index for one in group],
-        "outputs": [one.output for one in group],
+        "report": first.report,
+        "started_at": first.started_at.isoformat(),
+        "sequences": [settlement.sequence for settlement in group],
+        "tokens": [settlement.lease_token for settlement in group],
+        "task_ids": [settlement.message.task_id for settlement in group],
+        "items": [settlement.message.item_index for settlement in group],
+        "outputs": [settlement.output for settlement in group],
     }
-    if one.metrics != "{}":
-        row["metrics"] = one.metrics
-    if one.report is TaskReport.FAILED:
-        row |= {"error_message": one.error, "error_code": one.error_code, "retryable": one.retryable}
+    if first.metrics != "{}":
+        row["metrics"] = first.metrics
+    if first.report is TaskReport.FAILED:
+        row |= {"error_message": first.error, "error_code": first.error_code, "retryable": first.retryable}
     return row
 
 
 async def peek(
-    conn: Connection, owner_id: str, limit: int, held: Collection[str] = (), floor: int = 0
+    conn: Connection, owner_id: str, limit: int, idle: Collection[str] = (), floor: int = 0
 ) -> list[Arrival]:
-    """What has arrived, from the floor on, except for the jobs that are `held`."""
-    parameters = {"owner_id": owner_id, "limit": limit, "held": list(held), "floor": floor}
+    """Return the reports that have arrived, from the floor on, without those of the `idle` jobs."""
+    parameters = {"owner_id": owner_id, "limit": limit, "held": list(idle), "floor": floor}
     cursor = await conn.execute(queries("inbox").peek, parameters)
     return [_arrival(row) for row in await cursor.fetchall()]
 
@@ -122,7 +123,8 @@ async def readdress_strays(conn: Connection, owner_id: str) -> None:
 
 
 async def command(conn: Connection, job_id: str, report: TaskReport, reason: str) -> str | None:
-    """The owner to tell; empty when the job has none at the moment, None when no such job is under way."""
+    """Put a command into the inbox of a job. Returns the owner to notify: empty if the job has none at the moment,
+    None if no such job is under way."""
     parameters = {"job_id": job_id, "report": report.value, "reason": reason[:500]}
     cursor = await conn.execute(queries("inbox").command, parameters)
     row = await cursor.fetchone()
@@ -130,7 +132,7 @@ async def command(conn: Connection, job_id: str, report: TaskReport, reason: str
 
 
 async def forward(conn: Connection, owner_id: str, job_ids: Collection[str]) -> set[str]:
-    """Pass on or drop the reports of these jobs; returns those jobs that are ours after all."""
+    """Pass on or drop the reports of these jobs. Returns the jobs that `owner_id` does own."""
     if not job_ids:
         return set()
     cursor = await conn.execute(queries("inbox").forward, {"owner_id": owner_id, "job_ids": list(job_ids)})

@@ -1,4 +1,4 @@
-"""The processes that live, in the database."""
+"""The live processes of geomill, in the database."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from geomill.store.pool import Connection
 
 BEAT_SECONDS = 5.0
 SILENT_SECONDS = 25.0
-"""A process that did not beat for so long counts as dead, even if its session is still there."""
+"""A process without a heartbeat for that long counts as dead, even if its session is still there."""
 ABSENT_SECONDS = 0.9
-"""A process whose lock stays free for so long, without a beat, counts as dead. A session that was lost alone is opened
-again after a tenth of a second."""
+"""A process whose lock stays free for that long, without a heartbeat, counts as dead. A live process opens a lost
+session again after a tenth of a second."""
 SETTLE_SECONDS = 10.0
-"""After the server's return everybody has so long to reconnect. Until then neither a free lock nor silence means
-anything. Reconnects are at most two seconds apart."""
+"""After a restart of the server, processes have that long to reconnect. Until then neither a free lock nor silence
+proves that a process is dead. Attempts to reconnect are at most two seconds apart."""
 
 
 def lock_key(instance_id: str) -> int:
-    """62 bits: positive as a bigint, and each half fits what pg_locks shows."""
+    """Return 62 bits of a hash: positive as a bigint, and each half is shown in full by pg_locks."""
     return int.from_bytes(hashlib.sha256(instance_id.encode()).digest()[:8]) >> 2
 
 
@@ -38,8 +38,8 @@ def new_instance_id(role: InstanceRole) -> str:
 
 
 async def register(conn: Connection, instance_id: str, role: InstanceRole, queues: Sequence[str] = ()) -> bool:
-    """Hold the liveness lock on this very session, then appear in the table: never the other way round. Returns whether
-    the table did not have it: at the start, or because others took this process for dead."""
+    """Take the liveness lock on this very session, then add the row: never the other way round. Returns whether the row
+    is new: at the start, or because others took this process for dead."""
     cursor = await conn.execute(queries("instances").hold, {"lock_key": lock_key(instance_id)})
     row = await cursor.fetchone()
     if row is None or not row["held"]:
@@ -48,7 +48,7 @@ async def register(conn: Connection, instance_id: str, role: InstanceRole, queue
 
 
 async def appear(conn: Connection, instance_id: str, role: InstanceRole, queues: Sequence[str] = ()) -> bool:
-    """Whether the table did not have it."""
+    """Add the row of the process, or note its heartbeat. Returns whether the row is new."""
     cursor = await conn.execute(
         queries("instances").register,
         {
@@ -67,12 +67,12 @@ async def appear(conn: Connection, instance_id: str, role: InstanceRole, queues:
 
 @dataclass(frozen=True, slots=True)
 class Pulse:
-    """What the database thinks of a process that beats."""
+    """The answer to a heartbeat."""
 
-    known: bool
-    """Its row is there. If not, others took it for dead."""
+    registered: bool
+    """The process has its row. If not, others took it for dead."""
     locked: bool
-    """Its listening session holds the lock."""
+    """The listening session of the process has the liveness lock."""
 
 
 async def beat(conn: Connection, instance_id: str) -> Pulse:
@@ -93,7 +93,7 @@ async def everyone(conn: Connection) -> list[Instance]:
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """A process whose lock is free, or that is silent."""
+    """A process whose liveness lock is free, or that is silent."""
 
     instance_id: str
     role: InstanceRole
@@ -108,11 +108,11 @@ async def absent(conn: Connection, silent_seconds: float = SILENT_SECONDS) -> li
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What may need a hand."""
+    """What an orchestrator finds to do when it looks around."""
 
     absent: bool
     settled: bool
-    """The server has been up for so long that everybody who lives has reconnected."""
+    """The server has been up long enough for every live process to have reconnected."""
     orphans: bool
     lapsed: bool
     overdue: bool
@@ -124,7 +124,7 @@ class Outlook:
     submissions: bool
     peers: int
     active: int | None
-    """None when the look was not thorough."""
+    """None if the look was not thorough."""
 
 
 async def look(

@@ -51,17 +51,17 @@ class JobFilter:
 
 
 async def page(
-    conn: Connection, wanted: JobFilter, *, limit: int, before: tuple[datetime, str] | None = None
+    conn: Connection, chosen: JobFilter, *, limit: int, before: tuple[datetime, str] | None = None
 ) -> list[Job]:
-    """The newest first; `before` is the creation time and id of the last job of the page before."""
+    """Return jobs, the newest first. `before` is the creation time and id of the last job of the page before."""
     moment, job_id = before or (None, None)
-    parameters = {**asdict(wanted), "limit": limit, "before": moment, "before_id": job_id}
+    parameters = {**asdict(chosen), "limit": limit, "before": moment, "before_id": job_id}
     cursor = await conn.execute(queries("jobs").page, parameters)
     return [Job.from_row(row) for row in await cursor.fetchall()]
 
 
 async def waiting(conn: Connection, queue_name: str, job_id: str) -> JobQueueMessage | None:
-    """The submission of a job that nobody has claimed yet."""
+    """Return the submission of a job that nobody has claimed yet."""
     cursor = await conn.execute(queries("jobs").waiting, {"queue_name": queue_name, "message_id": job_id})
     row = await cursor.fetchone()
     if row is None:
@@ -69,7 +69,7 @@ async def waiting(conn: Connection, queue_name: str, job_id: str) -> JobQueueMes
     try:
         return JobQueueMessage.received(row["body"], row["enqueued_at"])
     except ValidationError:
-        return None  # malformed: whoever claims it makes a dead letter of it
+        return None  # malformed: the orchestrator that claims it makes a dead letter of it
 
 
 async def reclaim(conn: Connection, owner_id: str, dead: Sequence[str], limit: int) -> list[Job]:
@@ -79,7 +79,7 @@ async def reclaim(conn: Connection, owner_id: str, dead: Sequence[str], limit: i
 
 
 async def owned(conn: Connection, owner_id: str) -> list[Job]:
-    """The unfinished jobs of an owner."""
+    """Return the unfinished jobs of an owner."""
     cursor = await conn.execute(queries("jobs").owned, {"owner_id": owner_id})
     return [Job.from_row(row) for row in await cursor.fetchall()]
 
@@ -94,7 +94,7 @@ async def overdue(conn: Connection, owner_id: str) -> list[str]:
 
 
 async def lock(conn: Connection, job_id: str) -> Job:
-    """The job, nobody else's to change until the transaction ends."""
+    """Return the job, locked until the transaction ends."""
     cursor = await conn.execute(queries("jobs").lock, {"job_id": job_id})
     row = await cursor.fetchone()
     return Job.from_row(row) if row else await get(conn, job_id)
@@ -113,7 +113,7 @@ async def park(conn: Connection, owner_id: str, job_id: str, reason: str) -> Non
 
 
 async def release_parked(conn: Connection, job_id: str, released_by: str) -> bool:
-    """False when the job is not parked."""
+    """Let a parked job go on. Returns False if the job is not parked."""
     parameters = {"job_id": job_id, "released_by": released_by[:200]}
     return await (await conn.execute(queries("jobs").release_parked, parameters)).fetchone() is not None
 
@@ -127,22 +127,22 @@ class ParkedJob:
 
 
 async def parked(conn: Connection, *, limit: int = 20) -> list[ParkedJob]:
-    """The longest parked first."""
+    """Return parked jobs, the longest parked first."""
     cursor = await conn.execute(queries("jobs").parked, {"limit": limit})
     return [ParkedJob(**row) for row in await cursor.fetchall()]
 
 
 async def unlocked(conn: Connection, job_ids: Collection[str]) -> set[str]:
-    """Those whose rows nobody else holds at the moment."""
+    """Return the jobs whose rows nobody else has locked at the moment."""
     cursor = await conn.execute(queries("jobs").unlocked, {"job_ids": sorted(job_ids)})
     return {row["job_id"] for row in await cursor.fetchall()}
 
 
 QUIET_SECONDS = 10.0
-"""A worker checks its leases every half second, and gives a transfer some seconds to be taken back."""
+"""A job counts as ended that long after its end: a worker needs some seconds to notice that its lease is gone."""
 
 
 async def ended(conn: Connection, job_id: str) -> bool:
-    """And none of its tasks runs any more. Also when nothing is known of it."""
+    """Return whether the job has ended and none of its tasks runs any more, or there is no such job."""
     row = await (await conn.execute(queries("jobs").ended, {"job_id": job_id, "quiet": QUIET_SECONDS})).fetchone()
     return row is not None and bool(row["ended"])

@@ -15,7 +15,7 @@ from geomill.store.pool import Connection
 
 @dataclass(frozen=True, slots=True)
 class StoredKey:
-    """A key, and whether its time is over by the database's clock."""
+    """A key, and whether it has expired by the database's clock."""
 
     key: ApiKey
     expired: bool
@@ -54,7 +54,7 @@ async def create(
 
 
 async def find_many(conn: Connection, key_ids: Collection[str]) -> dict[str, StoredKey]:
-    """Those that there are, by id."""
+    """Return the keys that exist, by id."""
     rows = await (await conn.execute(queries("keys").find_many, {"key_ids": list(key_ids)})).fetchall()
     return {row["key_id"]: StoredKey(ApiKey.from_row(row), row["expired"]) for row in rows}
 
@@ -67,22 +67,23 @@ async def everything(conn: Connection) -> list[ApiKey]:
     return [ApiKey.from_row(row) for row in await (await conn.execute(queries("keys").all)).fetchall()]
 
 
-async def revoke(conn: Connection, wanted: str) -> ApiKey:
-    """By id or by name."""
-    row = await (await conn.execute(queries("keys").revoke, {"wanted": wanted})).fetchone()
+async def revoke(conn: Connection, key: str) -> ApiKey:
+    """Revoke a key, given by its id or its name."""
+    row = await (await conn.execute(queries("keys").revoke, {"key": key})).fetchone()
     if row is None:
-        known = [name for key in await everything(conn) if key.revoked_at is None for name in (key.key_id, key.name)]
-        raise NotFoundError(f"there is no key '{wanted}' that could be revoked", remedy=nearest(wanted, known))
+        valid = [stored for stored in await everything(conn) if stored.revoked_at is None]
+        names = [name for stored in valid for name in (stored.key_id, stored.name)]
+        raise NotFoundError(f"there is no key '{key}' that could be revoked", remedy=nearest(key, names))
     return ApiKey.from_row(row)
 
 
 async def used(conn: Connection, key_ids: Collection[str]) -> None:
-    """Notes that they were, once a minute at most. It is all that a role writes whose sessions only read by default."""
+    """Note that the keys were used, once a minute at most. Roles that only read by default write nothing else."""
     async with conn.transaction():
         await conn.execute(queries("keys").read_write)
         await conn.execute(queries("keys").used, {"key_ids": list(key_ids)})
 
 
 async def lock(conn: Connection) -> None:
-    """Nobody else makes or revokes keys until the transaction ends; reading goes on."""
+    """Let nobody else create or revoke keys until the transaction ends. Reading goes on."""
     await conn.execute(queries("keys").lock)

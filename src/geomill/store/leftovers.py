@@ -13,7 +13,7 @@ from geomill.store.pool import Connection
 
 @dataclass(frozen=True, slots=True)
 class KeptFor:
-    """How long the data of a revision is kept after it failed, and after it was superseded. None: for ever."""
+    """How long the data of a revision is kept after it failed, and after it was superseded. None means for ever."""
 
     failed: timedelta | None
     completed: timedelta | None
@@ -32,34 +32,35 @@ class Leftover:
     job_id: str | None
 
 
-async def due(conn: Connection, kept: KeptFor, limit: int) -> list[Leftover]:
-    cursor = await conn.execute(queries("leftovers").due, {**kept.parameters(), "limit": limit})
+async def due(conn: Connection, ages: KeptFor, limit: int) -> list[Leftover]:
+    cursor = await conn.execute(queries("leftovers").due, {**ages.parameters(), "limit": limit})
     return [Leftover(**row) for row in await cursor.fetchall()]
 
 
 @asynccontextmanager
-async def holding(conn: Connection, leftover: Leftover, kept: KeptFor) -> AsyncIterator[str | None]:
-    """The stem of the asset's files. Whoever leaves this without an error has deleted those of the revision: its tables
-    go, too, and it cannot be restored. None if another process is at it, or somebody needs it again."""
+async def holding(conn: Connection, leftover: Leftover, ages: KeptFor) -> AsyncIterator[str | None]:
+    """Lock a revision whose files the caller deletes inside, and yield the stem of the asset's files. If the caller
+    leaves without an error, the tables of the revision are dropped too, and it cannot be restored. Yields None if
+    another process deletes it, or if it is needed again."""
     which = {"asset_id": leftover.asset_id, "revision": leftover.revision}
     async with conn.transaction():
         row = await (await conn.execute(queries("leftovers").alone, which)).fetchone()
         if row is None or not row["alone"]:
             yield None
             return
-        held = await (await conn.execute(queries("leftovers").hold, {**which, **kept.parameters()})).fetchone()
-        if held is None:
+        asset_row = await (await conn.execute(queries("leftovers").hold, {**which, **ages.parameters()})).fetchone()
+        if asset_row is None:
             yield None
             return
-        yield str(held["blob_stem"])
+        yield str(asset_row["blob_stem"])
         await conn.execute(queries("leftovers").note, {**which, "job_id": leftover.job_id})
         await conn.execute(queries("leftovers").drop_tables, which)
-        if held["completed"]:
+        if asset_row["completed"]:
             await conn.execute(queries("leftovers").settle, which)
 
 
 async def deleted(conn: Connection, asset_id: str, revision: int) -> bool:
-    """Whether the data of the revision was deleted because its time was over."""
+    """Return whether the data of the revision was deleted because nobody needed it any more."""
     parameters = {"asset_id": asset_id, "revision": revision}
     row = await (await conn.execute(queries("leftovers").deleted, parameters)).fetchone()
     return row is not None and bool(row["deleted"])

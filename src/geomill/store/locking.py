@@ -1,6 +1,6 @@
-"""How long a session waits for rows that others hold.
+"""How long a session waits for rows that others have locked.
 
-Sessions of the engine wait for half a second (`HOT` in pool.py). Whoever looks for the row that is held waits less.
+Sessions of the engine wait for half a second (`HOT` in pool.py). A search for the locked row waits less.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ IMPATIENT_MILLISECONDS = 25
 
 @asynccontextmanager
 async def impatient(conn: Connection) -> AsyncIterator[None]:
-    """For a search: what is held is given up at once. Not in a transaction."""
+    """Give up locked rows almost at once, to search for the one that is locked. Not in a transaction."""
     await _wait_for(conn, IMPATIENT_MILLISECONDS)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Lines that handlers logged, in the database."""
+"""Log lines of handlers, in the database."""
 
 from __future__ import annotations
 

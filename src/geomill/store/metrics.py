@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, LiteralString
 
 from geomill.sql import queries
 from geomill.store.pool import Connection
@@ -13,9 +13,9 @@ WINDOW_SECONDS = 300.0
 SAMPLE = 20_000
 OLD_SECONDS = 600.0
 OLD_TRANSACTIONS = 2_000_000
-"""From then on an open transaction is worth a warning."""
+"""A transaction that is open for longer than that, in seconds or in transactions begun since, is reported."""
 PATIENCE_SECONDS = 2.0
-"""Of the server with one of these statements."""
+"""How long one of these statements may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,39 +56,39 @@ class StuckJob:
 
 
 async def instances(conn: Connection) -> list[InstanceHealth]:
-    return [InstanceHealth(**row) for row in await _rows(conn, "instances")]
+    return [InstanceHealth(**row) for row in await _rows(conn, queries("metrics").instances)]
 
 
 async def queues(conn: Connection) -> list[QueueDepth]:
-    return [QueueDepth(**row) for row in await _rows(conn, "queues")]
+    return [QueueDepth(**row) for row in await _rows(conn, queries("metrics").queues)]
 
 
 async def active_jobs(conn: Connection) -> dict[str, int]:
-    """Unfinished jobs: pending, running, paused or parked."""
-    return {row["status"]: row["jobs"] for row in await _rows(conn, "active_jobs")}
+    """Return how many jobs are unfinished: pending, running, paused or parked."""
+    return {row["status"]: row["jobs"] for row in await _rows(conn, queries("metrics").active_jobs)}
 
 
 async def recent_jobs(conn: Connection) -> dict[str, int]:
-    """Jobs that were created in the window, by what became of them."""
-    return {row["status"]: row["jobs"] for row in await _rows(conn, "recent_jobs")}
+    """Return how many jobs were created in the window, by status."""
+    return {row["status"]: row["jobs"] for row in await _rows(conn, queries("metrics").recent_jobs)}
 
 
 async def events(conn: Connection) -> dict[str, int]:
-    """How often what happened in the window."""
-    return {row["event_type"]: row["events"] for row in await _rows(conn, "events")}
+    """Return how many events of each type there were in the window."""
+    return {row["event_type"]: row["events"] for row in await _rows(conn, queries("metrics").events)}
 
 
 async def connections(conn: Connection) -> dict[str, int]:
-    """Sessions of this database, by what they call themselves."""
-    return {row["application"]: row["sessions"] for row in await _rows(conn, "connections")}
+    """Return how many sessions of this database each application has."""
+    return {row["application"]: row["sessions"] for row in await _rows(conn, queries("metrics").connections)}
 
 
 async def dead_letters(conn: Connection) -> list[DeadLetters]:
-    return [DeadLetters(**row) for row in await _rows(conn, "dead_letters", window_seconds=None)]
+    return [DeadLetters(**row) for row in await _rows(conn, queries("metrics").dead_letters, window_seconds=None)]
 
 
 async def stuck_jobs(conn: Connection, quiet_seconds: float, limit: int) -> list[StuckJob]:
-    rows = await _rows(conn, "stuck_jobs", quiet_seconds=quiet_seconds, sample=limit)
+    rows = await _rows(conn, queries("metrics").stuck_jobs, quiet_seconds=quiet_seconds, sample=limit)
     return [StuckJob(**row) for row in rows]
 
 
@@ -99,9 +99,9 @@ class Holder:
     kind: str
     name: str
     seconds: float | None
-    """How long it has been there; None where that is unknown, or not for this role to see."""
+    """How long it has been open; None if that is unknown or hidden from this role."""
     transactions: int
-    """So many transactions have begun since."""
+    """How many transactions have begun since."""
 
     @property
     def old(self) -> bool:
@@ -118,32 +118,32 @@ class Holder:
 
 
 async def horizon(conn: Connection) -> list[Holder]:
-    """The oldest first."""
-    return [Holder(**row) for row in await _rows(conn, "horizon", sample=20)]
+    """Return what keeps dead rows from being vacuumed, the oldest first."""
+    return [Holder(**row) for row in await _rows(conn, queries("metrics").horizon, sample=20)]
 
 
 async def fresh_dead_letters(conn: Connection) -> list[DeadLetters]:
-    """Those that came within a day."""
-    return [DeadLetters(**row) for row in await _rows(conn, "dead_letters", window_seconds=86_400.0)]
+    """Return the dead letters of the last day."""
+    return [DeadLetters(**row) for row in await _rows(conn, queries("metrics").dead_letters, window_seconds=86_400.0)]
 
 
 async def database_bytes(conn: Connection) -> int:
-    (row,) = await _rows(conn, "database_bytes")
+    (row,) = await _rows(conn, queries("metrics").database_bytes)
     return int(row["bytes"])
 
 
 async def clock(conn: Connection) -> datetime:
-    (row,) = await _rows(conn, "clock")
-    found: datetime = row["now"]
-    return found
+    (row,) = await _rows(conn, queries("metrics").clock)
+    now: datetime = row["now"]
+    return now
 
 
-async def _rows(conn: Connection, statement: str, **given: Any) -> list[dict[str, Any]]:
+async def _rows(conn: Connection, statement: LiteralString, **options: Any) -> list[dict[str, Any]]:
     parameters: dict[str, Any] = {
         "window_seconds": WINDOW_SECONDS,
         "sample": SAMPLE,
-        **given,
+        **options,
     }
     async with conn.transaction():
         await conn.execute(queries("metrics").limit_time, {"milliseconds": int(PATIENCE_SECONDS * 1000)})
-        return await (await conn.execute(getattr(queries("metrics"), statement), parameters)).fetchall()
+        return await (await conn.execute(statement, parameters)).fetchall()

@@ -16,7 +16,7 @@ FIRST_ROWS = 64
 MOST_ROWS = 50_000
 PAGE_ROWS = 1_000
 PAGE_CHARACTERS = 4_000_000
-"""Of outputs, beside the last one: so a page fits into memory and into a frame to a child, whatever the outputs are."""
+"""The most characters of outputs on a page, without the last one. So a page fits into memory and into a frame."""
 
 
 class TooMuch(Exception):  # noqa: N818  what happened, to one caller
@@ -31,25 +31,25 @@ async def of_job(conn: Connection, job_id: str) -> list[NodeState]:
 async def item_outcomes(
     conn: Connection, job_id: str, node_id: str, fresh: Sequence[str], characters: int
 ) -> dict[int, dict[str, Any]]:
-    """By item: how it ended, with what output or error. `fresh` are the tasks of those that complete in this round and
-    have no row yet. Raises `TooMuch` beyond so many characters of outputs, before they are all in memory."""
+    """Return how each item ended, with its output or error. `fresh` are the tasks of items that complete in this round
+    and have no row yet. Raises `TooMuch` beyond `characters` of outputs, before all of them are in memory."""
     reader = _Reader(conn, characters)
-    found: dict[int, dict[str, Any]] = {}
+    outcomes: dict[int, dict[str, Any]] = {}
     after, full = -1, True
     while full:
         rows = reader.rows
         parameters = {"job_id": job_id, "node_id": node_id, "after": after, "rows": rows}
         page = await reader.read(queries("nodes").item_outcomes, parameters)
-        found |= page
+        outcomes |= page
         after, full = max(page, default=after), len(page) == rows
     while fresh:
         some, fresh = fresh[: reader.rows], fresh[reader.rows :]
-        found |= await reader.read(queries("nodes").results, {"task_ids": some})
-    return found
+        outcomes |= await reader.read(queries("nodes").results, {"task_ids": some})
+    return outcomes
 
 
 class _Reader:
-    """A page is as long as the ones before it let expect."""
+    """Reads pages, each with as many rows as the size of the outputs before suggests."""
 
     def __init__(self, conn: Connection, characters: int) -> None:
         self._conn = conn
@@ -71,7 +71,7 @@ class _Reader:
 
 
 async def outcomes_page(conn: Connection, job_id: str, node_id: str, after: int, having: str) -> str:
-    """JSON for whoever reads how the items of a fan-out ended, once all have: `[[index, output, error], …]`."""
+    """Return how the items of an ended fan-out ended, as JSON: `[[index, output, error], …]`."""
     parameters = {
         "job_id": job_id,
         "node_id": node_id,
@@ -86,15 +86,15 @@ async def outcomes_page(conn: Connection, job_id: str, node_id: str, after: int,
     return str(row["page"])
 
 
-async def reopen(conn: Connection, job_id: str, again: Sequence[Reopened]) -> None:
+async def reopen(conn: Connection, job_id: str, reopened: Sequence[Reopened]) -> None:
     await conn.execute(
         queries("nodes").reopen,
         {
             "job_id": job_id,
-            "node_ids": [one.node_id for one in again],
-            "item_indexes": [one.item_index for one in again],
-            "statuses": [one.status.value for one in again],
-            "attempts": [one.attempt for one in again],
-            "task_ids": [task_id(job_id, one.node_id, one.item_index, one.attempt) for one in again],
+            "node_ids": [node.node_id for node in reopened],
+            "item_indexes": [node.item_index for node in reopened],
+            "statuses": [node.status.value for node in reopened],
+            "attempts": [node.attempt for node in reopened],
+            "task_ids": [task_id(job_id, node.node_id, node.item_index, node.attempt) for node in reopened],
         },
     )

@@ -1,4 +1,4 @@
-"""Which errors of the database pass by themselves: the one predicate that every role asks.
+"""Which errors of the database pass by themselves: the predicate that every process uses.
 
 An error passes when the same statement may well succeed a moment later, and nothing is wrong with what was written.
 Such an error is waited out and tried again. It never ends a process, fails a task or stops a job.
@@ -25,7 +25,7 @@ _STATES = frozenset(
         "25P04",  # the transaction took too long
         "26000",  # a prepared statement is gone, as behind a pooler
         "55006",  # an object is in use
-        "55P03",  # a lock was not to be had in time
+        "55P03",  # no lock was granted in time
     }
 )
 _SESSION_IS_WELL = ("40", "53", "55", "57014")
@@ -33,7 +33,7 @@ _SESSION_IS_WELL = ("40", "53", "55", "57014")
 
 
 def passes(error: BaseException) -> bool:
-    """Whether to wait and try again. Lost connections carry no SQLSTATE."""
+    """Return whether to wait and try again. Lost connections carry no SQLSTATE."""
     if isinstance(error, DatabaseUnreachable):
         return True
     if not isinstance(error, psycopg.Error):
@@ -45,8 +45,8 @@ def passes(error: BaseException) -> bool:
 
 
 def spoils_session(error: BaseException) -> bool:
-    """Whether to try again on a new session. What a server or a database is set to, as read-only, an open session may
-    not hear of; and a statement that was prepared before a migration fails for as long as its session lasts."""
+    """Return whether to try again on a new session. An open session may not notice a changed setting of the server,
+    such as read-only; and a statement that was prepared before a migration fails for as long as its session lasts."""
     if not passes(error):
         return False
     state = getattr(error, "sqlstate", None)

@@ -19,8 +19,8 @@ async def everything(conn: Connection, *, inactive: bool = False) -> list[Platfo
 async def get(conn: Connection, platform_id: str) -> Platform:
     row = await (await conn.execute(queries("platforms").get, {"platform_id": platform_id})).fetchone()
     if row is None:
-        known = [platform.platform_id for platform in await everything(conn)]
-        raise NotFoundError(f"there is no platform '{platform_id}'", remedy=nearest(platform_id, known))
+        ids = [platform.platform_id for platform in await everything(conn)]
+        raise NotFoundError(f"there is no platform '{platform_id}'", remedy=nearest(platform_id, ids))
     return Platform.from_row(row)
 
 

@@ -1,4 +1,4 @@
-"""One bounded pool per process. What a process needs is two or three connections, never one per task."""
+"""One bounded pool per process. A process needs two or three connections, never one per task."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Pool = AsyncConnectionPool[Connection]
 
 START_SECONDS = 15.0
 PATIENCE_SECONDS = 10.0
-"""How long a caller waits for a session while there is none."""
+"""How long a caller waits for a free session."""
 
 CONNECTION: dict[str, Any] = {"autocommit": True, "row_factory": dict_row}
 
 LOCK_MILLISECONDS = 500
-"""How long a session of the engine waits for a row that somebody else holds. Then it goes on without it."""
+"""How long a session of the engine waits for a row that somebody else has locked. Then it goes on without the row."""
 
 HOT = (
     "SET plan_cache_mode = force_generic_plan",
@@ -46,20 +46,20 @@ freezes in the middle of a transaction loses it, and the rows that it locked are
 
 IDLE_IN_TRANSACTION = {"idle_in_transaction_session_timeout": "60000"}
 SESSION_SETTINGS = {"default_toast_compression": "lz4", **IDLE_IN_TRANSACTION, **SERVER_NETWORK}
-"""For every session. What is too long for a row, such as a list of ten thousand inputs, is compressed: PostgreSQL's own
-method takes 13 ms for it, lz4 less than one. A transaction in which nothing has happened for a minute was forgotten: it
-ends, since it holds its rows, and keeps everybody's dead rows from being vacuumed."""
-SET_WHAT_IS_KNOWN = """
+"""For every session. A value that is too long for a row, such as a list of ten thousand inputs, is compressed:
+PostgreSQL's own method takes 13 ms for it, lz4 less than one. A transaction in which nothing has happened for a minute
+was forgotten. It is ended, because it keeps its rows locked and all dead rows from being vacuumed."""
+SET_IF_SUPPORTED = """
     SELECT set_config(known.name, wanted.value, false)
     FROM pg_settings AS known
     JOIN unnest(%s::text[], %s::text[]) AS wanted (name, value) ON wanted.name = known.name
     WHERE known.enumvals IS NULL OR wanted.value = ANY (known.enumvals)
 """
-"""A server may be too old for a setting, or built without a value."""
+"""Sets what the server supports: it may be too old for a setting, or built without a value."""
 
 
 async def make_ready(conn: Connection) -> None:
-    await conn.execute(SET_WHAT_IS_KNOWN, (list(SESSION_SETTINGS), list(SESSION_SETTINGS.values())), prepare=False)
+    await conn.execute(SET_IF_SUPPORTED, (list(SESSION_SETTINGS), list(SESSION_SETTINGS.values())), prepare=False)
 
 
 async def _make_hot(conn: Connection) -> None:
@@ -74,8 +74,8 @@ async def _require_current(conn: Connection) -> None:
 
 
 async def _check(conn: Connection) -> None:
-    """A session that the server has ended has something to say. One that is silent is not asked: it costs a round
-    trip at each use, and a session can end right after the answer all the same."""
+    """Check a session only if its socket is readable, as it is when the server has ended it. A check of every session
+    would cost a round trip at each use, and a session can end right after the check anyway."""
     await _require_current(conn)
     poller = select.poll()
     poller.register(conn.pgconn.socket, select.POLLIN)
@@ -87,8 +87,8 @@ async def _check(conn: Connection) -> None:
 async def open_pool(
     url: str, *, size: int = 4, name: str = "geomill", hot: bool = False, idle: bool = False
 ) -> AsyncIterator[Pool]:
-    """`hot` is for the engine and the workers alone, which know what to do when a session is gone; others get one that
-    was just tried. An `idle` pool connects when it is used for the first time."""
+    """Open the pool of a process. `hot` is for the engine and the workers only, which recover when a session is gone;
+    others get a session that was just checked. An `idle` pool connects at its first use."""
     lifeline = Lifeline()
     pool: Pool = AsyncConnectionPool(
         attentive(url),
@@ -126,8 +126,8 @@ async def _open(pool: Pool) -> None:
 
 
 async def transaction_time(conn: Connection) -> datetime:
-    """The database's now: time belongs to it."""
+    """Return the database's time, which all processes use."""
     row = await (await conn.execute("SELECT now() AS now")).fetchone()
     assert row is not None
-    found: datetime = row["now"]
-    return found
+    now: datetime = row["now"]
+    return now

@@ -1,8 +1,8 @@
-"""Whether a database has all that this release needs, asked by a role that may or may not change it.
+"""Checks that a database has all that this release needs, also for a role that may not change it.
 
-After a migration of this release, the database is compared with what that migration left, which any role may do. After
-one of another release, everything is also looked for by name: what a newer one has changed does not disturb this one.
-Without a trace of a migration, a role that may create schemas compares the database with the models.
+After a migration of this release, the database is compared with the record of that migration, which any role may do.
+After a migration of another release, every object is also looked up by name: changes of a newer release do no harm.
+Without a record of a migration, a role that may create schemas compares the database with the models.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ async def may_compare(conn: AsyncConnection[Any]) -> bool:
 
 
 async def lacking(conn: AsyncConnection[Any], tables: Models = TABLES) -> list[str]:
-    """What a migration would have to do, and what was lost since the last one; nothing where all is there."""
+    """Return what a migration would have to do, and what was lost since the last one; empty if nothing is missing."""
     losses = await schema_objects.losses(conn)
     if tables is TABLES and await fingerprint.matches(conn):
         return losses

@@ -1,4 +1,4 @@
-"""How far a job is: its row, one line per node, and what its running tasks say."""
+"""The progress of a job: its row, one line per node, and the messages of its running tasks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from geomill.store import attendance, jobs
 from geomill.store.pool import Connection
 
 LEAST_FRACTION = 0.02
-"""Of a job, before which nothing can be said about its end."""
+"""Below this share of a job, its end cannot be estimated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +44,17 @@ class JobProgress:
     job: Job
     nodes: tuple[NodeProgress, ...]
     waits: tuple[str, ...] = ()
-    """What it waits for in vain, in whole sentences."""
+    """What nobody provides and the job waits for, as sentences."""
 
     @property
     def fraction(self) -> float:
-        """The share of nodes that have ended, running ones counted by their own progress."""
+        """Return the share of nodes that have ended. Running nodes count by their own progress."""
         if not self.nodes:
             return 0.0
         return sum(1.0 if node.terminal else node.fraction or 0.0 for node in self.nodes) / len(self.nodes)
 
     def remaining(self, now: datetime) -> float | None:
-        """Seconds to go if it goes on as it went so far; None where that says nothing."""
+        """Return the seconds to go at the pace so far, or None if that cannot be estimated."""
         job, fraction = self.job, self.fraction
         if job.status is not JobStatus.RUNNING or job.paused_at or job.started_at is None or job.run_number > 1:
             return None
@@ -64,19 +64,20 @@ class JobProgress:
 
 
 async def find(conn: Connection, job_id: str) -> JobProgress | None:
-    """None while the job has not been claimed."""
+    """Return the progress of a job, or None while the job has not been claimed."""
     job = await jobs.find(conn, job_id)
     if job is None:
         return None
     running = await _running(conn, job_id)
     cursor = await conn.execute(queries("nodes").summary, {"job_id": job_id})
     rows = await cursor.fetchall()
-    found = [_fan_out(row, running) if row["items_total"] else _single(row, running) for row in rows]
+    nodes = [_fan_out(row, running) if row["items_total"] else _single(row, running) for row in rows]
     unserved = await _unserved(conn, job, rows, running)
-    nodes = (replace(node, message=_waits(queue)) if (queue := unserved.get(node.node_id)) else node for node in found)
-    return JobProgress(
-        job, tuple(nodes), tuple(f"the step '{node_id}' {_waits(queue)}" for node_id, queue in unserved.items())
-    )
+    for place, node in enumerate(nodes):
+        if queue := unserved.get(node.node_id):
+            nodes[place] = replace(node, message=_waits(queue))
+    waits = tuple(f"the step '{node_id}' {_waits(queue)}" for node_id, queue in unserved.items())
+    return JobProgress(job, tuple(nodes), waits)
 
 
 def _waits(queue_name: str) -> str:
@@ -84,7 +85,7 @@ def _waits(queue_name: str) -> str:
 
 
 async def _unserved(conn: Connection, job: Job, rows: list[dict[str, Any]], running: dict[str, Any]) -> dict[str, str]:
-    """The nodes whose tasks wait in a queue that nobody serves, with its name."""
+    """Return the nodes whose tasks wait in a queue that nobody serves, each with the name of the queue."""
     if job.status in JOB_MACHINE.terminal:
         return {}
     tasks = {_last_task(row): str(row["node_id"]) for row in rows if row["status"] in ("dispatched", "running")}
@@ -95,7 +96,8 @@ async def _unserved(conn: Connection, job: Job, rows: list[dict[str, Any]], runn
 
 
 def _last_task(row: dict[str, Any]) -> str:
-    """Of a fan-out, the first attempt at the item that was sent last: items are taken in the order of the list."""
+    """Return the id of the task that a node waits for. For a fan-out, that is the first attempt at the item sent last,
+    because items are taken in the order of the list."""
     if row["items_total"]:
         return task_id(row["job_id"], row["node_id"], (row["items_sent"] or row["items_total"]) - 1, 1)
     return str(row["task_id"])
@@ -107,7 +109,7 @@ async def _running(conn: Connection, job_id: str) -> dict[str, dict[str, Any]]:
 
 
 def _single(row: dict[str, Any], running: dict[str, dict[str, Any]]) -> NodeProgress:
-    """A leased task is running, whether or not its owner has heard of it yet."""
+    """Return the progress of a node with one task. A leased task is running, even if its owner does not know yet."""
     task = running.get(row["task_id"], {})
     status = NodeStatus(row["status"])
     if task and status is NodeStatus.DISPATCHED:
@@ -117,16 +119,14 @@ def _single(row: dict[str, Any], running: dict[str, dict[str, Any]]) -> NodeProg
 
 
 def _fan_out(row: dict[str, Any], running: dict[str, dict[str, Any]]) -> NodeProgress:
-    """Items under way count by their own progress. Of what they say, the latest is shown."""
+    """Return the progress of a fan-out. Running items count by their own progress. The latest message is shown."""
     before, _ = around_index(row["job_id"], row["node_id"], 1)
     items = [task for task_id, task in running.items() if task_id.startswith(before)]
     items.sort(key=itemgetter("started_at"))
     ended = row["items_completed"] + row["items_failed"] + sum(task["progress"] or 0.0 for task in items)
-    said = [
-        task["progress_message"] for task in sorted(items, key=itemgetter("started_at")) if task["progress_message"]
-    ]
+    messages = [task["progress_message"] for task in items if task["progress_message"]]
     fraction = min(ended / row["items_total"], 1.0)
-    return _node(row, NodeStatus(row["status"]), row["started_at"], fraction, said[-1] if said else "")
+    return _node(row, NodeStatus(row["status"]), row["started_at"], fraction, messages[-1] if messages else "")
 
 
 def _node(

@@ -11,7 +11,7 @@ _LONGEST = 63
 
 
 def identifier(name: str) -> str:
-    """The name as SQL, in quotes only where it needs them."""
+    """Return the name as SQL, in quotes only if it needs them."""
     if not name or "\0" in name or len(name.encode()) > _LONGEST:
         raise ValueError(f"'{name}' cannot name anything in PostgreSQL: it takes 1 to {_LONGEST} bytes")
     if _PLAIN.fullmatch(name) and name not in RESERVED:

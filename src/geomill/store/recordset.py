@@ -14,9 +14,9 @@ from typing import Any, cast
 
 
 def recordset(rows: Iterable[Any]) -> str:
-    """Dataclass instances as a JSON array of objects. Times are ISO texts, `None` becomes NULL."""
-    found = [{name: getattr(row, name) for name in _names(row.__class__)} for row in rows]
-    return json.dumps(found, ensure_ascii=False, allow_nan=False, default=_text) if found else "[]"
+    """Return dataclass instances as a JSON array of objects. Times are ISO texts, `None` becomes NULL."""
+    records = [{name: getattr(row, name) for name in _names(row.__class__)} for row in rows]
+    return json.dumps(records, ensure_ascii=False, allow_nan=False, default=_text) if records else "[]"
 
 
 @cache

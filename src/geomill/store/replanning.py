@@ -1,9 +1,9 @@
-"""Prepared statements outlive a migration.
+"""A connection whose prepared statements survive a migration.
 
-PostgreSQL plans a prepared statement again when a table of it has changed, but refuses to if its result would have
+PostgreSQL plans a prepared statement again when one of its tables has changed, but refuses if its result would have
 another type, as after a wider `varchar`. It refuses for as long as the session lives. So the session's plans are
-dropped, and the statement is run once more. Inside a transaction that cannot be done: the transaction is lost, and
-whoever began it begins again. Psycopg drops the plans by itself when it rolls back.
+dropped, and the statement is run once more. Inside a transaction that is impossible: the transaction is lost, and the
+caller begins it again. Psycopg drops the plans by itself when it rolls back.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from geomill.sql import queries
 log = logging.getLogger(__name__)
 
 _REFUSED_BY = "RevalidateCachedQuery"
-"""The place in PostgreSQL's source: its messages come in the language of the server."""
+"""The function in PostgreSQL that reports the error. Messages cannot be compared: they are translated."""
 
 
 def has_changed_plan(error: BaseException) -> bool:
@@ -30,17 +30,17 @@ def has_changed_plan(error: BaseException) -> bool:
 
 
 async def drop_plans(conn: AsyncConnection[Any]) -> None:
-    """Psycopg sees it, and prepares again what it had prepared."""
+    """Drop all plans of the session. Psycopg notices it, and prepares its statements again."""
     await conn.execute(queries("migration").drop_plans, prepare=False)
 
 
 class ReplanningConnection(AsyncConnection[DictRow]):
-    """Runs a statement again whose plan was refused."""
+    """Runs a statement again if its plan was refused."""
 
     async def execute(
         self, query: Query, params: Params | None = None, *, prepare: bool | None = None, binary: bool = False
     ) -> AsyncCursor[DictRow]:
-        """In place of psycopg's own rather than around it: it is called for each hot statement."""
+        """Replace psycopg's own method, rather than wrap it, because every hot statement calls it."""
         try:
             return await self.cursor(binary=binary).execute(query, params, prepare=prepare)  # type: ignore[arg-type]  # no templates
         except psycopg.errors.FeatureNotSupported as error:

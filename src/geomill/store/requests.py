@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, LiteralString
 
 from geomill.domain.assets.request import PlatformRequest
 from geomill.domain.jsonvalue import to_json
@@ -21,11 +21,11 @@ async def create(conn: Connection, fields: dict[str, Any]) -> PlatformRequest:
 
 
 async def get(conn: Connection, request_id: str) -> PlatformRequest:
-    return await _get(conn, "get", request_id)
+    return await _get(conn, queries("requests").get, request_id)
 
 
 async def lock(conn: Connection, request_id: str) -> PlatformRequest:
-    return await _get(conn, "lock", request_id)
+    return await _get(conn, queries("requests").lock, request_id)
 
 
 async def by_idempotency_key(conn: Connection, platform_id: str, key: str) -> PlatformRequest | None:
@@ -46,8 +46,8 @@ async def retry(conn: Connection, request_id: str, job_id: str) -> PlatformReque
     return PlatformRequest.from_row(row)
 
 
-async def _get(conn: Connection, name: str, request_id: str) -> PlatformRequest:
-    row = await (await conn.execute(getattr(queries("requests"), name), {"request_id": request_id})).fetchone()
+async def _get(conn: Connection, statement: LiteralString, request_id: str) -> PlatformRequest:
+    row = await (await conn.execute(statement, {"request_id": request_id})).fetchone()
     if row is None:
         raise NotFoundError(f"there is no request '{request_id}'")
     return PlatformRequest.from_row(row)

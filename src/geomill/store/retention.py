@@ -1,4 +1,4 @@
-"""What is deleted when it is old, in the database."""
+"""Rows that are deleted when they are old."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from geomill.store.pool import Connection
 
 
 async def due(conn: Connection, older_than: timedelta) -> int:
-    """How many jobs have details that old."""
+    """Return how many jobs have details that old."""
     parameters = {"older_than": older_than.total_seconds()}
     row = await (await conn.execute(queries("retention").due, parameters)).fetchone()
     assert row is not None
@@ -18,7 +18,7 @@ async def due(conn: Connection, older_than: timedelta) -> int:
 
 
 async def mark(conn: Connection, older_than: timedelta, lease_seconds: float, limit: int) -> list[str]:
-    """The next jobs whose details are to be deleted by us. From now on they cannot be retried."""
+    """Return the next jobs whose details this process deletes. From now on they cannot be retried."""
     parameters = {"older_than": older_than.total_seconds(), "lease_seconds": lease_seconds, "limit": limit}
     cursor = await conn.execute(queries("retention").mark, parameters)
     return [row["job_id"] for row in await cursor.fetchall()]
@@ -29,7 +29,8 @@ async def release(conn: Connection, job_ids: Sequence[str]) -> None:
 
 
 async def delete_rows(conn: Connection, job_ids: Sequence[str], limit: int) -> dict[str, int]:
-    """How many of each kind; of none more than `limit`, but of results and callbacks."""
+    """Delete details of these jobs, and return how many rows of each kind. `limit` holds for each kind but results and
+    callbacks."""
     row = await (
         await conn.execute(queries("retention").delete_rows, {"job_ids": list(job_ids), "limit": limit})
     ).fetchone()

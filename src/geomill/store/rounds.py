@@ -1,4 +1,4 @@
-"""The owner's write of one round, and of the claim that comes before the first."""
+"""The statement by which an owner writes one round, and the one by which it claims jobs before the first."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
-from typing import Any, LiteralString
+from typing import Any, LiteralString, NamedTuple
 
 from geomill.domain.engine.job import JobPurpose
 from geomill.domain.states import JobStatus, NodeStatus
@@ -19,7 +19,7 @@ from geomill.store.signals import queue_channel
 
 @dataclass(frozen=True, slots=True)
 class NewJob:
-    """A job as it comes into being. One that is refused at the door, or cancelled before it, has no definition."""
+    """A job to insert. A job that is refused at the door, or cancelled before it, has no definition."""
 
     job_id: str
     workflow_id: str
@@ -47,7 +47,7 @@ class NewJob:
 
 @dataclass(slots=True)
 class NodeWrite:
-    """The whole of what an owner writes of a node or an item."""
+    """All columns of a node or an item that an owner writes."""
 
     job_id: str
     node_id: str
@@ -57,7 +57,7 @@ class NodeWrite:
     attempt: int
     retry_count: int
     output: Any = None
-    error: str | None = None
+    error_message: str | None = None
     not_before: datetime | None = None
     worker_id: str | None = None
     dispatched_at: datetime | None = None
@@ -79,7 +79,7 @@ class MessageWrite:
 
 @dataclass(slots=True)
 class Spread:
-    """New items of a fan-out that are sent for the first time, with what they have in common."""
+    """New items of a fan-out that are sent for the first time, with the fields that they share."""
 
     queue_name: str
     priority: int
@@ -87,7 +87,7 @@ class Spread:
     ttl_seconds: float | None
     before_index: str
     after_index: str
-    """Around an item's index, these are its task id."""
+    """An item's index between these two texts is its task id."""
     body: Mapping[str, Any]
     items: list[int] = field(default_factory=list)
     params: list[Mapping[str, Any]] = field(default_factory=list)
@@ -95,7 +95,7 @@ class Spread:
 
 @dataclass(slots=True)
 class Completed:
-    """Items that were sent at one time and begun by one worker at another, and that ended well."""
+    """Completed items that were sent at one time and begun by one worker at one time."""
 
     job_id: str
     node_id: str
@@ -110,7 +110,7 @@ class Completed:
 
 @dataclass(slots=True)
 class JobWrite:
-    """What a decision changes on a job's row."""
+    """The changes of a decision to the row of a job."""
 
     job_id: str
     status: JobStatus
@@ -122,15 +122,26 @@ class JobWrite:
 
 @dataclass(slots=True)
 class SummaryWrite:
-    """How far a job is, for the asset that it works for."""
+    """The progress of a job, for the asset that it works for."""
 
     job_id: str
     summary: Mapping[str, Any]
 
 
+class RoundPart(NamedTuple):
+    """One common table expression, `name AS (statement)`, of the statement that writes a round."""
+
+    name: str
+    statement: LiteralString
+
+
+RoundParts = dict[RoundPart, dict[str, Any]]
+"""Parts of a round's statement, each with the parameters that it needs."""
+
+
 @dataclass
 class Writes:
-    """All that a round writes."""
+    """Everything that a round writes."""
 
     inserts: list[NodeWrite] = field(default_factory=list)
     updates: list[NodeWrite] = field(default_factory=list)
@@ -143,31 +154,32 @@ class Writes:
     jobs: list[JobWrite] = field(default_factory=list)
     summaries: list[SummaryWrite] = field(default_factory=list)
 
-    def recordsets(self) -> tuple[tuple[str, Sequence[Any]], ...]:
-        """What is written by a part of the statement of that name."""
+    def recordsets(self) -> tuple[tuple[RoundPart, Sequence[Any]], ...]:
+        """Returns the rows to write, each kind with the part of the statement that writes it."""
         return (
-            ("inserted", self.inserts),
-            ("updated", self.updates),
-            ("items", self.items),
-            ("completed", self.completed),
-            ("spread", self.spread),
-            ("sent", self.messages),
-            ("noted", self.events),
-            ("decided", self.jobs),
-            ("summarised", self.summaries),
+            (RoundPart("inserted", queries("rounds").inserted), self.inserts),
+            (RoundPart("updated", queries("rounds").updated), self.updates),
+            (RoundPart("items", queries("rounds").items), self.items),
+            (RoundPart("completed", queries("rounds").completed), self.completed),
+            (RoundPart("spread", queries("rounds").spread), self.spread),
+            (RoundPart("sent", queries("rounds").sent), self.messages),
+            (RoundPart("noted", queries("rounds").noted), self.events),
+            (RoundPart("decided", queries("rounds").decided), self.jobs),
+            (RoundPart("summarised", queries("rounds").summarised), self.summaries),
         )
 
-    def parts(self) -> dict[str, dict[str, Any]]:
-        """The parts of the statement that have something to do, with their parameters."""
-        found: dict[str, dict[str, Any]] = {name: {name: recordset(rows)} for name, rows in self.recordsets() if rows}
+    def parts(self) -> RoundParts:
+        """Returns the parts of the statement that have something to do, with their parameters."""
+        parts: RoundParts = {part: {part.name: recordset(rows)} for part, rows in self.recordsets() if rows}
         if self.withdrawals:
             queues, ids = zip(*self.withdrawals, strict=True)
-            found["withdrawn"] = {"withdrawn_queues": list(queues), "withdrawn_ids": list(ids)}
-        return found
+            withdrawn = RoundPart("withdrawn", queries("rounds").withdrawn)
+            parts[withdrawn] = {"withdrawn_queues": list(queues), "withdrawn_ids": list(ids)}
+        return parts
 
     @property
     def queues(self) -> set[str]:
-        """Those that have something to do at once."""
+        """The queues whose workers have something to do at once."""
         at_once = {message.queue_name for message in self.messages if message.visible_at is None}
         return at_once | {spread.queue_name for spread in self.spread}
 
@@ -181,65 +193,64 @@ async def commit(
     *,
     called: bool = False,
 ) -> bool:
-    """One statement, so one commit. False, and nothing written, when a job of the round is no longer ours.
+    """Write a round in one statement, so in one commit. Returns False, with nothing written, if `owner_id` no longer
+    owns a job of the round.
 
-    `reports` are the inbox entries that the round answers. With `called`, workers hear of their tasks with the commit.
+    `reports` are the inbox entries that the round answers. With `called`, the commit notifies the workers.
     """
     parts = writes.parts()
     if reports:
-        parts["taken"] = {"reports": list(reports)}
+        parts[RoundPart("taken", queries("rounds").taken)] = {"reports": list(reports)}
     if called:
         parts |= _called(writes)
-    return await _execute(conn, parts, _fenced(owner_id, epochs))
+    return await _execute(conn, queries("rounds").fence, parts, _fenced(owner_id, epochs))
 
 
 async def claim(conn: Connection, submissions: Sequence[int], new: Sequence[NewJob], writes: Writes) -> bool:
-    """Submissions become jobs, in one statement. False, and nothing written, when one of them was no longer there.
-    Raises `UniqueViolation` when one has its job already."""
-    parts: dict[str, dict[str, Any]] = {
-        "claimed": {"submissions": list(submissions)},
-        "created": {"created": recordset(new)},
+    """Turn submissions into jobs, in one statement. Returns False, with nothing written, if a submission was no longer
+    there. Raises `UniqueViolation` if a submission has its job already."""
+    parts: RoundParts = {
+        RoundPart("claimed", queries("rounds").claimed): {"submissions": list(submissions)},
+        RoundPart("created", queries("rounds").created): {"created": recordset(new)},
     }
-    return await _execute(conn, {**parts, **writes.parts(), **_called(writes)}, {}, "unclaimed")
+    return await _execute(conn, queries("rounds").unclaimed, {**parts, **writes.parts(), **_called(writes)}, {})
 
 
 async def create(conn: Connection, new: Sequence[NewJob]) -> set[str]:
-    """The ids of those that came into being: not those that, or whose idempotency key, were there already."""
+    """Insert jobs. Returns the ids of those inserted: a job whose id or idempotency key exists already is left out."""
     if not new:
         return set()
-    open_fence = "WITH fence AS (SELECT true AS held)"
-    statement = f"{open_fence} {queries('rounds').created} ON CONFLICT DO NOTHING RETURNING job_id"
+    fence, created = queries("rounds").open_fence, queries("rounds").created
+    statement = f"WITH fence AS ({fence}) {created} ON CONFLICT DO NOTHING RETURNING job_id"
     cursor = await conn.execute(statement, {"created": recordset(new)})
     return {row["job_id"] for row in await cursor.fetchall()}
 
 
 async def write_new(conn: Connection, owner_id: str, writes: Writes) -> None:
-    """Of jobs that this transaction has made. Those who wait for their tasks hear of it with its commit."""
-    await _execute(conn, {**writes.parts(), **_called(writes)}, _fenced(owner_id, {}))
+    """Write a round of jobs that this transaction has inserted. Its commit notifies the workers."""
+    parts = {**writes.parts(), **_called(writes)}
+    await _execute(conn, queries("rounds").fence, parts, _fenced(owner_id, {}))
 
 
-def _called(writes: Writes) -> dict[str, dict[str, Any]]:
+def _called(writes: Writes) -> RoundParts:
     channels = [queue_channel(name) for name in sorted(writes.queues)]
-    return {"called": {"channels": channels}} if channels else {}
+    return {RoundPart("called", queries("rounds").called): {"channels": channels}} if channels else {}
 
 
 def _fenced(owner_id: str, epochs: Mapping[str, int]) -> dict[str, Any]:
     return {"owner_id": owner_id, "job_ids": list(epochs), "epochs": list(epochs.values())}
 
 
-async def _execute(
-    conn: Connection, parts: Mapping[str, Mapping[str, Any]], parameters: dict[str, Any], fence: str = "fence"
-) -> bool:
+async def _execute(conn: Connection, fence: LiteralString, parts: RoundParts, parameters: dict[str, Any]) -> bool:
     for needed in parts.values():
         parameters |= needed
-    row = await (await conn.execute(_statement(tuple(parts), fence), parameters)).fetchone()
+    row = await (await conn.execute(round_statement(fence, tuple(parts)), parameters)).fetchone()
     return row is not None and bool(row["held"])
 
 
 @cache
-def _statement(parts: tuple[str, ...], fence: str = "fence") -> LiteralString:
-    """A round writes what it has: the other parts of the statement are left out."""
-    found = queries("rounds")
-    written = "".join(f", {part} AS ({getattr(found, part)})" for part in parts)
-    seen = "fence, called" if "called" in parts else "fence"
-    return f"WITH fence AS MATERIALIZED ({getattr(found, fence)}){written} SELECT held FROM {seen}"  # noqa: S608  our own files
+def round_statement(fence: LiteralString, parts: tuple[RoundPart, ...]) -> LiteralString:
+    """Returns the statement of a round that has these parts to write. The other parts are left out."""
+    written = "".join(f", {part.name} AS ({part.statement})" for part in parts)
+    source = "fence, called" if any(part.name == "called" for part in parts) else "fence"
+    return f"WITH fence AS MATERIALIZED ({fence}){written} SELECT held FROM {source}"  # noqa: S608  our own files

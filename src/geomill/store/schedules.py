@@ -15,7 +15,7 @@ from geomill.store.pool import Connection
 
 @dataclass(frozen=True, slots=True)
 class ScheduleWrite:
-    """What a look at a due schedule changes on its row."""
+    """The changes to the row of a schedule that was due."""
 
     schedule_id: str
     next_due_at: datetime | None
@@ -42,7 +42,7 @@ async def everything(conn: Connection) -> list[Schedule]:
 
 
 async def lock(conn: Connection, schedule_id: str) -> Schedule:
-    """The schedule, nobody else's to change until the transaction ends."""
+    """Return the schedule, locked until the transaction ends."""
     row = await (await conn.execute(queries("schedules").lock, {"schedule_id": schedule_id})).fetchone()
     if row is None:
         raise await _unknown(conn, schedule_id)
@@ -56,8 +56,8 @@ async def delete(conn: Connection, schedule_id: str) -> None:
 
 
 async def _unknown(conn: Connection, schedule_id: str) -> NotFoundError:
-    known = [schedule.schedule_id for schedule in await everything(conn)]
-    return NotFoundError(f"there is no schedule '{schedule_id}'", remedy=nearest(schedule_id, known))
+    ids = [schedule.schedule_id for schedule in await everything(conn)]
+    return NotFoundError(f"there is no schedule '{schedule_id}'", remedy=nearest(schedule_id, ids))
 
 
 async def set_paused(conn: Connection, schedule_id: str, next_due_at: datetime | None, *, paused: bool) -> Schedule:
@@ -68,17 +68,17 @@ async def set_paused(conn: Connection, schedule_id: str, next_due_at: datetime |
 
 
 async def due(conn: Connection, limit: int) -> list[Schedule]:
-    """Those to be dealt with, locked until the transaction ends."""
+    """Return the schedules that are due, locked until the transaction ends."""
     cursor = await conn.execute(queries("schedules").due, {"limit": limit})
     return [Schedule.from_row(row) for row in await cursor.fetchall()]
 
 
 async def still_open(conn: Connection, job_queue: str, job_ids: Iterable[str]) -> set[str]:
-    """Which of the jobs wait or run."""
-    wanted = list(job_ids)
-    if not wanted:
+    """Return the jobs that wait or run."""
+    ids = list(job_ids)
+    if not ids:
         return set()
-    cursor = await conn.execute(queries("schedules").still_open, {"job_ids": wanted, "queue_name": job_queue})
+    cursor = await conn.execute(queries("schedules").still_open, {"job_ids": ids, "queue_name": job_queue})
     return {row["job_id"] for row in await cursor.fetchall()}
 
 

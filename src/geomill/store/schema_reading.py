@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
-from typing import Any
+from typing import Any, LiteralString
 
 from psycopg import AsyncConnection, AsyncCursor
 from psycopg.rows import DictRow, dict_row
@@ -58,19 +58,19 @@ class _Reader:
         self._parameters: dict[str, Any] = {"schemas": schemas, "functions": functions, "tables": []}
 
     async def database(self) -> Database:
-        schemas = [row["name"] for row in await self._rows("schemas")]
-        enums = {self._name(row): tuple(row["labels"]) for row in await self._rows("enums")}
-        functions = {self._name(row): row["definition"] for row in await self._rows("functions")}
+        schemas = [row["name"] for row in await self._rows(queries("live_schema").schemas)]
+        enums = {self._name(row): tuple(row["labels"]) for row in await self._rows(queries("live_schema").enums)}
+        functions = {self._name(row): row["definition"] for row in await self._rows(queries("live_schema").functions)}
         tables = [table async for table in self._tables()]
         return Database(tuple(schemas), enums, functions, {table.name: table for table in tables})
 
     async def _tables(self) -> AsyncIterator[Table]:
-        rows = await self._rows("tables")
+        rows = await self._rows(queries("live_schema").tables)
         self._parameters["tables"] = [row["oid"] for row in rows]
-        columns = await self._by_table("columns")
-        constraints = await self._by_table("constraints")
-        indexes = await self._by_table("indexes")
-        triggers = await self._by_table("triggers")
+        columns = await self._by_table(queries("live_schema").columns)
+        constraints = await self._by_table(queries("live_schema").constraints)
+        indexes = await self._by_table(queries("live_schema").indexes)
+        triggers = await self._by_table(queries("live_schema").triggers)
         for row in rows:
             oid = row["oid"]
             yield Table(
@@ -83,14 +83,14 @@ class _Reader:
                 comment=row["comment"],
             )
 
-    async def _by_table(self, what: str) -> dict[int, dict[str, DictRow]]:
+    async def _by_table(self, statement: LiteralString) -> dict[int, dict[str, DictRow]]:
         found: dict[int, dict[str, DictRow]] = defaultdict(dict)
-        for row in await self._rows(what):
+        for row in await self._rows(statement):
             found[row.pop("table")][row["name"]] = row
         return found
 
-    async def _rows(self, what: str) -> list[DictRow]:
-        await self._cursor.execute(getattr(queries("live_schema"), what), self._parameters)
+    async def _rows(self, statement: LiteralString) -> list[DictRow]:
+        await self._cursor.execute(statement, self._parameters)
         return [{key: self._home(value) for key, value in row.items()} for row in await self._cursor.fetchall()]
 
     def _home(self, value: Any) -> Any:

@@ -1,10 +1,10 @@
-"""What is served and to whom, and what its tables look like."""
+"""The assets that are served, who sees them, and the columns of their tables."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, LiteralString
 
 from geomill.domain.access.visibility import Sight
 from geomill.domain.assets.asset import DataType
@@ -22,7 +22,7 @@ class Page:
     assets: list[Served]
     matched: int
     layers: list[int]
-    """Of each, which of its tables is meant."""
+    """For each asset, the number of the table that this line is for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class FeatureTable:
 
 @dataclass(frozen=True, slots=True)
 class Faces:
-    """What an asset shows: the newest revision to those who may see the asset itself, the public one to everybody."""
+    """The revisions that an asset shows: the newest to callers who may see the asset, the public one to everybody."""
 
     newest: Served
     public: Served | None
@@ -47,36 +47,39 @@ class Faces:
 
 
 async def find(conn: Connection, zone: Zone, asset_id: str) -> Faces | None:
-    """None for what is not there or was withdrawn."""
-    row = await (await conn.execute(_query(zone, "find"), {"asset_id": asset_id})).fetchone()
+    """Return the served revisions of an asset, or None if it does not exist or was withdrawn."""
+    statement = _in_zone(zone, queries("serving").internal_find, queries("serving").external_find)
+    row = await (await conn.execute(statement, {"asset_id": asset_id})).fetchone()
     if row is None:
         return None
     newest = Served.from_row(row)
     if newest.public_revision is None or newest.public:
         return Faces(newest, newest if newest.public else None)
-    kept = await (await conn.execute(queries("serving").internal_public, {"asset_id": asset_id})).fetchone()
-    return Faces(newest, Served.from_row(kept) if kept else None)
+    public_row = await (await conn.execute(queries("serving").internal_public, {"asset_id": asset_id})).fetchone()
+    return Faces(newest, Served.from_row(public_row) if public_row else None)
 
 
 async def scene(conn: Connection, zone: Zone, served: Served, name: str) -> Served | None:
-    """One of a series of rasters, seen by whoever sees the series."""
+    """Return a scene of a series of rasters. It has the visibility of its series."""
     parameters = {"asset_id": served.asset_id, "revision": served.revision, "name": name}
-    row = await (await conn.execute(_query(zone, "scene"), parameters)).fetchone()
+    statement = _in_zone(zone, queries("serving").internal_scene, queries("serving").external_scene)
+    row = await (await conn.execute(statement, parameters)).fetchone()
     if row is None or row["scene"] is None:
         return None
     return served.one(name, Scene.model_validate(row["scene"]))
 
 
 async def scenes(conn: Connection, zone: Zone, served: Served) -> dict[str, Scene]:
-    """All of a series, by name."""
+    """Return all scenes of a series, by name."""
     parameters = {"asset_id": served.asset_id, "revision": served.revision}
-    row = await (await conn.execute(_query(zone, "scenes"), parameters)).fetchone()
-    found: dict[str, Any] = (row and row["scenes"]) or {}
-    return {name: Scene.model_validate(one) for name, one in found.items()}
+    statement = _in_zone(zone, queries("serving").internal_scenes, queries("serving").external_scenes)
+    row = await (await conn.execute(statement, parameters)).fetchone()
+    documents: dict[str, Any] = (row and row["scenes"]) or {}
+    return {name: Scene.model_validate(document) for name, document in documents.items()}
 
 
 async def job_result(conn: Connection, job_id: str) -> dict[str, Any] | None:
-    """Of a stage job by its id, or of any job; None unless it has completed."""
+    """Return the result of a stage job or any other job, or None unless it has completed."""
     row = await (await conn.execute(queries("serving").job_result, {"job_id": job_id})).fetchone()
     return row["result_data"] if row else None
 
@@ -91,7 +94,7 @@ async def page(
     limit: int = 100,
     offset: int = 0,
 ) -> Page:
-    """What this caller sees, the newest first."""
+    """Return the assets that this caller sees, the newest first."""
     parameters = {
         **sight.model_dump(),
         "data_type": data_type,
@@ -99,13 +102,14 @@ async def page(
         "limit": limit,
         "offset": offset,
     }
-    rows = await (await conn.execute(_query(zone, "page"), parameters)).fetchall()
+    statement = _in_zone(zone, queries("serving").internal_page, queries("serving").external_page)
+    rows = await (await conn.execute(statement, parameters)).fetchall()
     matched = rows[0]["matched"] if rows else 0
     return Page([Served.from_row(row) for row in rows], matched, [row["layer"] for row in rows])
 
 
 async def tables(conn: Connection, names: Sequence[str]) -> dict[str, FeatureTable]:
-    """Those that are there, by name."""
+    """Return the tables that exist, by name."""
     rows = await (await conn.execute(queries("serving").tables, {"names": list(names)})).fetchall()
     return {
         row["table_name"]: FeatureTable(row["table_name"], row["key"], row["columns"], row["description"])
@@ -113,5 +117,6 @@ async def tables(conn: Connection, names: Sequence[str]) -> dict[str, FeatureTab
     }
 
 
-def _query(zone: Zone, name: str) -> Any:
-    return getattr(queries("serving"), f"{'external' if zone is Zone.EXTERNAL else 'internal'}_{name}")
+def _in_zone(zone: Zone, internal: LiteralString, external: LiteralString) -> LiteralString:
+    """Returns the statement for the database of this zone."""
+    return external if zone is Zone.EXTERNAL else internal

@@ -1,5 +1,5 @@
-"""The connections of our pools. A session that an error has spoiled is not used again, nor are its fellows that began
-before; and a new one is looked for every two seconds at most.
+"""The connections of our pools. A session that an error has spoiled is not used again, nor are the sessions that began
+before it. A new connection is tried every two seconds at most.
 
 psycopg's pool waits twice as long after each failure to connect, so it stays away about as long as the server did. Here
 the waiting is part of connecting: the pool never sees a failure.
@@ -23,7 +23,7 @@ from geomill.store.replanning import ReplanningConnection
 log = logging.getLogger(__name__)
 
 PAUSES = (0.1, 0.5, 1.0, 2.0)
-"""Seconds between attempts to connect; the last one again and again."""
+"""Seconds between attempts to connect. The last pause is repeated."""
 
 
 def pauses() -> Iterator[float]:
@@ -31,7 +31,7 @@ def pauses() -> Iterator[float]:
 
 
 class Lifeline:
-    """What the sessions of one pool share."""
+    """State that the sessions of one pool share."""
 
     def __init__(self) -> None:
         self.closing = asyncio.Event()
@@ -42,7 +42,7 @@ class Lifeline:
         self._drain = pool.drain
 
     async def renew(self, generation: int) -> None:
-        """Give up all sessions of that generation: what spoiled one of them may have spoiled all."""
+        """Give up all sessions of that generation, because the cause that spoiled one may have spoiled all."""
         if generation == self.generation:
             self.generation += 1
             await self._drain()
@@ -56,15 +56,15 @@ class Session(ReplanningConnection):
     async def connect(  # type: ignore[override]
         cls, conninfo: str = "", *, lifeline: Lifeline, **options: Any
     ) -> Self:
-        """Until it succeeds, or the pool is closing."""
-        said = ""
+        """Connect, and try again until it succeeds or the pool is closing."""
+        logged = ""
         for pause in pauses():
             generation = lifeline.generation
             try:
                 conn = await super().connect(conninfo, **options)
             except psycopg.OperationalError as error:
-                if str(error) != said:
-                    said = str(error)
+                if str(error) != logged:
+                    logged = str(error)
                     log.warning("no connection to the database, tried again until there is one: %s", error)
             else:
                 conn.lifeline, conn.generation = lifeline, generation
@@ -82,7 +82,7 @@ class Session(ReplanningConnection):
         await super().__aexit__(kind, error, traceback)
 
     async def require_current(self) -> None:
-        """Closes a session that was still being made when its generation was given up: the pool takes another."""
+        """Close a session that was still being made when its generation was given up. The pool then makes another."""
         if self.generation != self.lifeline.generation:
             await self.close()
             raise psycopg.OperationalError("sessions of the same generation were spoiled")

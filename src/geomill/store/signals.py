@@ -27,7 +27,7 @@ from geomill.store.session import pauses
 log = logging.getLogger(__name__)
 
 START_SECONDS = 120.0
-"""A process that cannot register for so long ends, and says why."""
+"""A process that cannot register for that long ends with the reason."""
 
 
 def queue_channel(queue_name: str) -> str:
@@ -39,11 +39,11 @@ def owner_channel(owner_id: str) -> str:
 
 
 ORPHANS_CHANNEL = "orphans"
-"""Fires when jobs were left without an owner on purpose."""
+"""Notified when jobs were left without an owner on purpose."""
 
 
 SCHEMA_CHANNEL = "schema"
-"""Fires after a migration. Every role listens to it, to drop the plans of its session before they are refused."""
+"""Notified after a migration. Every process listens to it, to drop the plans of its session before they are refused."""
 
 
 async def notify(conn: Connection, channels: Iterable[str]) -> None:
@@ -53,7 +53,7 @@ async def notify(conn: Connection, channels: Iterable[str]) -> None:
 
 
 class Signals:
-    """Listens on a session of its own. `heard` holds the channels that fired since the last wait."""
+    """Listens on a session of its own, and keeps the channels that were notified since the last wait."""
 
     def __init__(self, url: str, channels: Collection[str], on_connect: Callable[[Connection], Awaitable[Any]]) -> None:
         self._url = url
@@ -81,7 +81,7 @@ class Signals:
             ) from None
 
     async def run(self) -> None:
-        """One of the duties of its process, which ends when listening does. It listens on until `stop`."""
+        """Run as a duty of the process: return when listening ends, which only `stop` brings about."""
         assert self._task is not None
         await asyncio.wait([self._task])
         self._task.result()
@@ -92,23 +92,23 @@ class Signals:
             await asyncio.gather(self._task, return_exceptions=True)
 
     def poke(self, channel: str) -> None:
-        """The same as a notification, from inside the process."""
+        """Act as if the channel was notified, from inside the process."""
         self._heard.add(channel)
         self._event.set()
 
     async def wait(self, seconds: float | None = None) -> set[str]:
-        """The channels that fired; all of them when the time is up, as nobody knows what was missed."""
+        """Return the channels that were notified; all of them when the time is up, as notifications may be lost."""
         try:
             async with asyncio.timeout(seconds):
                 await self._event.wait()
         except TimeoutError:
             return set(self._channels)
         self._event.clear()
-        heard, self._heard = self._heard, set()
-        return heard
+        channels, self._heard = self._heard, set()
+        return channels
 
     async def _listen_for_ever(self) -> None:
-        """Whatever the error: a process that hears nothing and says nothing would look alive for ever."""
+        """Listen, and begin again after any error: a process that silently stopped listening would look alive."""
         attempts = pauses()
         while True:
             try:
@@ -136,15 +136,15 @@ class Signals:
             await self._hear(conn)
 
     async def _end_predecessor(self, conn: Connection) -> None:
-        """The server may not have noticed yet that the session before is dead, and keeps the lock that it held."""
+        """End the session before on the server, which may not have noticed that it is dead and still keeps its lock."""
         if self._session:
             await conn.execute(queries("queue").end_session, self._session)
         cursor = await conn.execute(queries("queue").this_session)
         self._session = await cursor.fetchone()
 
     async def _hear(self, conn: Connection) -> None:
-        """Until the session ends. The event loop watches the socket all the time: psycopg's own `notifies` begins and
-        ends to watch it for each notification, which takes longer than the rest of a wake-up."""
+        """Receive notifications until the session ends. The event loop watches the socket all the time: psycopg's own
+        `notifies` starts and stops watching for each notification, which takes longer than the rest of a wake-up."""
         loop, descriptor = asyncio.get_running_loop(), conn.fileno()
         lost: asyncio.Future[None] = loop.create_future()
 

@@ -20,7 +20,7 @@ LOST = "its submission was given up; 'geomill queues dead-letters' says why"
 
 @dataclass(frozen=True, slots=True)
 class StageJobAttempt:
-    """An attempt, with what its job says."""
+    """An attempt at a stage job, with the state of the job that carries it out."""
 
     run: StageRun
     job_status: JobStatus | None
@@ -56,17 +56,17 @@ async def serialise(conn: Connection, job_id: str) -> None:
 
 
 async def attempts(conn: Connection, queue_name: str, job_id: str, limit: int = MOST_ATTEMPTS) -> list[StageJobAttempt]:
-    """The latest first."""
+    """Return the attempts at a stage job, the latest first."""
     parameters = {"queue_name": queue_name, "job_id": job_id, "limit": limit}
     cursor = await conn.execute(queries("stage_jobs").attempts, parameters)
     return [StageJobAttempt.of(row) for row in await cursor.fetchall()]
 
 
 async def get(conn: Connection, queue_name: str, job_id: str) -> list[StageJobAttempt]:
-    found = await attempts(conn, queue_name, job_id)
-    if not found:
+    of_job = await attempts(conn, queue_name, job_id)
+    if not of_job:
         raise NotFoundError(f"there is no stage job '{job_id}'", remedy="GET /api/jobs lists those there are")
-    return found
+    return of_job
 
 
 async def add(
@@ -79,7 +79,7 @@ async def add(
     parameters: dict[str, Any],
     submitted_by: str | None,
 ) -> StageRun:
-    given = {
+    values = {
         "job_id": job_id,
         "attempt": attempt,
         "run_id": run_id,
@@ -87,7 +87,7 @@ async def add(
         "parameters": to_json(parameters),
         "submitted_by": submitted_by,
     }
-    row = await (await conn.execute(queries("stage_jobs").add, given)).fetchone()
+    row = await (await conn.execute(queries("stage_jobs").add, values)).fetchone()
     assert row is not None
     return StageRun.from_row(row)
 
@@ -98,7 +98,7 @@ async def latest_run(conn: Connection, job_id: str) -> str | None:
 
 
 async def superseded(conn: Connection, run_id: str) -> bool:
-    """Whether a later attempt has taken the place of this one. Never of a job that is none."""
+    """Return whether a later attempt has replaced this one. False for a job that is no attempt."""
     row = await (await conn.execute(queries("stage_jobs").superseded, {"run_id": run_id})).fetchone()
     return row is not None and bool(row["superseded"])
 
@@ -112,7 +112,7 @@ async def page(
     limit: int,
     before: tuple[datetime, str] | None = None,
 ) -> list[StageJobAttempt]:
-    """The latest attempt of each job, the newest first."""
+    """Return the latest attempt of each job, the newest first."""
     moment, job_id = before or (None, None)
     parameters = {
         "queue_name": queue_name,
@@ -129,8 +129,8 @@ async def page(
 def _rows_of(status: StageStatus | None) -> Sequence[str] | None:
     if status is None:
         return None
-    found = [state.value for state, word in STATUSES.items() if word is status]
-    return [*found, "queued"] if status is StageStatus.QUEUED else found
+    states = [state.value for state, word in STATUSES.items() if word is status]
+    return [*states, "queued"] if status is StageStatus.QUEUED else states
 
 
 async def tasks(conn: Connection, run_id: str, node_id: str, *, after: int, limit: int) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What this process has counted, on its way to the database: added there every few seconds, if there is anything."""
+"""Counts of this process, which are added to those in the database every few seconds."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _Row:
 
 
 class Tallies:
-    """What is lost in a crash is a few seconds of counting."""
+    """Counts in memory. A crash loses those of the last few seconds."""
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, float]] = Counter()
@@ -38,11 +38,11 @@ class Tallies:
             self._counts[name, COUNT] += times
 
     def observe(self, name: str, seconds: float) -> None:
-        """In the bucket whose bound it does not exceed; they are added up when they are read."""
+        """Count a duration in the first bucket that it does not exceed. Readers add the buckets up."""
         observed = self._observed.get(name)
         if observed is None:
             observed = self._observed[name] = [0.0] * len(_PLACES)
-        if seconds > 0.0:  # by two clocks it may be less
+        if seconds > 0.0:  # measured by two clocks, it may be negative
             observed[-1] += seconds
         observed[bisect_left(_BOUNDS, seconds)] += 1
 
@@ -51,24 +51,24 @@ class Tallies:
         return bool(self._counts or self._observed) and time.monotonic() - self._told >= EVERY_SECONDS
 
     async def tell(self, conn: Connection) -> None:
-        """In one order everywhere, so that two processes never wait for each other."""
-        taken = self._take()
+        """Add the counts to those in the database, in the same order everywhere, so that no two processes deadlock."""
+        counts = self._take()
         self._told = time.monotonic()
-        rows = [_Row(name, f"{bucket}", value) for (name, bucket), value in sorted(taken.items())]
+        rows = [_Row(name, f"{bucket}", value) for (name, bucket), value in sorted(counts.items())]
         try:
             await conn.execute(queries("tallies").add, {"rows": recordset(rows)})
-        except BaseException:  # also a cancellation: what was not told is told next time
-            self._counts.update(taken)
+        except BaseException:  # also a cancellation: the counts are written next time
+            self._counts.update(counts)
             raise
 
     def _take(self) -> Counter[tuple[str, float]]:
-        taken, self._counts = self._counts, Counter()
+        counts, self._counts = self._counts, Counter()
         observed, self._observed = self._observed, {}
         for name, values in observed.items():
             for place, value in zip(_PLACES, values, strict=True):
                 if value:
-                    taken[name, place] += value  # type: ignore[assignment]  # a sum of seconds is no integer
-        return taken
+                    counts[name, place] += value  # type: ignore[assignment]  # a sum of seconds is no integer
+        return counts
 
 
 async def read(conn: Connection) -> list[Tally]:

@@ -1,1 +1,1 @@
-"""What a process says about itself while it runs."""
+"""Log lines of a process."""

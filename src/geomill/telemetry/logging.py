@@ -1,4 +1,4 @@
-"""Log lines: JSON for machines, coloured text for a terminal. What looks like a password is struck out.
+"""Log lines: JSON for machines, coloured text for a terminal. Texts that look like a password are struck out.
 
 A line carries an `action` and the ids that matter, given as `extra={"action": "restart", "job_id": …}`.
 """
@@ -33,7 +33,7 @@ _RESET = "\x1b[0m"
 
 
 def configure(log_format: LogFormat, level: LogLevel, stream: TextIO | None = None) -> None:
-    """Every logger of the process writes here, from now on. `auto` is text on a terminal and JSON elsewhere."""
+    """Let every logger of the process write to `stream`. `auto` is text on a terminal and JSON elsewhere."""
     target = stream or sys.stderr
     handler = logging.StreamHandler(target)
     handler.setFormatter(formatter(resolve(log_format, target), colour=target.isatty()))
@@ -57,8 +57,8 @@ def without_secrets(text: str) -> str:
     return text
 
 
-def _given(record: logging.LogRecord) -> dict[str, Any]:
-    """What the caller passed as `extra`."""
+def _extra(record: logging.LogRecord) -> dict[str, Any]:
+    """Return the fields that the caller passed as `extra`."""
     return {name: value for name, value in vars(record).items() if name not in _PLAIN}
 
 
@@ -69,7 +69,7 @@ class JsonFormatter(logging.Formatter):
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
-            **_given(record),
+            **_extra(record),
         }
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
@@ -84,8 +84,8 @@ class TextFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         begin, end = (_COLOURS.get(record.levelname, ""), _RESET) if self._colour else ("", "")
         moment = datetime.fromtimestamp(record.created, UTC).astimezone().strftime("%H:%M:%S")
-        given = "".join(f" {name}={value}" for name, value in _given(record).items())
-        text = f"{moment} {begin}{record.levelname.lower():<7}{end} {record.getMessage()}{given}"
+        fields = "".join(f" {name}={value}" for name, value in _extra(record).items())
+        text = f"{moment} {begin}{record.levelname.lower():<7}{end} {record.getMessage()}{fields}"
         if record.exc_info:
             text += "\n" + self.formatException(record.exc_info)
         return without_secrets(text)

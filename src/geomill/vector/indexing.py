@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from psycopg.sql import Identifier
 
+from geomill.sql import queries
 from geomill.vector import tables
 from geomill.vector.columns import GEOMETRY, ID, cut
 from geomill.vector.database import Connection, Sessions
@@ -45,29 +46,37 @@ def settle(conn: Connection, staging: Staging, family: Family, name: str) -> Non
     stem = cut(name, _LONGEST)
     for end in (KEY, PLACES):
         index = Identifier(SCHEMA, _name(staging, family, end))
-        tables.run(conn, "rename_index", index=index, name=Identifier(stem + end))
-    tables.run(conn, "add_key", table=Identifier(SCHEMA, name), index=Identifier(stem + KEY))
+        tables.run(conn, queries("vectors").rename_index, index=index, name=Identifier(stem + end))
+    tables.run(conn, queries("vectors").add_key, table=Identifier(SCHEMA, name), index=Identifier(stem + KEY))
 
 
 def _exclude(conn: Connection, staging: Staging, families: Iterable[Family]) -> None:
     """Wait until nobody is at work on the tables any more: not a session that a dead attempt has left behind."""
     for family in families:
-        tables.run(conn, "lock_staging", table=staging.table(family))
+        tables.run(conn, queries("vectors").lock_staging, table=staging.table(family))
 
 
 def _add_keys(conn: Connection, staging: Staging, families: Iterable[Family]) -> None:
     for family in families:
         name = Identifier(_name(staging, family, KEY))
         with conn.transaction():
-            tables.run(conn, "prepare_to_finish")
-            tables.run(conn, "index_ids", name=name, table=staging.table(family), column=Identifier(ID))
+            tables.run(conn, queries("vectors").prepare_to_finish)
+            tables.run(
+                conn, queries("vectors").index_ids, name=name, table=staging.table(family), column=Identifier(ID)
+            )
 
 
 def _add_places(conn: Connection, staging: Staging, families: Iterable[Family]) -> None:
-    tables.run(conn, "prepare_to_finish")
+    tables.run(conn, queries("vectors").prepare_to_finish)
     for family in families:
         name = Identifier(_name(staging, family, PLACES))
-        tables.run(conn, "index_geometries", name=name, table=staging.table(family), column=Identifier(GEOMETRY))
+        tables.run(
+            conn,
+            queries("vectors").index_geometries,
+            name=name,
+            table=staging.table(family),
+            column=Identifier(GEOMETRY),
+        )
 
 
 def _name(staging: Staging, family: Family, end: str) -> str:

@@ -9,6 +9,7 @@ from psycopg.sql import Identifier, Literal
 from pydantic import BaseModel
 
 from geomill.datasets.refusals import refused
+from geomill.sql import queries
 from geomill.vector import indexing, tables
 from geomill.vector.database import Connection, Sessions
 from geomill.vector.facts import Family, Format, LayerColumn, LayerExtent, Loaded, LoadingPlan
@@ -47,7 +48,7 @@ def publish(
             if family in found.tables:
                 found.warnings += _finish(conn, staging, family, found.tables[family], plan, id_column)
             else:
-                tables.run(conn, "drop_table", table=staging.table(family))
+                tables.run(conn, queries("vectors").drop_table, table=staging.table(family))
         tables.note(conn, staging, FINISHED, found.model_dump(mode="json"))
     return found
 
@@ -85,34 +86,42 @@ def _finish(
     conn: Connection, staging: Staging, family: Family, name: str, plan: LoadingPlan, id_column: str | None
 ) -> list[str]:
     table = Identifier(SCHEMA, name)
-    tables.run(conn, "drop_table", table=table)  # of an earlier job of the same revision, which nobody is shown
-    tables.run(conn, "rename", table=staging.table(family), name=Identifier(name))
-    tables.run(conn, "move_to_geo", table=Identifier(STAGING, name))
+    tables.run(
+        conn, queries("vectors").drop_table, table=table
+    )  # of an earlier job of the same revision, which nobody is shown
+    tables.run(conn, queries("vectors").rename, table=staging.table(family), name=Identifier(name))
+    tables.run(conn, queries("vectors").move_to_geo, table=Identifier(STAGING, name))
     indexing.settle(conn, staging, family, name)
     warnings = _index_ids(conn, table, plan.facts.columns, id_column) if id_column else []
     _describe(conn, table, plan)
-    tables.run(conn, "settle_storage", table=table)
-    tables.run(conn, "analyze", table=table)
+    tables.run(conn, queries("vectors").settle_storage, table=table)
+    tables.run(conn, queries("vectors").analyze, table=table)
     return warnings
 
 
 def _index_ids(conn: Connection, table: Identifier, columns: Sequence[LayerColumn], wanted: str) -> list[str]:
     column = next(one for one in columns if wanted in (one.source, one.name))
     name = Identifier(column.name)
-    row = conn.execute(tables.made("repeated_ids", table=table, column=name)).fetchone()
+    row = conn.execute(tables.composed(queries("vectors").repeated_ids, table=table, column=name)).fetchone()
     assert row is not None
     if row["repeated"] or row["missing"]:
-        tables.run(conn, "index_plain", table=table, column=name)
+        tables.run(conn, queries("vectors").index_plain, table=table, column=name)
         repeated, missing = row["repeated"], row["missing"]
         which = f"{repeated:,} rows repeat a value, {missing:,} have none"
         return [f"the column '{column.name}' does not identify features: {which}"]
-    tables.run(conn, "index_unique", table=table, column=name)
+    tables.run(conn, queries("vectors").index_unique, table=table, column=name)
     return []
 
 
 def _describe(conn: Connection, table: Identifier, plan: LoadingPlan) -> None:
     text = f"{plan.source.file_name}, {plan.facts.layer or plan.facts.format.value}"
-    tables.run(conn, "comment_table", table=table, text=Literal(text))
+    tables.run(conn, queries("vectors").comment_table, table=table, text=Literal(text))
     for column in plan.facts.columns:
         if column.source != column.name:
-            tables.run(conn, "comment_column", table=table, column=Identifier(column.name), text=Literal(column.source))
+            tables.run(
+                conn,
+                queries("vectors").comment_column,
+                table=table,
+                column=Identifier(column.name),
+                text=Literal(column.source),
+            )

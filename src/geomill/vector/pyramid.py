@@ -145,7 +145,7 @@ def _tiles(
 
 def _statement(layer: PyramidLayer, extent: PyramidExtent) -> Composed:
     """With a bytestring of one layer each: joined, they are a tile of several."""
-    shape = "map_shape_clipped" if extent.beyond_the_map else "map_shape"
+    shape = queries("vectors").map_shape_clipped if extent.beyond_the_map else queries("vectors").map_shape
     named = {"geometry": Identifier(GEOMETRY), "srid": Literal(layer.srid)}
     return SQL(queries("vectors").tile).format(
         table=Identifier(SCHEMA, layer.table),
@@ -153,7 +153,7 @@ def _statement(layer: PyramidLayer, extent: PyramidExtent) -> Composed:
         id=Identifier(ID),
         id_name=Literal(ID),
         columns=SQL("").join(map(_selected, layer.columns)),
-        shape=SQL(getattr(queries("vectors"), shape)).format(**named),
+        shape=SQL(shape).format(**named),
         most=Literal(MOST_FEATURES),
         **named,
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, LiteralString
 
 from psycopg import errors
 from psycopg.sql import SQL, Composable, Composed, Identifier, Literal
@@ -24,7 +24,6 @@ from geomill.vector.facts import SUFFIXES, Family, LayerColumn, Loaded, LoadingP
 SCHEMA, STAGING = "geo", "geo_staging"
 LEDGER = "_chunks"
 LOCK_SECONDS = 2.0
-_SQL = queries("vectors")
 
 
 def staging_name(job_id: str) -> str:
@@ -46,33 +45,34 @@ class Staging:
         return Identifier(STAGING, self.name + LEDGER)
 
 
-def made(statement: str, **parts: Composable) -> Composed:
-    return SQL(getattr(_SQL, statement)).format(**parts)
+def composed(statement: LiteralString, **parts: Composable) -> Composed:
+    """Returns the statement with quoted identifiers in the place of its braces."""
+    return SQL(statement).format(**parts)
 
 
-def run(conn: Connection, statement: str, **parts: Composable) -> None:
-    conn.execute(made(statement, **parts))
+def run(conn: Connection, statement: LiteralString, **parts: Composable) -> None:
+    conn.execute(composed(statement, **parts))
 
 
 def ensure_schemas(conn: Connection) -> None:
-    row = conn.execute(_SQL.schemas_there).fetchone()
+    row = conn.execute(queries("vectors").schemas_there).fetchone()
     if not (row and row["there"]):
-        conn.execute(_SQL.make_schemas)
+        conn.execute(queries("vectors").make_schemas)
 
 
 def make_staging(conn: Connection, staging: Staging, columns: Sequence[LayerColumn], job_id: str) -> None:
     """Empty tables and an empty ledger, whatever was there."""
     with conn.transaction():
-        row = conn.execute(_SQL.known_srid, {"srid": staging.rules.srid}).fetchone()
+        row = conn.execute(queries("vectors").known_srid, {"srid": staging.rules.srid}).fetchone()
         if not (row and row["known"]):
             raise refused("bad_crs", f"PostGIS does not know the CRS {staging.rules.srid}: give another target_crs")
-        run(conn, "drop_table", table=staging.ledger)
-        run(conn, "make_ledger", ledger=staging.ledger)
-        run(conn, "comment_table", table=staging.ledger, text=Literal(job_id))
+        run(conn, queries("vectors").drop_table, table=staging.ledger)
+        run(conn, queries("vectors").make_ledger, ledger=staging.ledger)
+        run(conn, queries("vectors").comment_table, table=staging.ledger, text=Literal(job_id))
         for family in staging.rules.families:
-            run(conn, "drop_table", table=staging.table(family))
+            run(conn, queries("vectors").drop_table, table=staging.table(family))
             definitions = _definitions(columns, staging.rules, family)
-            run(conn, "make_staging", table=staging.table(family), columns=definitions)
+            run(conn, queries("vectors").make_staging, table=staging.table(family), columns=definitions)
 
 
 def _definitions(columns: Sequence[LayerColumn], rules: LoadingRules, family: Family) -> Composed:
@@ -91,34 +91,41 @@ def _type(name: str) -> SQL:
 def enter(conn: Connection, staging: Staging, chunk: int) -> dict[str, Any] | None:
     """Within a transaction: None, and the chunk is ours to load; or what was noted of it by somebody who has."""
     try:
-        entered = conn.execute(made("enter_chunk", ledger=staging.ledger), {"chunk": chunk}).fetchone()
+        entered = conn.execute(
+            composed(queries("vectors").enter_chunk, ledger=staging.ledger), {"chunk": chunk}
+        ).fetchone()
     except errors.UndefinedTable as error:
         raise refused(
             "staging_gone", f"the staging table {staging.name} is not there any more: submit the source again"
         ) from error
     if entered:
         return None
-    row = conn.execute(made("chunk_outcome", ledger=staging.ledger), {"chunk": chunk}).fetchone()
+    row = conn.execute(composed(queries("vectors").chunk_outcome, ledger=staging.ledger), {"chunk": chunk}).fetchone()
     assert row is not None
     found: dict[str, Any] = row["outcome"]
     return found
 
 
 def note(conn: Connection, staging: Staging, chunk: int, outcome: dict[str, Any]) -> None:
-    conn.execute(made("note_chunk", ledger=staging.ledger), {"chunk": chunk, "outcome": Jsonb(outcome)})
+    conn.execute(
+        composed(queries("vectors").note_chunk, ledger=staging.ledger), {"chunk": chunk, "outcome": Jsonb(outcome)}
+    )
 
 
 def copy_rows(
     conn: Connection, staging: Staging, family: Family, columns: Iterable[str], data: Iterable[bytes | memoryview]
 ) -> None:
     names = SQL(", ").join(map(Identifier, columns))
-    with conn.cursor() as cursor, cursor.copy(made("copy_rows", table=staging.table(family), columns=names)) as copy:
+    with (
+        conn.cursor() as cursor,
+        cursor.copy(composed(queries("vectors").copy_rows, table=staging.table(family), columns=names)) as copy,
+    ):
         for part in data:
             copy.write(part)
 
 
 def outcomes(conn: Connection, staging: Staging) -> list[Loaded]:
-    rows = conn.execute(made("outcomes", ledger=staging.ledger)).fetchall()
+    rows = conn.execute(composed(queries("vectors").outcomes, ledger=staging.ledger)).fetchall()
     return [Loaded.model_validate(row["outcome"]) for row in rows]
 
 
@@ -137,8 +144,8 @@ def drop_staging(conn: Connection, names: Iterable[str]) -> list[str]:
     for name in names:
         try:
             with conn.transaction():
-                conn.execute(_SQL.lock_timeout, {"milliseconds": int(LOCK_SECONDS * 1000)})
-                run(conn, "drop_table", table=Identifier(STAGING, name))
+                conn.execute(queries("vectors").lock_timeout, {"milliseconds": int(LOCK_SECONDS * 1000)})
+                run(conn, queries("vectors").drop_table, table=Identifier(STAGING, name))
         except errors.LockNotAvailable:
             continue
         dropped.append(name)
@@ -148,12 +155,12 @@ def drop_staging(conn: Connection, names: Iterable[str]) -> list[str]:
 def staging_tables(conn: Connection, stem: str) -> list[str]:
     """The ledger last: as long as it is there, so may be the others."""
     names = [*(stem + suffix for suffix in SUFFIXES.values()), stem + LEDGER]
-    rows = conn.execute(_SQL.tables_named, {"schema": STAGING, "names": names}).fetchall()
+    rows = conn.execute(queries("vectors").tables_named, {"schema": STAGING, "names": names}).fetchall()
     return sorted((row["name"] for row in rows), key=lambda name: name.endswith(LEDGER))
 
 
 def sweep(conn: Connection, seconds: float) -> list[str]:
     """Drop the staging tables of jobs that ended so long ago."""
-    rows = conn.execute(_SQL.abandoned, {"seconds": seconds}).fetchall()
+    rows = conn.execute(queries("vectors").abandoned, {"seconds": seconds}).fetchall()
     stems = [row["ledger"].removesuffix(LEDGER) for row in rows]
     return drop_staging(conn, [name for stem in stems for name in staging_tables(conn, stem)])

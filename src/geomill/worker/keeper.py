@@ -144,11 +144,13 @@ class Keeper:
         sent_at = clock()
         pulse = await instances.beat(conn, self._worker_id)
         self._beaten = now
-        if not pulse.known and pulse.locked:
+        if not pulse.registered and pulse.locked:
             log.warning("others took this worker for dead; it registers again")
             await instances.appear(conn, self._worker_id, InstanceRole.WORKER, self._options.queues)
-        if pulse.known or pulse.locked:  # otherwise the listening session comes first: it takes the lock, and registers
-            await self._came_back(conn, sent_at, is_new=not pulse.known)
+        if (
+            pulse.registered or pulse.locked
+        ):  # otherwise the listening session comes first: it takes the lock, and registers
+            await self._came_back(conn, sent_at, is_new=not pulse.registered)
 
     async def _renew(self, conn: Connection, now: float) -> None:
         slots = [slot for slot in self._slots.values() if not slot.lost]

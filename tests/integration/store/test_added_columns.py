@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.resources import files
 
 import psycopg
 from psycopg.pq import ExecStatus, PGconn
@@ -17,7 +16,9 @@ from psycopg.pq import ExecStatus, PGconn
 from geomill.domain.tables import EXTERNAL_TABLES, TABLES
 from geomill.queues import postgres
 from geomill.sql import queries
-from geomill.store import assets, rounds
+from geomill.sql.files import query_nouns
+from geomill.store import assets
+from tests.rounds import round_statement
 
 OURS = re.compile(r"\b(dagapp|app|catalogue|external)\.")
 PARAMETER = re.compile(r"%(?:\((\w+)\)[sbt]|(%))")
@@ -29,25 +30,24 @@ PARTS = {
     "queue.leased": [postgres.lease_statement(), postgres.lease_lines_statement()],
     "queue.line": [postgres.lines_statement()],
     "rounds.fence": [
-        rounds._statement(("taken", "inserted", "updated", "items", "completed", "spread", "sent", "noted", "decided")),
-        rounds._statement(("summarised", "withdrawn")),
-        rounds._statement(("claimed", "created", "inserted", "spread", "sent", "noted", "called"), "unclaimed"),
+        round_statement("taken", "inserted", "updated", "items", "completed", "spread", "sent", "noted", "decided"),
+        round_statement("summarised", "withdrawn"),
+        round_statement("claimed", "created", "inserted", "spread", "sent", "noted", "called", fence="unclaimed"),
     ],
 }
 """Of statements that are put together from others."""
 JOINED = {"queue.lines", "queue.head", "queue.relaxed", "queue.alone", "queue.chosen", "queue.leased_only"} | {
     "queue.leased_or_shared",
     "assets.identified_assets",
-    *(f"rounds.{name}" for name in dir(queries("rounds"))),
+    *(f"rounds.{name}" for name in vars(queries("rounds"))),
 }
 TYPES = {"threshold": "integer", "failures": "integer"}
 
 
 def every_text() -> Iterator[tuple[str, str, str]]:
-    for file in files("geomill.sql").joinpath("queries").iterdir():
-        noun = file.name.removesuffix(".sql")
-        for name in dir(queries(noun)):
-            yield noun, name, getattr(queries(noun), name)
+    for noun in query_nouns():
+        for name, text in vars(queries(noun)).items():
+            yield noun, name, text
 
 
 def all_statements() -> Iterator[tuple[str, str]]:

@@ -14,7 +14,7 @@ from psycopg._queries import MAX_CACHED_STATEMENT_LENGTH
 from geomill.queues import postgres
 from geomill.sql import queries
 from geomill.store.pool import HOT
-from geomill.store.rounds import _statement
+from tests.rounds import round_statement
 
 TABLES = ("dag_queue", "dag_inbox", "dag_jobs", "dag_node_states", "dag_task_results", "dag_checkpoints")
 STATEMENTS = {
@@ -34,10 +34,14 @@ STATEMENTS = {
     "retention.delete_rows": queries("retention").delete_rows,
     "retention.delete_jobs": queries("retention").delete_jobs,
     **{f"checkpoints.{name}": getattr(queries("checkpoints"), name) for name in ("save", "read")},
-    "rounds": _statement(("taken", "inserted", "updated", "items", "completed", "spread", "sent", "noted", "decided")),
-    "rounds.summarised": _statement(("summarised",)),
-    "rounds.withdrawn": _statement(("withdrawn",)),
-    "rounds.claim": _statement(("claimed", "created", "inserted", "spread", "sent", "noted", "called"), "unclaimed"),
+    "rounds": round_statement(
+        "taken", "inserted", "updated", "items", "completed", "spread", "sent", "noted", "decided"
+    ),
+    "rounds.summarised": round_statement("summarised"),
+    "rounds.withdrawn": round_statement("withdrawn"),
+    "rounds.claim": round_statement(
+        "claimed", "created", "inserted", "spread", "sent", "noted", "called", fence="unclaimed"
+    ),
 }
 KEYS = re.compile(r"Join Filter: .*(sequence|job_id|task_id\)::text =|message_id)")
 
@@ -97,10 +101,10 @@ USUAL = {
         name: STATEMENTS[name]
         for name in ("queue.lease", "queue.lease_lines", "queue.look", "inbox.settle", "inbox.peek")
     },
-    "claim": _statement(("claimed", "created", "inserted", "sent", "noted", "called"), "unclaimed"),
-    "step": _statement(("updated", "sent", "noted", "taken", "called")),
-    "verdict": _statement(("updated", "noted", "decided", "taken")),
-    "items": _statement(("updated", "completed", "spread", "taken")),
+    "claim": round_statement("claimed", "created", "inserted", "sent", "noted", "called", fence="unclaimed"),
+    "step": round_statement("updated", "sent", "noted", "taken", "called"),
+    "verdict": round_statement("updated", "noted", "decided", "taken"),
+    "items": round_statement("updated", "completed", "spread", "taken"),
 }
 
 

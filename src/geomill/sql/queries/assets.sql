@@ -35,22 +35,21 @@ SELECT stac_collection_id
 FROM app.asset_collections
 WHERE platform_id = %(platform_id)s AND group_ref = %(group_ref)s;
 
+-- columns: new_collection of app.asset_collections without created_at
+
 -- name: create_collection
-INSERT INTO app.asset_collections (stac_collection_id, platform_id, group_ref)
-VALUES (%(stac_collection_id)s, %(platform_id)s, %(group_ref)s)
+INSERT INTO app.asset_collections ({columns of new_collection})
+VALUES ({values of new_collection})
 ON CONFLICT DO NOTHING
 RETURNING stac_collection_id;
 
+-- columns: new_asset of app.geospatial_assets: asset_id, platform_id, platform_refs, data_type, table_stem, blob_stem,
+--   stac_item_id, stac_collection_id, proposed_clearance, last_request_id, workflow_id, priority
+
 -- name: create
 -- Nothing is returned when another asset has one of the names.
-INSERT INTO app.geospatial_assets (
-    asset_id, platform_id, platform_refs, data_type, table_stem, blob_stem, stac_item_id, stac_collection_id,
-    proposed_clearance, last_request_id, workflow_id, priority
-)
-VALUES (
-    %(asset_id)s, %(platform_id)s, %(platform_refs)s, %(data_type)s, %(table_stem)s, %(blob_stem)s, %(stac_item_id)s,
-    %(stac_collection_id)s, %(proposed_clearance)s, %(last_request_id)s, %(workflow_id)s, %(priority)s
-)
+INSERT INTO app.geospatial_assets ({columns of new_asset})
+VALUES ({values of new_asset})
 ON CONFLICT DO NOTHING
 RETURNING {columns of app.geospatial_assets};
 

@@ -1,13 +1,10 @@
 -- What was decided about assets, by whom.
 
+-- columns: new_entry of app.asset_audit without audit_id, at
+
 -- name: add
-INSERT INTO app.asset_audit (
-    asset_id, revision, decision, actor, client_address, reason, before, after, request_id, job_id
-)
-VALUES (
-    %(asset_id)s, %(revision)s, %(decision)s, %(actor)s, %(client_address)s, %(reason)s, %(before)s, %(after)s,
-    %(request_id)s, %(job_id)s
-);
+INSERT INTO app.asset_audit ({columns of new_entry})
+VALUES ({values of new_entry});
 
 -- name: of_asset
 SELECT {columns of app.asset_audit} FROM app.asset_audit WHERE asset_id = %(asset_id)s ORDER BY audit_id DESC LIMIT %(limit)s;

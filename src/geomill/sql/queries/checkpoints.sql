@@ -1,13 +1,15 @@
 -- Where tasks can resume.
 
+-- columns: checkpoint of dagapp.dag_checkpoints without data, saved_at
+
 -- name: save
 -- Only the holder of the lease saves, and an older attempt never overwrites a newer one's.
-INSERT INTO dagapp.dag_checkpoints AS c (job_id, node_id, item_index, phase, data, attempt)
-SELECT u.job_id, u.node_id, u.item_index, u.phase, u.data::jsonb, u.attempt
+INSERT INTO dagapp.dag_checkpoints AS c ({columns of checkpoint}, data)
+SELECT {columns of checkpoint as u}, u.data::jsonb
 FROM unnest(
     %(sequences)b::bigint[], %(tokens)b::bigint[], %(job_ids)b::text[], %(node_ids)b::text[],
-    %(item_indexes)b::integer[], %(phases)b::text[], %(data)b::text[], %(attempts)b::bigint[]
-) AS u (sequence, lease_token, job_id, node_id, item_index, phase, data, attempt)
+    %(item_indexes)b::integer[], %(phases)b::text[], %(attempts)b::bigint[], %(data)b::text[]
+) AS u (sequence, lease_token, {columns of checkpoint}, data)
 JOIN dagapp.dag_queue AS q ON q.sequence = ANY (ARRAY[u.sequence]) AND coalesce(q.lease_token, 0) = u.lease_token
 ON CONFLICT (job_id, node_id, item_index) DO UPDATE
 SET phase = excluded.phase, data = excluded.data, attempt = excluded.attempt, saved_at = now()

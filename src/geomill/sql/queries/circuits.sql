@@ -3,11 +3,13 @@
 -- name: read
 SELECT {columns of dagapp.dag_circuits} FROM dagapp.dag_circuits ORDER BY handler;
 
+-- columns: failure of dagapp.dag_circuits without opened_at, probe_at, updated_at
+
 -- name: failed
 -- So many more failures in a row. Of another kind than before, they begin a new row. What is open stays open.
 -- Tells whether it has opened now.
-INSERT INTO dagapp.dag_circuits AS c (handler, failures, error_code, error_message, opened_at, probe_at)
-SELECT %(handler)s, %(failures)s, %(error_code)s, %(error_message)s,
+INSERT INTO dagapp.dag_circuits AS c ({columns of failure}, opened_at, probe_at)
+SELECT {values of failure},
        CASE WHEN %(failures)s >= %(threshold)s THEN now() END,
        CASE WHEN %(failures)s >= %(threshold)s THEN now() + make_interval(secs => %(open_seconds)s) END
 ON CONFLICT (handler) DO UPDATE

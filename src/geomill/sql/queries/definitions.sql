@@ -1,8 +1,10 @@
 -- Workflow definitions that jobs are pinned to.
 
+-- columns: new_definition of dagapp.dag_definitions without created_at
+
 -- name: insert
-INSERT INTO dagapp.dag_definitions (definition_hash, workflow_id, version, body)
-VALUES (%(definition_hash)s, %(workflow_id)s, %(version)s, %(body)s::json)
+INSERT INTO dagapp.dag_definitions ({columns of new_definition})
+VALUES ({values of new_definition})
 ON CONFLICT (definition_hash) DO NOTHING;
 
 -- name: get

@@ -1,5 +1,8 @@
 -- Reports of workers, until the job's owner has taken them.
 
+-- columns: report of dagapp.dag_inbox: job_id, node_id, attempt, report, started_at
+-- columns: reason of dagapp.dag_task_results: error_message, error_code, retryable
+
 -- name: settle
 -- Attempts that ended or speak up, whose lease still holds: the message goes (unless it only says "running"), the
 -- result is kept and the owner is told. A report without a valid lease changes nothing; it is missing in the answer.
@@ -9,8 +12,7 @@ WITH ended AS MATERIALIZED (
            g.started_at, one.sequence, one.lease_token, one.task_id, one.item_index, one.output,
            coalesce(j.owner_id, '') AS owner_id
     FROM json_to_recordset(%(ended)s::json) AS g (
-        "group" bigint, job_id text, node_id text, attempt bigint, report dagapp.report, error_message text,
-        error_code text, retryable boolean, metrics text, started_at timestamptz,
+        "group" bigint, {record of report}, {record of reason}, metrics text,
         sequences bigint[], tokens bigint[], task_ids text[], items integer[], outputs text[]
     )
     JOIN dagapp.dag_jobs AS j ON j.job_id = ANY (ARRAY[g.job_id])
@@ -86,7 +88,7 @@ WHERE j.job_id = i.job_id AND j.owner_id = %(owner_id)s AND i.owner_id <> j.owne
 -- name: command
 -- Tells a job's owner to do something. Nothing is returned when there is no such job under way.
 INSERT INTO dagapp.dag_inbox (owner_id, job_id, report, reason)
-SELECT coalesce(owner_id, ''), job_id, %(report)s::dagapp.report, %(reason)s
+SELECT coalesce(owner_id, ''), job_id, %(report)s::dagapp.task_report, %(reason)s
 FROM dagapp.dag_jobs
 WHERE job_id = %(job_id)s AND status IN ('pending', 'running')
 RETURNING owner_id;

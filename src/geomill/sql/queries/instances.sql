@@ -1,8 +1,10 @@
 -- The processes of ours that live. Each holds an advisory lock on its own session while it does.
 
+-- columns: new_instance of dagapp.dag_instances without duties, started_at, heartbeat_at
+
 -- name: register
-INSERT INTO dagapp.dag_instances (instance_id, role, hostname, pid, version, queues, lock_key)
-VALUES (%(instance_id)s, %(role)s, %(hostname)s, %(pid)s, %(version)s, %(queues)s::jsonb, %(lock_key)s)
+INSERT INTO dagapp.dag_instances ({columns of new_instance})
+VALUES ({values of new_instance})
 ON CONFLICT (instance_id) DO UPDATE SET heartbeat_at = now()
 RETURNING xmax = 0 AS is_new;
 
@@ -13,7 +15,7 @@ SELECT pg_try_advisory_lock(%(lock_key)s) AS held;
 WITH beaten AS (
     UPDATE dagapp.dag_instances SET heartbeat_at = now() WHERE instance_id = %(instance_id)s RETURNING instance_id
 )
-SELECT EXISTS (SELECT FROM beaten) AS known,
+SELECT EXISTS (SELECT FROM beaten) AS registered,
        EXISTS (SELECT FROM pg_locks AS l
                WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
                  AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())

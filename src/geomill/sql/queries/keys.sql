@@ -1,11 +1,10 @@
 -- API keys. The secret itself is never here.
 
+-- columns: new_key of app.api_keys without created_at, expires_at, revoked_at, last_used_at
+
 -- name: create
-INSERT INTO app.api_keys (key_id, secret_hash, name, roles, platform_id, created_by, expires_at)
-VALUES (
-    %(key_id)s, %(secret_hash)s, %(name)s, %(roles)s::jsonb, %(platform_id)s, %(created_by)s,
-    now() + make_interval(secs => %(expires_seconds)s::float8)
-)
+INSERT INTO app.api_keys ({columns of new_key}, expires_at)
+VALUES ({values of new_key}, now() + make_interval(secs => %(expires_seconds)s::float8))
 ON CONFLICT (name) WHERE revoked_at IS NULL DO NOTHING
 RETURNING {columns of app.api_keys};
 
@@ -17,7 +16,7 @@ SELECT {columns of app.api_keys} FROM app.api_keys ORDER BY created_at, key_id;
 
 -- name: revoke
 UPDATE app.api_keys SET revoked_at = now()
-WHERE revoked_at IS NULL AND (key_id = %(wanted)s OR name = %(wanted)s)
+WHERE revoked_at IS NULL AND (key_id = %(key)s OR name = %(key)s)
 RETURNING {columns of app.api_keys};
 
 -- name: read_write

@@ -35,9 +35,11 @@ FOR SHARE OF a;
 -- Whether no other orchestrator is at it.
 SELECT pg_try_advisory_xact_lock(hashtextextended('leftovers of ' || %(asset_id)s, 0)) AS alone;
 
+-- columns: leftover of app.asset_leftovers without deleted_at
+
 -- name: note
-INSERT INTO app.asset_leftovers (asset_id, revision, job_id)
-VALUES (%(asset_id)s, %(revision)s, %(job_id)s)
+INSERT INTO app.asset_leftovers ({columns of leftover})
+VALUES ({values of leftover})
 ON CONFLICT (asset_id, revision) DO UPDATE SET job_id = EXCLUDED.job_id, deleted_at = now();
 
 -- name: drop_tables

@@ -1,13 +1,15 @@
 -- What handlers said while they ran: only ever added to.
 
+-- columns: line of dagapp.dag_task_logs without log_id, created_at
+
 -- name: insert
 -- Lines of a job that is gone go with it.
-INSERT INTO dagapp.dag_task_logs (job_id, node_id, item_index, attempt, level, message)
-SELECT l.job_id, l.node_id, l.item_index, l.attempt, l.level, l.message
+INSERT INTO dagapp.dag_task_logs ({columns of line})
+SELECT {columns of line as l}
 FROM unnest(
     %(job_ids)b::text[], %(node_ids)b::text[], %(item_indexes)b::integer[], %(attempts)b::bigint[],
     %(levels)b::text[], %(messages)b::text[]
-) WITH ORDINALITY AS l (job_id, node_id, item_index, attempt, level, message, place)
+) WITH ORDINALITY AS l ({columns of line}, place)
 WHERE EXISTS (SELECT FROM dagapp.dag_jobs AS j WHERE j.job_id = ANY (ARRAY[l.job_id]))
 ORDER BY l.place;
 

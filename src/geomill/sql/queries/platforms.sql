@@ -6,12 +6,11 @@ SELECT {columns of app.platforms} FROM app.platforms WHERE %(inactive)s::boolean
 -- name: get
 SELECT {columns of app.platforms} FROM app.platforms WHERE platform_id = %(platform_id)s;
 
+-- columns: new_platform of app.platforms without created_at, updated_at
+
 -- name: create
-INSERT INTO app.platforms (platform_id, display_name, description, required_refs, optional_refs, workflows, containers, is_active)
-VALUES (
-    %(platform_id)s, %(display_name)s, %(description)s, %(required_refs)s, %(optional_refs)s, %(workflows)s,
-    %(containers)s, %(is_active)s
-)
+INSERT INTO app.platforms ({columns of new_platform})
+VALUES ({values of new_platform})
 ON CONFLICT DO NOTHING
 RETURNING {columns of app.platforms};
 

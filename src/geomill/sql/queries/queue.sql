@@ -15,9 +15,12 @@
 -- A line is read from its head, and so are the dead entries of what was taken, until they are vacuumed. A consumer whose
 -- looks have become dear begins at a `floor` instead (queues/floors.py).
 
+-- columns: message of dagapp.dag_queue: queue_name, message_id, body, priority, tenant
+-- columns: letter of dagapp.dag_dead_letters: queue_name, message_id, body, priority, delivery_count, enqueued_at
+
 -- name: send
 -- Joins the caller's transaction. A message sent twice is stored once.
-INSERT INTO dagapp.dag_queue (queue_name, message_id, body, priority, tenant, visible_at, expires_at)
+INSERT INTO dagapp.dag_queue ({columns of message}, visible_at, expires_at)
 SELECT m.queue_name, m.message_id, m.body::jsonb, m.priority, m.tenant, coalesce(m.visible_at, now()),
        coalesce(m.visible_at, now()) + make_interval(secs => m.ttl_seconds)
 FROM unnest(
@@ -32,8 +35,8 @@ ON CONFLICT (queue_name, message_id) DO NOTHING;
 WITH relaxed AS MATERIALIZED (
     SELECT set_config('synchronous_commit', 'off', true)
 ), sent AS (
-    INSERT INTO dagapp.dag_queue (queue_name, message_id, body, priority, tenant)
-    VALUES (%(queue_name)s, %(message_id)s, %(body)s::jsonb, %(priority)s, %(tenant)s)
+    INSERT INTO dagapp.dag_queue ({columns of message})
+    VALUES ({values of message})
     ON CONFLICT (queue_name, message_id) DO NOTHING
 )
 SELECT pg_notify(%(called)s, '') FROM relaxed;
@@ -210,11 +213,10 @@ WITH gone AS (
     USING unnest(%(sequences)b::bigint[], %(tokens)b::bigint[], %(descriptions)b::text[])
         AS r (sequence, lease_token, description)
     WHERE q.sequence = ANY (ARRAY[r.sequence]) AND coalesce(q.lease_token, 0) = r.lease_token
-    RETURNING q.queue_name, q.message_id, q.body, q.priority, r.description, q.delivery_count, q.enqueued_at
+    RETURNING {columns of letter as q}, r.description
 )
-INSERT INTO dagapp.dag_dead_letters
-    (queue_name, message_id, body, priority, reason, description, delivery_count, enqueued_at)
-SELECT queue_name, message_id, body, priority, 'MalformedMessage', description, delivery_count, enqueued_at
+INSERT INTO dagapp.dag_dead_letters ({columns of letter}, reason, description)
+SELECT {columns of letter}, 'MalformedMessage', description
 FROM gone;
 
 -- name: defer
@@ -224,14 +226,11 @@ WITH gone AS (
     DELETE FROM dagapp.dag_queue AS q
     USING unnest(%(sequences)b::bigint[], %(tokens)b::bigint[]) AS held (sequence, lease_token)
     WHERE q.sequence = ANY (ARRAY[held.sequence]) AND coalesce(q.lease_token, 0) = held.lease_token
-    RETURNING q.queue_name, q.message_id, q.body, q.priority, q.tenant, q.expires_at, q.enqueued_at, q.delivery_count,
-              q.losses
+    RETURNING {columns of message as q}, q.expires_at, q.enqueued_at, q.losses, q.delivery_count
 )
-INSERT INTO dagapp.dag_queue (
-    queue_name, message_id, body, priority, tenant, visible_at, expires_at, enqueued_at, delivery_count, losses
-)
-SELECT queue_name, message_id, body, priority, tenant, now() + make_interval(secs => %(delay_seconds)s), expires_at,
-       enqueued_at, delivery_count - 1, losses
+INSERT INTO dagapp.dag_queue ({columns of message}, expires_at, enqueued_at, losses, delivery_count, visible_at)
+SELECT {columns of message}, expires_at, enqueued_at, losses, delivery_count - 1,
+       now() + make_interval(secs => %(delay_seconds)s)
 FROM gone;
 
 -- name: suspects
@@ -343,20 +342,15 @@ RETURNING owner_id;
 WITH expired AS (
     DELETE FROM dagapp.dag_queue
     WHERE NOT body ? 'task_id' AND lease_token IS NULL AND expires_at < now()
-    RETURNING queue_name, message_id, body, priority, delivery_count, enqueued_at
+    RETURNING {columns of letter}
 )
-INSERT INTO dagapp.dag_dead_letters
-    (queue_name, message_id, body, priority, reason, description, delivery_count, enqueued_at)
-SELECT queue_name, message_id, body, priority, 'TTLExpired', 'it was not received before its time to live was over',
-       delivery_count, enqueued_at
+INSERT INTO dagapp.dag_dead_letters ({columns of letter}, reason, description)
+SELECT {columns of letter}, 'TTLExpired', 'it was not received before its time to live was over'
 FROM expired;
 
 -- name: dead_letter
-INSERT INTO dagapp.dag_dead_letters
-    (queue_name, message_id, body, priority, reason, description, delivery_count, enqueued_at)
-VALUES
-    (%(queue_name)s, %(message_id)s, %(body)s::jsonb, %(priority)s, %(reason)s, %(description)s,
-     %(delivery_count)s, %(enqueued_at)s);
+INSERT INTO dagapp.dag_dead_letters ({columns of letter}, reason, description)
+VALUES ({values of letter}, %(reason)s, %(description)s);
 
 -- name: running
 -- The leased tasks of a job, with their progress.
@@ -387,12 +381,10 @@ WITH expired AS MATERIALIZED (
     DELETE FROM dagapp.dag_queue AS q
     USING expired
     WHERE q.sequence = expired.sequence
-    RETURNING q.queue_name, q.message_id, q.body, q.priority, q.delivery_count, q.enqueued_at
+    RETURNING {columns of letter as q}
 )
-INSERT INTO dagapp.dag_dead_letters
-    (queue_name, message_id, body, priority, reason, description, delivery_count, enqueued_at)
-SELECT queue_name, message_id, body, priority, 'TTLExpired', 'it was not received before its time to live was over',
-       delivery_count, enqueued_at
+INSERT INTO dagapp.dag_dead_letters ({columns of letter}, reason, description)
+SELECT {columns of letter}, 'TTLExpired', 'it was not received before its time to live was over'
 FROM gone;
 
 -- name: lapse
@@ -426,11 +418,10 @@ WITH gone AS (
     DELETE FROM dagapp.dag_queue AS q
     USING unnest(%(sequences)s::bigint[], %(tokens)s::bigint[]) AS held (sequence, lease_token)
     WHERE q.sequence = held.sequence AND q.lease_token = held.lease_token
-    RETURNING q.sequence, q.queue_name, q.message_id, q.body, q.priority, q.delivery_count, q.enqueued_at
+    RETURNING q.sequence, {columns of letter as q}
 ), buried AS (
-    INSERT INTO dagapp.dag_dead_letters
-        (queue_name, message_id, body, priority, reason, description, delivery_count, enqueued_at)
-    SELECT queue_name, message_id, body, priority, %(reason)s, %(description)s, delivery_count, enqueued_at
+    INSERT INTO dagapp.dag_dead_letters ({columns of letter}, reason, description)
+    SELECT {columns of letter}, %(reason)s, %(description)s
     FROM gone
 )
 SELECT sequence FROM gone;
@@ -483,7 +474,7 @@ WITH chosen AS MATERIALIZED (
     LIMIT %(limit)s
     FOR UPDATE SKIP LOCKED
 ), sent AS (
-    INSERT INTO dagapp.dag_queue (queue_name, message_id, body, priority, tenant)
+    INSERT INTO dagapp.dag_queue ({columns of message})
     SELECT DISTINCT ON (message_id) queue_name, message_id, body, priority, left(coalesce(body ->> 'tenant', ''), 64)
     FROM chosen
     ORDER BY message_id, sequence DESC

@@ -1,16 +1,10 @@
 -- Work orders of partners.
 
+-- columns: new_request of app.platform_requests without status, retry_count, last_error, created_at, updated_at
+
 -- name: create
-INSERT INTO app.platform_requests (
-    request_id, asset_id, revision, platform_id, platform_refs, data_type, container_name, file_names, overwrite,
-    workflow_id, processing_options, clearance_level, priority, callback_url, correlation_id, idempotency_key,
-    submitted_by, job_id
-)
-VALUES (
-    %(request_id)s, %(asset_id)s, %(revision)s, %(platform_id)s, %(platform_refs)s, %(data_type)s, %(container_name)s,
-    %(file_names)s, %(overwrite)s, %(workflow_id)s, %(processing_options)s, %(clearance_level)s, %(priority)s,
-    %(callback_url)s, %(correlation_id)s, %(idempotency_key)s, %(submitted_by)s, %(job_id)s
-)
+INSERT INTO app.platform_requests ({columns of new_request})
+VALUES ({values of new_request})
 RETURNING {columns of app.platform_requests};
 
 -- name: get

@@ -1,12 +1,12 @@
--- The roles of the database. What stands in braces are identifiers, quoted by whoever puts them in.
+-- The roles of the database. Words in braces are identifiers, which the caller quotes.
 
 -- name: pgstac_roles
--- pgstac's own migrations create these roles, and fail for whoever may not, even if the roles are there. This is done
--- instead of that: it does only what is missing.
+-- pgstac's own migrations create these roles, and fail for a role that may not, even if the roles are there. This
+-- statement replaces that part and does only what is missing.
 DO $roles$
 DECLARE
     _role text;
-    -- Since PostgreSQL 16 who makes a role is a member of it, but may not act as it before it has granted itself that.
+    -- Since PostgreSQL 16 the creator of a role is a member of it, but may act as it only after granting itself that.
     _acting text := CASE WHEN current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END;
 BEGIN
     FOREACH _role IN ARRAY ARRAY['pgstac_admin', 'pgstac_read', 'pgstac_ingest'] LOOP
@@ -25,7 +25,7 @@ END
 $roles$;
 
 -- name: privileges
--- What the current role may do at the level of the server.
+-- The rights of the current role at the level of the server.
 SELECT r.rolname AS role, r.rolsuper AS superuser, r.rolcreaterole AS create_roles,
        r.rolcreatedb AS create_databases,
        pg_has_role(d.datdba, 'USAGE') AS owns_database
@@ -33,11 +33,11 @@ FROM pg_roles AS r CROSS JOIN pg_database AS d
 WHERE r.rolname = current_user AND d.datname = current_database();
 
 -- name: may_compare
--- To compare with the models, scratch schemas are made.
+-- A comparison with the models creates scratch schemas.
 SELECT has_database_privilege(current_database(), 'CREATE') AS may;
 
 -- name: others_connected
--- What kind of session it is, is hidden from who is not of its role; these columns are not.
+-- The kind of a session is hidden from other roles; these columns are not.
 SELECT count(*) FROM pg_stat_activity
 WHERE datname IS NOT NULL AND usename IS NOT NULL AND pid <> pg_backend_pid();
 
@@ -59,9 +59,9 @@ FROM unnest(%(roles)s::text[]) WITH ORDINALITY AS n (role, place)
 CROSS JOIN (SELECT CASE WHEN current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END) AS a (acting)
 ORDER BY n.place;
 
--- name: mine
--- Of the named roles, those that the database's owner is a member of, and the current role too. Another installation on
--- the same server may have roles of these names; a superuser is a member of all of them, and so tells nothing.
+-- name: present_roles
+-- The named roles that both the database's owner and the current role are members of. Another installation on the same
+-- server may have roles of these names; a superuser is a member of every role, so its membership proves nothing.
 SELECT r.rolname
 FROM pg_roles AS r
 JOIN pg_database AS d ON d.datname = current_database()
@@ -136,7 +136,7 @@ ALTER ROLE {role} PASSWORD {verifier}
 SELECT EXISTS (SELECT FROM pg_database WHERE datname = %(name)s);
 
 -- name: adopt
--- What an earlier release made as this superuser becomes the owner's, and pgstac's what is in pgstac.
+-- Objects that an earlier release made as this superuser become the owner's; those in pgstac become pgstac_admin's.
 DO $adopt$
 DECLARE
     _thing record;

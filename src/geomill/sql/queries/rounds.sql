@@ -36,23 +36,23 @@ DELETE FROM dagapp.dag_queue AS q
 USING fence, unnest(%(submissions)b::bigint[]) AS s (sequence)
 WHERE fence.held AND q.sequence = ANY (ARRAY[s.sequence])
 
+-- columns: new_job of dagapp.dag_jobs without owner_epoch, owner_heartbeat_at, node_summary, parked_at, parked_reason,
+--   paused_at, deadline_at, run_number, called_back_run, details_deleted_at, details_left, submitted_at, created_at,
+--   started_at, completed_at, updated_at
+
+-- name: open_fence
+-- For jobs that have no owner yet: nobody can take them away.
+SELECT true AS held
+
 -- name: created
 INSERT INTO dagapp.dag_jobs (
-    job_id, workflow_id, workflow_version, definition_hash, status, input_params, result_data, error_message,
-    failed_node_id, owner_id, owner_epoch, owner_heartbeat_at, priority, tenant, correlation_id, submitted_by, callback_url,
-    idempotency_key, submitted_at, started_at, completed_at, deadline_at, asset_id, asset_revision, request_id, purpose
+    {columns of new_job}, owner_epoch, owner_heartbeat_at, submitted_at, started_at, completed_at, deadline_at
 )
 SELECT
-    job_id, workflow_id, workflow_version, definition_hash, status, input_params, result_data, error_message,
-    failed_node_id, owner_id, 1, now(), priority, tenant, correlation_id, submitted_by, callback_url, idempotency_key,
-    coalesce(submitted_at, now()), CASE WHEN status <> 'pending' THEN now() END,
-    CASE WHEN status NOT IN ('pending', 'running') THEN now() END, now() + make_interval(secs => timeout_seconds),
-    asset_id, asset_revision, request_id, purpose
+    {columns of new_job}, 1, now(), coalesce(submitted_at, now()), CASE WHEN status <> 'pending' THEN now() END,
+    CASE WHEN status NOT IN ('pending', 'running') THEN now() END, now() + make_interval(secs => timeout_seconds)
 FROM fence, json_to_recordset(%(created)s::json) AS n (
-    job_id text, workflow_id text, workflow_version integer, definition_hash text, status dagapp.job_status,
-    input_params jsonb, result_data jsonb, error_message text, failed_node_id text, owner_id text, priority smallint,
-    tenant text, correlation_id text, submitted_by text, callback_url text, idempotency_key text, submitted_at timestamptz,
-    timeout_seconds float8, asset_id text, asset_revision integer, request_id text, purpose dagapp.job_purpose
+    {record of new_job}, submitted_at timestamptz, timeout_seconds float8
 )
 WHERE fence.held
 
@@ -65,19 +65,15 @@ USING fence, (
 ) AS t
 WHERE fence.held AND i.owner_id = ANY (ARRAY[t.owner_id]) AND i.sequence = t.sequence
 
+-- columns: node of dagapp.dag_node_states: job_id, node_id, item_index, status, task_id, attempt, retry_count, output,
+--   error_message, not_before, items_total, items_sent
+
 -- name: inserted
-INSERT INTO dagapp.dag_node_states (
-    job_id, node_id, item_index, status, task_id, attempt, retry_count, output, error_message, not_before,
-    items_total, items_sent, dispatched_at, completed_at
-)
-SELECT u.job_id, u.node_id, u.item_index, u.status, u.task_id, u.attempt, u.retry_count, u.output, u.error,
-       u.not_before, u.items_total, u.items_sent,
+INSERT INTO dagapp.dag_node_states ({columns of node}, dispatched_at, completed_at)
+SELECT {columns of node as u},
        CASE WHEN u.status IN ('dispatched', 'running', 'cancelled') THEN now() END,
        CASE WHEN u.status IN ('completed', 'failed', 'skipped', 'cancelled') THEN now() END
-FROM fence, json_to_recordset(%(inserted)s::json) AS u (
-    job_id text, node_id text, item_index integer, status dagapp.node_status, task_id text, attempt bigint,
-    retry_count integer, output jsonb, error text, not_before timestamptz, items_total integer, items_sent integer
-)
+FROM fence, json_to_recordset(%(inserted)s::json) AS u ({record of node})
 WHERE fence.held
 
 -- name: updated
@@ -87,7 +83,7 @@ SET status = u.status,
     attempt = u.attempt,
     retry_count = u.retry_count,
     output = u.output,
-    error_message = u.error,
+    error_message = u.error_message,
     not_before = u.not_before,
     worker_id = coalesce(u.worker_id, n.worker_id),
     items_total = coalesce(u.items_total, n.items_total),
@@ -101,28 +97,23 @@ SET status = u.status,
     completed_at = CASE WHEN u.status IN ('completed', 'failed', 'skipped', 'cancelled') THEN now() END,
     updated_at = now()
 FROM fence, json_to_recordset(%(updated)s::json) AS u (
-    job_id text, node_id text, item_index integer, status dagapp.node_status, task_id text, attempt bigint,
-    retry_count integer, output jsonb, error text, not_before timestamptz, worker_id text, started_at timestamptz,
-    items_total integer, items_sent integer
+    {record of node}, worker_id text, started_at timestamptz
 )
 WHERE fence.held AND n.job_id = ANY (ARRAY[u.job_id]) AND n.node_id = u.node_id AND n.item_index = u.item_index
 
+-- columns: item of dagapp.dag_node_states: job_id, node_id, item_index, status, task_id, attempt, retry_count,
+--   error_message, not_before, worker_id
+
 -- name: items
 -- Items of fan-outs that run for a while, failed, wait, or are cancelled: of some it is the first that is stored.
-INSERT INTO dagapp.dag_node_states AS n (
-    job_id, node_id, item_index, status, task_id, attempt, retry_count, error_message, not_before, worker_id,
-    dispatched_at, started_at, completed_at
-)
-SELECT u.job_id, u.node_id, u.item_index, u.status, u.task_id, u.attempt, u.retry_count, u.error, u.not_before,
-       u.worker_id,
+INSERT INTO dagapp.dag_node_states AS n ({columns of item}, dispatched_at, started_at, completed_at)
+SELECT {columns of item as u},
        CASE WHEN u.status IN ('dispatched', 'running', 'cancelled') THEN coalesce(u.dispatched_at, now())
             ELSE u.dispatched_at END,
        CASE WHEN u.status <> 'dispatched' THEN u.started_at END,
        CASE WHEN u.status IN ('completed', 'failed', 'skipped', 'cancelled') THEN now() END
 FROM fence, json_to_recordset(%(items)s::json) AS u (
-    job_id text, node_id text, item_index integer, status dagapp.node_status, task_id text, attempt bigint,
-    retry_count integer, error text, not_before timestamptz, worker_id text, dispatched_at timestamptz,
-    started_at timestamptz
+    {record of item}, dispatched_at timestamptz, started_at timestamptz
 )
 WHERE fence.held
 ON CONFLICT (job_id, node_id, item_index) DO UPDATE
@@ -156,7 +147,7 @@ WHERE fence.held
 
 -- name: spread
 -- New items of a fan-out: each becomes a message. Of their fan-out's row, what is sent is counted.
-INSERT INTO dagapp.dag_queue (queue_name, message_id, body, priority, tenant, expires_at)
+INSERT INTO dagapp.dag_queue ({columns of message}, expires_at)
 SELECT s.queue_name, one.task_id,
        s.body || jsonb_build_object('task_id', one.task_id, 'item_index', item.index, 'params', item.params),
        s.priority, s.tenant, now() + make_interval(secs => s.ttl_seconds)
@@ -168,13 +159,14 @@ LATERAL (SELECT s.before_index || item.index || s.after_index AS task_id) AS one
 WHERE fence.held
 ON CONFLICT (queue_name, message_id) DO NOTHING
 
+-- columns: message of dagapp.dag_queue: queue_name, message_id, body, priority, tenant
+
 -- name: sent
-INSERT INTO dagapp.dag_queue (queue_name, message_id, body, priority, tenant, visible_at, expires_at)
-SELECT m.queue_name, m.message_id, m.body, m.priority, m.tenant, coalesce(m.visible_at, now()),
+INSERT INTO dagapp.dag_queue ({columns of message}, visible_at, expires_at)
+SELECT {columns of message as m}, coalesce(m.visible_at, now()),
        coalesce(m.visible_at, now()) + make_interval(secs => m.ttl_seconds)
 FROM fence, json_to_recordset(%(sent)s::json) AS m (
-    queue_name text, message_id text, body jsonb, priority smallint, tenant text, visible_at timestamptz,
-    ttl_seconds float8
+    {record of message}, visible_at timestamptz, ttl_seconds float8
 )
 WHERE fence.held
 ON CONFLICT (queue_name, message_id) DO NOTHING

@@ -1,18 +1,12 @@
 -- Schedules. Whoever holds a row's lock deals with its due times; the others pass it by.
 
+-- columns: new_schedule of dagapp.dag_schedules without last_fired_at, last_error, held_until, open_jobs, updated_at
+
 -- name: create
-INSERT INTO dagapp.dag_schedules
-    (schedule_id, workflow_id, input_params, cron, interval_seconds, timezone, catch_up, max_concurrent, paused,
-     next_due_at, created_at)
-VALUES (
-    %(schedule_id)s, %(workflow_id)s, %(input_params)s::jsonb, %(cron)s, %(interval_seconds)s, %(timezone)s,
-    %(catch_up)s::dagapp.catch_up, %(max_concurrent)s, %(paused)s, %(next_due_at)s, %(created_at)s
-)
+INSERT INTO dagapp.dag_schedules ({columns of new_schedule})
+VALUES ({values of new_schedule})
 ON CONFLICT (schedule_id) DO NOTHING
 RETURNING {columns of dagapp.dag_schedules};
-
--- name: get
-SELECT {columns of dagapp.dag_schedules} FROM dagapp.dag_schedules WHERE schedule_id = %(schedule_id)s;
 
 -- name: lock
 SELECT {columns of dagapp.dag_schedules} FROM dagapp.dag_schedules WHERE schedule_id = %(schedule_id)s FOR UPDATE;

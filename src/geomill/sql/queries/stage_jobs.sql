@@ -17,9 +17,11 @@ WHERE s.job_id = %(job_id)s
 ORDER BY s.attempt DESC
 LIMIT %(limit)s;
 
+-- columns: new_attempt of dagapp.dag_stage_jobs without submitted_at
+
 -- name: add
-INSERT INTO dagapp.dag_stage_jobs (job_id, attempt, run_id, job_type, parameters, submitted_by)
-VALUES (%(job_id)s, %(attempt)s, %(run_id)s, %(job_type)s, %(parameters)s::jsonb, %(submitted_by)s)
+INSERT INTO dagapp.dag_stage_jobs ({columns of new_attempt})
+VALUES ({values of new_attempt})
 RETURNING {columns of dagapp.dag_stage_jobs};
 
 -- name: latest_run
