@@ -10,6 +10,7 @@ import pytest
 from tests.acceptance.conftest import Geomill
 
 
+@pytest.mark.slow
 def test_make_list_and_revoke(geomill: Geomill, database: str) -> None:
     here = {"GEOMILL_DATABASE_URL": database}
     made = geomill(

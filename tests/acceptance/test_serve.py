@@ -59,6 +59,7 @@ async def fill(url: str) -> None:
         await put_asset(conn, "closed", "ddh", "ouo", "ours", an_item())
 
 
+@pytest.mark.slow
 def test_each_zone_is_served_alone(database: str, external_database: str, tmp_path: Path) -> None:
     asyncio.run(fill(database))
     variables = environ(tmp_path, database, external_database)
