@@ -58,7 +58,8 @@ def works(data: Path, geomill: Geomill) -> Iterator[Works]:
 
 
 class Load:
-    """Somebody who submits ten jobs each second."""
+    """Somebody who submits jobs: ten in a second until the platform is busy, then two, so that a slow machine need not
+    end more of them."""
 
     def __init__(self, client: httpx.Client) -> None:
         self._client = client
@@ -83,7 +84,7 @@ class Load:
             self.accepted += answer.status_code == 202
             if self.accepted > 20:
                 self.busy.set()
-            self._stop.wait(0.1)
+            self._stop.wait(0.5 if self.busy.is_set() else 0.1)
 
 
 SETTLED = {
