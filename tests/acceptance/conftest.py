@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from geomill.embedded import Cluster
+from tests.prepared import copy_prepared
 
 GEOMILL = str(Path(sys.executable).with_name("geomill"))
 
@@ -31,18 +33,17 @@ class Ended:
 Geomill = Callable[..., Ended]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def geomill() -> Geomill:
     """Runs the real command: `geomill("jobs", "list", GEOMILL_DATABASE_URL=url)`."""
 
     def run(*arguments: str, **environ: str) -> Ended:
-        clean = {name: value for name, value in os.environ.items() if not name.startswith("GEOMILL_")}
         done = subprocess.run(
             [GEOMILL, *arguments],
-            env={**clean, "COLUMNS": "200", **environ},
+            env={**os.environ, "COLUMNS": "200", **environ},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
             check=False,
         )
         return Ended(done.returncode, done.stdout, done.stderr)
@@ -52,7 +53,20 @@ def geomill() -> Geomill:
 
 @pytest.fixture
 def data() -> Iterator[Path]:
-    """A data folder that the server's unprivileged account can enter."""
+    """A data folder that does not exist yet. The server's unprivileged account can enter it."""
+    with data_folder() as folder:
+        yield folder
+
+
+@pytest.fixture
+def prepared_data(data: Path) -> Path:
+    """A data folder as the first start leaves it: the private database is migrated and stopped."""
+    copy_prepared(data)
+    return data
+
+
+@contextmanager
+def data_folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="gm-", dir="/tmp") as folder:
         Path(folder).chmod(0o755)
         yield Path(folder) / "data"

@@ -19,7 +19,7 @@ from psycopg.rows import dict_row
 from geomill.cli.private import EXTERNAL_DATABASE
 from geomill.embedded import Cluster
 from tests.acceptance.conftest import Geomill
-from tests.acceptance.test_up import PATIENCE, client_of, eventually, free_port, is_ready, running, show_key
+from tests.acceptance.running import PATIENCE, eventually, ready, show_key
 from tests.integration.raster import sources as rasters
 from tests.integration.vector import sources as vectors
 
@@ -51,16 +51,15 @@ class Works:
 
 @contextmanager
 def works(data: Path, geomill: Geomill) -> Iterator[Works]:
-    port = free_port()
-    with running(data, port), client_of(port) as client:
-        eventually(lambda: is_ready(client), "ready", patience=120)
+    with ready(data) as (_, client):
         show_key(client, data)
-        client.timeout = httpx.Timeout(PATIENCE * 2)
+        client.timeout = httpx.Timeout(PATIENCE)
         yield Works(data, client, geomill)
 
 
 class Load:
-    """Somebody who submits jobs without a pause."""
+    """Somebody who submits jobs: ten in a second until the platform is busy, then two, so that a slow machine need not
+    end more of them."""
 
     def __init__(self, client: httpx.Client) -> None:
         self._client = client
@@ -85,7 +84,7 @@ class Load:
             self.accepted += answer.status_code == 202
             if self.accepted > 20:
                 self.busy.set()
-            self._stop.wait(0.05)
+            self._stop.wait(0.5 if self.busy.is_set() else 0.1)
 
 
 SETTLED = {
@@ -110,7 +109,7 @@ NAMES = "('island', 'fields')"
 def served(client: httpx.Client, path: str) -> httpx.Response:
     """Services come up a little after their gateway."""
     answers: list[httpx.Response] = []
-    eventually(lambda: answers.append(client.get(path)) or answers[-1].status_code != 503, path, patience=PATIENCE * 2)
+    eventually(lambda: answers.append(client.get(path)) or answers[-1].status_code != 503, path)
     assert answers[-1].status_code == 200, f"{path}: {answers[-1].text}"
     return answers[-1]
 
@@ -153,7 +152,10 @@ def destroy(data: Path) -> None:
     shutil.rmtree(data)
 
 
-def test_a_busy_platform_is_backed_up_destroyed_and_restored(data: Path, geomill: Geomill, tmp_path: Path) -> None:
+def test_a_busy_platform_is_backed_up_destroyed_and_restored(
+    prepared_data: Path, geomill: Geomill, tmp_path: Path
+) -> None:
+    data = prepared_data
     backup, restored = data.parent / "backup", data.parent / "restored"
     island, fields = tmp_path / "island.tif", tmp_path / "fields.gpkg"
     island.write_bytes(rasters.rgb(300).encode())
@@ -197,7 +199,7 @@ def test_a_busy_platform_is_backed_up_destroyed_and_restored(data: Path, geomill
 def assert_everything_is_back(place: Works, before: dict[str, Any], raster: str, layer: str) -> None:
     with works(place.data, place.geomill) as place:
         assert memory(place, raster, layer) == before
-        eventually(lambda: open_jobs(place) == 0, "jobs that were under way have ended", patience=180)
+        eventually(lambda: open_jobs(place) == 0, "jobs that were under way have ended")
         failed = "SELECT workflow_id, status, error_message FROM dagapp.dag_jobs WHERE status <> 'completed'"
         assert place.rows(failed) == []
         twice = place.rows(

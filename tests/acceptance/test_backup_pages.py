@@ -16,6 +16,7 @@ import pytest
 from geomill.embedded import Cluster, find
 from tests.acceptance.conftest import GEOMILL, Geomill
 
+pytestmark = pytest.mark.slow
 PAGES = Path(__file__).parents[2] / "docs" / "how-to"
 
 
@@ -27,10 +28,10 @@ def commands(page: str) -> str:
 
 
 @pytest.fixture
-def folder(data: Path, geomill: Geomill) -> Iterator[Path]:
+def folder(prepared_data: Path, geomill: Geomill) -> Iterator[Path]:
     """With a platform in `./data` that has done something."""
-    home = data.parent
-    done = geomill("--data", str(data), "jobs", "submit", "hello_world", "--wait")
+    home = prepared_data.parent
+    done = geomill("--data", str(prepared_data), "jobs", "submit", "hello_world", "--wait")
     assert done.code == 0, done.err
     yield home
     for name in ("restored", "newer", "moved"):
@@ -38,7 +39,7 @@ def folder(data: Path, geomill: Geomill) -> Iterator[Path]:
 
 
 def follow(script: str, home: Path) -> str:
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("GEOMILL_", "PG"))}
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
     path = f"{Path(GEOMILL).parent}:{find().folder}:{clean['PATH']}"
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script],
@@ -46,7 +47,7 @@ def follow(script: str, home: Path) -> str:
         env={**clean, "PATH": path, "COLUMNS": "200"},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
         check=False,
     )
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"

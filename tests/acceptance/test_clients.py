@@ -341,12 +341,14 @@ def share(picture: Any, color: tuple[int, ...], tolerance: int = 6) -> float:
     return float(np.mean(np.abs(picture[:3].astype(int) - np.array(color)[:, None, None]).max(axis=0) <= tolerance))
 
 
+@pytest.mark.slow
 def test_a_browser_draws_a_raster(served: Served, browser: Any) -> None:
     picture, wrong = drawn(browser, f"{served.url}/viewer/{served.raster}")
     assert not wrong
     assert share(picture, GREEN) > 0.4
 
 
+@pytest.mark.slow
 def test_a_browser_draws_a_series_and_leads_to_its_scenes(served: Served, browser: Any) -> None:
     picture, wrong = drawn(browser, f"{served.url}/viewer/{served.series}")
     assert not wrong

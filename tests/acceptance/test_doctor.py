@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import psycopg
+import pytest
 
 from tests.acceptance.conftest import Geomill
 
@@ -21,6 +22,7 @@ def test_a_sound_machine_without_anything_running(geomill: Geomill, database: st
     assert found | {"orchestrators": "warn", "workers": "warn", "dead letters": "ok", "stuck jobs": "ok"} == found
 
 
+@pytest.mark.slow
 def test_the_external_database(geomill: Geomill, database: str, external_database: str, empty_database: str) -> None:
     def look(url: str) -> str:
         found = geomill("doctor", GEOMILL_DATABASE_URL=database, GEOMILL_EXTERNAL_DATABASE_URL=url)
@@ -35,6 +37,7 @@ def test_the_external_database(geomill: Geomill, database: str, external_databas
     assert look(empty_database).startswith("ok ")
 
 
+@pytest.mark.slow
 def test_what_the_database_has_lost_is_noticed_by_every_command_and_mended(geomill: Geomill, database: str) -> None:
     with psycopg.connect(database, autocommit=True) as conn:
         conn.execute("DROP TRIGGER collections_trigger ON pgstac.collections")

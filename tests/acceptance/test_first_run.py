@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from geomill.embedded import Cluster, State
 from tests.acceptance.conftest import Geomill
 
 
+@pytest.mark.slow
 def test_hello_world_from_nothing(geomill: Geomill, data: Path) -> None:
     first = geomill("--data", str(data), "jobs", "submit", "hello_world", "--wait", "--input", "name=Ada")
     assert first.code == 0, first.err

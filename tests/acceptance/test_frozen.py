@@ -19,6 +19,7 @@ from geomill.store.pool import open_pool
 from tests.acceptance.conftest import GEOMILL
 from tests.integration.engine.platform import catalogue_of
 
+pytestmark = pytest.mark.slow
 WORKFLOW = """
     workflow_id: slow_chain
     name: Slow chain
@@ -32,18 +33,17 @@ WORKFLOW = """
 
 @contextmanager
 def role(*arguments: str, **environ: str) -> Iterator[subprocess.Popen[bytes]]:
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("GEOMILL_")}
-    process = subprocess.Popen([GEOMILL, *arguments], env={**clean, **environ}, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen([GEOMILL, *arguments], env={**os.environ, **environ}, stderr=subprocess.DEVNULL)
     try:
         yield process
     finally:
         process.send_signal(signal.SIGCONT)
         process.terminate()
-        process.wait(60)
+        process.wait(300)
 
 
 async def until(conn, query: str, true) -> list[dict]:
-    async with asyncio.timeout(90):
+    async with asyncio.timeout(300):
         while True:
             rows = await (await conn.execute(query)).fetchall()
             if true(rows):

@@ -6,14 +6,16 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from geomill.embedded import Cluster
+from tests.acceptance.conftest import data_folder
+from tests.prepared import copy_prepared
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 SHOWN = (
     "README.md",
@@ -51,20 +53,17 @@ def save_files(text: str, folder: Path) -> None:
 @pytest.fixture(scope="module")
 def running() -> Iterator[Path]:
     """A data folder with a server that is started once for all commands."""
-    with tempfile.TemporaryDirectory(prefix="gm-", dir="/tmp") as folder:
-        Path(folder).chmod(0o755)  # the server's unprivileged account must be able to enter it
-        cluster = Cluster(Path(folder) / "data")
-        cluster.start()
-        yield Path(folder) / "data"
-        cluster.stop("immediate")
+    with data_folder() as data:
+        copy_prepared(data)
+        Cluster(data).start()
+        yield data
 
 
 @pytest.mark.parametrize("page", SHOWN)
 def test_the_commands_shown(page: str, running: Path, tmp_path: Path) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     save_files(text, tmp_path)
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("GEOMILL_")}
-    environ |= {"GEOMILL_DATA": str(running), "COLUMNS": "120"}
+    environ = {**os.environ, "GEOMILL_DATA": str(running), "COLUMNS": "120"}
     environ["PATH"] = f"{Path(sys.executable).parent}:{environ['PATH']}"
     ran = 0
     exports = ""
@@ -79,7 +78,7 @@ def test_the_commands_shown(page: str, running: Path, tmp_path: Path) -> None:
             env=environ,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=300,
             check=False,
         )
         said = [line.rstrip() for line in (done.stdout + done.stderr).splitlines()]

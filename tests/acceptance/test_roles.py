@@ -19,12 +19,13 @@ from geomill.embedded import Cluster
 from geomill.store.connection import connect
 from geomill.store.migrate import migrate
 from tests.acceptance.conftest import Geomill
-from tests.acceptance.test_assets import Town
-from tests.acceptance.test_up import children, client_of, eventually, free_port, is_ready, running
+from tests.acceptance.running import children, eventually
+from tests.acceptance.town import Town, town_in
 from tests.integration.raster.sources import Made
 from tests.integration.vector import sources
 from tests.owners import owned_database
 
+pytestmark = pytest.mark.slow
 RASTER = ("--data-type", "raster", "--ref", "dataset_id=d", "--ref", "resource_id=pixels", "--ref", "version_id=v1")
 VECTOR = ("--data-type", "vector", "--ref", "dataset_id=d", "--ref", "resource_id=shapes", "--ref", "version_id=v1")
 
@@ -62,9 +63,9 @@ def look(base: str, published: dict[str, Any]) -> None:
         assert (preview.status_code, preview.headers["content-type"]) == (200, "image/png")
 
 
-def live_a_life(town: Town, base: str) -> None:
+def live_a_life(town: Town) -> None:
     published = publish_both(town)
-    look(base, published)
+    look(str(town.client.base_url), published)
     look(outside_url(town), published)
     for asset_id in published.values():
         town.run("unpublish", asset_id, "--delete-data", "--reason", "over")
@@ -82,10 +83,8 @@ def test_a_role_that_merely_owns_its_databases_is_enough(server: str, data: Path
         migrated = geomill("db", "migrate", **settings)
         assert migrated.code == 0, migrated.err
         assert geomill("db", "status", **settings).out.endswith("up to date\n")
-        port = free_port()
-        with running(data, port, **settings) as process, client_of(port) as client:
-            eventually(lambda: is_ready(client), "ready", patience=120)
-            live_a_life(Town(process, data, geomill), f"http://127.0.0.1:{port}")
+        with town_in(data, geomill, **settings) as town:
+            live_a_life(town)
             rebuilt = geomill("catalogue", "rebuild", **settings)
             assert rebuilt.code == 0, rebuilt.err
 
@@ -110,12 +109,10 @@ def sessions(data: Path) -> set[tuple[str, str, str]]:
         )
 
 
-def test_each_process_is_a_role_of_its_own_and_knows_what_it_needs(data: Path, geomill: Geomill) -> None:
-    port = free_port()
-    with running(data, port, **SECRETS) as process, client_of(port) as client:
-        eventually(lambda: is_ready(client), "ready", patience=120)
-        town = Town(process, data, geomill)
-        live_a_life(town, f"http://127.0.0.1:{port}")
+def test_each_process_is_a_role_of_its_own_and_knows_what_it_needs(prepared_data: Path, geomill: Geomill) -> None:
+    data = prepared_data
+    with town_in(data, geomill, **SECRETS) as town:
+        live_a_life(town)
 
         found = sessions(data)
         assert {role for role, _, _ in found} <= set(DatabaseRole) - {DatabaseRole.OWNER}
@@ -127,7 +124,7 @@ def test_each_process_is_a_role_of_its_own_and_knows_what_it_needs(data: Path, g
             (DatabaseRole.EXTERNAL, "geomill_external"),
         }
 
-        told = {kind: environ_of(pid) for kind, pid in children(process.pid).items()}
+        told = {kind: environ_of(pid) for kind, pid in children(town.process.pid).items()}
         assert {kind for kind, environ in told.items() if CALLBACK in environ.values()} == {"orchestrator"}
         assert {kind for kind, environ in told.items() if LINK in environ.values()} == {"gateway"}
         superuser = (data / "postgres" / "password").read_text().strip()
@@ -166,10 +163,8 @@ async def migrate_all(cluster: Cluster) -> None:
 
 def test_a_data_folder_of_an_older_release_goes_on_with_the_roles(data: Path, geomill: Geomill) -> None:
     make_as_an_older_release_did(data)
-    port = free_port()
-    with running(data, port) as process, client_of(port) as client:
-        eventually(lambda: is_ready(client), "ready", patience=120)
-        live_a_life(Town(process, data, geomill), f"http://127.0.0.1:{port}")
+    with town_in(data, geomill) as town:
+        live_a_life(town)
         assert {role for role, _, _ in sessions(data)} <= set(DatabaseRole) - {DatabaseRole.OWNER}
         with psycopg.connect(Cluster(data).url()) as conn:
             rows = conn.execute(

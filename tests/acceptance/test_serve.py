@@ -7,7 +7,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,16 +17,15 @@ import pytest
 
 from geomill.domain.access.principal import Role
 from geomill.store.pool import open_pool
+from tests.acceptance.conftest import GEOMILL
 from tests.integration.api.conftest import make_key
 from tests.integration.catalogue.conftest import an_item
 from tests.integration.serve.stac.conftest import put_asset
 
-GEOMILL = str(Path(sys.executable).with_name("geomill"))
-
 
 def environ(folder: Path, inside: str, outside: str) -> dict[str, str]:
     return {
-        "PATH": os.environ["PATH"],
+        **os.environ,
         "GEOMILL_DATA": str(folder),
         "GEOMILL_DATABASE_URL": inside,
         "GEOMILL_EXTERNAL_DATABASE_URL": outside,
@@ -47,7 +45,7 @@ def serving(zone: str, variables: dict[str, str]) -> Iterator[httpx.Client]:
                 break
         assert found is not None
         try:
-            with httpx.Client(base_url=found[1], timeout=30) as client:
+            with httpx.Client(base_url=found[1], timeout=120) as client:
                 yield client
         finally:
             process.terminate()
@@ -61,6 +59,7 @@ async def fill(url: str) -> None:
         await put_asset(conn, "closed", "ddh", "ouo", "ours", an_item())
 
 
+@pytest.mark.slow
 def test_each_zone_is_served_alone(database: str, external_database: str, tmp_path: Path) -> None:
     asyncio.run(fill(database))
     variables = environ(tmp_path, database, external_database)
@@ -89,7 +88,7 @@ def test_each_zone_is_served_alone(database: str, external_database: str, tmp_pa
 
 
 def command(variables: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([GEOMILL, *words], env=variables, capture_output=True, text=True, timeout=60)
+    return subprocess.run([GEOMILL, *words], env=variables, capture_output=True, text=True, timeout=300)
 
 
 def test_a_catalogue_in_which_somebody_wrote_is_found_out_and_made_anew(

@@ -6,109 +6,28 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import subprocess
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import httpx
 import pytest
 
+from geomill.embedded.place import DataPlace
 from tests.acceptance.conftest import GEOMILL, Geomill
-
-PATIENCE = 50.0
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
-
-
-def children(pid: int) -> dict[str, int]:
-    """The processes of a supervisor, by their role."""
-    found: dict[str, int] = {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdecimal():
-            try:
-                words = (folder / "cmdline").read_bytes().decode().split("\0")
-                parent = int((folder / "stat").read_text().rsplit(")", 1)[1].split()[1])
-            except OSError:
-                continue
-            if parent == pid and "geomill.cli.child" in words:
-                found[words[words.index("geomill.cli.child") + 1]] = int(folder.name)
-    return found
-
-
-def alive(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except OSError:
-        return False
-    return state != "Z"
-
-
-def eventually(true: Callable[[], Any], what: str, patience: float = PATIENCE) -> Any:
-    deadline = time.monotonic() + patience
-    while not (found := true()):
-        assert time.monotonic() < deadline, f"in vain: {what}"
-        time.sleep(0.05)
-    return found
-
-
-@contextmanager
-def running(data: Path, port: int, **settings: str) -> Iterator[subprocess.Popen[bytes]]:
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("GEOMILL_")}
-    with (data.parent / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [GEOMILL, "up", "--data", str(data), "--port", str(port), "--concurrency", "4"],
-            env={**environ, "GEOMILL_DRAIN_SECONDS": "5", **settings},
-            stdout=log,
-            stderr=log,
-        )
-        try:
-            yield process
-        finally:
-            if process.poll() is None:
-                process.send_signal(signal.SIGTERM)
-                try:
-                    process.wait(20)
-                except subprocess.TimeoutExpired:
-                    process.kill()
-
-
-def client_of(port: int) -> httpx.Client:
-    return httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=20)
-
-
-def show_key(client: httpx.Client, data: Path) -> None:
-    client.headers["Authorization"] = f"Bearer {(data / 'admin.key').read_text().strip()}"
-
-
-def is_ready(client: httpx.Client) -> bool:
-    try:
-        return client.get("/health/ready").status_code == 200
-    except httpx.HTTPError:
-        return False
-
-
-def is_live(client: httpx.Client) -> bool:
-    try:
-        return client.get("/health/live").status_code == 200
-    except httpx.HTTPError:
-        return False
-
-
-def run_job(client: httpx.Client) -> str:
-    answer = client.post("/api/v1/jobs", json={"workflow_id": "hello_world"})
-    assert answer.status_code == 202, answer.text
-    accepted = answer.json()
-    with client.stream("GET", accepted["stream_url"]) as stream:
-        text = "".join(stream.iter_text())
-    assert "event: end" in text
-    return text.rsplit("data: ", 1)[1]
+from tests.acceptance.running import (
+    PATIENCE,
+    alive,
+    children,
+    client_of,
+    eventually,
+    free_port,
+    is_live,
+    is_ready,
+    ready,
+    run_job,
+    running,
+    show_key,
+)
 
 
 def postmaster(data: Path) -> int:
@@ -140,7 +59,9 @@ def assert_only_the_key_opens(data: Path, port: int) -> None:
     assert " 200 " in with_key.splitlines()[0]
 
 
+@pytest.mark.slow
 def test_everything_on_one_machine(data: Path) -> None:
+    """From nothing: the first start makes the private database."""
     port = free_port()
     with running(data, port) as process, client_of(port) as client:
         eventually(lambda: is_ready(client), "ready")
@@ -168,15 +89,16 @@ def test_everything_on_one_machine(data: Path) -> None:
         assert f"geomill is ready: http://127.0.0.1:{port}" in log
         assert "worker was killed by signal 9" in log
         process.send_signal(signal.SIGTERM)
-        assert process.wait(25) == 0
+        assert process.wait(PATIENCE) == 0
         left = [pid for pid in (*after.values(), server) if alive(pid)]
         assert left == []
         assert not (data / "gateway.url").exists()
         assert (data / "admin.key").read_text().strip() not in (data.parent / "log").read_text()
 
 
-def test_a_second_one_on_the_same_folder_says_who_runs_and_ends(data: Path, geomill: Geomill) -> None:
-    port = free_port()
+@pytest.mark.slow
+def test_a_second_one_on_the_same_folder_says_who_runs_and_ends(prepared_data: Path, geomill: Geomill) -> None:
+    data, port = prepared_data, free_port()
 
     def second() -> str:
         ended = geomill("up", "--data", str(data), "--port", str(free_port()))
@@ -186,9 +108,10 @@ def test_a_second_one_on_the_same_folder_says_who_runs_and_ends(data: Path, geom
         return ended.err
 
     with running(data, port) as process:
-        eventually(lambda: (data / "up.lock").exists() and (data / "up.lock").read_text(), "the lock")
-        assert "http" not in second()
-        eventually(lambda: (data / "gateway.url").exists(), "the address", 3 * PATIENCE)
+        with DataPlace.of(data).locked():  # its database cannot start yet
+            eventually(lambda: (data / "up.lock").exists() and (data / "up.lock").read_text(), "the lock")
+            assert "http" not in second()
+        eventually(lambda: (data / "gateway.url").exists(), "the address")
         assert f"at http://127.0.0.1:{port};" in second()
         assert (data / "gateway.url").read_text() == f"http://127.0.0.1:{port}\n"
 
@@ -222,12 +145,11 @@ def test_a_disk_that_is_too_small_at_the_first_start_is_one_sentence(geomill: Ge
 
 
 def test_on_another_interface_the_key_is_asked_for_and_tls_is_recommended(database: str, tmp_path: Path) -> None:
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("GEOMILL_")}
     port = free_port()
     with (tmp_path / "log").open("wb") as log:
         gateway = subprocess.Popen(
             [GEOMILL, "gateway", "--host", "0.0.0.0", "--port", str(port)],
-            env={**environ, "GEOMILL_DATABASE_URL": database},
+            env={**os.environ, "GEOMILL_DATABASE_URL": database},
             stderr=log,
         )
     try:
@@ -237,25 +159,23 @@ def test_on_another_interface_the_key_is_asked_for_and_tls_is_recommended(databa
             assert answer.status_code == 401
     finally:
         gateway.send_signal(signal.SIGTERM)
-        assert gateway.wait(20) == 0
+        assert gateway.wait(PATIENCE) == 0
     assert "let a proxy with TLS stand before it" in (tmp_path / "log").read_text()
 
 
-def test_a_killed_supervisor_leaves_no_roles_behind_and_the_next_one_cleans_up(data: Path) -> None:
-    port = free_port()
-    with running(data, port) as process, client_of(port) as client:
-        eventually(lambda: is_ready(client), "ready")
-        show_key(client, data)
+@pytest.mark.slow
+def test_a_killed_supervisor_leaves_no_roles_behind_and_the_next_one_cleans_up(prepared_data: Path) -> None:
+    data = prepared_data
+    with ready(data) as (process, client):
         roles = children(process.pid)
         process.kill()
         process.wait()
-        eventually(lambda: not any(alive(pid) for pid in roles.values()), "the roles are gone", 20)
+        eventually(lambda: not any(alive(pid) for pid in roles.values()), "the roles are gone")
         server = postmaster(data)
         assert alive(server)
-    with running(data, port) as process, client_of(port) as client:
-        eventually(lambda: is_ready(client), "ready")
+    with ready(data) as (process, client):
         show_key(client, data)
         assert '"completed"' in run_job(client)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(25) == 0
+        assert process.wait(PATIENCE) == 0
         assert not alive(server)

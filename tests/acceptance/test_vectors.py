@@ -16,10 +16,11 @@ from psycopg.rows import dict_row
 
 from geomill.embedded import Cluster
 from tests.acceptance.conftest import Geomill
-from tests.acceptance.test_assets import Town
-from tests.acceptance.test_up import children, client_of, eventually, free_port, is_ready, running
+from tests.acceptance.running import children, eventually, ready, show_key
+from tests.acceptance.town import Town
 from tests.integration.vector import sources
 
+pytestmark = pytest.mark.slow
 REFS = ("--ref", "dataset_id=IDN_roads", "--ref", "resource_id=parcels", "--ref", "version_id=v1.0")
 STEM = "idn_roads_parcels_v10"
 
@@ -45,11 +46,10 @@ class Land(Town):
 
 
 @pytest.fixture
-def land(data: Path, geomill: Geomill) -> Iterator[Land]:
-    port = free_port()
-    with running(data, port) as process, client_of(port) as client:
-        eventually(lambda: is_ready(client), "ready", patience=120)
-        yield Land(process, data, geomill)
+def land(prepared_data: Path, geomill: Geomill) -> Iterator[Land]:
+    with ready(prepared_data) as (process, client):
+        show_key(client, prepared_data)
+        yield Land(process, prepared_data, geomill, client)
 
 
 def test_a_whole_life(land: Land) -> None:
@@ -64,7 +64,7 @@ def test_a_whole_life(land: Land) -> None:
     first = land.order(300, "--wait")
     asset_id = first["asset_id"]
     assert first["status"] == "completed"
-    shown = land.run("show", asset_id)
+    shown = land.show(asset_id)
     assert (shown["table_name"], shown["served_revision"]) == (f"{STEM}_r1", 1)
     assert land.rows(f"SELECT count(*) AS n FROM geo.{STEM}_r1") == [{"n": 300}]
     item = json.loads(next(data for name, data in land.zone("silver").items() if name.endswith("item.json")))
@@ -74,7 +74,7 @@ def test_a_whole_life(land: Land) -> None:
     second = land.order(20_000, "--overwrite", "--option", "chunk_rows=500")
     eventually(lambda: land.chunks() > 2, "some chunks")
     os.kill(children(land.process.pid)["worker"], signal.SIGKILL)
-    during = land.run("show", asset_id)
+    during = land.show(asset_id)
     assert (during["table_name"], during["served_revision"], during["revision"]) == (f"{STEM}_r1", 1, 2)
     assert land.tables("geo") == {f"{STEM}_r1"}, "nothing half made is visible"
     assert land.run("status", second["request_id"], "--wait")["status"] == "completed"

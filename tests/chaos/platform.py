@@ -28,12 +28,12 @@ from geomill.embedded import Cluster
 from geomill.embedded.account import Account
 from geomill.embedded.place import DataPlace
 from geomill.store import keys
-from geomill.store.migrate import migrate
 from geomill.store.pool import open_pool
 from tests.chaos import disks, network
 from tests.chaos.disks import Disk
 from tests.chaos.ledger import VARIABLE, Ledger
 from tests.chaos.network import NETWORKS, Network
+from tests.prepared import copy_prepared
 
 ROOT = Path(__file__).parents[2]
 SKEWED = ROOT / "tests/chaos/skewed"
@@ -103,18 +103,16 @@ class ChaosPlatform:
     def _start_server(self, stack: ExitStack) -> None:
         addresses = ",".join(["127.0.0.1", *([self.network.server] if self.network else [])])
         data = self.folder / "data"
-        self._cluster = Cluster(data, settings={**SERVER, "listen_addresses": addresses})
-        self._cluster.start()
-        stack.callback(self._stop_at_last)
+        copy_prepared(data, durable=True)
         place = DataPlace.of(data)
         if "wal" in self.disks:
-            self._cluster.stop()
             self._move_log(place.pgdata, self.disks["wal"].folder / "pg_wal")
-            self._cluster.start()
+        self._cluster = Cluster(data, settings={**SERVER, "listen_addresses": addresses})
+        stack.callback(self._stop_at_last)
         with (place.pgdata / "pg_hba.conf").open("a", encoding="utf-8") as file:
             file.write(f"host all all {NETWORKS} scram-sha-256\n")
+        self._cluster.start()
         self.url = self._cluster.url()
-        self.execute("SELECT pg_reload_conf()")
         self.roles_url = self._cluster.url(tcp=True)
         if self.network:
             self.roles_url = self.roles_url.replace("127.0.0.1", self.network.server)
@@ -137,7 +135,6 @@ class ChaosPlatform:
     async def _prepare(self) -> None:
         secret = Secret.new()
         async with open_pool(self.url, size=1) as pool, pool.connection() as conn:
-            await migrate(conn)
             await conn.execute("CREATE SCHEMA chaos")
             await keys.create(conn, secret, name="chaos", roles=[Role.ADMIN], created_by="chaos")
         self.key = secret.reveal()

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 
+import pytest
+
 from tests.chaos.run import run
 
+pytestmark = pytest.mark.slow
 FAULTS = 6
 LONGEST_SECONDS = 3.0
 """Of one fault: the longer ones belong to `script/chaos`."""

@@ -21,7 +21,8 @@ from tests.chaos.publishers import Publisher, wrong_lives
 from tests.chaos.users import Users, ordinary
 from tests.chaos.watch import Watch, supervised
 
-PATIENCE = 90.0
+pytestmark = pytest.mark.slow
+PATIENCE = 180.0
 SHORT_SECONDS = 2.0
 SURVIVED = [
     "no-connection",

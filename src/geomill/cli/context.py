@@ -18,8 +18,6 @@ from geomill.domain.access.database_role import DatabaseRole
 from geomill.embedded import Cluster
 from geomill.errors import ConflictError
 from geomill.settings import Settings
-from geomill.store.connection import connect
-from geomill.store.pool import Connection, open_pool
 from geomill.telemetry.logging import configure
 
 if TYPE_CHECKING:  # imported at run time where they are used: most commands need few of them
@@ -27,6 +25,7 @@ if TYPE_CHECKING:  # imported at run time where they are used: most commands nee
     from geomill.stages.registry import StageJobs
     from geomill.storage import Storage
     from geomill.store.migrate import MigrationReport
+    from geomill.store.pool import Connection
     from geomill.workflows.collection import WorkflowCatalogue
 
 log = logging.getLogger(__name__)
@@ -141,6 +140,7 @@ async def _make_ready_in_time(url: str, *, private: bool, patience: float) -> No
 
 def with_database(work: Callable[[Connection], Awaitable[Result]]) -> Result:
     """Run `work` on a connection to a ready database and return its result."""
+    from geomill.store.pool import open_pool
 
     async def main(url: str) -> Result:
         async with open_pool(url, size=1) as pool, pool.connection() as conn:
@@ -156,6 +156,7 @@ async def make_ready(url: str, *, private: bool) -> None:
     Skips both if the last migration was made by this release and nothing is missing.
     """
     from geomill.store import fingerprint, schema_objects
+    from geomill.store.connection import connect
     from geomill.store.fitness import check_fitness
 
     async with await connect(url) as conn:
@@ -187,6 +188,8 @@ def make_external_ready() -> MigrationReport | None:
 
 async def is_only_connection(url: str) -> bool:
     """Return whether this process has the only connection to the private server."""
+    from geomill.store.connection import connect
+
     async with await connect(url) as conn:
         from geomill.sql import queries
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any, LiteralString
+from typing import TYPE_CHECKING, Any, LiteralString
 
 from geomill.sql import queries
-from geomill.store.pool import Connection
+
+if TYPE_CHECKING:  # the command line needs the names of the reports, and no database
+    from geomill.store.pool import Connection
 
 
 class ReportName(StrEnum):

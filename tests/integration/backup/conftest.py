@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import shutil
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -111,8 +113,35 @@ FEATURE_TABLES = """SELECT oid::regclass::text AS name FROM pg_class
 
 @pytest.fixture
 def source(database: str, external_database: str, tmp_path: Path) -> Place:
-    data = tmp_path / "data"
-    place = Place(database, external_database, SyncStorage(StorageRecipe.in_folder(data)), data)
+    """A platform that the test may change."""
+    return _platform(database, external_database, tmp_path / "data")
+
+
+@pytest.fixture(scope="module")
+def unchanged_source(
+    server: str, migrated_template: str, external_template: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Place]:
+    """A platform for all tests of a module that leave it as it is."""
+    with _databases(server, migrated_template, external_template) as (inside, outside):
+        yield _platform(inside, outside, tmp_path_factory.mktemp("source") / "data")
+
+
+@pytest.fixture(scope="module")
+def original_backup(unchanged_source: Place, tmp_path_factory: pytest.TempPathFactory) -> FolderDepot:
+    depot = FolderDepot(tmp_path_factory.mktemp("original") / "backup")
+    back_up(unchanged_source, depot)
+    return depot
+
+
+@pytest.fixture
+def backup(original_backup: FolderDepot, depot: FolderDepot) -> FolderDepot:
+    """A backup of the unchanged source, which the test may damage."""
+    shutil.copytree(original_backup.root, depot.root)
+    return depot
+
+
+def _platform(inside: str, outside: str, data: Path) -> Place:
+    place = Place(inside, outside, SyncStorage(StorageRecipe.in_folder(data)), data)
     place.storage.prepare()
     asyncio.run(_fill(place))
     place.execute(LAYER)
@@ -120,6 +149,18 @@ def source(database: str, external_database: str, tmp_path: Path) -> Place:
     for name in ("link.key", "admin.key"):
         (data / name).write_text(f"secret of {name}\n")
     return place
+
+
+@contextmanager
+def _databases(server: str, *templates: str) -> Iterator[list[str]]:
+    """The URLs of new copies of the templates."""
+    names = [f"geomill_backup_{uuid4().hex[:8]}" for _ in templates]
+    with psycopg.connect(server, autocommit=True) as admin:
+        for name, template in zip(names, templates, strict=True):
+            admin.execute(f"CREATE DATABASE {name} TEMPLATE {template}")  # type: ignore[arg-type]
+        yield [urlsplit(server)._replace(path=f"/{name}").geturl() for name in names]
+        for name in names:
+            admin.execute(f"DROP DATABASE {name} WITH (FORCE)")  # type: ignore[arg-type]
 
 
 async def _fill(place: Place) -> None:
@@ -150,16 +191,19 @@ def depot(tmp_path: Path) -> FolderDepot:
 
 
 @pytest.fixture
-def target(server: str, bare_template: str, tmp_path: Path) -> Iterator[Place]:
-    names = [f"geomill_target_{uuid4().hex[:8]}" for _ in range(2)]
-    urls = [urlsplit(server)._replace(path=f"/{name}").geturl() for name in names]
+def target(server: str, migrated_template: str, external_template: str, tmp_path: Path) -> Iterator[Place]:
+    """Databases with our schema and nothing in it, which a restoration accepts."""
     data = tmp_path / "restored"
-    with psycopg.connect(server, autocommit=True) as admin:
-        for name in names:
-            admin.execute(f"CREATE DATABASE {name} TEMPLATE {bare_template}")
-        yield Place(*urls, SyncStorage(StorageRecipe.in_folder(data)), data)
-        for name in names:
-            admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    with _databases(server, migrated_template, external_template) as (inside, outside):
+        yield Place(inside, outside, SyncStorage(StorageRecipe.in_folder(data)), data)
+
+
+@pytest.fixture
+def bare_target(server: str, bare_template: str, tmp_path: Path) -> Iterator[Place]:
+    """Databases without our schema: a restoration makes it."""
+    data = tmp_path / "restored"
+    with _databases(server, bare_template, bare_template) as (inside, outside):
+        yield Place(inside, outside, SyncStorage(StorageRecipe.in_folder(data)), data)
 
 
 def back_up(

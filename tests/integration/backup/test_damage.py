@@ -14,15 +14,9 @@ from geomill.backup.metering import Silent
 from geomill.backup.verification import read_manifest, verify
 from geomill.errors import BackupInvalid, InvalidName
 from geomill.storage.depot import FolderDepot
-from tests.integration.backup.conftest import Place, back_up, check, repack, restore, rewritten
+from tests.integration.backup.conftest import Place, check, repack, restore, rewritten
 
 Change = Callable[[dict[str, Any]], None]
-
-
-@pytest.fixture
-def backup(source: Place, depot: FolderDepot) -> FolderDepot:
-    back_up(source, depot)
-    return depot
 
 
 def flip(file: Path) -> None:
@@ -175,7 +169,7 @@ def test_anything_else_in_its_place_is_refused(depot: FolderDepot, text: str) ->
         {"path": "a/../../../b"},
     ],
 )
-def test_objects_go_nowhere_but_into_their_zones(backup: FolderDepot, target: Place, line: dict[str, Any]) -> None:
+def test_objects_go_nowhere_but_into_their_zones(backup: FolderDepot, bare_target: Place, line: dict[str, Any]) -> None:
     whole = {"zone": "silver", "container": "cogs", "path": "a", "size": 1, "sha256": "ab" * 32, "copied": False}
 
     def change(manifest: dict[str, Any]) -> None:
@@ -183,8 +177,8 @@ def test_objects_go_nowhere_but_into_their_zones(backup: FolderDepot, target: Pl
 
     rewritten(backup, change)
     with pytest.raises(BackupInvalid, match="cannot be used"):
-        restore(backup, target)
-    assert target.rows("SELECT to_regclass('dagapp.dag_jobs') AS t") == [{"t": None}]
+        restore(backup, bare_target)
+    assert bare_target.rows("SELECT to_regclass('dagapp.dag_jobs') AS t") == [{"t": None}]
 
 
 @pytest.mark.parametrize("table", ["pgstac.items", "pg_catalog.pg_authid", "app.platforms; DROP TABLE x"])

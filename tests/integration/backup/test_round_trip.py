@@ -15,6 +15,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 
+from geomill.backup.verification import read_manifest
 from geomill.backup.zones import Objects
 from geomill.catalogue import bulk
 from geomill.domain.engine.instance import Instance
@@ -43,25 +44,26 @@ IDENTITIES = """SELECT max(event_id) AS last, nextval('dagapp.dag_job_events_eve
     FROM dagapp.dag_job_events"""
 
 
-def test_everything_is_as_it_was(source: Place, target: Place, depot: FolderDepot) -> None:
+def test_everything_is_as_it_was(unchanged_source: Place, bare_target: Place, depot: FolderDepot) -> None:
+    source = unchanged_source
     models = [model for model in TABLES if model not in CHANGED]
     inside, outside = source.contents(models), source.contents(EXTERNAL_TABLES, outside=True)
     manifest = back_up(source, depot)
     assert check(depot).problems == []
-    objects, databases = restore(depot, target)
+    objects, databases = restore(depot, bare_target)
 
-    assert target.contents(models) == inside
-    assert target.contents(EXTERNAL_TABLES, outside=True) == outside
+    assert bare_target.contents(models) == inside
+    assert bare_target.contents(EXTERNAL_TABLES, outside=True) == outside
     for query in (SHAPES, TRIGGERS, "SELECT content FROM pgstac.collections ORDER BY id"):
-        assert target.rows(query) == source.rows(query)
+        assert bare_target.rows(query) == source.rows(query)
     assert (objects.written, objects.kept, objects.missing, objects.different) == (5, 0, [], [])
     assert (databases.inside.lacking, databases.inside.different, databases.inside.added) == (1, 0, 0)
-    identity = target.rows(IDENTITIES)[0]
+    identity = bare_target.rows(IDENTITIES)[0]
     assert identity["next"] > identity["last"]
-    assert (target.data / "link.key").read_text() == "secret of link.key\n"
-    assert target.storage.read(ObjectName(Zone.SILVER, "cogs", "ouo/_r1/a.tif")) == FILE
+    assert (bare_target.data / "link.key").read_text() == "secret of link.key\n"
+    assert bare_target.storage.read(ObjectName(Zone.SILVER, "cogs", "ouo/_r1/a.tif")) == FILE
     assert manifest.objects.copied == 5
-    asyncio.run(assert_sound(target))
+    asyncio.run(assert_sound(bare_target))
 
 
 async def assert_sound(place: Place) -> None:
@@ -71,12 +73,12 @@ async def assert_sound(place: Place) -> None:
         assert (await plan(conn)).changes == ()
 
 
-def test_what_the_migration_recorded_is_the_targets_own(source: Place, target: Place, depot: FolderDepot) -> None:
+def test_what_the_migration_recorded_is_the_targets_own(source: Place, bare_target: Place, depot: FolderDepot) -> None:
     for outside in (False, True):
         source.execute("INSERT INTO catalogue.schema_objects VALUES ('table app.of_there', 'r')", outside=outside)
     back_up(source, depot)
-    restore(depot, target)
-    for url in (target.inside, target.outside):
+    restore(depot, bare_target)
+    for url in (bare_target.inside, bare_target.outside):
         assert asyncio.run(losses(url)) == []
 
 
@@ -85,11 +87,8 @@ async def losses(url: str) -> list[str]:
         return await schema_objects.losses(conn)
 
 
-def test_a_lease_is_given_back_and_no_schedule_fires_for_the_past(
-    source: Place, target: Place, depot: FolderDepot
-) -> None:
-    back_up(source, depot)
-    _, databases = restore(depot, target)
+def test_a_lease_is_given_back_and_no_schedule_fires_for_the_past(target: Place, backup: FolderDepot) -> None:
+    _, databases = restore(backup, target)
     assert target.rows("SELECT delivery_count, lease_token, leased_by, leased_until FROM dagapp.dag_queue") == [
         {"delivery_count": 2, "lease_token": None, "leased_by": None, "leased_until": None}
     ]
@@ -119,17 +118,16 @@ def test_an_open_job_knows_its_source_by_the_etag_that_it_has_now(
         assert (row["note"]["source"]["etag"], row["note"]["other"]["etag"]) == (new, "of another")
 
 
-def test_jobs_are_told_to_end_where_that_is_asked(source: Place, target: Place, depot: FolderDepot) -> None:
-    back_up(source, depot)
-    _, databases = restore(depot, target, cancel_jobs=True)
+def test_jobs_are_told_to_end_where_that_is_asked(target: Place, backup: FolderDepot) -> None:
+    _, databases = restore(backup, target, cancel_jobs=True)
     assert databases.resumed.cancelled == 1
     assert target.rows("SELECT job_id, report FROM dagapp.dag_inbox") == [{"job_id": "job-1", "report": "cancel"}]
 
 
-def test_only_its_owner_reads_a_backup(source: Place, target: Place, depot: FolderDepot) -> None:
+def test_only_its_owner_reads_a_backup(unchanged_source: Place, target: Place, depot: FolderDepot) -> None:
     mask = os.umask(0)
     try:
-        back_up(source, depot)
+        back_up(unchanged_source, depot)
         restore(depot, target)
     finally:
         os.umask(mask)
@@ -236,13 +234,15 @@ def test_a_database_that_goes_away_leaves_nothing_that_looks_like_a_backup(sourc
         check(depot)
 
 
-def test_a_role_that_may_not_read_everything_is_told_so(source: Place, depot: FolderDepot, server: str) -> None:
+def test_a_role_that_may_not_read_everything_is_told_so(
+    unchanged_source: Place, depot: FolderDepot, server: str
+) -> None:
     role = f"visitor_{uuid4().hex[:8]}"
     with psycopg.connect(server, autocommit=True) as admin:
         admin.execute(f"CREATE ROLE {role} LOGIN PASSWORD '{PASSWORD}'")  # type: ignore[arg-type]
         try:
             with pytest.raises(DatabaseUnfit, match="may not read it"):
-                back_up(replace(source, inside=login(source.inside, role)), depot)
+                back_up(replace(unchanged_source, inside=login(unchanged_source.inside, role)), depot)
         finally:
             admin.execute(f"DROP ROLE {role}")  # type: ignore[arg-type]
 
@@ -255,69 +255,66 @@ def test_objects_that_are_gone_are_listed(source: Place, target: Place, depot: F
     assert objects.missing == ["silver/cogs/ouo/_r1/a.tif"]
 
 
-def test_objects_that_are_there_stay(source: Place, target: Place, depot: FolderDepot) -> None:
+def test_objects_that_are_there_stay(target: Place, backup: FolderDepot) -> None:
     same, other = (ObjectName(Zone.SILVER, "cogs", f"{kind}/_r1/a.tif") for kind in ("public", "ouo"))
-    back_up(source, depot)
     target.storage.put_bytes(same, FILE)
     target.storage.put_bytes(other, FILE[::-1])
-    objects, _ = restore(depot, target)
+    objects, _ = restore(backup, target)
     assert (objects.written, objects.kept, objects.different) == (3, 1, [str(other)])
     assert target.storage.read(other) == FILE[::-1]
 
 
-def test_a_list_of_objects_without_copies(source: Place, target: Place, depot: FolderDepot) -> None:
-    manifest = back_up(source, depot, Objects.LIST)
+def test_a_list_of_objects_without_copies(unchanged_source: Place, target: Place, depot: FolderDepot) -> None:
+    manifest = back_up(unchanged_source, depot, Objects.LIST)
     assert (manifest.objects.objects, manifest.objects.copied) == (5, 0)
-    objects, _ = restore(depot, replace(target, storage=source.storage))
+    objects, _ = restore(depot, replace(target, storage=unchanged_source.storage))
     assert (objects.written, objects.kept, objects.missing) == (0, 5, [])
 
 
-def test_a_target_with_something_in_it_is_refused_and_stays(source: Place, target: Place, depot: FolderDepot) -> None:
-    back_up(source, depot)
-    restore(depot, target)
+def test_a_target_with_something_in_it_is_refused_and_stays(
+    unchanged_source: Place, target: Place, backup: FolderDepot
+) -> None:
+    restore(backup, target)
     with pytest.raises(ConflictError, match=r"not empty: there is dagapp\.dag_definitions"):
-        restore(depot, target)
+        restore(backup, target)
     with pytest.raises(ConflictError, match="something in"):
-        back_up(source, depot)
+        back_up(unchanged_source, backup)
 
 
-def test_another_key_in_the_data_folder_is_refused(source: Place, target: Place, depot: FolderDepot) -> None:
-    back_up(source, depot)
+def test_another_key_in_the_data_folder_is_refused(target: Place, backup: FolderDepot) -> None:
     target.data.mkdir()
     (target.data / "link.key").write_text("mine")
     with pytest.raises(ConflictError, match=r"link\.key is there already"):
-        restore(depot, target)
+        restore(backup, target)
     assert not (target.data / "admin.key").exists()
 
 
-def test_a_backup_of_a_later_release_is_refused(source: Place, target: Place, depot: FolderDepot) -> None:
-    back_up(source, depot)
-    rewritten(depot, lambda manifest: manifest["inside"]["tables"][0]["columns"].append("invented"))
+def test_a_backup_of_a_later_release_is_refused(target: Place, backup: FolderDepot) -> None:
+    rewritten(backup, lambda manifest: manifest["inside"]["tables"][0]["columns"].append("invented"))
     with pytest.raises(ConflictError, match=r"'invented' of dagapp\.dag_definitions, which this release"):
-        restore(depot, target)
+        restore(backup, target)
 
 
-def test_a_column_that_is_new_gets_its_default(source: Place, target: Place, depot: FolderDepot) -> None:
+def test_a_column_that_is_new_gets_its_default(unchanged_source: Place, target: Place, backup: FolderDepot) -> None:
     """A backup of an earlier release lacks it."""
-    back_up(source, depot)
 
     def without_containers(manifest: dict[str, Any]) -> None:
         part = next(table for table in manifest["inside"]["tables"] if table["table"] == "app.platforms")
         place = part["columns"].index("containers")
         part["columns"].pop(place)
-        lines = gzip.decompress((depot.root / part["path"]).read_bytes()).decode().strip("\n").split("\n")
+        lines = gzip.decompress((backup.root / part["path"]).read_bytes()).decode().strip("\n").split("\n")
         rows = [line.split("\t") for line in lines]
         content = "".join("\t".join(row[:place] + row[place + 1 :]) + "\n" for row in rows)
-        repack(depot, part, content.encode())
+        repack(backup, part, content.encode())
 
-    assert {"containers": ["uploads"]} in source.rows("SELECT containers FROM app.platforms")
-    rewritten(depot, without_containers)
-    restore(depot, target)
+    assert {"containers": ["uploads"]} in unchanged_source.rows("SELECT containers FROM app.platforms")
+    rewritten(backup, without_containers)
+    restore(backup, target)
     assert target.rows("SELECT DISTINCT containers FROM app.platforms") == [{"containers": []}]
 
 
-def test_a_target_without_an_external_database_is_refused(source: Place, depot: FolderDepot) -> None:
+def test_a_target_without_an_external_database_is_refused(backup: FolderDepot) -> None:
     from geomill.backup.restoration import require_fit
 
     with pytest.raises(SettingsError, match="target has none"):
-        require_fit(back_up(source, depot), has_outside=False)
+        require_fit(read_manifest(backup), has_outside=False)

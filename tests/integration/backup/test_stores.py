@@ -41,13 +41,13 @@ def far(request: pytest.FixtureRequest, stores: StorageRecipe) -> Depot:
     return open_depot(f"{place}/{uuid4().hex}/of monday", stores)
 
 
-def test_there_and_back(source: Place, target: Place, far: Depot) -> None:
+def test_there_and_back(source: Place, bare_target: Place, far: Depot) -> None:
     back_up(source, far)
     assert check(far).sound
-    objects, databases = restore(far, target)
+    objects, databases = restore(far, bare_target)
     assert (objects.written, objects.missing) == (5, [])
     assert databases.inside.different == 0
-    assert target.storage.read(ObjectName(Zone.BRONZE, "uploads", "große datei.bin")) == FILE * 900
+    assert bare_target.storage.read(ObjectName(Zone.BRONZE, "uploads", "große datei.bin")) == FILE * 900
 
 
 def break_off(depot: Depot, part: bytes) -> None:

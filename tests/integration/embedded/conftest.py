@@ -32,6 +32,23 @@ def data(open_folder: Path) -> Path:
     return parent / "data"
 
 
+@pytest.fixture(scope="module")
+def stopped(open_folder: Path) -> Path:
+    """A data folder with a cluster that was started and stopped once."""
+    data = open_folder / "stopped"
+    with Cluster(data, settings=FAST):
+        pass
+    (data / "postgres" / "port").unlink()
+    return data
+
+
+@pytest.fixture
+def data_with_cluster(data: Path, stopped: Path) -> Path:
+    """A copy, for tests about anything but the making of a cluster."""
+    subprocess.run(["cp", "-a", "--reflink=auto", str(stopped), str(data)], check=True)
+    return data
+
+
 @pytest.fixture
 def make() -> Iterator[MakeCluster]:
     made: list[Cluster] = []
@@ -52,7 +69,7 @@ def running(open_folder: Path) -> Iterator[Cluster]:
         yield cluster
 
 
-def until(condition: Callable[[], object], seconds: float = 20) -> None:
+def until(condition: Callable[[], object], seconds: float = 120) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not come to pass"

@@ -10,7 +10,7 @@ from geomill.errors import EmbeddedError
 
 
 def ask(url: str, query: str = "SELECT current_user") -> object:
-    with psycopg.connect(url, connect_timeout=5) as connection:
+    with psycopg.connect(url, connect_timeout=60) as connection:
         return connection.execute(query).fetchone()[0]
 
 
@@ -40,11 +40,11 @@ def test_a_second_start_changes_nothing(running):
     assert running.status() == before
 
 
-def test_a_context_stops_what_it_started_and_no_more(running, data):
+def test_a_context_stops_what_it_started_and_no_more(running, data_with_cluster):
     with Cluster(running.status().folder.parent):
         pass
     assert running.status().state is State.RUNNING
-    with Cluster(data, settings={"fsync": "off"}) as own:
+    with Cluster(data_with_cluster, settings={"fsync": "off"}) as own:
         assert ask(own.url()) == "geomill"
     assert own.status().state is State.STOPPED
 
@@ -62,7 +62,7 @@ def test_the_role_authenticates_over_socket_and_tcp(running, tcp):
 def test_a_wrong_password_is_refused(running, tcp, password):
     parameters = psycopg.conninfo.conninfo_to_dict(running.url(tcp=tcp))
     with pytest.raises(psycopg.OperationalError, match="password"):
-        psycopg.connect(**parameters | {"password": password, "connect_timeout": 5})
+        psycopg.connect(**parameters | {"password": password, "connect_timeout": 60})
 
 
 def test_nobody_is_trusted(running):
@@ -85,14 +85,14 @@ def test_names_of_databases_are_encoded(running):
     assert ask(running.url(name, tcp=True), "SELECT current_database()") == name
 
 
-def test_settings_are_ours_then_the_callers_then_the_users(make, data):
-    cluster = make(data, work_mem="5MB", max_connections="50")
+def test_settings_are_ours_then_the_callers_then_the_users(make, data_with_cluster):
+    cluster = make(data_with_cluster, work_mem="5MB", max_connections="50")
     cluster.start()
     assert ask(cluster.url(), "SHOW work_mem") == "5MB"
     assert ask(cluster.url(), "SHOW wal_level") == "minimal"
     assert ask(cluster.url(), "SHOW server_encoding") == "UTF8"
     cluster.stop()
-    (data / "postgres" / "postgresql.local.conf").write_text("work_mem = '6MB'\n")
+    (data_with_cluster / "postgres" / "postgresql.local.conf").write_text("work_mem = '6MB'\n")
     cluster.start()
     assert ask(cluster.url(), "SHOW work_mem") == "6MB"
     assert ask(cluster.url(), "SHOW max_connections") == "50"

@@ -23,7 +23,7 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become ano
 
 
 def answers(cluster: Cluster) -> bool:
-    with psycopg.connect(cluster.url(), connect_timeout=5) as connection:
+    with psycopg.connect(cluster.url(), connect_timeout=60) as connection:
         return connection.execute("SELECT true").fetchone()[0]
 
 
@@ -36,14 +36,14 @@ def kill_server(cluster: Cluster) -> None:
 def test_processes_that_start_at_once_get_one_server_that_outlives_them(make, data):
     code = f"c = Cluster(Path({str(data)!r}), settings={FAST!r}); print(c.start(), c.status().pid)"
     starters = [spawn(code) for _ in range(3)]
-    answered = [starter.communicate(timeout=30)[0].split() for starter in starters]
+    answered = [starter.communicate(timeout=300)[0].split() for starter in starters]
     assert sorted(started for started, _ in answered) == ["False", "False", "True"]
     assert len({pid for _, pid in answered}) == 1
     assert answers(make(data))
 
 
-def test_a_killed_server_is_started_again_with_its_data_once_its_last_backend_is_gone(make, data):
-    cluster = make(data)
+def test_a_killed_server_is_started_again_with_its_data_once_its_last_backend_is_gone(make, data_with_cluster):
+    cluster = make(data_with_cluster)
     cluster.start()
     with psycopg.connect(cluster.url()) as connection:
         connection.execute("CREATE TABLE kept AS SELECT 42 AS answer")
@@ -62,8 +62,8 @@ def test_a_killed_server_is_started_again_with_its_data_once_its_last_backend_is
         assert connection.execute("SELECT answer FROM kept").fetchone() == (42,)
 
 
-def test_a_pid_file_that_names_another_program_is_overcome(make, data):
-    cluster = make(data)
+def test_a_pid_file_that_names_another_program_is_overcome(make, data_with_cluster):
+    cluster = make(data_with_cluster)
     cluster.start()
     file = cluster.status().folder / "pgdata" / "postmaster.pid"
     owner, text = file.stat(), file.read_text().splitlines()
@@ -128,8 +128,8 @@ def test_a_cluster_of_another_version_is_refused_and_left_alone(data):
     assert (pgdata / "PG_VERSION").read_text() == "99\n"
 
 
-def test_a_port_that_was_taken_meanwhile_is_given_up(make, data):
-    cluster = make(data)
+def test_a_port_that_was_taken_meanwhile_is_given_up(make, data_with_cluster):
+    cluster = make(data_with_cluster)
     cluster.start()
     port = cluster.status().port
     cluster.stop()
@@ -172,7 +172,7 @@ try:
 except EmbeddedError as error:
     print(error)
 """
-    said, _ = spawn(code, uid=NOBODY if os.geteuid() == 0 else None).communicate(timeout=30)
+    said, _ = spawn(code, uid=NOBODY if os.geteuid() == 0 else None).communicate(timeout=300)
     assert said.startswith(f"the data folder {closed} cannot be written")
     assert said.strip().endswith("choose another folder with GEOMILL_DATA")
     assert list(closed.iterdir()) == []
@@ -181,7 +181,7 @@ except EmbeddedError as error:
 @as_root
 def test_a_plain_user_runs_his_own_and_root_joins_in(make, data):
     code = f"c = Cluster(Path({str(data)!r}), settings={FAST!r}); print(c.start(), c.url())"
-    said, _ = spawn(code, uid=NOBODY).communicate(timeout=30)
+    said, _ = spawn(code, uid=NOBODY).communicate(timeout=300)
     started, url = said.split()
     assert started == "True"
     assert (data / "postgres").stat().st_uid == NOBODY

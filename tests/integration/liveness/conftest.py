@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -10,9 +9,8 @@ import psycopg
 import pytest
 
 from geomill.embedded import Cluster
-from geomill.store.connection import connect
-from geomill.store.migrate import migrate
 from tests.integration.liveness.stage import Stage
+from tests.prepared import copy_prepared
 
 
 @pytest.fixture(scope="module")
@@ -20,17 +18,12 @@ def cluster() -> Iterator[Cluster]:
     """Of this module's own, because it is stopped and started. What it commits is on disk."""
     folder = Path(tempfile.mkdtemp(prefix="gm-live-", dir="/var/tmp"))
     folder.chmod(0o755)
+    copy_prepared(folder / "data", durable=True)
     cluster = Cluster(folder / "data", settings={"max_connections": "200"})
     cluster.start()
-    asyncio.run(_migrate(cluster.url()))
     yield cluster
     cluster.stop("immediate")
     shutil.rmtree(folder, ignore_errors=True)
-
-
-async def _migrate(url: str) -> None:
-    async with await connect(url) as conn:
-        await migrate(conn)
 
 
 @pytest.fixture

@@ -13,6 +13,9 @@ from pydantic import BaseModel, Field
 
 from geomill.sdk import HandlerContext, register_handler
 
+MORNING = "morning"
+"""A file beside the ledger that ends all naps."""
+
 
 class NapParams(BaseModel):
     ledger: Path
@@ -26,13 +29,17 @@ def note(params: NapParams, word: str) -> None:
         ledger.write(f"{word} {params.key} {time.monotonic():.3f} {os.getpid()}\n")
 
 
+def is_over(params: NapParams, ends: float) -> bool:
+    return time.monotonic() >= ends or params.ledger.with_name(MORNING).exists()
+
+
 @register_handler("liveness.nap", timeout_seconds=600, params=NapParams)
 async def nap(ctx: HandlerContext[NapParams]) -> dict[str, str]:
     """In the worker's event loop."""
     params = ctx.params
     note(params, "begun")
     ends = time.monotonic() + params.seconds
-    while time.monotonic() < ends:
+    while not is_over(params, ends):
         await asyncio.sleep(0.1)
         note(params, "lives")
     note(params, "ended")
@@ -45,7 +52,7 @@ def nap_aside(ctx: HandlerContext[NapParams]) -> dict[str, str]:
     params = ctx.params
     note(params, "begun")
     ends = time.monotonic() + params.seconds
-    while time.monotonic() < ends:
+    while not is_over(params, ends):
         time.sleep(0.1)
         note(params, "lives")
     note(params, "ended")

@@ -24,6 +24,7 @@ from geomill.sdk.registry import load_handlers
 from geomill.store.connection import connect
 from geomill.store.pool import open_pool
 from geomill.workflows.collection import WorkflowCatalogue
+from tests.integration.liveness.handlers import MORNING
 
 ROOT = Path(__file__).parents[3]
 HANDLERS = "tests.integration.liveness.handlers"
@@ -47,6 +48,15 @@ nodes:
 """
 WORKFLOWS = {"nap": 1, "nap_aside": 1, "deadly": 2}
 """Name → attempts."""
+
+
+PATIENCE = 300.0
+"""Seconds. On a machine at load 20, everything takes ten times as long."""
+
+
+def within(seconds: float) -> float:
+    """How long that may take here: a process that waits for a processor cannot be on time."""
+    return seconds * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 class Line(NamedTuple):
@@ -107,25 +117,30 @@ class Stage:
                 await submit(conn, catalogue, "dag-jobs", message)
         return [message.job_id for message in messages]
 
+    def wake(self) -> None:
+        """End all naps."""
+        self.ledger.with_name(MORNING).touch()
+
     async def rows(self, query: str, **parameters: Any) -> list[dict[str, Any]]:
         async with await connect(self.url) as conn:
-            conn.row_factory = dict_row
-            return await (await conn.execute(query, parameters)).fetchall()  # type: ignore[arg-type]
+            return await _fetch(conn, query, parameters)
 
     async def ready(self, count: int) -> None:
         """Until so many processes have registered."""
         await self.until_rows("SELECT 1 FROM dagapp.dag_instances HAVING count(*) >= %(count)s", count=count)
 
-    async def until_rows(self, query: str, seconds: float = 60, **parameters: Any) -> list[dict[str, Any]]:
+    async def until_rows(self, query: str, seconds: float = PATIENCE, **parameters: Any) -> list[dict[str, Any]]:
         """Until the query finds something. A database that is away finds nothing."""
         async with asyncio.timeout(seconds):
             while True:
                 with contextlib.suppress(psycopg.OperationalError, DatabaseUnreachable):
-                    if rows := await self.rows(query, **parameters):
+                    async with await connect(self.url) as conn:  # to connect costs more than to ask
+                        while not (rows := await _fetch(conn, query, parameters)):  # noqa: ASYNC110
+                            await asyncio.sleep(0.05)
                         return rows
                 await asyncio.sleep(0.05)
 
-    async def ended(self, job_ids: list[str], seconds: float = 60) -> dict[str, dict[str, Any]]:
+    async def ended(self, job_ids: list[str], seconds: float = PATIENCE) -> dict[str, dict[str, Any]]:
         """Job id → status and error, of all."""
         query = (
             "SELECT array_agg(j) AS jobs FROM (SELECT job_id, status::text, error_message FROM dagapp.dag_jobs"
@@ -148,10 +163,10 @@ class Stage:
     def counts(self, word: str) -> Counter[str]:
         return Counter(line.key for line in self.lines(word))
 
-    async def until_begun(self, count: int, seconds: float = 60) -> None:
+    async def until_begun(self, count: int, seconds: float = PATIENCE) -> None:
         await self.until(lambda: len(self.counts("begun")) >= count, seconds)
 
-    async def until(self, true: Any, seconds: float = 60) -> None:
+    async def until(self, true: Any, seconds: float = PATIENCE) -> None:
         async with asyncio.timeout(seconds):
             while not true():  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
@@ -166,3 +181,8 @@ class Stage:
     @staticmethod
     def thaw(process: subprocess.Popen[bytes]) -> None:
         process.send_signal(signal.SIGCONT)
+
+
+async def _fetch(conn: psycopg.AsyncConnection[Any], query: str, parameters: dict[str, Any]) -> list[dict[str, Any]]:
+    async with conn.cursor(row_factory=dict_row) as cursor:
+        return await (await cursor.execute(query, parameters)).fetchall()  # type: ignore[arg-type]

@@ -13,8 +13,9 @@ import pytest
 
 from geomill.embedded.cluster import StopMode
 from geomill.store.connection import connect
-from tests.integration.liveness.stage import Stage
+from tests.integration.liveness.stage import Stage, within
 
+pytestmark = pytest.mark.slow
 TASKS = 24
 DOWN_SECONDS = float(os.environ.get("LIVENESS_DOWN_SECONDS", "3"))
 """How long PostgreSQL is away. The promise is 60 s; the suite has no time for that."""
@@ -53,7 +54,7 @@ async def no_task_begins_again(stage: Stage, trouble: Callable[[], Awaitable[Non
     await stage.until_begun(TASKS)
     await stage.until_rows("SELECT 1 FROM dagapp.dag_node_states WHERE status = 'running' HAVING count(*) = 24")
     await trouble()
-    ended = await stage.ended(jobs, seconds + 60)
+    ended = await stage.ended(jobs)
     assert {row["status"] for row in ended.values()} == {"completed"}, stage.log()
     again = {key: count for key, count in stage.counts("begun").items() if count > 1}
     assert not again, stage.log()
@@ -72,7 +73,7 @@ async def test_a_kill_is_noticed_within_two_seconds(stage: Stage, role: str) -> 
         await stage.until_rows(
             "SELECT 1 WHERE NOT EXISTS (SELECT FROM dagapp.dag_instances WHERE instance_id = %(instance_id)s)", **row
         )
-        assert time.monotonic() - killed < 2.5  # two, and what a busy machine takes to look
+        assert time.monotonic() - killed < within(2.5)  # two, and what the test takes to look
         stage.start(role)
 
 

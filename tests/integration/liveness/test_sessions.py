@@ -5,10 +5,16 @@ from __future__ import annotations
 import asyncio
 
 import psycopg
+import pytest
 
-from tests.integration.liveness.stage import Stage
+from tests.integration.liveness.stage import Stage, within
 from tests.integration.liveness.test_restarts import settled
 
+pytestmark = pytest.mark.slow
+NIGHT_SECONDS = 600
+"""Longer than any test: tasks end when they are woken."""
+OTHERS_LOOK_SECONDS = 3
+"""A process without its session is noticed within two."""
 LISTENERS = """
     SELECT l.pid, pg_terminate_backend(l.pid)
     FROM dagapp.dag_instances AS i
@@ -22,12 +28,14 @@ async def test_a_worker_without_its_listener_keeps_its_tasks(stage: Stage) -> No
     stage.start("worker")
     await stage.ready(2)
     await settled(stage)
-    jobs = await stage.submit("nap", *(f"n{n}" for n in range(6)), seconds=25)
+    jobs = await stage.submit("nap", *(f"n{n}" for n in range(6)), seconds=NIGHT_SECONDS)
     await stage.until_begun(6)
     for _ in range(4):
         await stage.until_rows(LISTENERS)
         await asyncio.sleep(1)
     await stage.until_rows(LISTENERS.replace("pg_terminate_backend(l.pid)", "true"))
+    await asyncio.sleep(within(OTHERS_LOOK_SECONDS))
+    stage.wake()
     ended = await stage.ended(jobs)
     assert {row["status"] for row in ended.values()} == {"completed"}
     assert set(stage.counts("begun").values()) == {1}, stage.log()
@@ -39,7 +47,7 @@ async def test_a_listener_that_cannot_be_opened_for_a_while_costs_no_task(stage:
     stage.start("worker")
     await stage.ready(2)
     await settled(stage)
-    jobs = await stage.submit("nap", *(f"n{n}" for n in range(6)), seconds=15)
+    jobs = await stage.submit("nap", *(f"n{n}" for n in range(6)), seconds=NIGHT_SECONDS)
     await stage.until_begun(6)
     url = stage.cluster.url("postgres")
     async with await psycopg.AsyncConnection.connect(url, autocommit=True) as admin:
@@ -51,6 +59,8 @@ async def test_a_listener_that_cannot_be_opened_for_a_while_costs_no_task(stage:
             await asyncio.sleep(5)
         finally:
             await admin.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS true')
+    await asyncio.sleep(within(OTHERS_LOOK_SECONDS))
+    stage.wake()
     ended = await stage.ended(jobs)
     assert {row["status"] for row in ended.values()} == {"completed"}
     assert set(stage.counts("begun").values()) == {1}, stage.log()

@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from tests.integration.liveness.stage import Stage
+from tests.integration.liveness.stage import Stage, within
 
 pytestmark = pytest.mark.slow
-DETECTION_SECONDS = 30.0
+THRESHOLD_SECONDS, LOOK_SECONDS = 25.0, 5.0
 
 
 async def test_a_frozen_orchestrator_holds_its_jobs_for_half_a_minute_at_most(stage: Stage) -> None:
@@ -24,7 +24,7 @@ async def test_a_frozen_orchestrator_holds_its_jobs_for_half_a_minute_at_most(st
     stage.freeze(first)
     frozen = time.monotonic()
     ended = await stage.ended([job_id])
-    assert time.monotonic() - frozen < DETECTION_SECONDS
+    assert time.monotonic() - frozen < THRESHOLD_SECONDS + within(LOOK_SECONDS)
     stage.thaw(first)
     assert ended[job_id]["status"] == "completed"
     assert stage.counts("begun") == {"n": 1}
@@ -44,7 +44,7 @@ async def test_a_frozen_worker_and_its_children_stop_before_others_begin(stage: 
     stage.freeze(first)
     frozen = time.monotonic()
     await stage.until(lambda: len(stage.lines("begun")) == 4)
-    assert time.monotonic() - frozen < DETECTION_SECONDS
+    assert time.monotonic() - frozen < THRESHOLD_SECONDS + within(LOOK_SECONDS)
     begun_again = {line.key: line.at for line in stage.lines("begun")[2:]}
     assert set(begun_again) == {"n", "a"}
     stage.thaw(first)

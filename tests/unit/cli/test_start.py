@@ -47,6 +47,10 @@ def test_the_commands_about_jobs_import_neither_the_engine_nor_the_workers() -> 
     assert loaded(modules, NOT_FOR_JOBS) == set()
 
 
+def test_the_commands_about_assets_import_no_driver_because_they_ask_a_gateway() -> None:
+    assert loaded(imported("import geomill.cli.assets"), ("psycopg", "psycopg_pool", "geomill.store.pool")) == set()
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_what_stands_for_a_command_says_what_the_command_says(name: str) -> None:
     later = COMMANDS[name]
