@@ -109,7 +109,7 @@ def _lines(
     rows = sum(part.rows for part in (*manifest.inside.tables, *manifest.inside.features))
     lines = [
         f"{rows:,} rows, {len(manifest.inside.features):,} tables of features",
-        f"{objects.written:,} objects written, {objects.kept:,} were there",
+        f"{objects.written:,} objects written, {objects.unchanged:,} were there",
         f"{check.wanted:,} items of assets, {items.lacking:,} of none; {items.different:,} differ from the backup's",
         f"{resumed.jobs - resumed.cancelled:,} jobs go on, {resumed.cancelled:,} are cancelled",
         *listed("due times since the backup are not made up for", list(resumed.postponed)),

@@ -54,7 +54,7 @@ def test_everything_is_as_it_was(source: Place, target: Place, depot: FolderDepo
     assert target.contents(EXTERNAL_TABLES, outside=True) == outside
     for query in (SHAPES, TRIGGERS, "SELECT content FROM pgstac.collections ORDER BY id"):
         assert target.rows(query) == source.rows(query)
-    assert (objects.written, objects.kept, objects.missing, objects.different) == (5, 0, [], [])
+    assert (objects.written, objects.unchanged, objects.missing, objects.different) == (5, 0, [], [])
     assert (databases.inside.lacking, databases.inside.different, databases.inside.added) == (1, 0, 0)
     identity = target.rows(IDENTITIES)[0]
     assert identity["next"] > identity["last"]
@@ -261,7 +261,7 @@ def test_objects_that_are_there_stay(source: Place, target: Place, depot: Folder
     target.storage.put_bytes(same, FILE)
     target.storage.put_bytes(other, FILE[::-1])
     objects, _ = restore(depot, target)
-    assert (objects.written, objects.kept, objects.different) == (3, 1, [str(other)])
+    assert (objects.written, objects.unchanged, objects.different) == (3, 1, [str(other)])
     assert target.storage.read(other) == FILE[::-1]
 
 
@@ -269,7 +269,7 @@ def test_a_list_of_objects_without_copies(source: Place, target: Place, depot: F
     manifest = back_up(source, depot, Objects.LIST)
     assert (manifest.objects.objects, manifest.objects.copied) == (5, 0)
     objects, _ = restore(depot, replace(target, storage=source.storage))
-    assert (objects.written, objects.kept, objects.missing) == (0, 5, [])
+    assert (objects.written, objects.unchanged, objects.missing) == (0, 5, [])
 
 
 def test_a_target_with_something_in_it_is_refused_and_stays(source: Place, target: Place, depot: FolderDepot) -> None:
