@@ -6,7 +6,6 @@ import importlib
 import pkgutil
 import re
 import subprocess
-import tomllib
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
@@ -137,13 +136,6 @@ def test_every_job_type_and_its_parameters_are_in_the_reference() -> None:
     for job in load_stage_jobs().values():
         names = job.controller.parameters_schema()["properties"]
         assert missing([job.job_type, *names], text) == []
-
-
-def test_every_dependency_is_explained() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    wanted = [*project["project"]["dependencies"], *project["dependency-groups"]["dev"]]
-    names = [re.split(r"[\[<>=!~ ]", text)[0] for text in wanted]
-    assert missing(names, (DOCS / "dependencies.md").read_text(encoding="utf-8")) == []
 
 
 # Figures

@@ -43,10 +43,10 @@ def _ticket(scope: Scope) -> str | None:
     query: bytes = scope.get("query_string", b"")
     if PARAMETER.encode() not in query:
         return None
-    given = [value for name, value in parse_qsl(query.decode("latin-1")) if name == PARAMETER]
-    if len(given) > 1:
+    tickets = [value for name, value in parse_qsl(query.decode("latin-1")) if name == PARAMETER]
+    if len(tickets) > 1:
         raise Unauthenticated("the link has more than one ticket", remedy="ask for a new link")
-    return given[0] if given else None
+    return tickets[0] if tickets else None
 
 
 def _opened_by(ticket: str, path: str, key: LinkKey | None) -> SignedLink:
@@ -63,8 +63,8 @@ def _opened_by(ticket: str, path: str, key: LinkKey | None) -> SignedLink:
 
 
 async def _sight(request: Request) -> Sight:
-    found: Sight = getattr(request.state, "sight", PUBLIC_ONLY)
-    return found
+    sight: Sight = getattr(request.state, "sight", PUBLIC_ONLY)
+    return sight
 
 
 TheSight = Annotated[Sight, Depends(_sight)]

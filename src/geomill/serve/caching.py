@@ -40,8 +40,8 @@ def tell(request: Request, headers: Mapping[str, str]) -> None:
 
 def etag(scope: Scope) -> str:
     served: Served = scope["state"]["served"]
-    asked = Headers(scope=scope).get("accept", "")
-    parts = (__version__, served.asset_id, str(served.revision), scope["path"], asked)
+    accept = Headers(scope=scope).get("accept", "")
+    parts = (__version__, served.asset_id, str(served.revision), scope["path"], accept)
     text = "\n".join(parts).encode("utf-8", "surrogateescape") + b"\n" + scope.get("query_string", b"")
     return f'"{hashlib.sha256(text).hexdigest()[:32]}"'
 
@@ -76,9 +76,9 @@ class Caching:
 
 def _headers(scope: Scope) -> dict[str, str]:
     served: Served = scope["state"]["served"]
-    kept = f"public, max-age={PUBLIC_SECONDS}" if served.public else NOT_PUBLIC
-    return {"ETag": etag(scope), "Cache-Control": kept, "Vary": "Accept, Authorization, X-API-Key"}
+    cache_control = f"public, max-age={PUBLIC_SECONDS}" if served.public else NOT_PUBLIC
+    return {"ETag": etag(scope), "Cache-Control": cache_control, "Vary": "Accept, Authorization, X-API-Key"}
 
 
-def _matches(given: str, wanted: str) -> bool:
-    return any(one.strip().removeprefix("W/") in (wanted, "*") for one in given.split(",")) if given else False
+def _matches(header: str, current: str) -> bool:
+    return any(tag.strip().removeprefix("W/") in (current, "*") for tag in header.split(",")) if header else False

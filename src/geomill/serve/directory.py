@@ -31,7 +31,7 @@ LONGEST_ID = 64
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _Entry:
     faces: Faces
     looked_at: float
 
@@ -40,7 +40,7 @@ class Directory:
     def __init__(self, pool: Pool, zone: Zone) -> None:
         self.zone = zone
         self._pool = pool
-        self._known: OrderedDict[str, _Known] = OrderedDict()
+        self._entries: OrderedDict[str, _Entry] = OrderedDict()
         self._looking: dict[str, asyncio.Task[Faces | None]] = {}
         self._tables: OrderedDict[tuple[str, int, str], FeatureTable] = OrderedDict()
         self._scenes: OrderedDict[tuple[str, int, str], Served] = OrderedDict()
@@ -71,10 +71,10 @@ class Directory:
         key = (served.asset_id, served.revision, scene)
         if key not in self._scenes:
             async with self._pool.connection(timeout=PATIENCE_SECONDS) as conn:
-                found = await serving.scene(conn, self.zone, served, scene)
-            if found is None:
+                scene_served = await serving.scene(conn, self.zone, served, scene)
+            if scene_served is None:
                 raise NotFoundError(f"the asset '{asset_id}' has no scene '{scene[:LONGEST_ID]}'")
-            self._scenes[key] = found
+            self._scenes[key] = scene_served
             if len(self._scenes) > MOST_KEPT:
                 self._scenes.popitem(last=False)
         states = ("approval_state", "clearance_state", "public_revision", "withdrawn_through")
@@ -85,8 +85,8 @@ class Directory:
         key = (served.asset_id, served.revision)
         if key not in self._series:
             async with self._pool.connection(timeout=PATIENCE_SECONDS) as conn:
-                found = await serving.scenes(conn, self.zone, served)
-            self._series[key] = await asyncio.to_thread(_slim, found)
+                scenes = await serving.scenes(conn, self.zone, served)
+            self._series[key] = await asyncio.to_thread(_slim, scenes)
             if len(self._series) > MOST_SERIES:
                 self._series.popitem(last=False)
         return self._series[key]
@@ -95,10 +95,10 @@ class Directory:
         """Of a job that has completed. It never changes, so it is looked up once."""
         if job_id not in self._results:
             async with self._pool.connection(timeout=PATIENCE_SECONDS) as conn:
-                found = await serving.job_result(conn, job_id)
-            if found is None:
+                result = await serving.job_result(conn, job_id)
+            if result is None:
                 return None
-            self._results[job_id] = found
+            self._results[job_id] = result
             if len(self._results) > MOST_RESULTS:
                 self._results.popitem(last=False)
         return self._results[job_id]
@@ -119,23 +119,25 @@ class Directory:
 
     async def tables(self, assets: list[Served]) -> dict[tuple[str, str], FeatureTable]:
         """By asset and part. A table of a revision never changes once it is served, so it is looked at once."""
-        wanted = {(one.asset_id, one.revision, part): name for one in assets for part, name in one.layers.items()}
-        lacking = {key: name for key, name in wanted.items() if key not in self._tables}
+        names = {
+            (asset.asset_id, asset.revision, part): name for asset in assets for part, name in asset.layers.items()
+        }
+        lacking = {key: name for key, name in names.items() if key not in self._tables}
         if lacking:
             async with self._pool.connection(timeout=PATIENCE_SECONDS) as conn:
-                found = await serving.tables(conn, list(lacking.values()))
+                tables = await serving.tables(conn, list(lacking.values()))
             for key, name in lacking.items():
-                if name in found:
-                    self._tables[key] = found[name]
-        result = {(key[0], key[2]): self._tables[key] for key in wanted if key in self._tables}
+                if name in tables:
+                    self._tables[key] = tables[name]
+        result = {(key[0], key[2]): self._tables[key] for key in names if key in self._tables}
         while len(self._tables) > MOST_KEPT:
             self._tables.popitem(last=False)
         return result
 
     async def _find(self, asset_id: str) -> Faces | None:
-        known = self._known.get(asset_id)
-        if known and time.monotonic() - known.looked_at < FRESH_SECONDS:
-            return known.faces
+        entry = self._entries.get(asset_id)
+        if entry and time.monotonic() - entry.looked_at < FRESH_SECONDS:
+            return entry.faces
         if not asset_id or len(asset_id) > LONGEST_ID or not asset_id.isalnum() or not asset_id.isascii():
             return None
         looking = self._looking.get(asset_id)
@@ -148,19 +150,19 @@ class Directory:
         """One look for all who ask at the same time."""
         begun = time.monotonic()
         async with self._pool.connection(timeout=PATIENCE_SECONDS) as conn:
-            found = await serving.find(conn, self.zone, asset_id)
-        self._known.pop(asset_id, None)
-        if found is not None:
-            self._known[asset_id] = _Known(found, begun)
-            if len(self._known) > MOST_KEPT:
-                self._known.popitem(last=False)
-        return found
+            faces = await serving.find(conn, self.zone, asset_id)
+        self._entries.pop(asset_id, None)
+        if faces is not None:
+            self._entries[asset_id] = _Entry(faces, begun)
+            if len(self._entries) > MOST_KEPT:
+                self._entries.popitem(last=False)
+        return faces
 
 
-def _slim(found: dict[str, Scene]) -> Series:
-    def one(scene: Scene) -> Scene:
+def _slim(scenes: dict[str, Scene]) -> Series:
+    def slimmed(scene: Scene) -> Scene:
         kind = kind_of(scene.raster_type)
         return scene.model_copy(update={"statistics": stretches(kind, scene.statistics)})
 
-    ordered = sorted(found, key=lambda name: (found[name].rank, name))
-    return Series({name: one(found[name]) for name in ordered})
+    ordered = sorted(scenes, key=lambda name: (scenes[name].rank, name))
+    return Series({name: slimmed(scenes[name]) for name in ordered})

@@ -134,10 +134,10 @@ class Services:
             await asyncio.sleep(PAUSE_SECONDS)
 
     async def _build(self, pool: Pool, stack: AsyncExitStack) -> Mapping[str, ASGIApp]:
-        made = await asyncio.to_thread(self._create, pool)
-        for app in made.values():
+        apps = await asyncio.to_thread(self._create, pool)
+        for app in apps.values():
             await stack.enter_async_context(app.router.lifespan_context(app))
-        return made
+        return apps
 
     def _create(self, pool: Pool) -> dict[str, Any]:
         """In a thread, because of the imports."""

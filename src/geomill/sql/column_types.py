@@ -70,6 +70,11 @@ def enum_of(field: FieldInfo) -> type[StrEnum] | None:
     return bare if isinstance(bare, type) and issubclass(bare, StrEnum) else None
 
 
+def enum_name(enum: type[StrEnum]) -> str:
+    """The name of the type in the database: that of the class, or its `__sql_name__`, which outlives a rename."""
+    return str(getattr(enum, "__sql_name__", snake(enum.__name__)))
+
+
 def snake(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 
@@ -85,7 +90,7 @@ def column_type(name: str, facet: Facet, schema: str) -> str:
     if bare in _TYPES:
         return _TYPES[bare]
     if isinstance(bare, type) and issubclass(bare, StrEnum):
-        return f"{schema}.{snake(bare.__name__)}"
+        return f"{schema}.{enum_name(bare)}"
     if isinstance(bare, type) and issubclass(bare, BaseModel):
         return "jsonb"
     raise TypeError(f"field '{name}' is a {bare!r}, for which there is no column type; annotate it with SqlType")

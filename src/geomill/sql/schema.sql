@@ -26,7 +26,7 @@ CREATE TYPE dagapp.node_status AS ENUM ('pending', 'ready', 'dispatched', 'runni
 
 CREATE TYPE dagapp.task_status AS ENUM ('completed', 'failed');
 
-CREATE TYPE dagapp.task_report AS ENUM ('running', 'completed', 'failed', 'abandoned', 'cancel', 'pause', 'resume');
+CREATE TYPE dagapp.report AS ENUM ('running', 'completed', 'failed', 'abandoned', 'cancel', 'pause', 'resume');
 
 CREATE TYPE dagapp.event_type AS ENUM ('job_created', 'job_started', 'job_completed', 'job_failed', 'job_cancelled', 'job_paused', 'job_resumed', 'job_retried', 'job_reclaimed', 'job_parked', 'job_released', 'node_dispatched', 'node_completed', 'node_failed', 'node_retried', 'node_skipped', 'node_cancelled', 'fan_out_expanded', 'checkpoint_saved', 'result_stale', 'callback_delivered', 'callback_failed');
 
@@ -48,7 +48,7 @@ CREATE TYPE app.processing_status AS ENUM ('pending', 'processing', 'completed',
 
 CREATE TYPE app.request_status AS ENUM ('accepted', 'processing', 'completed', 'failed', 'superseded');
 
-CREATE TYPE app.audit_decision AS ENUM ('submitted', 'overwritten', 'reactivated', 'retried', 'approved', 'clearance_changed', 'rejected', 'revoked', 'unpublished', 'rolled_back', 'export_retried');
+CREATE TYPE app.decision AS ENUM ('submitted', 'overwritten', 'reactivated', 'retried', 'approved', 'clearance_changed', 'rejected', 'revoked', 'unpublished', 'rolled_back', 'export_retried');
 
 CREATE OR REPLACE FUNCTION dagapp.refuse_transition() RETURNS trigger
     LANGUAGE plpgsql SET search_path = pg_catalog AS $$
@@ -1471,7 +1471,7 @@ CREATE TABLE dagapp.dag_inbox (
     items integer[] DEFAULT '{-1}' NOT NULL,
     attempt bigint DEFAULT 0 NOT NULL,
     task_id varchar(200) DEFAULT '' NOT NULL,
-    report dagapp.task_report NOT NULL,
+    report dagapp.report NOT NULL,
     reason varchar(500),
     worker_id varchar(64),
     started_at timestamptz,
@@ -2111,7 +2111,7 @@ CREATE TABLE app.asset_audit (
     audit_id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
     asset_id varchar(64) NOT NULL,
     revision integer NOT NULL,
-    decision app.audit_decision NOT NULL,
+    decision app.decision NOT NULL,
     actor varchar(200) NOT NULL,
     client_address varchar(64),
     reason text,

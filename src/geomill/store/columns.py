@@ -13,11 +13,9 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from geomill.domain.entity import SqlDefault
-from geomill.sql.column_types import Facet, column_type, dissect, enum_of, snake
+from geomill.sql.column_types import Facet, column_type, dissect
 from geomill.store.quoting import literal
 from geomill.store.spec import Column
-
-__all__ = ["column", "enum_of", "snake"]
 
 
 def column(name: str, field: FieldInfo, schema: str) -> Column:

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 from geomill.domain.entity import Entity, Follower, ForeignKey, Guard, Index, StateRule
 from geomill.sql import function_sql
-from geomill.store.columns import column, enum_of, snake
+from geomill.sql.column_types import enum_name, enum_of
+from geomill.store.columns import column
 from geomill.store.quoting import column_list, identifier, literal, qualified
 from geomill.store.spec import Column, Constraint, ConstraintKind, Database, Table, TableIndex, Trigger
 
@@ -80,7 +81,7 @@ def _enums(model: type[Entity], prefix: str) -> Iterator[tuple[str, tuple[str, .
     for info in model.model_fields.values():
         enum = enum_of(info)
         if enum is not None:
-            yield qualified(prefix + model.__sql_schema__, snake(enum.__name__)), tuple(item.value for item in enum)
+            yield qualified(prefix + model.__sql_schema__, enum_name(enum)), tuple(item.value for item in enum)
 
 
 def _constraints(model: type[Entity], prefix: str) -> Iterator[Constraint]:

@@ -45,7 +45,7 @@ def test_pictures_of_bytes_are_left_as_they_are() -> None:
 
 def test_chosen_bands_are_stretched_each_by_its_own_values() -> None:
     bands = [{"minimum": 0, "maximum": 10 * n} for n in range(1, 6)]
-    made = rendering(RasterType.MULTISPECTRAL, bands, dtype="uint16", wanted=(5, 4))
+    made = rendering(RasterType.MULTISPECTRAL, bands, dtype="uint16", chosen=(5, 4))
     assert (made.bands, made.rescale) == ((5, 4), ((0, 50), (0, 40)))
     assert rendering(RasterType.MULTISPECTRAL, bands, dtype="uint16").bands == (3, 2, 1)
 

@@ -10,7 +10,8 @@ import pytest
 from pydantic import AwareDatetime, BaseModel, Field, NaiveDatetime, StringConstraints, create_model
 
 from geomill.domain.entity import BigInt, Identity, Json, Key, Name, Now, SmallInt, SqlDefault, SqlType
-from geomill.store.columns import column, snake
+from geomill.sql.column_types import snake
+from geomill.store.columns import column
 from geomill.store.ddl import column_definition
 from geomill.store.spec import Column
 

@@ -11,6 +11,8 @@ from geomill.domain.entity import Entity, ForeignKey, Identity, Index, Json, Key
 
 
 class AuditDecision(StrEnum):
+    __sql_name__ = "decision"
+
     SUBMITTED = "submitted"
     OVERWRITTEN = "overwritten"
     REACTIVATED = "reactivated"

@@ -32,7 +32,9 @@ class TaskStatus(StrEnum):
 
 
 class TaskReport(StrEnum):
-    """What is said of an attempt, or of a whole job to its owner."""
+    """A report about an attempt, or a command about a whole job to its owner."""
+
+    __sql_name__ = "report"
 
     RUNNING = "running"
     COMPLETED = "completed"

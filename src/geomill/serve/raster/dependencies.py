@@ -115,9 +115,9 @@ process_params = on_the_loop(algorithms.dependency)
 _part_params = on_the_loop(PartFeatureParams)
 
 
-async def part_params(given: Annotated[PartFeatureParams, Depends(_part_params)]) -> PartFeatureParams:
-    given.max_size = part_size(given.max_size, given.width, given.height)
-    return given
+async def part_params(params: Annotated[PartFeatureParams, Depends(_part_params)]) -> PartFeatureParams:
+    params.max_size = part_size(params.max_size, params.width, params.height)
+    return params
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,5 +134,5 @@ async def reader_options(request: Request) -> ReaderOptions:
     """Values that are wanted as they are, or made into others, keep what they are."""
     query = request.query_params
     raw = request.path_params.get("format") in RAW or query.get("tile_format") in RAW
-    made = "expression" in query or "algorithm" in query
-    return ReaderOptions(request.scope["route"].name in PICTURES and not raw and not made)
+    computed = "expression" in query or "algorithm" in query
+    return ReaderOptions(request.scope["route"].name in PICTURES and not raw and not computed)

@@ -29,9 +29,9 @@ class MadeRaster(BaseModel):
 
 async def job_raster(directory: Directory, storage: Storage, job_id: str, sight: Sight) -> Served:
     """`NotFoundError` for whoever may not look at jobs, too."""
-    found = await directory.job_result(job_id) if sight.everything and directory.zone is Zone.SILVER else None
-    made = await _made(storage, found) if found else None
-    if made is None:
+    result = await directory.job_result(job_id) if sight.everything and directory.zone is Zone.SILVER else None
+    raster = await _made(storage, result) if result else None
+    if raster is None:
         raise NotFoundError(f"there is no job '{job_id[:64]}' with a raster that you may see")
     return Served(
         asset_id=job_id,
@@ -39,11 +39,11 @@ async def job_raster(directory: Directory, storage: Storage, job_id: str, sight:
         title=job_id[:8],
         data_type=DataType.RASTER,
         revision=1,
-        blob_path=made.blob_path,
-        scheme_path=made.tiling_scheme,
-        raster_type=made.raster_type,
-        statistics=made.statistics,
-        bbox=made.bbox,
+        blob_path=raster.blob_path,
+        scheme_path=raster.tiling_scheme,
+        raster_type=raster.raster_type,
+        statistics=raster.statistics,
+        bbox=raster.bbox,
         approval_state=ApprovalState.PENDING_REVIEW,
         clearance_state=ClearanceState.UNCLEARED,
     )

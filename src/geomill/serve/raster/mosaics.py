@@ -56,13 +56,13 @@ class Mosaic:
 
     def touching(self, bounds: Sequence[float], crs: CRS) -> list[tuple[Window, str]]:
         """Raises `InputError` when that is more than one request may open."""
-        found = [part for part in self.parts if _overlap(part[0], self._window(bounds, crs))]
-        if len(found) > MOST_TILES:
+        parts = [part for part in self.parts if _overlap(part[0], self._window(bounds, crs))]
+        if len(parts) > MOST_TILES:
             raise InputError(
-                f"the picture would be made from {len(found):,} files of the mosaic, and may be from {MOST_TILES}",
+                f"the picture would be made from {len(parts):,} files of the mosaic, and may be from {MOST_TILES}",
                 remedy="ask for a smaller part, or zoom in",
             )
-        return found
+        return parts
 
     def virtual(self, parts: Iterable[tuple[Window, str]]) -> bytes:
         """GDAL's virtual format, in XML."""
@@ -70,7 +70,9 @@ class Mosaic:
         bands += [("mask,1", "Byte")] if self.masked else []
         parts = list(parts)
         sources = [[_source(window, path, band, kind) for window, path in parts] for band, kind in bands]
-        return (self.head + self.bands.format(*("".join(one) for one in sources)) + "</VRTDataset>").encode()
+        return (
+            self.head + self.bands.format(*("".join(band_sources) for band_sources in sources)) + "</VRTDataset>"
+        ).encode()
 
     def _window(self, bounds: Sequence[float], crs: CRS) -> tuple[float, float, float, float]:
         """Columns and rows: from, from, to, to."""
@@ -79,7 +81,7 @@ class Mosaic:
         inverse = ~self.grid.affine
         left, top = inverse @ (bounds[0], bounds[3])
         right, bottom = inverse @ (bounds[2], bounds[1])
-        if not all(abs(one) < 1e15 for one in (left, top, right, bottom)):  # beyond what the projection can tell
+        if not all(abs(edge) < 1e15 for edge in (left, top, right, bottom)):  # beyond what the projection can tell
             return 0, 0, self.grid.width, self.grid.height
         return left - MARGIN, top - MARGIN, right + MARGIN, bottom + MARGIN
 
@@ -89,7 +91,7 @@ class Mosaics:
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
-        self._known: OrderedDict[tuple[ObjectName, ObjectName], Mosaic] = OrderedDict()
+        self._mosaics: OrderedDict[tuple[ObjectName, ObjectName], Mosaic] = OrderedDict()
         self._lock = Lock()
 
     def open(self, name: ObjectName, scheme: ObjectName | None = None) -> Mosaic:
@@ -97,15 +99,15 @@ class Mosaics:
         beside = ObjectName(name.zone, name.container, posixpath.join(posixpath.dirname(name.path), SCHEME))
         key = (name, scheme or beside)
         with self._lock:
-            if key in self._known:
-                self._known.move_to_end(key)
-                return self._known[key]
-        made = self._read(*key)
+            if key in self._mosaics:
+                self._mosaics.move_to_end(key)
+                return self._mosaics[key]
+        mosaic = self._read(*key)
         with self._lock:
-            self._known[key] = made
-            while len(self._known) > MOST_KEPT:
-                self._known.popitem(last=False)
-        return made
+            self._mosaics[key] = mosaic
+            while len(self._mosaics) > MOST_KEPT:
+                self._mosaics.popitem(last=False)
+        return mosaic
 
     def _read(self, name: ObjectName, scheme_name: ObjectName) -> Mosaic:
         folder = posixpath.dirname(name.path)
@@ -130,14 +132,14 @@ class Mosaics:
 
 def _tile_id(path: str) -> str:
     """Of a tile in the layout of assets, or of stage jobs."""
-    found = TILE.search(path)
-    if found is None:
+    match = TILE.search(path)
+    if match is None:
         raise ConflictError(f"{path} is not named as the tiles of a mosaic are")
-    return f"tile_x{found['x']}_y{found['y']}"
+    return f"tile_x{match['x']}_y{match['y']}"
 
 
-def _overlap(window: Window, found: tuple[float, float, float, float]) -> bool:
-    left, top, right, bottom = found
+def _overlap(window: Window, box: tuple[float, float, float, float]) -> bool:
+    left, top, right, bottom = box
     return (
         window.column < right
         and window.column + window.width > left

@@ -25,8 +25,8 @@ class Painter:
         self, dataset: DatasetReader, read: Callable[..., ImageData], *args: Any, indexes: Any = None, **options: Any
     ) -> tuple[ImageData, Any]:
         """The image, and the colormap that it gets unless another is given."""
-        wanted = (indexes,) if isinstance(indexes, int) else tuple(indexes or ())
-        chosen = rendering_of(dataset, kind_of(self._served.raster_type), self._served.statistics, wanted)
+        requested = (indexes,) if isinstance(indexes, int) else tuple(indexes or ())
+        chosen = rendering_of(dataset, kind_of(self._served.raster_type), self._served.statistics, requested)
         image = read(*args, indexes=chosen.bands or indexes, **options)
         if chosen.rescale:
             image.metadata = {**(image.metadata or {}), RESCALE: chosen.rescale}

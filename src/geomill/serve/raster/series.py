@@ -59,8 +59,8 @@ class SeriesReader(ManyReader):
 
     def info(self) -> Info:
         """Of the picture."""
-        found: Info = self._overview.info()
-        return found
+        overview_info: Info = self._overview.info()
+        return overview_info
 
     def statistics(self, **options: Any) -> dict[str, BandStatistics]:
         del options
@@ -97,11 +97,11 @@ class SeriesReader(ManyReader):
         for scene in self._touched((lon, lat, lon, lat), coord_crs):
             try:
                 with self._open(self.input.gdal_path(scene.blob_path)) as reader:
-                    found: PointData = reader.point(lon, lat, coord_crs=coord_crs, **options)
+                    values: PointData = reader.point(lon, lat, coord_crs=coord_crs, **options)
             except PointOutsideBounds:
                 continue
-            if not np.ma.getmaskarray(found.array).all():
-                return found
+            if not np.ma.getmaskarray(values.array).all():
+                return values
         raise PointOutsideBounds("Point is outside dataset bounds")
 
     def feature(
@@ -116,8 +116,8 @@ class SeriesReader(ManyReader):
         return picture(image.array.data, (image.mask > 0) & (inside > 0), image)
 
     def _check(self, options: dict[str, Any]) -> None:
-        wanted = [options.pop(name, None) for name in ("indexes", "expression")]
-        if not self._house or any(wanted):
+        choices = [options.pop(name, None) for name in ("indexes", "expression")]
+        if not self._house or any(choices):
             _refuse()
 
     def _size(self, bbox: Bounds, crs: CRS, target: CRS, options: dict[str, Any]) -> tuple[int, int]:
@@ -167,8 +167,8 @@ class SeriesReader(ManyReader):
     def _is_afar(self, bounds: Bounds, crs: CRS, pixels: int) -> bool:
         """Whether the overview is as fine as what is asked for."""
         west, south, east, north = transform_bounds(crs, WEB_MERCATOR, *bounds, densify_pts=21)
-        asked = max(east - west, north - south) / pixels
-        return not np.isfinite(asked) or self._resolution <= asked * ALMOST
+        resolution = max(east - west, north - south) / pixels
+        return not np.isfinite(resolution) or self._resolution <= resolution * ALMOST
 
     def _touched(self, bounds: Bounds, crs: CRS) -> Iterator[Scene]:
         """From the top to the bottom."""

@@ -24,9 +24,9 @@ NOT_PASSED_ON = ("service", "request", "version", "tile_format")
 
 
 def router(tiler: TilerFactory) -> APIRouter:
-    made = APIRouter()
+    wmts = APIRouter()
 
-    @made.get("/WMTSCapabilities.xml", response_class=Response, tags=["WMTS"])
+    @wmts.get("/WMTSCapabilities.xml", response_class=Response, tags=["WMTS"])
     def capabilities(
         request: Request,
         env: Annotated[dict[str, Any], Depends(dependencies.environment)],
@@ -47,14 +47,16 @@ def router(tiler: TilerFactory) -> APIRouter:
         )
         return Response(document, media_type="application/xml")
 
-    return made
+    return wmts
 
 
 def _template(request: Request, tiler: TilerFactory, tile_format: ImageType) -> str:
     places = {"z": "{TileMatrix}", "x": "{TileCol}", "y": "{TileRow}", "tileMatrixSetId": "{TileMatrixSet}"}
     url = tiler.url_for(request, "tile", format=tile_format.value, **places)
-    kept = [(name, value) for name, value in request.query_params.multi_items() if name.lower() not in NOT_PASSED_ON]
-    return f"{url}?{urlencode(kept)}" if kept else url
+    passed_on = [
+        (name, value) for name, value in request.query_params.multi_items() if name.lower() not in NOT_PASSED_ON
+    ]
+    return f"{url}?{urlencode(passed_on)}" if passed_on else url
 
 
 def _set(source: RasterSource, name: str) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import urljoin
 
-import attr
 from fastapi import Request
 from fastapi.responses import JSONResponse, Response
 from stac_fastapi.pgstac.core import CoreCrudClient, clean_collection_search_args
@@ -37,7 +36,6 @@ class PagePlace(NamedTuple):
     backwards: bool
 
 
-@attr.s
 class CatalogueClient(CoreCrudClient):  # type: ignore[misc]  # it has no types
     """Items and collections that the caller may see; the others do not exist."""
 

@@ -51,8 +51,8 @@ class AssetLayer(PgCollection):
 
     def _geom_expr(self, geometry_column: Any, bbox_only: bool | None, simplify: float | None) -> str | None:
         if self.axes is None or geometry_column is None:
-            found: str | None = super()._geom_expr(geometry_column, bbox_only, simplify)
-            return found
+            expression: str | None = super()._geom_expr(geometry_column, bbox_only, simplify)
+            return expression
         shape = f"CAST({identifier(geometry_column.name)} AS geometry)"
         if geometry_column.srid != self.axes.srid:
             shape = f"ST_Transform({shape}, {self.axes.srid})"
@@ -81,8 +81,8 @@ class AssetLayer(PgCollection):
 
     def _sort_expressions(self, sortby: str | None) -> list[tuple[str, str]]:
         if not self.scattered or self.id_column is None:
-            found: list[tuple[str, str]] = super()._sort_expressions(sortby)
-            return found
+            expressions: list[tuple[str, str]] = super()._sort_expressions(sortby)
+            return expressions
         key = self.id_column.name
         return [(key, f"hashtextextended({identifier(key)}::text, 0)")]
 
@@ -97,16 +97,16 @@ async def collection(
     directory: Directory = request.app.state.directory
     asset_id, _, part = collection_id.partition(".")
     served = await directory.asset(asset_id, sight, DataType.VECTOR)
-    found = (await directory.tables([served])).get((served.asset_id, part))
-    if found is None:
+    table = (await directory.tables([served])).get((served.asset_id, part))
+    if table is None:
         raise NotFoundError(f"the asset '{served.asset_id}' has no such table that is served")
     caching.note(request, served)
-    made = as_collection(served, part, found)
+    layer = as_collection(served, part, table)
     if request.scope["route"].name in FEATURES:
-        uri = made.systems.chosen(crs)
-        made.axes = axes(uri)
+        uri = layer.systems.chosen(crs)
+        layer.axes = axes(uri)
         caching.tell(request, {"Content-Crs": f"<{uri}>"})
-    return made
+    return layer
 
 
 TheCollection = Annotated[AssetLayer, Depends(collection)]
@@ -124,13 +124,15 @@ async def collections(
         bbox = [bbox[0], bbox[1], bbox[3], bbox[4]]
     page = await directory.page(sight, DataType.VECTOR, bbox=bbox, limit=limit, offset=offset)
     tables = await directory.tables(page.assets)
-    meant = [(one, _part(one, layer)) for one, layer in zip(page.assets, page.layers, strict=True)]
-    made: list[Collection] = [
-        as_collection(one, part, tables[one.asset_id, part]) for one, part in meant if (one.asset_id, part) in tables
+    parts = [(asset, _part(asset, layer)) for asset, layer in zip(page.assets, page.layers, strict=True)]
+    layers: list[Collection] = [
+        as_collection(asset, part, tables[asset.asset_id, part])
+        for asset, part in parts
+        if (asset.asset_id, part) in tables
     ]
     following = offset + len(page.assets)
     return CollectionList(
-        collections=made,
+        collections=layers,
         matched=page.matched,
         next=following if following < page.matched else None,
         prev=max(offset - limit, 0) if offset else None,

@@ -54,16 +54,16 @@ class Systems(NamedTuple):
 
     @property
     def offered(self) -> list[str]:
-        wanted = (self.default, *EVERYWHERE, self.storage) if self.obeyed else (self.default,)
-        return list(dict.fromkeys(one for one in wanted if one))
+        systems = (self.default, *EVERYWHERE, self.storage) if self.obeyed else (self.default,)
+        return list(dict.fromkeys(system for system in systems if system))
 
     def chosen(self, text: str | None) -> str:
         if text is None or not self.obeyed:
             return self.default
-        found = named(text)
-        if found not in self.offered:
+        uri = named(text)
+        if uri not in self.offered:
             raise _unknown("crs", text, f"one of {', '.join(self.offered)}")
-        return found
+        return uri
 
 
 def named(text: str) -> str | None:
@@ -94,12 +94,12 @@ async def box_in_degrees(
         if box and not all(math.isfinite(corner) for corner in box):
             raise _wrong(f"{bbox[:100] if bbox else ''!r} must have finite numbers only")
         return box
-    bounds = [float(one) for one in bbox.split(",")]
+    bounds = [float(number) for number in bbox.split(",")]
     if len(bounds) != 4:
         raise _wrong(f"{bbox[:100]!r} has not four numbers, which it needs with bbox-crs")
     west, south, east, north = (bounds[place] for place in ((1, 0, 3, 2) if system.swapped else range(4)))
     degrees = _to_degrees(system.srid).transform_bounds(west, south, east, north)
-    if not all(math.isfinite(one) for one in degrees):
+    if not all(math.isfinite(number) for number in degrees):
         raise _wrong(f"{bbox[:100]!r} does not lie in EPSG:{system.srid}")
     return list(degrees)
 
@@ -126,8 +126,8 @@ def _to_degrees(srid: int) -> Transformer:
     return Transformer.from_crs(srid, 4326, always_xy=True)
 
 
-def _unknown(field: str, text: str, known: str) -> UnknownReferenceSystem:
-    problem = Problem(field, f"{text[:100]!r} is no reference system that is known here", f"use {known}")
+def _unknown(field: str, text: str, choices: str) -> UnknownReferenceSystem:
+    problem = Problem(field, f"{text[:100]!r} is no reference system that is known here", f"use {choices}")
     return UnknownReferenceSystem(f"the request is wrong: {problem}", problems=[problem])
 
 

@@ -49,11 +49,11 @@ class Features(OGCFeaturesFactory):
             """List of collections."""
             document = _read(theirs(request, collection_list))
             document["crs"] = EVERYWHERE
-            made = cast("list[AssetLayer]", collection_list["collections"])
-            for told, known in zip(document["collections"], made, strict=True):
-                own = [one for one in known.systems.offered if one not in EVERYWHERE]
-                listed = [GLOBAL, *own] if known.systems.obeyed else own or known.systems.offered
-                told.update(_systems(known, listed), title=known.title)
+            layers = cast("list[AssetLayer]", collection_list["collections"])
+            for entry, layer in zip(document["collections"], layers, strict=True):
+                own = [system for system in layer.systems.offered if system not in EVERYWHERE]
+                listed = [GLOBAL, *own] if layer.systems.obeyed else own or layer.systems.offered
+                entry.update(_systems(layer, listed), title=layer.title)
             return self._shown(request, document, output_type, "collections", "Collections list")
 
         self._add("/collections", collections, CollectionsDocument)

@@ -53,7 +53,7 @@ def create_viewer_app(directory: Directory) -> FastAPI:
             "zone": "external" if directory.zone == "external" else "internal",
             "services": {name: f"{root}/{name}/" for name in ("stac", "raster", "vector")},
             "matched": page.matched,
-            "assets": [_listed(one, root) for one in page.assets],
+            "assets": [_listed(asset, root) for asset in page.assets],
         }
         if offset + len(page.assets) < page.matched:
             document["next"] = f"{root}/viewer/?{urlencode({'limit': limit, 'offset': offset + limit})}"
@@ -90,17 +90,17 @@ def create_viewer_app(directory: Directory) -> FastAPI:
         if not served.series:
             raise NotFoundError(f"the asset '{asset_id}' is no series of rasters")
         caching.note(request, served)
-        found = list((await directory.series(served)).scenes.items())
+        named_scenes = list((await directory.series(served)).scenes.items())
         address, ticket = f"{_root(request)}/viewer/{asset_id}", _ticket(request)
         document = {
             "type": "FeatureCollection",
-            "numberMatched": len(found),
+            "numberMatched": len(named_scenes),
             "features": [
                 _feature(name, scene, f"{address}.{name}{_query(ticket)}")
-                for name, scene in found[offset : offset + limit]
+                for name, scene in named_scenes[offset : offset + limit]
             ],
         }
-        if offset + limit < len(found):
+        if offset + limit < len(named_scenes):
             onwards = _query({"limit": limit, "offset": offset + limit, **ticket})
             document["links"] = [{"rel": "next", "href": f"{address}/scenes{onwards}"}]
         return JSONResponse(document, media_type="application/geo+json")
@@ -111,10 +111,10 @@ def create_viewer_app(directory: Directory) -> FastAPI:
 
 def _files() -> dict[str, tuple[Path, str]]:
     """MapLibre's are those of the Python package of that name, which is not imported for it."""
-    found = find_spec("maplibre")
-    assert found is not None
-    assert found.origin is not None
-    library = Path(found.origin).parent / "srcjs"
+    package = find_spec("maplibre")
+    assert package is not None
+    assert package.origin is not None
+    library = Path(package.origin).parent / "srcjs"
     return {
         "maplibre-gl.js": (library / "maplibre-gl.js", "text/javascript"),
         "maplibre-gl.css": (library / "maplibre-gl.css", "text/css"),
@@ -132,8 +132,8 @@ def _ticket(request: Request) -> dict[str, Any]:
     return {PARAMETER: request.query_params[PARAMETER]} if PARAMETER in request.query_params else {}
 
 
-def _query(given: dict[str, Any]) -> str:
-    return f"?{urlencode(given)}" if given else ""
+def _query(parameters: dict[str, Any]) -> str:
+    return f"?{urlencode(parameters)}" if parameters else ""
 
 
 def _feature(name: str, scene: Scene, viewer: str) -> dict[str, Any]:
@@ -146,13 +146,13 @@ def _feature(name: str, scene: Scene, viewer: str) -> dict[str, Any]:
 
 def _links(served: Served, root: str, query: str) -> list[dict[str, str]]:
     """Where else the asset is to be found."""
-    found = []
+    links = []
     if served.scene:
-        found.append({"title": "the whole", "href": f"{root}/viewer/{served.asset_id}{query}"})
+        links.append({"title": "the whole", "href": f"{root}/viewer/{served.asset_id}{query}"})
     if served.stac_item_id and served.stac_collection_id:
         collection, item = quote(served.stac_collection_id, safe=""), quote(served.stac_item_id, safe="")
-        found.append({"title": "in the catalogue", "href": f"{root}/stac/collections/{collection}/items/{item}"})
-    return found
+        links.append({"title": "in the catalogue", "href": f"{root}/stac/collections/{collection}/items/{item}"})
+    return links
 
 
 def _listed(served: Served, root: str) -> dict[str, Any]:
@@ -182,5 +182,5 @@ def _layer(served: Served, root: str, query: str) -> dict[str, Any]:
 def _legend(served: Served) -> list[dict[str, Any]]:
     if served.raster_type not in list(RasterType):
         return []
-    found = rendering(RasterType(served.raster_type), served.statistics, dtype="")
-    return [{"value": f"{value:.4g}", "color": "#{:02x}{:02x}{:02x}".format(*color)} for value, color in found.legend]
+    house = rendering(RasterType(served.raster_type), served.statistics, dtype="")
+    return [{"value": f"{value:.4g}", "color": "#{:02x}{:02x}{:02x}".format(*color)} for value, color in house.legend]
