@@ -1,15 +1,15 @@
 """A backup of the whole platform, taken while it runs, and its restoration.
 
-    manifest      what a backup says of itself; read as untrusted input
+    manifest      the description of a backup; read as untrusted input
     packing       one file of a backup: compressed, counted and hashed on its way
     snapshot      a database as of one moment, table by table
     features      the shape of tables of features
     zones         the objects of all zones: listed with hashes, and copied
-    problems      errors of the database, in our words
+    problems      errors of the database, translated to ours
     creation      a backup from its beginning to its manifest, which is written last
-    verification  whether a backup is whole and unchanged
+    verification  the check that a backup is complete and unchanged
     loading       rows back into a database that this release's migration has made
-    resumption    what the engine finds afterwards: leases, jobs, schedules
+    resumption    leases, jobs and schedules made ready for the engine
     restoration   objects, keys and databases, in that order
 
 PostgreSQL's own tools are not used. A dump carries the definitions of functions, triggers and partitions, and those of

@@ -1,4 +1,4 @@
-"""A backup from its beginning to its manifest, which is written last: without one, nothing looks like a backup."""
+"""Creates a backup. The manifest is written last: files without a manifest are not a backup."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KEY_FILES = ("link.key", "admin.key")
 
 @dataclass(frozen=True)
 class BackupSource:
-    """What is backed up. `data` is the folder with the key files."""
+    """The databases, the storage and the folder with the key files to back up."""
 
     inside_url: str
     outside_url: str | None
@@ -43,7 +43,7 @@ def create(
     if next(iter(depot.paths()), None) is not None:
         raise ConflictError(
             f"there is something in {depot.place} already",
-            remedy="choose an empty place; what a backup that broke off has left can be deleted",
+            remedy="choose an empty place; files that an interrupted backup has left can be deleted",
         )
     started_at = datetime.now(UTC)
     with translated("read it"):
@@ -67,8 +67,8 @@ def create(
 async def _dump(
     source: BackupSource, depot: Depot, meter: ProgressMeter
 ) -> tuple[DatabasePart, DatabasePart | None, References]:
-    """The inner snapshot is the older one. So what an export or a withdrawal does between the two is outside already,
-    and its job, which still runs in the inner one, does it again after a restoration."""
+    """Copy both databases. The inner snapshot is the older one: an export or a withdrawal between the two is already in
+    the outer one, and its job, which still runs in the inner one, does it again after a restoration."""
     async with AsyncExitStack() as stack:
         inner = await stack.enter_async_context(snapshot(source.inside_url))
         outer = await stack.enter_async_context(snapshot(source.outside_url)) if source.outside_url else None
@@ -85,7 +85,7 @@ async def _has_schema(conn: Connection) -> bool:
 
 
 async def _references(conn: Connection) -> References:
-    """A place that no object can have cannot be missing either."""
+    """Return the objects that the database refers to. Names that no object can have are skipped."""
     sizes: dict[ObjectName, int] = {}
     hashes: dict[ObjectName, str] = {}
     for row in await (await conn.execute(queries("backup").referenced_objects)).fetchall():

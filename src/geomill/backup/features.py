@@ -1,4 +1,4 @@
-"""The shape of a table of features: columns, keys, indexes and comments. No model knows it, so the backup does."""
+"""The shape of a table of features: columns, keys, indexes and comments. No model has it, so the backup saves it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class FeatureShape:
 
 
 async def feature_shapes(conn: AsyncConnection[dict[str, Any]]) -> list[FeatureShape]:
-    """Of all tables of features, as of the transaction's snapshot."""
+    """Return the shapes of all tables of features, as of the transaction's snapshot."""
     rows = await (await conn.execute(queries("backup").feature_tables)).fetchall()
     return [await _shape(conn, row) for row in rows]
 
@@ -53,13 +53,13 @@ async def _shape(conn: AsyncConnection[dict[str, Any]], row: dict[str, Any]) -> 
 
 
 async def name_now(conn: AsyncConnection[dict[str, Any]], oid: int) -> SQL | None:
-    """The table's name by now, as PostgreSQL writes it; None if it was dropped."""
+    """Return the table's current name, as PostgreSQL writes it; None if the table was dropped."""
     row = await (await conn.execute(queries("backup").name_now, {"oid": oid})).fetchone()
     return SQL(row["name"]) if row else None
 
 
 def creation(table: FeaturePart) -> Composed:
-    """The statement that makes it, empty and without indexes. Types have passed the manifest's list."""
+    """Return the statement that creates the table, without indexes. Types have passed the manifest's list."""
     columns = [
         SQL("{} {}{}").format(Identifier(column.name), _type(column.type), SQL(" NOT NULL" if column.required else ""))
         for column in table.columns
@@ -68,7 +68,7 @@ def creation(table: FeaturePart) -> Composed:
 
 
 def afterwards(table: FeaturePart) -> list[Composed]:
-    """Indexes and comments, once its rows are there."""
+    """Return the statements for indexes and comments, to run once the rows are loaded."""
     statements = [_index(table, index) for index in table.indexes]
     if table.comment is not None:
         statements.append(
@@ -104,5 +104,5 @@ def place(table: FeaturePart) -> Identifier:
 
 
 def _type(name: str) -> SQL:
-    """One that `COLUMN_TYPE` allows, never any other text of a manifest."""
+    """Return a type as SQL. `COLUMN_TYPE` allows it: no other text of a manifest comes here."""
     return SQL(name)

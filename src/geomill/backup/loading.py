@@ -1,7 +1,7 @@
-"""Rows back into a database that this release's migration has made, in one transaction: all of them or none.
+"""Loads rows into a database that this release's migration has created, in one transaction: all of them or none.
 
-Our triggers are off meanwhile, because rows come as they were; foreign keys are checked. The tables must be empty, but
-for what the migration itself puts there.
+Our triggers are disabled meanwhile, because rows are loaded unchanged; foreign keys are checked. The tables must be
+empty, except for the rows that the migration itself adds.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ from geomill.store.pool import Connection
 
 @dataclass(frozen=True)
 class RebuiltItems:
-    """The catalogue that was made anew, beside the one of the backup."""
+    """The rebuilt catalogue, compared with the one of the backup."""
 
     saved: int
     lacking: int
-    """Follow from no asset; they were put back from the backup."""
+    """Items that follow from no asset; they were loaded from the backup."""
     added: int
     different: int
 
 
 def require_known(part: DatabasePart, models: Sequence[type[Entity]]) -> None:
     """Raises unless this release has every table and column of the backup."""
-    known = describe(saved_models(models)).tables
+    described = describe(saved_models(models)).tables
     for table in part.tables:
-        if table.table not in known:
+        if table.table not in described:
             raise _newer(f"the table {table.table!r}")
         for name in table.columns:
-            column = known[table.table].columns.get(name)
+            column = described[table.table].columns.get(name)
             if column is None or not is_stored(column):
                 raise _newer(f"the column {name!r} of {table.table}")
     listed = [table.table for table in part.tables]
@@ -64,7 +64,7 @@ def _newer(what: str) -> ConflictError:
 
 
 async def require_empty(conn: Connection, models: Sequence[type[Entity]]) -> None:
-    """Raises `ConflictError` if there is anything of ours in the database. It need not have our tables."""
+    """Raises `ConflictError` if the database has rows of ours. It need not have our tables."""
     for model in models:
         if model in (
             SchemaObject,
@@ -93,7 +93,7 @@ class RestoreLoad:
     meter: ProgressMeter
 
     async def run(self) -> RebuiltItems:
-        """Within the caller's transaction."""
+        """Load everything, in the caller's transaction."""
         models = saved_models(self.models)
         await self._each(queries("backup").disable_triggers, models)
         await require_empty(self.conn, self.models)  # nobody can have written since: the tables are locked
@@ -144,17 +144,17 @@ class RestoreLoad:
             raise BackupInvalid(f"'{rows.path}' cannot be loaded: {error.diag.message_primary}") from None
 
     async def _sequences(self) -> None:
-        known = describe(saved_models(self.models)).tables
+        described = describe(saved_models(self.models)).tables
         for sequence in self.part.sequences:
-            table = known.get(sequence.table)
+            table = described.get(sequence.table)
             column = table.columns.get(sequence.column) if table else None
             if column is None or not is_identity(column):
                 raise BackupInvalid(f"the manifest names a sequence of {sequence.table!r}, which has none")
             await self.conn.execute(queries("backup").set_sequence, sequence.model_dump())
 
     async def _catalogue(self) -> RebuiltItems:
-        """Inside, items are made anew from the assets. Those that follow from no asset come from the backup; outside,
-        these are all of them."""
+        """Load the catalogue. Inside, items are rebuilt from the assets, and those that follow from no asset come from
+        the backup. Outside, all items come from the backup."""
         await self.conn.execute(queries("backup").open_collections)
         await self._copy(SQL(queries("backup").collections_in), self.part.collections)
         await self.conn.execute(queries("backup").put_collections)

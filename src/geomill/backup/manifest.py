@@ -1,4 +1,4 @@
-"""The manifest of a backup. It may come from anybody: nothing in it is trusted before it is checked."""
+"""The manifest of a backup. It may come from anybody, so nothing in it is trusted before it is checked."""
 
 from __future__ import annotations
 
@@ -42,23 +42,23 @@ class Model(BaseModel):
 
 
 class BackupPart(Model):
-    """A file of the backup. `size` counts its bytes before compression, `packed` those that lie there."""
+    """A file of the backup. `size` is its bytes before compression, `packed` those after it."""
 
     path: RelativePath
     size: Count
     packed: Count
     sha256: Digest
-    """Of the packed bytes."""
+    """The hash of the packed bytes."""
 
 
 class RowsPart(BackupPart):
-    """Rows, as COPY writes them as text."""
+    """Rows in the text format of COPY."""
 
     rows: Count
 
 
 class TableRows(RowsPart):
-    """Of one of our tables; what it looks like, the models say."""
+    """The rows of one of our tables, whose shape the models have."""
 
     table: Annotated[str, Field(max_length=130)]
     columns: Annotated[list[SqlName], Field(min_length=1, max_length=1600)]
@@ -80,7 +80,7 @@ class FeatureIndex(Model):
 
 
 class FeaturePart(RowsPart):
-    """Nobody but the backup knows what a table of features looks like."""
+    """A table of features with its shape, which no model has."""
 
     home: Literal["geo", "geo_staging"]
     name: SqlName
@@ -129,20 +129,20 @@ class ObjectsPart(BackupPart):
     missing: Count
     """Objects that the database refers to, and that were not in their zone."""
     zones: dict[Zone, Annotated[str, Field(max_length=1000)]]
-    """Where each zone lay."""
+    """The location of each zone."""
 
 
 class ObjectLine(Model):
-    """A line of the index."""
+    """A line of the index of objects."""
 
     zone: Zone
     container: Annotated[str, Field(max_length=63)]
     path: RelativePath
     size: Count
     sha256: Digest | None = None
-    """Unknown if nobody has read it."""
+    """None if the object was not read."""
     etag: Annotated[str, Field(max_length=1000)] | None = None
-    """As the store named its version; another store has another name for the same bytes."""
+    """The store's name for this version. Another store names the same bytes differently."""
     copied: bool = False
     missing: bool = False
 
@@ -162,12 +162,12 @@ class ObjectLine(Model):
 
     @property
     def place(self) -> str:
-        """Where its bytes lie in the backup."""
+        """The path of its bytes in the backup."""
         return f"objects/{self.zone}/{self.container}/{self.path}"
 
 
 class KeyFile(BackupPart):
-    """A secret of the data folder."""
+    """A key file of the data folder."""
 
     name: Literal["link.key", "admin.key"]
 
@@ -194,13 +194,13 @@ class Manifest(Model):
         return sha256(_canonical(self)).hexdigest()
 
     def to_bytes(self) -> bytes:
-        """With its own hash, so that a flipped bit is noticed."""
+        """Return the manifest as JSON with its own hash, so that a flipped bit is noticed."""
         document = {"manifest_sha256": self.digest, "manifest": self.model_dump(mode="json")}
         return json.dumps(document, indent=1, ensure_ascii=False).encode() + b"\n"
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
-        """`BackupInvalid` says what is wrong with it."""
+        """Parse a manifest. Raises `BackupInvalid` with the reason if it is not valid."""
         try:
             document = json.loads(data)
             manifest, digest = cls.model_validate(document["manifest"]), document["manifest_sha256"]

@@ -1,4 +1,4 @@
-"""How far a backup or a restoration is, for whoever shows it."""
+"""The progress of a backup or a restoration."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Protocol
 
 class ProgressMeter(Protocol):
     def begin(self, title: str, total: int) -> None:
-        """A phase of so many bytes, or about so many."""
+        """Begin a phase of about `total` bytes."""
 
     def advance(self, amount: int) -> None:
-        """May be called from any thread."""
+        """Count bytes that were processed. May be called from any thread."""
 
 
 class Silent:
@@ -22,8 +22,8 @@ class Silent:
 
 
 class TableShare:
-    """The part of a phase that one table has. Text has another length than the table on its disk, so what was written
-    counts up to the table's size, and the rest at the end."""
+    """The share of one table in a phase. Its text has another length than the table on disk, so written bytes count up
+    to the size of the table, and the rest is added at the end."""
 
     def __init__(self, meter: ProgressMeter, total: int) -> None:
         self._meter = meter

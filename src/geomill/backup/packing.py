@@ -1,4 +1,4 @@
-"""One file of a backup: compressed, counted and hashed on its way in, and checked on its way out."""
+"""A file of a backup: compressed, counted and hashed when it is written, checked when it is read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LONGEST_LINE = 100_000
 _GZIP = 31
 """zlib's number for the format of gzip."""
 FAST = 1
-"""The database's snapshot is held while rows are compressed, so speed counts for more than size."""
+"""The level of compression. The database's snapshot stays open meanwhile, so speed counts for more than size."""
 
 
 class Packer:
@@ -37,7 +37,7 @@ class Packer:
             self._flush()
 
     def finish(self) -> dict[str, Any]:
-        """The fields of a `Part`."""
+        """Write the rest, and return the fields of a `BackupPart`."""
         self._flush()
         self._put(self._compressor.flush())
         return {"path": self._path, "size": self._size, "packed": self._packed, "sha256": self._hash.hexdigest()}
@@ -56,7 +56,7 @@ class Packer:
 
 @dataclass
 class Packed:
-    """`fields` are those of a `Part`, once the block has ended."""
+    """A file that is being written. `fields` are those of a `BackupPart`, once the block has ended."""
 
     packer: Packer
     fields: dict[str, Any]
@@ -74,7 +74,7 @@ def packing(depot: Depot, path: str) -> Iterator[Packed]:
 
 
 def packed_bytes(depot: Depot, part: BackupPart) -> Iterator[bytes]:
-    """The file as it lies there. `BackupInvalid` at the latest at its end if it is not the one of the manifest."""
+    """Yield the packed bytes of a file. Raises `BackupInvalid`, at the end at the latest, if they are wrong."""
     digest, size = sha256(), 0
     for data in present(depot, part.path):
         digest.update(data)
@@ -89,7 +89,7 @@ def packed_bytes(depot: Depot, part: BackupPart) -> Iterator[bytes]:
 
 
 def unpacked(depot: Depot, part: BackupPart) -> Iterator[bytes]:
-    """What was packed, in bounded pieces: a small file that claims to become a huge one ends where its size ends."""
+    """Yield the unpacked bytes in bounded pieces. A file that unpacks to more than its size raises `BackupInvalid`."""
     stream = zlib.decompressobj(wbits=_GZIP)
     size = 0
     try:
@@ -123,7 +123,7 @@ def lines(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def present(depot: Depot, path: str) -> Iterator[bytes]:
-    """As `depot.reading`; what is not there makes the backup invalid."""
+    """Yield the bytes of a file, as `depot.reading` does. Raises `BackupInvalid` if the file is missing."""
     try:
         yield from depot.reading(path)
     except NotFoundError:

@@ -1,4 +1,4 @@
-"""Errors of the database during a backup or a restoration become ours, with what to do next."""
+"""Translates errors of the database during a backup or a restoration to ours, with a remedy."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A restoration: objects, then keys, then the databases.
+"""Restores a backup: objects, then keys, then the databases.
 
-In this order because the first two can be done twice: what is there already, with the same content, is left. The
-databases are loaded in one transaction each, and both are committed at the end. So a restoration that breaks off has
-left the databases empty, and can simply be run again.
+The order matters, because the first two steps can be repeated: an object or key that is there already, with the same
+content, is left. The databases are loaded in one transaction each, and both are committed at the end. So a restoration
+that breaks off leaves the databases empty, and can be run again.
 """
 
 from __future__ import annotations
@@ -38,23 +38,23 @@ LARGEST_KEY = 10_000
 @dataclass
 class RestoredObjects:
     written: int = 0
-    kept: int = 0
+    unchanged: int = 0
     missing: list[str] = field(default_factory=list)
-    """Objects that the platform needs, and that are neither in the backup nor in their zone."""
+    """Objects that the platform needs and that are neither in the backup nor in their zone."""
     different: list[str] = field(default_factory=list)
-    """Objects of another content that lie in their zone. They are left as they are."""
+    """Objects in their zone that have another content. They are left as they are."""
 
     etags: dict[str, str] = field(default_factory=dict, repr=False)
-    """Of sources: what the store of the backup called a version, and what this one calls the same bytes."""
+    """The etags of sources in the backup, each with the etag of the same bytes in this store."""
 
     def count(self, line: ObjectLine, outcome: str, etag: str) -> None:
-        if line.zone is Zone.BRONZE and line.copied and line.etag and outcome in ("written", "kept"):
+        if line.zone is Zone.BRONZE and line.copied and line.etag and outcome in ("written", "unchanged"):
             self.etags[line.etag] = etag
         match outcome:
             case "written":
                 self.written += 1
-            case "kept":
-                self.kept += 1
+            case "unchanged":
+                self.unchanged += 1
             case "different":
                 self.different.append(str(line.name))
             case _:
@@ -89,7 +89,7 @@ async def require_empty_target(inside_url: str, outside_url: str | None) -> None
 
 
 def restore_objects(depot: Depot, manifest: Manifest, storage: SyncStorage, meter: ProgressMeter) -> RestoredObjects:
-    """Writes the objects that the backup holds, and looks for those that it only lists."""
+    """Write the objects that the backup contains, and look for those that it only lists."""
     storage.prepare()
     report = RestoredObjects()
     meter.begin("objects", manifest.objects.object_bytes)
@@ -103,7 +103,7 @@ def restore_objects(depot: Depot, manifest: Manifest, storage: SyncStorage, mete
 
 
 def _restore_object(depot: Depot, line: ObjectLine, storage: SyncStorage, meter: ProgressMeter) -> tuple[str, str]:
-    """What became of it, and its etag."""
+    """Restore one object. Returns the outcome and its etag."""
     try:
         present = storage.stat(line.name)
     except NotFoundError:
@@ -111,7 +111,7 @@ def _restore_object(depot: Depot, line: ObjectLine, storage: SyncStorage, meter:
             return "missing", ""
     else:
         meter.advance(line.size)
-        return ("kept" if present.size == line.size and _same(storage, line) else "different"), present.etag
+        return ("unchanged" if present.size == line.size and _same(storage, line) else "different"), present.etag
 
     def parts() -> Iterator[bytes]:
         for data in checked_object(depot, line):
@@ -123,7 +123,7 @@ def _restore_object(depot: Depot, line: ObjectLine, storage: SyncStorage, meter:
 
 
 def _same(storage: SyncStorage, line: ObjectLine) -> bool:
-    """An object that lies in its zone is read only if the backup could say otherwise."""
+    """Return whether an object in its zone has the content of the backup. Read it only if the backup has its bytes."""
     if line.sha256 is None or not line.copied:
         return True
     digest = sha256()
@@ -133,7 +133,7 @@ def _same(storage: SyncStorage, line: ObjectLine) -> bool:
 
 
 def restore_keys(depot: Depot, manifest: Manifest, data: Path) -> list[str]:
-    """Writes the key files that the data folder does not have. Raises if it has others, before anything is written."""
+    """Write the key files that the data folder does not have. Raises, before anything is written, if it has others."""
     contents = {key.name: _key(depot, key) for key in manifest.keys}
     for name, content in contents.items():
         file = data / name
@@ -170,7 +170,7 @@ async def restore_databases(
     cancel_jobs: bool = False,
     etags: Mapping[str, str] | None = None,
 ) -> RestoredDatabases:
-    """The databases are migrated already."""
+    """Load the databases, which are migrated already."""
     databases = [manifest.inside, *([manifest.outside] if manifest.outside else [])]
     meter.begin("databases", sum(part.size for database in databases for part in database.parts))
     with translated("write to it"):

@@ -1,15 +1,15 @@
-"""What the engine finds after a restoration.
+"""Makes leases, jobs and schedules ready for the engine after a restoration.
 
-Jobs that were under way go on: their owners and the holders of leases are gone, so leases are given back here, and the
-first orchestrator takes the jobs over as those of a dead one. Tasks that ran begin again, from their last checkpoint,
-with a greater token. Or the jobs are cancelled, if the operator says so.
+Jobs that were under way go on. Their owners and workers are gone, so their leases are ended here, and the first
+orchestrator takes the jobs over as those of a dead one. Tasks that ran begin again, from their last checkpoint, with a
+greater token. If the operator asks for it, the jobs are cancelled instead.
 
-A job that has validated its source notes the etag of what it saw, and fails when the source has another one. A restored
-object has another etag and the same bytes, so the notes of open jobs are brought up to date.
+A job that has validated its source stores the source's etag, and fails when the source has another one. A restored
+object has the same bytes and another etag, so the etags in open jobs are replaced.
 
-Due times of schedules that passed since the backup are not made up for, whatever the schedule's policy: the platform
-that was lost may have fired them, and their jobs would run twice. Calls that were not yet delivered are made; a
-receiver tells by X-Geomill-Delivery which ones it knows.
+Due times of schedules that passed since the backup are skipped, whatever the schedule's policy: the lost platform may
+have fired them, and their jobs would run twice. Callbacks that were not yet delivered are delivered; a receiver
+recognises repeated ones by X-Geomill-Delivery.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ REASON = "interrupted: the platform was restored from a backup"
 @dataclass(frozen=True)
 class Resumed:
     jobs: int
-    """Under way when the backup was taken."""
+    """Jobs that were under way when the backup was taken."""
     cancelled: int
     released: int
     postponed: tuple[str, ...]
@@ -41,8 +41,8 @@ class Resumed:
 
 
 async def resume(conn: Connection, job_queue: str, etags: Mapping[str, str], *, cancel_jobs: bool) -> Resumed:
-    """Within the transaction that loads the rows, so that no orchestrator sees them before. `etags` are those of
-    sources in the backup, each with that of the same bytes here."""
+    """Prepare jobs and schedules, in the transaction that loads the rows: no orchestrator sees them before. `etags` are
+    those of sources in the backup, each with the etag of the same bytes here."""
     for sources, note in (
         (queries("backup").node_sources, queries("backup").note_node_source),
         (queries("backup").result_sources, queries("backup").note_result_source),
@@ -68,7 +68,7 @@ async def _rename_versions(
 
 
 def with_etags(document: str, etags: Mapping[str, str]) -> str:
-    """The JSON text with every etag that has a new name."""
+    """Return the JSON text with the new etags."""
 
     def renamed(match: re.Match[str]) -> str:
         etag = json.loads(match[1])
@@ -85,7 +85,7 @@ async def _cancel(conn: Connection, job_queue: str, job_ids: list[str]) -> int:
                 await cancel(conn, job_queue, job_id, REASON)
             cancelled += 1
         except (ConflictError, NotFoundError):
-            continue  # it has ended, or is a message that never becomes a job
+            continue  # it has ended, or it is a message that never becomes a job
     return cancelled
 
 

@@ -1,4 +1,4 @@
-"""Whether a backup is whole and unchanged: every file has the bytes that the manifest names."""
+"""Checks that a backup is complete and unchanged: every file has the bytes that the manifest names."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Verdict:
     manifest: Manifest
     problems: list[str] = field(default_factory=list)
     extra: list[str] = field(default_factory=list)
-    """Files that the manifest does not name. They do no harm."""
+    """Files that the manifest does not name. They are harmless."""
 
     @property
     def sound(self) -> bool:
@@ -34,7 +34,8 @@ class Verdict:
 
 
 def read_manifest(depot: Depot, digest: str | None = None) -> Manifest:
-    """`BackupInvalid` if it is not there or not sound. `digest` is what the backup printed when it was taken."""
+    """Read the manifest. Raises `BackupInvalid` if it is missing or not valid. `digest` is the one that the backup
+    printed when it was taken."""
     data = b""
     try:
         for piece in depot.reading(manifests.PATH):
@@ -62,24 +63,24 @@ def object_lines(depot: Depot, manifest: Manifest) -> Iterator[ObjectLine]:
 
 
 def verify(depot: Depot, manifest: Manifest, meter: ProgressMeter) -> Verdict:
-    """Reads everything."""
+    """Read and check every file of the backup."""
     verdict = Verdict(manifest)
-    known = {manifests.PATH}
+    expected = {manifests.PATH}
     meter.begin("files", sum(part.size for part in manifest.parts))
     for part in manifest.parts:
-        known.add(part.path)
+        expected.add(part.path)
         verdict.problems += _wrong_part(depot, part, meter)
     meter.begin("objects", manifest.objects.object_bytes)
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="verify") as threads:
         try:
             copied = (line for line in object_lines(depot, manifest) if line.copied)
             while batch := list(islice(copied, BATCH)):
-                known.update(line.place for line in batch)
+                expected.update(line.place for line in batch)
                 checks = threads.map(lambda line: _wrong_object(depot, line, meter), batch)
                 verdict.problems += [problem for problem in checks if problem]
         except BackupInvalid:
-            pass  # the index is one of the parts: it was told above
-    verdict.extra = sorted(set(depot.paths()) - known)
+            pass  # the index is one of the parts: its problem is reported above
+    verdict.extra = sorted(set(depot.paths()) - expected)
     return verdict
 
 
@@ -102,7 +103,7 @@ def _wrong_object(depot: Depot, line: ObjectLine, meter: ProgressMeter) -> str |
 
 
 def checked_object(depot: Depot, line: ObjectLine) -> Iterator[bytes]:
-    """The bytes of an object in the backup. `BackupInvalid` at the latest at their end if they are others."""
+    """Yield the bytes of an object in the backup. Raises `BackupInvalid`, at the end at the latest, if they differ."""
     size, digest = 0, sha256()
     for data in present(depot, line.place):
         size += len(data)

@@ -1,7 +1,7 @@
-"""The objects of all zones: each is listed with its size and hash, and copied where that is asked for.
+"""Collects the objects of all zones: each is listed with its size and hash, and copied if the backup is to contain it.
 
-They are read after the database's snapshot was taken. A revision's files do not change once it is complete, so what the
-snapshot refers to is there, unless somebody deleted it meanwhile: then it is listed as missing.
+They are read after the database's snapshot was taken. A revision's files do not change once it is complete, so an
+object that the snapshot refers to is there, unless it was deleted meanwhile: then it is listed as missing.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ OUR_CONTAINERS = {
     Zone.SILVER: ("cogs", "vectors", "intermediates", "published", LARGE_CONTAINER),
     Zone.EXTERNAL: (PUBLIC_CONTAINER,),
 }
-"""Of Azure, where containers cannot be listed: those that geomill writes to by itself."""
+"""Containers that geomill writes to, for Azure, where containers cannot be listed."""
 
 
 class Objects(StrEnum):
-    """Which objects a backup holds. All of them are listed in it."""
+    """Which objects a backup contains. All of them are listed in it."""
 
     AUTO = "auto"
     COPY = "copy"
@@ -46,7 +46,7 @@ class Objects(StrEnum):
 
 @dataclass(frozen=True)
 class References:
-    """What the database's snapshot says of objects: which ones it needs, and where others may lie."""
+    """The objects that the database's snapshot refers to, and the containers in which others may be."""
 
     sizes: Mapping[ObjectName, int] = field(default_factory=dict)
     hashes: Mapping[ObjectName, str] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class References:
         return {*OUR_CONTAINERS[zone], *sources, *(name.container for name in self.sizes if name.zone is zone)}
 
     def known_hash(self, info: ObjectInfo) -> str | None:
-        """The hash that the object's job has noted, if the object still has that size."""
+        """Return the hash that the object's job has stored, if the object still has the same size."""
         return self.hashes.get(info.name) if self.sizes.get(info.name) == info.size else None
 
 
@@ -83,7 +83,7 @@ class Collector:
     objects: Objects
     meter: ProgressMeter
     known_hashes: bool = False
-    """Whether objects that are only listed are not read: those without a hash in the database then have none."""
+    """Whether to skip reading objects that are only listed. Those without a hash in the database then have none."""
 
     def run(self) -> ObjectsPart:
         present = [info for zone in Zone for info in self._listed(zone)]
@@ -102,7 +102,7 @@ class Collector:
                 yield from self.storage.list(zone, container)
 
     def _absent(self, present: set[ObjectName]) -> Iterator[ObjectLine]:
-        """What the snapshot refers to, and was gone before the zones were listed."""
+        """Yield the objects that the snapshot refers to and that were gone before the zones were listed."""
         for name in sorted(self.references.sizes.keys() - present, key=str):
             yield _line(name, self.references.sizes[name], self.references.hashes.get(name), missing=True)
 
@@ -113,7 +113,7 @@ class Collector:
                 yield from (line for line in batch if line is not None)
 
     def _take(self, info: ObjectInfo) -> ObjectLine | None:
-        """None for an object that went away, and that nobody refers to."""
+        """Copy or list an object. Returns None if it was deleted and nothing refers to it."""
         work = self._copy if self._is_copied(info.name.zone) else self._look
         for attempt in range(ATTEMPTS):
             try:
@@ -138,11 +138,11 @@ class Collector:
         return line.model_copy(update={"size": size, "sha256": digest, "etag": info.etag, "copied": True})
 
     def _look(self, info: ObjectInfo) -> ObjectLine:
-        known = self.references.known_hash(info)
-        if known is None and not self.known_hashes:
+        digest = self.references.known_hash(info)
+        if digest is None and not self.known_hashes:
             return _line(info.name, *self._read(info, lambda _: None))
         self.meter.advance(info.size)
-        return _line(info.name, info.size, known)
+        return _line(info.name, info.size, digest)
 
     def _read(self, info: ObjectInfo, write: Callable[[bytes], object]) -> tuple[int, str]:
         size, digest = 0, sha256()

@@ -109,7 +109,7 @@ def _lines(
     rows = sum(part.rows for part in (*manifest.inside.tables, *manifest.inside.features))
     lines = [
         f"{rows:,} rows, {len(manifest.inside.features):,} tables of features",
-        f"{objects.written:,} objects written, {objects.kept:,} already present",
+        f"{objects.written:,} objects written, {objects.unchanged:,} already present",
         f"{check.wanted:,} items of assets, {items.lacking:,} other items; {items.different:,} differ from the backup",
         f"{resumed.jobs - resumed.cancelled:,} jobs go on, {resumed.cancelled:,} are cancelled",
         *listed("schedule whose missed firings are not made up for", list(resumed.postponed)),

@@ -108,7 +108,7 @@ async def absent(conn: Connection, silent_seconds: float = SILENT_SECONDS) -> li
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What an orchestrator finds to do when it looks around."""
+    """The work that an orchestrator finds when it looks around."""
 
     absent: bool
     settled: bool

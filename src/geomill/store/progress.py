@@ -44,7 +44,7 @@ class JobProgress:
     job: Job
     nodes: tuple[NodeProgress, ...]
     waits: tuple[str, ...] = ()
-    """What nobody provides and the job waits for, as sentences."""
+    """Sentences about workers that the job waits for and that do not exist."""
 
     @property
     def fraction(self) -> float:

@@ -56,7 +56,7 @@ def test_everything_is_as_it_was(unchanged_source: Place, bare_target: Place, de
     assert bare_target.contents(EXTERNAL_TABLES, outside=True) == outside
     for query in (SHAPES, TRIGGERS, "SELECT content FROM pgstac.collections ORDER BY id"):
         assert bare_target.rows(query) == source.rows(query)
-    assert (objects.written, objects.kept, objects.missing, objects.different) == (5, 0, [], [])
+    assert (objects.written, objects.unchanged, objects.missing, objects.different) == (5, 0, [], [])
     assert (databases.inside.lacking, databases.inside.different, databases.inside.added) == (1, 0, 0)
     identity = bare_target.rows(IDENTITIES)[0]
     assert identity["next"] > identity["last"]
@@ -260,7 +260,7 @@ def test_objects_that_are_there_stay(target: Place, backup: FolderDepot) -> None
     target.storage.put_bytes(same, FILE)
     target.storage.put_bytes(other, FILE[::-1])
     objects, _ = restore(backup, target)
-    assert (objects.written, objects.kept, objects.different) == (3, 1, [str(other)])
+    assert (objects.written, objects.unchanged, objects.different) == (3, 1, [str(other)])
     assert target.storage.read(other) == FILE[::-1]
 
 
@@ -268,7 +268,7 @@ def test_a_list_of_objects_without_copies(unchanged_source: Place, target: Place
     manifest = back_up(unchanged_source, depot, Objects.LIST)
     assert (manifest.objects.objects, manifest.objects.copied) == (5, 0)
     objects, _ = restore(depot, replace(target, storage=unchanged_source.storage))
-    assert (objects.written, objects.kept, objects.missing) == (0, 5, [])
+    assert (objects.written, objects.unchanged, objects.missing) == (0, 5, [])
 
 
 def test_a_target_with_something_in_it_is_refused_and_stays(

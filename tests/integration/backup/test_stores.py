@@ -83,7 +83,7 @@ def test_zones_in_stores_are_listed_with_hashes_and_copied_where_asked(
     manifest = back_up(replace(source, storage=far), depot)
     assert (manifest.objects.objects, manifest.objects.copied, manifest.objects.missing) == (5, 0, 0)
     objects, _ = restore(depot, replace(target, storage=far))
-    assert (objects.kept, objects.written, objects.missing) == (5, 0, [])
+    assert (objects.unchanged, objects.written, objects.missing) == (5, 0, [])
 
     copies = FolderDepot(tmp_path / "copies")
     assert back_up(replace(source, storage=far), copies, Objects.COPY).objects.copied == 5

@@ -1,7 +1,7 @@
--- Assets. What people decide is written here; what becomes of the work follows the job (functions/follow_job.sql).
+-- Assets. People's decisions are written here; the state of the work follows the job (functions/follow_job.sql).
 
 -- name: serialise
--- Submissions of one identity come one after the other, also while there is no row to lock.
+-- Lets submissions of one identity run one after the other, also while there is no row to lock.
 SELECT pg_advisory_xact_lock(hashtextextended(%(asset_id)s, 7));
 
 -- name: lock
@@ -11,7 +11,7 @@ SELECT {columns of app.geospatial_assets} FROM app.geospatial_assets WHERE asset
 SELECT {columns of app.geospatial_assets} FROM app.geospatial_assets WHERE asset_id = %(asset_id)s;
 
 -- name: identify
--- A request, a job or an asset by its id: which asset is meant, and by which request.
+-- Finds the asset and the request for the id of a request, a job or an asset.
 SELECT asset_id, request_id, job_id FROM (
     SELECT 1 AS place, r.asset_id, r.request_id, r.job_id
     FROM app.platform_requests AS r WHERE r.request_id = %(id)s
@@ -70,7 +70,7 @@ WHERE asset_id = %(asset_id)s;
 
 -- name: open_revision
 -- The old outputs stay, and are served, until the new ones are there; the public revision stays public until another
--- one is approved. Of an asset that was revoked or unpublished nothing is served until its new job has completed.
+-- one is approved. An asset that was revoked or unpublished is not served until its new job has completed.
 UPDATE app.geospatial_assets
 SET served_revision = CASE WHEN deleted_at IS NULL THEN served_revision END,
     table_name = CASE WHEN deleted_at IS NULL THEN table_name END,
@@ -117,12 +117,12 @@ WHERE asset_id = %(asset_id)s
 RETURNING {columns of app.geospatial_assets};
 
 -- name: any_asset
--- What a page is taken from, when no identifier is asked for.
+-- The source of a page, when no identifier is asked for.
 SELECT {columns of app.geospatial_assets} FROM app.geospatial_assets
 
 -- name: identified_assets
--- By identifiers. Nobody can guess how many have one, and a planner that guesses too high goes through all assets by date
--- until it has found a page of them; OFFSET makes it take these first, through their index. `text` is a LIKE pattern.
+-- The source of a page by identifiers. The planner cannot know how many assets have one. If it guesses too high, it reads
+-- all assets by date until a page is full. OFFSET makes it read the index of identifiers first. `text` is a LIKE pattern.
 SELECT {columns of app.geospatial_assets}
 FROM app.geospatial_assets
 WHERE (%(refs)s::jsonb IS NULL OR platform_refs @> %(refs)s::jsonb)
@@ -130,7 +130,7 @@ WHERE (%(refs)s::jsonb IS NULL OR platform_refs @> %(refs)s::jsonb)
 OFFSET 0
 
 -- name: page
--- The newest first, from behind the last one of the page before.
+-- The newest assets first, after the last one of the page before.
 SELECT {columns of app.geospatial_assets}
 FROM found
 WHERE (%(deleted)s::boolean OR deleted_at IS NULL)
@@ -151,7 +151,7 @@ SELECT {columns of app.asset_revisions} FROM app.asset_revisions WHERE asset_id 
 SELECT {columns of app.asset_revisions} FROM app.asset_revisions WHERE asset_id = %(asset_id)s AND revision = %(revision)s;
 
 -- name: open_jobs
--- Those that make its data and have not ended; also of revisions that were superseded.
+-- The open jobs that make data of the asset, also of superseded revisions.
 SELECT job_id FROM dagapp.dag_jobs
 WHERE asset_id = %(asset_id)s AND purpose = 'process' AND completed_at IS NULL
 UNION

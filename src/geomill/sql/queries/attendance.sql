@@ -1,8 +1,8 @@
 -- Queues that nobody serves, and submissions whose workflow no orchestrator knows.
 
 -- name: note
--- Which queues nobody serves, and since when. Queues in which something waits are found by jumping from one name to the
--- next. Of other messages than ours nobody knows who receives them. Writes only when something has changed.
+-- Stores which queues nobody serves, and since when. Queues in which a message waits are found by jumping from one name
+-- to the next. Queues of other messages than ours are left out: their receivers are unknown. Writes only changes.
 WITH RECURSIVE name AS (
     (SELECT q.queue_name FROM dagapp.dag_queue AS q WHERE q.lease_token IS NULL ORDER BY q.queue_name LIMIT 1)
     UNION ALL
@@ -44,7 +44,7 @@ LEFT JOIN dagapp.dag_unserved_queues AS u USING (queue_name)
 ORDER BY unserved.queue_name;
 
 -- name: unserved
--- With one line for each workflow that nobody knows, of the first thousand submissions that wait for one.
+-- The unserved queues, with one line for each unknown workflow among the first thousand submissions that wait for one.
 SELECT u.queue_name, u.since, asked.workflow_id
 FROM dagapp.dag_unserved_queues AS u
 LEFT JOIN LATERAL (
@@ -59,8 +59,7 @@ LEFT JOIN LATERAL (
 ORDER BY u.queue_name, asked.workflow_id;
 
 -- name: give_up
--- Tasks that have waited for so long in a queue that nobody has served for so long: their owner is told that the
--- attempt failed.
+-- Fails tasks that have waited for `seconds` in a queue that nobody has served for that long. Their owners get a report.
 WITH hopeless AS (
     DELETE FROM dagapp.dag_queue AS q
     USING dagapp.dag_unserved_queues AS u
@@ -98,8 +97,8 @@ JOIN dagapp.dag_queue AS q
   ON q.queue_name = u.queue_name AND q.message_id = ANY(%(message_ids)s::text[]) AND q.lease_token IS NULL;
 
 -- name: put_aside
--- Submissions whose workflow the caller does not know wait where those look who may know it. One that waits there
--- already is stored once.
+-- Moves submissions with an unknown workflow to the queue in which other orchestrators look for them. A submission that
+-- waits there already is stored once.
 WITH chosen AS MATERIALIZED (
     SELECT sequence, message_id
     FROM dagapp.dag_queue
@@ -122,7 +121,7 @@ WITH chosen AS MATERIALIZED (
 SELECT count(*) AS submissions FROM chosen;
 
 -- name: recall
--- Submissions whose workflow the caller knows go back to the queue that all take from.
+-- Moves submissions whose workflow the caller knows back to the queue that all orchestrators take from.
 UPDATE dagapp.dag_queue AS q
 SET queue_name = %(job_queue)s
 FROM (
@@ -138,7 +137,7 @@ FROM (
 WHERE q.sequence = chosen.sequence;
 
 -- name: queued
--- Where a submission waits.
+-- The queue in which a submission waits.
 SELECT queue_name, left(body ->> 'workflow_id', 64) AS workflow_id
 FROM dagapp.dag_queue
 WHERE queue_name IN (%(job_queue)s, %(unknown_queue)s) AND message_id = %(job_id)s;

@@ -1,4 +1,4 @@
--- What was decided about assets, by whom.
+-- Decisions about assets, and who made them.
 
 -- columns: new_entry of app.asset_audit without audit_id, at
 

@@ -1,8 +1,7 @@
--- What a backup reads, and what a restoration writes beside the rows. What stands in braces are identifiers, quoted by
--- whoever puts them in.
+-- Statements of backup and restoration. Words in braces are identifiers, which the caller quotes.
 
 -- name: begin_snapshot
--- One moment for all that follows. Rows are written in a form that every session reads alike.
+-- All statements that follow see the same moment. Rows are written in a format that every session reads alike.
 SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY;
 SET LOCAL datestyle = 'ISO, YMD';
 SET LOCAL intervalstyle = 'postgres';
@@ -37,7 +36,7 @@ SELECT CASE WHEN is_called THEN last_value END AS value FROM {sequence};
 SELECT setval(pg_get_serial_sequence(%(table)s, %(column)s), %(value)s);
 
 -- name: feature_tables
--- As of the snapshot. Unfinished ones first: their jobs are about to move them.
+-- Tables of features, as of the snapshot. Unfinished ones come first, because their jobs are about to move them.
 SELECT c.oid, n.nspname AS home, c.relname AS name, obj_description(c.oid, 'pg_class') AS comment,
        pg_table_size(c.oid) AS bytes
 FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
@@ -52,7 +51,7 @@ WHERE a.attrelid = %(oid)s AND a.attnum > 0 AND NOT a.attisdropped AND a.attgene
 ORDER BY a.attnum;
 
 -- name: feature_indexes
--- Those of plain columns, which are all that geomill makes.
+-- Indexes on plain columns. Geomill makes no others.
 SELECT c.relname AS name, m.amname AS method, i.indisunique AS "unique", i.indisprimary AS "primary",
        array_agg(a.attname::text ORDER BY k.place) AS columns
 FROM pg_index AS i
@@ -65,8 +64,8 @@ GROUP BY i.indexrelid, c.relname, m.amname, i.indisunique, i.indisprimary
 ORDER BY i.indisprimary DESC, c.relname;
 
 -- name: name_now
--- Where the table is by now, quoted: its job may have moved it since the snapshot. Casts look at the present, tables at
--- the snapshot. One that is gone is written as its number, which no name is: a name of digits is quoted.
+-- The current name of the table, quoted: its job may have moved it since the snapshot. A cast to regclass reads the
+-- present, a table reads the snapshot. A table that is gone is written as its number; a name of digits is quoted.
 SELECT n.name FROM (SELECT %(oid)s::oid::regclass::text AS name) AS n
 WHERE n.name <> %(oid)s::oid::text;
 
@@ -84,7 +83,7 @@ COPY (
 ) TO STDOUT
 
 -- name: referenced_objects
--- The files that assets, their earlier revisions and their copies outside are made of, as far as they are not deleted.
+-- The files of assets, of their earlier revisions and of their copies outside, as far as they are not deleted.
 SELECT DISTINCT f ->> 'zone' AS zone, f ->> 'container' AS container, f ->> 'path' AS path,
        (f ->> 'size')::bigint AS size, f ->> 'sha256' AS sha256
 FROM (
@@ -158,7 +157,7 @@ CREATE TEMPORARY TABLE restored_items (content jsonb NOT NULL) ON COMMIT DROP;
 COPY restored_items (content) FROM STDIN
 
 -- name: compare_items
--- What the catalogue that was made anew from the assets has, beside what the backup's had.
+-- Compares the catalogue that was rebuilt from the assets with the one of the backup.
 SELECT count(n.content) AS saved, count(*) FILTER (WHERE i.id IS NULL) AS lacking,
        count(*) FILTER (WHERE n.content IS NULL) AS added,
        count(*) FILTER (WHERE i.content <> n.content - '{id,geometry,collection,type}'::text[]) AS different
@@ -172,7 +171,7 @@ CREATE TEMPORARY TABLE IF NOT EXISTS incoming (content jsonb NOT NULL, platform_
 DELETE FROM incoming;
 
 -- name: incoming_items
--- Those that follow from no asset.
+-- Items of the backup that follow from no asset.
 INSERT INTO incoming (content)
 SELECT n.content FROM restored_items AS n
 WHERE NOT EXISTS (SELECT FROM pgstac.items AS i
@@ -183,13 +182,13 @@ SELECT coalesce(jsonb_object_agg(c.content ->> 'id', c.content), '{}')::text AS 
 FROM restored_collections AS c;
 
 -- name: release_leases
--- Nobody who held one is there any more. The next delivery has a greater token.
+-- The consumers that had these leases are gone. The next delivery has a greater token.
 UPDATE dagapp.dag_queue
 SET lease_token = NULL, leased_by = NULL, leased_until = NULL, started_at = NULL
 WHERE lease_token IS NOT NULL;
 
 -- name: node_sources
--- What open jobs have noted of their sources.
+-- The documents in which open jobs have stored the etags of their sources.
 SELECT n.ctid::text AS place, n.output::text AS document
 FROM dagapp.dag_node_states AS n JOIN dagapp.dag_jobs AS j USING (job_id)
 WHERE j.completed_at IS NULL AND n.output::text LIKE '%%"etag"%%';

@@ -1,8 +1,8 @@
--- Calls to make because a job has ended.
+-- Callbacks to deliver because a job has ended.
 
 -- name: find
--- Jobs that ended and whose end is not in the table yet. The index on dag_jobs holds no others, so that this costs
--- nothing when there are none, and the verdict's own transaction nothing at all.
+-- Adds the callbacks of jobs that have ended. The index on dag_jobs has only jobs that lack theirs, so this costs nothing
+-- if there are none, and it adds nothing to the transaction of the verdict.
 WITH ended AS MATERIALIZED (
     SELECT job_id
     FROM dagapp.dag_jobs
@@ -28,7 +28,7 @@ FROM noted
 ON CONFLICT (job_id, run_number) DO NOTHING;
 
 -- name: claim
--- Calls to make now. Nobody else makes them until the lease is over, and a later attempt has a higher number.
+-- Claims callbacks to deliver now. Nobody else delivers them until the lease is over. A later attempt has a higher number.
 WITH chosen AS MATERIALIZED (
     SELECT delivery_id
     FROM dagapp.dag_callbacks
@@ -44,7 +44,7 @@ WHERE c.delivery_id = chosen.delivery_id
 RETURNING {columns of dagapp.dag_callbacks as c}, now() AS claimed_at;
 
 -- name: settle
--- Returns nothing when the attempt came too late: somebody else has made another one.
+-- Returns nothing if the attempt came too late and somebody else has made another one.
 UPDATE dagapp.dag_callbacks
 SET status = %(status)s::dagapp.callback_status,
     due_at = coalesce(%(due_at)s, due_at),

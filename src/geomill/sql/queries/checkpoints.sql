@@ -1,9 +1,9 @@
--- Where tasks can resume.
+-- Checkpoints, from which tasks can resume.
 
 -- columns: checkpoint of dagapp.dag_checkpoints without data, saved_at
 
 -- name: save
--- Only the holder of the lease saves, and an older attempt never overwrites a newer one's.
+-- Only a valid lease lets a task save, and an older attempt never overwrites the checkpoint of a newer one.
 INSERT INTO dagapp.dag_checkpoints AS c ({columns of checkpoint}, data)
 SELECT {columns of checkpoint as u}, u.data::jsonb
 FROM unnest(

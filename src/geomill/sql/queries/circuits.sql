@@ -6,8 +6,8 @@ SELECT {columns of dagapp.dag_circuits} FROM dagapp.dag_circuits ORDER BY handle
 -- columns: failure of dagapp.dag_circuits without opened_at, probe_at, updated_at
 
 -- name: failed
--- So many more failures in a row. Of another kind than before, they begin a new row. What is open stays open.
--- Tells whether it has opened now.
+-- Adds failures in a row. Failures with another error code begin a new row. An open circuit stays open. Returns whether
+-- the circuit has opened now.
 INSERT INTO dagapp.dag_circuits AS c ({columns of failure}, opened_at, probe_at)
 SELECT {values of failure},
        CASE WHEN %(failures)s >= %(threshold)s THEN now() END,
@@ -33,7 +33,7 @@ SET failures = 0, opened_at = NULL, probe_at = NULL, updated_at = now()
 WHERE handler = %(handler)s AND failures > 0;
 
 -- name: probe
--- Whoever gets an answer lets one task through; the next may follow after another while.
+-- A caller that gets a row lets one task through. The next caller gets one after `open_seconds`.
 UPDATE dagapp.dag_circuits
 SET probe_at = now() + make_interval(secs => %(open_seconds)s), updated_at = now()
 WHERE handler = %(handler)s AND probe_at <= now()

@@ -4,9 +4,9 @@
 -- columns: reason of dagapp.dag_task_results: error_message, error_code, retryable
 
 -- name: settle
--- Attempts that ended or speak up, whose lease still holds: the message goes (unless it only says "running"), the
--- result is kept and the owner is told. A report without a valid lease changes nothing; it is missing in the answer.
--- Those of one group say the same of items of one node, and become one report. The owner may hear of it with the commit.
+-- Reports on attempts whose leases are valid: the message is deleted (unless the report is "running"), the result is
+-- stored, and the owner gets a report. A report without a valid lease changes nothing and is missing in the answer.
+-- Reports of one group are the same for items of one node, and become one report. The commit may notify the owner.
 WITH ended AS MATERIALIZED (
     SELECT g."group", g.job_id, g.node_id, g.attempt, g.report, g.error_message, g.error_code, g.retryable, g.metrics,
            g.started_at, one.sequence, one.lease_token, one.task_id, one.item_index, one.output,
@@ -57,8 +57,8 @@ FROM held
 GROUP BY owner_id;
 
 -- name: peek
--- What the owner has not taken yet, in order of arrival, until it is about `limit` items, but nothing of the jobs that are
--- `held`. Outputs of fan-out items stay where they are.
+-- The reports that the owner has not taken yet, in order of arrival and up to about `limit` items, without those of the
+-- jobs in `held`. Outputs of fan-out items are not read.
 SELECT i.sequence, i.job_id, i.node_id, i.items, i.attempt, i.report, i.worker_id, i.started_at,
        CASE WHEN i.items[1] < 0 THEN r.output END AS output,
        coalesce(r.error_message, i.reason) AS error_message, r.error_code, r.retryable, now() AS now
@@ -75,18 +75,18 @@ WHERE i.earlier < %(limit)s
 ORDER BY i.sequence;
 
 -- name: readdress
--- Reports of jobs that have a new owner.
+-- Gives reports to the new owner of their jobs.
 UPDATE dagapp.dag_inbox SET owner_id = %(owner_id)s WHERE job_id = ANY(%(job_ids)s) AND owner_id <> %(owner_id)s;
 
 -- name: readdress_strays
--- A report may have been addressed to an owner that lost the job in the same moment.
+-- Gives reports to the owner of their job, if they were addressed to one that lost the job at the same moment.
 UPDATE dagapp.dag_inbox AS i
 SET owner_id = j.owner_id
 FROM dagapp.dag_jobs AS j
 WHERE j.job_id = i.job_id AND j.owner_id = %(owner_id)s AND i.owner_id <> j.owner_id;
 
 -- name: command
--- Tells a job's owner to do something. Nothing is returned when there is no such job under way.
+-- Sends a command to a job's owner. Returns nothing if there is no such job under way.
 INSERT INTO dagapp.dag_inbox (owner_id, job_id, report, reason)
 SELECT coalesce(owner_id, ''), job_id, %(report)s::dagapp.report, %(reason)s
 FROM dagapp.dag_jobs
@@ -94,8 +94,8 @@ WHERE job_id = %(job_id)s AND status IN ('pending', 'running')
 RETURNING owner_id;
 
 -- name: forward
--- Reports of jobs that are not (any more) ours to decide: on to the owner, or away when the job has ended.
--- Returns the jobs that are ours after all, although we did not know.
+-- Passes on reports of jobs that the caller does not own, and deletes them if the job has ended. Returns the jobs that
+-- the caller does own.
 WITH concerned AS (
     SELECT job_id, owner_id, status IN ('pending', 'running') AS active
     FROM dagapp.dag_jobs

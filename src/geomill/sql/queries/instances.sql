@@ -1,4 +1,4 @@
--- The processes of ours that live. Each holds an advisory lock on its own session while it does.
+-- Our live processes. Each has an advisory lock on its own session while it lives.
 
 -- columns: new_instance of dagapp.dag_instances without duties, started_at, heartbeat_at
 
@@ -28,8 +28,8 @@ DELETE FROM dagapp.dag_instances WHERE instance_id = %(instance_id)s;
 SELECT {columns of dagapp.dag_instances} FROM dagapp.dag_instances ORDER BY role, started_at;
 
 -- name: absent
--- Those whose lock is free: their session is gone, and perhaps they are. And those that have been silent for too long, as
--- a frozen process, or one behind a pooler that keeps its session open.
+-- Processes whose lock is free: their session is gone, and perhaps the process too. And processes that have been silent
+-- for too long, such as a frozen one, or one behind a pooler that keeps its session open.
 SELECT i.instance_id, i.role, i.heartbeat_at,
        i.heartbeat_at < now() - make_interval(secs => %(silent_seconds)s) AS silent
 FROM dagapp.dag_instances AS i
@@ -45,8 +45,8 @@ WHERE i.heartbeat_at < now() - make_interval(secs => %(silent_seconds)s)
 );
 
 -- name: look
--- One glance at everything that may need a hand, so that an idle platform costs one query a second. What has to read the
--- dead entries of the hot tables, where they cannot be vacuumed, is looked at only if the look is `thorough`.
+-- Everything that an orchestrator may have to do, so that an idle platform costs one query a second. Questions that read
+-- the dead entries of hot tables, where these cannot be vacuumed, are answered only if the look is `thorough`.
 SELECT
     EXISTS (SELECT FROM dagapp.dag_instances AS i
             WHERE i.heartbeat_at < now() - make_interval(secs => %(silent_seconds)s)

@@ -15,7 +15,7 @@ ORDER BY created_at DESC
 LIMIT %(limit)s;
 
 -- name: page
--- The newest first, from behind the last one of the page before. Jobs of one claim share their created_at.
+-- The newest jobs first, after the last one of the page before. Jobs of one claim share their created_at.
 SELECT {columns of dagapp.dag_jobs}
 FROM dagapp.dag_jobs
 WHERE (%(status)s::dagapp.job_status IS NULL OR status = %(status)s)
@@ -32,7 +32,7 @@ FROM dagapp.dag_queue
 WHERE queue_name IN (%(queue_name)s::text, %(queue_name)s::text || '.unknown') AND message_id = %(message_id)s;
 
 -- name: reclaim
--- A bounded batch of jobs whose owner is dead, or that have none. Parked ones wait to be released.
+-- Takes over a bounded batch of jobs whose owner is dead, or that have none. Parked jobs wait to be released.
 WITH orphans AS MATERIALIZED (
     SELECT job_id
     FROM dagapp.dag_jobs AS j
@@ -54,7 +54,7 @@ RETURNING {columns of dagapp.dag_jobs as j};
 SELECT {columns of dagapp.dag_jobs} FROM dagapp.dag_jobs WHERE owner_id = %(owner_id)s AND status IN ('pending', 'running');
 
 -- name: release
--- A graceful stop: whoever comes next takes them at once.
+-- A graceful stop: the next orchestrator takes the jobs over at once.
 UPDATE dagapp.dag_jobs
 SET owner_id = NULL, owner_epoch = owner_epoch + 1, updated_at = now()
 WHERE owner_id = %(owner_id)s AND status IN ('pending', 'running');
@@ -66,7 +66,7 @@ SELECT job_id FROM dagapp.dag_jobs WHERE owner_id = %(owner_id)s AND deadline_at
 SELECT {columns of dagapp.dag_jobs} FROM dagapp.dag_jobs WHERE job_id = %(job_id)s FOR UPDATE;
 
 -- name: reopen
--- An operator's retry: the job runs again, and whoever looks for orphans takes it.
+-- An operator's retry: the job runs again, and the next orchestrator that looks for orphans takes it over.
 UPDATE dagapp.dag_jobs
 SET status = 'running', result_data = NULL, error_message = NULL, failed_node_id = NULL, completed_at = NULL,
     paused_at = NULL, parked_at = NULL, parked_reason = NULL, deadline_at = now() + (deadline_at - created_at), owner_id = NULL, owner_epoch = owner_epoch + 1,
@@ -102,8 +102,8 @@ INSERT INTO dagapp.dag_job_events (job_id, event_type, event_status, event_data)
 SELECT job_id, 'job_failed', 'failure', jsonb_build_object('error', %(error)s::text) FROM job;
 
 -- name: park
--- A job that can be neither decided on nor ended. It has no owner, and nobody takes it over: its reports wait without an
--- address. No trigger that follows a job's status is concerned.
+-- Parks a job that can be neither decided on nor ended. It has no owner, and nobody takes it over: its reports wait
+-- without an address. No trigger that follows a job's status fires.
 WITH job AS (
     UPDATE dagapp.dag_jobs
     SET parked_at = now(), parked_reason = %(reason)s, owner_id = NULL, owner_epoch = owner_epoch + 1, updated_at = now()
@@ -116,7 +116,7 @@ INSERT INTO dagapp.dag_job_events (job_id, event_type, event_status, event_data)
 SELECT job_id, 'job_parked', 'failure', jsonb_build_object('reason', %(reason)s::text) FROM job;
 
 -- name: release_parked
--- Whoever looks for orphans takes it over.
+-- The next orchestrator that looks for orphans takes the job over.
 WITH job AS (
     UPDATE dagapp.dag_jobs
     SET parked_at = NULL, parked_reason = NULL, updated_at = now()
@@ -128,7 +128,7 @@ SELECT job_id, 'job_released', jsonb_build_object('by', %(released_by)s::text) F
 RETURNING job_id;
 
 -- name: parked
--- The longest parked first.
+-- Parked jobs, the longest parked first.
 SELECT job_id, workflow_id, parked_at, parked_reason
 FROM dagapp.dag_jobs
 WHERE parked_at IS NOT NULL
@@ -136,7 +136,7 @@ ORDER BY parked_at
 LIMIT %(limit)s;
 
 -- name: unlocked
--- Those of the jobs whose rows nobody else holds: the job's own, and that of the asset which follows it.
+-- The jobs whose rows nobody else has locked: the job's own row, and that of the asset which follows it.
 WITH jobs AS MATERIALIZED (
     SELECT j.job_id, j.asset_id
     FROM dagapp.dag_jobs AS j
@@ -155,7 +155,7 @@ WHERE jobs.asset_id IS NULL
    OR NOT EXISTS (SELECT FROM app.geospatial_assets AS a WHERE a.asset_id = jobs.asset_id);
 
 -- name: ended
--- Tasks of a job that was broken off learn of it a moment later.
+-- Tasks of a job that was broken off stop a moment later.
 SELECT coalesce(
     (SELECT completed_at IS NOT NULL
         AND (status = 'completed' OR definition_hash IS NULL OR completed_at < now() - make_interval(secs => %(quiet)s))

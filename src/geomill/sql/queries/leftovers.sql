@@ -1,7 +1,7 @@
 -- Data of revisions that nobody needs any more.
 
 -- name: due
--- The next revisions of which nothing may stay. A time that is null never passes.
+-- The next revisions whose data is to be deleted. A time that is null never passes.
 SELECT c.asset_id, c.revision, c.job_id
 FROM (
     SELECT r.asset_id, r.revision, r.job_id, r.superseded_at AS ended_at
@@ -22,7 +22,7 @@ ORDER BY c.ended_at
 LIMIT %(limit)s;
 
 -- name: hold
--- The asset, if the revision is still a leftover. Nobody decides about it until the transaction ends.
+-- Locks the asset, if the revision is still a leftover. Decisions about it wait until the transaction ends.
 SELECT a.blob_stem, r.outputs IS NOT NULL AS completed
 FROM app.geospatial_assets AS a
 LEFT JOIN app.asset_revisions AS r ON r.asset_id = a.asset_id AND r.revision = %(revision)s
@@ -32,7 +32,7 @@ WHERE a.asset_id = %(asset_id)s
 FOR SHARE OF a;
 
 -- name: alone
--- Whether no other orchestrator is at it.
+-- Whether no other orchestrator deletes leftovers of this asset.
 SELECT pg_try_advisory_xact_lock(hashtextextended('leftovers of ' || %(asset_id)s, 0)) AS alone;
 
 -- columns: leftover of app.asset_leftovers without deleted_at
@@ -46,7 +46,7 @@ ON CONFLICT (asset_id, revision) DO UPDATE SET job_id = EXCLUDED.job_id, deleted
 SELECT app.drop_leftover_tables(%(asset_id)s, %(revision)s) AS dropped;
 
 -- name: settle
--- The catalogue's links to earlier versions change.
+-- The catalogue must change its links to earlier versions.
 INSERT INTO catalogue.pending (asset_id, reason)
 VALUES (%(asset_id)s, 'the data of an earlier revision was deleted')
 ON CONFLICT (asset_id) DO NOTHING;

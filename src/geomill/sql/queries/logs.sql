@@ -1,9 +1,9 @@
--- What handlers said while they ran: only ever added to.
+-- Log lines of handlers. Rows are only added.
 
 -- columns: line of dagapp.dag_task_logs without log_id, created_at
 
 -- name: insert
--- Lines of a job that is gone go with it.
+-- Lines of a job that was deleted are dropped.
 INSERT INTO dagapp.dag_task_logs ({columns of line})
 SELECT {columns of line as l}
 FROM unnest(

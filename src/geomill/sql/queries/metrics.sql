@@ -1,5 +1,5 @@
--- What can be told about the whole platform from its tables, cheaply. Every statement is bounded by what it looks at, and
--- by `limit_time`. Windows are the last minutes.
+-- Figures about the whole platform, read cheaply from its tables. Every statement is bounded in rows, and in time by
+-- `limit_time`. Windows are the last minutes.
 
 -- name: limit_time
 SELECT set_config('statement_timeout', %(milliseconds)s::text, true);
@@ -22,7 +22,7 @@ WHERE status IN ('pending', 'running')
 GROUP BY 1;
 
 -- name: recent_jobs
--- Of the jobs that were created in the window: how they stand.
+-- The states of the jobs that were created in the window.
 WITH recent AS (
     SELECT status
     FROM dagapp.dag_jobs
@@ -35,7 +35,7 @@ FROM recent
 GROUP BY status;
 
 -- name: events
--- Of the newest events only, found by their number.
+-- Only the newest events, found by their number.
 SELECT event_type::text, count(*) AS events
 FROM dagapp.dag_job_events
 WHERE event_id > (SELECT max(event_id) FROM dagapp.dag_job_events) - %(sample)s
@@ -53,7 +53,7 @@ GROUP BY queue_name, reason
 ORDER BY queue_name, reason;
 
 -- name: instances
--- Every process, and whether it lives: its lock is held, or not.
+-- Every process, and whether it lives: whether its lock is taken.
 SELECT i.instance_id, i.role::text, i.version, i.hostname, i.pid, i.queues, i.duties, i.started_at,
        extract(epoch FROM now() - i.heartbeat_at)::float8 AS heartbeat_seconds,
        EXISTS (SELECT FROM pg_locks AS l
@@ -66,7 +66,7 @@ FROM dagapp.dag_instances AS i
 ORDER BY i.role, i.started_at;
 
 -- name: stuck_jobs
--- Jobs that nothing has happened to for long, that are neither paused nor parked, and for which no message waits or is worked on.
+-- Jobs without any change for long that are neither paused nor parked, and that have no message, waiting or leased.
 SELECT j.job_id, j.workflow_id, extract(epoch FROM now() - j.updated_at)::float8 AS quiet_seconds
 FROM dagapp.dag_jobs AS j
 WHERE j.status IN ('pending', 'running') AND j.paused_at IS NULL AND j.parked_at IS NULL
@@ -89,9 +89,9 @@ GROUP BY application_name
 ORDER BY application_name;
 
 -- name: horizon
--- Who keeps dead rows of this database from being vacuumed, the oldest first: open transactions, prepared ones, and
--- replication slots. Of sessions of others the time is shown only to members of pg_read_all_stats; how many transactions
--- have begun since, to everybody.
+-- What keeps dead rows of this database from being vacuumed, the oldest first: open transactions, prepared ones, and
+-- replication slots. Only members of pg_read_all_stats see the times of other roles' sessions; everybody sees how many
+-- transactions have begun since.
 SELECT holder.kind, holder.name, holder.seconds, holder.transactions
 FROM (
     SELECT 'session' AS kind,

@@ -22,8 +22,8 @@ LEFT JOIN (
 WHERE n.job_id = %(job_id)s AND n.item_index = -1;
 
 -- name: item_outcomes
--- How a fan-out's items ended, in the order of the list, the next ones behind an index: with the output, as text, of each
--- item's current attempt and no other, or its error.
+-- How a fan-out's items ended, in the order of the list and after an index: with the output of each item's current
+-- attempt, as text, or its error.
 SELECT n.item_index AS index, n.status::text AS status, r.output::text AS output, n.error_message AS error
 FROM dagapp.dag_node_states AS n
 LEFT JOIN dagapp.dag_task_results AS r ON n.status = 'completed' AND r.task_id = ANY (ARRAY[n.task_id])
@@ -34,14 +34,14 @@ ORDER BY n.item_index
 LIMIT %(rows)s;
 
 -- name: results
--- The outputs of some attempts at items, as text, whose rows are not written yet.
+-- The outputs, as text, of attempts at items whose rows are not written yet.
 SELECT r.item_index AS index, 'completed' AS status, r.output::text AS output, NULL AS error
 FROM unnest(%(task_ids)b::text[]) AS wanted (task_id)
 JOIN dagapp.dag_task_results AS r ON r.task_id = ANY (ARRAY[wanted.task_id]);
 
 -- name: outcomes_page
--- How a fan-out's items ended, as JSON text, in their order: the next ones behind an index, at most so many rows and about
--- so many characters. `having` leaves out outputs without that key, but for those that lie in the object store.
+-- How a fan-out's items ended, as JSON text, in their order and after an index: at most `rows` rows and about
+-- `characters` characters. `having` leaves out outputs without that key, except for those in the object store.
 SELECT '[' || coalesce(string_agg(
            format('[%%s,%%s,%%s]', item_index, coalesce(output, 'null'), coalesce(to_json(error)::text, 'null')),
            ',' ORDER BY item_index

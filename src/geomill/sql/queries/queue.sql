@@ -30,8 +30,8 @@ FROM unnest(
 ON CONFLICT (queue_name, message_id) DO NOTHING;
 
 -- name: hand_in
--- One message, in a transaction of its own that does not wait for the disk: whoever is called looks while the disk writes.
--- `flush` must follow before anybody is told that the message was sent.
+-- Sends one message, in a transaction of its own that does not wait for the disk: the receiver looks while the disk
+-- writes. `flush` must follow before the sender reports that the message was sent.
 WITH relaxed AS MATERIALIZED (
     SELECT set_config('synchronous_commit', 'off', true)
 ), sent AS (
@@ -42,11 +42,11 @@ WITH relaxed AS MATERIALIZED (
 SELECT pg_notify(%(called)s, '') FROM relaxed;
 
 -- name: flush
--- Waits until everything that was committed before is on disk: that takes a commit that has something to write.
+-- Waits until everything that was committed before is on disk. Only a commit that writes something does so.
 SELECT pg_logical_emit_message(true, 'geomill', '');
 
 -- name: line
--- Part of `lines`: the lines in which something waits, the highest priority first.
+-- Part of `lines`: the lines in which a message waits, the highest priority first.
 SELECT wanted.queue_name, head.priority, head.tenant
 FROM unnest(%(queue_names)b::text[]) AS wanted (queue_name)
 CROSS JOIN LATERAL (
@@ -69,11 +69,11 @@ CROSS JOIN LATERAL (
 ) AS next
 
 -- name: lines
--- Behind `line`.
+-- Follows `line`.
 SELECT queue_name, priority, tenant FROM line
 
 -- name: take
--- Receive and complete at once, for a consumer whose effects are in the same transaction: of each line its share.
+-- Receives and completes messages at once, a share of each line, for a consumer whose effects are in the same transaction.
 WITH chosen AS MATERIALIZED (
     SELECT next.sequence
     FROM unnest(%(priorities)b::smallint[], %(tenants)b::text[], %(shares)b::integer[], %(floors)b::bigint[])
@@ -95,7 +95,7 @@ WHERE q.sequence = ANY (ARRAY[chosen.sequence])
 RETURNING q.sequence, q.message_id, q.body, q.priority, q.tenant, q.delivery_count, q.enqueued_at, now() AS now;
 
 -- name: look
--- Some of what waits, left where it is: all of it, if it is less than the limit.
+-- Messages that wait, up to the limit. They stay in the queue.
 SELECT sequence, message_id, body, priority, tenant, delivery_count, enqueued_at, now() AS now
 FROM dagapp.dag_queue
 WHERE queue_name = %(queue_name)s AND lease_token IS NULL AND visible_at <= now()
@@ -187,8 +187,8 @@ WHERE q.sequence = ANY (ARRAY[held.sequence]) AND coalesce(q.lease_token, 0) = h
 RETURNING q.sequence;
 
 -- name: take_back
--- Leases that were taken from a consumer that lives, or that the server forgot in a crash, go back to it if nobody has
--- leased the message since. The token may come again: no one else has had it.
+-- Gives leases back to a live consumer that lost them, or whose leases the server forgot in a crash, if nobody has leased
+-- the message since. The token may be used again, because nobody else has had it.
 UPDATE dagapp.dag_queue AS q
 SET lease_token = held.lease_token, delivery_count = held.lease_token, leased_by = %(leased_by)s,
     leased_until = now() + make_interval(secs => %(lease_seconds)s), started_at = now()
@@ -198,7 +198,7 @@ WHERE q.sequence = ANY (ARRAY[held.sequence]) AND coalesce(q.lease_token, 0) = 0
 RETURNING q.sequence;
 
 -- name: lost
--- The leases that no longer hold: the message is gone, or somebody else's.
+-- The leases that are no longer valid: the message is gone, or leased to another consumer.
 SELECT held.sequence
 FROM unnest(%(sequences)b::bigint[], %(tokens)b::bigint[]) AS held (sequence, lease_token)
 WHERE NOT EXISTS (
@@ -207,7 +207,7 @@ WHERE NOT EXISTS (
 );
 
 -- name: refuse
--- Leased messages that cannot be understood.
+-- Dead-letters leased messages that cannot be understood.
 WITH gone AS (
     DELETE FROM dagapp.dag_queue AS q
     USING unnest(%(sequences)b::bigint[], %(tokens)b::bigint[], %(descriptions)b::text[])
@@ -220,8 +220,8 @@ SELECT {columns of letter}, 'MalformedMessage', description
 FROM gone;
 
 -- name: defer
--- Leased messages that nobody may work on yet wait again, as if this delivery had not been: those before still count.
--- A new row, because a lease token must not come twice on the same one.
+-- Puts back leased messages that nobody may work on yet. This delivery does not count, those before do. Inserts a new row,
+-- because a lease token must not be used twice on the same row.
 WITH gone AS (
     DELETE FROM dagapp.dag_queue AS q
     USING unnest(%(sequences)b::bigint[], %(tokens)b::bigint[]) AS held (sequence, lease_token)
@@ -234,8 +234,8 @@ SELECT {columns of message}, expires_at, enqueued_at, losses, delivery_count - 1
 FROM gone;
 
 -- name: suspects
--- Leased messages that may be the reason why workers are lost: they were lost twice, or the attempt before ended so, which
--- counts as much. They have not started until they are put on trial (worker/trial.py).
+-- Leased messages that may take down their workers: they were lost twice, or the attempt before ended so, which counts as
+-- much. They have not started until they are put on trial (worker/trial.py).
 UPDATE dagapp.dag_queue AS q
 SET started_at = NULL, losses = greatest(q.losses, 2)
 FROM unnest(%(sequences)b::bigint[], %(tokens)b::bigint[], %(before)b::text[]) AS held (sequence, lease_token, before)
@@ -257,13 +257,13 @@ FROM unnest(%(sequences)b::bigint[], %(tokens)b::bigint[]) AS held (sequence, le
 WHERE q.sequence = ANY (ARRAY[held.sequence]) AND coalesce(q.lease_token, 0) = held.lease_token;
 
 -- name: tried
--- Of the consumers whose leases are lost, those with a task on trial.
+-- The consumers with lost leases that had a task on trial.
 SELECT DISTINCT leased_by
 FROM dagapp.dag_queue
 WHERE lease_token IS NOT NULL AND on_trial AND (leased_by = ANY(%(dead)s) OR (%(lapsed)s AND leased_until < now()));
 
 -- name: forgive
--- Messages that were taken from a worker that came back: it was not lost.
+-- Messages that were taken from a worker that came back and so was not lost.
 UPDATE dagapp.dag_queue SET losses = losses - 1 WHERE sequence = ANY(%(sequences)s) AND losses > 0;
 
 -- name: report_progress
@@ -274,7 +274,7 @@ FROM unnest(%(sequences)b::bigint[], %(tokens)b::bigint[], %(progress)b::float8[
 WHERE q.sequence = ANY (ARRAY[r.sequence]) AND coalesce(q.lease_token, 0) = r.lease_token;
 
 -- name: withdraw
--- Messages of attempts that are no longer wanted, waiting or leased.
+-- Deletes messages of attempts that nobody needs any more, waiting or leased.
 DELETE FROM dagapp.dag_queue
 WHERE (queue_name, message_id) IN (
     SELECT u.queue_name, u.message_id
@@ -282,8 +282,8 @@ WHERE (queue_name, message_id) IN (
 );
 
 -- name: release
--- What dead consumers held, or did not renew in time, goes back to its queue. What had started is charged for it: of a
--- consumer that had a task on trial, that one alone.
+-- Ends the leases of dead consumers, and those that were not renewed in time. A task that had started is charged with the
+-- loss. If the consumer had a task on trial, only that task is.
 UPDATE dagapp.dag_queue
 SET lease_token = NULL, leased_by = NULL, leased_until = NULL, started_at = NULL, on_trial = false,
     losses = losses + (started_at IS NOT NULL AND (on_trial OR leased_by <> ALL(%(tried)s)))::integer
@@ -291,15 +291,15 @@ WHERE lease_token IS NOT NULL AND (leased_by = ANY(%(dead)s) OR (%(lapsed)s AND 
 RETURNING queue_name;
 
 -- name: disown
--- Leases of a consumer that it does not know of: the answer to its lease was lost with the connection.
+-- Ends leases of which the consumer does not know, because the answer was lost with the connection.
 UPDATE dagapp.dag_queue
 SET lease_token = NULL, leased_by = NULL, leased_until = NULL, started_at = NULL, on_trial = false
 WHERE leased_by = %(leased_by)s AND lease_token IS NOT NULL AND sequence <> ALL(%(known)b::bigint[])
 RETURNING queue_name;
 
 -- name: give_up
--- Tasks that waited longer than they may, and tasks that took down every worker they were given to: their owner is
--- told that the attempt failed. So are tasks that were delivered ten times as often, whoever was to blame.
+-- Fails tasks that waited for too long, tasks that took down all their workers, and tasks that were delivered ten times
+-- as often, whatever the cause. Their owners get a report.
 WITH hopeless AS (
     DELETE FROM dagapp.dag_queue AS q
     WHERE q.body ? 'task_id'
@@ -338,7 +338,7 @@ FROM told
 RETURNING owner_id;
 
 -- name: bury
--- Submissions that nobody claimed within their time to live.
+-- Dead-letters submissions that nobody claimed within their time to live.
 WITH expired AS (
     DELETE FROM dagapp.dag_queue
     WHERE NOT body ? 'task_id' AND lease_token IS NULL AND expires_at < now()
@@ -365,13 +365,13 @@ SELECT pg_notify(channel, '') FROM unnest(%(channels)b::text[]) AS channel;
 SELECT pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid();
 
 -- name: end_session
--- Ends one session and no other: the number of a process comes again, the moment at which it began does not.
+-- Ends one session and no other: a process id may be used again, the time at which the session began cannot.
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = %(pid)s AND backend_start = %(backend_start)s;
 
--- What only the broker's face needs (queues/postgres_broker.py).
+-- Only queues/postgres_broker.py needs the statements below.
 
 -- name: expire
--- Of one queue: what nobody received within its time to live.
+-- Dead-letters the messages of one queue that nobody received within their time to live.
 WITH expired AS MATERIALIZED (
     SELECT sequence
     FROM dagapp.dag_queue
@@ -388,7 +388,7 @@ SELECT {columns of letter}, 'TTLExpired', 'it was not received before its time t
 FROM gone;
 
 -- name: lapse
--- Of one queue: what was not renewed in time waits again.
+-- Ends the leases of one queue that were not renewed in time.
 UPDATE dagapp.dag_queue AS q
 SET lease_token = NULL, leased_by = NULL, leased_until = NULL, started_at = NULL
 FROM (
@@ -464,7 +464,7 @@ ORDER BY sequence DESC
 LIMIT %(limit)s;
 
 -- name: redrive
--- The latest of each id is sent again; one whose id waits on the queue stays. Returns what was sent.
+-- Sends the latest dead letter of each id again, unless a message with its id waits in the queue. Returns those sent.
 WITH chosen AS MATERIALIZED (
     SELECT sequence, queue_name, message_id, body, priority, reason, description, delivery_count, enqueued_at,
            dead_lettered_at
@@ -492,6 +492,6 @@ JOIN sent USING (message_id)
 ORDER BY message_id, chosen.sequence DESC;
 
 -- name: forget_refused
--- The records of submissions that were refused at the door, and never of a job that began.
+-- Deletes the records of submissions that were refused at the door, and never that of a job that began.
 DELETE FROM dagapp.dag_jobs
 WHERE job_id = ANY(%(job_ids)s::text[]) AND definition_hash IS NULL AND status = 'failed';

@@ -1,7 +1,7 @@
--- What operators ask about assets.
+-- Reports about assets for operators.
 
 -- name: stuck
--- Under way for longer than they should be.
+-- Assets in processing for longer than they should be.
 SELECT asset_id, workflow_id, current_job_id AS job_id, processing_started_at,
        extract(epoch FROM now() - processing_started_at)::float8 AS seconds, node_summary ->> 'current_node' AS current_node
 FROM app.geospatial_assets

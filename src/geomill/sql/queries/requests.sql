@@ -20,7 +20,7 @@ WHERE platform_id = %(platform_id)s AND idempotency_key = %(idempotency_key)s;
 SELECT {columns of app.platform_requests} FROM app.platform_requests WHERE asset_id = %(asset_id)s ORDER BY created_at DESC LIMIT %(limit)s;
 
 -- name: supersede
--- What was still open when a newer revision was opened. Its jobs may go on for a moment; they no longer count.
+-- Requests that were still open when a newer revision was opened. Their jobs may go on for a moment; they no longer count.
 UPDATE app.platform_requests
 SET status = 'superseded', updated_at = now()
 WHERE asset_id = %(asset_id)s AND status IN ('accepted', 'processing')

@@ -1,9 +1,9 @@
--- What is deleted when it is old: details of jobs, dead letters, and jobs that nothing refers to. Why keys are asked for
--- by `ANY (ARRAY[…])` stands at the top of queue.sql.
+-- Deletes old rows: details of jobs, dead letters, and jobs that nothing refers to. The top of queue.sql explains why keys
+-- are looked up by `ANY (ARRAY[…])`.
 
 -- name: due
--- How many jobs have details to delete. Kept are those whose end is still to be told, and those that made what is under
--- review.
+-- How many jobs have details to delete. Jobs whose callback is not delivered yet keep theirs, and so do jobs that made a
+-- revision under review.
 SELECT count(*) AS jobs
 FROM dagapp.dag_jobs AS j
 WHERE j.details_left AND j.completed_at < now() - make_interval(secs => %(older_than)s)
@@ -15,8 +15,8 @@ WHERE j.details_left AND j.completed_at < now() - make_interval(secs => %(older_
             AND a.approval_state = 'pending_review'));
 
 -- name: mark
--- The next of them are ours for a while, and nobody's to retry any more. Whoever marked one and died is followed by
--- another when the lease is over.
+-- Marks the next of them for the caller, for the length of a lease. They cannot be retried any more. If the caller dies,
+-- another process follows when the lease is over.
 WITH chosen AS MATERIALIZED (
     SELECT j.job_id
     FROM dagapp.dag_jobs AS j
@@ -39,12 +39,12 @@ WHERE j.job_id = ANY (ARRAY[chosen.job_id])
 RETURNING j.job_id;
 
 -- name: release
--- Nothing of them has been touched.
+-- Takes the mark back from jobs of which nothing was deleted.
 UPDATE dagapp.dag_jobs SET details_deleted_at = NULL WHERE job_id = ANY(%(job_ids)s::text[]) AND details_left;
 
 -- name: delete_rows
--- Of jobs that are marked, so many rows of each kind at most. Results are found by their names, which follow from the
--- nodes, and so go together with them.
+-- Deletes rows of marked jobs, at most `limit` of each kind. Results are found by their task ids, which follow from the
+-- nodes, so they are deleted together with these.
 WITH nodes AS (
     DELETE FROM dagapp.dag_node_states
     WHERE ctid = ANY (ARRAY(
@@ -87,14 +87,14 @@ SELECT (SELECT count(*) FROM nodes) AS nodes,
 UPDATE dagapp.dag_jobs SET details_left = false WHERE job_id = ANY(%(job_ids)s::text[]) AND details_deleted_at IS NOT NULL;
 
 -- name: delete_dead_letters
--- The oldest come first by their number.
+-- The oldest have the lowest numbers.
 DELETE FROM dagapp.dag_dead_letters
 WHERE sequence = ANY (ARRAY(
           SELECT sequence FROM dagapp.dag_dead_letters ORDER BY sequence LIMIT %(limit)s FOR UPDATE SKIP LOCKED))
   AND dead_lettered_at < now() - make_interval(secs => %(older_than)s);
 
 -- name: delete_jobs
--- Whose details are gone, and to which no asset, request or stage job refers.
+-- Jobs whose details are gone and to which no asset, request or stage job refers.
 DELETE FROM dagapp.dag_jobs
 WHERE job_id = ANY (ARRAY(
     SELECT j.job_id

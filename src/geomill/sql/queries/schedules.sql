@@ -1,4 +1,4 @@
--- Schedules. Whoever holds a row's lock deals with its due times; the others pass it by.
+-- Schedules. The process that has locked a row handles its due times; the others skip the row.
 
 -- columns: new_schedule of dagapp.dag_schedules without last_fired_at, last_error, held_until, open_jobs, updated_at
 
@@ -24,7 +24,7 @@ WHERE schedule_id = %(schedule_id)s
 RETURNING {columns of dagapp.dag_schedules};
 
 -- name: due
--- Those to be dealt with now, longest overdue first. One that could not fire is held for a while and blocks nobody.
+-- The schedules that are due, the longest overdue first. One that could not fire waits for a while and blocks no other.
 SELECT {columns of dagapp.dag_schedules}
 FROM dagapp.dag_schedules
 WHERE NOT paused AND next_due_at <= now() AND (held_until IS NULL OR held_until <= now())
@@ -33,8 +33,8 @@ LIMIT %(limit)s
 FOR UPDATE SKIP LOCKED;
 
 -- name: still_open
--- Which of these jobs have not ended: they wait on the queue, or run. One snapshot, so that a job on its way from the
--- one to the other is seen.
+-- The jobs that have not ended: they wait in the queue, or run. One snapshot, so that a job on its way from the queue to
+-- its row is found.
 SELECT wanted.job_id
 FROM unnest(%(job_ids)s::text[]) AS wanted (job_id)
 WHERE EXISTS (SELECT FROM dagapp.dag_queue AS q

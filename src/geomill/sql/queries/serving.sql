@@ -1,6 +1,6 @@
--- What is served, in the internal zone from the assets themselves, in the external one from what was exported.
--- Of the outputs only what serving needs is taken: the inventory of a mosaic can be long.
--- A page of vectors has a line for each table: those of a layer that was split are collections of their own.
+-- Assets that are served: in the internal zone from the assets themselves, in the external one from exported copies.
+-- Only the outputs that serving needs are read: the inventory of a mosaic can be long.
+-- A page of vectors has a line for each table: the tables of a layer that was split are collections of their own.
 
 -- name: internal_find
 SELECT a.asset_id, a.platform_id, a.table_stem AS title, a.data_type, a.served_revision AS revision,
@@ -13,7 +13,7 @@ FROM app.geospatial_assets AS a
 WHERE a.asset_id = %(asset_id)s AND a.deleted_at IS NULL AND a.served_revision > a.data_deleted_through
 
 -- name: internal_public
--- The public revision of an asset whose newest one is another.
+-- The public revision of an asset, if it is not the newest.
 SELECT a.asset_id, a.platform_id, a.table_stem AS title, a.data_type, r.revision, r.blob_path, r.table_name,
        r.outputs ->> 'raster_type' AS raster_type, r.outputs -> 'statistics' AS statistics, r.outputs -> 'bbox' AS bbox,
        r.outputs -> 'tables' AS tables, r.outputs -> 'scenes' IS NOT NULL AS series,
@@ -24,7 +24,7 @@ JOIN app.asset_revisions AS r ON r.asset_id = a.asset_id AND r.revision = a.publ
 WHERE a.asset_id = %(asset_id)s
 
 -- name: job_result
--- The latest attempt at a stage job that has completed, or a job by its own id.
+-- The result of the latest completed attempt at a stage job, or of a job by its own id.
 SELECT j.result_data
 FROM dagapp.dag_jobs AS j
 WHERE j.job_id IN (
@@ -34,7 +34,7 @@ ORDER BY j.job_id DESC
 LIMIT 1;
 
 -- name: internal_page
--- A line shows the newest revision to whoever may see the asset itself, and the public one to everybody else.
+-- A line shows the newest revision to callers who may see the asset itself, and the public one to everybody else.
 SELECT a.asset_id, a.platform_id, a.table_stem AS title, a.data_type, a.revision, a.blob_path, a.table_name,
        a.approval_state, a.clearance_state, a.public_revision, a.outputs -> 'bbox' AS bbox,
        a.outputs -> 'tables' AS tables, layer.number AS layer, count(*) OVER () AS matched
@@ -68,7 +68,7 @@ ORDER BY a.created_at DESC, a.asset_id DESC, layer.number
 LIMIT %(limit)s OFFSET %(offset)s
 
 -- name: internal_scene
--- Of a series of rasters, one.
+-- One scene of a series of rasters.
 SELECT CASE WHEN a.served_revision = %(revision)s THEN a.outputs ELSE r.outputs END -> 'scenes' -> %(name)s::text AS scene
 FROM app.geospatial_assets AS a
 LEFT JOIN app.asset_revisions AS r ON r.asset_id = a.asset_id AND r.revision = %(revision)s
@@ -113,7 +113,7 @@ ORDER BY e.exported_at DESC, e.asset_id DESC, layer.number
 LIMIT %(limit)s OFFSET %(offset)s
 
 -- name: tables
--- The columns of tables in geo, in the words of TiPG.
+-- The columns of tables in geo, with TiPG's names for types.
 SELECT c.relname AS table_name,
        obj_description(c.oid, 'pg_class') AS description,
        (SELECT k.attname

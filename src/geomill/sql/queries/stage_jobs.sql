@@ -1,11 +1,11 @@
--- Stage jobs: names for attempts at the same request. What becomes of an attempt stands in dag_jobs.
+-- Stage jobs: names for attempts at the same request. The state of an attempt is in dag_jobs.
 
 -- name: serialise
--- One submission of a request at a time, until the transaction ends.
+-- Lets submissions of one request run one after the other, until the transaction ends.
 SELECT pg_advisory_xact_lock(hashtextextended('stage job ' || %(job_id)s, 0));
 
 -- name: attempts
--- The latest first. One statement, so that an attempt on its way from the queue to its row is seen in one of them.
+-- Attempts, the latest first. One statement, so that an attempt on its way from the queue to its row is found.
 SELECT {columns of dagapp.dag_stage_jobs as s}, j.status, j.error_message, j.started_at, j.completed_at, j.paused_at,
        EXISTS (
            SELECT FROM dagapp.dag_queue AS q
@@ -28,7 +28,7 @@ RETURNING {columns of dagapp.dag_stage_jobs};
 SELECT run_id FROM dagapp.dag_stage_jobs WHERE job_id = %(job_id)s ORDER BY attempt DESC LIMIT 1;
 
 -- name: superseded
--- Whether a later attempt has taken the place of this one.
+-- Whether a later attempt has replaced this one.
 SELECT EXISTS (
     SELECT
     FROM dagapp.dag_stage_jobs AS s
@@ -37,7 +37,7 @@ SELECT EXISTS (
 ) AS superseded;
 
 -- name: page
--- The latest attempt of each, the newest first, from behind the last one of the page before.
+-- The latest attempt of each job, the newest first, after the last one of the page before.
 SELECT {columns of dagapp.dag_stage_jobs as s}, j.status, j.error_message, j.started_at, j.completed_at, j.paused_at,
        EXISTS (
            SELECT FROM dagapp.dag_queue AS q
@@ -55,7 +55,7 @@ ORDER BY s.submitted_at DESC, s.job_id DESC
 LIMIT %(limit)s;
 
 -- name: tasks
--- Tasks of a stage that were sent, in their order. What has no row of its own yet waits or has just begun.
+-- Tasks of a stage that were sent, in their order. A task without a row waits or has just begun.
 SELECT item.item_index, coalesce(n.status, 'dispatched') AS status, coalesce(n.attempt, 1) AS attempt,
        coalesce(n.retry_count, 0) AS retry_count, n.error_message, n.started_at, n.completed_at, r.output
 FROM dagapp.dag_node_states AS f

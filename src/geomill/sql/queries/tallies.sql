@@ -1,7 +1,7 @@
 -- Counters and histograms that all processes add to.
 
 -- name: add
--- A bucket travels as text: JSON has no infinity.
+-- A bucket is sent as text, because JSON has no infinity.
 INSERT INTO dagapp.dag_tallies AS t (name, bucket, value)
 SELECT r.name, r.bucket::float8, r.value
 FROM json_to_recordset(%(rows)s::json) AS r (name text, bucket text, value float8)

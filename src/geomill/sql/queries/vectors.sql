@@ -1,7 +1,7 @@
--- Tables of features: made in the schema geo_staging, where nobody looks, and moved to geo when they are whole.
--- What stands in braces are identifiers, quoted by whoever puts them in.
+-- Tables of features: made in the schema geo_staging, which is not served, and moved to geo when they are complete.
+-- Words in braces are identifiers, which the caller quotes.
 
--- What a process that has died or hangs has asked for ends soon after it.
+-- Statements of a process that has died or hangs are ended soon after.
 -- name: prepare_session
 SET client_connection_check_interval = '2s';
 SET idle_in_transaction_session_timeout = '2min';
@@ -31,7 +31,7 @@ CREATE TABLE {table} ({columns}) WITH (autovacuum_enabled = false)
 -- name: make_ledger
 CREATE TABLE {ledger} (chunk integer PRIMARY KEY, outcome jsonb)
 
--- Waits for somebody else who loads the same chunk; nothing comes back if that has been done.
+-- Waits for another process that loads the same chunk. Returns nothing if that process has loaded it.
 -- name: enter_chunk
 INSERT INTO {ledger} (chunk) VALUES (%(chunk)s) ON CONFLICT DO NOTHING RETURNING chunk
 
@@ -59,7 +59,7 @@ ALTER TABLE {table} RENAME TO {name}
 -- name: move_to_geo
 ALTER TABLE {table} SET SCHEMA geo
 
--- Another attempt may have made it.
+-- Another attempt may have made the index.
 -- name: index_ids
 CREATE UNIQUE INDEX IF NOT EXISTS {name} ON {table} ({column})
 
@@ -95,7 +95,7 @@ COMMENT ON COLUMN {table}.{column} IS {text}
 -- name: analyze
 ANALYZE {table}
 
--- Ledgers of jobs that ended so long ago, or are not known any more; the comment of a ledger is the id of its job.
+-- Ledgers of jobs that ended `seconds` ago or were deleted. The comment of a ledger is the id of its job.
 -- name: abandoned
 SELECT c.relname AS ledger
 FROM pg_class AS c
@@ -122,14 +122,14 @@ SELECT {columns}, ST_AsBinary({geometry}) AS {geometry} FROM {table} ORDER BY {i
 ST_Transform(t.{geometry}, 3857)
 
 -- name: map_shape_clipped
--- The poles are not on the map.
+-- The map does not show the poles.
 ST_Transform(
     ST_ClipByBox2D(ST_Transform(t.{geometry}, 4326), ST_MakeEnvelope(-180, -85.05, 180, 85.05, 4326)), 3857
 )
 
 -- name: tile
--- The features in a box of degrees, as a vector tile, and whether there are any: at a small scale, all of them may come to
--- nothing.
+-- The features in a box of degrees as a vector tile, and whether there are any: at a small scale, a tile may be empty
+-- although there are.
 WITH features AS MATERIALIZED (
     SELECT t.{id}{columns},
            ST_AsMVTGeom({shape}, ST_TileEnvelope(%(zoom)s, %(x)s, %(y)s), 4096, 64, true) AS {geometry}
