@@ -3,6 +3,7 @@
 `{columns of dagapp.dag_jobs}` and `{columns of dagapp.dag_jobs as j}` are the columns of the model, by name.
 `{new columns of dagapp.dag_jobs}` are those that an INSERT gives: the fields of the model's `__sql_new__`.
 `{new values of app.platform_requests}` are the parameters of these columns: `%(request_id)s, …`.
+`{served asset as a}` and `{seen revision of asset as a}` are the rule of who sees what (`domain/access/visibility.py`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from geomill.domain.entity import Entity
 
 _PLACEHOLDER = re.compile(r"\{(?P<kind>columns|new columns|new values) of (?P<table>\w+\.\w+)(?: as (?P<alias>\w+))?\}")
+_RULE = re.compile(r"\{(?P<rule>served|seen revision of) asset as (?P<alias>\w+)\}")
 
 
 def fill(noun: str, statement: str) -> str:
@@ -32,7 +34,14 @@ def fill(noun: str, statement: str) -> str:
         prefix = f"{placeholder['alias']}." if placeholder["alias"] else ""
         return ", ".join(prefix + name for name in names)
 
-    return _PLACEHOLDER.sub(text_of, statement)
+    return _RULE.sub(_rule, _PLACEHOLDER.sub(text_of, statement))
+
+
+def _rule(placeholder: re.Match[str]) -> str:
+    from geomill.domain.access.visibility import SEEN_REVISION_SQL, SERVED_SQL
+
+    text = SERVED_SQL if placeholder["rule"] == "served" else SEEN_REVISION_SQL
+    return text.replace("{asset}", placeholder["alias"])
 
 
 def _names(model: type[Entity], *, new: bool) -> tuple[str, ...]:
