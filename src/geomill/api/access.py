@@ -158,27 +158,28 @@ def _routes(app: FastAPI) -> Iterable[str]:
 
 
 def admission(scope: Scope) -> Admission | None:
-    found: Admission | None = scope.get("geomill.admission")
-    return found
+    """The admission that the guard wrote into the scope, if the request passed it."""
+    admitted: Admission | None = scope.get("geomill.admission")
+    return admitted
 
 
-def admit(scope: Scope, found: Admission) -> None:
-    scope["geomill.admission"] = found
+def admit(scope: Scope, admitted: Admission) -> None:
+    scope["geomill.admission"] = admitted
 
 
 async def confirmed(request: Request) -> None:
     """However a request came here: nothing runs that was not asked for at the door."""
-    found = admission(request.scope)
+    admitted = admission(request.scope)
     method = "GET" if request.method == "HEAD" else request.method
-    if found is None or found.rule != f"{method} {request.scope['route'].path}":
+    if admitted is None or admitted.rule != f"{method} {request.scope['route'].path}":
         raise Forbidden("there is no rule that lets this pass")
 
 
 async def principal_of(request: Request) -> Principal:
-    found = admission(request.scope)
-    if found is None or found.principal is None:
+    admitted = admission(request.scope)
+    if admitted is None or admitted.principal is None:
         raise Forbidden("this needs a caller, and the route is open to everyone")
-    return found.principal
+    return admitted.principal
 
 
 ThePrincipal = Annotated[Principal, Depends(principal_of)]
@@ -201,7 +202,7 @@ def describe(
             if who.roles is not None:
                 operation["x-roles"] = sorted({*who.roles, Role.ADMIN}) if who.roles else sorted(Role)
             statuses = _refused_with(who, has_body="requestBody" in operation)
-            operation["responses"].update({str(status): told for status, told in refusals(*statuses).items()})
+            operation["responses"].update({str(status): response for status, response in refusals(*statuses).items()})
 
 
 def _refused_with(who: Who, *, has_body: bool) -> list[int]:

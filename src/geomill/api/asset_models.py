@@ -17,7 +17,7 @@ from pydantic import (
     model_validator,
 )
 
-from geomill.api.models import Given, Progress, Text, Url, storable
+from geomill.api.models import ApiInput, Progress, Text, Url, storable
 from geomill.domain.assets.asset import Asset, DataType
 from geomill.domain.assets.audit import AuditEntry
 from geomill.domain.assets.naming import blob_prefix
@@ -40,7 +40,7 @@ Id = Annotated[str, StringConstraints(min_length=1, max_length=64), AfterValidat
 Revision = Annotated[int, Field(ge=1, le=2**31 - 1, strict=True)]
 
 
-class PlatformSubmission(Given):
+class PlatformSubmission(ApiInput):
     """Data to publish. Who submits, and for which platform, follows from the credential and `platform_id`."""
 
     platform_id: PlatformId = DDH
@@ -74,13 +74,13 @@ class PlatformSubmission(Given):
 
     @model_validator(mode="after")
     def _one_identity(self) -> Self:
-        given = [name for name in DDH_REFS if getattr(self, name) is not None]
-        if self.platform_refs is not None and given:
+        ddh_refs = [name for name in DDH_REFS if getattr(self, name) is not None]
+        if self.platform_refs is not None and ddh_refs:
             raise ValueError(f"give platform_refs or {', '.join(DDH_REFS)}, not both")
-        if self.platform_refs is None and not given:
+        if self.platform_refs is None and not ddh_refs:
             raise ValueError("platform_refs is missing: the identifiers that the platform asks for")
-        if given and self.platform_id != DDH:
-            raise ValueError(f"{given[0]} is of the platform ddh; use platform_refs for '{self.platform_id}'")
+        if ddh_refs and self.platform_id != DDH:
+            raise ValueError(f"{ddh_refs[0]} is of the platform ddh; use platform_refs for '{self.platform_id}'")
         return self
 
     def submission(self) -> Submission:
@@ -132,7 +132,7 @@ class SubmissionAccepted(BaseModel):
         )
 
 
-class Decided(Given):
+class Decided(ApiInput):
     """Which asset is meant: exactly one of the three ids."""
 
     asset_id: Id | None = None
@@ -149,7 +149,7 @@ class Decided(Given):
         return self
 
     @property
-    def given(self) -> str:
+    def identifier(self) -> str:
         return self.asset_id or self.request_id or self.job_id or ""
 
 
@@ -445,7 +445,7 @@ class PlatformPage(BaseModel):
     platforms: list[Platform]
 
 
-class PlatformChanges(Given):
+class PlatformChanges(ApiInput):
     """Required identifiers never change: they decide which asset is meant."""
 
     display_name: Annotated[str, StringConstraints(min_length=1, max_length=100), AfterValidator(storable)]

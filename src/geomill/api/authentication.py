@@ -64,11 +64,11 @@ class Authenticator:
         """Raises `Unauthenticated`, or `TooManyRequests` where an address has shown too many wrong ones. A right one is
         right wherever it comes from: many callers have one address, and one of them may be an attacker."""
         digest = hashlib.sha256(credential.encode()).digest()  # what is remembered is no secret
-        known = self._known.get(digest)
-        if known and known.fresh:
-            return known.principal
+        remembered = self._known.get(digest)
+        if remembered and remembered.fresh:
+            return remembered.principal
         try:
-            found = await self._verified(credential)
+            principal = await self._verified(credential)
         except Unauthenticated:
             self._known.pop(digest, None)
             if seconds := self._failures.take(address):
@@ -77,12 +77,12 @@ class Authenticator:
                 ) from None
             raise
         except psycopg.Error as error:
-            if not passes(error) or not known or not known.recent:
+            if not passes(error) or not remembered or not remembered.recent:
                 raise
-            self._remember(digest, known.principal, known.verified_at)
-            return known.principal
-        self._remember(digest, found, time.monotonic())
-        return found
+            self._remember(digest, remembered.principal, remembered.verified_at)
+            return remembered.principal
+        self._remember(digest, principal, time.monotonic())
+        return principal
 
     async def _verified(self, credential: str) -> Principal:
         if credential.startswith(PREFIX):
@@ -93,15 +93,15 @@ class Authenticator:
 
     async def _of_key(self, credential: str) -> Principal:
         secret = Secret.parse(credential)
-        found = None
+        stored = None
         if secret:
-            found = await self._look_up(secret)
-        if secret is None or found is None or not found.key.fits(secret):
+            stored = await self._look_up(secret)
+        if secret is None or stored is None or not stored.key.fits(secret):
             raise Unauthenticated("there is no such key")
-        if not found.valid:
-            raise Unauthenticated(f"the key has {'expired' if found.expired else 'been revoked'}")
+        if not stored.valid:
+            raise Unauthenticated(f"the key has {'expired' if stored.expired else 'been revoked'}")
         self._used.add(secret.key_id)
-        return found.key.principal
+        return stored.key.principal
 
     async def _look_up(self, secret: Secret) -> keys.StoredKey | None:
         try:

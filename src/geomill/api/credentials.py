@@ -12,16 +12,22 @@ REMEDY = "send 'Authorization: Bearer <key or token>' or 'X-API-Key: <key>'"
 
 def credential_of(headers: Headers) -> str | None:
     """None if there is none. Two that differ are refused: whoever reads only one of them would be deceived."""
-    given = {_bearer(value) for value in headers.getlist("authorization")}
-    given |= {value.strip() for value in headers.getlist("x-api-key")}
-    if len(given) > 1:
+    credentials = {_bearer(value) for value in headers.getlist("authorization")}
+    credentials |= {value.strip() for value in headers.getlist("x-api-key")}
+    if len(credentials) > 1:
         raise Unauthenticated("the request has more than one credential", remedy="send one")
-    if not given:
+    if not credentials:
         return None
-    (found,) = given
-    if not found or len(found) > LONGEST or not found.isascii() or not found.isprintable() or " " in found:
+    (credential,) = credentials
+    if (
+        not credential
+        or len(credential) > LONGEST
+        or not credential.isascii()
+        or not credential.isprintable()
+        or " " in credential
+    ):
         raise Unauthenticated("the credential is neither a key nor a token", remedy=REMEDY)
-    return found
+    return credential
 
 
 def _bearer(value: str) -> str:

@@ -19,9 +19,9 @@ def decode(cursor: str) -> tuple[datetime, str]:
     try:
         padded = cursor + "=" * (-len(cursor) % 4)
         moment, identity = json.loads(base64.b64decode(padded.encode("ascii"), altchars=b"-_", validate=True))
-        found = datetime.fromisoformat(moment).astimezone(UTC)
+        created_at = datetime.fromisoformat(moment).astimezone(UTC)
         identity.replace("\x00", "").encode()
     except (ValueError, TypeError, AttributeError, OverflowError, RecursionError, binascii.Error):
         problem = Problem("cursor", "it is not a cursor of this API", "take next_cursor from the page before")
         raise InputError("the cursor cannot be read", problems=[problem]) from None
-    return found, identity.replace("\x00", "")
+    return created_at, identity.replace("\x00", "")

@@ -80,17 +80,17 @@ class Figures(Collector):
 
     async def _read(self) -> dict[str, Any]:
         """A figure that cannot be had in time is left out, and the rest is told."""
-        found: dict[str, Any] = {}
+        figures: dict[str, Any] = {}
         try:
             async with self._pool.connection(timeout=PATIENCE_SECONDS) as conn:
                 for name, reader in self._readers.items():
                     try:
-                        found[name] = await reader(conn)
+                        figures[name] = await reader(conn)
                     except psycopg.errors.QueryCanceled:
                         continue
         except psycopg.Error:
-            return found
-        return found
+            return figures
+        return figures
 
     def collect(self) -> Iterator[Metric]:
         yield _gauge("geomill_info", "This gateway", ("version",), [((__version__,), 1)])
@@ -114,16 +114,16 @@ Values = Iterable[tuple[tuple[str, ...], float]]
 
 def _gauge(name: str, text: str, labels: tuple[str, ...], values: Values) -> GaugeMetricFamily:
     family = GaugeMetricFamily(name, text, labels=labels)
-    for given, value in values:
-        family.add_metric(given, value)
+    for label_values, value in values:
+        family.add_metric(label_values, value)
     return family
 
 
-def _queues(found: list[QueueDepth]) -> Iterator[Metric]:
-    depths = [((one.queue_name, "waiting"), float(one.waiting)) for one in found]
-    depths += [((one.queue_name, "leased"), float(one.leased)) for one in found]
+def _queues(depths_by_queue: list[QueueDepth]) -> Iterator[Metric]:
+    depths = [((depth.queue_name, "waiting"), float(depth.waiting)) for depth in depths_by_queue]
+    depths += [((depth.queue_name, "leased"), float(depth.leased)) for depth in depths_by_queue]
     yield _gauge("geomill_queue_messages", "Messages on a queue", ("queue", "state"), depths)
-    ages = [((one.queue_name,), one.oldest_seconds) for one in found]
+    ages = [((depth.queue_name,), depth.oldest_seconds) for depth in depths_by_queue]
     yield _gauge("geomill_queue_oldest_seconds", "Age of the oldest message that could be taken", ("queue",), ages)
 
 
@@ -140,23 +140,23 @@ def _database_bytes(size: int) -> Iterator[Metric]:
 
 
 def _counts(name: str, text: str, label: str) -> Callable[[dict[str, int]], Iterator[Metric]]:
-    def family(found: dict[str, int]) -> Iterator[Metric]:
-        yield _gauge(name, text, (label,), [((key,), float(value)) for key, value in found.items()])
+    def family(counts: dict[str, int]) -> Iterator[Metric]:
+        yield _gauge(name, text, (label,), [((key,), float(value)) for key, value in counts.items()])
 
     return family
 
 
-def _dead_letters(found: list[DeadLetters]) -> Iterator[Metric]:
-    values = [((one.queue_name, one.reason), float(one.letters)) for one in found]
+def _dead_letters(dead_letters: list[DeadLetters]) -> Iterator[Metric]:
+    values = [((letters.queue_name, letters.reason), float(letters.letters)) for letters in dead_letters]
     yield _gauge("geomill_dead_letters", "Messages that nobody could handle", ("queue", "reason"), values)
 
 
-def _instances(found: list[InstanceHealth]) -> Iterator[Metric]:
+def _instances(instances: list[InstanceHealth]) -> Iterator[Metric]:
     alive = dict.fromkeys(("orchestrator", "worker"), 0.0)
-    for one in found:
-        alive[one.role] = alive.get(one.role, 0.0) + one.alive
+    for instance in instances:
+        alive[instance.role] = alive.get(instance.role, 0.0) + instance.alive
     yield _gauge("geomill_instances_alive", "Processes", ("role",), [((role,), count) for role, count in alive.items()])
-    failing = sum(trouble.get("failing", False) for one in found for trouble in one.duties.values())
+    failing = sum(trouble.get("failing", False) for instance in instances for trouble in instance.duties.values())
     yield _gauge("geomill_duties_failing", "Maintenance duties that fail now", (), [((), float(failing))])
 
 
@@ -173,11 +173,11 @@ _HISTOGRAMS = {
 }
 
 
-def _tallies(found: list[Tally]) -> Iterator[Metric]:
+def _tallies(tallies: list[Tally]) -> Iterator[Metric]:
     """Of all processes, since the database was made."""
     by_name: dict[str, dict[float, float]] = {}
-    for one in found:
-        by_name.setdefault(one.name, {})[one.bucket] = one.value
+    for tally in tallies:
+        by_name.setdefault(tally.name, {})[tally.bucket] = tally.value
     for name, text in _COUNTERS.items():
         yield CounterMetricFamily(f"geomill_{name}", text, value=by_name.get(name, {}).get(COUNT, 0.0))
     for name, text in _HISTOGRAMS.items():
@@ -192,18 +192,18 @@ def _histogram(name: str, text: str, counts: dict[float, float]) -> HistogramMet
     return HistogramMetricFamily(name, text, buckets=buckets, sum_value=counts.get(SUM, 0.0))
 
 
-def _circuits(found: list[Circuit]) -> Iterator[Metric]:
+def _circuits(circuits: list[Circuit]) -> Iterator[Metric]:
     """Of handlers that have failed."""
-    opened = [((one.handler,), float(one.opened_at is not None)) for one in found]
+    opened = [((circuit.handler,), float(circuit.opened_at is not None)) for circuit in circuits]
     yield _gauge("geomill_circuit_open", "Whether tasks of a handler are held back", ("handler",), opened)
-    failures = [((one.handler,), float(one.failures)) for one in found]
+    failures = [((circuit.handler,), float(circuit.failures)) for circuit in circuits]
     yield _gauge("geomill_circuit_failures", "Failures of a handler in a row", ("handler",), failures)
 
 
-def _horizon(found: list[Holder]) -> Iterator[Metric]:
-    seconds = max((one.seconds or 0.0 for one in found), default=0.0)
+def _horizon(holders: list[Holder]) -> Iterator[Metric]:
+    seconds = max((holder.seconds or 0.0 for holder in holders), default=0.0)
     yield _gauge("geomill_oldest_transaction_seconds", "Age of the oldest open transaction", (), [((), seconds)])
-    behind = max((one.transactions for one in found), default=0)
+    behind = max((holder.transactions for holder in holders), default=0)
     text = "Transactions begun since the oldest one that keeps dead rows from being vacuumed"
     yield _gauge("geomill_vacuum_horizon_transactions", text, (), [((), float(behind))])
 

@@ -37,10 +37,10 @@ class RequestGuard:
 
     async def _admit(self, scope: Scope) -> None:
         """What no rule is found for has no route either, and ends as 404 or 405."""
-        found = self._rules.find(scope["method"], scope["path"])
-        if found is None:
+        match = self._rules.find(scope["method"], scope["path"])
+        if match is None:
             return
-        rule, who = found
+        rule, who = match
         if who.roles is None and not (who.optional and self._by_sight):
             admit(scope, Admission(rule, None))
             return
@@ -69,8 +69,10 @@ class RequestGuard:
     def _require(self, who: Who, principal: Principal, rule: str) -> None:
         if not who.admits(principal):
             log.info("refused: %s", rule, extra={"action": "refused", "subject": principal.subject})
-            wanted = " or ".join(sorted(who.roles or ()))
-            raise Forbidden(f"this is for the role {wanted}", remedy="ask an administrator for a key with that role")
+            needed_roles = " or ".join(sorted(who.roles or ()))
+            raise Forbidden(
+                f"this is for the role {needed_roles}", remedy="ask an administrator for a key with that role"
+            )
         if who.limited and (seconds := self._submissions.take(principal.subject)):
             raise TooManyRequests(
                 f"{principal.subject} submits faster than it may", remedy="slow down", retry_after=seconds

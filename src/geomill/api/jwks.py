@@ -57,8 +57,8 @@ class IssuerKeys:
             self._refresh_meanwhile()
         if not self._keys:
             raise UnavailableError("the keys of the token's issuer cannot be had", remedy="try again in a moment")
-        found = self._keys.get(key_id)
-        return found if found and found.verifies(algorithm) else None
+        key = self._keys.get(key_id)
+        return key if key and key.verifies(algorithm) else None
 
     def _refresh_meanwhile(self) -> None:
         if self._background is None or self._background.done():
@@ -107,13 +107,13 @@ async def _get_json(client: httpx.AsyncClient, url: str) -> Any:
     return json.loads(body)
 
 
-def _usable(found: list[dict[str, Any]]) -> Iterator[tuple[str, IssuerKey]]:
+def _usable(entries: list[dict[str, Any]]) -> Iterator[tuple[str, IssuerKey]]:
     """By their ids. An issuer may have others, for encryption or of kinds that are not known here."""
-    for one in found:
-        if one.get("kty") in KINDS and one.get("use", "sig") == "sig":
+    for entry in entries:
+        if entry.get("kty") in KINDS and entry.get("use", "sig") == "sig":
             try:
-                key = jwt.PyJWK(one).key
+                key = jwt.PyJWK(entry).key
             except jwt.PyJWTError as error:
                 log.info("a key of the issuer is not used: %s", error, extra={"action": "issuer keys"})
             else:
-                yield one.get("kid", ""), IssuerKey(one["kty"], one.get("alg"), key)
+                yield entry.get("kid", ""), IssuerKey(entry["kty"], entry.get("alg"), key)

@@ -44,7 +44,7 @@ class KeyLookup:
     async def _answer(self, batch: dict[str, Answer]) -> None:
         try:
             async with self._pool.connection(timeout=PATIENCE_SECONDS) as conn:
-                known = await keys.find_many(conn, batch)
+                stored_keys = await keys.find_many(conn, batch)
         except BaseException as error:
             for answer in batch.values():
                 answer.set_exception(error if isinstance(error, Exception) else ConnectionError("the gateway ends"))
@@ -52,7 +52,7 @@ class KeyLookup:
                 raise
             return
         for key_id, answer in batch.items():
-            answer.set_result(known.get(key_id))
+            answer.set_result(stored_keys.get(key_id))
 
 
 def _read(answer: Answer) -> None:

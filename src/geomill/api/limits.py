@@ -28,13 +28,13 @@ class BodyLimit:
         if announced.isdecimal() and int(announced[:20]) > self._largest:
             await respond(scope["path"], 413, CODES[413], self._detail())(scope, receive, send)
             return
-        seen = 0
+        received_bytes = 0
 
         async def counted() -> Message:
-            nonlocal seen
+            nonlocal received_bytes
             message = await receive()
-            seen += len(message.get("body", b""))
-            if seen > self._largest:
+            received_bytes += len(message.get("body", b""))
+            if received_bytes > self._largest:
                 raise HTTPException(413, self._detail())
             return message
 

@@ -77,7 +77,7 @@ def _vector(asset: Asset) -> dict[str, str]:
     if not asset.table_name:
         return {}
     start = f"/vector/collections/{asset.asset_id}"
-    tables = [one["table_name"] for one in (asset.outputs or {}).get("tables") or ()]
+    tables = [table["table_name"] for table in (asset.outputs or {}).get("tables") or ()]
     parts = [part_of(name, asset.table_name) for name in tables if name != asset.table_name]
     return {
         "features": f"{start}/items",

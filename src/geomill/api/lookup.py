@@ -8,10 +8,10 @@ from geomill.store import jobs, progress
 from geomill.store.pool import Connection
 from geomill.store.progress import JobProgress
 
-Found = JobProgress | JobQueueMessage
+JobStanding = JobProgress | JobQueueMessage
 
 
-async def find(conn: Connection, job_queue: str, job_id: str) -> Found | None:
+async def find(conn: Connection, job_queue: str, job_id: str) -> JobStanding | None:
     """Looked for twice: between the two places it may have moved from the one to the other."""
     for _ in range(2):
         if row := await progress.find(conn, job_id):
@@ -21,11 +21,11 @@ async def find(conn: Connection, job_queue: str, job_id: str) -> Found | None:
     return None
 
 
-async def get(conn: Connection, job_queue: str, job_id: str) -> Found:
-    found = await find(conn, job_queue, job_id)
-    if found is None:
+async def get(conn: Connection, job_queue: str, job_id: str) -> JobStanding:
+    standing = await find(conn, job_queue, job_id)
+    if standing is None:
         raise unknown(job_id)
-    return found
+    return standing
 
 
 async def require_claimed(conn: Connection, job_queue: str, job_id: str) -> None:

@@ -28,11 +28,11 @@ Text = Annotated[str, StringConstraints(min_length=1, max_length=64), AfterValid
 Url = Annotated[str, StringConstraints(pattern=r"^https?://[^\s/]+", max_length=512), AfterValidator(storable)]
 
 
-class Given(BaseModel):
+class ApiInput(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class JobOptions(Given):
+class JobOptions(ApiInput):
     """Options of every job that is submitted over HTTP."""
 
     correlation_id: Text | None = Field(default=None, description="An id of yours, to find the job by")
@@ -57,7 +57,7 @@ class JobSubmission(JobOptions):
     idempotency_key: Text | None = Field(default=None, description="Submitting it again gives the same job")
 
 
-class Cancellation(Given):
+class Cancellation(ApiInput):
     reason: Annotated[str, StringConstraints(min_length=1, max_length=500), AfterValidator(storable)] = "cancelled"
 
 
@@ -164,17 +164,17 @@ class Progress(BaseModel):
     waits: list[str] = Field(default=[], description="What it waits for in vain, such as a worker of a queue")
 
     @classmethod
-    def of(cls, found: JobProgress, now: datetime) -> Self:
-        remaining = found.remaining(now)
+    def of(cls, progress: JobProgress, now: datetime) -> Self:
+        remaining = progress.remaining(now)
         return cls(
-            fraction=1.0 if found.job.status is JobStatus.COMPLETED else round(found.fraction, 4),
-            nodes_total=len(found.nodes),
-            nodes_ended=sum(node.terminal for node in found.nodes),
-            items_total=sum(node.items_total for node in found.nodes),
-            items_ended=sum(node.items_completed + node.items_failed for node in found.nodes),
+            fraction=1.0 if progress.job.status is JobStatus.COMPLETED else round(progress.fraction, 4),
+            nodes_total=len(progress.nodes),
+            nodes_ended=sum(node.terminal for node in progress.nodes),
+            items_total=sum(node.items_total for node in progress.nodes),
+            items_ended=sum(node.items_completed + node.items_failed for node in progress.nodes),
             remaining_seconds=None if remaining is None else round(remaining, 1),
             eta=None if remaining is None else now + timedelta(seconds=remaining),
-            waits=list(found.waits),
+            waits=list(progress.waits),
         )
 
     @classmethod
@@ -189,15 +189,15 @@ class JobDetails(JobSummary):
     nodes: list[NodeView] = []
 
     @classmethod
-    def running(cls, found: JobProgress, now: datetime, order: Sequence[str], *, outputs: bool) -> Self:
+    def running(cls, progress: JobProgress, now: datetime, order: Sequence[str], *, outputs: bool) -> Self:
         """The nodes in the given order; those that are not in it come last."""
         places = {node_id: place for place, node_id in enumerate(order)}
-        nodes = sorted(found.nodes, key=lambda node: places.get(node.node_id, len(places)))
+        nodes = sorted(progress.nodes, key=lambda node: places.get(node.node_id, len(places)))
         return cls.of(
-            found.job,
-            input_params=found.job.input_params,
-            result=found.job.result_data,
-            progress=Progress.of(found, now),
+            progress.job,
+            input_params=progress.job.input_params,
+            result=progress.job.result_data,
+            progress=Progress.of(progress, now),
             nodes=[NodeView.of(node, outputs=outputs) for node in nodes],
         )
 

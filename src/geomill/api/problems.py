@@ -182,19 +182,19 @@ def _headers(error: GeomillError, status: int) -> dict[str, str] | None:
 async def _domain(request: Request, error: GeomillError | psycopg.Error) -> JSONResponse:
     if has_changed_plan(error) and REPEATED not in request.scope:
         raise error  # `api/replanning.py` repeats the request
-    found = admission(request.scope)
-    subject = found.principal.subject if found and found.principal else None
+    admitted = admission(request.scope)
+    subject = admitted.principal.subject if admitted and admitted.principal else None
     return respond_to(request.url.path, error, subject)
 
 
 async def _validation(request: Request, error: RequestValidationError) -> JSONResponse:
-    found = error.errors()
-    if any(one["type"] == "json_invalid" for one in found):
-        reason = found[0].get("ctx", {}).get("error", "")
-        detail = f"the body is not JSON: {reason} at character {found[0]['loc'][-1]}"
+    errors = error.errors()
+    if any(field_error["type"] == "json_invalid" for field_error in errors):
+        reason = errors[0].get("ctx", {}).get("error", "")
+        detail = f"the body is not JSON: {reason} at character {errors[0]['loc'][-1]}"
         return respond(request.url.path, 400, CODES[400], detail)
-    known = tuple(map(str, _fields(request)))
-    problems = [_from_validation(one, known) for one in found]
+    field_names = tuple(map(str, _fields(request)))
+    problems = [_from_validation(field_error, field_names) for field_error in errors]
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     first = problems[0]
     where = f"{first.field}: " if first.field else ""
@@ -228,11 +228,11 @@ def _from_problem(problem: Problem) -> FieldProblem:
     )
 
 
-def _from_validation(error: Mapping[str, Any], known: Sequence[str]) -> FieldProblem:
+def _from_validation(error: Mapping[str, Any], field_names: Sequence[str]) -> FieldProblem:
     place = ".".join(str(part) for part in error["loc"][1:])
     message, hint = str(error["msg"]).removeprefix("Value error, "), ""
     if error["type"] == "extra_forbidden":
-        message, hint = "there is no such field", nearest(str(error["loc"][-1]), known)
+        message, hint = "there is no such field", nearest(str(error["loc"][-1]), field_names)
     elif error["loc"] == ("body",) and error["type"] != "value_error":
         message, hint = "the body must be a JSON object", BODY_HINT
     return FieldProblem(field=_printable(place), message=_printable(message), hint=_printable(hint))

@@ -43,7 +43,7 @@ class Readiness:
                 if problem := await self._schema.problem(conn):
                     return ReadyState([problem])
                 await _rehearse(conn)
-                alive = {one.role for one in await metrics.instances(conn) if one.alive}
+                alive = {instance.role for instance in await metrics.instances(conn) if instance.alive}
                 unserved = await attendance.unserved(conn)
         except psycopg.Error as error:
             self._schema.doubt()

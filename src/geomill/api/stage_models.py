@@ -33,12 +33,12 @@ class StageAccepted(BaseModel):
     created_at: datetime
 
     @classmethod
-    def of(cls, found: Submitted, queue: str) -> Self:
-        run = found.run
+    def of(cls, submitted: Submitted, queue: str) -> Self:
+        run = submitted.run
         return cls(
             job_id=run.job_id,
             job_type=run.job_type,
-            status=found.status,
+            status=submitted.status,
             queue=queue,
             message_id=run.run_id,
             attempt=run.attempt,
@@ -58,16 +58,16 @@ class AttemptSummary(BaseModel):
     completed_at: datetime | None = None
 
     @classmethod
-    def of(cls, found: StageJobAttempt) -> Self:
+    def of(cls, attempt: StageJobAttempt) -> Self:
         return cls(
-            attempt=found.run.attempt,
-            run_id=found.run.run_id,
-            status=found.status,
-            cancelled=found.job_status is JobStatus.CANCELLED,
-            error_details=found.error,
-            submitted_at=found.run.submitted_at,
-            started_at=found.started_at,
-            completed_at=found.completed_at,
+            attempt=attempt.run.attempt,
+            run_id=attempt.run.run_id,
+            status=attempt.status,
+            cancelled=attempt.job_status is JobStatus.CANCELLED,
+            error_details=attempt.error,
+            submitted_at=attempt.run.submitted_at,
+            started_at=attempt.started_at,
+            completed_at=attempt.completed_at,
         )
 
 
@@ -96,14 +96,14 @@ class StageSummary(BaseModel):
     open_circuit: OpenCircuit | None = None
 
     @classmethod
-    def of(cls, found: StageView) -> Self:
-        circuit = found.circuit
+    def of(cls, stage: StageView) -> Self:
+        circuit = stage.circuit
         return cls(
-            stage=found.stage,
-            name=found.name,
-            task_type=found.task_type,
-            status=found.status,
-            tasks=TaskCounts(total=found.total, completed=found.completed, failed=found.failed),
+            stage=stage.stage,
+            name=stage.name,
+            task_type=stage.task_type,
+            status=stage.status,
+            tasks=TaskCounts(total=stage.total, completed=stage.completed, failed=stage.failed),
             open_circuit=OpenCircuit.model_validate(circuit, from_attributes=True) if circuit else None,
         )
 
@@ -123,21 +123,21 @@ class StageJobSummary(BaseModel):
     updated_at: datetime | None = Field(default=None, description="When it began or ended, whichever was last")
 
     @classmethod
-    def of(cls, found: StageJobAttempt, **more: Any) -> Self:
-        run = found.run
+    def of(cls, attempt: StageJobAttempt, **more: Any) -> Self:
+        run = attempt.run
         return cls(
             job_id=run.job_id,
             job_type=run.job_type,
-            status=found.status,
-            cancelled=found.job_status is JobStatus.CANCELLED,
-            paused=found.paused_at is not None and found.status is StageStatus.PROCESSING,
+            status=attempt.status,
+            cancelled=attempt.job_status is JobStatus.CANCELLED,
+            paused=attempt.paused_at is not None and attempt.status is StageStatus.PROCESSING,
             attempt=run.attempt,
             run_id=run.run_id,
             parameters=run.parameters,
-            error_details=found.error,
+            error_details=attempt.error,
             submitted_by=run.submitted_by,
             created_at=run.submitted_at,
-            updated_at=found.completed_at or found.started_at,
+            updated_at=attempt.completed_at or attempt.started_at,
             **more,
         )
 
@@ -153,17 +153,17 @@ class StageJobDetails(StageJobSummary):
     attempts: list[AttemptSummary] = Field(description="The latest first")
 
     @classmethod
-    def of_view(cls, found: StageJobView) -> Self:
+    def of_view(cls, job: StageJobView) -> Self:
         return cls.of(
-            found.latest,
-            stage=found.stage,
-            total_stages=len(found.stages),
-            stage_results=found.stage_results,
-            result_data=found.result,
-            stages=[StageSummary.of(one) for one in found.stages],
-            progress=1.0 if found.latest.status is StageStatus.COMPLETED else round(found.fraction, 4),
-            duration_seconds=found.duration_seconds,
-            attempts=[AttemptSummary.of(one) for one in found.attempts],
+            job.latest,
+            stage=job.stage,
+            total_stages=len(job.stages),
+            stage_results=job.stage_results,
+            result_data=job.result,
+            stages=[StageSummary.of(stage) for stage in job.stages],
+            progress=1.0 if job.latest.status is StageStatus.COMPLETED else round(job.fraction, 4),
+            duration_seconds=job.duration_seconds,
+            attempts=[AttemptSummary.of(attempt) for attempt in job.attempts],
         )
 
 
@@ -218,15 +218,15 @@ class JobType(BaseModel):
     def of(cls, job: StageJob, circuits: dict[str, OpenCircuit]) -> Self:
         stages = [
             StageType(
-                stage=one.stage_number,
-                name=one.stage_name,
-                task_type=one.task_type,
-                max_parallel_tasks=job.parallel(one.stage_number),
-                timeout_minutes=one.timeout_minutes,
-                allow_partial=one.allow_partial,
-                open_circuit=circuits.get(one.task_type) if one.circuit_breaker else None,
+                stage=stage.stage_number,
+                name=stage.stage_name,
+                task_type=stage.task_type,
+                max_parallel_tasks=job.parallel(stage.stage_number),
+                timeout_minutes=stage.timeout_minutes,
+                allow_partial=stage.allow_partial,
+                open_circuit=circuits.get(stage.task_type) if stage.circuit_breaker else None,
             )
-            for one in job.definition.stages
+            for stage in job.definition.stages
         ]
         return cls(
             job_type=job.job_type,

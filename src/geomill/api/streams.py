@@ -20,7 +20,7 @@ import psycopg
 from fastapi.sse import ServerSentEvent
 
 from geomill.api import lookup
-from geomill.api.lookup import Found
+from geomill.api.lookup import JobStanding
 from geomill.api.models import QUEUED, Progress
 from geomill.domain.engine.event import JobEvent
 from geomill.domain.engine.message import JobQueueMessage
@@ -43,7 +43,7 @@ class Look:
     """What one look at a job found; nothing, when the job is gone."""
 
     number: int
-    found: Found | None
+    standing: JobStanding | None
     latest_event: int
     now: datetime
     waits: str | None = None
@@ -51,21 +51,21 @@ class Look:
 
     @property
     def ended(self) -> bool:
-        if isinstance(self.found, JobQueueMessage):
+        if isinstance(self.standing, JobQueueMessage):
             return False
-        return self.found is None or self.found.job.status in JOB_MACHINE.terminal
+        return self.standing is None or self.standing.job.status in JOB_MACHINE.terminal
 
     def progress(self) -> dict[str, Any]:
-        if self.found is None or isinstance(self.found, JobQueueMessage):
+        if self.standing is None or isinstance(self.standing, JobQueueMessage):
             return {"status": QUEUED, **Progress.queued(self.waits).model_dump(mode="json")}
-        current = Progress.of(self.found, self.now).model_dump(mode="json")
-        running = [node.node_id for node in self.found.nodes if node.status.value == "running"]
-        return {"status": self.found.job.status.value, **current, "running_nodes": running}
+        current = Progress.of(self.standing, self.now).model_dump(mode="json")
+        running = [node.node_id for node in self.standing.nodes if node.status.value == "running"]
+        return {"status": self.standing.job.status.value, **current, "running_nodes": running}
 
     def outcome(self) -> dict[str, Any]:
-        if self.found is None or isinstance(self.found, JobQueueMessage):
+        if self.standing is None or isinstance(self.standing, JobQueueMessage):
             return {"status": "gone", "result": None, "error": "the job is no longer there"}
-        return self.found.job.outcome()
+        return self.standing.job.outcome()
 
 
 class Streams:
@@ -101,7 +101,7 @@ class Streams:
     async def follow(self, job_id: str, after: int) -> AsyncIterator[ServerSentEvent]:
         """Its events after the given one, how far it is, and at last its outcome."""
         async with self._watching(job_id) as watch:
-            told: dict[str, Any] = {}
+            sent: dict[str, Any] = {}
             number = 0
             while not self._closing:
                 look = await watch.next(number)
@@ -112,9 +112,9 @@ class Streams:
                     for event in await self._events(job_id, after):
                         after = event.event_id
                         yield ServerSentEvent(event="event", id=str(after), data=event)
-                if look.progress() != told:
-                    told = look.progress()
-                    yield ServerSentEvent(event="progress", data=told)
+                if look.progress() != sent:
+                    sent = look.progress()
+                    yield ServerSentEvent(event="progress", data=sent)
                 if look.ended:
                     yield ServerSentEvent(event="end", data=look.outcome())
                     return
@@ -186,12 +186,12 @@ class _Watch:
         """The job before its events, so that the event of its end is among them."""
         number = self._look.number + 1 if self._look else 1
         async with self._pool.connection() as conn:
-            found = await lookup.find(conn, self._job_queue, self._job_id)
+            standing = await lookup.find(conn, self._job_queue, self._job_id)
             latest = await events.latest(conn, self._job_id)
             waits = None
-            if isinstance(found, JobQueueMessage):
+            if isinstance(standing, JobQueueMessage):
                 waits = await attendance.why_queued(conn, self._job_queue, self._job_id)
-            return Look(number, found, latest, await transaction_time(conn), waits)
+            return Look(number, standing, latest, await transaction_time(conn), waits)
 
     def _tell(self) -> None:
         self._news.set()

@@ -36,36 +36,41 @@ class ReviewOutcome:
 
 
 async def approve(
-    conn: Connection, desk: Desk, given: str, clearance: ClearanceState, actor: Actor, expected_revision: int | None
+    conn: Connection,
+    desk: Desk,
+    identifier: str,
+    clearance: ClearanceState,
+    actor: Actor,
+    expected_revision: int | None,
 ) -> ReviewOutcome:
     def decide(asset: Asset, now: datetime) -> Reviewed:
         return lifecycle.approve(asset, clearance, actor, now, expected_revision)
 
-    return await _review(conn, desk, given, actor, decide, current=True)
+    return await _review(conn, desk, identifier, actor, decide, current=True)
 
 
 async def reject(
-    conn: Connection, desk: Desk, given: str, reason: str, actor: Actor, expected_revision: int | None
+    conn: Connection, desk: Desk, identifier: str, reason: str, actor: Actor, expected_revision: int | None
 ) -> ReviewOutcome:
     def decide(asset: Asset, now: datetime) -> Reviewed:
         return lifecycle.reject(asset, reason, actor, now, expected_revision)
 
-    return await _review(conn, desk, given, actor, decide, reason=reason, current=True)
+    return await _review(conn, desk, identifier, actor, decide, reason=reason, current=True)
 
 
 async def revoke(
-    conn: Connection, desk: Desk, given: str, reason: str, actor: Actor, expected_revision: int | None
+    conn: Connection, desk: Desk, identifier: str, reason: str, actor: Actor, expected_revision: int | None
 ) -> ReviewOutcome:
     def decide(asset: Asset, now: datetime) -> Reviewed:
         return lifecycle.revoke(asset, reason, actor, now, expected_revision)
 
-    return await _review(conn, desk, given, actor, decide, reason=reason, current=True)
+    return await _review(conn, desk, identifier, actor, decide, reason=reason, current=True)
 
 
 async def unpublish(
     conn: Connection,
     desk: Desk,
-    given: str,
+    identifier: str,
     actor: Actor,
     *,
     reason: str | None = None,
@@ -76,13 +81,13 @@ async def unpublish(
     def decide(asset: Asset, now: datetime) -> Reviewed:
         return lifecycle.unpublish(asset, actor, now, expected_revision, delete_data=delete_data)
 
-    return await _review(conn, desk, given, actor, decide, reason=reason, delete_data=delete_data, dry_run=dry_run)
+    return await _review(conn, desk, identifier, actor, decide, reason=reason, delete_data=delete_data, dry_run=dry_run)
 
 
 async def rollback(
     conn: Connection,
     desk: Desk,
-    given: str,
+    identifier: str,
     revision: int,
     actor: Actor,
     *,
@@ -90,9 +95,9 @@ async def rollback(
     expected_revision: int | None = None,
 ) -> ReviewOutcome:
     """A new revision that points at the outputs of an old one, and waits for review."""
-    found = await assets.identify(conn, given)
+    identified = await assets.identify(conn, identifier)
     async with conn.transaction():
-        before = await _lock(conn, found.asset_id)
+        before = await _lock(conn, identified.asset_id)
         target = await assets.revision(conn, before.asset_id, revision)
         deleted = await leftovers.deleted(conn, before.asset_id, revision)
         warnings = lifecycle.check_rollback(before, target, revision, expected_revision, deleted=deleted)
@@ -106,12 +111,12 @@ async def rollback(
 
 
 async def retry_export(
-    conn: Connection, desk: Desk, given: str, actor: Actor, expected_revision: int | None = None
+    conn: Connection, desk: Desk, identifier: str, actor: Actor, expected_revision: int | None = None
 ) -> ReviewOutcome:
     """Start the export or withdrawal again that failed."""
-    found = await assets.identify(conn, given)
+    identified = await assets.identify(conn, identifier)
     async with conn.transaction():
-        before = await _lock(conn, found.asset_id)
+        before = await _lock(conn, identified.asset_id)
         what = await _broken(conn, before)
         lifecycle.check_retried_export(before, what, expected_revision)
         run = await desk.exporter.start(conn, before, what, actor)
@@ -124,7 +129,7 @@ async def retry_export(
 async def _review(
     conn: Connection,
     desk: Desk,
-    given: str,
+    identifier: str,
     actor: Actor,
     decide: Decide,
     *,
@@ -134,12 +139,12 @@ async def _review(
     dry_run: bool = False,
 ) -> ReviewOutcome:
     """`current`: the id of a request or job must be that of the current revision."""
-    found = await assets.identify(conn, given)
+    identified = await assets.identify(conn, identifier)
     run = deletion = None
     async with conn.transaction(force_rollback=dry_run):
-        before = await _lock(conn, found.asset_id)
+        before = await _lock(conn, identified.asset_id)
         if current:
-            lifecycle.check_current(before, found.request_id, given)
+            lifecycle.check_current(before, identified.request_id, identifier)
         reviewed = decide(before, await transaction_time(conn))
         if reviewed.decision is None:
             return ReviewOutcome(before, None, reviewed.warnings)

@@ -43,18 +43,18 @@ class AssetStanding:
         return self.outside.status.value if self.outside else QUEUED
 
 
-async def standing(conn: Connection, job_queue: str, given: str) -> AssetStanding:
+async def standing(conn: Connection, job_queue: str, identifier: str) -> AssetStanding:
     """By the id of a request, an asset or a job."""
-    found = await assets.identify(conn, given)
-    asset = await assets.get(conn, found.asset_id)
-    current = await progress.find(conn, found.job_id) if found.job_id else None
-    queued = found.job_id is not None and current is None
+    identified = await assets.identify(conn, identifier)
+    asset = await assets.get(conn, identified.asset_id)
+    current = await progress.find(conn, identified.job_id) if identified.job_id else None
+    queued = identified.job_id is not None and current is None
     return AssetStanding(
         asset=asset,
-        request=await requests.get(conn, found.request_id) if found.request_id else None,
-        job_id=found.job_id,
+        request=await requests.get(conn, identified.request_id) if identified.request_id else None,
+        job_id=identified.job_id,
         progress=current,
         outside=await jobs.find(conn, asset.adf_run_id) if asset.adf_run_id else None,
         now=await transaction_time(conn),
-        waits=await attendance.why_queued(conn, job_queue, found.job_id) if queued and found.job_id else None,
+        waits=await attendance.why_queued(conn, job_queue, identified.job_id) if queued and identified.job_id else None,
     )

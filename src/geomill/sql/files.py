@@ -8,6 +8,7 @@ from importlib.resources import files
 from typing import ClassVar
 
 from geomill.sql.columns import column_lists, with_columns
+from geomill.sql.rules import with_rules
 
 _PACKAGE = "geomill.sql"
 _NAME = re.compile(r"^--[ ]*name:[ ]*(\w+)[ ]*$", re.MULTILINE)
@@ -37,7 +38,7 @@ def parse(noun: str, text: str) -> dict[str, str]:
     for name, statement in zip(parts[::2], parts[1::2], strict=True):
         if name in statements or not statement.strip():
             raise ValueError(f"{noun}.sql: '{name}' is empty or there twice")
-        statements[name] = with_columns(noun, _without_comments(statement), lists)
+        statements[name] = with_rules(with_columns(noun, _without_comments(statement), lists))
     return statements
 
 

@@ -56,8 +56,8 @@ def graph_of(job: StageJob) -> Workflow:
 
 def stage_of(node_id: str) -> int | None:
     """To which stage a node belongs."""
-    found = re.match(r"stage(\d+)_", node_id)
-    return int(found[1]) if found else None
+    match = re.match(r"stage(\d+)_", node_id)
+    return int(match[1]) if match else None
 
 
 def plan(number: int) -> str:

@@ -44,8 +44,8 @@ class TaskResult:
     @property
     def next_stage_params(self) -> dict[str, Any] | None:
         """What the task hands to the task of the same index in the next stage."""
-        found = self.load().get("next_stage_params")
-        return found if isinstance(found, dict) else None
+        params = self.load().get("next_stage_params")
+        return params if isinstance(params, dict) else None
 
 
 class StageResults(Mapping[int, dict[str, Any]]):

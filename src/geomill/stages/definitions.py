@@ -93,10 +93,10 @@ class WorkflowDefinition(BaseModel):
 
 def from_plain(job_type: str, stages: list[dict[str, Any]], description: str = "") -> WorkflowDefinition:
     """Stages as plain dicts: `number`, `name`, `task_type`, `parallelism` ("single" or not), and whatever else."""
-    return WorkflowDefinition(job_type=job_type, description=description, stages=[_stage(one) for one in stages])
+    return WorkflowDefinition(job_type=job_type, description=description, stages=[_stage(stage) for stage in stages])
 
 
 def _stage(plain: dict[str, Any]) -> StageDefinition:
-    known = {"number": "stage_number", "name": "stage_name"}
-    fields = {known.get(key, key): value for key, value in plain.items() if key not in ("parallelism", "description")}
+    renamed = {"number": "stage_number", "name": "stage_name"}
+    fields = {renamed.get(key, key): value for key, value in plain.items() if key not in ("parallelism", "description")}
     return StageDefinition.model_validate({"single": plain.get("parallelism") == "single", **fields})

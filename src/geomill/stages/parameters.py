@@ -39,11 +39,11 @@ def wrong(job_type: str, problems: list[Problem]) -> InputsError:
 def _problems(error: ValidationError, model: type[BaseModel] | None) -> Iterator[Problem]:
     for each in error.errors(include_url=False, include_context=False):
         where = ".".join(map(str, each["loc"]))
-        known = model.model_fields if model else {}
+        fields = model.model_fields if model else {}
         if each["type"] == "extra_forbidden" and len(each["loc"]) == 1:
-            yield Problem(where, f"there is no parameter '{where}'", nearest(where, known))
+            yield Problem(where, f"there is no parameter '{where}'", nearest(where, fields))
         elif each["type"] == "missing":
-            field = known.get(where)
+            field = fields.get(where)
             yield Problem(where, "the parameter is missing", (field.description or "") if field else "")
         else:
             message = each["msg"].removeprefix("Value error, ")

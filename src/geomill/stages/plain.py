@@ -47,20 +47,20 @@ class _Plain(StageController):
     definition: ClassVar[WorkflowDefinition]
 
     def create_stage_tasks(self, stage: int, context: JobExecutionContext) -> Sequence[StageTask]:
-        made = self.source.create_tasks_for_stage(
+        plain_tasks = self.source.create_tasks_for_stage(
             stage=stage,
             job_params=context.parameters,
             job_id=context.job_id,
             previous_results=[_plain_result(result) for result in context.previous_results] if stage > 1 else None,
         )
-        return [self._task(context, task) for task in made]
+        return [self._task(context, task) for task in plain_tasks]
 
     def aggregate_stage_results(self, stage: int, results: Sequence[TaskResult]) -> Mapping[str, Any]:
         own = getattr(self.source, "aggregate_stage_results", None)
         if own is None:
             return super().aggregate_stage_results(stage, results)
-        found: Mapping[str, Any] = own(stage, [_plain_result(result) for result in results])
-        return found
+        aggregated: Mapping[str, Any] = own(stage, [_plain_result(result) for result in results])
+        return aggregated
 
     def _task(self, context: JobExecutionContext, task: Any) -> StageTask:
         if not isinstance(task, Mapping) or not isinstance(task.get("parameters"), Mapping):
@@ -82,17 +82,17 @@ class _Plain(StageController):
         if not isinstance(values, Mapping):
             raise InputsError(f"the parameters of '{job_type}' must be an object")
         try:
-            found = cls.source.validate_job_parameters(dict(values))
+            parameters = cls.source.validate_job_parameters(dict(values))
         except (ValueError, TypeError, KeyError) as error:
             field = str(error.args[0]) if isinstance(error, KeyError) and error.args else ""
             message = "the parameter is missing" if field else str(error)
             raise wrong(job_type, [Problem(field, message)]) from error
-        return storable(job_type, dict(found))
+        return storable(job_type, dict(parameters))
 
     @classmethod
     def parameters_schema(cls) -> dict[str, Any]:
-        found: dict[str, Any] = getattr(cls.source, "parameters_schema", None) or super().parameters_schema()
-        return found
+        schema: dict[str, Any] = getattr(cls.source, "parameters_schema", None) or super().parameters_schema()
+        return schema
 
 
 def _index(context: JobExecutionContext, task_id: str | None) -> str | None:

@@ -26,9 +26,9 @@ class Planned:
     parameters: dict[str, Any]
 
 
-def planned(stage: StageDefinition, made: Sequence[Any], previous: Iterable[TaskResult]) -> list[Planned]:
+def planned(stage: StageDefinition, returned: Sequence[Any], previous: Iterable[TaskResult]) -> list[Planned]:
     """Raises `HandlerError` for what cannot be a task. `previous` may hand something over."""
-    tasks = [_task(stage, place, task) for place, task in enumerate(made)]
+    tasks = [_task(stage, place, task) for place, task in enumerate(returned)]
     _check_json(stage, tasks)
     if stage.single and len(tasks) != 1:
         raise _wrong(stage, f"it has exactly one task, but {len(tasks)} were made")
@@ -70,18 +70,18 @@ def _check_json(stage: StageDefinition, tasks: list[Planned]) -> None:
 
 def _handed_over(stage: StageDefinition, tasks: list[Planned], previous: Iterable[TaskResult]) -> list[Planned]:
     """Task i gets what task i of the stage before gave as `next_stage_params`. Either all of them do, or none."""
-    given = {result.task_index: params for result in previous if (params := result.next_stage_params) is not None}
-    if not given:
+    handed = {result.task_index: params for result in previous if (params := result.next_stage_params) is not None}
+    if not handed:
         return tasks
     before = stage.stage_number - 1
-    wanted = [task.index for task in tasks]
-    if lacking := [index for index in wanted if index not in given]:
+    indexes = [task.index for task in tasks]
+    if lacking := [index for index in indexes if index not in handed]:
         raise _wrong(
             stage, f"{_tasks(lacking)} would get next_stage_params, but stage {before} gave none to that index"
         )
-    if left := [index for index in given if index not in set(wanted)]:
+    if left := [index for index in handed if index not in set(indexes)]:
         raise _wrong(stage, f"stage {before} gave next_stage_params to {_tasks(left)}, which stage {before + 1} lacks")
-    return [replace(task, parameters={**given[task.index], **task.parameters}) for task in tasks]
+    return [replace(task, parameters={**handed[task.index], **task.parameters}) for task in tasks]
 
 
 def _tasks(indexes: Iterable[str]) -> str:

@@ -96,9 +96,9 @@ def set_marks(target: Any, job: StageJob, module: str, *, isolated: bool) -> Non
     setattr(target, STAGE_MARK, job)
 
 
-def _definition(job_type: str, given: WorkflowDefinition | type[WorkflowDefinition]) -> WorkflowDefinition:
+def _definition(job_type: str, workflow: WorkflowDefinition | type[WorkflowDefinition]) -> WorkflowDefinition:
     try:
-        definition = given.model_validate({}) if isinstance(given, type) else given
+        definition = workflow.model_validate({}) if isinstance(workflow, type) else workflow
     except ValidationError as error:
         raise SettingsError(f"the stages of '{job_type}' are wrong: {error.errors()[0]['msg']}") from error
     if definition.job_type != job_type:

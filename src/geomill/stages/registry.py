@@ -42,14 +42,14 @@ class StageJobs(Mapping[str, StageJob]):
 
 def load_stage_jobs(modules: Sequence[str] = ()) -> StageJobs:
     """Import what the entry points and `modules` name, packages with all that is in them."""
-    found: dict[str, StageJob] = {}
+    jobs: dict[str, StageJob] = {}
     for module in find_modules(modules):
         for value in vars(module).values():
             job = getattr(value, STAGE_MARK, None)
-            if isinstance(job, StageJob) and found.setdefault(job.job_type, job) is not job:
-                places = " and ".join(_place(one) for one in (found[job.job_type], job))
+            if isinstance(job, StageJob) and jobs.setdefault(job.job_type, job) is not job:
+                places = " and ".join(_place(each) for each in (jobs[job.job_type], job))
                 raise SettingsError(f"two stage jobs are called '{job.job_type}': {places}; rename one of them")
-    return StageJobs(found.values())
+    return StageJobs(jobs.values())
 
 
 def _place(job: StageJob) -> str:

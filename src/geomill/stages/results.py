@@ -32,12 +32,12 @@ class TaskResults(Sequence[TaskResult]):
     def __getitem__(self, place: slice) -> list[TaskResult]: ...
     def __getitem__(self, place: int | slice) -> TaskResult | list[TaskResult]:
         if isinstance(place, slice):
-            return [self[one] for one in range(*place.indices(self._total))]
-        found = place + self._total if place < 0 else place
-        if not 0 <= found < self._total:
+            return [self[number] for number in range(*place.indices(self._total))]
+        position = place + self._total if place < 0 else place
+        if not 0 <= position < self._total:
             raise IndexError(f"there is no result {place}: the stage has {self._total} tasks")
-        self._turn_to(found)
-        return self._page[found - self._first]
+        self._turn_to(position)
+        return self._page[position - self._first]
 
     def __iter__(self) -> Iterator[TaskResult]:
         place = 0

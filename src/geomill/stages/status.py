@@ -50,14 +50,14 @@ class StageJobView:
     @property
     def stage(self) -> int:
         """The one under way: the first that is not completed, or the last."""
-        open_stages = [one.stage for one in self.stages if one.status is not StageStatus.COMPLETED]
+        open_stages = [view.stage for view in self.stages if view.status is not StageStatus.COMPLETED]
         return open_stages[0] if open_stages else max(len(self.stages), 1)
 
     @property
     def fraction(self) -> float:
         if not self.stages:
             return 0.0
-        return sum(_share(one) for one in self.stages) / len(self.stages)
+        return sum(_share(view) for view in self.stages) / len(self.stages)
 
     @property
     def duration_seconds(self) -> float | None:
@@ -67,21 +67,23 @@ class StageJobView:
 
     @property
     def stage_results(self) -> dict[str, Any]:
-        return {f"stage_{one.stage}": one.result for one in self.stages if one.result is not None}
+        return {f"stage_{view.stage}": view.result for view in self.stages if view.result is not None}
 
 
 async def view(conn: Connection, queue_name: str, job_id: str, planned: Workflow | None) -> StageJobView:
     """`planned` is the workflow of today: of a job that has not begun nothing else is known."""
     attempts = await stage_jobs.get(conn, queue_name, job_id)
     run_id = attempts[0].run.run_id
-    found = await progress.find(conn, run_id)
-    definition_hash = found.job.definition_hash if found else None
+    job_progress = await progress.find(conn, run_id)
+    definition_hash = job_progress.job.definition_hash if job_progress else None
     workflow = await definitions.get(conn, definition_hash) if definition_hash else planned
-    open_circuits = {one.handler: one for one in await circuits.read(conn) if one.state is CircuitState.OPEN}
+    open_circuits = {
+        circuit.handler: circuit for circuit in await circuits.read(conn) if circuit.state is CircuitState.OPEN
+    }
     return StageJobView(
         attempts,
-        _all_stages(workflow, found, open_circuits) if workflow else [],
-        found.job.result_data if found else None,
+        _all_stages(workflow, job_progress, open_circuits) if workflow else [],
+        job_progress.job.result_data if job_progress else None,
         await transaction_time(conn),
     )
 
@@ -139,30 +141,35 @@ def _task_status(status: NodeStatus) -> str:
             return StageStatus.QUEUED
 
 
-def _all_stages(workflow: Workflow, found: JobProgress | None, open_circuits: dict[str, Circuit]) -> list[StageView]:
-    stages = _stages(workflow, found, open_circuits)
-    return [_remembered(one, found.job) for one in stages] if found and found.job.details_gone else stages
+def _all_stages(
+    workflow: Workflow, job_progress: JobProgress | None, open_circuits: dict[str, Circuit]
+) -> list[StageView]:
+    stages = _stages(workflow, job_progress, open_circuits)
+    if job_progress and job_progress.job.details_gone:
+        return [_remembered(stage, job_progress.job) for stage in stages]
+    return stages
 
 
-def _remembered(one: StageView, job: Job) -> StageView:
+def _remembered(stage: StageView, job: Job) -> StageView:
     """What the job's own row still tells when its details are gone."""
-    result = (job.result_data or {}).get(f"stage_{one.stage}")
+    result = (job.result_data or {}).get(f"stage_{stage.stage}")
     if job.status is JobStatus.COMPLETED:
-        return replace(one, status=StageStatus.COMPLETED, result=result)
-    failed = compiler.stage_of(job.failed_node_id or "") or one.stage
-    status = StageStatus.COMPLETED if one.stage < failed else StageStatus.QUEUED
-    return replace(one, status=StageStatus.FAILED if one.stage == failed else status)
+        return replace(stage, status=StageStatus.COMPLETED, result=result)
+    failed = compiler.stage_of(job.failed_node_id or "") or stage.stage
+    status = StageStatus.COMPLETED if stage.stage < failed else StageStatus.QUEUED
+    return replace(stage, status=StageStatus.FAILED if stage.stage == failed else status)
 
 
-def _stages(workflow: Workflow, found: JobProgress | None, open_circuits: dict[str, Circuit]) -> list[StageView]:
-    nodes = {node.node_id: node for node in found.nodes} if found else {}
-    ended = found is not None and found.job.status in (JobStatus.FAILED, JobStatus.CANCELLED)
-    made = []
-    for number, node in enumerate((one for one in workflow.nodes.values() if isinstance(one, FanOutNode)), 1):
+def _stages(workflow: Workflow, job_progress: JobProgress | None, open_circuits: dict[str, Circuit]) -> list[StageView]:
+    nodes = {node.node_id: node for node in job_progress.nodes} if job_progress else {}
+    ended = job_progress is not None and job_progress.job.status in (JobStatus.FAILED, JobStatus.CANCELLED)
+    views = []
+    fan_outs = [node for node in workflow.nodes.values() if isinstance(node, FanOutNode)]
+    for number, node in enumerate(fan_outs, 1):
         task_type = node.task.handler
         fan_out = nodes.get(compiler.tasks(number))
         total, completed, failed = _counts(fan_out)
-        made.append(
+        views.append(
             StageView(
                 stage=number,
                 name=node.description or f"stage {number}",
@@ -175,7 +182,7 @@ def _stages(workflow: Workflow, found: JobProgress | None, open_circuits: dict[s
                 circuit=open_circuits.get(task_type) if node.task.circuit_breaker else None,
             )
         )
-    return made
+    return views
 
 
 def _counts(fan_out: NodeProgress | None) -> tuple[int, int, int]:
@@ -200,11 +207,11 @@ def _status(nodes: dict[str, NodeProgress], number: int, *, ended: bool) -> Stag
 def _result(aggregate: NodeProgress | None) -> dict[str, Any] | None:
     if aggregate is None or aggregate.status is not NodeStatus.COMPLETED:
         return None
-    found: dict[str, Any] = aggregate.output["result"]
-    return found
+    result: dict[str, Any] = aggregate.output["result"]
+    return result
 
 
-def _share(one: StageView) -> float:
-    if one.status is StageStatus.COMPLETED:
+def _share(stage: StageView) -> float:
+    if stage.status is StageStatus.COMPLETED:
         return 1.0
-    return 0.95 * (one.completed + one.failed) / one.total if one.total else 0.0
+    return 0.95 * (stage.completed + stage.failed) / stage.total if stage.total else 0.0

@@ -85,8 +85,8 @@ def _plan(
         ),
         previous_results=previous.results(),
     )
-    made = _guarded("create_stage_tasks", stage, lambda: list(controller().create_stage_tasks(step.stage, context)))
-    tasks = planned(stage, made, previous.handed_over())
+    returned = _guarded("create_stage_tasks", stage, lambda: list(controller().create_stage_tasks(step.stage, context)))
+    tasks = planned(stage, returned, previous.handed_over())
     indexes = [task.index for task in tasks]
     numbered = indexes == [str(place) for place in range(len(tasks))]
     return {
@@ -108,11 +108,11 @@ def _aggregate(
             retryable=False,
             code="stage_failed",
         )
-    found = _guarded(
+    aggregated = _guarded(
         "aggregate_stage_results", stage, lambda: dict(controller().aggregate_stage_results(step.stage, results))
     )
     counts = {"total": len(results), "completed": completed, "failed": len(results) - completed}
-    return {"result": _put_aside(found, step, ctx), "counts": counts, "hand_over": ended.hand_over}
+    return {"result": _put_aside(aggregated, step, ctx), "counts": counts, "hand_over": ended.hand_over}
 
 
 def _guarded(method: str, stage: StageDefinition, call: Callable[[], Returned]) -> Returned:
@@ -152,16 +152,18 @@ class _Ended:
     def handed_over(self) -> Iterator[TaskResult]:
         """Those that may have something for the next stage."""
         after, may = -1, self.tasks.completed > 0 and self.tasks.hand_over is not False
-        while may and (found := self._ctx.item_outcomes(self.tasks.node_id, after=after, having=NEXT)):
-            yield from map(self._result, found)
-            after = found[-1].index
+        while may and (outcomes := self._ctx.item_outcomes(self.tasks.node_id, after=after, having=NEXT)):
+            yield from map(self._result, outcomes)
+            after = outcomes[-1].index
 
     def _page(self, after: int) -> list[TaskResult]:
-        found = self._ctx.item_outcomes(self.tasks.node_id, after=after)
-        if found and after + 1 == self._looked_at:
-            self._looked_at = found[-1].index + 1
-            self._may_hand_over |= any(one.output and (NEXT in one.output or KEY in one.output) for one in found)
-        return list(map(self._result, found))
+        outcomes = self._ctx.item_outcomes(self.tasks.node_id, after=after)
+        if outcomes and after + 1 == self._looked_at:
+            self._looked_at = outcomes[-1].index + 1
+            self._may_hand_over |= any(
+                outcome.output and (NEXT in outcome.output or KEY in outcome.output) for outcome in outcomes
+            )
+        return list(map(self._result, outcomes))
 
     def _result(self, outcome: ItemOutcome) -> TaskResult:
         indexes = self.tasks.indexes
@@ -198,5 +200,5 @@ def _put_aside(result: dict[str, Any], step: StepParams, ctx: HandlerContext[Any
 def _loaded(result: dict[str, Any], storage: Storage) -> dict[str, Any]:
     if result.keys() != {"large_metadata_path", "sha256", "size"}:
         return result
-    found: dict[str, Any] = json.loads(storage.sync.read(ObjectName.parse(result["large_metadata_path"])))
-    return found
+    content: dict[str, Any] = json.loads(storage.sync.read(ObjectName.parse(result["large_metadata_path"])))
+    return content

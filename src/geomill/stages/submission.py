@@ -60,8 +60,8 @@ async def submit(
 
 async def _latest(conn: Connection, queue_name: str, job_id: str) -> StageJobAttempt | None:
     """One that failed is locked: it cannot be retried while another takes its place."""
-    found = await stage_jobs.attempts(conn, queue_name, job_id, limit=1)
-    if found and found[0].job_status in (JobStatus.FAILED, JobStatus.CANCELLED):
-        await jobs.lock(conn, found[0].run.run_id)
-        found = await stage_jobs.attempts(conn, queue_name, job_id, limit=1)
-    return found[0] if found else None
+    attempts = await stage_jobs.attempts(conn, queue_name, job_id, limit=1)
+    if attempts and attempts[0].job_status in (JobStatus.FAILED, JobStatus.CANCELLED):
+        await jobs.lock(conn, attempts[0].run.run_id)
+        attempts = await stage_jobs.attempts(conn, queue_name, job_id, limit=1)
+    return attempts[0] if attempts else None

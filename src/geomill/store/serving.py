@@ -43,7 +43,7 @@ class Faces:
     public: Served | None
 
     def shown_to(self, sight: Sight) -> Served | None:
-        return self.newest if sight.covers(self.newest.platform_id, self.newest.asset_id) else self.public
+        return sight.face(self.newest.platform_id, self.newest.asset_id, self.newest, self.public)
 
 
 async def find(conn: Connection, zone: Zone, asset_id: str) -> Faces | None:

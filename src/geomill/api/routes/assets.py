@@ -13,7 +13,7 @@ from geomill.api import cursors
 from geomill.api.access import ThePrincipal
 from geomill.api.asset_models import AssetDetails, AssetPage, AssetView, JobView, LinksView, ReportPage, RequestView
 from geomill.api.gateway import TheGateway
-from geomill.api.models import Given, Text
+from geomill.api.models import ApiInput, Text
 from geomill.api.problems import problem_responses
 from geomill.domain.access.signed_link import LONGEST_SECONDS
 from geomill.domain.access.visibility import Sight, sight_of
@@ -33,7 +33,7 @@ router = APIRouter(prefix="/api/assets", tags=["assets"], responses=problem_resp
 AssetId = Annotated[str, Path(max_length=64, pattern=r"^[^\x00]+$")]
 
 
-class AssetFilters(Given):
+class AssetFilters(ApiInput):
     """Of the list of assets."""
 
     platform_id: Text | None = None
@@ -51,14 +51,14 @@ class AssetFilters(Given):
     cursor: Annotated[str, Field(max_length=300)] | None = Field(default=None, description="`next_cursor` of a page")
 
 
-class WantedReport(Given):
+class ReportOptions(ApiInput):
     seconds: Annotated[float, Field(gt=0, le=10 * 366 * 86_400)] | None = Field(
         default=None, description="stuck: for how long (3600); sla: how far back (a week)"
     )
     limit: Annotated[int, Field(ge=1, le=1000)] = 100
 
 
-class WantedLinks(Given):
+class LinkOptions(ApiInput):
     seconds: Annotated[int, Field(ge=1, le=LONGEST_SECONDS)] | None = Field(
         default=None, description="How long signed links open; as the gateway is set up when absent"
     )
@@ -66,28 +66,28 @@ class WantedLinks(Given):
 
 @router.get("", summary="List assets, the newest first")
 async def list_assets(
-    gateway: TheGateway, principal: ThePrincipal, wanted: Annotated[AssetFilters, Query()]
+    gateway: TheGateway, principal: ThePrincipal, filters: Annotated[AssetFilters, Query()]
 ) -> AssetPage:
     sight = sight_of(principal)
-    platform_id = wanted.platform_id or (None if sight.everything else sight.platform_id)
+    platform_id = filters.platform_id or (None if sight.everything else sight.platform_id)
     if not sight.covers(platform_id):
         return AssetPage(assets=[])
     chosen = AssetFilter(
         platform_id=platform_id,
-        refs=_refs(wanted.refs),
-        text=wanted.text,
-        data_type=wanted.data_type,
-        processing_status=wanted.processing_status,
-        approval_state=wanted.approval_state,
-        clearance_state=wanted.clearance_state,
-        workflow_id=wanted.workflow_id,
-        deleted=wanted.deleted,
+        refs=_refs(filters.refs),
+        text=filters.text,
+        data_type=filters.data_type,
+        processing_status=filters.processing_status,
+        approval_state=filters.approval_state,
+        clearance_state=filters.clearance_state,
+        workflow_id=filters.workflow_id,
+        deleted=filters.deleted,
     )
-    before = cursors.decode(wanted.cursor) if wanted.cursor else None
+    before = cursors.decode(filters.cursor) if filters.cursor else None
     async with gateway.connection() as conn:
-        found = await assets.page(conn, chosen, limit=wanted.limit + 1, before=before)
-    page = found[: wanted.limit]
-    more = len(found) > wanted.limit
+        listed = await assets.page(conn, chosen, limit=filters.limit + 1, before=before)
+    page = listed[: filters.limit]
+    more = len(listed) > filters.limit
     return AssetPage(
         assets=[AssetView.of(asset) for asset in page],
         next_cursor=cursors.encode(page[-1].created_at, page[-1].asset_id) if more else None,
@@ -95,10 +95,10 @@ async def list_assets(
 
 
 @router.get("/reports/{report}", summary="What operators ask: stuck, failed, sla, retried, load")
-async def get_report(gateway: TheGateway, report: ReportName, wanted: Annotated[WantedReport, Query()]) -> ReportPage:
-    seconds = wanted.seconds or reports.DEFAULT_SECONDS.get(report)
+async def get_report(gateway: TheGateway, report: ReportName, options: Annotated[ReportOptions, Query()]) -> ReportPage:
+    seconds = options.seconds or reports.DEFAULT_SECONDS.get(report)
     async with gateway.connection() as conn:
-        rows = await reports.read(conn, report, seconds=seconds, limit=wanted.limit)
+        rows = await reports.read(conn, report, seconds=seconds, limit=options.limit)
         now = await transaction_time(conn)
     window = timedelta(seconds=seconds) if seconds else None
     return ReportPage(report=report.value, rows=rows, generated_at=now, window=window)
@@ -116,8 +116,8 @@ async def get_asset(gateway: TheGateway, principal: ThePrincipal, asset_id: Asse
             asset,
             outputs=asset.outputs,
             revisions=await assets.revisions(conn, asset_id),
-            requests=[RequestView.of(one) for one in await assets.requests(conn, asset_id)],
-            jobs=[JobView.of(one) for one in await assets.jobs(conn, asset_id)],
+            requests=[RequestView.of(request) for request in await assets.requests(conn, asset_id)],
+            jobs=[JobView.of(job) for job in await assets.jobs(conn, asset_id)],
             audit=[_as_seen_by(sight, entry) for entry in await assets.audit(conn, asset_id)],
         )
 
@@ -128,7 +128,7 @@ async def get_links(
     principal: ThePrincipal,
     request: Request,
     asset_id: AssetId,
-    wanted: Annotated[WantedLinks, Query()],
+    options: Annotated[LinkOptions, Query()],
 ) -> LinksView:
     """Tiles, features, viewer, ready to use. Of what is not public the links are signed: they open for whoever holds
     them until they expire or the asset is unpublished. The STAC item is not: it wants a credential."""
@@ -137,14 +137,14 @@ async def get_links(
         now = await transaction_time(conn)
     if not sight_of(principal).covers(asset.platform_id):
         raise assets.unknown(asset_id)
-    found = gateway.links.of(asset, now, str(request.base_url), wanted.seconds)
-    revision = asset.served_revision if found.links else None
+    asset_links = gateway.links.of(asset, now, str(request.base_url), options.seconds)
+    revision = asset.served_revision if asset_links.links else None
     return LinksView(
         asset_id=asset_id,
         revision=revision,
-        links=found.links,
-        public_links=found.public,
-        expires_at=found.expires_at,
+        links=asset_links.links,
+        public_links=asset_links.public,
+        expires_at=asset_links.expires_at,
     )
 
 
@@ -157,13 +157,13 @@ def _refs(text: str | None) -> Refs | None:
     if text is None:
         return None
     try:
-        found = json.loads(text)
-        to_json(found)
+        refs = json.loads(text)
+        to_json(refs)
     except (ValueError, RecursionError, NotJson):
-        found = None
-    if not isinstance(found, dict) or not all(isinstance(value, str | int) for value in found.values()):
+        refs = None
+    if not isinstance(refs, dict) or not all(isinstance(value, str | int) for value in refs.values()):
         problem = Problem(
             "refs", f"must be a JSON object of identifiers, not {text[:80]!r}", 'write {"dataset_id": "x"}'
         )
         raise InputError(f"the request is wrong: {problem}", problems=[problem])
-    return found
+    return refs

@@ -140,8 +140,8 @@ async def ready(gateway: TheGateway, response: Response) -> ReadyAnswer:
 async def health(gateway: TheGateway) -> Health:
     reasons = (await gateway.readiness.look()).reasons
     async with gateway.connection() as conn:
-        instances = [InstanceView.model_validate(one) for one in await metrics.instances(conn)]
-        queues = [QueueView.model_validate(one) for one in await metrics.queues(conn)]
+        instances = [InstanceView.model_validate(instance) for instance in await metrics.instances(conn)]
+        queues = [QueueView.model_validate(depth) for depth in await metrics.queues(conn)]
         jobs = await metrics.active_jobs(conn)
         holders = await metrics.horizon(conn)
         parked = [ParkedView.model_validate(row) for row in await job_store.parked(conn)]
@@ -149,8 +149,10 @@ async def health(gateway: TheGateway) -> Health:
         dead_letters = await metrics.dead_letters(conn)
         reasons += [_dead(letters) for letters in await metrics.fresh_dead_letters(conn)]
         database_bytes = await _database_bytes(conn)
-    for one in instances:
-        reasons += [f"{duty} of {one.instance_id} fails" for duty, state in one.duties.items() if state.failing]
+    for instance in instances:
+        reasons += [
+            f"{duty} of {instance.instance_id} fails" for duty, state in instance.duties.items() if state.failing
+        ]
     reasons += [holder.told() for holder in holders if holder.old]
     reasons += [f"the job {job.job_id} is parked: {job.parked_reason}" for job in parked]
     reasons += await gateway.disks.reasons()
@@ -171,9 +173,9 @@ async def health(gateway: TheGateway) -> Health:
     )
 
 
-def _dead(found: metrics.DeadLetters) -> str:
-    letters = "1 dead letter" if found.letters == 1 else f"{found.letters} dead letters"
-    return f"{letters} on {found.queue_name}: {found.reason}"
+def _dead(letters: metrics.DeadLetters) -> str:
+    count = "1 dead letter" if letters.letters == 1 else f"{letters.letters} dead letters"
+    return f"{count} on {letters.queue_name}: {letters.reason}"
 
 
 async def _database_bytes(conn: Connection) -> int | None:

@@ -13,7 +13,7 @@ from pydantic import Field
 from geomill.api import cursors, lookup, models
 from geomill.api.access import ThePrincipal
 from geomill.api.gateway import TheGateway
-from geomill.api.models import Given, JobDetails, JobPage, JobSummary
+from geomill.api.models import ApiInput, JobDetails, JobPage, JobSummary
 from geomill.api.problems import problem_responses
 from geomill.domain.engine.message import JobQueueMessage
 from geomill.domain.states import JobStatus
@@ -28,22 +28,22 @@ router = APIRouter(prefix="/api/v1/jobs", responses=problem_responses(503))
 
 LARGEST_ID = 2**63 - 1
 STAGE_JOB = re.compile(r"[0-9a-f]{64}")
-GivenId = Annotated[str, Path(alias="job_id", max_length=64, pattern=r"^[^\x00]+$")]
+IdInPath = Annotated[str, Path(alias="job_id", max_length=64, pattern=r"^[^\x00]+$")]
 EventId = Annotated[int, Field(ge=0, le=LARGEST_ID)]
 
 
-async def _job_id(gateway: TheGateway, given: GivenId) -> str:
+async def _job_id(gateway: TheGateway, identifier: IdInPath) -> str:
     """A job's own id, or that of a stage job, which means its latest attempt."""
-    if not STAGE_JOB.fullmatch(given):
-        return given
+    if not STAGE_JOB.fullmatch(identifier):
+        return identifier
     async with gateway.connection() as conn:
-        return await stage_jobs.latest_run(conn, given) or given
+        return await stage_jobs.latest_run(conn, identifier) or identifier
 
 
 JobId = Annotated[str, Depends(_job_id)]
 
 
-class JobFilters(Given):
+class JobFilters(ApiInput):
     """Of the list of jobs."""
 
     status: JobStatus | None = None
@@ -53,23 +53,23 @@ class JobFilters(Given):
     cursor: Annotated[str, Field(max_length=300)] | None = Field(default=None, description="`next_cursor` of a page")
 
 
-class WantedEvents(Given):
+class EventFilters(ApiInput):
     after: EventId = Field(default=0, description="Only events with a greater number")
     limit: Annotated[int, Field(ge=1, le=1000)] = 200
 
 
-class WantedDetails(Given):
+class DetailOptions(ApiInput):
     outputs: bool = Field(default=True, description="Whether nodes are shown with their outputs")
 
 
 @router.get("", tags=["jobs"], summary="List jobs, the newest first")
-async def list_jobs(gateway: TheGateway, wanted: Annotated[JobFilters, Query()]) -> JobPage:
+async def list_jobs(gateway: TheGateway, filters: Annotated[JobFilters, Query()]) -> JobPage:
     """Jobs that an orchestrator has claimed; one that is still queued is found by its id."""
-    before = cursors.decode(wanted.cursor) if wanted.cursor else None
-    chosen = job_store.JobFilter(wanted.status, wanted.workflow_id, wanted.correlation_id)
+    before = cursors.decode(filters.cursor) if filters.cursor else None
+    chosen = job_store.JobFilter(filters.status, filters.workflow_id, filters.correlation_id)
     async with gateway.connection() as conn:
-        found = await job_store.page(conn, chosen, limit=wanted.limit + 1, before=before)
-    page, more = found[: wanted.limit], len(found) > wanted.limit
+        listed = await job_store.page(conn, chosen, limit=filters.limit + 1, before=before)
+    page, more = listed[: filters.limit], len(listed) > filters.limit
     return JobPage(
         jobs=[JobSummary.of(job) for job in page],
         next_cursor=cursors.encode(page[-1].created_at, page[-1].job_id) if more else None,
@@ -77,32 +77,31 @@ async def list_jobs(gateway: TheGateway, wanted: Annotated[JobFilters, Query()])
 
 
 @router.get("/{job_id}", tags=["jobs"], summary="One job with its nodes", responses=problem_responses(404))
-async def get_job(gateway: TheGateway, job_id: JobId, wanted: Annotated[WantedDetails, Query()]) -> JobDetails:
+async def get_job(gateway: TheGateway, job_id: JobId, options: Annotated[DetailOptions, Query()]) -> JobDetails:
     """Status, progress, nodes and, at the end, the result."""
     async with gateway.connection() as conn:
-        found = await lookup.get(conn, gateway.job_queue, job_id)
-        if isinstance(found, JobQueueMessage):
-            return JobDetails.queued(found, await attendance.why_queued(conn, gateway.job_queue, job_id))
+        standing = await lookup.get(conn, gateway.job_queue, job_id)
+        if isinstance(standing, JobQueueMessage):
+            return JobDetails.queued(standing, await attendance.why_queued(conn, gateway.job_queue, job_id))
         now = await transaction_time(conn)
-    order = (
-        list(gateway.catalogue.get(found.job.workflow_id).nodes) if found.job.workflow_id in gateway.catalogue else []
-    )
-    return JobDetails.running(found, now, order, outputs=wanted.outputs)
+    workflow_id = standing.job.workflow_id
+    order = list(gateway.catalogue.get(workflow_id).nodes) if workflow_id in gateway.catalogue else []
+    return JobDetails.running(standing, now, order, outputs=options.outputs)
 
 
 @router.get("/{job_id}/events", tags=["jobs"], summary="What happened to a job", responses=problem_responses(404))
-async def get_events(gateway: TheGateway, job_id: JobId, wanted: Annotated[WantedEvents, Query()]) -> models.EventPage:
+async def get_events(gateway: TheGateway, job_id: JobId, filters: Annotated[EventFilters, Query()]) -> models.EventPage:
     async with gateway.connection() as conn:
-        found = await event_store.of_job(conn, job_id, after=wanted.after, limit=wanted.limit)
-        job = None if found else await lookup.get(conn, gateway.job_queue, job_id)
+        events = await event_store.of_job(conn, job_id, after=filters.after, limit=filters.limit)
+        standing = None if events else await lookup.get(conn, gateway.job_queue, job_id)
     return models.EventPage(
-        events=found,
-        next_after=found[-1].event_id if found else wanted.after,
-        details_deleted_at=job.job.details_deleted_at if isinstance(job, JobProgress) else None,
+        events=events,
+        next_after=events[-1].event_id if events else filters.after,
+        details_deleted_at=standing.job.details_deleted_at if isinstance(standing, JobProgress) else None,
     )
 
 
-async def _known_job(gateway: TheGateway, job_id: JobId) -> str:
+async def _existing_job(gateway: TheGateway, job_id: JobId) -> str:
     """Asked before the stream begins: afterwards it is too late to say 404."""
     async with gateway.connection() as conn:
         await lookup.get(conn, gateway.job_queue, job_id)
@@ -125,7 +124,7 @@ async def _admitted(gateway: TheGateway, principal: ThePrincipal) -> AsyncIterat
 )
 async def stream_job(
     gateway: TheGateway,
-    job_id: Annotated[str, Depends(_known_job)],
+    job_id: Annotated[str, Depends(_existing_job)],
     last_event_id: Annotated[EventId, Header()] = 0,
 ) -> AsyncIterator[ServerSentEvent]:
     """Server-sent events: `event` for each thing that happens, `progress` at most twice a second, `end` with the
@@ -143,10 +142,10 @@ _CONTROL: dict[str, Any] = {"status_code": 202, "tags": ["control"], "responses"
 
 @router.post("/{job_id}/cancel", summary="Cancel a job", **_CONTROL)
 async def cancel_job(
-    gateway: TheGateway, job_id: JobId, wanted: Annotated[models.Cancellation | None, Body()] = None
+    gateway: TheGateway, job_id: JobId, cancellation: Annotated[models.Cancellation | None, Body()] = None
 ) -> models.ActionAccepted:
     """Whether it waits, runs or is paused. What runs is told to stop."""
-    reason = (wanted or models.Cancellation()).reason
+    reason = (cancellation or models.Cancellation()).reason
     async with gateway.connection() as conn:
         await control.cancel(conn, gateway.job_queue, job_id, reason)
         return await _after(conn, gateway, job_id, "cancel")
@@ -189,6 +188,6 @@ async def release_job(gateway: TheGateway, job_id: JobId, principal: ThePrincipa
 
 
 async def _after(conn: Connection, gateway: TheGateway, job_id: str, action: str) -> models.ActionAccepted:
-    found = await lookup.get(conn, gateway.job_queue, job_id)
-    status = models.QUEUED if isinstance(found, JobQueueMessage) else found.job.status.value
+    standing = await lookup.get(conn, gateway.job_queue, job_id)
+    status = models.QUEUED if isinstance(standing, JobQueueMessage) else standing.job.status.value
     return _accepted(job_id, action, status)

@@ -19,7 +19,7 @@ from geomill.api.asset_models import (
     Unpublishing,
 )
 from geomill.api.gateway import TheGateway
-from geomill.api.models import Given
+from geomill.api.models import ApiInput
 from geomill.api.problems import problem_responses
 from geomill.domain.access.principal import Principal, Role
 from geomill.domain.access.visibility import sight_of
@@ -38,7 +38,7 @@ Identifier = Annotated[str, Path(max_length=64, pattern=r"^[^\x00]+$")]
 _DECISION = problem_responses(404, 409)
 
 
-class RequestFilters(Given):
+class SubmitOptions(ApiInput):
     dry_run: bool = False
 
 
@@ -58,17 +58,17 @@ async def submit_data(
     principal: ThePrincipal,
     request: Request,
     response: Response,
-    wanted: PlatformSubmission,
-    options: Annotated[RequestFilters, Query()],
+    body: PlatformSubmission,
+    options: Annotated[SubmitOptions, Query()],
 ) -> SubmissionAccepted:
     """Answers at once; the work is done by a job. What is refused leaves nothing behind. With `dry_run=true` nothing is
     kept, and the answer tells what would happen."""
-    _require_platform(principal, wanted.platform_id)
+    _require_platform(principal, body.platform_id)
     async with gateway.connection() as conn:
         accepted = await submit(
             conn,
             gateway.desk,
-            wanted.submission(),
+            body.submission(),
             actor(request, principal),
             dry_run=options.dry_run,
         )
@@ -85,26 +85,28 @@ async def get_status(
 ) -> AssetStatus:
     """By the id of a request, a job or an asset."""
     async with gateway.connection() as conn:
-        found = await standing(conn, gateway.job_queue, identifier)
-    _require_visible(principal, found.asset.platform_id, identifier)
-    links = gateway.links.of(found.asset, found.now, str(request.base_url))
-    return AssetStatus.of(found, links.links)
+        asset_standing = await standing(conn, gateway.job_queue, identifier)
+    _require_visible(principal, asset_standing.asset.platform_id, identifier)
+    links = gateway.links.of(asset_standing.asset, asset_standing.now, str(request.base_url))
+    return AssetStatus.of(asset_standing, links.links)
 
 
 @router.post("/retry", status_code=202, summary="Run a failed request again", responses=_DECISION)
 async def retry_request(
-    gateway: TheGateway, principal: ThePrincipal, request: Request, wanted: Retry
+    gateway: TheGateway, principal: ThePrincipal, request: Request, decision: Retry
 ) -> SubmissionAccepted:
     """The same request, with a new job."""
     async with gateway.connection() as conn:
-        await _require_own(conn, principal, wanted.given)
-        accepted = await retry(conn, gateway.desk, wanted.given, actor(request, principal), wanted.expected_revision)
+        await _require_own(conn, principal, decision.identifier)
+        accepted = await retry(
+            conn, gateway.desk, decision.identifier, actor(request, principal), decision.expected_revision
+        )
     return SubmissionAccepted.of(accepted)
 
 
 @router.post("/approve", summary="Approve a revision, with its clearance", responses=_DECISION)
 async def approve_asset(
-    gateway: TheGateway, principal: ThePrincipal, request: Request, wanted: Approval
+    gateway: TheGateway, principal: ThePrincipal, request: Request, decision: Approval
 ) -> DecisionMade:
     """Of an approved asset this changes the clearance. `public` starts the export, from `public` to `ouo` the
     withdrawal."""
@@ -112,81 +114,91 @@ async def approve_asset(
         outcome = await review.approve(
             conn,
             gateway.desk,
-            wanted.given,
-            wanted.clearance_level,
+            decision.identifier,
+            decision.clearance_level,
             actor(request, principal),
-            wanted.expected_revision,
+            decision.expected_revision,
         )
     return DecisionMade.of(outcome)
 
 
 @router.post("/reject", summary="Reject a revision", responses=_DECISION)
 async def reject_asset(
-    gateway: TheGateway, principal: ThePrincipal, request: Request, wanted: Rejection
+    gateway: TheGateway, principal: ThePrincipal, request: Request, decision: Rejection
 ) -> DecisionMade:
     """It then takes an overwrite with corrected data."""
     async with gateway.connection() as conn:
         outcome = await review.reject(
-            conn, gateway.desk, wanted.given, wanted.reason, actor(request, principal), wanted.expected_revision
+            conn,
+            gateway.desk,
+            decision.identifier,
+            decision.reason,
+            actor(request, principal),
+            decision.expected_revision,
         )
     return DecisionMade.of(outcome)
 
 
 @router.post("/revoke", summary="Take an approval back", responses=_DECISION)
 async def revoke_asset(
-    gateway: TheGateway, principal: ThePrincipal, request: Request, wanted: Rejection
+    gateway: TheGateway, principal: ThePrincipal, request: Request, decision: Rejection
 ) -> DecisionMade:
     """The asset leaves every service, also the external zone."""
     async with gateway.connection() as conn:
         outcome = await review.revoke(
-            conn, gateway.desk, wanted.given, wanted.reason, actor(request, principal), wanted.expected_revision
+            conn,
+            gateway.desk,
+            decision.identifier,
+            decision.reason,
+            actor(request, principal),
+            decision.expected_revision,
         )
     return DecisionMade.of(outcome)
 
 
 @router.post("/unpublish", summary="Take an asset out of service", responses=_DECISION)
 async def unpublish_asset(
-    gateway: TheGateway, principal: ThePrincipal, request: Request, wanted: Unpublishing
+    gateway: TheGateway, principal: ThePrincipal, request: Request, decision: Unpublishing
 ) -> DecisionMade:
     """Submitting it again brings it back as a new revision."""
     async with gateway.connection() as conn:
         outcome = await review.unpublish(
             conn,
             gateway.desk,
-            wanted.given,
+            decision.identifier,
             actor(request, principal),
-            reason=wanted.reason,
-            delete_data=wanted.delete_data,
-            expected_revision=wanted.expected_revision,
-            dry_run=wanted.dry_run,
+            reason=decision.reason,
+            delete_data=decision.delete_data,
+            expected_revision=decision.expected_revision,
+            dry_run=decision.dry_run,
         )
-    return DecisionMade.of(outcome, dry_run=wanted.dry_run)
+    return DecisionMade.of(outcome, dry_run=decision.dry_run)
 
 
 @router.post("/rollback", summary="Go back to an earlier revision", responses=_DECISION)
 async def roll_back_asset(
-    gateway: TheGateway, principal: ThePrincipal, request: Request, wanted: Rollback
+    gateway: TheGateway, principal: ThePrincipal, request: Request, decision: Rollback
 ) -> DecisionMade:
     """Makes a new revision with the outputs of the old one; it waits for review."""
     async with gateway.connection() as conn:
         outcome = await review.rollback(
             conn,
             gateway.desk,
-            wanted.given,
-            wanted.revision,
+            decision.identifier,
+            decision.revision,
             actor(request, principal),
-            reason=wanted.reason,
-            expected_revision=wanted.expected_revision,
+            reason=decision.reason,
+            expected_revision=decision.expected_revision,
         )
     return DecisionMade.of(outcome)
 
 
 @router.post("/export/retry", status_code=202, summary="Run a failed export again", responses=_DECISION)
-async def retry_export(gateway: TheGateway, principal: ThePrincipal, request: Request, wanted: Retry) -> DecisionMade:
+async def retry_export(gateway: TheGateway, principal: ThePrincipal, request: Request, decision: Retry) -> DecisionMade:
     """Or a failed withdrawal."""
     async with gateway.connection() as conn:
         outcome = await review.retry_export(
-            conn, gateway.desk, wanted.given, actor(request, principal), wanted.expected_revision
+            conn, gateway.desk, decision.identifier, actor(request, principal), decision.expected_revision
         )
     return DecisionMade.of(outcome)
 
@@ -199,13 +211,13 @@ def _require_platform(principal: Principal, platform_id: str) -> None:
         )
 
 
-def _require_visible(principal: Principal, platform_id: str, given: str) -> None:
+def _require_visible(principal: Principal, platform_id: str, identifier: str) -> None:
     """Another platform's asset is not even said to exist."""
     if not sight_of(principal).covers(platform_id):
-        raise assets.unknown(given)
+        raise assets.unknown(identifier)
 
 
-async def _require_own(conn: Connection, principal: Principal, given: str) -> None:
-    found = await assets.get(conn, (await assets.identify(conn, given)).asset_id)
-    _require_visible(principal, found.platform_id, given)
-    _require_platform(principal, found.platform_id)
+async def _require_own(conn: Connection, principal: Principal, identifier: str) -> None:
+    asset = await assets.get(conn, (await assets.identify(conn, identifier)).asset_id)
+    _require_visible(principal, asset.platform_id, identifier)
+    _require_platform(principal, asset.platform_id)

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Query, Response
 from geomill.api.access import ThePrincipal
 from geomill.api.asset_models import NewPlatform, PlatformChanges, PlatformPage, require_distinct
 from geomill.api.gateway import TheGateway
-from geomill.api.models import Given
+from geomill.api.models import ApiInput
 from geomill.api.problems import problem_responses
 from geomill.domain.access.principal import Principal
 from geomill.domain.access.visibility import sight_of
@@ -26,17 +26,17 @@ PlatformName = Annotated[str, Path(max_length=50, pattern=r"^[^\x00]+$")]
 _KEPT = ("workflows", "containers")
 
 
-class PlatformChange(Given):
+class PlatformFilters(ApiInput):
     inactive: bool = False
 
 
 @router.get("", summary="Partner applications, and the identifiers they use")
 async def list_platforms(
-    gateway: TheGateway, principal: ThePrincipal, wanted: Annotated[PlatformChange, Query()]
+    gateway: TheGateway, principal: ThePrincipal, filters: Annotated[PlatformFilters, Query()]
 ) -> PlatformPage:
     """Another platform's workflows and containers are left out."""
     async with gateway.connection() as conn:
-        registered = await platforms.everything(conn, inactive=wanted.inactive)
+        registered = await platforms.everything(conn, inactive=filters.inactive)
     return PlatformPage(platforms=[_as_seen_by(principal, platform) for platform in registered])
 
 
@@ -47,29 +47,29 @@ async def get_platform(gateway: TheGateway, principal: ThePrincipal, platform_id
 
 
 @router.post("", status_code=201, summary="Register a partner application", responses=problem_responses(409))
-async def create_platform(gateway: TheGateway, wanted: NewPlatform, response: Response) -> Platform:
+async def create_platform(gateway: TheGateway, new_platform: NewPlatform, response: Response) -> Platform:
     """The container that is named like the platform must not be one that another platform was given."""
     async with gateway.connection() as conn:
-        await _require_free_container(conn, wanted.platform_id)
-        created = await platforms.create(conn, wanted.model_dump())
+        await _require_free_container(conn, new_platform.platform_id)
+        created = await platforms.create(conn, new_platform.model_dump())
     response.headers["Location"] = f"/api/platforms/{created.platform_id}"
     return created
 
 
 @router.put("/{platform_id}", summary="Change a partner application", responses=problem_responses(404))
-async def change_platform(gateway: TheGateway, platform_id: PlatformName, wanted: PlatformChanges) -> Platform:
+async def change_platform(gateway: TheGateway, platform_id: PlatformName, changes: PlatformChanges) -> Platform:
     """Its required identifiers stay as they are. So do its workflows and containers unless they are named: leaving them
     out must not widen what its partners may do."""
     async with gateway.connection() as conn:
-        known = await platforms.get(conn, platform_id)
+        platform = await platforms.get(conn, platform_id)
         try:
-            require_distinct(known.required_refs, wanted.optional_refs)
+            require_distinct(platform.required_refs, changes.optional_refs)
         except ValueError as error:
             raise InputError(
                 f"the request is wrong: {error}", problems=[Problem("optional_refs", str(error))]
             ) from None
-        kept = {name: getattr(known, name) for name in _KEPT if name not in wanted.model_fields_set}
-        return await platforms.update(conn, {"platform_id": platform_id, **wanted.model_dump(), **kept})
+        unchanged = {name: getattr(platform, name) for name in _KEPT if name not in changes.model_fields_set}
+        return await platforms.update(conn, {"platform_id": platform_id, **changes.model_dump(), **unchanged})
 
 
 async def _require_free_container(conn: Connection, platform_id: str) -> None:

@@ -10,7 +10,7 @@ from pydantic import Field
 from geomill.api import cursors
 from geomill.api.access import ThePrincipal
 from geomill.api.gateway import Gateway, TheGateway
-from geomill.api.models import Given, Text
+from geomill.api.models import ApiInput, Text
 from geomill.api.problems import problem_responses
 from geomill.api.stage_models import (
     JobType,
@@ -38,7 +38,7 @@ Name = Annotated[str, Path(max_length=64, pattern=r"^[^\x00]+$")]
 MOST_STAGES = 100
 
 
-class StageJobFilters(Given):
+class StageJobFilters(ApiInput):
     """Of the list of stage jobs."""
 
     job_type: Text | None = None
@@ -47,7 +47,7 @@ class StageJobFilters(Given):
     cursor: Annotated[str, Field(max_length=300)] | None = Field(default=None, description="`next_cursor` of a page")
 
 
-class WantedTasks(Given):
+class StageTaskFilters(ApiInput):
     stage: Annotated[int, Field(ge=1, le=MOST_STAGES)] = 1
     after: Annotated[int, Field(ge=-1, le=2**31 - 1)] = Field(default=-1, description="`next_after` of a page")
     limit: Annotated[int, Field(ge=1, le=1000)] = 200
@@ -73,41 +73,41 @@ async def submit_stage_job(
         job_type=job_type, parameters=parameters or {}, submitted_by=principal.subject, **dict(options)
     )
     async with gateway.connection() as conn:
-        found = await submit(conn, gateway.stage_jobs, gateway.catalogue, gateway.job_queue, order)
-    response.status_code = 202 if found.is_new else 200
-    response.headers["Location"] = f"/api/jobs/status/{found.run.job_id}"
-    return StageAccepted.of(found, gateway.job_queue)
+        submitted = await submit(conn, gateway.stage_jobs, gateway.catalogue, gateway.job_queue, order)
+    response.status_code = 202 if submitted.is_new else 200
+    response.headers["Location"] = f"/api/jobs/status/{submitted.run.job_id}"
+    return StageAccepted.of(submitted, gateway.job_queue)
 
 
 @router.get("/types", summary="The job types that can be submitted")
 async def list_job_types(gateway: TheGateway) -> list[JobType]:
     """With the JSON Schema of their parameters, and circuits that are open."""
     async with gateway.connection() as conn:
-        known = await circuits.read(conn)
+        all_circuits = await circuits.read(conn)
     opened = {
-        one.handler: OpenCircuit.model_validate(one, from_attributes=True)
-        for one in known
-        if one.state is CircuitState.OPEN
+        circuit.handler: OpenCircuit.model_validate(circuit, from_attributes=True)
+        for circuit in all_circuits
+        if circuit.state is CircuitState.OPEN
     }
     return [JobType.of(job, opened) for job in gateway.stage_jobs.values()]
 
 
 @router.get("", summary="List stage jobs, the newest first")
-async def list_stage_jobs(gateway: TheGateway, wanted: Annotated[StageJobFilters, Query()]) -> StageJobPage:
+async def list_stage_jobs(gateway: TheGateway, filters: Annotated[StageJobFilters, Query()]) -> StageJobPage:
     """Each with its latest attempt."""
-    before = cursors.decode(wanted.cursor) if wanted.cursor else None
+    before = cursors.decode(filters.cursor) if filters.cursor else None
     async with gateway.connection() as conn:
-        found = await stage_jobs.page(
+        listed = await stage_jobs.page(
             conn,
             gateway.job_queue,
-            job_type=wanted.job_type,
-            status=wanted.status,
-            limit=wanted.limit + 1,
+            job_type=filters.job_type,
+            status=filters.status,
+            limit=filters.limit + 1,
             before=before,
         )
-    page, more = found[: wanted.limit], len(found) > wanted.limit
+    page, more = listed[: filters.limit], len(listed) > filters.limit
     return StageJobPage(
-        jobs=[StageJobSummary.of(one) for one in page],
+        jobs=[StageJobSummary.of(attempt) for attempt in page],
         next_cursor=cursors.encode(page[-1].run.submitted_at, page[-1].run.job_id) if more else None,
     )
 
@@ -123,30 +123,32 @@ async def get_stage_job(gateway: TheGateway, job_id: Name) -> StageJobDetails:
 
 
 @router.get("/status/{job_id}/tasks", summary="Tasks of a stage", responses=problem_responses(404))
-async def get_stage_tasks(gateway: TheGateway, job_id: Name, wanted: Annotated[WantedTasks, Query()]) -> StageTaskPage:
+async def get_stage_tasks(
+    gateway: TheGateway, job_id: Name, filters: Annotated[StageTaskFilters, Query()]
+) -> StageTaskPage:
     """Of the latest attempt: those that have begun, in their order."""
     async with gateway.connection() as conn:
         (latest, *_) = await stage_jobs.get(conn, gateway.job_queue, job_id)
-        plan = await _plan(conn, latest.run.run_id, wanted.stage)
+        plan = await _plan(conn, latest.run.run_id, filters.stage)
         indexes = await _indexes(gateway, plan)
-        found = await status.tasks(conn, latest, wanted.stage, indexes, after=wanted.after, limit=wanted.limit + 1)
-    page, more = found[: wanted.limit], len(found) > wanted.limit
+        listed = await status.tasks(conn, latest, filters.stage, indexes, after=filters.after, limit=filters.limit + 1)
+    page, more = listed[: filters.limit], len(listed) > filters.limit
     return StageTaskPage(
         tasks=[
             StageTaskView(
-                task_id=one.task_id,
-                task_index=one.task_index,
-                stage=wanted.stage,
-                status=one.status,
-                attempt=one.attempt,
-                retry_count=one.retry_count,
-                error_details=one.error,
-                started_at=one.started_at,
-                completed_at=one.completed_at,
-                result_data=one.result,
-                large_metadata_path=one.large_metadata_path,
+                task_id=task.task_id,
+                task_index=task.task_index,
+                stage=filters.stage,
+                status=task.status,
+                attempt=task.attempt,
+                retry_count=task.retry_count,
+                error_details=task.error,
+                started_at=task.started_at,
+                completed_at=task.completed_at,
+                result_data=task.result,
+                large_metadata_path=task.large_metadata_path,
             )
-            for one in page
+            for task in page
         ],
         next_after=page[-1].position if more else None,
     )
@@ -154,11 +156,11 @@ async def get_stage_tasks(gateway: TheGateway, job_id: Name, wanted: Annotated[W
 
 async def _plan(conn: Connection, run_id: str, stage: int) -> Any:
     """What the plan of a stage gave; nothing while there is none."""
-    found = await progress.find(conn, run_id)
-    nodes = {node.node_id: node for node in found.nodes} if found else {}
-    if found and found.job.details_gone:
-        raise NotFoundError(f"the tasks of stage {stage} are not known any more: {found.job.details_gone}")
-    if found and found.job.definition_hash and compiler.plan(stage) not in nodes:
+    job_progress = await progress.find(conn, run_id)
+    nodes = {node.node_id: node for node in job_progress.nodes} if job_progress else {}
+    if job_progress and job_progress.job.details_gone:
+        raise NotFoundError(f"the tasks of stage {stage} are not known any more: {job_progress.job.details_gone}")
+    if job_progress and job_progress.job.definition_hash and compiler.plan(stage) not in nodes:
         raise NotFoundError(f"there is no stage {stage}", remedy="GET /api/jobs/status/{job_id} lists the stages")
     plan = nodes.get(compiler.plan(stage))
     return plan.output if plan else None
@@ -170,5 +172,5 @@ async def _indexes(gateway: Gateway, plan: Any) -> list[str] | None:
         return None
     if large := large_output(plan):
         plan = large.value(await gateway.desk.storage.read(large.name))
-    found: list[str] | None = plan["indexes"]
-    return found
+    indexes: list[str] | None = plan["indexes"]
+    return indexes

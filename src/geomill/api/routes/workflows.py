@@ -62,5 +62,8 @@ def _summary(workflow: Workflow) -> dict[str, Any]:
         "version": workflow.version,
         "description": workflow.description,
         "started_by": workflow.started_by,
-        "inputs": {name: given.model_dump(mode="json", exclude_none=True) for name, given in workflow.inputs.items()},
+        "inputs": {
+            name: declaration.model_dump(mode="json", exclude_none=True)
+            for name, declaration in workflow.inputs.items()
+        },
     }

@@ -37,8 +37,8 @@ class Secret:
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
-        found = _SHAPE.fullmatch(text)
-        return cls(found[1], found[2]) if found else None
+        match = _SHAPE.fullmatch(text)
+        return cls(match[1], match[2]) if match else None
 
     def reveal(self) -> str:
         """For its holder, once."""

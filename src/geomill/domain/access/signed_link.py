@@ -35,8 +35,8 @@ class LinkKey:
         if not parts:
             return None
         expires_at, generation = int(parts[1]), int(parts[2])
-        fits = hmac.compare_digest(parts[3], self._signature(asset_id, expires_at, generation))
-        return generation if fits and now < expires_at <= now + LONGEST_SECONDS else None
+        matches = hmac.compare_digest(parts[3], self._signature(asset_id, expires_at, generation))
+        return generation if matches and now < expires_at <= now + LONGEST_SECONDS else None
 
     def _signature(self, asset_id: str, expires_at: int, generation: int) -> str:
         text = f"geomill link 2\nread\n{asset_id}\n{expires_at}\n{generation}".encode()

@@ -241,11 +241,11 @@ def check_retried_export(asset: Asset, what: Outside, expected_revision: int | N
         )
 
 
-def check_current(asset: Asset, request_id: str | None, given: str) -> None:
+def check_current(asset: Asset, request_id: str | None, identifier: str) -> None:
     """Who decides by the id of a request or its job has looked at that one's data, and at no other."""
     if request_id is not None and request_id != asset.last_request_id:
         raise RevisionChanged(
-            f"'{given}' was for an earlier revision: {asset.asset_id} is at revision {asset.revision}",
+            f"'{identifier}' was for an earlier revision: {asset.asset_id} is at revision {asset.revision}",
             remedy="look at it again, then decide by asset_id",
         )
 

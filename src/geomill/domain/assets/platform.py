@@ -101,10 +101,10 @@ class Platform(Entity):
                 yield Problem(f"platform_refs.{name}", "is missing", f"needed: {', '.join(self.required_refs)}")
 
     def _unknown(self, refs: Mapping[str, Ref]) -> Iterator[Problem]:
-        known = (*self.required_refs, *self.optional_refs)
+        accepted = (*self.required_refs, *self.optional_refs)
         for name in refs:
-            if name not in known:
-                yield Problem(f"platform_refs.{name}", "there is no such identifier", nearest(name, known))
+            if name not in accepted:
+                yield Problem(f"platform_refs.{name}", "there is no such identifier", nearest(name, accepted))
 
 
 def own_container(platform_id: str) -> str:

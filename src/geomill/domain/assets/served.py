@@ -33,7 +33,7 @@ class Series:
 
     @property
     def zoom(self) -> int:
-        return max((one.zoom for one in self.scenes.values()), default=0)
+        return max((scene.zoom for scene in self.scenes.values()), default=0)
 
 
 class Served(BaseModel):
@@ -89,7 +89,7 @@ class Served(BaseModel):
         """Tables by part. The main one has no name; those beside it are called by the ending of theirs."""
         if self.table_name is None:
             return {}
-        others = sorted({one["table_name"] for one in self.tables} - {self.table_name})
+        others = sorted({table["table_name"] for table in self.tables} - {self.table_name})
         return {"": self.table_name, **{part_of(name, self.table_name): name for name in others}}
 
     def one(self, name: str, scene: Scene) -> Self:

@@ -10,7 +10,7 @@ SELECT a.asset_id, a.platform_id, a.table_stem AS title, a.data_type, a.served_r
        CASE WHEN jsonb_typeof(a.outputs -> 'stac_item') = 'object' THEN a.stac_item_id END AS stac_item_id,
        a.stac_collection_id, a.public_revision, a.withdrawn_through
 FROM app.geospatial_assets AS a
-WHERE a.asset_id = %(asset_id)s AND a.deleted_at IS NULL AND a.served_revision > a.data_deleted_through
+WHERE a.asset_id = %(asset_id)s AND {served asset as a}
 
 -- name: internal_public
 -- The public revision of an asset, if it is not the newest.
@@ -42,20 +42,17 @@ FROM (
     SELECT n.asset_id, n.platform_id, n.table_stem, n.data_type, n.created_at, n.public_revision,
            s.revision, s.blob_path, s.table_name, s.outputs, s.approval_state, s.clearance_state
     FROM app.geospatial_assets AS n
-    CROSS JOIN LATERAL (
-        SELECT coalesce(%(everything)s OR n.platform_id = %(platform_id)s OR n.asset_id = %(asset_id)s, false) AS covered
-    ) AS c
+    CROSS JOIN LATERAL (SELECT {seen revision of asset as n} AS revision) AS seen
     CROSS JOIN LATERAL (
         SELECT n.served_revision AS revision, n.blob_path, n.table_name, n.outputs, n.approval_state::text,
                n.clearance_state::text
-        WHERE c.covered OR n.served_revision = n.public_revision
+        WHERE seen.revision = n.served_revision
         UNION ALL
         SELECT r.revision, r.blob_path, r.table_name, r.outputs, 'approved', 'public'
         FROM app.asset_revisions AS r
-        WHERE NOT c.covered AND n.public_revision <> n.served_revision
-          AND r.asset_id = n.asset_id AND r.revision = n.public_revision
+        WHERE seen.revision <> n.served_revision AND r.asset_id = n.asset_id AND r.revision = seen.revision
     ) AS s
-    WHERE n.deleted_at IS NULL AND n.served_revision > n.data_deleted_through
+    WHERE {served asset as n}
 ) AS a
 CROSS JOIN LATERAL generate_series(0, CASE WHEN %(data_type)s::text = 'vector' AND jsonb_typeof(a.outputs -> 'tables') = 'array'
                                            THEN greatest(jsonb_array_length(a.outputs -> 'tables') - 1, 0) ELSE 0 END) AS layer (number)

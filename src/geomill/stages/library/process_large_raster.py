@@ -84,9 +84,9 @@ class LargeRasterWorkflow(Stages):
 class OutputPlaces:
     """Where the outputs of a job lie."""
 
-    def __init__(self, given: LargeRasterParameters, job_id: str) -> None:
-        self._folder = f"{given.output_folder}/" if given.output_folder else ""
-        self._stem = given.blob_name.rpartition("/")[2].rpartition(".")[0] or given.blob_name.rpartition("/")[2]
+    def __init__(self, order: LargeRasterParameters, job_id: str) -> None:
+        self._folder = f"{order.output_folder}/" if order.output_folder else ""
+        self._stem = order.blob_name.rpartition("/")[2].rpartition(".")[0] or order.blob_name.rpartition("/")[2]
         self._job_id = job_id
 
     @property
@@ -124,17 +124,17 @@ class LargeRasterController(StageController):
     Parameters = LargeRasterParameters
 
     def create_stage_tasks(self, stage: int, context: JobExecutionContext) -> Sequence[StageTask]:
-        given: LargeRasterParameters = context.parameters
-        places = OutputPlaces(given, context.job_id)
+        order: LargeRasterParameters = context.parameters
+        places = OutputPlaces(order, context.job_id)
         match stage:
             case 1:
-                return [_scheme(given, places)]
+                return [_scheme(order, places)]
             case 2:
-                return _pieces(given, places, context.previous_results[0].load())
+                return _pieces(order, places, context.previous_results[0].load())
             case 3:
-                return list(_tiles(given, places, context))
+                return list(_tiles(order, places, context))
             case _:
-                return [_mosaic(given, places, context)]
+                return [_mosaic(order, places, context)]
 
     def aggregate_stage_results(self, stage: int, results: Sequence[TaskResult]) -> Mapping[str, Any]:
         match stage:
@@ -148,82 +148,82 @@ class LargeRasterController(StageController):
                 return _mosaic_result(results[0].load())
 
 
-def _scheme(given: LargeRasterParameters, places: OutputPlaces) -> StageTask:
+def _scheme(order: LargeRasterParameters, places: OutputPlaces) -> StageTask:
     parameters = {
         "validation": {
-            "container_name": given.container_name,
-            "file_name": given.blob_name,
-            "output_tier": given.output_tier,
-            "raster_type": None if given.raster_type == "auto" else given.raster_type,
-            "datetime": given.datetime,
+            "container_name": order.container_name,
+            "file_name": order.blob_name,
+            "output_tier": order.output_tier,
+            "raster_type": None if order.raster_type == "auto" else order.raster_type,
+            "datetime": order.datetime,
         },
         "tiling": {
             "blob_prefix": "",
             "scheme_path": places.scheme,
-            "target_crs": given.target_crs,
-            "output_tier": given.output_tier,
-            "resampling": given.resampling,
-            "jpeg_quality": given.jpeg_quality,
-            "tile_size": given.tile_size,
-            "overlap": given.overlap,
-            "overview_level": given.overview_level,
-            "output_container": given.output_container,
+            "target_crs": order.target_crs,
+            "output_tier": order.output_tier,
+            "resampling": order.resampling,
+            "jpeg_quality": order.jpeg_quality,
+            "tile_size": order.tile_size,
+            "overlap": order.overlap,
+            "overview_level": order.overview_level,
+            "output_container": order.output_container,
         },
-        "band_names": given.band_names,
+        "band_names": order.band_names,
     }
     return StageTask(parameters, "generate-tiling-scheme")
 
 
-def _pieces(given: LargeRasterParameters, places: OutputPlaces, scheme: dict[str, Any]) -> list[StageTask]:
+def _pieces(order: LargeRasterParameters, places: OutputPlaces, scheme: dict[str, Any]) -> list[StageTask]:
     """Windows of most sources can be read directly: then there is nothing to do here."""
-    if given.extract == "auto" and scheme["tiling"]["strategy"] != "two_pass":
+    if order.extract == "auto" and scheme["tiling"]["strategy"] != "two_pass":
         return []
     parameters = {
         "source": scheme["validation"]["source"],
         "plan": scheme["tiling"]["plan"],
         "batches": scheme["tiling"]["batches"],
-        "overlap": given.overlap,
+        "overlap": order.overlap,
         "folder": places.pieces,
     }
     return [StageTask(parameters, "extract-tiles")]
 
 
-def _tiles(given: LargeRasterParameters, places: OutputPlaces, context: JobExecutionContext) -> list[StageTask]:
-    kept = context.stage_results[1]["plan"]
+def _tiles(order: LargeRasterParameters, places: OutputPlaces, context: JobExecutionContext) -> list[StageTask]:
+    scheme_plan = context.stage_results[1]["plan"]
     shared = {
-        "source": kept["source"],
-        "plan": kept["plan"],
+        "source": scheme_plan["source"],
+        "plan": scheme_plan["plan"],
         "blob_prefix": "",
         "tile_path": places.tile,
         "intermediates": places.pieces if context.stage_results[2]["tiles_extracted"] else None,
-        "output_container": given.output_container,
+        "output_container": order.output_container,
     }
-    return [StageTask({**shared, "tiles": [tile]}, f"cog-{tile['x']}_{tile['y']}") for tile in kept["tiles"]]
+    return [StageTask({**shared, "tiles": [tile]}, f"cog-{tile['x']}_{tile['y']}") for tile in scheme_plan["tiles"]]
 
 
-def _mosaic(given: LargeRasterParameters, places: OutputPlaces, context: JobExecutionContext) -> StageTask:
-    kept = context.stage_results[1]["plan"]
+def _mosaic(order: LargeRasterParameters, places: OutputPlaces, context: JobExecutionContext) -> StageTask:
+    scheme_plan = context.stage_results[1]["plan"]
     parameters = {
-        "plan": kept["plan"],
+        "plan": scheme_plan["plan"],
         "results": [result.load() for result in context.previous_results],
-        "source": kept["source"],
-        "facts": kept["facts"],
-        "times": kept["times"],
+        "source": scheme_plan["source"],
+        "facts": scheme_plan["facts"],
+        "times": scheme_plan["times"],
         "name": places.name,
         "stac_collection_id": "jobs",
         "mosaic_path": places.mosaic,
         "preview_folder": places.pictures,
         "item_path": places.item,
-        "files": kept["files"],
-        "output_container": given.output_container,
+        "files": scheme_plan["files"],
+        "output_container": order.output_container,
         "tile_server_url": f"/raster/jobs/{context.job_id}/tiles/WebMercatorQuad/{{z}}/{{x}}/{{y}}",
     }
     return StageTask(parameters, "create-mosaicjson")
 
 
 def _scheme_result(scheme: dict[str, Any]) -> dict[str, Any]:
-    seen, tiling = scheme["validation"], scheme["tiling"]
-    facts, file = seen["facts"], tiling["files"][0]
+    validation, tiling = scheme["validation"], scheme["tiling"]
+    facts, file = validation["facts"], tiling["files"][0]
     return {
         "tiling_scheme_blob": file["path"],
         "tiling_scheme_container": file["container"],
@@ -237,16 +237,16 @@ def _scheme_result(scheme: dict[str, Any]) -> dict[str, Any]:
         "raster_metadata": {
             "band_count": facts["count"],
             "data_type": facts["dtype"],
-            "detected_type": seen["raster_type"],
+            "detected_type": validation["raster_type"],
         },
         "strategy": tiling["strategy"],
         "strategy_reason": tiling["strategy_reason"],
-        "source_file_hash": seen["source_file_hash"],
-        "warnings": [*seen["warnings"], *tiling["warnings"]],
+        "source_file_hash": validation["source_file_hash"],
+        "warnings": [*validation["warnings"], *tiling["warnings"]],
         "plan": {
-            "source": seen["source"],
+            "source": validation["source"],
             "facts": facts,
-            "times": seen["times"],
+            "times": validation["times"],
             "plan": tiling["plan"],
             "tiles": [tile for batch in tiling["batches"] for tile in batch],
             "files": tiling["files"],
@@ -254,32 +254,32 @@ def _scheme_result(scheme: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _pieces_result(made: list[dict[str, Any]]) -> dict[str, Any]:
+def _pieces_result(results: list[dict[str, Any]]) -> dict[str, Any]:
     return {
-        "tiles_extracted": sum(one["total_tiles"] for one in made),
-        "extraction_time_seconds": sum(one["extraction_time_seconds"] for one in made),
+        "tiles_extracted": sum(result["total_tiles"] for result in results),
+        "extraction_time_seconds": sum(result["extraction_time_seconds"] for result in results),
     }
 
 
-def _tiles_result(made: list[dict[str, Any]]) -> dict[str, Any]:
-    sizes = [part["file"]["size"] for one in made for part in one["parts"]]
+def _tiles_result(results: list[dict[str, Any]]) -> dict[str, Any]:
+    sizes = [part["file"]["size"] for result in results for part in result["parts"]]
     total = sum(sizes) / MEGABYTE
     return {
         "cogs_created": len(sizes),
-        "empty_tiles": sum(len(one["empty"]) for one in made),
+        "empty_tiles": sum(len(result["empty"]) for result in results),
         "total_size_mb": round(total, 3),
         "average_cog_size_mb": round(total / len(sizes), 3) if sizes else 0.0,
     }
 
 
-def _mosaic_result(made: dict[str, Any]) -> dict[str, Any]:
-    mosaic, preview, item = made["mosaic"], made["preview"], made["item"]
+def _mosaic_result(result: dict[str, Any]) -> dict[str, Any]:
+    mosaic, preview, item = result["mosaic"], result["preview"], result["item"]
     return {
         "mosaic_blob": mosaic["files"][0]["path"],
         "stac_blob": item["path"],
-        "tile_server_url": made["tile_server_url"],
-        "tiling_scheme": made["tiling_scheme"],
-        "raster_type": made["raster_type"],
+        "tile_server_url": result["tile_server_url"],
+        "tiling_scheme": result["tiling_scheme"],
+        "raster_type": result["raster_type"],
         "total_cogs": mosaic["tile_count"],
         "empty_tiles": mosaic["empty_tiles"],
         "quadkey_count": mosaic["quadkey_count"],
