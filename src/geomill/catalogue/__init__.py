@@ -1,4 +1,4 @@
-"""Results made visible: many catalogue entries at once, and what is outside, in the external zone's own database.
+"""The catalogue of published assets: entries built from assets and written to pgstac, and the external zone's database.
 
-An asset's own entry needs nobody: it follows the asset inside the database (`sql/functions/follow_asset.sql`).
+`entries.py` builds an entry, `writing.py` writes it, `following.py` says when; `bulk.py` handles many at once.
 """

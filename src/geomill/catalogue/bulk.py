@@ -1,20 +1,25 @@
-"""Many catalogue entries at once: one COPY and one statement for each batch, however many items it has."""
+"""Many catalogue items at once: items loaded in bulk, and the whole catalogue compared with the assets or rebuilt."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import islice
 from typing import Any
 
 import psycopg
 
+from geomill.catalogue import pending
+from geomill.catalogue.entries import Entry, InvalidEntry, entry_of
+from geomill.catalogue.writing import shown_assets
+from geomill.domain.jsonvalue import NotJson, to_json
 from geomill.sql import queries
 from geomill.store import schema_objects
 from geomill.store.pool import Connection
 
 BATCH = 10_000
+ASSETS = 200
 Item = Mapping[str, Any]
 
 
@@ -26,34 +31,30 @@ async def put_items(
     platform_id: str | None = None,
     batch: int = BATCH,
 ) -> int:
-    """Puts items in, new or in place of what they were, and makes their collections. Each batch is all there or not."""
+    """Add or replace items, and create their collections. A batch is written whole or not at all."""
     source, count = iter(items), 0
-    documents = json.dumps(collections, allow_nan=False)
+    documents = to_json(collections)
     while part := list(islice(source, batch)):
         async with conn.transaction():
             await _open_incoming(conn)
-            async with conn.cursor() as cursor, cursor.copy(queries("catalogue").copy_incoming) as copy:
-                for item in part:
-                    await copy.write_row((json.dumps(item, allow_nan=False), platform_id))
-            row = await (await conn.execute(queries("catalogue").put_incoming, {"collections": documents})).fetchone()
-            assert row is not None
-            count += int(row["count"])
+            await _copy_incoming(conn, ((item, platform_id) for item in part))
+            count += await _put_incoming(conn, documents)
     return count
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogueCheck:
-    """How the catalogue stands to the assets that it follows. All but the first should be nothing."""
+    """The catalogue compared with the assets that it follows. In a sound catalogue all counts but the first are 0."""
 
-    wanted: int
+    expected: int
     missing: int
     strays: int
-    """Of no asset: written by hand."""
+    """Items that follow from no asset: somebody wrote them by hand."""
     different: int
     pending: int
-    """Known to be behind; an orchestrator tries again."""
+    """Assets whose entry an orchestrator has still to write."""
     miscounted: int
-    """Collections."""
+    """Collections whose counts are wrong."""
     damage: tuple[str, ...] = ()
     """Tables, functions, triggers and indexes of the database that are missing or were changed."""
 
@@ -66,7 +67,11 @@ class CatalogueCheck:
 async def check(conn: Connection) -> CatalogueCheck:
     damage = tuple(await schema_objects.losses(conn))
     try:
-        row = await (await conn.execute(queries("catalogue").check)).fetchone()
+        async with conn.transaction():
+            await _open_incoming(conn)
+            async for entries in _entries(conn, refused={}):
+                await _copy_incoming(conn, _items(entries))
+            row = await (await conn.execute(queries("catalogue").check)).fetchone()
     except (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn, psycopg.errors.UndefinedFunction):
         if not damage:
             raise
@@ -76,19 +81,64 @@ async def check(conn: Connection) -> CatalogueCheck:
 
 
 async def rebuild(conn: Connection) -> int:
-    """Makes the catalogue anew from the assets, in one transaction: for a database that had assets before it had a
-    catalogue, or one in which somebody wrote by hand. How many items there are."""
+    """Write the whole catalogue again from the assets, in one transaction. It serves a database that had assets before
+    it had a catalogue, or one in which somebody wrote by hand. Returns how many items there are."""
+    refused: dict[str, str] = {}
+    collections: dict[str, Mapping[str, Any]] = {}
     async with conn.transaction():
         await conn.execute(queries("catalogue").hold_assets)
         await _open_incoming(conn)
-        await conn.execute(queries("catalogue").incoming_assets)
+        async for entries in _entries(conn, refused):
+            for entry in entries:
+                collections.setdefault(entry.collection_id, entry.collection)
+            await _copy_incoming(conn, _items(entries))
         await conn.execute(queries("catalogue").drop_strays)
-        row = await (await conn.execute(queries("catalogue").put_assets)).fetchone()
+        count = await _put_incoming(conn, to_json(collections))
         await conn.execute(queries("catalogue").forget_pending)
-        assert row is not None
-        return int(row["count"])
+        for asset_id, reason in refused.items():
+            await pending.postpone(conn, asset_id, reason)
+    return count
+
+
+async def _entries(conn: Connection, refused: dict[str, str]) -> AsyncIterator[list[Entry]]:
+    """The entries of all assets, some at a time, the oldest asset first. Assets whose entry is not valid are added to
+    `refused` with the reason."""
+    last: tuple[datetime | None, str] = (None, "")
+    while True:
+        parameters = {"created_at": last[0], "asset_id": last[1], "limit": ASSETS}
+        rows = await (await conn.execute(queries("catalogue").page_of_assets, parameters)).fetchall()
+        if not rows:
+            return
+        last = rows[-1]["created_at"], rows[-1]["asset_id"]
+        assets = {asset.asset_id: asset for asset in await shown_assets(conn, [row["asset_id"] for row in rows])}
+        entries = []
+        for row in rows:
+            try:
+                entry = entry_of(assets[row["asset_id"]])
+                to_json(entry.items)
+            except (InvalidEntry, NotJson) as error:
+                refused[row["asset_id"]] = str(error)
+            else:
+                entries.append(entry)
+        yield [entry for entry in entries if entry.items]
+
+
+def _items(entries: Iterable[Entry]) -> Iterable[tuple[Item, str]]:
+    return ((item, entry.platform_id) for entry in entries for item in entry.items)
 
 
 async def _open_incoming(conn: Connection) -> None:
     await conn.execute(queries("catalogue").incoming)
     await conn.execute(queries("catalogue").incoming_plain)
+
+
+async def _copy_incoming(conn: Connection, items: Iterable[tuple[Item, str | None]]) -> None:
+    async with conn.cursor() as cursor, cursor.copy(queries("catalogue").copy_incoming) as copy:
+        for item, platform_id in items:
+            await copy.write_row((to_json(item), platform_id))
+
+
+async def _put_incoming(conn: Connection, documents: str) -> int:
+    row = await (await conn.execute(queries("catalogue").put_incoming, {"collections": documents})).fetchone()
+    assert row is not None
+    return int(row["count"])

@@ -1,4 +1,4 @@
-"""The external zone's database: a catalogue of its own, the tables that were exported, and who they belong to."""
+"""Migration of the external zone's database, which has a catalogue of its own and the exported tables."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What is outside, beside the files: the catalogue entry, the row that the external server goes by, and the tables.
+"""The external zone's database: the catalogue entry of an exported asset, its row in `external.assets`, its tables.
 
-Tables are copied first, under names of their revision that no entry leads to. The entry then appears, or goes, in one
-short transaction, and whoever publishes holds the asset meanwhile: a decision about the asset waits for it, or finds
-the entry and takes it out.
+Tables are copied first, under names of their revision that no entry leads to. The entry then appears, or disappears,
+in one short transaction. The caller holds the asset meanwhile, so a decision about the asset waits for the export, or
+finds the entry and removes it.
 """
 
 from __future__ import annotations
@@ -12,13 +12,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from geomill.catalogue.entries import ShownAsset, collection_document, main_item, side_items
 from geomill.catalogue.tables import copy_table
+from geomill.catalogue.writing import write_items
 from geomill.domain.assets.inventory import within_revision
 from geomill.errors import NotFoundError
 from geomill.sdk.orders import AssetOrder
 from geomill.sql import queries
 from geomill.store.orders import drop_tables
 from geomill.store.pool import Connection, Pool
+
+STAC_OUTPUTS = ("stac_item", "stac_items", "stac_collection")
 
 
 @dataclass(frozen=True)
@@ -29,14 +33,14 @@ class ExternalDatabase:
     outside: Pool
 
     async def prepare(self, order: AssetOrder) -> dict[str, Any]:
-        """The entry of the order's revision, whose tables are outside now."""
+        """Copy the tables of the order's revision to the external database. Returns the entry of the revision."""
         async with self.inside.connection() as source, self.outside.connection() as target:
             entry = await _entry(source, order.asset_id, order.revision)
             rows = [await _copied(source, target, name) for name in tables_of(entry)]
         return {**entry, "rows": sum(rows) if rows else None}
 
     async def publish(self, order: AssetOrder, entry: Mapping[str, Any], files: Sequence[dict[str, Any]]) -> None:
-        """In place of an entry that is there. Tables of earlier revisions go with it."""
+        """Replace the entry of the asset, and drop the tables of its other revisions."""
         async with self.outside.connection() as target:
             async with target.transaction():
                 await _hide(target, order.asset_id)
@@ -45,6 +49,7 @@ class ExternalDatabase:
                 await drop_tables(target, order, but=tables_of(entry))
 
     async def withdraw(self, order: AssetOrder) -> bool:
+        """Remove the entry and the tables of the asset. Returns whether there was an entry."""
         removed = await hide(self.outside, order.asset_id)
         async with self.outside.connection() as target, target.transaction():
             await drop_tables(target, order)
@@ -52,13 +57,13 @@ class ExternalDatabase:
 
 
 async def hide(outside: Pool, asset_id: str) -> bool:
-    """Take the entry of an asset out, so that nothing of it is served outside any more. Whether one was there."""
+    """Remove the entry of an asset, so that nothing of it is served outside any more. Returns whether there was one."""
     async with outside.connection() as target:
         return await _hide(target, asset_id)
 
 
 async def _hide(conn: Connection, asset_id: str) -> bool:
-    """Nobody else changes what is outside of the asset until the transaction ends."""
+    """As `hide`. Nobody else changes the asset outside until the transaction ends."""
     row = await (await conn.execute(queries("catalogue").hide_external, {"asset_id": asset_id})).fetchone()
     return bool(row and row["hidden"])
 
@@ -69,21 +74,39 @@ async def _copied(source: Connection, target: Connection, name: str) -> int:
 
 
 def tables_of(entry: Mapping[str, Any]) -> list[str]:
-    """The main one first. A layer that was split by its kinds of geometry has more."""
+    """The tables of an entry, the main one first. A layer that was split by its kinds of geometry has several."""
     if not entry.get("table_name"):
         return []
-    others = [one["table_name"] for one in entry["outputs"].get("tables") or ()]
+    others = [table["table_name"] for table in entry["outputs"].get("tables") or ()]
     return list(dict.fromkeys([entry["table_name"], *others]))
 
 
 async def _entry(conn: Connection, asset_id: str, revision: int) -> dict[str, Any]:
-    found = await (
+    row = await (
         await conn.execute(queries("catalogue").exported, {"asset_id": asset_id, "revision": revision})
     ).fetchone()
-    entry: dict[str, Any] | None = found["entry"] if found else None
-    if entry is None or entry["platform_id"] is None or entry["outputs"] is None:
+    if row is None or row["outputs"] is None:
         raise NotFoundError(f"revision {revision} of {asset_id} has no outputs that could be exported")
-    return entry
+    return exported_entry(ShownAsset(**row, revision=revision), revision)
+
+
+def exported_entry(asset: ShownAsset, revision: int) -> dict[str, Any]:
+    """The description of an exported revision: its public item and side items, and the fields of `external.assets`."""
+    outputs = asset.outputs or {}
+    has_item = isinstance(outputs.get("stac_item"), dict)
+    item = main_item(asset, revision) if has_item else None
+    described = {name: value for name, value in outputs.items() if name not in STAC_OUTPUTS}
+    return {
+        "platform_id": asset.platform_id,
+        "title": (item["properties"].get("title") if item else None) or asset.item_id,
+        "data_type": asset.data_type,
+        "table_name": asset.table_name,
+        "blob_path": asset.blob_path,
+        "outputs": {**described, "stac_item_id": asset.item_id, "stac_collection_id": asset.collection_id},
+        "item": item,
+        "side_items": side_items(item, outputs) if item else [],
+        "collection": collection_document(asset.collection_id, outputs),
+    }
 
 
 async def _put_entry(
@@ -101,26 +124,18 @@ async def _put_entry(
     }
     await conn.execute(queries("catalogue").put_external, parameters)
     if entry["item"]:
-        await conn.execute(
-            queries("catalogue").put_external_item,
-            {
-                "item": json.dumps(entry["item"]),
-                "collection": json.dumps(entry["collection"]),
-                "platform_id": entry["platform_id"],
-            },
-        )
-        await conn.execute(
-            queries("catalogue").put_external_side_items,
-            {
-                "collection": entry["item"]["collection"],
-                "item": entry["item"]["id"],
-                "items": json.dumps(entry["side_items"]),
-            },
+        await write_items(
+            conn,
+            entry["item"]["collection"],
+            entry["collection"],
+            entry["platform_id"],
+            items=[entry["item"], *entry["side_items"]],
+            series=[entry["item"]["id"]],
         )
 
 
 def scenes_outside(outputs: Mapping[str, Any], files: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The outputs; those of a series of rasters with the places where each of them lies outside."""
+    """The outputs, in which each scene of a series has its place in the external zone."""
     if not isinstance(outputs.get("scenes"), dict):
         return dict(outputs)
     places = {within_revision(file["path"]): f"{file['container']}/{file['path']}" for file in files}
@@ -132,7 +147,7 @@ def scenes_outside(outputs: Mapping[str, Any], files: Sequence[dict[str, Any]]) 
 
 
 def blob_path_outside(inside: str | None, files: Sequence[dict[str, Any]]) -> str | None:
-    """Where the main file lies outside: the same place within the folder of its revision."""
+    """The place of the main file in the external zone: the same place within the folder of its revision."""
     if inside is None:
         return None
     name = within_revision(inside)

@@ -18,9 +18,9 @@ def _table(name: str) -> Identifier:
 
 
 async def copy_table(source: Connection, target: Connection, name: str) -> int:
-    """Rows. What was there under the name is replaced; the caller's transaction makes it visible, or nothing."""
-    wanted = {"table": f'{SCHEMA}."{name.replace(chr(34), chr(34) * 2)}"'}
-    columns = await (await source.execute(queries("catalogue").columns, wanted)).fetchall()
+    """Copy a table in the caller's transaction, in place of a table of that name. Returns the number of rows."""
+    named = {"table": f'{SCHEMA}."{name.replace(chr(34), chr(34) * 2)}"'}
+    columns = await (await source.execute(queries("catalogue").columns, named)).fetchall()
     if not columns:
         raise NotFoundError(f"there is no table {SCHEMA}.{name} to export")
     names = _joined([column["name"] for column in columns])
@@ -35,13 +35,13 @@ async def copy_table(source: Connection, target: Connection, name: str) -> int:
     )
     await target.execute(SQL(queries("catalogue").create_table).format(table=table, columns=definitions))
     rows = await _pour(source, target, table, names)
-    await _index(source, target, table, wanted)
+    await _index(source, target, table, named)
     await target.execute(SQL(queries("catalogue").analyze).format(table=table))
     return rows
 
 
 async def _ensure_schema(conn: Connection) -> None:
-    """Asked first: a role that may not create schemas may not say IF NOT EXISTS either."""
+    """Look first: a role that may not create schemas may not say IF NOT EXISTS either."""
     row = await (await conn.execute(queries("catalogue").schema_there)).fetchone()
     if row is None or not row["there"]:
         await conn.execute(queries("catalogue").create_schema)
@@ -61,8 +61,8 @@ async def _pour(source: Connection, target: Connection, table: Identifier, names
         return writing.rowcount
 
 
-async def _index(source: Connection, target: Connection, table: Identifier, wanted: dict[str, str]) -> None:
-    for index in await (await source.execute(queries("catalogue").indexes, wanted)).fetchall():
+async def _index(source: Connection, target: Connection, table: Identifier, named: dict[str, str]) -> None:
+    for index in await (await source.execute(queries("catalogue").indexes, named)).fetchall():
         columns = _joined(index["columns"])
         if index["is_primary"]:
             await target.execute(SQL(queries("catalogue").add_primary_key).format(table=table, columns=columns))

@@ -1,10 +1,10 @@
-"""`geomill catalogue`: whether the catalogue says what the assets are, and making it anew."""
+"""`geomill catalogue`: compares the catalogue with the assets, and rebuilds it."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -19,30 +19,35 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 @app.command()
 def check(as_json: Json = False) -> None:
     """Compare the catalogue with the assets; exit code 1 if they differ."""
-    found = with_database(bulk.check)
+    comparison = with_database(bulk.check)
     if as_json:
-        typer.echo(json.dumps({"sound": found.sound, **asdict(found)}, indent=2))
+        typer.echo(json.dumps(described(comparison), indent=2))
     else:
-        typer.echo("\n".join(_lines(found)))
-    if not found.sound:
+        typer.echo("\n".join(_lines(comparison)))
+    if not comparison.sound:
         raise typer.Exit(1)
 
 
 @app.command()
 def rebuild(as_json: Json = False) -> None:
-    """Make the catalogue anew from the assets, all at once. Decisions and ends of jobs wait meanwhile."""
+    """Write the catalogue again from the assets, all at once. Decisions and ends of jobs wait meanwhile."""
     count = with_database(bulk.rebuild)
     typer.echo(json.dumps({"items": count}) if as_json else f"{count} items")
 
 
-def _lines(found: bulk.CatalogueCheck) -> list[str]:
-    wrong = {
-        "missing": found.missing,
-        "of no asset": found.strays,
-        "not as the asset says": found.different,
-        "waiting for an orchestrator": found.pending,
-        "collections that count wrongly": found.miscounted,
+def described(comparison: bulk.CatalogueCheck) -> dict[str, Any]:
+    """The comparison as JSON. `wanted` is the former name of `expected`."""
+    return {"sound": comparison.sound, **asdict(comparison), "wanted": comparison.expected}
+
+
+def _lines(comparison: bulk.CatalogueCheck) -> list[str]:
+    counts = {
+        "missing": comparison.missing,
+        "without an asset": comparison.strays,
+        "different from the asset": comparison.different,
+        "waiting for an orchestrator": comparison.pending,
+        "collections with wrong counts": comparison.miscounted,
     }
-    lines = [f"{what}: {count}" for what, count in wrong.items() if count]
-    lines += [f"{sentence}: run 'geomill db status'" for sentence in found.damage]
-    return [f"{found.wanted} items", *(lines or ["all of them as their assets say"])]
+    lines = [f"{problem}: {count}" for problem, count in counts.items() if count]
+    lines += [f"{sentence}: run 'geomill db status'" for sentence in comparison.damage]
+    return [f"{comparison.expected} items", *(lines or ["all of them agree with their assets"])]

@@ -17,6 +17,7 @@ from typing import Self
 import psycopg
 
 from geomill import embedded
+from geomill.catalogue import pending
 from geomill.cli import folder
 from geomill.domain.objectname import Zone
 from geomill.domain.tables import EXTERNAL_TABLES
@@ -25,7 +26,7 @@ from geomill.sdk.registry import load_handlers
 from geomill.settings import Settings
 from geomill.storage import Storage, StorageRecipe
 from geomill.storage.space import existing, readable, spaces
-from geomill.store import attendance, jobs, keys, metrics, pending, pgstac
+from geomill.store import attendance, jobs, keys, metrics, pgstac
 from geomill.store.connection import connect
 from geomill.store.fitness import Fitness, check_fitness
 from geomill.store.pool import Connection, open_pool
@@ -264,7 +265,7 @@ async def _attendance(conn: Connection, processes: list[metrics.InstanceHealth])
 
 
 async def _catalogue(conn: Connection) -> Diagnosis:
-    backlog = await pending.pending(conn)
+    backlog = await pending.overdue(conn)
     if not backlog.count:
         return Diagnosis(Level.OK, "catalogue", "up to date")
     message = f"{backlog.count} entries wait since {backlog.since:%Y-%m-%d %H:%M}: {backlog.reason}"

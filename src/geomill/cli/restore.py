@@ -24,6 +24,7 @@ from geomill.backup.verification import read_manifest
 from geomill.catalogue import bulk
 from geomill.cli import context
 from geomill.cli.backup import Json, Sha256, bar, listed
+from geomill.cli.catalogue import described
 from geomill.cli.db import migrate_url, plan_json, status_url
 from geomill.storage.depot import open_depot
 from geomill.store.migrate import MigrationStatus
@@ -93,7 +94,7 @@ def _document(
         "items": asdict(databases.inside),
         "items_outside": asdict(databases.outside) if databases.outside else None,
         "jobs": asdict(databases.resumed),
-        "catalogue": {"sound": check.sound, **asdict(check)},
+        "catalogue": described(check),
         "database": plan_json(status.plan),
     }
 
@@ -110,7 +111,7 @@ def _lines(
     lines = [
         f"{rows:,} rows, {len(manifest.inside.features):,} tables of features",
         f"{objects.written:,} objects written, {objects.unchanged:,} already present",
-        f"{check.wanted:,} items of assets, {items.lacking:,} other items; {items.different:,} differ from the backup",
+        f"{check.expected:,} items of assets, {items.lacking:,} others; {items.different:,} differ from the backup",
         f"{resumed.jobs - resumed.cancelled:,} jobs go on, {resumed.cancelled:,} are cancelled",
         *listed("schedule whose missed firings are not made up for", list(resumed.postponed)),
         *listed("missing object", objects.missing),

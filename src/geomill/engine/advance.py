@@ -47,6 +47,8 @@ class Round:
     """Queues that get something to do later, and in how many seconds first."""
     lost: set[str] = field(default_factory=set)
     ended: set[str] = field(default_factory=set)
+    assets_ended: bool = False
+    """Whether a job of an asset ended, so that a catalogue entry is due."""
     unknown: set[str] = field(default_factory=set)
     """Ours by the database, but not in memory."""
 
@@ -64,6 +66,7 @@ class Round:
             self.delays[queue_name] = min(seconds, self.delays.get(queue_name, seconds))
         self.lost |= other.lost
         self.ended |= other.ended
+        self.assets_ended |= other.assets_ended
         self.unknown |= other.unknown
 
 
@@ -192,6 +195,7 @@ def _remember(owned: dict[str, OwnedJob], decisions: Iterable[tuple[OwnedJob, De
         job.run.apply(decision)
         if decision.status in JOB_MACHINE.terminal:
             done.ended.add(job.job_id)
+            done.assets_ended |= job.has_asset
     for job_id in done.lost | done.ended:
         owned.pop(job_id, None)
 

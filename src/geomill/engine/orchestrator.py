@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import psycopg
 
+from geomill.catalogue.following import CatalogueFollower
 from geomill.domain.access.confidential import new_reference
 from geomill.domain.engine.instance import InstanceRole
 from geomill.domain.engine.job import Job
@@ -24,7 +25,6 @@ from geomill.engine.large import LargeOutputs
 from geomill.engine.maintenance.absences import Absences
 from geomill.engine.maintenance.attendance import Attendance, AttendanceOptions
 from geomill.engine.maintenance.callbacks import CallbackCaller, CallbackOptions
-from geomill.engine.maintenance.catalogue import CatalogueFollower
 from geomill.engine.maintenance.leftovers import LeftoverOptions, Leftovers
 from geomill.engine.maintenance.reclaim import Reclaimer
 from geomill.engine.maintenance.retention import Retention, RetentionOptions
@@ -102,8 +102,8 @@ class Orchestrator:
             Absences(options.beat_seconds),
         )
         self._scheduler = Scheduler(self.catalogue, options.job_queue)
-        self._follower = CatalogueFollower()
         self._duties = Duties(self.instance_id)
+        self._follower = CatalogueFollower(self.pool, self._duties)
         self._tallies = Tallies()
         self._callbacks = CallbackCaller(self.pool, options.callbacks, self._duties)
         self._retention = Retention(self.pool, self.storage, options.retention, self._duties)
@@ -128,8 +128,9 @@ class Orchestrator:
     async def run(self, stop: asyncio.Event) -> None:
         """Until told to stop; then its jobs are free for others at once."""
         await self._signals.start()
-        beside = (self._callbacks.run, self._retention.run, self._leftovers.run, self._attendance.run)
-        await run_duties(stop, self._signals.run, self._work, self._watch, *beside, leave=self._leave)
+        beside = (self._callbacks, self._follower, self._retention, self._leftovers, self._attendance)
+        duties = (duty.run for duty in beside)
+        await run_duties(stop, self._signals.run, self._work, self._watch, *duties, leave=self._leave)
 
     async def _leave(self) -> None:
         try:
@@ -248,6 +249,8 @@ class Orchestrator:
         self._tallies.count("stale_results", done.stale)
         for queue_name, seconds in done.delays.items():
             asyncio.get_running_loop().call_later(seconds + AFTER_SECONDS, self._remind, queue_name)
+        if done.assets_ended:
+            self._follower.wake()
         if done.unknown:
             await self._reload(conn)
         return done.reports > 0 or bool(self._kicks)
@@ -330,12 +333,4 @@ class Orchestrator:
         if reclaimed.callbacks:
             self._callbacks.wake()
         if reclaimed.catalogue:
-            await self._follow_assets(conn)
-
-    async def _follow_assets(self, conn: Connection) -> None:
-        settled = await self._follower.run_once(conn)
-        if not settled.failed:
-            self._duties.passed("catalogue")
-        for asset_id, reason in settled.failed.items():
-            log.warning("the catalogue entry of %s is not written: %s", asset_id, reason)
-            self._duties.failed("catalogue", UnavailableError(f"the entry of {asset_id} is not written: {reason}"))
+            self._follower.wake()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from geomill.catalogue.following import follow_decision
 from geomill.domain.assets import lifecycle
 from geomill.domain.assets.asset import Asset
 from geomill.domain.assets.audit import AuditDecision
@@ -106,6 +107,7 @@ async def rollback(
         brought_back = ", which was revoked or unpublished" if warnings else ""
         text = f"to revision {revision}{brought_back}" + (f": {reason}" if reason else "")
         await assets.note(conn, AuditDecision.ROLLED_BACK, actor, after, before, reason=text)
+        await follow_decision(conn, after.asset_id)
     await desk.cancel(conn, running, "superseded by a rollback")
     return ReviewOutcome(after, AuditDecision.ROLLED_BACK, warnings)
 
@@ -158,6 +160,7 @@ async def _review(
             ordered = {"adf_run_id": run or after.adf_run_id, "delete_run_id": deletion or after.delete_run_id}
             after = await assets.decide(conn, after.evolve(**ordered))
         await assets.note(conn, reviewed.decision, actor, after, before, reason=reason, job_id=run or deletion)
+        await follow_decision(conn, after.asset_id)
     if dry_run:
         return ReviewOutcome(after, reviewed.decision, reviewed.warnings, would=_would(reviewed, stopped, delete_data))
     await desk.announce(conn)

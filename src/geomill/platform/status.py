@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from geomill.catalogue import pending
 from geomill.domain.assets.asset import Asset
 from geomill.domain.assets.request import PlatformRequest, RequestStatus
 from geomill.domain.engine.job import Job
+from geomill.domain.states import JobStatus
 from geomill.store import assets, attendance, jobs, progress, requests
 from geomill.store.pool import Connection, transaction_time
 from geomill.store.progress import JobProgress
@@ -28,13 +30,19 @@ class AssetStanding:
     now: datetime
     waits: str | None = None
     """Why no orchestrator has claimed the job, if it is known."""
+    awaits_entry: bool = False
+    """Whether the catalogue entry has still to be written."""
 
     @property
     def status(self) -> str:
-        """Of the work: `queued` until there is a job, then the job's."""
+        """The status of the work: `queued` until there is a job, then the status of the job. A completed job counts as
+        running until the catalogue has its item, so that a client who waits for `completed` finds it."""
         if self.request and self.request.status is RequestStatus.SUPERSEDED:
             return SUPERSEDED
-        return self.progress.job.status.value if self.progress else QUEUED
+        status = self.progress.job.status if self.progress else None
+        if status is JobStatus.COMPLETED and self.awaits_entry:
+            return JobStatus.RUNNING.value
+        return status.value if status else QUEUED
 
     @property
     def outside_status(self) -> str | None:
@@ -57,4 +65,5 @@ async def standing(conn: Connection, job_queue: str, identifier: str) -> AssetSt
         outside=await jobs.find(conn, asset.adf_run_id) if asset.adf_run_id else None,
         now=await transaction_time(conn),
         waits=await attendance.why_queued(conn, job_queue, identified.job_id) if queued and identified.job_id else None,
+        awaits_entry=await pending.awaits_entry(conn, asset.asset_id),
     )

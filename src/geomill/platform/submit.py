@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from geomill.catalogue.following import follow_decision
 from geomill.domain.assets import naming
 from geomill.domain.assets.asset import Asset, message_priority
 from geomill.domain.assets.audit import AuditDecision
@@ -88,6 +89,8 @@ async def submit(
             await enqueue(conn, desk.catalogue, desk.job_queue, [message], actor.starter)  # checks the options
             await assets.note(conn, _DECISIONS[operation], actor, asset, before, job_id=message.job_id)
             request = await requests.create(conn, new)
+        if before is not None:
+            await follow_decision(conn, asset_id)
     if not dry_run:
         await desk.announce(conn)
         await desk.cancel(conn, superseded, SUPERSEDED)

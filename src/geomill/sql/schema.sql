@@ -180,357 +180,21 @@ BEGIN
 END
 $$;
 
--- Links of an item to what the servers make of it: a map for people, tiles for programs. Relative to the STAC API, beside
--- which they lie.
-CREATE OR REPLACE FUNCTION app.map_links(_asset_id text, _is_raster boolean) RETURNS jsonb
-    LANGUAGE plpgsql IMMUTABLE
-    SET search_path = pg_catalog
-AS $$
-BEGIN
-    RETURN jsonb_build_array(
-        jsonb_build_object('rel', 'alternate', 'type', 'text/html', 'title', 'Map', 'href', '../viewer/' || _asset_id),
-        jsonb_build_object('rel', 'tilejson', 'type', 'application/json', 'title', 'Tiles', 'href', CASE WHEN _is_raster
-            THEN format('../raster/assets/%s/WebMercatorQuad/tilejson.json', _asset_id)
-            ELSE format('../vector/collections/%s/tiles/WebMercatorQuad/tilejson.json', _asset_id) END)
-    );
-END
-$$;
-
--- Of a layer that was split by its kinds of geometry: the features of the tables beside the main one, as assets of its item.
-CREATE OR REPLACE FUNCTION app.layer_assets(_asset_id text, _table text, _outputs jsonb) RETURNS jsonb
-    LANGUAGE plpgsql IMMUTABLE
+-- The latest revision of an asset before the given one that has an item and can still be read: it was neither withdrawn
+-- nor deleted.
+CREATE OR REPLACE FUNCTION app.revision_before(_asset_id text, _revision integer) RETURNS integer
+    LANGUAGE plpgsql STABLE
     SET search_path = pg_catalog
 AS $$
 BEGIN
     RETURN (
-        SELECT coalesce(jsonb_object_agg('features_' || p.part, jsonb_build_object(
-            'href', format('/vector/collections/%s.%s/items', _asset_id, p.part), 'type', 'application/geo+json',
-            'title', format('OGC API Features: %s', p.part), 'roles', '["data"]'::jsonb
-        )), '{}')
-        FROM jsonb_array_elements(
-            CASE WHEN jsonb_typeof(_outputs -> 'tables') = 'array' THEN _outputs -> 'tables' ELSE '[]' END
-        ) AS one
-        CROSS JOIN LATERAL (
-            SELECT CASE WHEN starts_with(one ->> 'table_name', _table || '_')
-                        THEN substr(one ->> 'table_name', length(_table) + 2) ELSE one ->> 'table_name' END AS part
-        ) AS p
-        WHERE one ->> 'table_name' <> _table
-    );
-END
-$$;
-
--- What all items of revisions have in common: names, places of files, and links between versions. `_before` is the
--- revision before it that can still be looked at.
-CREATE OR REPLACE FUNCTION app.revision_item(
-    _item jsonb, _asset_id text, _revision integer, _before integer, _collection text, _id text
-) RETURNS jsonb
-    LANGUAGE plpgsql IMMUTABLE
-    SET search_path = pg_catalog
-AS $$
-DECLARE
-    _version text := 'https://stac-extensions.github.io/version/v1.2.0/schema.json';
-    _place text := format('collections/%s/items/%s', _collection, _id);
-    _files text := format('files/%s/%s/', _asset_id, _revision);
-BEGIN
-    RETURN _item || jsonb_build_object(
-        'type', 'Feature',
-        'id', _id,
-        'collection', _collection,
-        'stac_extensions', coalesce(_item -> 'stac_extensions', '[]') - _version || to_jsonb(ARRAY[_version]),
-        'assets', coalesce((
-            SELECT jsonb_object_agg(one.key, one.value || jsonb_build_object(
-                'href', regexp_replace(one.value ->> 'href', '^\./', _files)
-            ))
-            FROM jsonb_each(_item -> 'assets') AS one
-        ), '{}'),
-        'links', CASE WHEN _before IS NULL THEN '[]'::jsonb ELSE jsonb_build_array(jsonb_build_object(
-            'rel', 'predecessor-version', 'type', 'application/geo+json', 'href', format('%s/versions/%s', _place, _before)
-        )) END
-    );
-END
-$$;
-
--- The revision of an asset that the catalogue shows: the public one if there is one, else the newest that has completed.
--- Nothing for an asset that was revoked, unpublished or never completed.
-CREATE OR REPLACE FUNCTION app.shown_revision(
-    _asset_id text,
-    OUT revision integer, OUT outputs jsonb, OUT table_name text, OUT blob_path text,
-    OUT approval text, OUT clearance text, OUT is_public boolean
-)
-    LANGUAGE plpgsql STABLE
-    SET search_path = pg_catalog
-AS $$
-DECLARE
-    _asset record;
-BEGIN
-    SELECT a.public_revision, a.served_revision, a.approval_state, a.clearance_state, a.outputs, a.table_name, a.blob_path
-    INTO _asset
-    FROM app.geospatial_assets AS a
-    WHERE a.asset_id = _asset_id AND a.deleted_at IS NULL AND a.served_revision > a.data_deleted_through;
-    revision := coalesce(_asset.public_revision, _asset.served_revision);
-    is_public := _asset.public_revision IS NOT NULL;
-    approval := CASE WHEN is_public THEN 'approved' ELSE _asset.approval_state::text END;
-    clearance := CASE WHEN is_public THEN 'public' ELSE _asset.clearance_state::text END;
-    IF revision = _asset.served_revision THEN
-        outputs := _asset.outputs;
-        table_name := _asset.table_name;
-        blob_path := _asset.blob_path;
-    ELSE
-        SELECT r.outputs, r.table_name, r.blob_path INTO outputs, table_name, blob_path
-        FROM app.asset_revisions AS r WHERE r.asset_id = _asset_id AND r.revision = shown_revision.revision;
-    END IF;
-END
-$$;
-
--- An asset's item as the catalogue has it: what its job has made, with who it is, which revision, and who may see it.
--- Places of files are relative to the root of the STAC API.
-CREATE OR REPLACE FUNCTION app.catalogue_item(_asset_id text) RETURNS jsonb
-    LANGUAGE plpgsql STABLE
-    SET search_path = pg_catalog
-AS $$
-DECLARE
-    _asset record;
-    _shown record;
-    _before integer;
-    _item jsonb;
-BEGIN
-    SELECT a.asset_id, a.platform_id, a.data_type, a.stac_collection_id, a.stac_item_id, a.data_deleted_through,
-           a.withdrawn_through
-    INTO _asset
-    FROM app.geospatial_assets AS a WHERE a.asset_id = _asset_id;
-    SELECT s.* INTO _shown FROM app.shown_revision(_asset_id) AS s;
-    SELECT max(r.revision) INTO _before
-    FROM app.asset_revisions AS r
-    WHERE r.asset_id = _asset_id AND r.revision < _shown.revision
-      AND r.revision > greatest(_asset.data_deleted_through, _asset.withdrawn_through) AND r.outputs ? 'stac_item'
-      AND NOT EXISTS (SELECT FROM app.asset_leftovers AS l
-                      WHERE l.asset_id = r.asset_id AND l.revision = r.revision
-                        AND l.job_id IS NOT DISTINCT FROM r.job_id);
-    _item := app.revision_item(
-        _shown.outputs -> 'stac_item', _asset_id, _shown.revision, _before, _asset.stac_collection_id,
-        _asset.stac_item_id
-    );
-    RETURN _item || jsonb_build_object(
-        'links', _item -> 'links' || CASE WHEN _shown.outputs ? 'scenes' AND _shown.blob_path IS NULL THEN '[]'  -- they have their own
-            ELSE app.map_links(_asset_id, _asset.data_type = 'raster') END,
-        'assets', (_item -> 'assets') || app.layer_assets(_asset_id, _shown.table_name, _shown.outputs),
-        'properties', (_item -> 'properties') || jsonb_build_object(
-            'geomill:asset_id', _asset.asset_id,
-            'geomill:revision', _shown.revision,
-            'geomill:platform', _asset.platform_id,
-            'geomill:approval', _shown.approval,
-            'geomill:clearance', _shown.clearance,
-            'geomill:public', _shown.is_public,
-            'version', _shown.revision::text,
-            'deprecated', false
-        )
-    );
-END
-$$;
-
--- The items beside an asset's main one, of `outputs.stac_items`. They are in its collection, under its id, a dot and their
--- own, and share revision and visibility with it: what `_main`, as the catalogue has it, says of these is said of them.
-CREATE OR REPLACE FUNCTION app.side_items(_main jsonb, _outputs jsonb) RETURNS jsonb
-    LANGUAGE plpgsql IMMUTABLE
-    SET search_path = pg_catalog
-AS $$
-DECLARE
-    _collection text := _main ->> 'collection';
-    _properties jsonb := _main -> 'properties';
-    _shared jsonb;
-BEGIN
-    SELECT jsonb_object_agg(p.key, p.value) INTO _shared
-    FROM jsonb_each(_properties) AS p
-    WHERE p.key IN ('geomill:asset_id', 'geomill:revision', 'geomill:platform', 'geomill:approval', 'geomill:clearance',
-                    'geomill:public', 'version', 'deprecated');
-    RETURN (
-        SELECT coalesce(jsonb_agg(
-            app.revision_item(
-                one, _properties ->> 'geomill:asset_id', (_properties ->> 'geomill:revision')::integer, NULL,
-                _collection, format('%s.', _main ->> 'id') || (one ->> 'id')
-            ) || jsonb_build_object(
-                'links', jsonb_build_array(jsonb_build_object(
-                    'rel', 'related', 'type', 'application/geo+json', 'title', 'The whole',
-                    'href', format('collections/%s/items/%s', _collection, _main ->> 'id')
-                )) || CASE WHEN _outputs -> 'scenes' ? (one ->> 'id')
-                           THEN app.map_links((_properties ->> 'geomill:asset_id') || '.' || (one ->> 'id'), true)
-                           ELSE '[]' END,
-                'properties', (one -> 'properties') || _shared
-            )
-        ), '[]')
-        FROM jsonb_array_elements(
-            CASE WHEN jsonb_typeof(_outputs -> 'stac_items') = 'array' THEN _outputs -> 'stac_items' ELSE '[]' END
-        ) AS one
-    );
-END
-$$;
-
--- All items of an asset as the catalogue has them: the main one, and those beside it. None if it shows nothing of it.
-CREATE OR REPLACE FUNCTION app.catalogue_items(_asset_id text) RETURNS SETOF jsonb
-    LANGUAGE plpgsql STABLE
-    SET search_path = pg_catalog
-AS $$
-DECLARE
-    _outputs jsonb := (SELECT s.outputs FROM app.shown_revision(_asset_id) AS s);
-    _main jsonb;
-BEGIN
-    IF jsonb_typeof(_outputs -> 'stac_item') IS DISTINCT FROM 'object' THEN
-        RETURN;
-    END IF;
-    _main := app.catalogue_item(_asset_id);
-    RETURN NEXT _main;
-    RETURN QUERY SELECT item FROM jsonb_array_elements(app.side_items(_main, _outputs)) AS item;
-END
-$$;
-
--- The item of a revision beside the one that the catalogue shows: one that was superseded, as a deprecated one, or one
--- that is to be reviewed while an earlier one is public. Nothing if there is none, or if it was withdrawn or deleted. Its
--- files are its own; features, whose address begins with a slash, are served of the latest revision only.
-CREATE OR REPLACE FUNCTION app.catalogue_version(_collection text, _id text, _revision integer) RETURNS jsonb
-    LANGUAGE plpgsql STABLE
-    SET search_path = pg_catalog
-AS $$
-DECLARE
-    _asset record;
-    _gone integer;
-    _shown integer;
-    _stored jsonb;
-    _before integer;
-    _item jsonb;
-BEGIN
-    SELECT a.asset_id, a.platform_id, a.served_revision, a.outputs, a.data_deleted_through, a.withdrawn_through
-    INTO _asset
-    FROM app.geospatial_assets AS a
-    WHERE a.stac_item_id = _id AND a.stac_collection_id = _collection AND a.deleted_at IS NULL;
-    _gone := greatest(_asset.data_deleted_through, _asset.withdrawn_through);
-    _shown := (SELECT s.revision FROM app.shown_revision(_asset.asset_id) AS s);
-    IF _revision = _asset.served_revision THEN
-        _stored := _asset.outputs -> 'stac_item';
-    ELSE
-        SELECT r.outputs -> 'stac_item' INTO _stored
-        FROM app.asset_revisions AS r
-        WHERE r.asset_id = _asset.asset_id AND r.revision = _revision
-      AND NOT EXISTS (SELECT FROM app.asset_leftovers AS l
-                      WHERE l.asset_id = r.asset_id AND l.revision = r.revision
-                        AND l.job_id IS NOT DISTINCT FROM r.job_id);
-    END IF;
-    IF _revision <= _gone OR _revision = _shown OR jsonb_typeof(_stored) IS DISTINCT FROM 'object' THEN
-        RETURN NULL;
-    END IF;
-    SELECT max(b.revision) INTO _before
-    FROM app.asset_revisions AS b
-    WHERE b.asset_id = _asset.asset_id AND b.revision < _revision AND b.revision > _gone AND b.outputs ? 'stac_item'
-      AND NOT EXISTS (SELECT FROM app.asset_leftovers AS l
-                      WHERE l.asset_id = b.asset_id AND l.revision = b.revision
-                        AND l.job_id IS NOT DISTINCT FROM b.job_id);
-    _item := app.revision_item(_stored, _asset.asset_id, _revision, _before, _collection, _id);
-    RETURN _item || jsonb_build_object(
-        'links', _item -> 'links' || jsonb_build_array(jsonb_build_object(
-            'rel', 'latest-version', 'type', 'application/geo+json',
-            'href', format('collections/%s/items/%s', _collection, _id)
-        )),
-        'assets', coalesce((
-            SELECT jsonb_object_agg(one.key, one.value)
-            FROM jsonb_each(_item -> 'assets') AS one WHERE NOT starts_with(one.value ->> 'href', '/')
-        ), '{}'),
-        'properties', (_stored -> 'properties') || jsonb_build_object(
-            'geomill:asset_id', _asset.asset_id, 'geomill:revision', _revision,
-            'geomill:platform', _asset.platform_id, 'version', _revision::text, 'deprecated', _revision < _shown
-        )
-    );
-END
-$$;
-
--- Makes the catalogue say of an asset what is true of it now. The caller holds the asset's row.
-CREATE OR REPLACE FUNCTION app.settle_item(_asset_id text) RETURNS void
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog
-AS $$
-DECLARE
-    _asset record;
-    _shown record;
-    _main jsonb;
-BEGIN
-    SELECT a.platform_id, a.stac_item_id, a.stac_collection_id,
-           coalesce(jsonb_typeof(a.outputs -> 'stac_items') = 'array', false) OR EXISTS (
-               SELECT FROM app.asset_revisions AS r
-               WHERE r.asset_id = a.asset_id AND jsonb_typeof(r.outputs -> 'stac_items') = 'array'
-           ) AS has_sides
-    INTO STRICT _asset
-    FROM app.geospatial_assets AS a WHERE a.asset_id = _asset_id;
-    SELECT s.* INTO _shown FROM app.shown_revision(_asset_id) AS s;
-    IF jsonb_typeof(_shown.outputs -> 'stac_item') IS DISTINCT FROM 'object' THEN
-        PERFORM catalogue.remove_item(_asset.stac_collection_id, _asset.stac_item_id);
-        IF _asset.has_sides THEN
-            PERFORM catalogue.put_side_items(_asset.stac_collection_id, _asset.stac_item_id, '[]');
-        END IF;
-        RETURN;
-    END IF;
-    _main := app.catalogue_item(_asset_id);
-    PERFORM catalogue.put_item(
-        _main,
-        jsonb_build_object('stac_version', '1.1.0', 'license', 'other',
-                           'description', format('Assets of %s', _asset.stac_collection_id))
-            || CASE WHEN jsonb_typeof(_shown.outputs -> 'stac_collection') = 'object'
-                    THEN _shown.outputs -> 'stac_collection' ELSE '{}' END,
-        _asset.platform_id
-    );
-    IF _asset.has_sides THEN
-        PERFORM catalogue.put_side_items(
-            _asset.stac_collection_id, _asset.stac_item_id, app.side_items(_main, _shown.outputs)
-        );
-    END IF;
-END
-$$;
-
--- What is told outside of a revision that is exported: of the asset's row, or of the log if it was superseded meanwhile.
--- Nothing if it has no outputs.
-CREATE OR REPLACE FUNCTION app.exported_asset(_asset_id text, _revision integer) RETURNS jsonb
-    LANGUAGE plpgsql STABLE
-    SET search_path = pg_catalog
-AS $$
-DECLARE
-    _asset record;
-    _item jsonb;
-BEGIN
-    SELECT a.platform_id, a.stac_item_id, a.stac_collection_id, a.data_type,
-           CASE WHEN a.served_revision = _revision THEN a.outputs ELSE r.outputs END AS outputs,
-           CASE WHEN a.served_revision = _revision THEN a.table_name ELSE r.table_name END AS table_name,
-           CASE WHEN a.served_revision = _revision THEN a.blob_path ELSE r.blob_path END AS blob_path
-    INTO _asset
-    FROM app.geospatial_assets AS a
-    LEFT JOIN app.asset_revisions AS r ON r.asset_id = a.asset_id AND r.revision = _revision
-    WHERE a.asset_id = _asset_id;
-    IF jsonb_typeof(_asset.outputs -> 'stac_item') = 'object' THEN
-        _item := app.revision_item(
-            _asset.outputs -> 'stac_item', _asset_id, _revision, NULL, _asset.stac_collection_id, _asset.stac_item_id
-        );
-        _item := _item || jsonb_build_object(
-            'links', CASE WHEN _asset.outputs ? 'scenes' AND _asset.blob_path IS NULL THEN '[]'  -- they have their own
-            ELSE app.map_links(_asset_id, _asset.data_type = 'raster') END,
-            'assets', (_item -> 'assets') || app.layer_assets(_asset_id, _asset.table_name, _asset.outputs),
-            'properties', (_item -> 'properties') || jsonb_build_object(
-                'geomill:asset_id', _asset_id, 'geomill:revision', _revision, 'geomill:platform', _asset.platform_id,
-                'geomill:approval', 'approved', 'geomill:clearance', 'public', 'geomill:public', true,
-                'version', _revision::text, 'deprecated', false
-            )
-        );
-    END IF;
-    RETURN jsonb_build_object(
-        'platform_id', _asset.platform_id,
-        'title', coalesce(_item #>> '{properties,title}', _asset.stac_item_id),
-        'data_type', _asset.data_type,
-        'table_name', _asset.table_name,
-        'blob_path', _asset.blob_path,
-        'outputs', _asset.outputs - '{stac_item,stac_items,stac_collection}'::text[] || jsonb_build_object(
-            'stac_item_id', _asset.stac_item_id, 'stac_collection_id', _asset.stac_collection_id
-        ),
-        'item', _item,
-        'side_items', CASE WHEN _item IS NULL THEN '[]' ELSE app.side_items(_item, _asset.outputs) END,
-        'collection', jsonb_build_object('stac_version', '1.1.0', 'license', 'other',
-                                         'description', format('Assets of %s', _asset.stac_collection_id))
-            || CASE WHEN jsonb_typeof(_asset.outputs -> 'stac_collection') = 'object'
-                    THEN _asset.outputs -> 'stac_collection' ELSE '{}' END
+        SELECT max(r.revision)
+        FROM app.asset_revisions AS r JOIN app.geospatial_assets AS a ON a.asset_id = r.asset_id
+        WHERE r.asset_id = _asset_id AND r.revision < _revision
+          AND r.revision > greatest(a.data_deleted_through, a.withdrawn_through) AND r.outputs ? 'stac_item'
+          AND NOT EXISTS (SELECT FROM app.asset_leftovers AS l
+                          WHERE l.asset_id = r.asset_id AND l.revision = r.revision
+                            AND l.job_id IS NOT DISTINCT FROM r.job_id)
     );
 END
 $$;
@@ -646,27 +310,22 @@ BEGIN
 END
 $$;
 
--- The catalogue follows the asset, in the transaction that changes it: a job's verdict, a decision, an unpublishing.
+-- Notes that the catalogue entry of an asset must be written again, in the transaction that changes the asset.
 --
--- It stops nobody: what cannot be written at once, because somebody holds the collection or the item is not one, is noted,
--- and an orchestrator tries again (engine/maintenance/catalogue.py). Until then the item is shown to nobody. The wait is
--- shorter than PostgreSQL's own for deadlocks, so that of two who wait for each other this one gives way.
+-- A change by a job (a trigger made it) leaves the present entry as it is until an orchestrator writes the new one: the
+-- job's statement also drives other jobs, so it must not wait for a collection. A change by a person withholds the entry
+-- from everybody until it is written. The decision itself writes it, in the same transaction (catalogue/following.py).
 CREATE OR REPLACE FUNCTION app.follow_asset() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path = pg_catalog
-    SET lock_timeout = '250ms'
 AS $$
+DECLARE
+    _decided boolean := pg_trigger_depth() = 1;
 BEGIN
-    IF to_regclass('pgstac.items') IS NULL THEN
-        RETURN NULL;
-    END IF;
-    BEGIN
-        PERFORM app.settle_item(NEW.asset_id);
-        DELETE FROM catalogue.pending AS p WHERE p.asset_id = NEW.asset_id;
-    EXCEPTION WHEN OTHERS THEN
-        INSERT INTO catalogue.pending AS p (asset_id, reason) VALUES (NEW.asset_id, left(SQLERRM, 2000))
-        ON CONFLICT (asset_id) DO UPDATE SET reason = EXCLUDED.reason, due_at = now();
-    END;
+    INSERT INTO catalogue.pending AS p (asset_id, reason, withheld)
+    VALUES (NEW.asset_id, CASE WHEN _decided THEN 'a decision changed the asset' ELSE 'a job has ended' END, _decided)
+    ON CONFLICT (asset_id) DO UPDATE
+    SET reason = EXCLUDED.reason, withheld = p.withheld OR EXCLUDED.withheld, attempts = 0, due_at = now();
     RETURN NULL;
 END
 $$;
@@ -685,17 +344,7 @@ BEGIN
 END
 $$;
 
--- Whether anybody may see an item, as app.catalogue_item says by the rule of domain/access/visibility.py.
-CREATE OR REPLACE FUNCTION catalogue.is_public(_content jsonb) RETURNS boolean
-    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-    SET search_path = pg_catalog
-AS $$
-BEGIN
-    RETURN coalesce((_content -> 'properties' -> 'geomill:public')::boolean, false);
-END
-$$;
-
--- A footprint that PostGIS can compare. One item with overlapping parts would make every search by place fail.
+-- The footprint, repaired if it is not valid. One invalid footprint would make every search by place fail.
 CREATE OR REPLACE FUNCTION catalogue.sound_place(_geometry public.geometry) RETURNS public.geometry
     LANGUAGE plpgsql IMMUTABLE
     SET search_path = public
@@ -705,7 +354,7 @@ BEGIN
 END
 $$;
 
--- A collection's extent with one more item in it; of the item alone, where there is none yet.
+-- The extent of a collection, widened to the given box and times. Without an extent, those of the box and times alone.
 CREATE OR REPLACE FUNCTION catalogue.widened_extent(
     _extent jsonb, _west float8, _south float8, _east float8, _north float8, _begin timestamptz, _end timestamptz
 ) RETURNS jsonb
@@ -731,7 +380,7 @@ BEGIN
 END
 $$;
 
--- Whether an item lies at the edge of an extent, so that without it the extent may be smaller.
+-- Whether a box and times lie at the edge of an extent, so that the extent may be smaller without them.
 CREATE OR REPLACE FUNCTION catalogue.touches_extent(
     _extent jsonb, _west float8, _south float8, _east float8, _north float8, _begin timestamptz, _end timestamptz
 ) RETURNS boolean
@@ -752,8 +401,8 @@ BEGIN
 END
 $$;
 
--- Extents and counts of a collection, from its items: after one has left the edge of an extent. The collection is taken
--- already. Reads no item's content: whether it is public stands beside it.
+-- Measures extents and counts of a collection from its items, after an item has left the edge of an extent. The caller has
+-- locked the collection. The content of items is not read: a column of its own says whether an item is public.
 CREATE OR REPLACE FUNCTION catalogue.measure_collection(_name text) RETURNS void
     LANGUAGE plpgsql
     SET search_path = pgstac, public
@@ -783,11 +432,11 @@ BEGIN
 END
 $$;
 
--- Takes the collection for this transaction, makes it and its partition if they are not there, and says the partition's
--- name. Writers of one collection come one after the other: pgstac's own locks are taken in different orders.
+-- Locks the collection for this transaction, creates it and its partition if they are missing, and returns the name of the
+-- partition. Writers of one collection take turns, because pgstac takes its own locks in varying orders.
 --
--- pgstac ties a partition to the dates that are in it, and each item outside of them alters the table, under a lock that
--- stops readers. Our partitions carry no such tie: a table is altered only when it is made.
+-- pgstac limits a partition to the dates of its items by a constraint, and alters the table for each item outside of them,
+-- under a lock that stops readers. Our partitions have no such constraint: a table is altered only when it is created.
 CREATE OR REPLACE FUNCTION catalogue.reserve_collection(
     _name text, _collection jsonb, _platform text, _begins tstzrange, _ends tstzrange
 ) RETURNS text
@@ -817,75 +466,140 @@ BEGIN
 END
 $$;
 
--- Puts one item into the catalogue, new or in place of what it was, and keeps its collection's counts and extents true:
--- they grow with it, and are measured anew only if it leaves the edge of one.
---
--- Not through pgstac's staging tables: they make a temporary table for each item. Nothing is left out of the content,
--- because our collections have no item_assets from which pgstac could put it back. `private` says whether it is public.
-CREATE OR REPLACE FUNCTION catalogue.put_item(_item jsonb, _collection jsonb, _platform text) RETURNS void
-    LANGUAGE plpgsql
-    SET search_path = pgstac, public
+-- The columns of pgstac's items for the document of an item. `private` says whether the item is public, so that searches
+-- need not read its content. Nothing is left out of the content, because our collections have no item_assets from which
+-- pgstac could put it back.
+CREATE OR REPLACE FUNCTION catalogue.item_row(_item jsonb)
+    RETURNS TABLE (
+        id text, geometry public.geometry, datetime timestamptz, end_datetime timestamptz, content jsonb, private jsonb
+    )
+    LANGUAGE sql STABLE
 AS $$
-DECLARE
-    _name text := _item ->> 'collection';
-    _place geometry := catalogue.sound_place(stac_geom(_item));
-    _begin timestamptz := stac_datetime(_item);
-    _end timestamptz := stac_end_datetime(_item);
-    _open boolean := catalogue.is_public(_item);
-    _flag jsonb := jsonb_build_object('public', catalogue.is_public(_item));
-    _partition text;
-    _old record;
-    _moved boolean;
-    _known record;
-BEGIN
-    _partition := catalogue.reserve_collection(
-        _name, _collection, _platform, tstzrange(_begin, _begin, '[]'), tstzrange(_end, _end, '[]')
-    );
-    EXECUTE format('SELECT geometry, datetime, end_datetime, private FROM %I WHERE id = $1', _partition)
-    INTO _old USING _item ->> 'id';
-    EXECUTE format(
-        'INSERT INTO %I (id, geometry, collection, datetime, end_datetime, content, private)
-         VALUES ($1, $2, $3, $4, $5, $6, $7)
-         ON CONFLICT (id) DO UPDATE
-         SET geometry = EXCLUDED.geometry, datetime = EXCLUDED.datetime, end_datetime = EXCLUDED.end_datetime,
-             content = EXCLUDED.content, private = EXCLUDED.private', _partition
-    ) USING _item ->> 'id', _place, _name, _begin, _end, _item - '{id,geometry,collection,type}'::text[], _flag;
+    SELECT _item ->> 'id',
+           catalogue.sound_place(public.st_geomfromgeojson(_item -> 'geometry')),
+           coalesce(_item #>> '{properties,start_datetime}', _item #>> '{properties,datetime}')::timestamptz,
+           coalesce(_item #>> '{properties,end_datetime}', _item #>> '{properties,datetime}')::timestamptz,
+           _item - '{id,geometry,collection,type}'::text[],
+           jsonb_build_object('public', coalesce((_item #> '{properties,geomill:public}')::boolean, false))
+$$;
 
-    SELECT o.public_extent, o.items, c.content -> 'extent' AS extent INTO _known
-    FROM catalogue.collections AS o JOIN collections AS c ON c.id = o.collection_id WHERE o.collection_id = _name;
-    IF _old.geometry IS NOT NULL THEN
-        _moved := NOT (_old.geometry ~= _place AND _old.datetime = _begin AND _old.end_datetime = _end);
-        IF (_moved AND catalogue.touches_extent(
-                _known.extent, st_xmin(_old.geometry), st_ymin(_old.geometry), st_xmax(_old.geometry),
-                st_ymax(_old.geometry), _old.datetime, _old.end_datetime))
-            OR (_old.private = '{"public": true}' AND (_moved OR NOT _open) AND catalogue.touches_extent(
-                _known.public_extent, st_xmin(_old.geometry), st_ymin(_old.geometry), st_xmax(_old.geometry),
-                st_ymax(_old.geometry), _old.datetime, _old.end_datetime))
-        THEN
-            PERFORM catalogue.measure_collection(_name);
-            RETURN;
-        END IF;
+-- Whether an extent may be too large after items were replaced: the old items lie at its edge, and the new ones do not
+-- cover them. The items of each side are given by their box and their times, which are null where there are no items.
+CREATE OR REPLACE FUNCTION catalogue.leaves_edge(
+    _extent jsonb, _old_box public.box2d, _old_begin timestamptz, _old_end timestamptz,
+    _new_box public.box2d, _new_begin timestamptz, _new_end timestamptz
+) RETURNS boolean
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path = public
+AS $$
+BEGIN
+    IF _old_box IS NULL OR coalesce(
+        st_xmin(_new_box) <= st_xmin(_old_box) AND st_ymin(_new_box) <= st_ymin(_old_box)
+        AND st_xmax(_new_box) >= st_xmax(_old_box) AND st_ymax(_new_box) >= st_ymax(_old_box)
+        AND _new_begin <= _old_begin AND _new_end >= _old_end, false)
+    THEN
+        RETURN false;
     END IF;
-    UPDATE catalogue.collections AS c
-    SET items = c.items + (_old.geometry IS NULL)::integer,
-        public_items = c.public_items + _open::integer - coalesce(_old.private = '{"public": true}', false)::integer,
-        public_extent = CASE WHEN _open THEN catalogue.widened_extent(
-            c.public_extent, st_xmin(_place), st_ymin(_place), st_xmax(_place), st_ymax(_place), _begin, _end
-        ) ELSE c.public_extent END
-    WHERE c.collection_id = _name;
-    IF _moved IS NOT FALSE THEN
-        UPDATE collections AS c
-        SET content = jsonb_set(c.content, '{extent}', catalogue.widened_extent(
-            CASE WHEN _known.items > 0 THEN _known.extent END,
-            st_xmin(_place), st_ymin(_place), st_xmax(_place), st_ymax(_place), _begin, _end
-        ))
-        WHERE c.id = _name;
-    END IF;
+    RETURN catalogue.touches_extent(
+        _extent, st_xmin(_old_box), st_ymin(_old_box), st_xmax(_old_box), st_ymax(_old_box), _old_begin, _old_end
+    );
 END
 $$;
 
--- Puts many items at once: those of the table `incoming (content jsonb, platform_id text)`, of any collections, which are
--- made if they are not there. An item that is there twice counts once, as the last one. How many there are.
+-- Writes items of one collection: adds or replaces `_items`, removes the items `_removed`, and removes every other side
+-- item of the main items `_series`. Side items have the id of their main item, a dot, and a name of their own; a main id
+-- has no dot. Returns how many items were added or replaced.
+--
+-- Counts and extents of the collection stay right. They grow with the new items. All items are measured again only if an
+-- item at the edge of an extent leaves a place that the new items do not cover.
+--
+-- pgstac's own staging tables are not used: they make a temporary table for each item.
+CREATE OR REPLACE FUNCTION catalogue.write_items(
+    _name text, _collection jsonb, _platform text, _items jsonb[], _removed text[], _series text[]
+) RETURNS integer
+    LANGUAGE plpgsql
+    SET search_path = pgstac, public
+    SET timezone = 'UTC'
+AS $$
+DECLARE
+    _now tstzrange := tstzrange(now(), now(), '[]');
+    _table text := 'items';
+    _measures text := $measures$
+        count(*) AS items, st_extent(geometry) AS box, min(datetime) AS begins, max(end_datetime) AS ends,
+        count(*) FILTER (WHERE public) AS public_items, st_extent(geometry) FILTER (WHERE public) AS public_box,
+        min(datetime) FILTER (WHERE public) AS public_begins, max(end_datetime) FILTER (WHERE public) AS public_ends
+    $measures$;
+    _known record;
+    _old record;
+    _new record;
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended(_name, 11));
+    IF cardinality(_items) > 0 THEN
+        _table := catalogue.reserve_collection(_name, _collection, _platform, _now, _now);
+    END IF;
+    SELECT o.items, o.public_extent, c.content -> 'extent' AS extent INTO _known
+    FROM catalogue.collections AS o JOIN collections AS c ON c.id = o.collection_id WHERE o.collection_id = _name;
+
+    EXECUTE format(
+        $delete$
+            WITH old AS (
+                DELETE FROM %1$I AS i
+                WHERE i.collection = $1 AND i.id = ANY ($2 || ARRAY(SELECT n ->> 'id' FROM unnest($3) AS n) || ARRAY(
+                    SELECT s.id FROM %1$I AS s
+                    WHERE cardinality($4) > 0 AND s.collection = $1 AND strpos(s.id, '.') > 0
+                      AND split_part(s.id, '.', 1) = ANY ($4)
+                ))
+                RETURNING i.geometry, i.datetime, i.end_datetime, i.private = '{"public": true}' AS public
+            )
+            SELECT %2$s FROM old
+        $delete$, _table, _measures
+    ) INTO _old USING _name, _removed, _items, _series;
+    EXECUTE format(
+        $insert$
+            WITH new AS (
+                INSERT INTO %1$I AS i (id, geometry, collection, datetime, end_datetime, content, private)
+                SELECT DISTINCT ON (r.id) r.id, r.geometry, $1, r.datetime, r.end_datetime, r.content, r.private
+                FROM unnest($2) WITH ORDINALITY AS n (item, place) CROSS JOIN LATERAL catalogue.item_row(n.item) AS r
+                ORDER BY r.id, n.place DESC
+                RETURNING i.geometry, i.datetime, i.end_datetime, i.private = '{"public": true}' AS public
+            )
+            SELECT %2$s FROM new
+        $insert$, _table, _measures
+    ) INTO _new USING _name, _items;
+
+    IF catalogue.leaves_edge(_known.extent, _old.box, _old.begins, _old.ends, _new.box, _new.begins, _new.ends)
+        OR catalogue.leaves_edge(_known.public_extent, _old.public_box, _old.public_begins, _old.public_ends,
+                                 _new.public_box, _new.public_begins, _new.public_ends)
+    THEN
+        PERFORM catalogue.measure_collection(_name);
+        RETURN _new.items;
+    END IF;
+    UPDATE catalogue.collections AS c
+    SET items = c.items + _new.items - _old.items,
+        public_items = c.public_items + _new.public_items - _old.public_items,
+        public_extent = CASE WHEN _new.public_items > 0 THEN catalogue.widened_extent(
+            c.public_extent, st_xmin(_new.public_box), st_ymin(_new.public_box), st_xmax(_new.public_box),
+            st_ymax(_new.public_box), _new.public_begins, _new.public_ends
+        ) ELSE c.public_extent END
+    WHERE c.collection_id = _name;
+    IF _new.items > 0 THEN
+        UPDATE collections AS c
+        SET content = jsonb_set(c.content, '{extent}', widened.extent)
+        FROM (
+            SELECT catalogue.widened_extent(
+                CASE WHEN _known.items > 0 THEN _known.extent END, st_xmin(_new.box), st_ymin(_new.box),
+                st_xmax(_new.box), st_ymax(_new.box), _new.begins, _new.ends
+            ) AS extent
+        ) AS widened
+        WHERE c.id = _name AND c.content -> 'extent' IS DISTINCT FROM widened.extent;
+    END IF;
+    RETURN _new.items;
+END
+$$;
+
+-- Adds or replaces many items at once: those of the table `incoming (content jsonb, platform_id text)`, of any
+-- collections. Missing collections are created. Of two items with the same id the last one counts. Returns how many items
+-- were written.
 CREATE OR REPLACE FUNCTION catalogue.put_items(_collections jsonb) RETURNS integer
     LANGUAGE plpgsql
     SET search_path = pgstac, public, pg_temp
@@ -898,7 +612,7 @@ DECLARE
     _count integer := 0;
     _more integer;
 BEGIN
-    -- In one order, so that two of these do not wait for each other.
+    -- All writers take collections in this order, so that two of them do not wait for each other.
     FOR _group IN
         SELECT content ->> 'collection' AS name, min(platform_id) AS platform_id
         FROM incoming GROUP BY 1 ORDER BY 1
@@ -909,18 +623,10 @@ BEGIN
         EXECUTE format(
             $insert$
                 INSERT INTO %I AS i (id, geometry, collection, datetime, end_datetime, content, private)
-                SELECT DISTINCT ON (n.id) n.id, catalogue.sound_place(ST_GeomFromGeoJSON(n.content -> 'geometry')), $1,
-                       coalesce(n.begins, n.at)::timestamptz, coalesce(n.ends, n.at)::timestamptz,
-                       n.content - '{id,geometry,collection,type}'::text[],
-                       jsonb_build_object('public', coalesce((n.properties -> 'geomill:public')::boolean, false))
-                FROM (
-                    SELECT ctid AS place, content, content ->> 'id' AS id, content -> 'properties' AS properties,
-                           content #>> '{properties,datetime}' AS at,
-                           content #>> '{properties,start_datetime}' AS begins,
-                           content #>> '{properties,end_datetime}' AS ends
-                    FROM incoming WHERE content ->> 'collection' = $1
-                ) AS n
-                ORDER BY n.id, n.place DESC
+                SELECT DISTINCT ON (r.id) r.id, r.geometry, $1, r.datetime, r.end_datetime, r.content, r.private
+                FROM incoming AS n CROSS JOIN LATERAL catalogue.item_row(n.content) AS r
+                WHERE n.content ->> 'collection' = $1
+                ORDER BY r.id, n.ctid DESC
                 ON CONFLICT (id) DO UPDATE
                 SET geometry = EXCLUDED.geometry, datetime = EXCLUDED.datetime, end_datetime = EXCLUDED.end_datetime,
                     content = EXCLUDED.content, private = EXCLUDED.private
@@ -931,77 +637,6 @@ BEGIN
         PERFORM catalogue.measure_collection(_group.name);
     END LOOP;
     RETURN _count;
-END
-$$;
-
--- Makes the items beside a main one be these, of a collection that is there: puts them in, and takes the others out. Their
--- ids begin with the main one's and a dot, which no main id has.
-CREATE OR REPLACE FUNCTION catalogue.put_side_items(_name text, _main text, _items jsonb) RETURNS void
-    LANGUAGE plpgsql
-    SET search_path = pgstac, public, pg_temp
-AS $$
-DECLARE
-    _gone text[];
-BEGIN
-    IF EXISTS (SELECT FROM jsonb_array_elements(_items) AS one WHERE one ->> 'id' ~ '^[^/:[:space:]]+$' IS NOT true) THEN
-        RAISE EXCEPTION 'an item of stac_items has no id, or one with a slash, a colon or a space in it';
-    END IF;
-    IF (SELECT count(*) <> count(DISTINCT one ->> 'id') FROM jsonb_array_elements(_items) AS one) THEN
-        RAISE EXCEPTION 'two items of stac_items have the same id';
-    END IF;
-    PERFORM pg_advisory_xact_lock(hashtextextended(_name, 11));
-    -- EXCEPT, because nothing is known of how many there are, and a loop within a loop would take minutes for 10,000.
-    _gone := ARRAY(
-        SELECT i.id FROM items AS i WHERE i.collection = _name AND starts_with(i.id, _main || '.')
-        EXCEPT SELECT one ->> 'id' FROM jsonb_array_elements(_items) AS one
-    );
-    DELETE FROM items AS i WHERE i.collection = _name AND i.id = ANY (_gone);
-    IF jsonb_array_length(_items) > 0 THEN
-        CREATE TEMPORARY TABLE IF NOT EXISTS incoming (content jsonb NOT NULL, platform_id text) ON COMMIT DROP;
-        DELETE FROM incoming;
-        INSERT INTO incoming (content) SELECT one FROM jsonb_array_elements(_items) AS one;
-        PERFORM catalogue.put_items('{}');
-        DELETE FROM incoming;
-    ELSIF cardinality(_gone) > 0 THEN
-        PERFORM catalogue.measure_collection(_name);
-    END IF;
-END
-$$;
-
--- Takes an item out of the catalogue, and keeps its collection's counts and extents true. Whether it was there.
-CREATE OR REPLACE FUNCTION catalogue.remove_item(_name text, _id text) RETURNS boolean
-    LANGUAGE plpgsql
-    SET search_path = pgstac, public
-AS $$
-DECLARE
-    _old record;
-    _known record;
-BEGIN
-    IF NOT EXISTS (SELECT FROM items WHERE collection = _name AND id = _id) THEN
-        RETURN false;
-    END IF;
-    PERFORM pg_advisory_xact_lock(hashtextextended(_name, 11));
-    DELETE FROM items WHERE collection = _name AND id = _id
-    RETURNING geometry, datetime, end_datetime, private = '{"public": true}' AS open INTO _old;
-    IF NOT FOUND THEN
-        RETURN false;
-    END IF;
-    SELECT o.public_extent, c.content -> 'extent' AS extent INTO _known
-    FROM catalogue.collections AS o JOIN collections AS c ON c.id = o.collection_id WHERE o.collection_id = _name;
-    IF catalogue.touches_extent(
-            _known.extent, st_xmin(_old.geometry), st_ymin(_old.geometry), st_xmax(_old.geometry),
-            st_ymax(_old.geometry), _old.datetime, _old.end_datetime)
-        OR (_old.open AND catalogue.touches_extent(
-            _known.public_extent, st_xmin(_old.geometry), st_ymin(_old.geometry), st_xmax(_old.geometry),
-            st_ymax(_old.geometry), _old.datetime, _old.end_datetime))
-    THEN
-        PERFORM catalogue.measure_collection(_name);
-    ELSE
-        UPDATE catalogue.collections AS c
-        SET items = c.items - 1, public_items = c.public_items - coalesce(_old.open, false)::integer
-        WHERE c.collection_id = _name;
-    END IF;
-    RETURN true;
 END
 $$;
 
@@ -1068,8 +703,8 @@ BEGIN
 END
 $$;
 
--- Who sees which item, as a condition on pgstac's items. What is public is a column of its own: to read the content of
--- each row takes longer than all else. Assets with which the catalogue has not caught up are seen by nobody.
+-- The condition on pgstac's items under which a caller sees an item. Whether an item is public stands in a column of its
+-- own, because reading the content of each row takes longer than all else. Nobody sees an item that is withheld.
 CREATE OR REPLACE FUNCTION catalogue.item_rule(_everything boolean, _platform text, _asset text) RETURNS text
     LANGUAGE plpgsql STABLE
     SET search_path = pg_catalog
@@ -1087,7 +722,7 @@ BEGIN
         ));
     END IF;
     IF to_regclass('catalogue.pending') IS NOT NULL THEN
-        SELECT array_agg(p.asset_id) INTO _withheld FROM catalogue.pending AS p;
+        SELECT array_agg(p.asset_id) INTO _withheld FROM catalogue.pending AS p WHERE p.withheld;
     END IF;
     IF _withheld IS NOT NULL THEN
         _rule := format(
@@ -2177,13 +1812,14 @@ CREATE TABLE catalogue.collections (
     CONSTRAINT collections_pkey PRIMARY KEY (collection_id)
 );
 
-COMMENT ON TABLE catalogue.collections IS 'A STAC collection: whose it is, how many items it has, and where those lie that anybody may see.';
+COMMENT ON TABLE catalogue.collections IS 'A STAC collection: its platform, its counts of items, and the extent of its public items.';
 
 COMMENT ON COLUMN catalogue.collections.public_extent IS 'STAC''s extent, of the items that anybody may see';
 
 CREATE TABLE catalogue.pending (
     asset_id varchar(64) NOT NULL,
     reason text NOT NULL,
+    withheld boolean DEFAULT true NOT NULL,
     attempts integer DEFAULT 0 NOT NULL,
     noted_at timestamptz DEFAULT now() NOT NULL,
     due_at timestamptz DEFAULT now() NOT NULL,
@@ -2192,7 +1828,13 @@ CREATE TABLE catalogue.pending (
 
 CREATE INDEX idx_pending_due ON catalogue.pending USING btree (due_at);
 
-COMMENT ON TABLE catalogue.pending IS 'An asset whose catalogue entry could not be written together with it: an orchestrator tries again.';
+CREATE INDEX idx_pending_withheld ON catalogue.pending USING btree (asset_id) WHERE withheld;
+
+COMMENT ON TABLE catalogue.pending IS 'An asset whose catalogue entry has still to be written. An orchestrator writes it.';
+
+COMMENT ON COLUMN catalogue.pending.withheld IS 'Nobody sees the present entry until the new one is written';
+
+COMMENT ON COLUMN catalogue.pending.attempts IS 'Attempts that failed';
 
 CREATE TABLE catalogue.schema_objects (
     object text NOT NULL,

@@ -122,6 +122,7 @@ class CatalogueStatements(Statements):
 
     add_primary_key: LiteralString
     analyze: LiteralString
+    awaits_entry: LiteralString
     check: LiteralString
     columns: LiteralString
     copy_in: LiteralString
@@ -136,23 +137,22 @@ class CatalogueStatements(Statements):
     exported: LiteralString
     forget_pending: LiteralString
     hide_external: LiteralString
-    hold_asset: LiteralString
     hold_assets: LiteralString
     incoming: LiteralString
-    incoming_assets: LiteralString
     incoming_plain: LiteralString
     indexes: LiteralString
-    lock_timeout: LiteralString
+    limit_locks: LiteralString
+    lock_pending: LiteralString
+    page_of_assets: LiteralString
     pending: LiteralString
     postpone: LiteralString
-    put_assets: LiteralString
     put_external: LiteralString
-    put_external_item: LiteralString
-    put_external_side_items: LiteralString
     put_incoming: LiteralString
     schema_there: LiteralString
-    settle: LiteralString
-    settled: LiteralString
+    shown_assets: LiteralString
+    try_collection: LiteralString
+    write_items: LiteralString
+    written: LiteralString
 
 
 class CheckpointsStatements(Statements):

@@ -181,8 +181,8 @@ async def _fill(place: Place) -> None:
 async def _put_item(conn: Any, name: str) -> None:
     item = {**an_item(-5.123456789012345), "id": name, "collection": "others"}
     collection = {"stac_version": "1.1.0", "license": "other", "description": "by hand", "keywords": ["a"]}
-    query = "SELECT catalogue.put_item(%s::jsonb, %s::jsonb, 'ddh')"
-    await conn.execute(query, (json.dumps(item), json.dumps(collection)))
+    query = "SELECT catalogue.write_items(%s, %s::jsonb, 'ddh', ARRAY[%s::jsonb], '{}', '{}')"
+    await conn.execute(query, ("others", json.dumps(collection), json.dumps(item)))
 
 
 @pytest.fixture

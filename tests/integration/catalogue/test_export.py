@@ -242,9 +242,9 @@ async def test_all_tables_of_a_split_layer_go_outside_and_come_back(
         conn.execute(
             "UPDATE app.geospatial_assets SET revision = 3, served_revision = 3, outputs = outputs || %s", [tables]
         )
-        item = conn.execute("SELECT content FROM pgstac.items").fetchone()
-    assert item is not None
-    assert item[0]["assets"]["features_points"]["href"] == f"/vector/collections/{asset.asset_id}.points/items"
+    await office.catalogued()
+    (item,) = await office.rows("SELECT content FROM pgstac.items")
+    assert item["content"]["assets"]["features_points"]["href"] == f"/vector/collections/{asset.asset_id}.points/items"
     external = office.engine.external
     assert external is not None
     assert (await put_outside(office, asset.asset_id, 3))["rows"] == 1005

@@ -1,4 +1,4 @@
-"""The catalogue follows the assets, in the transactions that change them."""
+"""The catalogue follows the assets: at once after a decision, and within moments after the end of a job."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from typing import Any
 import psycopg
 
 from geomill.catalogue.bulk import rebuild
-from geomill.domain.states import ClearanceState, ProcessingStatus
-from geomill.engine.maintenance.catalogue import CatalogueFollower
+from geomill.catalogue.following import CatalogueFollower, Followed, follow_decision
+from geomill.domain.states import ClearanceState, JobStatus, ProcessingStatus
 from geomill.platform import review
 from tests.integration.catalogue.conftest import an_item, refs
 from tests.integration.platform.conftest import ADA, BOB, Office
+
+HOLD = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 11))"
+APPROVE = "UPDATE app.geospatial_assets SET approval_state = 'approved', reviewer = 'x' WHERE asset_id = %s"
 
 
 async def items(office: Office) -> dict[str, dict[str, Any]]:
@@ -25,7 +28,23 @@ async def extents(office: Office, *, everything: bool = True) -> dict[str, Any]:
     return {row["id"]: row["document"]["extent"] for row in rows}
 
 
-async def told(office: Office) -> list[dict[str, Any]]:
+async def visible(office: Office) -> list[str]:
+    """The items that an insider sees."""
+    (row,) = await office.rows("SELECT catalogue.search_items('{}', true, NULL, NULL, NULL, false) AS page")
+    return [item["id"] for item in row["page"]["features"]]
+
+
+async def follow(office: Office) -> Followed:
+    """One run of the duty."""
+    return await CatalogueFollower(office.engine.pool).run_once()
+
+
+async def make_due(office: Office) -> None:
+    async with office.engine.pool.connection() as conn:
+        await conn.execute("UPDATE catalogue.pending SET due_at = now(), attempts = 0")
+
+
+async def reported(office: Office) -> list[dict[str, Any]]:
     return await office.rows("SELECT duties FROM dagapp.dag_instances WHERE duties ? 'catalogue'")
 
 
@@ -40,9 +59,9 @@ async def test_a_completed_job_has_its_item_and_a_failed_one_has_none(office: Of
     good = await publish(office)
     bad = await publish(office, "bandung", options={"fails": True})
     assert (good.processing_status, bad.processing_status) == (ProcessingStatus.COMPLETED, ProcessingStatus.FAILED)
-    found = await items(office)
-    assert list(found) == [good.stac_item_id]
-    item = found[good.stac_item_id]
+    catalogued = await items(office)
+    assert list(catalogued) == [good.stac_item_id]
+    item = catalogued[good.stac_item_id]
     assert item["collection"] == good.stac_collection_id
     assert item["assets"]["data"]["href"] == f"files/{good.asset_id}/1/a.tif"
     assert item["properties"] == {
@@ -102,11 +121,8 @@ async def test_an_item_is_of_the_revision_that_is_served(office: Office) -> None
     await office.decide(review.rollback, first.asset_id, 1, BOB)
     item = (await items(office))[first.stac_item_id]
     assert (item["properties"]["version"], item["bbox"][0]) == ("4", 10.0)
-    (old,) = await office.rows(
-        f"SELECT app.catalogue_version('{first.stac_collection_id}', '{first.stac_item_id}', 2) AS item"
-    )
-    assert (old["item"]["properties"]["deprecated"], old["item"]["bbox"][0]) == (True, 12.0)
-    assert [link["rel"] for link in old["item"]["links"]] == ["predecessor-version", "latest-version"]
+    assert [link["rel"] for link in item["links"]] == ["predecessor-version", "alternate", "tilejson"]
+    assert item["links"][0]["href"] == f"{place}/versions/2"
 
 
 async def test_extents_grow_and_shrink_with_the_items(office: Office) -> None:
@@ -129,82 +145,147 @@ async def test_extents_grow_and_shrink_with_the_items(office: Office) -> None:
 
 
 async def test_who_holds_the_collection_stops_no_decision(office: Office, database: str) -> None:
-    """Deterministic: another writer holds the collection; the decision is made, noted, and settled later."""
+    """Another writer holds the collection: the decision is made, its entry is withheld, and written later."""
     office.engine.orchestrator(scan_seconds=600.0)
     office.engine.worker()
     asset = await publish(office)
     async with await psycopg.AsyncConnection.connect(database) as other:
-        await other.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 11))", [asset.stac_collection_id])
+        await other.execute(HOLD, [asset.stac_collection_id])
         outcome = await office.decide(review.approve, asset.asset_id, ClearanceState.OUO, BOB, None)
         assert outcome.asset.clearance_state is ClearanceState.OUO
-        (noted,) = await office.rows("SELECT * FROM catalogue.pending")
-        assert (noted["asset_id"], "lock timeout" in noted["reason"]) == (asset.asset_id, True)
+        (note,) = await office.rows("SELECT * FROM catalogue.pending")
+        assert (note["asset_id"], note["withheld"]) == (asset.asset_id, True)
+        assert "lock timeout" in note["reason"]
+        await make_due(office)
+        followed = await follow(office)
+        assert (followed.written, followed.busy) == ([], True)
+        assert await visible(office) == []
     item = (await items(office))[asset.stac_item_id]
     assert item["properties"]["geomill:clearance"] == "uncleared"
-    async with office.engine.pool.connection() as conn:
-        assert (await CatalogueFollower().run_once(conn)).assets == [asset.asset_id]
+    assert (await follow(office)).written == [asset.asset_id]
     item = (await items(office))[asset.stac_item_id]
     assert item["properties"]["geomill:clearance"] == "ouo"
+    assert await visible(office) == [asset.stac_item_id]
     assert not await office.rows("SELECT * FROM catalogue.pending")
 
 
-async def test_two_who_want_each_others_collections_both_get_on(office: Office) -> None:
-    """A holds one and wants two, B holds two and wants one: the waits are shorter than PostgreSQL's for deadlocks."""
+async def test_who_holds_a_collection_stops_no_verdict(office: Office, database: str) -> None:
+    """Jobs end, and their round waits for nobody. The old entry stays visible until the new one is written."""
     office.engine.orchestrator()
     office.engine.worker()
-    one = await publish(office, "one", an_item(), platform_id="ddh")
-    accepted = await office.submit(ADA, platform_refs=refs("two", "fires"), processing_options={"item": an_item()})
+    first = await publish(office)
+    async with await psycopg.AsyncConnection.connect(database) as other:
+        await other.execute(HOLD, [first.stac_collection_id])
+        options = {"item": an_item(12.0)}
+        again = await office.submit(ADA, platform_refs=refs("jakarta"), processing_options=options, overwrite=True)
+        new = await office.submit(ADA, platform_refs=refs("bandung"), processing_options=options)
+        for accepted in (again, new):
+            assert (await office.engine.ended(accepted.request.job_id)).status is JobStatus.COMPLETED
+        notes = await office.rows("SELECT asset_id, withheld, attempts FROM catalogue.pending")
+        assert {(note["asset_id"], note["attempts"]) for note in notes} >= {(new.asset.asset_id, 0)}
+    await office.catalogued()
+    assert set(await visible(office)) == {first.stac_item_id, new.asset.stac_item_id}
+    assert (await items(office))[first.stac_item_id]["bbox"][0] == 12.0
+
+
+async def test_the_old_entry_is_visible_until_the_new_one_is_written(office: Office) -> None:
+    office.engine.orchestrator()
+    office.engine.worker()
+    asset = await publish(office)
+    async with office.engine.pool.connection() as conn:
+        await conn.execute(
+            "INSERT INTO catalogue.pending (asset_id, reason, withheld) VALUES (%s, 'a job has ended', false)",
+            [asset.asset_id],
+        )
+        assert await visible(office) == [asset.stac_item_id]
+        await conn.execute("UPDATE catalogue.pending SET withheld = true")
+        assert await visible(office) == []
+    await office.catalogued()
+    assert await visible(office) == [asset.stac_item_id]
+
+
+async def test_a_change_that_is_under_way_is_left_to_its_own_transaction(office: Office) -> None:
+    """The duty never writes what an uncommitted decision is about to change, and never waits for it."""
+    office.engine.orchestrator(scan_seconds=600.0)
+    office.engine.worker()
+    asset = await publish(office)
+    async with office.engine.pool.connection() as conn:
+        await conn.execute("INSERT INTO catalogue.pending (asset_id, reason) VALUES (%s, 'x')", [asset.asset_id])
+        async with conn.transaction():
+            await conn.execute(APPROVE, [asset.asset_id])
+            followed = await follow(office)
+            assert (followed.written, followed.busy) == ([], True)
+    assert (await follow(office)).written == [asset.asset_id]
+    assert (await items(office))[asset.stac_item_id]["properties"]["geomill:approval"] == "approved"
+
+
+async def test_two_who_need_each_others_collections_both_get_on(office: Office) -> None:
+    """A holds one and needs two, B holds two and needs one: the waits are shorter than PostgreSQL's for deadlocks."""
+    office.engine.orchestrator()
+    office.engine.worker()
+    flood = await publish(office, "flood", an_item(), platform_id="ddh")
+    accepted = await office.submit(ADA, platform_refs=refs("fire", "fires"), processing_options={"item": an_item()})
     await office.ended(accepted.request.job_id)
-    two = await office.asset(accepted.asset.asset_id)
-    assert one.stac_collection_id != two.stac_collection_id
-    settle = "SELECT app.settle_item(%s)"
+    fire = await office.asset(accepted.asset.asset_id)
+    assert flood.stac_collection_id != fire.stac_collection_id
 
     async def both(first: str, second: str, met: asyncio.Barrier) -> None:
         async with office.engine.pool.connection() as conn, conn.transaction():
-            await conn.execute(settle, [first])
+            await follow_decision(conn, first)
             await met.wait()
-            await conn.execute(
-                "UPDATE app.geospatial_assets SET approval_state = 'approved', reviewer = 'x' WHERE asset_id = %s",
-                [second],
-            )
+            await conn.execute(APPROVE, [second])
+            await follow_decision(conn, second)
 
     met = asyncio.Barrier(2)
-    await asyncio.gather(both(one.asset_id, two.asset_id, met), both(two.asset_id, one.asset_id, met))
-    async with office.engine.pool.connection() as conn:
-        await CatalogueFollower().run_once(conn)
-    found = await items(office)
-    assert {item["properties"]["geomill:approval"] for item in found.values()} == {"approved"}
+    await asyncio.gather(both(flood.asset_id, fire.asset_id, met), both(fire.asset_id, flood.asset_id, met))
+    await make_due(office)
+    await office.catalogued()
+    assert {item["properties"]["geomill:approval"] for item in (await items(office)).values()} == {"approved"}
 
 
-async def test_what_is_no_item_does_not_stop_the_job_and_is_told(office: Office) -> None:
+async def test_an_invalid_item_does_not_stop_the_job_and_is_reported(office: Office) -> None:
     office.engine.orchestrator()
     office.engine.worker()
-    asset = await publish(office, item={"type": "Feature", "properties": {}, "geometry": None})
+    asset = await publish(office, item={"type": "Feature", "properties": {}, "geometry": {"type": "Point"}})
     assert asset.processing_status is ProcessingStatus.COMPLETED
-    (noted,) = await office.rows("SELECT * FROM catalogue.pending")
-    assert "datetime" in noted["reason"]
+    (note,) = await office.rows("SELECT * FROM catalogue.pending")
+    assert "datetime" in note["reason"]
     async with asyncio.timeout(10):
-        while not (found := await told(office)):  # noqa: ASYNC110  by the orchestrator, each second
+        while not (duties := await reported(office)):  # noqa: ASYNC110  by the orchestrator, each second
             await asyncio.sleep(0.05)
-    assert found[0]["duties"]["catalogue"]["failing"]
-    assert asset.asset_id in found[0]["duties"]["catalogue"]["error"]
+    assert duties[0]["duties"]["catalogue"]["failing"]
+    assert asset.asset_id in duties[0]["duties"]["catalogue"]["error"]
+
+
+async def test_one_invalid_item_holds_back_no_other_of_its_collection(office: Office) -> None:
+    """Also if only the database can tell that it is invalid, so that the whole batch is refused first."""
+    office.engine.orchestrator(scan_seconds=600.0)
+    office.engine.worker()
+    wrong = [{**an_item(), "properties": {}}, {**an_item(), "geometry": {"type": "Nothing"}}]
+    assets = [await publish(office, f"r{n}", item) for n, item in enumerate([an_item(1), *wrong, an_item(2)])]
+    async with office.engine.pool.connection() as conn:
+        await conn.execute("DELETE FROM catalogue.pending")
+        for asset in assets:
+            await conn.execute("INSERT INTO catalogue.pending (asset_id, reason) VALUES (%s, 'x')", [asset.asset_id])
+    followed = await follow(office)
+    assert followed.written == [assets[0].asset_id, assets[3].asset_id]
+    assert followed.refused.keys() == {assets[1].asset_id, assets[2].asset_id}
+    assert set(await visible(office)) == {assets[0].stac_item_id, assets[3].stac_item_id}
 
 
 async def test_many_writers_of_one_collection_lose_nothing(office: Office) -> None:
     office.engine.orchestrator()
     office.engine.orchestrator()
     office.engine.worker()
-    made = await asyncio.gather(*(publish(office, f"r{n}", an_item(n)) for n in range(12)))
-    async with office.engine.pool.connection() as conn:
-        await CatalogueFollower().run_once(conn)
-    assert set(await items(office)) == {asset.stac_item_id for asset in made}
+    assets = await asyncio.gather(*(publish(office, f"r{n}", an_item(n)) for n in range(12)))
+    assert set(await items(office)) == {asset.stac_item_id for asset in assets}
     (extent,) = (await extents(office)).values()
     assert extent["spatial"]["bbox"] == [[0.0, 50.0, 12.0, 51.0]]
     (counts,) = await office.rows("SELECT items, public_items FROM catalogue.collections")
     assert counts == {"items": 12, "public_items": 0}
 
 
-async def test_the_catalogue_can_be_made_anew(office: Office) -> None:
+async def test_the_catalogue_can_be_rebuilt(office: Office) -> None:
     office.engine.orchestrator()
     office.engine.worker()
     kept, gone = await publish(office, "kept"), await publish(office, "gone", an_item(30.0))

@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from geomill.catalogue.databases import external_status, migrate_external
-from geomill.engine.maintenance.catalogue import CatalogueFollower
+from geomill.catalogue.following import CatalogueFollower
 from geomill.sql import schema_sql
 from geomill.store import pgstac
 from geomill.store.connection import connect
@@ -89,11 +89,12 @@ async def test_a_database_of_an_older_release_is_brought_up_with_what_is_in_it(s
         environ = {"PATH": os.environ["PATH"], "GEOMILL_DATABASE_URL": url, "GEOMILL_DATA": str(tmp_path)}
         migrating = await asyncio.create_subprocess_exec(GEOMILL, "db", "migrate", env=environ)
         assert await migrating.wait() == 0
-        async with open_pool(url, size=1) as pool, pool.connection() as conn:
+        async with open_pool(url, size=2) as pool, pool.connection() as conn:
             assert await pgstac.installed(conn) == pgstac.wanted()
             assert await shown(conn) == {"by-hand": [2, 2, 3, 3]}
             assert (await plan(conn)).changes == ()
-            assert (await CatalogueFollower().run_once(conn)).assets == ["one"]
+            await conn.execute("UPDATE catalogue.pending SET due_at = now()")
+            assert (await CatalogueFollower(pool).run_once()).written == ["one"]
             assert await shown(conn) == {"one": [0, 0, 1, 1], "by-hand": [2, 2, 3, 3]}
             await put_asset(conn, "two", "ddh", "public", "ours", an_item(50, 10))
             assert set(await shown(conn)) == {"one", "two", "by-hand"}

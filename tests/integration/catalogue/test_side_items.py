@@ -32,21 +32,24 @@ NOTHING: dict[str, list[str]] = {name: [] for name in CALLERS}
 
 @pytest.fixture
 async def client(database: str) -> AsyncIterator[httpx.AsyncClient]:
-    async with served(parent_of(create_stac_app(database_url=database))) as url, httpx.AsyncClient(base_url=url) as one:
-        yield one
+    async with (
+        served(parent_of(create_stac_app(database_url=database))) as url,
+        httpx.AsyncClient(base_url=url) as http,
+    ):
+        yield http
 
 
-async def seen(client: httpx.AsyncClient) -> dict[str, list[str]]:
+async def visible(client: httpx.AsyncClient) -> dict[str, list[str]]:
     """The ids that each caller finds. Counts say the same, and so do the items one by one."""
-    found = {}
+    ids = {}
     for name, sight in CALLERS.items():
         headers = {"sight": sight.model_dump_json()}
         answer = (await client.get("/stac/search?sortby=id", headers=headers)).json()
-        found[name] = [item["id"] for item in answer["features"]]
-        assert answer["numberMatched"] == len(found[name])
+        ids[name] = [item["id"] for item in answer["features"]]
+        assert answer["numberMatched"] == len(ids[name])
         collections = (await client.get("/stac/collections", headers=headers)).json()
-        assert collections["numberMatched"] == bool(found[name])
-    return found
+        assert collections["numberMatched"] == bool(ids[name])
+    return ids
 
 
 def sides(*names: str, **more: Any) -> list[Any]:
@@ -63,17 +66,17 @@ async def test_items_beside_the_main_one_are_seen_as_it_is(office: Office, clien
     office.engine.worker()
     failed = await publish(office, "a", "b", options={"fails": True})
     assert failed.processing_status is ProcessingStatus.FAILED
-    assert await seen(client) == NOTHING
+    assert await visible(client) == NOTHING
 
     asset = await publish(office, "a", "b", overwrite=True)
     main = asset.stac_item_id
     three = [main, f"{main}.a", f"{main}.b"]
     inside = {"reviewer": three, "owner": three, "other partner": [], "anybody": []}
-    assert await seen(client) == inside
+    assert await visible(client) == inside
     await office.decide(review.approve, asset.asset_id, ClearanceState.OUO, BOB, None)
-    assert await seen(client) == inside
+    assert await visible(client) == inside
     await office.decide(review.approve, asset.asset_id, ClearanceState.PUBLIC, BOB, None)
-    assert await seen(client) == dict.fromkeys(CALLERS, three)
+    assert await visible(client) == dict.fromkeys(CALLERS, three)
 
     place = f"/stac/collections/{asset.stac_collection_id}"
     assert (await client.get(place)).json()["extent"]["spatial"]["bbox"] == [[10.0, 50.0, 22.0, 51.0]]
@@ -85,7 +88,7 @@ async def test_items_beside_the_main_one_are_seen_as_it_is(office: Office, clien
             "href": f"{client.base_url}{place}/items/{main}"} in item["links"]  # fmt: skip
 
     await office.decide(review.revoke, asset.asset_id, "wrong", BOB, None)
-    assert await seen(client) == NOTHING
+    assert await visible(client) == NOTHING
     (counts,) = await office.rows("SELECT items, public_items FROM catalogue.collections")
     assert counts == {"items": 0, "public_items": 0}
 
@@ -113,8 +116,8 @@ async def test_a_revision_replaces_them_a_failed_one_does_not_and_unpublishing_t
     async with office.engine.pool.connection() as conn:
         assert (await check(conn)).sound
         await conn.execute("DELETE FROM pgstac.items WHERE id = %s", [f"{main}.e"])
-        found = await check(conn)
-        assert (found.wanted, found.missing, found.strays) == (4, 1, 0)
+        comparison = await check(conn)
+        assert (comparison.expected, comparison.missing, comparison.strays) == (4, 1, 0)
         assert await rebuild(conn) == 4
         assert (await check(conn)).sound
     await office.decide(review.unpublish, asset.asset_id, BOB)
@@ -134,13 +137,13 @@ async def test_a_revision_replaces_them_a_failed_one_does_not_and_unpublishing_t
         ([{"id": "a"}], "geometry"),
     ],
 )
-async def test_one_that_is_wrong_holds_back_all_and_is_told(office: Office, wrong: Any, reason: str) -> None:
+async def test_an_invalid_side_item_holds_back_all_and_is_reported(office: Office, wrong: Any, reason: str) -> None:
     office.engine.orchestrator(scan_seconds=600.0)
     office.engine.worker()
     asset = await publish(office, scenes=wrong)
     assert asset.processing_status is ProcessingStatus.COMPLETED
-    (noted,) = await office.rows("SELECT * FROM catalogue.pending")
-    assert reason in noted["reason"]
+    (note,) = await office.rows("SELECT * FROM catalogue.pending")
+    assert reason in note["reason"]
     assert not await office.rows("SELECT id FROM pgstac.items")
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,7 +22,7 @@ from geomill.storage import Storage, StorageRecipe
 from geomill.store import assets
 from geomill.store.pool import Pool
 from geomill.workflows.collection import WorkflowCatalogue
-from tests.integration.engine.platform import Platform, catalogue_of, handlers_of, library
+from tests.integration.engine.platform import PATIENCE, Platform, catalogue_of, handlers_of, library
 
 PUBLISH = """
     workflow_id: publish
@@ -84,13 +85,21 @@ class Office:
             return await submit(conn, self.desk, wanted(**changes), replace(actor, starter=starter), dry_run=dry_run)
 
     async def published(self, actor: Actor = ADA, **changes: Any) -> Asset:
-        """Submitted, and its job has ended."""
+        """Submitted, and its job has ended. The catalogue has followed."""
         accepted = await self.submit(actor, **changes)
-        await self.engine.ended(accepted.request.job_id)
+        await self.ended(accepted.request.job_id)
         return await self.asset(accepted.asset.asset_id)
 
     async def ended(self, job_id: str) -> Job:
-        return await self.engine.ended(job_id)
+        job = await self.engine.ended(job_id)
+        await self.catalogued()
+        return job
+
+    async def catalogued(self) -> None:
+        """Wait until the duty has written, or refused, every entry."""
+        async with asyncio.timeout(PATIENCE):
+            while await self.rows("SELECT FROM catalogue.pending WHERE attempts = 0"):  # noqa: ASYNC110  in the database
+                await asyncio.sleep(0.01)
 
     async def asset(self, asset_id: str) -> Asset:
         async with self.engine.pool.connection() as conn:

@@ -36,7 +36,7 @@ MENDED = {
     ),
     "trigger dag_jobs_follow on dagapp.dag_jobs": "ALTER TABLE dagapp.dag_jobs DISABLE TRIGGER dag_jobs_follow",
     "function app.follow_job()": FUNCTION,
-    "function catalogue.is_public(jsonb)": "DROP FUNCTION catalogue.is_public CASCADE",
+    "function catalogue.guarded(text, text)": "DROP FUNCTION catalogue.guarded CASCADE",
     "table app.asset_audit": "DROP TABLE app.asset_audit",
     "column last_used_at of app.api_keys": "ALTER TABLE app.api_keys DROP COLUMN last_used_at",
     "constraint dag_callbacks_job_id_fkey of dagapp.dag_callbacks": (

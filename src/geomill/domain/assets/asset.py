@@ -235,16 +235,7 @@ class Asset(NewAsset, Entity):
         Follower("geospatial_assets_follow", "UPDATE", "app.follow_asset", changes(CATALOGUE_FIELDS)),
     )
     __sql_functions__: ClassVar = (
-        "app.map_links",
-        "app.layer_assets",
-        "app.revision_item",
-        "app.shown_revision",
-        "app.catalogue_item",
-        "app.side_items",
-        "app.catalogue_items",
-        "app.catalogue_version",
-        "app.settle_item",
-        "app.exported_asset",
+        "app.revision_before",
         "app.drop_revision_tables",
         "app.mentions_revision",
         "app.is_leftover",

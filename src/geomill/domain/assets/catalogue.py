@@ -1,6 +1,6 @@
-"""What the catalogue keeps beside pgstac's own tables, in each zone's database, and what is outside.
+"""The tables of the catalogue beside pgstac's own, in the database of each zone.
 
-The functions that write the catalogue are in `sql/functions`. The catalogue follows the assets by itself.
+The functions that write items and count them are in `sql/functions`; the entries are built in `catalogue/`.
 """
 
 from __future__ import annotations
@@ -15,22 +15,21 @@ CollectionId = Annotated[str, Field(max_length=200)]
 
 
 class CatalogueCollection(Entity):
-    """A STAC collection: whose it is, how many items it has, and where those lie that anybody may see."""
+    """A STAC collection: its platform, its counts of items, and the extent of its public items."""
 
     __sql_schema__: ClassVar = "catalogue"
     __sql_table__: ClassVar = "collections"
     __sql_primary_key__: ClassVar = ("collection_id",)
     __sql_functions__: ClassVar = (
-        "catalogue.is_public",
         "catalogue.sound_place",
         "catalogue.widened_extent",
         "catalogue.touches_extent",
         "catalogue.measure_collection",
         "catalogue.reserve_collection",
-        "catalogue.put_item",
+        "catalogue.item_row",
+        "catalogue.leaves_edge",
+        "catalogue.write_items",
         "catalogue.put_items",
-        "catalogue.put_side_items",
-        "catalogue.remove_item",
         "catalogue.visible_collections",
         "catalogue.search_collections",
         "catalogue.item_rule",
@@ -48,22 +47,26 @@ class CatalogueCollection(Entity):
 
 
 class CataloguePending(Entity):
-    """An asset whose catalogue entry could not be written together with it: an orchestrator tries again."""
+    """An asset whose catalogue entry has still to be written. An orchestrator writes it."""
 
     __sql_schema__: ClassVar = "catalogue"
     __sql_table__: ClassVar = "pending"
     __sql_primary_key__: ClassVar = ("asset_id",)
-    __sql_indexes__: ClassVar = (Index("idx_pending_due", ("due_at",)),)
+    __sql_indexes__: ClassVar = (
+        Index("idx_pending_due", ("due_at",)),
+        Index("idx_pending_withheld", ("asset_id",), where="withheld"),
+    )
 
     asset_id: Key
     reason: str
-    attempts: int = 0
+    withheld: bool = Field(default=True, description="Nobody sees the present entry until the new one is written")
+    attempts: int = Field(default=0, description="Attempts that failed")
     noted_at: Now
     due_at: Now
 
 
 class ExternalAsset(Entity):
-    """An asset that is outside. The external server knows nothing else of assets."""
+    """An exported asset. The external server knows nothing else of assets."""
 
     __sql_schema__: ClassVar = "external"
     __sql_table__: ClassVar = "assets"

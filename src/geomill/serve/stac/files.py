@@ -13,6 +13,7 @@ from stac_fastapi.pgstac.models.links import ItemLinks
 from stac_fastapi.types.errors import NotFoundError
 from stac_fastapi.types.requests import get_base_url
 
+from geomill.catalogue.entries import version_item
 from geomill.domain.access.visibility import Sight
 from geomill.domain.objectname import ObjectName, Zone
 from geomill.serve.stac.client import address
@@ -119,15 +120,17 @@ async def _parts(storage: Storage, name: ObjectName, start: int, end: int) -> As
 
 async def _version(request: Request, collection_id: str, item_id: str, revision: int) -> dict[str, Any]:
     sight = sight_of(request)
-    item = None
+    row: dict[str, Any] | None = None
     if not _external(request):
-        item = await fetch_value(request, queries("stac").version, collection_id, item_id, revision)
-    if item is None or not sight.covers(item["properties"]["geomill:platform"]):
+        row = await fetch_value(request, queries("stac").version, collection_id, item_id, revision)
+    if row is None or not sight.covers(row["platform_id"]):
         raise NotFoundError(f"there is no version {revision} of item {item_id} in collection {collection_id}")
+    item = version_item(**row, collection_id=collection_id, item_id=item_id, revision=revision)
     base = get_base_url(request)
     for asset in item["assets"].values():
-        asset["href"] = address(base, asset["href"])
+        if "href" in asset:
+            asset["href"] = address(base, asset["href"])
     links = await ItemLinks(collection_id=collection_id, item_id=item_id, request=request).get_links(item["links"])
     here = {"rel": "self", "type": "application/geo+json", "href": str(request.url)}
     item["links"] = [here, *(link for link in links if link["rel"] != "self")]
-    return dict(item)
+    return item

@@ -1,24 +1,19 @@
--- The catalogue follows the asset, in the transaction that changes it: a job's verdict, a decision, an unpublishing.
+-- Notes that the catalogue entry of an asset must be written again, in the transaction that changes the asset.
 --
--- It stops nobody: what cannot be written at once, because somebody holds the collection or the item is not one, is noted,
--- and an orchestrator tries again (engine/maintenance/catalogue.py). Until then the item is shown to nobody. The wait is
--- shorter than PostgreSQL's own for deadlocks, so that of two who wait for each other this one gives way.
+-- A change by a job (a trigger made it) leaves the present entry as it is until an orchestrator writes the new one: the
+-- job's statement also drives other jobs, so it must not wait for a collection. A change by a person withholds the entry
+-- from everybody until it is written. The decision itself writes it, in the same transaction (catalogue/following.py).
 CREATE OR REPLACE FUNCTION app.follow_asset() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path = pg_catalog
-    SET lock_timeout = '250ms'
 AS $$
+DECLARE
+    _decided boolean := pg_trigger_depth() = 1;
 BEGIN
-    IF to_regclass('pgstac.items') IS NULL THEN
-        RETURN NULL;
-    END IF;
-    BEGIN
-        PERFORM app.settle_item(NEW.asset_id);
-        DELETE FROM catalogue.pending AS p WHERE p.asset_id = NEW.asset_id;
-    EXCEPTION WHEN OTHERS THEN
-        INSERT INTO catalogue.pending AS p (asset_id, reason) VALUES (NEW.asset_id, left(SQLERRM, 2000))
-        ON CONFLICT (asset_id) DO UPDATE SET reason = EXCLUDED.reason, due_at = now();
-    END;
+    INSERT INTO catalogue.pending AS p (asset_id, reason, withheld)
+    VALUES (NEW.asset_id, CASE WHEN _decided THEN 'a decision changed the asset' ELSE 'a job has ended' END, _decided)
+    ON CONFLICT (asset_id) DO UPDATE
+    SET reason = EXCLUDED.reason, withheld = p.withheld OR EXCLUDED.withheld, attempts = 0, due_at = now();
     RETURN NULL;
 END
 $$;

@@ -1,5 +1,5 @@
--- Takes the entry of an asset out of the external zone, so that nothing of it is served there. Whether one was there.
--- It runs as the owner: a gateway may call it, and may do nothing else in this database.
+-- Removes the entry of an asset from the external zone, so that nothing of it is served there. Returns whether there was
+-- one. The function runs as the owner: a gateway may call it, and may do nothing else in this database.
 CREATE OR REPLACE FUNCTION external.hide_asset(_asset_id text) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path = pg_catalog
@@ -14,8 +14,9 @@ BEGIN
         RETURN false;
     END IF;
     IF _entry.item IS NOT NULL THEN
-        PERFORM catalogue.remove_item(_entry.collection, _entry.item);
-        PERFORM catalogue.put_side_items(_entry.collection, _entry.item, '[]');
+        PERFORM catalogue.write_items(
+            _entry.collection, NULL, NULL, '{}', ARRAY[_entry.item], ARRAY[_entry.item]
+        );
     END IF;
     DELETE FROM external.assets AS e WHERE e.asset_id = _asset_id;
     RETURN true;

@@ -1,5 +1,5 @@
--- Who sees which item, as a condition on pgstac's items. What is public is a column of its own: to read the content of
--- each row takes longer than all else. Assets with which the catalogue has not caught up are seen by nobody.
+-- The condition on pgstac's items under which a caller sees an item. Whether an item is public stands in a column of its
+-- own, because reading the content of each row takes longer than all else. Nobody sees an item that is withheld.
 CREATE OR REPLACE FUNCTION catalogue.item_rule(_everything boolean, _platform text, _asset text) RETURNS text
     LANGUAGE plpgsql STABLE
     SET search_path = pg_catalog
@@ -17,7 +17,7 @@ BEGIN
         ));
     END IF;
     IF to_regclass('catalogue.pending') IS NOT NULL THEN
-        SELECT array_agg(p.asset_id) INTO _withheld FROM catalogue.pending AS p;
+        SELECT array_agg(p.asset_id) INTO _withheld FROM catalogue.pending AS p WHERE p.withheld;
     END IF;
     IF _withheld IS NOT NULL THEN
         _rule := format(

@@ -1,5 +1,5 @@
--- Extents and counts of a collection, from its items: after one has left the edge of an extent. The collection is taken
--- already. Reads no item's content: whether it is public stands beside it.
+-- Measures extents and counts of a collection from its items, after an item has left the edge of an extent. The caller has
+-- locked the collection. The content of items is not read: a column of its own says whether an item is public.
 CREATE OR REPLACE FUNCTION catalogue.measure_collection(_name text) RETURNS void
     LANGUAGE plpgsql
     SET search_path = pgstac, public

@@ -1,5 +1,6 @@
--- Puts many items at once: those of the table `incoming (content jsonb, platform_id text)`, of any collections, which are
--- made if they are not there. An item that is there twice counts once, as the last one. How many there are.
+-- Adds or replaces many items at once: those of the table `incoming (content jsonb, platform_id text)`, of any
+-- collections. Missing collections are created. Of two items with the same id the last one counts. Returns how many items
+-- were written.
 CREATE OR REPLACE FUNCTION catalogue.put_items(_collections jsonb) RETURNS integer
     LANGUAGE plpgsql
     SET search_path = pgstac, public, pg_temp
@@ -12,7 +13,7 @@ DECLARE
     _count integer := 0;
     _more integer;
 BEGIN
-    -- In one order, so that two of these do not wait for each other.
+    -- All writers take collections in this order, so that two of them do not wait for each other.
     FOR _group IN
         SELECT content ->> 'collection' AS name, min(platform_id) AS platform_id
         FROM incoming GROUP BY 1 ORDER BY 1
@@ -23,18 +24,10 @@ BEGIN
         EXECUTE format(
             $insert$
                 INSERT INTO %I AS i (id, geometry, collection, datetime, end_datetime, content, private)
-                SELECT DISTINCT ON (n.id) n.id, catalogue.sound_place(ST_GeomFromGeoJSON(n.content -> 'geometry')), $1,
-                       coalesce(n.begins, n.at)::timestamptz, coalesce(n.ends, n.at)::timestamptz,
-                       n.content - '{id,geometry,collection,type}'::text[],
-                       jsonb_build_object('public', coalesce((n.properties -> 'geomill:public')::boolean, false))
-                FROM (
-                    SELECT ctid AS place, content, content ->> 'id' AS id, content -> 'properties' AS properties,
-                           content #>> '{properties,datetime}' AS at,
-                           content #>> '{properties,start_datetime}' AS begins,
-                           content #>> '{properties,end_datetime}' AS ends
-                    FROM incoming WHERE content ->> 'collection' = $1
-                ) AS n
-                ORDER BY n.id, n.place DESC
+                SELECT DISTINCT ON (r.id) r.id, r.geometry, $1, r.datetime, r.end_datetime, r.content, r.private
+                FROM incoming AS n CROSS JOIN LATERAL catalogue.item_row(n.content) AS r
+                WHERE n.content ->> 'collection' = $1
+                ORDER BY r.id, n.ctid DESC
                 ON CONFLICT (id) DO UPDATE
                 SET geometry = EXCLUDED.geometry, datetime = EXCLUDED.datetime, end_datetime = EXCLUDED.end_datetime,
                     content = EXCLUDED.content, private = EXCLUDED.private

@@ -1,8 +1,8 @@
--- Takes the collection for this transaction, makes it and its partition if they are not there, and says the partition's
--- name. Writers of one collection come one after the other: pgstac's own locks are taken in different orders.
+-- Locks the collection for this transaction, creates it and its partition if they are missing, and returns the name of the
+-- partition. Writers of one collection take turns, because pgstac takes its own locks in varying orders.
 --
--- pgstac ties a partition to the dates that are in it, and each item outside of them alters the table, under a lock that
--- stops readers. Our partitions carry no such tie: a table is altered only when it is made.
+-- pgstac limits a partition to the dates of its items by a constraint, and alters the table for each item outside of them,
+-- under a lock that stops readers. Our partitions have no such constraint: a table is altered only when it is created.
 CREATE OR REPLACE FUNCTION catalogue.reserve_collection(
     _name text, _collection jsonb, _platform text, _begins tstzrange, _ends tstzrange
 ) RETURNS text

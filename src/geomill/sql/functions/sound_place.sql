@@ -1,4 +1,4 @@
--- A footprint that PostGIS can compare. One item with overlapping parts would make every search by place fail.
+-- The footprint, repaired if it is not valid. One invalid footprint would make every search by place fail.
 CREATE OR REPLACE FUNCTION catalogue.sound_place(_geometry public.geometry) RETURNS public.geometry
     LANGUAGE plpgsql IMMUTABLE
     SET search_path = public

@@ -1,4 +1,4 @@
--- A collection's extent with one more item in it; of the item alone, where there is none yet.
+-- The extent of a collection, widened to the given box and times. Without an extent, those of the box and times alone.
 CREATE OR REPLACE FUNCTION catalogue.widened_extent(
     _extent jsonb, _west float8, _south float8, _east float8, _north float8, _begin timestamptz, _end timestamptz
 ) RETURNS jsonb

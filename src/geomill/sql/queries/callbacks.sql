@@ -2,14 +2,16 @@
 
 -- name: find
 -- Adds the callbacks of jobs that have ended. The index on dag_jobs has only jobs that lack theirs, so this costs nothing
--- if there are none, and it adds nothing to the transaction of the verdict.
+-- if there are none, and it adds nothing to the transaction of the verdict. The callback of an asset's job waits until the
+-- catalogue entry was written or refused, so that its receiver finds the item.
 WITH ended AS MATERIALIZED (
-    SELECT job_id
-    FROM dagapp.dag_jobs
-    WHERE callback_url IS NOT NULL AND completed_at IS NOT NULL AND called_back_run < run_number
-    ORDER BY completed_at
+    SELECT j.job_id
+    FROM dagapp.dag_jobs AS j
+    WHERE j.callback_url IS NOT NULL AND j.completed_at IS NOT NULL AND j.called_back_run < j.run_number
+      AND NOT EXISTS (SELECT FROM catalogue.pending AS p WHERE p.asset_id = j.asset_id AND p.attempts = 0)
+    ORDER BY j.completed_at
     LIMIT %(limit)s
-    FOR UPDATE SKIP LOCKED
+    FOR UPDATE OF j SKIP LOCKED
 ), noted AS (
     UPDATE dagapp.dag_jobs AS j
     SET called_back_run = j.run_number

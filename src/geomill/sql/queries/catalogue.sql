@@ -1,4 +1,78 @@
--- The catalogue. What one asset needs is done by functions that follow it; here are those that write many.
+-- The catalogue: entries that follow their assets, items in bulk, and the external zone.
+
+-- name: pending
+-- How many assets wait for their entry although an orchestrator should have written it.
+SELECT count(*) AS count, min(noted_at) AS since, min(reason) AS reason
+FROM catalogue.pending
+WHERE attempts > 0 OR noted_at < now() - interval '10 seconds';
+
+-- name: awaits_entry
+SELECT EXISTS (SELECT FROM catalogue.pending WHERE asset_id = %(asset_id)s AND attempts = 0) AS awaits_entry;
+
+-- name: due
+-- The assets whose entries are due, with the size of their outputs.
+SELECT p.asset_id, a.stac_collection_id AS collection_id, coalesce(pg_column_size(a.outputs), 0) AS size
+FROM catalogue.pending AS p JOIN app.geospatial_assets AS a ON a.asset_id = p.asset_id
+WHERE p.due_at <= now()
+ORDER BY p.due_at
+LIMIT %(limit)s;
+
+-- name: try_collection
+-- Locks the collection for this transaction, unless somebody else writes it.
+SELECT pg_try_advisory_xact_lock(hashtextextended(%(collection_id)s, 11)) AS locked;
+
+-- name: lock_pending
+-- Locks the notes of these assets, except those of an asset that somebody changes right now. Who changes one of the others
+-- waits from here on. The assets must be read afterwards, by another statement.
+SELECT asset_id FROM catalogue.pending WHERE asset_id = ANY(%(asset_ids)s) FOR UPDATE SKIP LOCKED;
+
+-- name: shown_assets
+-- The assets, each with the revision that the catalogue shows: the public one, or else the newest that has completed. The
+-- revision is null if the catalogue shows nothing of the asset.
+SELECT a.asset_id, a.platform_id, a.data_type, a.stac_collection_id AS collection_id, a.stac_item_id AS item_id, s.revision,
+       CASE WHEN s.revision = a.served_revision THEN a.outputs ELSE r.outputs END AS outputs,
+       CASE WHEN s.revision = a.served_revision THEN a.table_name ELSE r.table_name END AS table_name,
+       CASE WHEN s.revision = a.served_revision THEN a.blob_path ELSE r.blob_path END AS blob_path,
+       a.public_revision IS NOT NULL AS public, a.approval_state AS approval, a.clearance_state AS clearance,
+       app.revision_before(a.asset_id, s.revision) AS revision_before,
+       coalesce(jsonb_typeof(a.outputs -> 'stac_items') = 'array', false) OR EXISTS (
+           SELECT FROM app.asset_revisions AS e
+           WHERE e.asset_id = a.asset_id AND jsonb_typeof(e.outputs -> 'stac_items') = 'array'
+       ) AS has_series
+FROM app.geospatial_assets AS a
+CROSS JOIN LATERAL (
+    SELECT CASE WHEN {served asset as a} THEN coalesce(a.public_revision, a.served_revision) END AS revision
+) AS s
+LEFT JOIN app.asset_revisions AS r ON r.asset_id = a.asset_id AND r.revision = s.revision
+WHERE a.asset_id = ANY(%(asset_ids)s);
+
+-- name: page_of_assets
+-- The next assets of which the catalogue may show something, the oldest first.
+SELECT a.asset_id, a.created_at
+FROM app.geospatial_assets AS a
+WHERE {served asset as a}
+  AND (%(created_at)s::timestamptz IS NULL OR (a.created_at, a.asset_id) > (%(created_at)s::timestamptz, %(asset_id)s::text))
+ORDER BY a.created_at, a.asset_id
+LIMIT %(limit)s;
+
+-- name: write_items
+SELECT catalogue.write_items(
+    %(collection_id)s, %(document)s::jsonb, %(platform_id)s, %(items)s::text[]::jsonb[], %(removed)s, %(series)s
+) AS count;
+
+-- name: written
+DELETE FROM catalogue.pending WHERE asset_id = ANY(%(asset_ids)s);
+
+-- name: postpone
+-- A refused entry is withheld, and tried less and less often.
+INSERT INTO catalogue.pending AS p (asset_id, reason, attempts, due_at)
+VALUES (%(asset_id)s, %(reason)s, 1, now() + interval '1 second')
+ON CONFLICT (asset_id) DO UPDATE
+SET attempts = p.attempts + 1, reason = EXCLUDED.reason, withheld = true,
+    due_at = now() + make_interval(secs => least(2 ^ least(p.attempts, 20), 300));
+
+-- name: limit_locks
+SET LOCAL lock_timeout = '250ms';
 
 -- name: incoming
 CREATE TEMPORARY TABLE incoming (content jsonb NOT NULL, platform_id text) ON COMMIT DROP;
@@ -14,86 +88,52 @@ COPY incoming (content, platform_id) FROM STDIN;
 SELECT catalogue.put_items(%(collections)s::jsonb) AS count;
 
 -- name: hold_assets
--- No decision and no verdict in between.
+-- No decision and no end of a job in between.
 LOCK TABLE app.geospatial_assets IN EXCLUSIVE MODE;
 
--- name: incoming_assets
-INSERT INTO incoming (content, platform_id)
-SELECT item, a.platform_id
-FROM app.geospatial_assets AS a CROSS JOIN LATERAL app.catalogue_items(a.asset_id) AS item
-WHERE a.deleted_at IS NULL AND a.served_revision > a.data_deleted_through;
-
 -- name: drop_strays
-SELECT catalogue.remove_item(i.collection, i.id)
-FROM pgstac.items AS i
-WHERE NOT EXISTS (
-    SELECT FROM incoming AS n WHERE n.content ->> 'id' = i.id AND n.content ->> 'collection' = i.collection
-)
-ORDER BY i.collection, i.id;
-
--- name: put_assets
-SELECT catalogue.put_items(coalesce(jsonb_object_agg(c.id, c.document), '{}')) AS count
+-- Removes the items that are not among the incoming ones.
+SELECT catalogue.write_items(s.collection, NULL, NULL, '{}', s.ids, '{}')
 FROM (
-    SELECT DISTINCT ON (a.stac_collection_id) a.stac_collection_id AS id,
-           jsonb_build_object('stac_version', '1.1.0', 'license', 'other',
-                              'description', format('Assets of %%s', a.stac_collection_id))
-               || CASE WHEN jsonb_typeof(s.outputs -> 'stac_collection') = 'object'
-                       THEN s.outputs -> 'stac_collection' ELSE '{}' END AS document
-    FROM app.geospatial_assets AS a CROSS JOIN LATERAL app.shown_revision(a.asset_id) AS s
-    WHERE jsonb_typeof(s.outputs -> 'stac_item') = 'object'
-    ORDER BY a.stac_collection_id, a.created_at
-) AS c;
+    SELECT i.collection, array_agg(i.id) AS ids
+    FROM pgstac.items AS i
+    WHERE NOT EXISTS (
+        SELECT FROM incoming AS n WHERE n.content ->> 'id' = i.id AND n.content ->> 'collection' = i.collection
+    )
+    GROUP BY i.collection
+    ORDER BY i.collection
+) AS s;
 
 -- name: check
--- What the catalogue has beside what follows from the assets.
-WITH wanted AS (
-    SELECT a.stac_collection_id AS collection, item ->> 'id' AS id, item
-    FROM app.geospatial_assets AS a CROSS JOIN LATERAL app.catalogue_items(a.asset_id) AS item
-    WHERE a.deleted_at IS NULL AND a.served_revision > a.data_deleted_through
+-- The items of the catalogue beside the incoming ones, which follow from the assets.
+WITH expected AS (
+    SELECT n.content ->> 'collection' AS collection, n.content ->> 'id' AS id, n.content FROM incoming AS n
 ), counted AS (
     SELECT i.collection, count(*) AS items, count(*) FILTER (WHERE i.private = '{"public": true}') AS public_items
     FROM pgstac.items AS i GROUP BY i.collection
 )
-SELECT count(w.id) AS wanted,
+SELECT count(e.id) AS expected,
        count(*) FILTER (WHERE i.id IS NULL) AS missing,
-       count(*) FILTER (WHERE w.id IS NULL) AS strays,
-       count(*) FILTER (WHERE i.content <> w.item - '{id,geometry,collection,type}'::text[]) AS different,
+       count(*) FILTER (WHERE e.id IS NULL) AS strays,
+       count(*) FILTER (WHERE i.content <> e.content - '{id,geometry,collection,type}'::text[]) AS different,
        (SELECT count(*) FROM catalogue.pending) AS pending,
        (SELECT count(*) FROM catalogue.collections AS o LEFT JOIN counted AS c ON c.collection = o.collection_id
         WHERE (o.items, o.public_items) <> (coalesce(c.items, 0), coalesce(c.public_items, 0))) AS miscounted
-FROM wanted AS w FULL JOIN pgstac.items AS i ON i.collection = w.collection AND i.id = w.id;
+FROM expected AS e FULL JOIN pgstac.items AS i ON i.collection = e.collection AND i.id = e.id;
 
 -- name: forget_pending
 DELETE FROM catalogue.pending;
 
--- name: pending
--- How many assets the catalogue has not caught up with.
-SELECT count(*) AS count, min(noted_at) AS since, min(reason) AS reason FROM catalogue.pending;
-
--- name: due
-SELECT asset_id FROM catalogue.pending WHERE due_at <= now() ORDER BY due_at LIMIT %(limit)s;
-
--- name: hold_asset
--- Nothing is returned while somebody changes the asset: its own transaction settles the entry.
-SELECT asset_id FROM app.geospatial_assets WHERE asset_id = %(asset_id)s FOR NO KEY UPDATE SKIP LOCKED;
-
--- name: lock_timeout
-SET LOCAL lock_timeout = '1s';
-
--- name: settle
-SELECT app.settle_item(%(asset_id)s);
-
--- name: settled
-DELETE FROM catalogue.pending WHERE asset_id = %(asset_id)s;
-
--- name: postpone
-UPDATE catalogue.pending
-SET attempts = attempts + 1, reason = %(reason)s,
-    due_at = now() + make_interval(secs => least(2 ^ least(attempts, 20), 300))
-WHERE asset_id = %(asset_id)s;
-
 -- name: exported
-SELECT app.exported_asset(%(asset_id)s, %(revision)s) AS entry;
+-- The asset with the outputs of the revision that is exported: those of its row, or of its log if the revision was
+-- superseded meanwhile.
+SELECT a.asset_id, a.platform_id, a.data_type, a.stac_collection_id AS collection_id, a.stac_item_id AS item_id,
+       CASE WHEN a.served_revision = %(revision)s THEN a.outputs ELSE r.outputs END AS outputs,
+       CASE WHEN a.served_revision = %(revision)s THEN a.table_name ELSE r.table_name END AS table_name,
+       CASE WHEN a.served_revision = %(revision)s THEN a.blob_path ELSE r.blob_path END AS blob_path
+FROM app.geospatial_assets AS a
+LEFT JOIN app.asset_revisions AS r ON r.asset_id = a.asset_id AND r.revision = %(revision)s
+WHERE a.asset_id = %(asset_id)s;
 
 -- name: hide_external
 SELECT external.hide_asset(%(asset_id)s) AS hidden;
@@ -106,12 +146,6 @@ ON CONFLICT (asset_id) DO UPDATE
 SET revision = EXCLUDED.revision, platform_id = EXCLUDED.platform_id, title = EXCLUDED.title,
     data_type = EXCLUDED.data_type, blob_path = EXCLUDED.blob_path, table_name = EXCLUDED.table_name,
     outputs = EXCLUDED.outputs, exported_at = now();
-
--- name: put_external_item
-SELECT catalogue.put_item(%(item)s::jsonb, %(collection)s::jsonb, %(platform_id)s);
-
--- name: put_external_side_items
-SELECT catalogue.put_side_items(%(collection)s, %(item)s, %(items)s::jsonb);
 
 -- name: columns
 SELECT a.attname AS name, format_type(a.atttypid, a.atttypmod) AS type, a.attnotnull AS required

@@ -47,9 +47,9 @@ SELECT app.drop_leftover_tables(%(asset_id)s, %(revision)s) AS dropped;
 
 -- name: settle
 -- The catalogue must change its links to earlier versions.
-INSERT INTO catalogue.pending (asset_id, reason)
-VALUES (%(asset_id)s, 'the data of an earlier revision was deleted')
-ON CONFLICT (asset_id) DO NOTHING;
+INSERT INTO catalogue.pending (asset_id, reason, withheld)
+VALUES (%(asset_id)s, 'the data of an earlier revision was deleted', false)
+ON CONFLICT (asset_id) DO UPDATE SET due_at = now();
 
 -- name: deleted
 -- Whether the data of a revision was deleted.

@@ -14,6 +14,7 @@ import pytest
 import uvicorn
 from fastapi import FastAPI, Request
 
+from geomill.catalogue.following import follow_decision
 from geomill.domain.access.visibility import Sight
 from geomill.domain.objectname import ObjectName, Zone
 from geomill.serve.stac import create_stac_app
@@ -54,15 +55,17 @@ DECIDE = """
 async def put_asset(
     conn: Connection, name: str, platform: str, kind: str, collection: str, item: Any, files: list[Any] | None = None
 ) -> None:
-    """As the platform would leave it. The catalogue follows by itself."""
+    """As the platform leaves it, with its catalogue entry."""
     approval, clearance, deleted = KINDS[kind]
-    given = {"id": name, "platform": platform, "refs": json.dumps({"a": name}), "collection": collection}
-    await conn.execute(INSERT, given)
+    asset = {"id": name, "platform": platform, "refs": json.dumps({"a": name}), "collection": collection}
+    await conn.execute(INSERT, asset)
     outputs = json.dumps({"stac_item": item, "files": files or []})
     await conn.execute(COMPLETE, {"id": name, "outputs": outputs})
     if (approval, clearance, deleted) != ("pending_review", "uncleared", False):
         parameters = {"id": name, "approval": approval, "clearance": clearance, "deleted": deleted}
         await conn.execute(DECIDE, parameters)
+    async with conn.transaction():
+        await follow_decision(conn, name)
 
 
 def a_file(name: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import psycopg
 import pystac.validation
 import pytest
 
+from geomill.catalogue.following import follow_decision
 from geomill.domain.access.visibility import Sight
 from geomill.domain.objectname import ObjectName, Zone
 from geomill.store.pool import open_pool
@@ -44,6 +45,8 @@ async def one_asset(database: str, storage: Any, **more: Any) -> None:
         await put_asset(conn, "one", "ddh", "public", "things", item, [a_file("one")])
         for statement in more.get("statements", ()):
             await conn.execute(statement)
+        async with conn.transaction():
+            await follow_decision(conn, "one")
     await storage.put_bytes(ObjectName(Zone.SILVER, "cogs", "one/_r2/a.tif"), FILE)
 
 
