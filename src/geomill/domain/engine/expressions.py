@@ -132,7 +132,7 @@ def _text_renderer(text: str) -> Callable[[Scope], Any]:
 
 
 def _expression_renderer(text: str, single: nodes.Expr) -> Callable[[Scope], Any]:
-    """Does what Jinja's compile_expression does, but from the tree. Cutting `{{-` off the text could cut off a
+    """Does what Jinja's compile_expression does, but from the tree: cutting `{{-` off the text could cut off a
     minus."""
     body: list[nodes.Node] = [nodes.Assign(nodes.Name("result", "store"), single, lineno=1)]
     template = environment().from_string(nodes.Template(body, lineno=1))
@@ -196,8 +196,7 @@ def _plain(value: Any) -> Any:
 
 
 def _storable(value: str | float) -> str | float:
-    """Return the value as a plain type. Raises `NotJson` for NaN and NUL, which the database would refuse much
-    later."""
+    """Return the value as a plain type. Raises `NotJson` for NaN and NUL, which the database would refuse later."""
     plain = float(value) if isinstance(value, float) else str(value)
     to_json(plain)
     return plain

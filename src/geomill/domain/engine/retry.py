@@ -1,5 +1,4 @@
-"""The rules for retries of failed attempts. Pure: the jitter comes from the task id, so a replay gives the same
-time."""
+"""The rules for retries of attempts. Pure: the jitter comes from the task id, so a replay gives the same time."""
 
 from __future__ import annotations
 
@@ -11,8 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 Backoff = Literal["none", "fixed", "exponential"]
 JITTER = 0.2
-"""An exponential delay is shortened by up to this fraction, so that tasks which failed together do not retry
-together."""
+"""The maximum fraction by which an exponential delay is shortened, so that retries spread out."""
 
 
 NO_SPACE, STORE_AWAY, DATABASE_AWAY = "no_space", "storage_unavailable", "database_unreachable"
