@@ -61,10 +61,10 @@ BEGIN
 END
 $$;
 
--- What belongs to a deleted job goes with it, from the tables that have no foreign key to see to it: rows are added to
--- them by the thousand, under the lock of the job's owner, and asking for the job at each would cost more than it tells.
--- Results are found by their names, which follow from the nodes: they have no other index. Items of a fan-out under way
--- may have a result and no row.
+-- Deletes the nodes and results of a deleted job. Their tables have no foreign key to the job: rows are added by the
+-- thousand, under the lock of the job's owner, and checking the job for each would be expensive. Results are found by
+-- their task ids, which follow from the nodes, because they have no other index. Items of a fan-out under way may have a
+-- result but no row.
 CREATE OR REPLACE FUNCTION dagapp.forget_job() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path = pg_catalog
@@ -88,12 +88,11 @@ BEGIN
 END
 $$;
 
--- The one way in which an asset's execution state changes: it follows the job, in the job's own transaction, whoever
--- changed the job: an orchestrator's verdict, a refusal at the door, an operator's cancel or retry.
+-- Updates an asset's execution state from its job. Nothing else changes that state. It runs in the transaction that
+-- changes the job: a verdict, a refusal at the claim, or an operator's cancel or retry.
 --
--- A job counts only while it is the one that the asset waits for: the latest attempt of the latest request, of the
--- current revision. An older one that ends late changes nothing. Locks are taken in one order everywhere: job, asset,
--- request.
+-- Only the job that the asset waits for counts: the latest job of the latest request for the current revision. An older
+-- job that ends late changes nothing. Locks are always taken in the order job, asset, request.
 CREATE OR REPLACE FUNCTION app.follow_job() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path = pg_catalog
@@ -535,8 +534,8 @@ BEGIN
 END
 $$;
 
--- Drops the tables of the revisions whose data is to be deleted, for the job that carries out this order and no other.
--- Their names. It runs as the owner: the tables belong to the role that made them, which a worker is not.
+-- Drops the tables of revisions to delete and returns their names. Only the job of the asset's current order can do it.
+-- It runs as the owner, because the tables belong to the role that made them, not to the worker.
 CREATE OR REPLACE FUNCTION app.drop_revision_tables(_asset_id text, _job_id text) RETURNS text[]
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path = pg_catalog
@@ -566,7 +565,7 @@ BEGIN
 END
 $$;
 
--- Whether outputs name files or tables of a revision. After a rollback those of a later revision do.
+-- Whether outputs name files or tables of a revision. After a rollback the outputs of a later revision do.
 CREATE OR REPLACE FUNCTION app.mentions_revision(_outputs jsonb, _blob_stem text, _table_stem text, _revision integer)
     RETURNS boolean
     LANGUAGE sql IMMUTABLE
@@ -578,8 +577,8 @@ AS $$
         false)
 $$;
 
--- Whether nobody needs the data of a revision any more: it failed or was cancelled, or was superseded, before the given
--- times; and neither what is served or public, nor a revision that can still be restored, is made of it.
+-- Whether the data of a revision is no longer needed: it failed, was cancelled or was superseded before the given times,
+-- and neither the served revision, the public one, nor one that a rollback can restore uses its data.
 CREATE OR REPLACE FUNCTION app.is_leftover(
     _asset_id text, _revision integer, _failed_before timestamptz, _completed_before timestamptz
 ) RETURNS boolean
@@ -611,8 +610,9 @@ BEGIN
 END
 $$;
 
--- Drops the tables of a revision that is noted as a leftover in this very transaction. Their names. It runs as the owner:
--- the tables belong to the role that made them, which an orchestrator is not. What is served or public is never dropped.
+-- Drops the tables of a revision that this transaction has recorded as a leftover, and returns their names. It runs as
+-- the owner, because the tables belong to the role that made them, not to the orchestrator. Tables that are served or
+-- public are never dropped.
 CREATE OR REPLACE FUNCTION app.drop_leftover_tables(_asset_id text, _revision integer) RETURNS text[]
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path = pg_catalog
@@ -671,7 +671,7 @@ BEGIN
 END
 $$;
 
--- A retry gives a request another job: its asset waits again. Like all execution state, the database writes it.
+-- Sets the asset back to pending when a retry gives its request a new job.
 CREATE OR REPLACE FUNCTION app.follow_request() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path = pg_catalog
@@ -685,7 +685,7 @@ BEGIN
 END
 $$;
 
--- Whether anybody may see an item, as app.catalogue_item says by the rule of domain/access/visibility.py.
+-- Whether everybody may see an item. app.catalogue_item writes the flag, by the rule of domain/access/visibility.py.
 CREATE OR REPLACE FUNCTION catalogue.is_public(_content jsonb) RETURNS boolean
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     SET search_path = pg_catalog
@@ -695,7 +695,7 @@ BEGIN
 END
 $$;
 
--- A footprint that PostGIS can compare. One item with overlapping parts would make every search by place fail.
+-- Returns a footprint that PostGIS can compare. One item with overlapping parts would make every spatial search fail.
 CREATE OR REPLACE FUNCTION catalogue.sound_place(_geometry public.geometry) RETURNS public.geometry
     LANGUAGE plpgsql IMMUTABLE
     SET search_path = public
@@ -705,7 +705,7 @@ BEGIN
 END
 $$;
 
--- A collection's extent with one more item in it; of the item alone, where there is none yet.
+-- Returns a collection's extent widened by one item. Without an extent, the result is that of the item.
 CREATE OR REPLACE FUNCTION catalogue.widened_extent(
     _extent jsonb, _west float8, _south float8, _east float8, _north float8, _begin timestamptz, _end timestamptz
 ) RETURNS jsonb
@@ -731,7 +731,7 @@ BEGIN
 END
 $$;
 
--- Whether an item lies at the edge of an extent, so that without it the extent may be smaller.
+-- Whether an item touches the edge of an extent, so that the extent may shrink without it.
 CREATE OR REPLACE FUNCTION catalogue.touches_extent(
     _extent jsonb, _west float8, _south float8, _east float8, _north float8, _begin timestamptz, _end timestamptz
 ) RETURNS boolean
@@ -1005,8 +1005,8 @@ BEGIN
 END
 $$;
 
--- The collections in which a caller sees an item, with the extent of the items that the caller sees; in the shape in
--- which pgstac's conditions on collections are written. A caller's condition is never evaluated on anything else.
+-- Returns the collections in which the caller sees an item, with the extent of the items that the caller sees. The
+-- columns are those that pgstac's conditions on collections use. A caller's condition is evaluated only on these rows.
 CREATE OR REPLACE FUNCTION catalogue.visible_collections(_everything boolean, _platform text)
     RETURNS TABLE (
         id text, geometry public.geometry, collection text, datetime timestamptz, end_datetime timestamptz, content jsonb,
@@ -1039,7 +1039,7 @@ BEGIN
 END
 $$;
 
--- As pgstac's collection_search, among the collections that the caller may see.
+-- Does what pgstac's collection_search does, among the collections that the caller may see.
 CREATE OR REPLACE FUNCTION catalogue.search_collections(_search jsonb, _everything boolean, _platform text) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     SET search_path = pgstac, public
@@ -1099,8 +1099,8 @@ BEGIN
 END
 $$;
 
--- A caller's own condition, never evaluated on an item that the caller may not see: it might fail on it, and the failure
--- would tell that it is there. AND promises no order; CASE does.
+-- Returns a caller's condition so that it is never evaluated on an item that the caller may not see. It might fail on
+-- such an item, which would reveal that the item exists. AND guarantees no order of evaluation; CASE does.
 CREATE OR REPLACE FUNCTION catalogue.guarded(_rule text, _wanted text) RETURNS text
     LANGUAGE plpgsql IMMUTABLE
     SET search_path = pg_catalog
@@ -1110,8 +1110,8 @@ BEGIN
 END
 $$;
 
--- An item as STAC has it. Ours are stored whole; to one that pgstac's own tools have loaded, what its collection says for
--- all is put back.
+-- Returns an item as a STAC document. Geomill stores items whole. For an item that pgstac's own tools have loaded, the
+-- values that it shares with its collection are added again.
 CREATE OR REPLACE FUNCTION catalogue.item_document(
     _id text, _collection text, _geometry public.geometry, _content jsonb
 ) RETURNS jsonb
@@ -1132,8 +1132,8 @@ BEGIN
 END
 $$;
 
--- How many items a search finds, if that is known without looking at them; null if not. Of a million that the caller sees
--- all, pgstac's estimate will do. -1 stands for a number that nobody wants.
+-- Returns how many items match a search, if that is known without reading them, else null. If the caller sees everything
+-- and there are very many items, the result is pgstac's estimate. If the search wants no count, it is -1.
 CREATE OR REPLACE FUNCTION catalogue.known_count(_search jsonb, _rule text, _everything boolean, _where text) RETURNS bigint
     LANGUAGE plpgsql STABLE
     SET search_path = pgstac, public
@@ -1167,11 +1167,12 @@ BEGIN
 END
 $$;
 
--- As pgstac's search, among the items that the caller may see (`item_rule`), with their number. `_after` is the item, by
--- collection and id, behind which the page begins, or before which it ends. Nothing, if the caller does not see that one.
+-- Does what pgstac's search does, among the items that the caller may see (`item_rule`), and counts them. `_after` is the
+-- collection and id of the item after which the page begins or, with `_back`, before which it ends. The result is null
+-- if the caller may not see that item.
 --
--- pgstac's own would look at each item twice when there is a condition: once to count, and once for the page. This one
--- looks once. Without a condition it looks at the page only: how many there are, the collections know.
+-- With a condition, pgstac's own search would read each item twice: for the count and for the page. This one reads it
+-- once. Without a condition it reads only the page, because the collections have the count.
 CREATE OR REPLACE FUNCTION catalogue.search_items(
     _search jsonb, _everything boolean, _platform text, _asset text, _after text[], _back boolean
 ) RETURNS jsonb

@@ -1,4 +1,4 @@
--- A footprint that PostGIS can compare. One item with overlapping parts would make every search by place fail.
+-- Returns a footprint that PostGIS can compare. One item with overlapping parts would make every spatial search fail.
 CREATE OR REPLACE FUNCTION catalogue.sound_place(_geometry public.geometry) RETURNS public.geometry
     LANGUAGE plpgsql IMMUTABLE
     SET search_path = public

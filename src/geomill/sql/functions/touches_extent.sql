@@ -1,4 +1,4 @@
--- Whether an item lies at the edge of an extent, so that without it the extent may be smaller.
+-- Whether an item touches the edge of an extent, so that the extent may shrink without it.
 CREATE OR REPLACE FUNCTION catalogue.touches_extent(
     _extent jsonb, _west float8, _south float8, _east float8, _north float8, _begin timestamptz, _end timestamptz
 ) RETURNS boolean

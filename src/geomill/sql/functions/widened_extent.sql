@@ -1,4 +1,4 @@
--- A collection's extent with one more item in it; of the item alone, where there is none yet.
+-- Returns a collection's extent widened by one item. Without an extent, the result is that of the item.
 CREATE OR REPLACE FUNCTION catalogue.widened_extent(
     _extent jsonb, _west float8, _south float8, _east float8, _north float8, _begin timestamptz, _end timestamptz
 ) RETURNS jsonb
