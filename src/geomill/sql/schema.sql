@@ -1715,7 +1715,7 @@ CREATE TABLE dagapp.dag_circuits (
     CONSTRAINT dag_circuits_open CHECK ((opened_at IS NULL) = (probe_at IS NULL))
 ) WITH (fillfactor = 50);
 
-COMMENT ON TABLE dagapp.dag_circuits IS 'The failures in a row of a handler, over all workers. A handler without a row has none.';
+COMMENT ON TABLE dagapp.dag_circuits IS 'The consecutive failures of a handler, over all workers. A handler without a row has none.';
 
 COMMENT ON COLUMN dagapp.dag_circuits.failures IS 'In a row, with the same code';
 
@@ -2104,7 +2104,7 @@ CREATE TABLE app.asset_leftovers (
     CONSTRAINT asset_leftovers_asset_id_fkey FOREIGN KEY (asset_id) REFERENCES app.geospatial_assets (asset_id) ON DELETE RESTRICT
 );
 
-COMMENT ON TABLE app.asset_leftovers IS 'A revision that failed, was cancelled or was superseded, and whose files and tables retention has deleted.';
+COMMENT ON TABLE app.asset_leftovers IS 'A revision that failed, was cancelled or was superseded, and whose files and tables were deleted.';
 
 COMMENT ON COLUMN app.asset_leftovers.job_id IS 'The job that made the data; a retry may make the revision again';
 

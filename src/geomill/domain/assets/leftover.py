@@ -10,7 +10,7 @@ from geomill.domain.entity import Entity, ForeignKey, Key, Now
 
 
 class AssetLeftover(Entity):
-    """A revision that failed, was cancelled or was superseded, and whose files and tables retention has deleted."""
+    """A revision that failed, was cancelled or was superseded, and whose files and tables were deleted."""
 
     __sql_schema__: ClassVar = "app"
     __sql_table__: ClassVar = "asset_leftovers"

@@ -27,7 +27,7 @@ _A, _C = ApprovalState, ClearanceState
 
 
 class Operation(StrEnum):
-    """What a submission does to the asset."""
+    """The effect of a submission on its asset."""
 
     CREATED = "created"
     UPDATED = "updated"

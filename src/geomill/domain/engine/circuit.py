@@ -35,7 +35,7 @@ class CircuitState(StrEnum):
 
 
 class Circuit(Entity):
-    """The failures in a row of a handler, over all workers. A handler without a row has none."""
+    """The consecutive failures of a handler, over all workers. A handler without a row has none."""
 
     __sql_table__: ClassVar = "dag_circuits"
     __sql_primary_key__: ClassVar = ("handler",)

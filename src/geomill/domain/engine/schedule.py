@@ -28,7 +28,7 @@ _LOOK_BACK = (timedelta(hours=1), timedelta(days=2), timedelta(days=62), timedel
 
 
 class CatchUp(StrEnum):
-    """What to do with missed firings."""
+    """The policy for missed firings."""
 
     SKIP = "skip"
     LAST = "last"

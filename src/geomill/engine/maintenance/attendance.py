@@ -3,7 +3,7 @@
     recall submissions whose workflow this orchestrator knows → record unserved queues → give up messages that have
     waited too long in one of them
 
-A busy worker still serves its queue: `timeout_seconds` counts only while no worker is there at all.
+A busy worker still serves its queue: `timeout_seconds` counts only while no worker serves it.
 
 Weakness: without a live orchestrator the list is not updated, so it may contain a queue that a worker serves again.
 """

@@ -59,7 +59,7 @@ def _days(days: float) -> timedelta | None:
 
 @dataclass
 class Pruned:
-    """What one or several batches have deleted."""
+    """The numbers of rows and objects that one or several batches have deleted."""
 
     jobs: int = 0
     objects: int = 0
