@@ -56,7 +56,7 @@ class Actor:
         if priority < NORMAL_ASSET_PRIORITY and self.starter is Starter.PARTNERS:
             normal = NORMAL_ASSET_PRIORITY
             raise Forbidden(
-                f"only an operator may give the priority {priority}: it is above normal, which is {normal}",
+                f"the priority {priority} is above normal, which is {normal}; only an operator may give it",
                 remedy=f"submit with a priority from {normal} to {LAST_ASSET_PRIORITY}, or ask an operator",
             )
 
