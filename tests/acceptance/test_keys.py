@@ -40,7 +40,7 @@ def test_make_list_and_revoke(geomill: Geomill, database: str) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--role", "submitter"], "say --platform"),
+        (["--role", "submitter"], "add --platform"),
         (["--role", "reader", "--expires", "soon"], "write it as 90d"),
         (["--role", "reader", "--expires", "9999d"], "at most ten years"),
         (["--role", "reader", "--name", "a\nb"], "printable"),

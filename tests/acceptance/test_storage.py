@@ -45,7 +45,7 @@ def test_the_doctor_looks_at_each_zone(geomill: Geomill, database: str, tmp_path
     )
     assert ended.code == 1
     found = {finding["subject"]: finding for finding in ended.json}
-    assert (found["bronze"]["level"], found["bronze"]["remedy"]) == ("fail", "mount it or make it")
+    assert (found["bronze"]["level"], found["bronze"]["remedy"]) == ("fail", "mount it or create it")
     assert found["silver"]["level"] == "ok"
     assert found["silver"]["message"].startswith(f"{tmp_path / 'silver'}, written in ")
     assert found["external"]["level"] == "fail"

@@ -1,4 +1,4 @@
-"""The domain without any input or output: `engine` runs workflows, `assets` are published, `access` says who sees them.
+"""The rules of the domain, without input or output: workflows (`engine`), assets (`assets`) and visibility (`access`).
 
-Modules of this folder itself serve all three.
+The modules of this folder itself serve all three.
 """

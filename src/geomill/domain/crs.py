@@ -1,7 +1,7 @@
 """Names of coordinate reference systems, checked before GDAL or PROJ sees them.
 
-Both libraries take much more than names: GDAL fetches a URL and reads a file whose path it is given. So a caller names
-a system by the code of an authority, by OGC's URN of it, or as WKT, and anything else is refused.
+Both libraries accept more than names: GDAL also fetches URLs and reads local files. So callers may write the code of an
+authority, its OGC URN, or WKT. Everything else is refused.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pydantic import AfterValidator
 from geomill.errors import InputError, Problem
 
 AUTHORITIES = ("EPSG", "ESRI", "OGC", "IGNF", "IAU_2015", "NKG", "NRCAN", "PROJ")
-"""Those of PROJ's database."""
+"""The authorities in PROJ's database."""
 LONGEST_WKT = 20_000
 EXAMPLES = "EPSG:32633, OGC:CRS84, urn:ogc:def:crs:EPSG::32633 or WKT"
 _SHOWN = 80
@@ -31,25 +31,25 @@ _WKT = re.compile(
 
 
 def is_crs(text: str) -> bool:
-    """Whether the text has the form of a name or of WKT. Whether such a system exists is PROJ's to say."""
+    """Whether the text has the form of a name or of WKT. PROJ decides whether the system exists."""
     if _CODE.fullmatch(text) or _URN.fullmatch(text):
         return True
     return len(text) <= LONGEST_WKT and bool(_WKT.match(text)) and text.rstrip().endswith(("]", ")"))
 
 
 def check_crs(text: str, field: str) -> str:
-    """The text itself. Raises `InputError` if it is no name of a system."""
+    """Return the text. Raises `InputError` if it does not have the form of a coordinate reference system."""
     if not is_crs(text):
-        problem = Problem(field, f"{text[:_SHOWN]!r} is no coordinate reference system", f"write it as {EXAMPLES}")
+        problem = Problem(field, f"{text[:_SHOWN]!r} is not a coordinate reference system", f"write it as {EXAMPLES}")
         raise InputError(f"a value is wrong: {problem}", problems=[problem])
     return text
 
 
 def _has_form(text: str) -> str:
     if not is_crs(text):
-        raise ValueError(f"is no coordinate reference system: write it as {EXAMPLES}")
+        raise ValueError(f"is not a coordinate reference system: write it as {EXAMPLES}")
     return text
 
 
 CrsText = Annotated[str, AfterValidator(_has_form)]
-"""For models: a name that may be given to GDAL and PROJ."""
+"""A field of a model whose value is safe to pass to GDAL and PROJ."""

@@ -1,7 +1,7 @@
-"""The base of every stored model, and the words in which a model describes its table.
+"""The base class of every stored model, and the declarations by which a model describes its table.
 
-The models are the schema: `store/ddl.py` reads the `__sql_*__` attributes below and the fields'
-annotations, and nothing else, to write the DDL.
+The models are the schema. `store/ddl.py` writes the DDL from the `__sql_*__` attributes below and the fields'
+annotations, and from nothing else.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class ForeignKey:
-    """`ForeignKey(("job_id",), "dagapp.dag_jobs", ("job_id",))`."""
+    """A foreign key, for example `ForeignKey(("job_id",), "dagapp.dag_jobs", ("job_id",))`."""
 
     columns: tuple[str, ...]
     table: str
@@ -50,7 +50,7 @@ class Unique:
 
 @dataclass(frozen=True, slots=True)
 class StateRule:
-    """Ties a status column to its machine: the table refuses what the machine forbids."""
+    """Ties a status column to its machine. The table refuses transitions that the machine forbids."""
 
     column: str
     machine: Machine[Any]
@@ -58,7 +58,7 @@ class StateRule:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A change that the table refuses, with SQLSTATE GM002 and the message. `when` sees OLD and NEW."""
+    """A change that the table refuses with SQLSTATE GM002 and this message. `when` is SQL over OLD and NEW."""
 
     name: str
     events: str
@@ -68,7 +68,7 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Follower:
-    """What the database does in the wake of a change: a function of `sql/functions`, in the same transaction."""
+    """A trigger: after a change the database calls a function of `sql/functions`, in the same transaction."""
 
     name: str
     events: str
@@ -77,7 +77,7 @@ class Follower:
 
 
 def append_only(table: str) -> tuple[Guard, ...]:
-    """Rows are added and stay as they are."""
+    """Return the guards of a table whose rows are never changed or deleted."""
     message = "its rows are only added to, never changed or deleted"
     return (
         Guard(f"{table}_append_only", "UPDATE OR DELETE", message),
@@ -86,21 +86,21 @@ def append_only(table: str) -> tuple[Guard, ...]:
 
 
 def changes(columns: tuple[str, ...]) -> str:
-    """The condition that one of the columns changes. Not as a comparison of rows: PostgreSQL words that in another way
-    after a dump was restored, and the trigger would look as if somebody had changed it."""
+    """Return the SQL condition that one of the columns changes. It does not compare rows: PostgreSQL rewords such a
+    comparison when a dump is restored, and the trigger would then look changed."""
     return "(" + " OR ".join(f"OLD.{column} IS DISTINCT FROM NEW.{column}" for column in columns) + ")"
 
 
 @dataclass(frozen=True, slots=True)
 class SqlType:
-    """The column type, where the annotation alone would give another one."""
+    """The column type, if it differs from the one that the annotation gives."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class SqlDefault:
-    """The column default as SQL; without it a plain Python default becomes the column's."""
+    """The column default as SQL. Without it, a plain Python default becomes the column default."""
 
     expression: str
 
@@ -110,7 +110,7 @@ HOT: Mapping[str, str] = {
     "autovacuum_vacuum_threshold": "1000",
     "autovacuum_vacuum_cost_delay": "0",
 }
-"""Storage of a table whose rows live for milliseconds: cleaned by the number of dead rows, at full speed."""
+"""Storage parameters of tables whose rows live for milliseconds. Autovacuum counts dead rows and runs at full speed."""
 
 BigInt = Annotated[int, SqlType("bigint")]
 SmallInt = Annotated[int, SqlType("smallint")]
@@ -118,14 +118,14 @@ Identity = Annotated[int, SqlType("bigint GENERATED ALWAYS AS IDENTITY")]
 Key = Annotated[str, Field(min_length=1, max_length=64)]
 Name = Annotated[str, Field(max_length=64)]
 Subject = Annotated[str, Field(max_length=200)]
-"""Who did something, as a credential names them."""
+"""The subject of a credential: who did something."""
 
 Now = Annotated[AwareDatetime, SqlDefault("now()")]
 Json = dict[str, Any]
 
 
 class Entity(BaseModel):
-    """A row, frozen. Time belongs to the database: the timestamps come from it, always aware."""
+    """A frozen row. All timestamps come from the database and have a time zone."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_enum_values=False)
 
@@ -133,10 +133,10 @@ class Entity(BaseModel):
     __sql_table__: ClassVar[str]
     __sql_primary_key__: ClassVar[tuple[str, ...]]
     __sql_new__: ClassVar[type[BaseModel] | None] = None
-    """The model of a row before it is stored: its fields are the columns that an INSERT gives."""
+    """The model of a row before it is stored. Its fields are the columns of the INSERT."""
     __sql_foreign_keys__: ClassVar[tuple[ForeignKey, ...]] = ()
     __sql_retired__: ClassVar[tuple[str, ...]] = ()
-    """Constraints of earlier versions that a migration drops without asking."""
+    """Constraints of earlier versions. A migration drops them without asking."""
     __sql_unique__: ClassVar[tuple[Unique, ...]] = ()
     __sql_indexes__: ClassVar[tuple[Index, ...]] = ()
     __sql_checks__: ClassVar[tuple[Check, ...]] = ()
@@ -144,21 +144,22 @@ class Entity(BaseModel):
     __sql_guards__: ClassVar[tuple[Guard, ...]] = ()
     __sql_followers__: ClassVar[tuple[Follower, ...]] = ()
     __sql_functions__: ClassVar[tuple[str, ...]] = ()
-    """Other functions of `sql/functions` that come with the table."""
+    """Other functions of `sql/functions` that are created with the table."""
     __sql_seed__: ClassVar[tuple[Mapping[str, Any], ...]] = ()
     __sql_storage__: ClassVar[Mapping[str, str]] = {}
     __log_fields__: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Self:
-        """From the columns that this release knows: during an upgrade a newer one may have added others."""
+        """Build the entity from a row. Unknown columns are ignored: during an upgrade a newer release may have added
+        them."""
         return cls.model_validate({name: row[name] for name in cls.model_fields if name in row})
 
     def evolve(self, **changes: Any) -> Self:
-        """A validated copy with other values."""
+        """Return a validated copy with changed values."""
         return type(self).model_validate({**dict(self), **changes})
 
     def log_context(self) -> dict[str, Any]:
-        """The ids that a log line about this entity carries."""
+        """Return the ids for a log line about this entity."""
         fields = self.__log_fields__ or self.__sql_primary_key__
         return {name: getattr(self, name) for name in fields}

@@ -1,4 +1,4 @@
-"""Identifiers, each made in one place."""
+"""The functions that make identifiers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SINGLE = -1
 
 
 def new_id() -> str:
-    """A time-ordered UUID (version 7): new rows land at the end of every index that has it."""
+    """Return a time-ordered UUID (version 7). New rows then land at the end of every index on it."""
     milliseconds = time.time_ns() // 1_000_000
     value = (milliseconds << 80) | int.from_bytes(os.urandom(10))
     value = (value & ~(0xF << 76)) | (0x7 << 76)
@@ -23,7 +23,7 @@ def new_id() -> str:
 
 
 def id_of_key(idempotency_key: str) -> str:
-    """The job id of an idempotency key (a UUID of version 8): sent twice, it is one message and one job."""
+    """Return the job id of an idempotency key, a UUID of version 8. The same key always gives the same job."""
     value = int.from_bytes(hashlib.sha256(idempotency_key.encode()).digest()[:16])
     value = (value & ~(0xF << 76)) | (0x8 << 76)
     value = (value & ~(0x3 << 62)) | (0x2 << 62)
@@ -31,7 +31,7 @@ def id_of_key(idempotency_key: str) -> str:
 
 
 def task_id(job_id: str, node_id: str, item_index: int, attempt: int) -> str:
-    """Tells job, node, item and attempt, and is new for every attempt."""
+    """Return the id of an attempt. It contains the ids of job, node, item and attempt."""
     if item_index == SINGLE:
         return f"{job_id}:{node_id}:{attempt}"
     before, after = around_index(job_id, node_id, attempt)
@@ -39,10 +39,10 @@ def task_id(job_id: str, node_id: str, item_index: int, attempt: int) -> str:
 
 
 def around_index(job_id: str, node_id: str, attempt: int) -> tuple[str, str]:
-    """What stands before and behind the index in the task ids of a fan-out's items."""
+    """Return the text before and after the item index in the task ids of a fan-out."""
     return f"{job_id}:{node_id}[", f"]:{attempt}"
 
 
 def canonical_json(value: Any) -> str:
-    """The same text for equal values, whatever the order of their keys."""
+    """Return JSON text that is the same for equal values, whatever the order of their keys."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

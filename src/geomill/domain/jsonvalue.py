@@ -1,4 +1,4 @@
-"""JSON that PostgreSQL's jsonb takes: no NaN or infinity, no NUL character, no lone surrogate."""
+"""JSON that PostgreSQL's jsonb accepts: no NaN or infinity, no NUL character, no lone surrogate."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from typing import Any
 
 DEEPEST = 200
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-"""Made once: `json.dumps` with any option makes a new one at each call, for longer than a small value takes."""
+"""One encoder for all calls. `json.dumps` with options makes a new one each time, which takes longer than encoding a
+small value."""
 
 
 class NotJson(ValueError):  # noqa: N818
-    """Names the place of what cannot be stored."""
+    """The value cannot be stored. The message names the place in it."""
 
 
 def to_json(value: Any) -> str:
-    """The value as JSON text, or `NotJson` that says where and why it cannot be stored."""
+    """Return the value as JSON text. Raises `NotJson`, with place and reason, if it cannot be stored."""
     try:
         text = _ENCODER.encode(value)
         text.encode()
@@ -28,7 +29,8 @@ def to_json(value: Any) -> str:
 
 
 def _locate(value: Any) -> str:
-    """The first offending place as 'path: reason', or an empty string. Without recursion: the value may be endless."""
+    """Return the first offending place as 'path: reason', or an empty string. Not recursive, because the value may
+    contain itself."""
     waiting = [("", value, 0)]
     while waiting:
         path, item, depth = waiting.pop()

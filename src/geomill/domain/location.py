@@ -1,4 +1,4 @@
-"""Where a zone lies: a folder, an Azure storage account, or a bucket of S3. The operator says it; nobody else does."""
+"""The location of a zone: a folder, an Azure storage account or an S3 bucket. Only the operator sets it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HELP = "give a folder, az://account[/prefix] or s3://bucket[/prefix]"
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """Containers are folders in it."""
+    """A local folder. Containers are folders in it."""
 
     path: Path
 
@@ -26,7 +26,7 @@ class Folder:
 
 @dataclass(frozen=True, slots=True)
 class AzureAccount:
-    """Containers are the account's; the prefix is a folder in each."""
+    """An Azure storage account. Containers are its containers; the prefix is a folder in each of them."""
 
     account: str
     prefix: str = ""
@@ -37,7 +37,7 @@ class AzureAccount:
 
 @dataclass(frozen=True, slots=True)
 class S3Bucket:
-    """Containers are folders in it, under the prefix."""
+    """An S3 bucket. Containers are folders in it, under the prefix."""
 
     bucket: str
     prefix: str = ""
@@ -50,7 +50,8 @@ Location = Folder | AzureAccount | S3Bucket
 
 
 def parse_location(text: str) -> Location:
-    """`InvalidName` says what is wrong, without the value: somebody may have put a password into it."""
+    """Parse the location of a zone. The message of `InvalidName` does not repeat the value, which may have a password
+    in it."""
     scheme, separator, rest = text.partition("://")
     if not separator:
         return Folder(_folder(text))
@@ -61,10 +62,10 @@ def parse_location(text: str) -> Location:
         return AzureAccount(head, prefix)
     if scheme == "s3" and _BUCKET.fullmatch(head):
         return S3Bucket(head, prefix)
-    raise InvalidName("this is no place for a zone", remedy=_HELP)
+    raise InvalidName("this is not the location of a zone", remedy=_HELP)
 
 
 def _folder(text: str) -> Path:
     if not text.strip() or "\0" in text or "AccountKey=" in text or text.startswith("/vsi"):
-        raise InvalidName("this is no place for a zone", remedy=_HELP)
+        raise InvalidName("this is not the location of a zone", remedy=_HELP)
     return Path(text).expanduser()

@@ -1,7 +1,7 @@
-"""The name of an object in a store: zone, container and path, checked once, here.
+"""The name of an object in a store: zone, container and path. All checks of names are here.
 
-Names come from outside, and end as file names, URLs and GDAL paths. What is allowed is what means the same in all of
-them: a local folder, Azure Blob and S3.
+Names come from users and become file names, URLs and GDAL paths. A name is allowed only if it means the same in a local
+folder, in Azure Blob Storage and in S3.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import Self
 from geomill.errors import InvalidName, nearest
 
 LONGEST_PATH = 900
-"""Bytes of UTF-8. Azure and S3 take 1024, of which a container and a prefix need some."""
+"""Bytes of UTF-8. Azure and S3 allow 1024, including container and prefix."""
 LONGEST_SEGMENT = 240
-"""Bytes. File systems take 255, of which names of unfinished files need some."""
+"""Bytes. File systems allow 255, and the names of unfinished files are longer."""
 _CONTAINER = re.compile(r"[a-z0-9](?:-?[a-z0-9])+")
 _STAGED = re.compile(r"#[0-9]+\Z")
 
 
 class Zone(StrEnum):
-    """Sources, results, and what is public."""
+    """Where objects lie: sources (`bronze`), results (`silver`) and exported files (`external`)."""
 
     BRONZE = "bronze"
     SILVER = "silver"
@@ -37,7 +37,8 @@ def check_zone(value: str, field: str = "zone") -> Zone:
 
 
 def is_container(value: str) -> bool:
-    """Azure's rule, for all stores, so that data can move from one to the other."""
+    """Whether the value is a container name by Azure's rule. It holds for all stores, so that data can be moved between
+    them."""
     return 3 <= len(value) <= 63 and _CONTAINER.fullmatch(value) is not None
 
 
@@ -67,7 +68,7 @@ def _unfit(value: str) -> tuple[str, str] | None:
     if "\\" in value:
         return "has a backslash", "separate folders by '/'"
     if any(map(_unprintable, value)):
-        return "has a character that is not text", "leave out control characters and broken UTF-8"
+        return "has a character that is not text", "remove control characters and broken UTF-8"
     if len(value.encode()) > LONGEST_PATH:
         return f"is longer than {LONGEST_PATH} bytes", "shorten it"
     return None
@@ -79,16 +80,16 @@ def _unfit_segment(segment: str) -> tuple[str, str] | None:
     if segment in (".", ".."):
         return f"has the part '{segment}'", "name the object directly"
     if segment != segment.strip() or segment.endswith("."):
-        return f"has the part {_shown(segment)}", "let no part begin or end with a space, or end with a dot"
+        return f"has the part {_shown(segment)}", "remove spaces at its beginning and end, and a dot at its end"
     if _STAGED.search(segment):
-        return f"has the part {_shown(segment)}", "let no part end with '#' and digits: unfinished files are called so"
+        return f"has the part {_shown(segment)}", "remove '#' and digits from its end: they mark unfinished files"
     if len(segment.encode()) > LONGEST_SEGMENT:
         return f"has a part longer than {LONGEST_SEGMENT} bytes", "shorten it"
     return None
 
 
 def _unprintable(character: str) -> bool:
-    """Controls, line separators, halves of surrogate pairs, and what Unicode calls noncharacters."""
+    """Whether the character is a control, a line separator, half of a surrogate pair or a Unicode noncharacter."""
     code = ord(character)
     return (
         code < 0x20
@@ -106,7 +107,7 @@ def _shown(value: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ObjectName:
-    """One that exists has passed the checks."""
+    """The name of an object. Its parts are checked when it is created."""
 
     zone: Zone
     container: str
@@ -119,7 +120,7 @@ class ObjectName:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """`zone/container/path`, as `str` gives it."""
+        """Parse `zone/container/path`, the form that `str` returns."""
         zone, _, rest = text.partition("/")
         container, _, path = rest.partition("/")
         return cls(check_zone(zone), container, path)

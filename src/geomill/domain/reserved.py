@@ -1,8 +1,8 @@
-"""Words of SQL."""
+"""Reserved words of SQL."""
 
 from __future__ import annotations
 
-# The words of pg_get_keywords() that cannot be a column's or a type's name as they are (catcode R, T and C).
+# The words of pg_get_keywords() that need quotes as the name of a column or a type (catcode R, T and C).
 RESERVED = frozenset(
     """
     all analyse analyze and any array as asc asymmetric authorization between bigint binary bit boolean both case cast

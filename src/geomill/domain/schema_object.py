@@ -1,4 +1,4 @@
-"""What a migration leaves in a database, so that a loss is noticed later."""
+"""The objects that the last migration left in a database, so that a missing or changed one is noticed later."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from geomill.domain.entity import Entity
 
 
 class SchemaObject(Entity):
-    """A table, column, constraint, index, trigger or function as the last migration left it, ours or pgstac's."""
+    """A table, column, constraint, index, trigger or function of geomill or pgstac as the last migration left it."""
 
     __sql_schema__: ClassVar = "catalogue"
     __sql_table__: ClassVar = "schema_objects"

@@ -1,4 +1,4 @@
-"""Numbered steps of the migration that a database has had."""
+"""The numbered migration steps that a database has had."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from geomill.domain.entity import Entity
 
 
 class SchemaStep(Entity):
-    """A numbered step of the migration that has run here, or was not needed because the database was new."""
+    """A migration step that has run in this database, or was not needed because the database was new."""
 
     __sql_schema__: ClassVar = "catalogue"
     __sql_table__: ClassVar = "schema_steps"

@@ -1,4 +1,4 @@
-"""What a file is, by its first bytes. Only what is certain: an unknown file is nobody's mistake."""
+"""Recognises a file by its first bytes. Only certain matches count; an unknown file is not an error."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HEADER_BYTES = 512
 class Kind:
     name: str
     data_types: tuple[str, ...]
-    """What such a file can hold."""
+    """The types of data that such a file can hold."""
 
 
 _RASTER, _VECTOR, _BOTH = ("raster",), ("vector",), ("raster", "vector")

@@ -3,17 +3,17 @@
     job     pending ─► running ─► completed | failed | cancelled
     node    pending ─► ready ─► dispatched ─► running ─► completed | failed
                  └──► skipped                              failed ─► ready (retry)
-    asset   processing, approval and clearance: three machines that do not know each other (at the end of this file)
+    asset   processing, approval and clearance: three independent machines (at the end of this file)
 
 Besides these arrows a node may also
   * complete or fail straight from `ready`: start, end, conditional, fan_out and fan_in nodes run in the
     orchestrator, and a task whose parameters cannot be rendered is never dispatched;
-  * complete straight from `dispatched`: the worker's "running" report is a courtesy that may come late or never;
-  * be `cancelled`: it was under way when its job ended. It neither failed nor was it skipped;
+  * complete straight from `dispatched`: the worker's "running" report is optional and may come late or never;
+  * be `cancelled` if it was under way when its job ended;
 and a job may fail or be found complete before anything was dispatched.
 
-Terminal states are final for the machine. Only an operator's retry of a whole job takes a job and those of its nodes
-that did not complete back (`reopens`), as one step of its own and never together with others.
+Terminal states are final for the machine. Only an operator's retry of a whole job reopens a job and the nodes that did
+not complete (`reopens`). This is a step of its own, never combined with others.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class NodeStatus(StrEnum):
 
 
 class ProcessingStatus(StrEnum):
-    """Of an asset: has the workflow of its revision finished?"""
+    """Whether the workflow of an asset's revision has finished."""
 
     PENDING = "pending"
     PROCESSING = "processing"
@@ -56,7 +56,7 @@ class ProcessingStatus(StrEnum):
 
 
 class ApprovalState(StrEnum):
-    """Of an asset: has a person looked at its revision?"""
+    """Whether a reviewer has decided on an asset's revision."""
 
     PENDING_REVIEW = "pending_review"
     APPROVED = "approved"
@@ -64,7 +64,7 @@ class ApprovalState(StrEnum):
 
 
 class ClearanceState(StrEnum):
-    """Of an asset: who may see it? `uncleared` is as internal as `ouo`, but nobody has confirmed it."""
+    """Who may see an asset. `uncleared` is as internal as `ouo`, but nobody has confirmed it."""
 
     UNCLEARED = "uncleared"
     OUO = "ouo"
@@ -90,7 +90,7 @@ class Machine(Generic[State]):
 
     @cached_property
     def commits(self) -> Mapping[State, frozenset[State]]:
-        """What a table may see change in one commit: one transaction may take several legal steps at once."""
+        """The transitions that a table allows in one commit: a transaction may take several legal steps at once."""
         if self.single_steps:
             return self.steps
         return {state: self._reachable(state) | self.reopens.get(state, frozenset()) for state in self.steps}
@@ -152,7 +152,7 @@ PROCESSING_MACHINE = Machine(
     },
     terminal=frozenset(),
 )
-"""Back to pending leads a new revision, or a retry."""
+"""A new revision or a retry leads back to pending."""
 
 APPROVAL_MACHINE = Machine(
     name="asset's approval",
@@ -164,7 +164,7 @@ APPROVAL_MACHINE = Machine(
     terminal=frozenset(),
     single_steps=True,
 )
-"""Back to review leads a new revision only; from approved to rejected, a revocation."""
+"""Only a new revision leads back to review. A revocation leads from approved to rejected."""
 
 CLEARANCE_MACHINE = Machine(
     name="asset's clearance",
@@ -176,4 +176,4 @@ CLEARANCE_MACHINE = Machine(
     terminal=frozenset(),
     single_steps=True,
 )
-"""Back to uncleared leads a new revision, or a revocation."""
+"""A new revision or a revocation leads back to uncleared."""

@@ -61,4 +61,4 @@ TABLES: tuple[type[Entity], ...] = (
 )
 
 EXTERNAL_TABLES: tuple[type[Entity], ...] = (CatalogueCollection, SchemaObject, SchemaStep, ExternalAsset)
-"""Those of the external zone's database."""
+"""The tables of the external zone's database."""

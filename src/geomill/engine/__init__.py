@@ -1,1 +1,1 @@
-"""Orchestrators: they claim jobs, evaluate graphs and dispatch what is ready. Any number may run at once."""
+"""Orchestrators, which claim jobs, evaluate them and dispatch tasks. Any number of them may run at once."""

@@ -2,8 +2,8 @@
 
     peek the inbox → evaluate in memory → one statement: lock and check the jobs, write everything → apply in memory
 
-When a job fails the fence it belongs to somebody else by now, and nothing of the round is written. Its jobs are
-dropped and those that are still ours are read again; the reports stay for whoever owns them.
+If a job fails the fence, another orchestrator owns it now, and nothing of the round is written. The jobs of the round
+are dropped from memory, and those that this orchestrator still owns are read again. The reports stay in the inbox.
 """
 
 from __future__ import annotations
@@ -37,25 +37,25 @@ LARGEST_ROUND = 2_000
 
 @dataclass
 class Round:
-    """What a round did."""
+    """The effects of a round."""
 
     reports: int = 0
     transitions: int = 0
     retries: int = 0
     stale: int = 0
     delays: dict[str, float] = field(default_factory=dict)
-    """Queues that get something to do later, and in how many seconds first."""
+    """Seconds until the first delayed message of each queue is due."""
     lost: set[str] = field(default_factory=set)
     ended: set[str] = field(default_factory=set)
     assets_ended: bool = False
     """Whether a job of an asset ended, so that a catalogue entry is due."""
     unknown: set[str] = field(default_factory=set)
-    """Ours by the database, but not in memory."""
+    """Jobs that this orchestrator owns by the database, but that are not in its memory."""
 
     look_seconds: float = 0.0
-    """How long it took to look into the inbox."""
+    """How long the read of the inbox took."""
     reached: int = 0
-    """Of the reports that were seen, all before this one have been taken."""
+    """All reports before this sequence that were read have been taken."""
 
     def add(self, other: Round) -> None:
         self.reports += other.reports
@@ -71,7 +71,7 @@ class Round:
 
 
 class LockedRoundError(Exception):
-    """Somebody else holds a row that the round needs. Nothing was written, and nothing in memory has changed."""
+    """Another transaction holds a row that the round needs. Nothing was written, and memory is unchanged."""
 
     def __init__(self, jobs: Collection[str]) -> None:
         super().__init__(f"a row of one of {len(jobs)} jobs is locked")
@@ -80,14 +80,14 @@ class LockedRoundError(Exception):
 
 @dataclass
 class Kicks:
-    """Jobs that need a decision although no report came: taken over, past their deadline, or with more to send."""
+    """Jobs that need a decision without a report: taken over, past their deadline, or with more items to send."""
 
     adopted: set[str] = field(default_factory=set)
     overdue: set[str] = field(default_factory=set)
     more: set[str] = field(default_factory=set)
 
     def take(self, only: Collection[str] | None = None, idle: Collection[str] = ()) -> Kicks:
-        """All of them, or those of some jobs; never those of the jobs that are `idle`."""
+        """Remove and return the kicks, with `only` those of these jobs. Kicks of `idle` jobs stay."""
         jobs = (self.jobs if only is None else self.jobs & set(only)) - set(idle)
         kicked = Kicks(self.adopted & jobs, self.overdue & jobs, self.more & jobs)
         self.adopted -= jobs
@@ -120,13 +120,14 @@ async def advance(
     only: Collection[str] | None = None,
     floor: int = 0,
 ) -> Round:
-    """Apply what has arrived. Jobs that ended or were lost leave `owned`. Those that are `idle` are left as they are,
-    with their reports and kicks; with `only`, all others are. Reports before the `floor` are not looked for. Raises
-    `LockedRoundError`.
+    """Apply the reports that have arrived, and the kicks. Jobs that ended or were lost leave `owned`.
 
-    Three round trips: read, write under the fence, wake the workers; for a report that comes alone the write does that,
-    too. Only the write is a transaction: what is read before it can be changed by nobody but the owner, and whether
-    that is still us is asked by the write.
+    `idle` jobs are left alone, with their reports and kicks. With `only`, all other jobs are left alone. Reports before
+    the `floor` are not read. Raises `LockedRoundError`.
+
+    There are three round trips: read, write under the fence, wake the workers. For a single report the write also wakes
+    the workers. Only the write is a transaction: nobody but the owner can change the data that is read before it, and
+    the write checks who the owner is.
     """
     done = Round()
     begun = time.perf_counter()
@@ -180,7 +181,7 @@ def _count(done: Round, decisions: Iterable[tuple[OwnedJob, Decision]]) -> None:
 
 
 def _delays(batch: RoundBatch, arrivals: Sequence[Arrival]) -> dict[str, float]:
-    """Retries wait in their queue: whoever sent them wakes the workers in time."""
+    """Return the seconds until the first retry of each queue is due. The orchestrator wakes the workers then."""
     delays: dict[str, float] = {}
     for message in batch.messages:
         if message.visible_at and arrivals:
@@ -228,11 +229,11 @@ async def _decide(
         return await _evaluate(conn, job, arrivals, kicked, now, large)
     except psycopg.Error:
         raise
-    except Exception:  # a mistake of ours with one job must not stop all the others
+    except Exception:  # a bug that affects one job must not stop the others
         reference = new_reference()
         log.exception("the evaluation of %s failed, reference %s", job.job_id, reference)
         evaluation = Evaluation(job.run, now)
-        evaluation.fail(f"internal error: the log has more under the reference {reference}")
+        evaluation.fail(f"internal error: see the log for the reference {reference}")
         return evaluation.decision()
 
 

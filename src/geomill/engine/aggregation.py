@@ -1,8 +1,9 @@
-"""Answers what a fan_in asks for: the outputs that led to it, aggregated.
+"""Computes the aggregate of a fan-in.
 
-An item's output beyond a megabyte lies in the object store. What hands outputs on as they are (collect, outcomes,
-first, last) hands on what stands for it; what looks inside (concat, sum) has it read, beside the loop. There an answer
-that is itself too large for a row is put aside, too. Until then the fan_in stays `ready`.
+A large output of an item lies in the object store. Aggregations that pass outputs on unchanged (collect, outcomes,
+first, last) pass on its reference. Those that read the values (concat, sum) need the output itself, which is read
+outside the main loop. An aggregate that is itself too large for a row is stored there, too. Until then the fan-in stays
+`ready`.
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ from geomill.store.inbox import Arrival
 from geomill.store.pool import Connection, transaction_time
 
 TOO_MUCH = (
-    f"the outputs to gather have more than {LARGEST:,} characters of JSON together; "
-    "aggregate by 'count', and let a later task read them by ctx.item_outcomes"
+    f"the outputs to aggregate have more than {LARGEST:,} characters of JSON together; "
+    "aggregate with 'count', and read the outputs in a later task with ctx.item_outcomes"
 )
 
 
 async def answer_all(
     conn: Connection, run: RunState, evaluation: Evaluation, large: LargeOutputs | None = None
 ) -> None:
-    """Until no fan_in waits for what is at hand: an answer may lead to the next one. Those that `large` has to find
-    arrive later."""
+    """Answer all fan-ins that wait. One answer may lead to the next fan-in. Answers that need the object store arrive
+    later, through `large`."""
     while waiting := evaluation.take_aggregates():
         outcomes = [await _answer(conn, run, evaluation, request, large) for request in waiting]
         evaluation.feed(outcome for outcome in outcomes if outcome)
@@ -88,7 +89,7 @@ async def _gathered(
 
 
 def _completed(run: RunState, evaluation: Evaluation, source: str) -> int:
-    """A fan-out has counted its items already: nothing is read for it."""
+    """Return how many outputs a source has. A fan-out has already counted its items, so no row is read."""
     if not isinstance(run.graph.nodes[source].definition, FanOutNode):
         return 1
     fan_out = evaluation.decision().nodes.get(source, run.nodes[source])
@@ -111,7 +112,8 @@ async def _outcomes(conn: Connection, run: RunState, evaluation: Evaluation, sou
 
 
 async def _items(conn: Connection, run: RunState, evaluation: Evaluation, source: str) -> list[dict[str, Any]]:
-    """How each ended, in their order. Those that ended in this very round stand in the decision alone."""
+    """Return the outcomes of a fan-out's items, in their order. Those that ended in this round are only in the
+    decision."""
     change = evaluation.decision().fan_outs.get(source)
     ended = change.changed if change else {}
     fresh = [

@@ -1,4 +1,4 @@
-"""From the decisions of one round to what is written, for many jobs at once."""
+"""Turns the decisions of one round into the rows to write, for many jobs at once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SUMMARY_SECONDS = 1.0
 
 class RoundBatch(Writes):
     def add_new(self, job: OwnedJob, decision: Decision) -> None:
-        """A job's first decision: its nodes do not exist yet, and its row is written by whoever creates it."""
+        """Add a job's first decision. Its nodes have no rows yet; the caller writes the row of the job."""
         dispatches = _by_place(decision)
         for node_id, before in job.run.nodes.items():
             after, change = decision.nodes.get(node_id, before), decision.fan_outs.get(node_id)
@@ -48,7 +48,8 @@ class RoundBatch(Writes):
         self._add_common(job, decision, dispatches, arrivals)
 
     def _summarise(self, job: OwnedJob, decision: Decision) -> None:
-        """Now and then: an asset's row is not written for each of a hundred thousand tasks."""
+        """Add the progress of a job at most once a second, so that thousands of tasks do not each write the asset's
+        row."""
         now = time.monotonic()
         if now - job.summarised_at >= SUMMARY_SECONDS:
             job.summarised_at = now
@@ -76,7 +77,8 @@ class RoundBatch(Writes):
         dispatches: Mapping[Place, Dispatch],
         arrivals: Mapping[Place, Arrival],
     ) -> AbstractSet[Place]:
-        """The usual cases, sent for the first time and ended well, are written by the hundred. Returns what is sent."""
+        """Add changed items. First dispatches and completions, the usual cases, are written in groups. Returns the
+        places of the items that are dispatched in a group."""
         completed: dict[tuple[int, datetime | None], Completed] = {}
         spread: dict[Place, Dispatch] = {}
         for index, item in change.changed.items():
@@ -101,7 +103,7 @@ def _by_place(decision: Decision) -> dict[Place, Dispatch]:
 
 
 def _sent(job: OwnedJob, node_id: str) -> int:
-    """How many items of a fan-out were sent before this decision."""
+    """Return how many items of a fan-out were sent before this decision."""
     return job.run.fan_outs[node_id].next_index if node_id in job.run.fan_outs else 0
 
 
@@ -112,7 +114,7 @@ def _withdrawal(job: OwnedJob, cancel: Cancel) -> tuple[str, str]:
 
 
 def _differs(before: NodeRun, after: NodeRun) -> bool:
-    """Whether the row changes: counting down alone is not stored, it follows from the other rows."""
+    """Whether the row changes. The count of open dependencies is not stored, because it follows from other rows."""
     return (before.status, before.attempt, before.failures) != (after.status, after.attempt, after.failures)
 
 
@@ -184,7 +186,7 @@ def _message(job: OwnedJob, dispatch: Dispatch) -> MessageWrite:
 
 
 def _spread(job: OwnedJob, dispatches: Sequence[Dispatch]) -> Spread:
-    """First attempts at items of one fan-out: they differ in index and parameters alone."""
+    """Return one write for first attempts at items of a fan-out, which differ only in index and parameters."""
     first = dispatches[0]
     execution = first.execution
     return Spread(
@@ -200,7 +202,7 @@ def _spread(job: OwnedJob, dispatches: Sequence[Dispatch]) -> Spread:
 
 
 def _common_body(job: OwnedJob, dispatch: Dispatch) -> dict[str, Any]:
-    """With what is its own, a `TaskMessage`."""
+    """Return the fields of a `TaskMessage` that the items of a fan-out have in common."""
     execution = dispatch.execution
     return {
         "job_id": job.job_id,
@@ -209,18 +211,18 @@ def _common_body(job: OwnedJob, dispatch: Dispatch) -> dict[str, Any]:
         "timeout_seconds": execution.timeout_seconds,
         "retry_count": dispatch.retry_count,
         "attempt": dispatch.attempt,
-        **_wishes(execution),
+        **_optional_fields(execution),
     }
 
 
-def _wishes(execution: Execution) -> dict[str, Any]:
-    """What few tasks want is in no other's message."""
-    wishes: dict[str, Any] = {}
+def _optional_fields(execution: Execution) -> dict[str, Any]:
+    """Return the fields that few tasks have. They are left out of the messages of all others."""
+    fields: dict[str, Any] = {}
     if execution.progress_timeout_seconds:
-        wishes["progress_timeout_seconds"] = execution.progress_timeout_seconds
+        fields["progress_timeout_seconds"] = execution.progress_timeout_seconds
     if execution.circuit_breaker:
-        wishes["circuit_breaker"] = execution.circuit_breaker.model_dump()
-    return wishes
+        fields["circuit_breaker"] = execution.circuit_breaker.model_dump()
+    return fields
 
 
 def job_write(job_id: str, decision: Decision) -> JobWrite:

@@ -1,7 +1,8 @@
-"""From a message on the jobs queue to a job that this orchestrator owns, in one transaction with its completion.
+"""Claims submissions: one transaction takes them from the queue and creates jobs that this orchestrator owns.
 
-A submission that cannot become a job is dead-lettered with the reason, and its submitter finds a failed job. One whose
-workflow this orchestrator does not know is put aside: another one, or a later version, may know it.
+A submission that cannot become a job is dead-lettered with the reason, and its submitter finds a failed job. A
+submission whose workflow this orchestrator does not know is put aside, because another orchestrator or a later version
+may know it.
 """
 
 from __future__ import annotations
@@ -44,19 +45,19 @@ from geomill.workflows.collection import WorkflowCatalogue
 log = logging.getLogger(__name__)
 
 LOCKED_SECONDS = 1.0
-"""So long a submission waits if a row that it needs is locked."""
+"""How long a submission waits if a row that it needs is locked."""
 FEW = 3
-"""So many submissions at most are claimed without a transaction."""
+"""The maximum number of submissions that are claimed with one statement instead of a transaction."""
 
 
 @dataclass(frozen=True)
 class Claimed:
     jobs: list[OwnedJob] = field(default_factory=list)
     more: set[str] = field(default_factory=set)
-    """Those of the jobs that have more to send."""
+    """The jobs that have more items to send."""
     messages: int = 0
     waits: list[float] = field(default_factory=list)
-    """Seconds that each submission lay on the queue."""
+    """Seconds that each submission waited in the queue."""
 
     def and_also(self, other: Claimed) -> Claimed:
         messages, waits = self.messages + other.messages, [*self.waits, *other.waits]
@@ -75,14 +76,14 @@ class Claimer:
     _hashes: dict[str, tuple[Workflow, str]] = field(default_factory=dict)
 
     async def claim(self, conn: Connection, limit: int, older_than: float = 0.0) -> Claimed:
-        """The jobs that are now ours and unfinished, and what was written for them."""
+        """Claim submissions. Returns the unfinished jobs that this orchestrator now owns."""
         try:
             return await self._claim(conn, limit, older_than)
         except psycopg.errors.LockNotAvailable:
             return await self._claim_each(conn, limit)
-        except _UnknownWorkflows as unknown:  # what was taken with them is back on the queue
+        except _UnknownWorkflows as unknown:  # the rollback has returned all submissions to the queue
             moved = await attendance.put_aside(conn, self.queue_name, unknown.sequences)
-            return Claimed(messages=limit if moved else 0)  # if none, somebody else has them in hand
+            return Claimed(messages=limit if moved else 0)  # if none were moved, another orchestrator has them
         except Exception as error:  # one submission must not stop all the others
             if passes(error):
                 raise
@@ -90,10 +91,10 @@ class Claimer:
                 return await self.claim(conn, 1, older_than)
             reference = new_reference()
             log.exception("a submission could not be claimed, reference %s", reference)
-            return await self._bury_next(conn, f"internal error: the log has more under the reference {reference}")
+            return await self._bury_next(conn, f"internal error: see the log for the reference {reference}")
 
     async def _claim_each(self, conn: Connection, limit: int) -> Claimed:
-        """Somebody else holds a row that one of the submissions needs, as that of its asset. That one waits for a
+        """Claim submissions one by one, after a row that one of them needs was locked. That submission waits for a
         moment, and the others are claimed."""
         claimed = Claimed()
         async with impatient(conn):
@@ -103,7 +104,7 @@ class Claimer:
                 except psycopg.errors.LockNotAvailable:
                     log.warning("rows of the submission %s are locked: the others go on", message.message_id)
                     await queue.postpone(conn, message.sequence, LOCKED_SECONDS)
-                except Exception as error:  # refused for another reason: that is for a claim that meets no lock
+                except Exception as error:  # the next claim that meets no lock deals with it
                     if passes(error):
                         raise
                     log.warning("the submission %s is left for later: %s", message.message_id, error)
@@ -125,8 +126,9 @@ class Claimer:
         return claimed or await self._claim_many(conn, limit, older_than)
 
     async def _claim_few(self, conn: Connection, limit: int) -> Claimed | None:
-        """Looked at, decided and written as a round is: in two round trips, where a transaction takes five. None when
-        it did not come off: there are more, something is to be refused, or somebody else was sooner."""
+        """Claim a few submissions as a round is made: read, decide, write. This takes two round trips, where a
+        transaction takes five. Returns None if it did not succeed, because there are more submissions, one must be
+        refused, or another orchestrator was faster."""
         waiting = await queue.look(conn, self.queue_name, limit + 1, self._floors)
         if not waiting:
             return Claimed()
@@ -135,7 +137,7 @@ class Claimer:
         return await self._claim_these(conn, waiting)
 
     async def _claim_these(self, conn: Connection, waiting: Sequence[Received]) -> Claimed | None:
-        """None when one of them is to be refused, or is not there any more."""
+        """Claim these submissions. Returns None if one of them must be refused or is no longer in the queue."""
         admitted = await self._admit_all(conn, waiting)
         if any(admission.refusal for admission in admitted):
             return None
@@ -148,7 +150,7 @@ class Claimer:
             if not await rounds.claim(conn, [message.sequence for message in waiting], new, batch):
                 return None
         except psycopg.errors.UniqueViolation:
-            return None  # the job is there already
+            return None  # the job exists already
         return _claimed(admitted, {job.job_id for job in new})
 
     async def _claim_many(self, conn: Connection, limit: int, older_than: float) -> Claimed:
@@ -165,21 +167,22 @@ class Claimer:
                 if admission.refusal:
                     await queue.dead_letter(conn, self.queue_name, admission.received, *admission.refusal)
                 if admission.job and admission.job.job_id in created:
-                    admission.enter(batch)  # else it is malformed, or a duplicate of a job that has its owner
+                    admission.enter(batch)  # otherwise it is malformed, or a duplicate of an existing job
             await rounds.write_new(conn, self.owner_id, batch)
         self._pinned |= pinned
         self._turns.given([self.queue_name])
         return _claimed(admitted, created)
 
     async def _admit_all(self, conn: Connection, messages: Sequence[Received]) -> list[_Admitted]:
-        """Raises `_UnknownWorkflows`, which rolls back, if there are any that are left to others."""
+        """Decide about each submission. Raises `_UnknownWorkflows`, which rolls back, if the workflow of one is
+        unknown."""
         admitted = [await self._admit(conn, message) for message in messages]
         if unknown := [admission.received.sequence for admission in admitted if admission.left]:
             raise _UnknownWorkflows(unknown)
         return admitted
 
     async def _admit(self, conn: Connection, received: Received) -> _Admitted:
-        """What becomes of a submission. One without a job is malformed, a duplicate is found out by `create`."""
+        """Decide about a submission. A malformed one gets no job. `create` detects duplicates."""
         try:
             message = JobQueueMessage.received(received.body, received.enqueued_at)
         except ValidationError as error:
@@ -196,7 +199,7 @@ class Claimer:
     def _not_known(self, received: Received, message: JobQueueMessage) -> _Admitted:
         if re.match(WORKFLOW_ID, message.workflow_id):
             return _Admitted(received, left=True)
-        reason = f"'{message.workflow_id}' cannot be the name of a workflow"
+        reason = f"'{message.workflow_id}' is not a valid workflow id"
         return self._refused(received, message, "WorkflowNotFound", reason)
 
     def _refused(self, received: Received, message: JobQueueMessage, reason: str, text: str) -> _Admitted:
@@ -242,7 +245,7 @@ class Claimer:
         return set(unpinned)
 
 
-class _UnknownWorkflows(Exception):  # noqa: N818  nothing is wrong: others may know them
+class _UnknownWorkflows(Exception):  # noqa: N818  not an error: others may know them
     def __init__(self, sequences: list[int]) -> None:
         super().__init__(sequences)
         self.sequences = sequences
@@ -250,7 +253,7 @@ class _UnknownWorkflows(Exception):  # noqa: N818  nothing is wrong: others may 
 
 @dataclass(frozen=True)
 class _Admitted:
-    """A submission on its way: to a job that is ours, or to the dead letters and a failed job."""
+    """A submission and what becomes of it: an owned job, or a dead letter and a failed job."""
 
     received: Received
     job: NewJob | None = None
@@ -258,10 +261,10 @@ class _Admitted:
     decision: Decision | None = None
     refusal: tuple[str, str] | None = None
     left: bool = False
-    """To an orchestrator that knows its workflow."""
+    """Whether it is left to an orchestrator that knows its workflow."""
 
     def enter(self, batch: RoundBatch) -> None:
-        """What is written of a job that comes into being."""
+        """Add the rows of the new job to the batch."""
         if self.job is None:
             return
         if self.owned and self.decision:
@@ -273,7 +276,7 @@ class _Admitted:
             batch.events.append(EventWrite(self.job.job_id, EventType.JOB_FAILED, EventStatus.FAILURE, data=reason))
 
     def apply(self) -> OwnedJob | None:
-        """The commit is through: memory follows. None when there is nothing left to do."""
+        """Apply the committed decision to memory. Returns None if the job has ended or was refused."""
         if self.owned is None or self.decision is None:
             return None
         self.owned.run.apply(self.decision)
@@ -281,7 +284,7 @@ class _Admitted:
 
 
 def _claimed(admitted: list[_Admitted], created: set[str]) -> Claimed:
-    """Called after the commit."""
+    """Apply the decisions after the commit, and return the unfinished jobs."""
     owned = [admission.apply() for admission in admitted if admission.job and admission.job.job_id in created]
     busy = [admission for admission in admitted if admission.decision and admission.decision.more]
     more = {admission.job.job_id for admission in busy if admission.job}
@@ -299,5 +302,5 @@ def _deadline(workflow: Workflow, now: datetime) -> datetime | None:
 
 
 def new_job(message: JobQueueMessage, status: JobStatus, **decided: Any) -> NewJob:
-    """The job that a message orders, with what was decided about it."""
+    """Return the job that a submission orders, with the decided fields."""
     return NewJob(**{**vars(message), "status": status, **decided})

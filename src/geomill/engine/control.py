@@ -1,7 +1,7 @@
-"""What people do to jobs: cancel, pause, resume, retry, release.
+"""The commands of people to jobs: cancel, pause, resume, retry, release.
 
-A job under way is its owner's, so these tell the owner; a job that nobody owns yet, or any more, is changed here, in
-one transaction.
+Only its owner changes a job under way, so a command is sent to the owner's inbox. A job without an owner is changed
+here, in one transaction.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from geomill.store.signals import ORPHANS_CHANNEL, notify, owner_channel
 
 
 async def cancel(conn: Connection, job_queue: str, job_id: str, reason: str) -> None:
-    """Ends a job that waits, runs or is paused."""
+    """Cancel a job that waits, runs or is paused."""
     if not await cancel_waiting(conn, job_queue, job_id, reason):
         await _command(conn, job_id, TaskReport.CANCEL, reason)
 
 
 async def cancel_waiting(conn: Connection, job_queue: str, job_id: str, reason: str) -> bool:
-    """Ends a job that nobody has claimed yet. False if somebody has."""
+    """Cancel a job that is not claimed yet. Returns False if it is claimed."""
     waiting = await jobs.waiting(conn, job_queue, job_id)
     return waiting is not None and await _cancel_waiting(conn, job_queue, waiting, reason)
 
 
 async def pause(conn: Connection, job_id: str) -> None:
-    """What runs goes on, nothing new begins."""
+    """Pause a job. Running tasks go on, no new ones begin."""
     await _command(conn, job_id, TaskReport.PAUSE, "paused")
 
 
@@ -45,25 +45,23 @@ async def resume(conn: Connection, job_id: str) -> None:
 
 
 async def retry(conn: Connection, job_id: str) -> Job:
-    """Runs again what failed or never ran. What completed keeps its output."""
+    """Run the nodes again that failed or never ran. Completed nodes keep their outputs."""
     async with conn.transaction():
         job = await jobs.lock(conn, job_id)
         if job.status not in (JobStatus.FAILED, JobStatus.CANCELLED):
-            raise ConflictError(
-                f"the job {job_id} is {job.status.value}", remedy="only failed or cancelled jobs are retried"
-            )
+            raise ConflictError(f"the job {job_id} is {job.status.value}", remedy="retry only failed or cancelled jobs")
         if job.purpose in (JobPurpose.EXPORT, JobPurpose.WITHDRAW):
             raise ConflictError(
-                f"the job {job_id} changes what is outside of asset {job.asset_id}: it may be decided otherwise now",
+                f"the job {job_id} exports or withdraws the asset {job.asset_id}, whose state may have changed since",
                 remedy=f"run 'geomill assets retry-export {job.asset_id}'",
             )
         if job.details_deleted_at:
             raise ConflictError(
                 f"the job {job_id} cannot be retried: {job.details_gone}",
-                remedy="submit it again; GEOMILL_KEEP_DETAILS_DAYS says how long they are kept",
+                remedy="submit it again; GEOMILL_KEEP_DETAILS_DAYS sets how long details are kept",
             )
         if await stage_jobs.superseded(conn, job_id):
-            raise ConflictError(f"a later attempt has taken the place of the job {job_id}", remedy="retry that one")
+            raise ConflictError(f"a later attempt has replaced the job {job_id}", remedy="retry the later attempt")
         if job.definition_hash is None:
             raise ConflictError(f"the job {job_id} never began: {job.error_message}", remedy="submit it again")
         graph = compile_graph(await definitions.get(conn, job.definition_hash))
@@ -75,7 +73,8 @@ async def retry(conn: Connection, job_id: str) -> Job:
 
 
 async def release(conn: Connection, job_id: str, released_by: str) -> None:
-    """Lets a parked job go on: an orchestrator takes it over. If the database still refuses it, it is parked again."""
+    """Release a parked job, so that an orchestrator takes it over. It is parked again if the database still refuses
+    its decisions."""
     async with conn.transaction():
         job = await jobs.lock(conn, job_id)
         if not await jobs.release_parked(conn, job_id, released_by):
@@ -89,12 +88,12 @@ async def _command(conn: Connection, job_id: str, report: TaskReport, reason: st
         job = await jobs.get(conn, job_id)
         if job.status in JOB_MACHINE.terminal:
             raise ConflictError(f"the job {job_id} has already ended: it is {job.status.value}")
-        owner = await inbox.command(conn, job_id, report, reason) or ""  # it was claimed between the two looks
+        owner = await inbox.command(conn, job_id, report, reason) or ""  # it was claimed between the two queries
     await notify(conn, [owner_channel(owner)])
 
 
 async def _cancel_waiting(conn: Connection, job_queue: str, message: JobQueueMessage, reason: str) -> bool:
-    """False when an orchestrator was faster."""
+    """Cancel a submission. Returns False if an orchestrator has claimed it meanwhile."""
     async with conn.transaction():
         places = [(name, message.job_id) for name in (job_queue, unknown_queue(job_queue))]
         if not await queue.withdraw(conn, places):

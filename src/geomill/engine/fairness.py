@@ -1,7 +1,6 @@
-"""Fair taking: an orchestrator that owns more than its share leaves young submissions to the others.
+"""Fair claims: an orchestrator that owns more than its share leaves new submissions to the others for a moment.
 
-It does not refuse them: after a moment it takes them anyway, so that a peer which lives but does nothing delays a job
-by that moment and no more.
+After that moment it claims them anyway. So a peer that is alive but does nothing delays a job no longer than that.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 PATIENCE_SECONDS = 0.25
 SLACK = 1.2
 FEW = 10
-"""With so few jobs nobody is overloaded."""
+"""With so few jobs an orchestrator is not overloaded."""
 
 
 @dataclass
@@ -20,11 +19,11 @@ class TenantShare:
     active: int = 0
 
     def update(self, peers: int, active: int) -> None:
-        """Live orchestrators, ourselves included, and unfinished jobs of all of them."""
+        """Set the number of live orchestrators, including this one, and of the unfinished jobs of all of them."""
         self.peers, self.active = max(peers, 1), active
 
     def patience(self, owned: int) -> float:
-        """How long a submission must have waited before we take it."""
+        """Return how many seconds a submission must have waited before this orchestrator claims it."""
         if self.peers == 1 or owned <= FEW:
             return 0.0
         mean = max(self.active, owned) / self.peers

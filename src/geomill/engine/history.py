@@ -1,4 +1,4 @@
-"""Turns a decision's steps into events. Items of a fan-out leave a trace only when something went wrong."""
+"""Turns the steps of a decision into events. Items of a fan-out have events only for failures, retries and cancels."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Large outputs, for the jobs that this process owns, beside its loop: nobody else waits for the object store.
+"""Reads and writes large outputs of owned jobs outside the main loop, so that other jobs do not wait for the store.
 
-A report whose output is not here yet stays in the inbox, and is taken once it is. A fan_in whose answer needs the store
-stays `ready`; the answer comes as a report does. If this process dies meanwhile, the next owner asks again.
+A report stays in the inbox until its large output has been read. A fan-in whose aggregate needs the object store stays
+`ready`; its answer arrives like a report. If this process dies meanwhile, the next owner begins again.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ log = logging.getLogger(__name__)
 
 AGAIN_SECONDS = 1.0
 NO_REPORT = 0
-"""The sequence of an answer: it does not lie in the inbox."""
+"""The sequence of an answer to a fan-in, which has no row in the inbox."""
 
 
 class LargeOutputs:
     def __init__(self, storage: Storage, arrived: Callable[[], None]) -> None:
-        """`arrived` is called when something has come that was waited for."""
+        """`arrived` is called when an output or an answer has arrived."""
         self._storage = storage
         self._arrived = arrived
         self._here: dict[LargeOutput, Any] = {}
@@ -41,33 +41,35 @@ class LargeOutputs:
     def ready(
         self, arrivals: Iterable[Arrival], only: Collection[str] | None = None, idle: Collection[str] = ()
     ) -> list[Arrival]:
-        """Those that can be evaluated now, with their outputs, and answers that have come: with `only`, to these jobs,
-        and none to those that are `idle`. The others are on their way."""
+        """Return the reports that can be evaluated now, with their outputs, and the answers that have arrived. With
+        `only`, answers for other jobs are left out; those for `idle` jobs always are. Starts to read the missing
+        outputs."""
         keys = [key for key in self._answers if key[0] not in idle and (only is None or key[0] in only)]
         answers = [self._answers.pop(key) for key in keys]
         return [filled for arrival in arrivals if (filled := self._filled(arrival))] + answers
 
     def put_back(self, arrivals: Iterable[Arrival]) -> None:
-        """Answers that were ready, and were not taken after all. Reports lie in the inbox still."""
+        """Keep answers that were ready but not taken. Reports are still in the inbox."""
         for arrival in arrivals:
             if arrival.sequence == NO_REPORT:
                 outcome = arrival.outcomes[0]
                 self._answers[arrival.job_id, outcome.node_id, outcome.attempt] = arrival
 
     async def fill(self, rows: Sequence[NodeState]) -> list[NodeState]:
-        """The nodes of a job with their outputs; items keep what stands for theirs. Raises `UnavailableError` while the
-        store is away."""
+        """Return the rows with their large outputs read from the store. Raises `UnavailableError` while the store is
+        unavailable."""
         return [await self._fill(row) for row in rows]
 
     async def read(self, large: LargeOutput) -> Any:
         return large.value(await self._storage.read(large.name))
 
     def holds(self, output: Any) -> bool:
-        """Whether a row may hold it."""
+        """Whether the output may be stored in a row."""
         return self._storage is NO_STORAGE or len(to_json(output)) <= LARGE
 
     def answer(self, arrival: Arrival, answering: Callable[[], Awaitable[Any]]) -> None:
-        """Find the output of a fan_in, put it aside if it is large, and let it arrive as `asked` with it."""
+        """Compute the output of a fan-in in the background and store it if it is large. It then arrives as `arrival`,
+        with the output."""
         outcome = arrival.outcomes[0]
         question = (arrival.job_id, outcome.node_id, outcome.attempt)
         if question not in self._asked and question not in self._answers:
@@ -78,8 +80,8 @@ class LargeOutputs:
     ) -> None:
         outcome = arrival.outcomes[0]
         try:
-            output, stored = await self._patiently(lambda: self._found(question, answering))
-        except Exception as error:  # without an answer, the job would wait for ever
+            output, stored = await self._patiently(lambda: self._computed(question, answering))
+        except Exception as error:  # without an answer, the job would wait forever
             log.exception("the answer for %s of %s failed", outcome.node_id, arrival.job_id)
             self._answers[question] = replace(arrival, outcomes=[_lost(outcome, error)])
         else:
@@ -87,8 +89,10 @@ class LargeOutputs:
         del self._asked[question]
         self._arrived()
 
-    async def _found(self, question: tuple[str, str, int], answering: Callable[[], Awaitable[Any]]) -> tuple[Any, Any]:
-        """The output, and what stands for it in its row if it is large."""
+    async def _computed(
+        self, question: tuple[str, str, int], answering: Callable[[], Awaitable[Any]]
+    ) -> tuple[Any, Any]:
+        """Return the output and, if it is large, its reference."""
         output = await answering()
         text = to_json(output)
         if len(text) <= LARGE or self._storage is NO_STORAGE:

@@ -1,7 +1,8 @@
-"""The orchestrator process: claim, advance, look after orphans; woken by signals, with a look each second behind them.
+"""The orchestrator process: it claims jobs, makes rounds and takes over orphans.
 
-What it holds in memory follows from the database and is applied only after a commit. When the outcome of a commit is
-not known, as after a lost connection, it reads its jobs again.
+Notifications wake it. A look each second finds what a lost notification has missed. Its memory follows the database and
+changes only after a commit. After a lost connection the outcome of the last commit is unknown, so it reads all its jobs
+again.
 """
 
 from __future__ import annotations
@@ -47,11 +48,11 @@ from geomill.workflows.collection import WorkflowCatalogue
 log = logging.getLogger(__name__)
 
 ALONE = 4
-"""An orchestrator without peers takes that much more at once: there is nobody to leave it to."""
+"""The factor by which an orchestrator without peers claims more submissions at once."""
 LOOK_SECONDS = 15.0
-"""A look that takes longer does not come back: its session is given up."""
+"""The time limit of a look. After it the session is given up."""
 AFTER_SECONDS = 0.005
-"""A reminder comes a little late rather than a little early."""
+"""The delay of a reminder, so that it comes a little late rather than a little early."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class Orchestrator:
     options: OrchestratorOptions = field(default_factory=OrchestratorOptions)
     instance_id: str = field(default_factory=lambda: instances.new_instance_id(InstanceRole.ORCHESTRATOR))
     storage: Storage = NO_STORAGE
-    """Where large outputs lie."""
+    """The store of large outputs."""
 
     def __post_init__(self) -> None:
         options = self.options
@@ -85,7 +86,7 @@ class Orchestrator:
         self._owned: dict[str, OwnedJob] = {}
         self._kicks = Kicks()
         self._taken_over: set[str] = set()
-        """Ours by the database, to be read before the next round."""
+        """Jobs that this orchestrator has taken over and must read before the next round."""
         self._reminders: set[str] = set()
         self._unsure = False
         self._someone_is_absent = False
@@ -126,7 +127,7 @@ class Orchestrator:
         return len(self._owned)
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Until told to stop; then its jobs are free for others at once."""
+        """Run until `stop` is set, then release all jobs to other orchestrators."""
         await self._signals.start()
         beside = (self._callbacks, self._follower, self._retention, self._leftovers, self._attendance)
         duties = (duty.run for duty in beside)
@@ -136,7 +137,7 @@ class Orchestrator:
         try:
             await self._release_all()
         except psycopg.Error as error:
-            log.warning("the jobs of %s could not be released, others will find them: %s", self.instance_id, error)
+            log.warning("the jobs of %s could not be released; others will take them over: %s", self.instance_id, error)
         await self._signals.stop()
 
     async def _release_all(self) -> None:
@@ -148,31 +149,31 @@ class Orchestrator:
 
     async def _on_connect(self, conn: Connection) -> None:
         if await instances.register(conn, self.instance_id, InstanceRole.ORCHESTRATOR, [self.options.job_queue]):
-            self._unsure = True  # at the start, or because others took it for dead: what is ours is to be read again
+            self._unsure = True  # a start, or others took this process for dead: read the owned jobs again
         self._reclaimer.absences.beaten()
 
     # Jobs
 
     async def _work(self) -> None:
-        """On one session for as long as it lasts."""
+        """React to notifications, on one session for as long as it lasts."""
         while True:
             try:
                 async with self.pool.connection() as conn:
-                    await self._look_after_orphans(conn)  # who else is there, before a submission is taken
+                    await self._look_after_orphans(conn)  # counts the peers before the first claim
                     while True:
                         channels = await self._signals.wait()
                         await self._react(conn, channels)
             except psycopg.Error as error:
                 if not passes(error):
                     raise
-                log.warning("the database went away, starting again from its state: %s", error)
+                log.warning("the database connection was lost; all owned jobs are read again: %s", error)
                 self._unsure = True
                 await asyncio.sleep(self.options.scan_seconds)
                 self._signals.poke(self._inbox_channel)
                 self._signals.poke(self._jobs_channel)
 
     async def _react(self, conn: Connection, channels: set[str]) -> None:
-        """Reports and submissions in turn, until there are none."""
+        """Handle reports and submissions in turn, until there are none."""
         if SCHEMA_CHANNEL in channels:
             await drop_plans(conn)
         if self._unsure:
@@ -186,12 +187,12 @@ class Orchestrator:
         reports, submissions = self._inbox_channel in channels, self._jobs_channel in channels
         while reports or submissions:
             submissions = submissions and await self._claim(conn)
-            # Reports that come meanwhile have called, too. To look for them in vain would be in the way of the workers.
+            # New reports send a notification of their own. Reading an empty inbox would slow the workers down.
             reports = (reports or submissions or bool(self._kicks)) and await self._advance(conn)
             await asyncio.sleep(0)
 
     async def _reload(self, conn: Connection) -> None:
-        """Nobody knows whether the last commit took place: the database does."""
+        """Read all owned jobs again, because the outcome of the last commit is unknown."""
         self._owned.clear()
         self._taken_over.clear()
         self._rounds.look_from_the_head()
@@ -201,8 +202,8 @@ class Orchestrator:
         self._unsure = False
 
     async def _adopt_taken_over(self, conn: Connection) -> None:
-        """Jobs are read where rounds are made, and nowhere else: what was read beside a round would be older than it,
-        and good reports would be taken for stale."""
+        """Read the jobs that were taken over. This happens only between rounds: state that was read during a round
+        would be older than the round, and valid reports would count as stale."""
         job_ids, self._taken_over = self._taken_over, set()
         if job_ids:
             self._rounds.look_from_the_head()
@@ -215,33 +216,33 @@ class Orchestrator:
         try:
             self._owned[job.job_id] = await load(conn, job, self._graphs, self._large)
         except UnavailableError as error:
-            log.warning("%s waits for the store of its outputs: %s", job.job_id, error, extra={"action": "take_over"})
+            log.warning("%s waits for its large outputs: %s", job.job_id, error, extra={"action": "take_over"})
             asyncio.get_running_loop().call_later(self.options.scan_seconds, self._doubt)
             return
-        except Exception as error:  # it would end whoever takes the job over, one after the other
+        except Exception as error:  # it would end every orchestrator that takes the job over
             if passes(error):
                 raise
             reference = new_reference()
             log.exception("the job %s cannot be read, reference %s", job.job_id, reference)
             await self._rounds.park(
-                conn, job.job_id, f"the job cannot be read: the log has more under the reference {reference}"
+                conn, job.job_id, f"the job cannot be read: see the log for the reference {reference}"
             )
             return
         self._kicks.adopted.add(job.job_id)
 
     def _doubt(self) -> None:
-        """What is ours is to be read again."""
+        """Have the owned jobs read again."""
         self._unsure = True
         self._signals.poke(self._inbox_channel)
 
     async def _advance(self, conn: Connection) -> bool:
-        """Whether there may be more."""
+        """Make a round. Returns whether there may be more reports."""
         try:
             done = await self._rounds.once(conn)
         except psycopg.DatabaseError as error:
             if passes(error):
                 raise
-            log.exception("a round was refused, looking for the job")
+            log.exception("the database refused a round; searching for the job that causes it")
             await self._reload(conn)
             done = await self._rounds.in_parts(conn)
         self._tallies.count("transitions", done.transitions)
@@ -256,12 +257,12 @@ class Orchestrator:
         return done.reports > 0 or bool(self._kicks)
 
     def _remind(self, queue_name: str) -> None:
-        """The workers of a queue are to look again: a retry is due."""
+        """Have the workers of a queue notified, because a retry is due."""
         self._reminders.add(queue_channel(queue_name))
         self._signals.poke(self._inbox_channel)
 
     async def _claim(self, conn: Connection) -> bool:
-        """Whether there may be more."""
+        """Claim submissions. Returns whether there may be more."""
         patience = self._share.patience(len(self._owned))
         batch = self.options.claim_batch * (1 if self._share.peers > 1 else ALONE)
         claimed = await self._claimer.claim(conn, batch, patience)
@@ -277,11 +278,11 @@ class Orchestrator:
     # Duties
 
     def _recalled(self) -> None:
-        """Submissions were put aside that can be claimed here."""
+        """Claim again, because submissions that were put aside have been recalled."""
         self._signals.poke(self._jobs_channel)
 
     async def _watch(self) -> None:
-        """Heartbeat, and whatever dead processes left behind. Trouble with it is seen in /health."""
+        """Send the heartbeat and look after the work of dead processes. Failures are shown in /health."""
         beaten = -self.options.beat_seconds
         while True:
             pause = self.options.scan_seconds
@@ -300,18 +301,18 @@ class Orchestrator:
             except (psycopg.Error, TimeoutError) as error:
                 self._duties.failed("lookout", error)
                 reason = str(error) or f"no answer within {LOOK_SECONDS:g} s"
-                log.warning("the look-out failed, again in %s s: %s", self.options.scan_seconds, reason)
+                log.warning("the look failed and is repeated in %s s: %s", self.options.scan_seconds, reason)
 
     async def _beat(self, conn: Connection) -> None:
         pulse = await instances.beat(conn, self.instance_id)
         self._reclaimer.absences.beaten()
         if pulse.locked and not pulse.registered:
-            log.warning("%s was taken for dead: it begins again", self.instance_id)
+            log.warning("others took %s for dead: it registers again", self.instance_id)
             await instances.appear(conn, self.instance_id, InstanceRole.ORCHESTRATOR, [self.options.job_queue])
             self._unsure = True
 
     async def _look_after_orphans(self, conn: Connection, *, thorough: bool = False) -> None:
-        """A thorough look is left out for a while after one that was dear (queues/floors.py)."""
+        """Look once. After an expensive thorough look, further ones are omitted for a while (queues/floors.py)."""
         begun = time.monotonic()
         thorough = thorough or not self._effort.spare(begun)
         reclaimed = await self._reclaimer.run_once(conn, thorough=thorough)

@@ -1,4 +1,4 @@
-"""A job in the memory of the orchestrator that owns it, and how it gets there."""
+"""Jobs in the memory of their owner, and how they are loaded."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class OwnedJob:
     tenant: str = ""
     has_asset: bool = False
     summarised_at: float = 0.0
-    """When an asset last heard how far its job is; on this process's clock."""
+    """When the asset's row was last updated with the job's progress, on this process's clock."""
 
     @property
     def job_id(self) -> str:
@@ -30,7 +30,7 @@ class OwnedJob:
 
 
 class Graphs:
-    """Compiled definitions by hash: jobs of one definition share one graph."""
+    """Compiled definitions by hash. Jobs of the same definition share a graph."""
 
     def __init__(self, size: int = 256) -> None:
         self._compile = lru_cache(maxsize=size)(_compile)
@@ -56,7 +56,7 @@ def _compile(pinned: _Pinned) -> Graph:
 
 
 async def load(conn: Connection, job: Job, graphs: Graphs, large: LargeOutputs) -> OwnedJob:
-    """Rebuild a job from what is stored, and nothing else."""
+    """Load a job from the database."""
     assert job.definition_hash is not None
     workflow = await definitions.get(conn, job.definition_hash)
     graph = graphs.of(workflow, job.definition_hash)

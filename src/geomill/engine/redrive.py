@@ -1,7 +1,7 @@
 """Sends dead letters again.
 
-A submission that was refused at the door left a failed job under its id, so that its submitter finds it. Sent again, it
-must be able to become that job: the record of the refusal goes in the transaction that sends it.
+A refused submission leaves a failed job under its id for its submitter. When it is sent again it must be able to become
+that job, so the same transaction deletes the failed job.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ MOST = 10_000
 async def redrive(
     conn: Connection, broker: Broker[Connection], queue_name: str, message_ids: Sequence[str] | None, limit: int = MOST
 ) -> list[Dead]:
-    """Those that were sent; all of the queue when no ids are given."""
+    """Send the dead letters with these ids again, or all of the queue if none are given. Returns those that were
+    sent."""
     async with conn.transaction():
         sent = await broker.redrive(conn, queue_name, message_ids, limit)
         job_ids = [letter.body["job_id"] for letter in sent if _is_submission(letter)]

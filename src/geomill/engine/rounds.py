@@ -1,16 +1,15 @@
-"""Rounds that go on without the jobs that stand in their way.
+"""Makes rounds, without the jobs that block them.
 
-A round writes for many jobs in one statement. Two things make it fail because of one of them:
+A round writes for many jobs in one statement. One job can make it fail in two ways:
 
-- Somebody else holds a row that it needs. After `lock_timeout` the rows are asked for, without waiting, and the round
-  is made without the jobs whose rows are held. Those are tried again, apart from the others, after a pause that grows
-  up to two seconds.
-- The database refuses what is written. The round is made in halves until the job is found. It is ended, with a
-  reference to the log. If the database refuses that too, or the fault need not be the job's, the job is parked: it
-  stays as it is, nobody works on it, and an operator releases it. If it cannot even be parked, this process leaves it
-  alone.
+- Another transaction holds a row that the job needs. After `lock_timeout` the locked rows are determined, without
+  waiting, and the round is made without their jobs. Those jobs are tried again, apart from the others, after a pause
+  that grows up to two seconds.
+- The database refuses the write. The round is split in halves until the job is found. The job fails, with a
+  reference to the log. If the database refuses that too, or the job may not be the cause, the job is parked: its state
+  stays, nobody works on it, and an operator releases it. If it cannot be parked, this process leaves it alone.
 
-What it does badly: a row that is neither the job's nor its asset's is found in halves, each of which waits a moment.
+Weakness: a locked row that belongs neither to the job nor to its asset is found by halves, each of which waits.
 """
 
 from __future__ import annotations
@@ -39,10 +38,11 @@ log = logging.getLogger(__name__)
 FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 2.0
 SEARCH_SECONDS = 1.0
-"""The longest that a round looks for the jobs whose rows are locked. Those that are left then wait, too."""
+"""How long a round searches for the jobs whose rows are locked. Jobs that are not checked by then wait, too."""
 PARK_AGAIN_SECONDS = 2.0
 ABOUT_THE_JOB = ("22", "23", "44", "54", "P0")
-"""Classes of errors that the content of a row causes. Others, as a missing right or column, may concern every job."""
+"""Classes of errors that the content of a row causes. Others, such as a missing right or column, may affect all
+jobs."""
 
 
 @dataclass
@@ -56,10 +56,10 @@ class Rounds:
     """Called when a job that was left out may be tried again."""
     _locked: set[str] = field(default_factory=set)
     _returning: set[str] = field(default_factory=set)
-    """Those whose pause is over."""
+    """Jobs whose pause is over."""
     _pauses: dict[str, float] = field(default_factory=dict)
     unparked: dict[str, str] = field(default_factory=dict)
-    """Job → reason, of jobs that could not even be parked: left alone by this process."""
+    """Job → reason, for jobs that could not be parked. This process leaves them alone."""
     _park_at: float = 0.0
     _floor: Floor = field(default_factory=Floor)
     _effort: Effort = field(default_factory=Effort)
@@ -69,7 +69,7 @@ class Rounds:
         return self._locked | self.unparked.keys()
 
     async def once(self, conn: Connection) -> Round:
-        """A round of all jobs but the idle ones. Raises what the database says when it refuses the round."""
+        """Make a round of all jobs but the idle ones. Raises the database's error if it refuses the round."""
         if self.unparked and time.monotonic() >= self._park_at:
             await self._park_again(conn)
         if self._returning:
@@ -86,17 +86,19 @@ class Rounds:
         return done
 
     async def _try_returning(self, conn: Connection) -> Round:
-        """Apart from the others, who would wait with them if their rows are still locked."""
+        """Try jobs again whose rows were locked. The other jobs are left out, because they would wait if the rows are
+        still locked."""
         returning, self._returning = frozenset(self._returning), set()
         return await self._without_locked(conn, returning)
 
     def look_from_the_head(self) -> None:
-        """Reports may lie before those that were taken last: of jobs that come from another owner, or were held."""
+        """Read the inbox from its head next time. Reports of jobs that were idle or had another owner may lie before
+        the floor."""
         self._floor = Floor()
 
     def _remember(self, done: Round, floor: int, now: float) -> None:
-        """While somebody outside keeps dead entries from being vacuumed, the inbox is read from where it was left, and
-        now and then from its head (queues/floors.py)."""
+        """Update the floor of the inbox. While a long transaction keeps dead rows from being vacuumed, the inbox is
+        read from its floor and only now and then from its head (queues/floors.py)."""
         if done.reached:
             self._floor.reach(done.reached, now)
         if not floor:
@@ -107,7 +109,8 @@ class Rounds:
             self.look_from_the_head()
 
     async def in_parts(self, conn: Connection) -> Round:
-        """After a refusal: the job that the database refuses is ended or parked, the others go on."""
+        """Make a round in parts after the database refused it. The job that causes this is failed or parked, the others
+        go on."""
         done = Round()
         async with impatient(conn):
             await self._in_halves(conn, sorted(self.owned.keys() - self.idle), done, time.monotonic() + SEARCH_SECONDS)
@@ -123,7 +126,7 @@ class Rounds:
             self._defer(sorted(affected - free))
             if free:
                 await self._in_halves(conn, sorted(free), done, time.monotonic() + SEARCH_SECONDS)
-        done.reports = max(done.reports, 1)  # others may have come meanwhile
+        done.reports = max(done.reports, 1)  # more reports may have arrived meanwhile
         return done
 
     async def _in_halves(self, conn: Connection, chosen: Sequence[str], done: Round, deadline: float) -> None:
@@ -171,7 +174,7 @@ class Rounds:
         log.error("the database refuses the job %s, reference %s: %s", job_id, reference, refusal)
         if (refusal.sqlstate or "").startswith(ABOUT_THE_JOB):
             try:
-                reason = f"internal error: the log has more under the reference {reference}"
+                reason = f"internal error: see the log for the reference {reference}"
                 await jobs.quarantine(conn, self.owner_id, job_id, reason)
             except psycopg.DatabaseError as error:
                 if passes(error):
@@ -180,18 +183,18 @@ class Rounds:
             else:
                 self.owned.pop(job_id, None)
                 return
-        reason = f"the database refuses what is written for the job: the log has more under the reference {reference}"
+        reason = f"the database refuses to store the job's state: see the log for the reference {reference}"
         await self.park(conn, job_id, reason)
 
     async def park(self, conn: Connection, job_id: str, reason: str) -> None:
-        """Nobody works on the job until it is released."""
+        """Park a job. Nobody works on it until an operator releases it."""
         self.owned.pop(job_id, None)
         try:
             await jobs.park(conn, self.owner_id, job_id, reason)
         except psycopg.DatabaseError as error:
             if passes(error):
                 raise
-            log.error("the job %s cannot be parked, it is left alone: %s", job_id, error)  # noqa: TRY400
+            log.error("the job %s cannot be parked and is left alone: %s", job_id, error)  # noqa: TRY400
             self.unparked[job_id] = reason
             self.duties.failed("parking", error)
             self._park_at = time.monotonic() + PARK_AGAIN_SECONDS

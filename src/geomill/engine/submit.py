@@ -1,4 +1,4 @@
-"""Hands jobs in: checked first, so that what is refused leaves nothing behind."""
+"""Submits jobs. They are checked first, so that a refused submission leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ async def submit(
     conn: Connection, catalogue: WorkflowCatalogue, queue_name: str, message: JobQueueMessage
 ) -> JobQueueMessage:
     """Submit a job without an asset, as an operator. Opens its own transaction. Raises `NotFoundError`, `Forbidden` or
-    `InputError` before anything is written. The job's id is known from now on."""
+    `InputError` before anything is written."""
     check_plain(catalogue, message)
     await queue.hand_in(conn, _outgoing(queue_name, message), queue_channel(queue_name))
     return message
@@ -33,14 +33,14 @@ async def enqueue(
     messages: Sequence[JobQueueMessage],
     starter: Starter,
 ) -> None:
-    """All of them or none, in the caller's transaction. Whoever commits it notifies afterwards."""
+    """Submit all jobs or none, in the caller's transaction. The caller notifies the queue after the commit."""
     for message in messages:
         _check(catalogue, message, starter)
     await queue.send(conn, [_outgoing(queue_name, message) for message in messages])
 
 
 def check_plain(catalogue: WorkflowCatalogue, message: JobQueueMessage) -> None:
-    """Check a job without an asset: of a route, a command or a schedule."""
+    """Check a job without an asset, from a route, a command or a schedule."""
     require_free_names(message.input_params)
     _check(catalogue, message, Starter.OPERATORS)
 

@@ -1,4 +1,4 @@
-"""All that a handler author imports."""
+"""The public names for authors of handlers."""
 
 from geomill.domain.objectname import ObjectName, Zone
 from geomill.sdk.context import HandlerContext, SavedCheckpoint

@@ -1,6 +1,6 @@
-"""Why a handler failed, as far as that is not its own doing: a full disk, a database that is away.
+"""Recognises failures that the handler did not cause: a full disk or an unreachable database.
 
-Such failures have codes of their own, because they pass: `RetryPolicy` tries them for minutes.
+Such failures are temporary and have their own codes. `RetryPolicy` retries them for minutes.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from geomill.domain.engine.retry import DATABASE_AWAY, NO_SPACE
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _FULL_TEXTS = (*(os.strerror(number) for number in _FULL), "Write error at")
-"""The system's words, and all that libtiff says of them through GDAL."""
+"""The system's messages, and the only one that libtiff passes on through GDAL."""
 _DISK_FULL = "53100"
 _AWAY = ("08", "53", "57P", "58", "25006")
-"""How the SQLSTATE begins: lost connections, no resources, shutdown, system failures, read-only."""
+"""Prefixes of SQLSTATE: lost connections, no resources, shutdown, system failures, read-only."""
 DEEPEST = 10
 
 
 def passing_code(error: BaseException) -> str | None:
-    """`no_space` or `database_unreachable`, if that is what is behind the error."""
+    """Return `no_space` or `database_unreachable` if that is the cause of the error, else None."""
     for cause in _causes(error):
         if _is_full(cause):
             return NO_SPACE
@@ -40,14 +40,15 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _is_full(error: BaseException) -> bool:
-    """C libraries hand on the system's words at best, and never its number."""
+    """Whether a disk is full. C libraries pass on the system's message at best, never its error number."""
     if getattr(error, "sqlstate", None) == _DISK_FULL or (isinstance(error, OSError) and error.errno in _FULL):
         return True
     return any(text in str(error) for text in _FULL_TEXTS)
 
 
 def _is_away(error: BaseException) -> bool:
-    """Errors of psycopg, which handlers need not have, carry a SQLSTATE; a lost connection has none to give."""
+    """Whether the database is unreachable. Errors of psycopg, which is not imported here, have the attribute
+    `sqlstate`. It is None for a lost connection."""
     if not hasattr(error, "sqlstate"):
         return False
     if error.sqlstate is None:

@@ -1,4 +1,4 @@
-"""Where the database is, for handlers that need a session of their own: those in child processes."""
+"""Access to the database for handlers in child processes, which open their own session."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class DatabaseAccess:
-    """`url` holds a password, which `repr` leaves out. Empty where there is no database."""
+    """The URL of the database; empty if there is none. `repr` does not show it, because it contains a password."""
 
     url: str = field(default="", repr=False)
 
 
 NO_DATABASE = DatabaseAccess()
-"""For contexts without one."""
+"""For contexts without a database."""

@@ -1,4 +1,4 @@
-"""Runs one handler once: parameters in, a plain result out, whatever the handler does."""
+"""Runs a handler once and returns a plain result, whatever the handler does."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 LONGEST_ERROR = 2_000
 LONGEST_CODE = 64
 LARGEST_METRICS = 100_000
-_REASONS = {NO_SPACE: "a disk was full, or could not be written", DATABASE_AWAY: "the database was away"}
+_REASONS = {NO_SPACE: "a disk was full or could not be written", DATABASE_AWAY: "the database was unreachable"}
 
 
 @dataclass(slots=True)
@@ -39,7 +39,7 @@ class Ended:
     retryable: bool = True
     metrics: dict[str, Any] = field(default_factory=dict)
     text: str = "{}"
-    """The output as JSON: what is reported."""
+    """The output as JSON, for the report."""
 
 
 async def execute(
@@ -47,7 +47,7 @@ async def execute(
     params: Mapping[str, Any],
     make_context: Callable[[Any], HandlerContext[Any]],
 ) -> Ended:
-    """Never raises for what the handler does; being cancelled itself is passed on."""
+    """Run a handler. Errors of the handler become a result; only a cancellation is raised."""
     context: HandlerContext[Any] | None = None
     try:
         context = make_context(_typed_params(handler, params))
@@ -56,7 +56,7 @@ async def execute(
         else:
             returned = await asyncio.to_thread(handler.function, context)
         return _succeeded(handler, returned)
-    except (Exception, SystemExit) as error:  # noqa: BLE001  the border to code not ours: all becomes a result
+    except (Exception, SystemExit) as error:  # noqa: BLE001  the boundary to foreign code: every error becomes a result
         return _failed_by(error, context)
 
 
@@ -65,19 +65,19 @@ def execute_here(
     params: Mapping[str, Any],
     make_context: Callable[[Any], HandlerContext[Any]],
 ) -> Ended:
-    """As `execute`, in this thread, which no event loop uses: the handler may start one of its own."""
+    """Does what `execute` does in this thread. No event loop runs in it, so the handler may start its own."""
     context: HandlerContext[Any] | None = None
     try:
         context = make_context(_typed_params(handler, params))
         returned = handler.function(context)
         return _succeeded(handler, asyncio.run(returned) if handler.is_async else returned)
-    except (Exception, SystemExit) as error:  # noqa: BLE001  the same border
+    except (Exception, SystemExit) as error:  # noqa: BLE001  the same boundary
         return _failed_by(error, context)
 
 
 def _failed_by(error: BaseException, context: HandlerContext[Any] | None) -> Ended:
-    """What we word ourselves is told. Of anything else only its kind and a reference: its text may hold SQL, folders or
-    names of hosts, and partners read this."""
+    """Return the result for an error. Messages of geomill's own errors are shown. Of other errors only the type and a
+    reference are shown, because partners read this and the text may contain SQL, paths or host names."""
     logger = context.logger if context else log
     if isinstance(error, GeomillError):
         if error.__cause__:
@@ -89,7 +89,7 @@ def _failed_by(error: BaseException, context: HandlerContext[Any] | None) -> End
     logger.error("the handler raised %s, reference %s", kind, reference, exc_info=error)
     code = "memory" if isinstance(error, MemoryError) else passing_code(error) or "handler_error"
     what = _REASONS.get(code, f"the handler raised {kind}")
-    return failed(f"{what}: the log has more under the reference {reference}", code, retryable=True)
+    return failed(f"{what}: see the log for the reference {reference}", code, retryable=True)
 
 
 def _typed_params(handler: RegisteredHandler, params: Mapping[str, Any]) -> Any:
@@ -125,7 +125,7 @@ def _plain(handler: RegisteredHandler, output: Any) -> Any:
             output = model.model_validate(output)
         except ValidationError as error:
             raise HandlerError(
-                f"{handler.info.name} returned what its output model refuses: {_first(error)}",
+                f"the output of {handler.info.name} does not match its model: {_first(error)}",
                 retryable=False,
                 code="invalid_output",
             ) from error
@@ -150,7 +150,7 @@ def _text(what: str, value: Mapping[str, Any], largest: int) -> str:
     except NotJson as error:
         raise HandlerError(f"the {what} cannot be stored: {error}", retryable=False, code="invalid_output") from error
     if len(text) > largest:
-        reason = f"the {what} has {len(text):,} characters of JSON, at most {largest:,} are kept: store it as a file"
+        reason = f"the {what} has {len(text):,} characters of JSON, more than {largest:,}: store it as a file"
         raise HandlerError(reason, retryable=False, code="invalid_output")
     return text
 

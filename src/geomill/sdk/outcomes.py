@@ -1,4 +1,4 @@
-"""How the tasks of a fan-out ended, for a later step of the same job: read a page at a time, however many they are."""
+"""The outcomes of a fan-out's tasks for a later task of the same job, read one page at a time."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from geomill.sdk.result import HandlerError
 
 @dataclass(slots=True)
 class ItemOutcome:
-    """`error` is None if it succeeded. For an output of more than a megabyte see
-    `ctx.read_output`."""
+    """The outcome of one item. `error` is None if it succeeded. Read a large output with `ctx.read_output`."""
 
     index: int
     output: Any = None
@@ -20,13 +19,13 @@ class ItemOutcome:
 
 
 class OutcomePages(Protocol):
-    """The worker's side: a page as JSON, `[[index, output, error], …]`, of what comes behind an index."""
+    """The worker's side. Returns the page after an index as JSON: `[[index, output, error], …]`."""
 
     def __call__(self, node_id: str, after: int, having: str) -> str: ...
 
 
 def no_pages(node_id: str, after: int, having: str) -> str:  # noqa: ARG001  as above
-    raise HandlerError(f"how the tasks of '{node_id}' ended cannot be read here", retryable=False)
+    raise HandlerError(f"the outcomes of the tasks of '{node_id}' cannot be read here", retryable=False)
 
 
 def outcomes_in(page: str) -> list[ItemOutcome]:

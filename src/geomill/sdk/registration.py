@@ -1,4 +1,4 @@
-"""The decorator that makes a function a handler. It only marks the function: nothing global is changed."""
+"""The decorator that makes a function a handler. It only marks the function and changes no global state."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class RegisteredHandler:
-    """`isolated`: it runs in a process of its own, and what it does to that process ends one attempt only."""
+    """A handler. If `isolated`, it runs in a child process, so a crash ends only one attempt."""
 
     info: HandlerInfo
     function: Callable[..., Any]
@@ -40,13 +40,13 @@ def register_handler(
     description: str = "",
     isolated: bool | None = None,
 ) -> Callable[[Function], Function]:
-    """Declare a handler: its name in workflows, where it runs by default, what it takes and what it gives.
+    """Declare a handler: its name in workflows, its default queue, its parameters and its output.
 
-    `params` and `output` let the loader check every workflow that uses the handler before it runs. `isolated` handlers
-    run in a process of their own, which may crash or be killed: by default all that are not `async`.
+    The models `params` and `output` let the loader check workflows that use the handler. `isolated` handlers run in a
+    child process, which may crash or be killed. By default these are all handlers that are not `async`.
     """
     if not name or len(name) > 64:
-        raise ValueError(f"a handler's name has 1 to 64 characters, not {name!r}")
+        raise ValueError(f"a handler's name must have 1 to 64 characters, not be {name!r}")
     if timeout_seconds <= 0:
         raise ValueError(f"timeout_seconds of the handler {name!r} must be more than 0, not {timeout_seconds}")
 

@@ -1,4 +1,4 @@
-"""Finds handlers: by entry points and in the modules that `GEOMILL_HANDLERS` names."""
+"""Finds handlers by entry points and in the modules that `GEOMILL_HANDLERS` names."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from geomill.errors import NotFoundError, SettingsError, nearest
 from geomill.sdk.registration import MARK, RegisteredHandler
 
 GROUPS = ("geomill.handlers", "geomill.stage_jobs")
-"""Of entry points. The code of a stage job is run by a handler, and found like one."""
+"""Groups of entry points. A handler runs the code of a stage job, so stage jobs are found in the same way."""
 
 
 class Registry(Mapping[str, RegisteredHandler]):
-    """Every handler by name. Immutable."""
+    """All handlers by name. Immutable."""
 
     def __init__(self, handlers: Mapping[str, RegisteredHandler]) -> None:
         self._handlers = MappingProxyType(dict(handlers))
@@ -40,18 +40,18 @@ class Registry(Mapping[str, RegisteredHandler]):
 
 
 def load_handlers(modules: Sequence[str] = ()) -> Registry:
-    """Import what the entry points and `modules` name, packages with all that is in them."""
+    """Import the modules that the entry points and `modules` name, including all modules of packages."""
     return _registry(find_modules(modules))
 
 
 def find_modules(modules: Sequence[str] = ()) -> Iterator[ModuleType]:
-    """Everything in which handlers and stage jobs may be."""
+    """Return all modules in which handlers and stage jobs may be."""
     names = [entry.value.partition(":")[0] for group in GROUPS for entry in entry_points(group=group)]
     return (module for name in dict.fromkeys([*names, *modules]) for module in _modules(name))
 
 
 def handlers_in(modules: Iterable[str]) -> Registry:
-    """The handlers of exactly these modules."""
+    """Return the handlers of exactly these modules."""
     return _registry(map(_import, modules))
 
 

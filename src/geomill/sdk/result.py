@@ -1,4 +1,4 @@
-"""How a handler ends: with a result, or with an error that says whether trying again can help."""
+"""The ends of a handler: a result, or an error that says whether a retry may help."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Output = Mapping[str, Any] | BaseModel
 
 @dataclass(frozen=True, slots=True)
 class HandlerResult:
-    """A handler may also simply return its output, or raise `HandlerError`."""
+    """The result of a handler. A handler may also return just its output, or raise `HandlerError`."""
 
     success: bool = True
     output: Output = field(default_factory=dict)
@@ -26,7 +26,7 @@ class HandlerResult:
 
 
 class HandlerError(GeomillError):
-    """The handler's own failure. `code` is what a workflow's `retry_on` names."""
+    """A failure that the handler reports. Workflows use its `code` in `retry_on`."""
 
     code = "handler_error"
 

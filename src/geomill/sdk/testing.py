@@ -1,4 +1,4 @@
-"""For handler authors: run a handler as a worker would, without a worker.
+"""Tests of handlers: runs a handler as a worker would, without a worker.
 
 from geomill.sdk.testing import run_handler
 
@@ -7,7 +7,7 @@ def test_mine():
     assert run.success
     assert run.output["bands"] == 3
 
-One that uses the storage gets zones in a folder:
+A handler that uses the storage gets zones in a folder:
 
 from geomill.sdk.testing import folder_storage
 
@@ -37,7 +37,7 @@ from geomill.storage import NO_STORAGE, Storage, StorageRecipe
 
 @dataclass
 class HandlerRun:
-    """What the handler returned and what it said on the way."""
+    """The result of a handler, its progress and its checkpoints."""
 
     ended: Ended
     progress: list[tuple[float, str]] = field(default_factory=list)
@@ -68,11 +68,11 @@ class _Recorder:
         self.saved.append(SavedCheckpoint(phase, data))
 
     def limit(self, seconds: float | None, message: str) -> None:
-        """Nobody watches the clock of a test."""
+        """Time limits are not enforced in tests."""
 
 
 def folder_storage(folder: Path) -> Storage:
-    """All zones as folders in this one, whatever the environment says."""
+    """Return a storage with all zones as folders in this one, independent of the environment."""
     return Storage(StorageRecipe.in_folder(folder))
 
 
@@ -89,7 +89,7 @@ def run_handler(
     job_id: str = "test-job",
     item_index: int = -1,
 ) -> HandlerRun:
-    """Run a registered handler to its end. Works inside and outside of a running event loop."""
+    """Run a registered handler to its end. Works inside and outside a running event loop."""
     handler: RegisteredHandler = getattr(function, MARK)
     recorder = _Recorder()
 

@@ -61,10 +61,10 @@ BEGIN
 END
 $$;
 
--- What belongs to a deleted job goes with it, from the tables that have no foreign key to see to it: rows are added to
--- them by the thousand, under the lock of the job's owner, and asking for the job at each would cost more than it tells.
--- Results are found by their names, which follow from the nodes: they have no other index. Items of a fan-out under way
--- may have a result and no row.
+-- Deletes the nodes and results of a deleted job. Their tables have no foreign key to the job: rows are added by the
+-- thousand, under the lock of the job's owner, and checking the job for each would be expensive. Results are found by
+-- their task ids, which follow from the nodes, because they have no other index. Items of a fan-out under way may have a
+-- result but no row.
 CREATE OR REPLACE FUNCTION dagapp.forget_job() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path = pg_catalog
@@ -88,12 +88,11 @@ BEGIN
 END
 $$;
 
--- The one way in which an asset's execution state changes: it follows the job, in the job's own transaction, whoever
--- changed the job: an orchestrator's verdict, a refusal at the door, an operator's cancel or retry.
+-- Updates an asset's execution state from its job. Nothing else changes that state. It runs in the transaction that
+-- changes the job: a verdict, a refusal at the claim, or an operator's cancel or retry.
 --
--- A job counts only while it is the one that the asset waits for: the latest attempt of the latest request, of the
--- current revision. An older one that ends late changes nothing. Locks are taken in one order everywhere: job, asset,
--- request.
+-- Only the job that the asset waits for counts: the latest job of the latest request for the current revision. An older
+-- job that ends late changes nothing. Locks are always taken in the order job, asset, request.
 CREATE OR REPLACE FUNCTION app.follow_job() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path = pg_catalog
@@ -199,8 +198,8 @@ BEGIN
 END
 $$;
 
--- Drops the tables of the revisions whose data is to be deleted, for the job that carries out this order and no other.
--- Their names. It runs as the owner: the tables belong to the role that made them, which a worker is not.
+-- Drops the tables of revisions to delete and returns their names. Only the job of the asset's current order can do it.
+-- It runs as the owner, because the tables belong to the role that made them, not to the worker.
 CREATE OR REPLACE FUNCTION app.drop_revision_tables(_asset_id text, _job_id text) RETURNS text[]
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path = pg_catalog
@@ -230,7 +229,7 @@ BEGIN
 END
 $$;
 
--- Whether outputs name files or tables of a revision. After a rollback those of a later revision do.
+-- Whether outputs name files or tables of a revision. After a rollback the outputs of a later revision do.
 CREATE OR REPLACE FUNCTION app.mentions_revision(_outputs jsonb, _blob_stem text, _table_stem text, _revision integer)
     RETURNS boolean
     LANGUAGE sql IMMUTABLE
@@ -242,8 +241,8 @@ AS $$
         false)
 $$;
 
--- Whether nobody needs the data of a revision any more: it failed or was cancelled, or was superseded, before the given
--- times; and neither what is served or public, nor a revision that can still be restored, is made of it.
+-- Whether the data of a revision is no longer needed: it failed, was cancelled or was superseded before the given times,
+-- and neither the served revision, the public one, nor one that a rollback can restore uses its data.
 CREATE OR REPLACE FUNCTION app.is_leftover(
     _asset_id text, _revision integer, _failed_before timestamptz, _completed_before timestamptz
 ) RETURNS boolean
@@ -275,8 +274,9 @@ BEGIN
 END
 $$;
 
--- Drops the tables of a revision that is noted as a leftover in this very transaction. Their names. It runs as the owner:
--- the tables belong to the role that made them, which an orchestrator is not. What is served or public is never dropped.
+-- Drops the tables of a revision that this transaction has recorded as a leftover, and returns their names. It runs as
+-- the owner, because the tables belong to the role that made them, not to the orchestrator. Tables that are served or
+-- public are never dropped.
 CREATE OR REPLACE FUNCTION app.drop_leftover_tables(_asset_id text, _revision integer) RETURNS text[]
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path = pg_catalog
@@ -330,7 +330,7 @@ BEGIN
 END
 $$;
 
--- A retry gives a request another job: its asset waits again. Like all execution state, the database writes it.
+-- Sets the asset back to pending when a retry gives its request a new job.
 CREATE OR REPLACE FUNCTION app.follow_request() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path = pg_catalog
@@ -640,8 +640,8 @@ BEGIN
 END
 $$;
 
--- The collections in which a caller sees an item, with the extent of the items that the caller sees; in the shape in
--- which pgstac's conditions on collections are written. A caller's condition is never evaluated on anything else.
+-- Returns the collections in which the caller sees an item, with the extent of the items that the caller sees. The
+-- columns are those that pgstac's conditions on collections use. A caller's condition is evaluated only on these rows.
 CREATE OR REPLACE FUNCTION catalogue.visible_collections(_everything boolean, _platform text)
     RETURNS TABLE (
         id text, geometry public.geometry, collection text, datetime timestamptz, end_datetime timestamptz, content jsonb,
@@ -674,7 +674,7 @@ BEGIN
 END
 $$;
 
--- As pgstac's collection_search, among the collections that the caller may see.
+-- Does what pgstac's collection_search does, among the collections that the caller may see.
 CREATE OR REPLACE FUNCTION catalogue.search_collections(_search jsonb, _everything boolean, _platform text) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     SET search_path = pgstac, public
@@ -734,8 +734,8 @@ BEGIN
 END
 $$;
 
--- A caller's own condition, never evaluated on an item that the caller may not see: it might fail on it, and the failure
--- would tell that it is there. AND promises no order; CASE does.
+-- Returns a caller's condition so that it is never evaluated on an item that the caller may not see. It might fail on
+-- such an item, which would reveal that the item exists. AND guarantees no order of evaluation; CASE does.
 CREATE OR REPLACE FUNCTION catalogue.guarded(_rule text, _wanted text) RETURNS text
     LANGUAGE plpgsql IMMUTABLE
     SET search_path = pg_catalog
@@ -745,8 +745,8 @@ BEGIN
 END
 $$;
 
--- An item as STAC has it. Ours are stored whole; to one that pgstac's own tools have loaded, what its collection says for
--- all is put back.
+-- Returns an item as a STAC document. Geomill stores items whole. For an item that pgstac's own tools have loaded, the
+-- values that it shares with its collection are added again.
 CREATE OR REPLACE FUNCTION catalogue.item_document(
     _id text, _collection text, _geometry public.geometry, _content jsonb
 ) RETURNS jsonb
@@ -767,8 +767,8 @@ BEGIN
 END
 $$;
 
--- How many items a search finds, if that is known without looking at them; null if not. Of a million that the caller sees
--- all, pgstac's estimate will do. -1 stands for a number that nobody wants.
+-- Returns how many items match a search, if that is known without reading them, else null. If the caller sees everything
+-- and there are very many items, the result is pgstac's estimate. If the search wants no count, it is -1.
 CREATE OR REPLACE FUNCTION catalogue.known_count(_search jsonb, _rule text, _everything boolean, _where text) RETURNS bigint
     LANGUAGE plpgsql STABLE
     SET search_path = pgstac, public
@@ -802,11 +802,12 @@ BEGIN
 END
 $$;
 
--- As pgstac's search, among the items that the caller may see (`item_rule`), with their number. `_after` is the item, by
--- collection and id, behind which the page begins, or before which it ends. Nothing, if the caller does not see that one.
+-- Does what pgstac's search does, among the items that the caller may see (`item_rule`), and counts them. `_after` is the
+-- collection and id of the item after which the page begins or, with `_back`, before which it ends. The result is null
+-- if the caller may not see that item.
 --
--- pgstac's own would look at each item twice when there is a condition: once to count, and once for the page. This one
--- looks once. Without a condition it looks at the page only: how many there are, the collections know.
+-- With a condition, pgstac's own search would read each item twice: for the count and for the page. This one reads it
+-- once. Without a condition it reads only the page, because the collections have the count.
 CREATE OR REPLACE FUNCTION catalogue.search_items(
     _search jsonb, _everything boolean, _platform text, _asset text, _after text[], _back boolean
 ) RETURNS jsonb
@@ -982,45 +983,45 @@ CREATE OR REPLACE TRIGGER dag_jobs_follow
     FOR EACH ROW WHEN (NEW.asset_id IS NOT NULL AND (OLD.status IS DISTINCT FROM NEW.status OR OLD.node_summary IS DISTINCT FROM NEW.node_summary))
     EXECUTE FUNCTION app.follow_job();
 
-COMMENT ON COLUMN dagapp.dag_jobs.job_id IS 'Given at the door: the submitter knows it before the job exists';
+COMMENT ON COLUMN dagapp.dag_jobs.job_id IS 'Chosen at submission, so the submitter knows it before the job exists';
 
 COMMENT ON COLUMN dagapp.dag_jobs.priority IS 'Higher is sooner';
 
-COMMENT ON COLUMN dagapp.dag_jobs.tenant IS 'Whose work it is: tenants take turns. Empty for the house''s own';
+COMMENT ON COLUMN dagapp.dag_jobs.tenant IS 'The platform that takes turns for this work; empty for geomill''s own';
 
 COMMENT ON COLUMN dagapp.dag_jobs.input_params IS 'Validated inputs, defaults applied';
 
-COMMENT ON COLUMN dagapp.dag_jobs.asset_id IS 'The asset that it works for';
+COMMENT ON COLUMN dagapp.dag_jobs.asset_id IS 'The asset that the job works for';
 
-COMMENT ON COLUMN dagapp.dag_jobs.definition_hash IS 'The definition this job is pinned to; none if it was refused at the door';
+COMMENT ON COLUMN dagapp.dag_jobs.definition_hash IS 'The definition to which the job is pinned; null if it was refused at its claim';
 
-COMMENT ON COLUMN dagapp.dag_jobs.result_data IS 'What the workflow''s outputs evaluated to';
+COMMENT ON COLUMN dagapp.dag_jobs.result_data IS 'The evaluated outputs of the workflow';
 
 COMMENT ON COLUMN dagapp.dag_jobs.error_message IS 'Why the job failed, in one sentence';
 
-COMMENT ON COLUMN dagapp.dag_jobs.owner_id IS 'Orchestrator instance that owns this job';
+COMMENT ON COLUMN dagapp.dag_jobs.owner_id IS 'The orchestrator that owns the job';
 
 COMMENT ON COLUMN dagapp.dag_jobs.deadline_at IS 'The job fails if it has not ended by then';
 
-COMMENT ON COLUMN dagapp.dag_jobs.owner_epoch IS 'Fence: raised at every change of owner';
+COMMENT ON COLUMN dagapp.dag_jobs.owner_epoch IS 'Raised at every change of owner; the fence compares it';
 
-COMMENT ON COLUMN dagapp.dag_jobs.owner_heartbeat_at IS 'When the owner took it; the process itself beats in dag_instances';
+COMMENT ON COLUMN dagapp.dag_jobs.owner_heartbeat_at IS 'When the owner took the job; its heartbeat is in dag_instances';
 
-COMMENT ON COLUMN dagapp.dag_jobs.node_summary IS 'How far it is; kept for jobs of assets, now and then';
+COMMENT ON COLUMN dagapp.dag_jobs.node_summary IS 'Progress of a job of an asset; updated from time to time';
 
-COMMENT ON COLUMN dagapp.dag_jobs.parked_at IS 'Since then nobody works on it: the database refuses what its owner decides';
+COMMENT ON COLUMN dagapp.dag_jobs.parked_at IS 'When the job was parked, because the database refused its owner''s decision';
 
-COMMENT ON COLUMN dagapp.dag_jobs.parked_reason IS 'Why it is parked, and where the log has more';
+COMMENT ON COLUMN dagapp.dag_jobs.parked_reason IS 'Why the job is parked, with a reference to the log';
 
 COMMENT ON COLUMN dagapp.dag_jobs.paused_at IS 'While set, nothing new is dispatched';
 
-COMMENT ON COLUMN dagapp.dag_jobs.run_number IS 'Raised by every retry of the whole job';
+COMMENT ON COLUMN dagapp.dag_jobs.run_number IS 'Every retry of the whole job raises it';
 
 COMMENT ON COLUMN dagapp.dag_jobs.called_back_run IS 'The latest run whose end is in dag_callbacks';
 
-COMMENT ON COLUMN dagapp.dag_jobs.details_deleted_at IS 'When somebody began to delete its nodes, results, logs and events: it is not retried';
+COMMENT ON COLUMN dagapp.dag_jobs.details_deleted_at IS 'When the deletion of nodes, results, logs and events began; bars a retry';
 
-COMMENT ON COLUMN dagapp.dag_jobs.details_left IS 'Until all of them are gone';
+COMMENT ON COLUMN dagapp.dag_jobs.details_left IS 'Whether any of these details are left';
 
 CREATE TABLE dagapp.dag_node_states (
     job_id varchar(64) NOT NULL,
@@ -1060,21 +1061,21 @@ CREATE OR REPLACE TRIGGER dag_node_states_status_transitions
     ))
     EXECUTE FUNCTION dagapp.refuse_transition('status');
 
-COMMENT ON COLUMN dagapp.dag_node_states.item_index IS '-1, or the position in the fan-out''s list';
+COMMENT ON COLUMN dagapp.dag_node_states.item_index IS 'The position in the fan-out''s list; -1 for a node';
 
-COMMENT ON COLUMN dagapp.dag_node_states.task_id IS 'The current attempt';
+COMMENT ON COLUMN dagapp.dag_node_states.task_id IS 'The task of the current attempt';
 
-COMMENT ON COLUMN dagapp.dag_node_states.attempt IS 'Token of the current attempt; only ever rises';
+COMMENT ON COLUMN dagapp.dag_node_states.attempt IS 'Token of the current attempt; it only rises';
 
 COMMENT ON COLUMN dagapp.dag_node_states.retry_count IS 'Attempts that counted against the retry policy';
 
-COMMENT ON COLUMN dagapp.dag_node_states.output IS 'What the handler returned';
+COMMENT ON COLUMN dagapp.dag_node_states.output IS 'The value that the handler returned';
 
-COMMENT ON COLUMN dagapp.dag_node_states.not_before IS 'A retry waits until then';
+COMMENT ON COLUMN dagapp.dag_node_states.not_before IS 'When a retry may begin';
 
-COMMENT ON COLUMN dagapp.dag_node_states.items_total IS 'Of a fan-out: the length of its list';
+COMMENT ON COLUMN dagapp.dag_node_states.items_total IS 'The length of a fan-out''s list';
 
-COMMENT ON COLUMN dagapp.dag_node_states.items_sent IS 'Of a fan-out: how many of them were sent so far';
+COMMENT ON COLUMN dagapp.dag_node_states.items_sent IS 'How many items of a fan-out were sent so far';
 
 CREATE TABLE dagapp.dag_task_results (
     task_id varchar(200) NOT NULL,
@@ -1096,7 +1097,7 @@ CREATE TABLE dagapp.dag_task_results (
 
 CREATE INDEX idx_dag_task_results_reported ON dagapp.dag_task_results USING brin (reported_at);
 
-COMMENT ON TABLE dagapp.dag_task_results IS 'Append-only: one row per attempt that ended while it was the current one.';
+COMMENT ON TABLE dagapp.dag_task_results IS 'The result of an attempt that ended while it was the current one. Rows are only added.';
 
 CREATE TABLE dagapp.dag_inbox (
     sequence bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
@@ -1113,15 +1114,15 @@ CREATE TABLE dagapp.dag_inbox (
     CONSTRAINT dag_inbox_pkey PRIMARY KEY (owner_id, sequence)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 
-COMMENT ON TABLE dagapp.dag_inbox IS 'A report that the job''s owner has not taken yet. Hot and tiny: inserted by workers, deleted by the owner.';
+COMMENT ON TABLE dagapp.dag_inbox IS 'A report that the job''s owner has not taken yet. Workers insert the rows, the owner deletes them.';
 
-COMMENT ON COLUMN dagapp.dag_inbox.owner_id IS 'The job''s owner when the report came; empty when it had none';
+COMMENT ON COLUMN dagapp.dag_inbox.owner_id IS 'The job''s owner when the report arrived; empty if it had none';
 
-COMMENT ON COLUMN dagapp.dag_inbox.items IS 'Positions in the fan-out''s list, or -1 alone';
+COMMENT ON COLUMN dagapp.dag_inbox.items IS 'Positions in the fan-out''s list; -1 alone for a node';
 
-COMMENT ON COLUMN dagapp.dag_inbox.task_id IS 'Of the result that the owner has to see; empty if there is none';
+COMMENT ON COLUMN dagapp.dag_inbox.task_id IS 'The task whose result the owner must read; empty if there is none';
 
-COMMENT ON COLUMN dagapp.dag_inbox.reason IS 'Of a command';
+COMMENT ON COLUMN dagapp.dag_inbox.reason IS 'The reason for a command';
 
 CREATE TABLE dagapp.dag_checkpoints (
     job_id varchar(64) NOT NULL,
@@ -1135,9 +1136,9 @@ CREATE TABLE dagapp.dag_checkpoints (
     CONSTRAINT dag_checkpoints_job_id_fkey FOREIGN KEY (job_id) REFERENCES dagapp.dag_jobs (job_id) ON DELETE CASCADE
 );
 
-COMMENT ON TABLE dagapp.dag_checkpoints IS 'Where a task can resume. One per node and item: the next attempt reads what the last one saved.';
+COMMENT ON TABLE dagapp.dag_checkpoints IS 'The place from which the next attempt can resume. There is one per node or item.';
 
-COMMENT ON COLUMN dagapp.dag_checkpoints.attempt IS 'The attempt that saved it; an older attempt never overwrites a newer one''s';
+COMMENT ON COLUMN dagapp.dag_checkpoints.attempt IS 'The attempt that saved it; an older attempt never overwrites a newer one';
 
 CREATE TABLE dagapp.dag_job_events (
     event_id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
@@ -1170,7 +1171,7 @@ CREATE TABLE dagapp.dag_task_logs (
 
 CREATE INDEX idx_dag_task_logs_job ON dagapp.dag_task_logs USING btree (job_id, log_id);
 
-COMMENT ON TABLE dagapp.dag_task_logs IS 'Append-only: one row per line. Not fenced: what an attempt said stays true after it lost its lease.';
+COMMENT ON TABLE dagapp.dag_task_logs IS 'A line of a handler''s log. Rows are only added. They are not fenced: a line stays true after the attempt has lost its lease.';
 
 CREATE TABLE dagapp.dag_queue (
     sequence bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
@@ -1204,17 +1205,17 @@ CREATE INDEX idx_dag_queue_expiry ON dagapp.dag_queue USING btree (expires_at) W
 
 CREATE INDEX idx_dag_queue_leased ON dagapp.dag_queue USING btree (leased_by) WHERE lease_token IS NOT NULL;
 
-COMMENT ON TABLE dagapp.dag_queue IS 'A waiting or leased message. Hot: inserted, leased, deleted.';
+COMMENT ON TABLE dagapp.dag_queue IS 'A waiting or leased message. The table is hot: rows are inserted, leased and deleted within milliseconds.';
 
-COMMENT ON COLUMN dagapp.dag_queue.message_id IS 'Sent twice, it is stored once';
+COMMENT ON COLUMN dagapp.dag_queue.message_id IS 'A message that is sent twice is stored once';
 
-COMMENT ON COLUMN dagapp.dag_queue.tenant IS 'Whose work it is: tenants take turns';
+COMMENT ON COLUMN dagapp.dag_queue.tenant IS 'The platform that takes turns for this work; empty for geomill''s own';
 
 COMMENT ON COLUMN dagapp.dag_queue.losses IS 'Workers that were lost while they ran it';
 
-COMMENT ON COLUMN dagapp.dag_queue.on_trial IS 'Of the tasks of its worker, it alone is charged for a loss';
+COMMENT ON COLUMN dagapp.dag_queue.on_trial IS 'Whether a loss of its worker is charged to this task alone';
 
-COMMENT ON COLUMN dagapp.dag_queue.lease_token IS 'New and greater at each delivery that has reached the disk';
+COMMENT ON COLUMN dagapp.dag_queue.lease_token IS 'Greater at each delivery that is durably committed';
 
 CREATE TABLE dagapp.dag_dead_letters (
     sequence bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
@@ -1232,7 +1233,7 @@ CREATE TABLE dagapp.dag_dead_letters (
 
 CREATE INDEX idx_dag_dead_letters_queue ON dagapp.dag_dead_letters USING btree (queue_name, sequence DESC);
 
-COMMENT ON TABLE dagapp.dag_dead_letters IS 'A message that nobody can handle, kept with the reason until somebody looks.';
+COMMENT ON TABLE dagapp.dag_dead_letters IS 'A message that cannot be handled, kept with the reason until an operator deals with it.';
 
 CREATE TABLE dagapp.dag_instances (
     instance_id varchar(64) NOT NULL,
@@ -1252,7 +1253,7 @@ CREATE INDEX idx_dag_instances_role ON dagapp.dag_instances USING btree (role, h
 
 COMMENT ON COLUMN dagapp.dag_instances.lock_key IS 'Advisory lock that the process holds while it lives';
 
-COMMENT ON COLUMN dagapp.dag_instances.queues IS 'Those that it takes from';
+COMMENT ON COLUMN dagapp.dag_instances.queues IS 'The queues that it serves';
 
 COMMENT ON COLUMN dagapp.dag_instances.duties IS 'The last error of each duty that ever failed';
 
@@ -1262,7 +1263,7 @@ CREATE TABLE dagapp.dag_unserved_queues (
     CONSTRAINT dag_unserved_queues_pkey PRIMARY KEY (queue_name)
 );
 
-COMMENT ON TABLE dagapp.dag_unserved_queues IS 'A queue in which something waits and which no process serves. Written by orchestrators, when it changes.';
+COMMENT ON TABLE dagapp.dag_unserved_queues IS 'A queue in which messages wait and which no process serves. Orchestrators add and remove the rows.';
 
 CREATE TABLE dagapp.dag_schedules (
     schedule_id varchar(64) NOT NULL,
@@ -1289,13 +1290,13 @@ CREATE TABLE dagapp.dag_schedules (
 
 CREATE INDEX idx_dag_schedules_due ON dagapp.dag_schedules USING btree (next_due_at) WHERE NOT paused;
 
-COMMENT ON COLUMN dagapp.dag_schedules.next_due_at IS 'The first due time that is not dealt with';
+COMMENT ON COLUMN dagapp.dag_schedules.next_due_at IS 'The first due time that has not been handled';
 
-COMMENT ON COLUMN dagapp.dag_schedules.last_error IS 'Why it could not fire; null once it could';
+COMMENT ON COLUMN dagapp.dag_schedules.last_error IS 'Why it could not fire; null after the next firing';
 
-COMMENT ON COLUMN dagapp.dag_schedules.held_until IS 'It could not fire when it was due: nobody looks at it before then';
+COMMENT ON COLUMN dagapp.dag_schedules.held_until IS 'When to try again, after it could not fire at its due time';
 
-COMMENT ON COLUMN dagapp.dag_schedules.open_jobs IS 'Jobs of its that had not ended when it last fired';
+COMMENT ON COLUMN dagapp.dag_schedules.open_jobs IS 'Its jobs that had not ended when it last fired';
 
 CREATE TABLE dagapp.dag_callbacks (
     delivery_id varchar(64) DEFAULT gen_random_uuid() NOT NULL,
@@ -1318,13 +1319,13 @@ CREATE UNIQUE INDEX idx_dag_callbacks_job ON dagapp.dag_callbacks USING btree (j
 
 CREATE INDEX idx_dag_callbacks_due ON dagapp.dag_callbacks USING btree (due_at) WHERE status = 'pending';
 
-COMMENT ON TABLE dagapp.dag_callbacks IS 'A call to make because a job has ended. While somebody makes it, `due_at` lies behind the end of the attempt.';
+COMMENT ON TABLE dagapp.dag_callbacks IS 'A call to make because a job has ended. During an attempt `due_at` is later than the end of the attempt.';
 
-COMMENT ON COLUMN dagapp.dag_callbacks.delivery_id IS 'Sent along: the same for every attempt';
+COMMENT ON COLUMN dagapp.dag_callbacks.delivery_id IS 'Sent with the call; the same for every attempt';
 
-COMMENT ON COLUMN dagapp.dag_callbacks.payload IS 'What is told, as it was when the job ended';
+COMMENT ON COLUMN dagapp.dag_callbacks.payload IS 'The content of the call, as of the job''s end';
 
-COMMENT ON COLUMN dagapp.dag_callbacks.attempts IS 'Raised when an attempt begins; fences a late one';
+COMMENT ON COLUMN dagapp.dag_callbacks.attempts IS 'Raised when an attempt begins, so that a late one cannot write';
 
 CREATE TABLE dagapp.dag_tallies (
     name varchar(64) NOT NULL,
@@ -1333,9 +1334,9 @@ CREATE TABLE dagapp.dag_tallies (
     CONSTRAINT dag_tallies_pkey PRIMARY KEY (name, bucket)
 ) WITH (fillfactor = 50);
 
-COMMENT ON TABLE dagapp.dag_tallies IS 'A count, or one bucket of a histogram. Processes add to it every few seconds.';
+COMMENT ON TABLE dagapp.dag_tallies IS 'A counter or one bucket of a histogram. Processes add to it every few seconds.';
 
-COMMENT ON COLUMN dagapp.dag_tallies.bucket IS 'Upper bound in seconds; 0 of a counter, -1 of a histogram''s sum';
+COMMENT ON COLUMN dagapp.dag_tallies.bucket IS 'Upper bound in seconds; 0 for a counter, -1 for a histogram''s sum';
 
 CREATE TABLE dagapp.dag_circuits (
     handler varchar(64) NOT NULL,
@@ -1349,13 +1350,13 @@ CREATE TABLE dagapp.dag_circuits (
     CONSTRAINT dag_circuits_open CHECK ((opened_at IS NULL) = (probe_at IS NULL))
 ) WITH (fillfactor = 50);
 
-COMMENT ON TABLE dagapp.dag_circuits IS 'Failures in a row of a handler, over all workers. Without a row there were none.';
+COMMENT ON TABLE dagapp.dag_circuits IS 'The consecutive failures of a handler, over all workers. A handler without a row has none.';
 
 COMMENT ON COLUMN dagapp.dag_circuits.failures IS 'In a row, with the same code';
 
 COMMENT ON COLUMN dagapp.dag_circuits.opened_at IS 'Null while the circuit is closed';
 
-COMMENT ON COLUMN dagapp.dag_circuits.probe_at IS 'When the next task may be let through';
+COMMENT ON COLUMN dagapp.dag_circuits.probe_at IS 'When the next task may run';
 
 CREATE TABLE dagapp.dag_stage_jobs (
     job_id varchar(64) NOT NULL,
@@ -1376,7 +1377,7 @@ COMMENT ON TABLE dagapp.dag_stage_jobs IS 'One attempt at a stage job.';
 
 COMMENT ON COLUMN dagapp.dag_stage_jobs.job_id IS 'SHA-256 of job type and parameters';
 
-COMMENT ON COLUMN dagapp.dag_stage_jobs.run_id IS 'The engine''s job';
+COMMENT ON COLUMN dagapp.dag_stage_jobs.run_id IS 'The job of the engine';
 
 COMMENT ON COLUMN dagapp.dag_stage_jobs.parameters IS 'Validated, defaults applied';
 
@@ -1400,9 +1401,9 @@ COMMENT ON TABLE app.platforms IS 'A partner application, and the identifiers th
 
 COMMENT ON COLUMN app.platforms.required_refs IS 'Keys that platform_refs must have; the first one groups assets';
 
-COMMENT ON COLUMN app.platforms.optional_refs IS 'Keys that platform_refs may have besides';
+COMMENT ON COLUMN app.platforms.optional_refs IS 'Other keys that platform_refs may have';
 
-COMMENT ON COLUMN app.platforms.workflows IS 'Workflows that its partners may name; the configured ones when absent';
+COMMENT ON COLUMN app.platforms.workflows IS 'Workflows that its partners may name; if absent, the configured ones';
 
 COMMENT ON COLUMN app.platforms.containers IS 'Containers in bronze that its partners may submit from, besides its own';
 
@@ -1422,7 +1423,7 @@ CREATE TABLE app.asset_collections (
 
 CREATE UNIQUE INDEX idx_asset_collections_group ON app.asset_collections USING btree (platform_id, group_ref);
 
-COMMENT ON TABLE app.asset_collections IS 'A STAC collection, and the group of assets that it is for.';
+COMMENT ON TABLE app.asset_collections IS 'A STAC collection and the group of assets that it belongs to.';
 
 COMMENT ON COLUMN app.asset_collections.group_ref IS 'As JSON: 1 and "1" are two groups';
 
@@ -1566,7 +1567,7 @@ CREATE OR REPLACE TRIGGER geospatial_assets_execution
 CREATE OR REPLACE TRIGGER geospatial_assets_business
     BEFORE UPDATE ON app.geospatial_assets
     FOR EACH ROW WHEN ((OLD.revision IS DISTINCT FROM NEW.revision OR OLD.proposed_clearance IS DISTINCT FROM NEW.proposed_clearance OR OLD.last_request_id IS DISTINCT FROM NEW.last_request_id OR OLD.workflow_id IS DISTINCT FROM NEW.workflow_id OR OLD.priority IS DISTINCT FROM NEW.priority OR OLD.approval_state IS DISTINCT FROM NEW.approval_state OR OLD.reviewer IS DISTINCT FROM NEW.reviewer OR OLD.reviewed_at IS DISTINCT FROM NEW.reviewed_at OR OLD.rejection_reason IS DISTINCT FROM NEW.rejection_reason OR OLD.clearance_state IS DISTINCT FROM NEW.clearance_state OR OLD.cleared_at IS DISTINCT FROM NEW.cleared_at OR OLD.cleared_by IS DISTINCT FROM NEW.cleared_by OR OLD.made_public_at IS DISTINCT FROM NEW.made_public_at OR OLD.made_public_by IS DISTINCT FROM NEW.made_public_by OR OLD.adf_run_id IS DISTINCT FROM NEW.adf_run_id OR OLD.deleted_at IS DISTINCT FROM NEW.deleted_at OR OLD.deleted_by IS DISTINCT FROM NEW.deleted_by OR OLD.data_deleted_through IS DISTINCT FROM NEW.data_deleted_through OR OLD.withdrawn_through IS DISTINCT FROM NEW.withdrawn_through OR OLD.kept_public_revision IS DISTINCT FROM NEW.kept_public_revision OR OLD.delete_run_id IS DISTINCT FROM NEW.delete_run_id) AND pg_trigger_depth() > 0)
-    EXECUTE FUNCTION app.refuse_change('what people decide is not changed by a job');
+    EXECUTE FUNCTION app.refuse_change('a job must not change what people decide');
 
 CREATE OR REPLACE TRIGGER geospatial_assets_identity
     BEFORE UPDATE ON app.geospatial_assets
@@ -1588,23 +1589,23 @@ CREATE OR REPLACE TRIGGER geospatial_assets_follow
     FOR EACH ROW WHEN ((OLD.served_revision IS DISTINCT FROM NEW.served_revision OR OLD.outputs IS DISTINCT FROM NEW.outputs OR OLD.approval_state IS DISTINCT FROM NEW.approval_state OR OLD.clearance_state IS DISTINCT FROM NEW.clearance_state OR OLD.deleted_at IS DISTINCT FROM NEW.deleted_at OR OLD.data_deleted_through IS DISTINCT FROM NEW.data_deleted_through OR OLD.withdrawn_through IS DISTINCT FROM NEW.withdrawn_through OR OLD.kept_public_revision IS DISTINCT FROM NEW.kept_public_revision))
     EXECUTE FUNCTION app.follow_asset();
 
-COMMENT ON TABLE app.geospatial_assets IS 'Something published: identity, outputs, and its four independent states.';
+COMMENT ON TABLE app.geospatial_assets IS 'One thing that a partner publishes: its identity, its outputs and its four independent states.';
 
-COMMENT ON COLUMN app.geospatial_assets.asset_id IS 'SHA-256 of platform and identifiers, 32 characters of it';
+COMMENT ON COLUMN app.geospatial_assets.asset_id IS 'The first 32 characters of the SHA-256 of platform and identifiers';
 
 COMMENT ON COLUMN app.geospatial_assets.platform_refs IS 'The partner''s own identifiers';
 
-COMMENT ON COLUMN app.geospatial_assets.table_stem IS 'Of the tables of its revisions';
+COMMENT ON COLUMN app.geospatial_assets.table_stem IS 'The beginning of the table names of its revisions';
 
-COMMENT ON COLUMN app.geospatial_assets.blob_stem IS 'Of the paths of its revisions';
+COMMENT ON COLUMN app.geospatial_assets.blob_stem IS 'The beginning of the paths of its revisions';
 
-COMMENT ON COLUMN app.geospatial_assets.revision IS 'Raised by every overwrite and rollback';
+COMMENT ON COLUMN app.geospatial_assets.revision IS 'Every overwrite and rollback raises it';
 
-COMMENT ON COLUMN app.geospatial_assets.proposed_clearance IS 'The submitter''s; nothing follows';
+COMMENT ON COLUMN app.geospatial_assets.proposed_clearance IS 'The submitter''s proposal; it has no effect by itself';
 
 COMMENT ON COLUMN app.geospatial_assets.priority IS '1 is first';
 
-COMMENT ON COLUMN app.geospatial_assets.served_revision IS 'The revision that table_name, blob_path and outputs are of';
+COMMENT ON COLUMN app.geospatial_assets.served_revision IS 'The revision to which table_name, blob_path and outputs belong';
 
 COMMENT ON COLUMN app.geospatial_assets.outputs IS 'The result of the job that made the served revision';
 
@@ -1618,13 +1619,13 @@ COMMENT ON COLUMN app.geospatial_assets.withdrawn_through IS 'Revisions up to th
 
 COMMENT ON COLUMN app.geospatial_assets.kept_public_revision IS 'The public revision that an overwrite or rollback left public';
 
-COMMENT ON COLUMN app.geospatial_assets.public_revision IS 'The revision that anybody may see';
+COMMENT ON COLUMN app.geospatial_assets.public_revision IS 'The revision that everybody may see';
 
-COMMENT ON COLUMN app.geospatial_assets.adf_run_id IS 'The latest job that changes what is outside: an export or a withdrawal';
+COMMENT ON COLUMN app.geospatial_assets.adf_run_id IS 'The latest job that exports or withdraws the asset';
 
-COMMENT ON COLUMN app.geospatial_assets.external_revision IS 'The revision that is outside';
+COMMENT ON COLUMN app.geospatial_assets.external_revision IS 'The revision in the external zone';
 
-COMMENT ON COLUMN app.geospatial_assets.external_run_id IS 'The run that completed last: external_revision is what it left outside';
+COMMENT ON COLUMN app.geospatial_assets.external_run_id IS 'The export or withdrawal that completed last and set external_revision';
 
 COMMENT ON COLUMN app.geospatial_assets.current_job_id IS 'The job of the current revision, once it has begun';
 
@@ -1671,18 +1672,18 @@ CREATE UNIQUE INDEX idx_requests_idempotency ON app.platform_requests USING btre
 CREATE OR REPLACE TRIGGER platform_requests_order
     BEFORE UPDATE ON app.platform_requests
     FOR EACH ROW WHEN ((OLD.request_id IS DISTINCT FROM NEW.request_id OR OLD.asset_id IS DISTINCT FROM NEW.asset_id OR OLD.revision IS DISTINCT FROM NEW.revision OR OLD.platform_refs IS DISTINCT FROM NEW.platform_refs OR OLD.processing_options IS DISTINCT FROM NEW.processing_options OR OLD.file_names IS DISTINCT FROM NEW.file_names))
-    EXECUTE FUNCTION app.refuse_change('what was asked for never changes');
+    EXECUTE FUNCTION app.refuse_change('the order of a request never changes');
 
 CREATE OR REPLACE TRIGGER platform_requests_follow
     AFTER UPDATE OF job_id ON app.platform_requests
     FOR EACH ROW WHEN (OLD.job_id IS DISTINCT FROM NEW.job_id)
     EXECUTE FUNCTION app.follow_request();
 
-COMMENT ON TABLE app.platform_requests IS 'A work order of a partner, and what became of it.';
+COMMENT ON TABLE app.platform_requests IS 'A work order of a partner and its state.';
 
-COMMENT ON COLUMN app.platform_requests.revision IS 'The revision that it asks for';
+COMMENT ON COLUMN app.platform_requests.revision IS 'The revision that the request is for';
 
-COMMENT ON COLUMN app.platform_requests.job_id IS 'Of the latest attempt; its row comes when an orchestrator claims it';
+COMMENT ON COLUMN app.platform_requests.job_id IS 'The latest job of the request; its row exists once an orchestrator has claimed it';
 
 CREATE TABLE app.asset_revisions (
     revision_id uuid DEFAULT gen_random_uuid() NOT NULL,
@@ -1721,7 +1722,7 @@ CREATE OR REPLACE TRIGGER asset_revisions_no_truncate
     FOR EACH STATEMENT
     EXECUTE FUNCTION app.refuse_change('its rows are only added to, never changed or deleted');
 
-COMMENT ON TABLE app.asset_revisions IS 'A revision of an asset as it was when the next one took its place.';
+COMMENT ON TABLE app.asset_revisions IS 'A revision of an asset as it was when the next one replaced it.';
 
 COMMENT ON COLUMN app.asset_revisions.job_id IS 'None if it was superseded before a job began';
 
@@ -1738,9 +1739,9 @@ CREATE TABLE app.asset_leftovers (
     CONSTRAINT asset_leftovers_asset_id_fkey FOREIGN KEY (asset_id) REFERENCES app.geospatial_assets (asset_id) ON DELETE RESTRICT
 );
 
-COMMENT ON TABLE app.asset_leftovers IS 'A revision that failed, was cancelled or superseded, and whose files and tables were deleted when its time was over.';
+COMMENT ON TABLE app.asset_leftovers IS 'A revision that failed, was cancelled or was superseded, and whose files and tables were deleted.';
 
-COMMENT ON COLUMN app.asset_leftovers.job_id IS 'Whose data it was: a retry may make the revision anew';
+COMMENT ON COLUMN app.asset_leftovers.job_id IS 'The job that made the data; a retry may make the revision again';
 
 CREATE TABLE app.asset_audit (
     audit_id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
@@ -1773,7 +1774,7 @@ CREATE OR REPLACE TRIGGER asset_audit_no_truncate
 
 COMMENT ON TABLE app.asset_audit IS 'One decision of a person or an application about an asset.';
 
-COMMENT ON COLUMN app.asset_audit.actor IS 'From the credential';
+COMMENT ON COLUMN app.asset_audit.actor IS 'The subject of the credential';
 
 CREATE TABLE app.api_keys (
     key_id varchar(64) NOT NULL,
@@ -1793,13 +1794,13 @@ CREATE TABLE app.api_keys (
 
 CREATE UNIQUE INDEX idx_api_keys_name ON app.api_keys USING btree (name) WHERE revoked_at IS NULL;
 
-COMMENT ON TABLE app.api_keys IS 'What is known of a key. Whoever holds it is the subject `key:<name>`.';
+COMMENT ON TABLE app.api_keys IS 'An API key without its secret. Its holder is the subject `key:<name>`.';
 
 COMMENT ON COLUMN app.api_keys.secret_hash IS 'SHA-256 of the secret part';
 
 COMMENT ON COLUMN app.api_keys.name IS 'Unique among the keys that are not revoked';
 
-COMMENT ON COLUMN app.api_keys.platform_id IS 'The one platform that a submitter submits for';
+COMMENT ON COLUMN app.api_keys.platform_id IS 'The platform that a submitter submits for';
 
 COMMENT ON COLUMN app.api_keys.last_used_at IS 'To the minute';
 
@@ -1842,7 +1843,7 @@ CREATE TABLE catalogue.schema_objects (
     CONSTRAINT schema_objects_pkey PRIMARY KEY (object)
 );
 
-COMMENT ON TABLE catalogue.schema_objects IS 'A table, column, constraint, index, trigger or function as the last migration left it, ours or pgstac''s.';
+COMMENT ON TABLE catalogue.schema_objects IS 'A table, column, constraint, index, trigger or function of geomill or pgstac as the last migration left it.';
 
 CREATE TABLE catalogue.schema_steps (
     number integer NOT NULL,
@@ -1851,4 +1852,4 @@ CREATE TABLE catalogue.schema_steps (
     CONSTRAINT schema_steps_pkey PRIMARY KEY (number)
 );
 
-COMMENT ON TABLE catalogue.schema_steps IS 'A numbered step of the migration that has run here, or was not needed because the database was new.';
+COMMENT ON TABLE catalogue.schema_steps IS 'A migration step that has run in this database, or was not needed because the database was new.';

@@ -1,4 +1,4 @@
-"""Object stores: zones of containers in local folders, Azure Blob or S3, all behind one face."""
+"""Object stores: zones of containers in local folders, Azure Blob Storage or S3, behind one interface."""
 
 from geomill.storage.objects import ObjectInfo, Progress, Stored
 from geomill.storage.recipe import StorageRecipe

@@ -9,7 +9,7 @@ from geomill.errors import SettingsError
 
 EMULATOR_ACCOUNT = "devstoreaccount1"
 EMULATOR_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
-"""Known to everybody: every emulator has this one."""
+"""The public key that every emulator has."""
 EMULATOR = (
     f"AccountName={EMULATOR_ACCOUNT};AccountKey={EMULATOR_KEY};BlobEndpoint=http://127.0.0.1:10000/{EMULATOR_ACCOUNT}"
 )

@@ -1,7 +1,7 @@
-"""Where a backup lies: a folder, or a place in an object store.
+"""The place of a backup: a folder, or a path in an object store.
 
-Paths are relative to it and checked. What is written appears when it is whole. In a folder, files are readable by their
-owner alone: a backup holds keys.
+Paths are relative to it and are checked. A file appears only when it is complete. In a folder only the owner can read
+the files, because a backup contains keys.
 """
 
 from __future__ import annotations
@@ -39,23 +39,23 @@ class Sink(Protocol):
 class Depot(Protocol):
     @property
     def place(self) -> str:
-        """For people."""
+        """The place as text for people."""
 
     def writing(self, path: str) -> AbstractContextManager[Sink]:
-        """The file appears at the end, and not at all if an error ends the block."""
+        """Open a file for writing. It appears at the end of the block, unless an error ends the block."""
 
     def reading(self, path: str) -> Iterator[bytes]:
-        """In parts of some megabytes. `NotFoundError` when it is not there."""
+        """Yield a file in parts of some megabytes. Raises `NotFoundError`."""
 
     def paths(self) -> Iterator[str]:
-        """All that lies there, in any order."""
+        """Yield the paths of all files, in any order."""
 
 
 def open_depot(text: str, recipe: StorageRecipe) -> Depot:
     try:
         location = parse_location(text)
     except InvalidName:
-        raise InvalidName("this is no place for a backup", remedy=_HELP) from None
+        raise InvalidName("this is not the place of a backup", remedy=_HELP) from None
     if isinstance(location, Folder):
         return FolderDepot(location.path.absolute())
     if isinstance(location, S3Bucket):
@@ -104,7 +104,7 @@ class FolderDepot:
                 yield (Path(folder) / name).relative_to(self.root).as_posix()
 
     def _make_folders(self, folder: Path) -> None:
-        """One by one: `parents` would leave those in between open to others."""
+        """Create the folders one by one. With `parents`, others could read those in between."""
         if not folder.is_dir():
             if folder == self.root:
                 folder.parent.mkdir(parents=True, exist_ok=True)
@@ -113,7 +113,7 @@ class FolderDepot:
             folder.mkdir(mode=0o700, exist_ok=True)
 
     def _file(self, path: str) -> Path:
-        """`InvalidName` if it lies outside, be it by a symbolic link."""
+        """Return the path of a file. Raises `InvalidName` if it is outside the folder, even by a symbolic link."""
         file = self.root / check_path(path)
         if not file.resolve().is_relative_to(self.root.resolve()):
             raise InvalidName(f"path {path!r} leads out of the backup by a symbolic link")
@@ -127,7 +127,7 @@ class StoreDepot:
 
     @contextmanager
     def writing(self, path: str) -> Iterator[Sink]:
-        """A writer that is not closed sends no end of the upload, and so nothing appears."""
+        """Open an object for writing. Without `close` the upload is never completed, so the object does not appear."""
         with _translated(self.place, path):
             writer = obstore.open_writer(self.store, check_path(path), buffer_size=PART, max_concurrency=4)
             yield writer
@@ -136,7 +136,7 @@ class StoreDepot:
     def reading(self, path: str) -> Iterator[bytes]:
         key = check_path(path)
         with _translated(self.place, path):
-            # In threads of their own: whoever consumes this may be obstore itself, which cannot be entered twice.
+            # Own threads: the consumer may be obstore itself, which is not reentrant.
             with ThreadPoolExecutor(1) as thread:
                 size = thread.submit(obstore.head, self.store, key).result()["size"]
             yield from in_order(
@@ -151,7 +151,7 @@ class StoreDepot:
 
 @contextmanager
 def _translated(place: str, path: str = "") -> Iterator[None]:
-    """Errors of the store become ours. Their text is left out: it may hold a signature."""
+    """Translate errors of the store. Their text is left out, because it may contain a signature."""
     try:
         yield
     except FileNotFoundError:

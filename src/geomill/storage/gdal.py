@@ -1,4 +1,4 @@
-"""The same objects for GDAL: a path, and the options that let it in."""
+"""Paths of objects for GDAL, and the options that give it access."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ OFFLINE = {
     "GDAL_HTTP_MAX_RETRY": "0",
     "PROJ_NETWORK": "OFF",
 }
-"""For work on files of this machine. GDAL has no switch for its client of HTTP, so requests go to where nobody is."""
+"""Options for work on local files. GDAL has no switch to disable HTTP, so its requests go to a port without a
+server."""
 
 
 class GdalOptions(dict[str, str]):
-    """For `rasterio.Env(**options)` or `--config`, around the work of one task. rasterio takes the keys of S3 only from
-    a session: one whose `get_credential_options` gives these. `repr` shows no values: some are secrets."""
+    """Options for `rasterio.Env(**options)` or `--config`, for the duration of one task. rasterio takes the keys of S3
+    only from a session whose `get_credential_options` returns them. `repr` shows no values, because some are secret."""
 
     def __repr__(self) -> str:
         return f"GdalOptions({', '.join(sorted(self))})"

@@ -1,4 +1,4 @@
-"""What is told about objects."""
+"""Facts about objects and transfers."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from datetime import datetime
 from geomill.domain.objectname import ObjectName
 
 Progress = Callable[[int, int], None]
-"""Called with the bytes done and the bytes in all, in the loop or thread of whoever waits."""
+"""Called with the transferred and the total number of bytes, in the event loop or thread of the caller."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectInfo:
-    """`etag` changes with the content; what it is made of is the store's affair."""
+    """An object in a store. `etag` changes with the content; its format depends on the store."""
 
     name: ObjectName
     size: int
@@ -24,7 +24,7 @@ class ObjectInfo:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What went in or came out, with the SHA-256 of exactly these bytes, in hexadecimal."""
+    """A transferred object with the SHA-256 of its bytes, in hexadecimal."""
 
     name: ObjectName
     size: int

@@ -1,4 +1,4 @@
-"""The border to obstore: its errors become ours, without what must not be shown."""
+"""The boundary to obstore: translates its errors into geomill's, without confidential details."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ Result = TypeVar("Result")
 
 @contextmanager
 def translated(shelf: ResolvedContainer, path: str, *, writing: bool = False) -> Iterator[None]:
-    """The causes are left out: their text has whole requests in it, with signatures. Where the store is, only the log
-    says: partners read these messages."""
+    """Translate errors of obstore. The causes are left out, because their text contains whole requests with signatures.
+    Only the log names the location of the store, because partners read these messages."""
     what = f"'{shelf.zone}/{shelf.container}/{path}'" if path else f"'{shelf.zone}/{shelf.container}'"
     try:
         yield
@@ -52,18 +52,18 @@ def translated(shelf: ResolvedContainer, path: str, *, writing: bool = False) ->
             f"the store refuses access to {what}: {_reason(error)}", remedy=_permission(shelf)
         ) from None
     except BaseError as error:
-        if not path and "status code: 404" in str(error):  # for a listing, obstore has no other word
+        if not path and "status code: 404" in str(error):  # for a listing obstore has no own error class
             raise _missing(shelf, what, whole=True) from None
-        log.warning("%s did not do its part for %s: %s", shelf.location, what, _reason(error))
+        log.warning("%s failed for %s: %s", shelf.location, what, _reason(error))
         raise StorageUnavailable(
-            f"the store did not do its part for {what}: {_reason(error)}",
-            remedy="'geomill doctor' looks at it",
+            f"the store failed for {what}: {_reason(error)}",
+            remedy="run 'geomill doctor' to check the store",
         ) from None
 
 
 def persistently(work: Callable[[], Result], shelf: ResolvedContainer, seconds: float) -> Result:
-    """obstore sends a request again, but not when the answer breaks off half-way. Then all of the work is done again,
-    so it must be such that doing it twice is doing it once."""
+    """Run the work, and repeat it if it fails for a reason that may pass. obstore repeats requests, but not if the
+    response breaks off. The work must be idempotent."""
     deadline, pause = time.monotonic() + seconds, FIRST_PAUSE
     while True:
         try:
@@ -76,7 +76,7 @@ def persistently(work: Callable[[], Result], shelf: ResolvedContainer, seconds: 
 
 
 def _passes(error: GenericError) -> bool:
-    """Whether it may be better next time."""
+    """Whether a repetition may succeed."""
     status = _STATUS.search(str(error))
     return not status or status[1].startswith("5") or status[1][:3] in ("408", "429")
 
@@ -85,21 +85,22 @@ def _missing(shelf: ResolvedContainer, what: str, *, whole: bool) -> NotFoundErr
     if whole:
         return NotFoundError(
             f"there is no container '{shelf.container}' in the zone '{shelf.zone}'",
-            remedy="make it, or correct the name",
+            remedy="create it, or correct the name",
         )
     return NotFoundError(
-        f"there is no object {what}", remedy=f"'geomill storage ls {shelf.zone}/{shelf.container}' lists what is there"
+        f"there is no object {what}",
+        remedy=f"run 'geomill storage ls {shelf.zone}/{shelf.container}' to list the objects",
     )
 
 
 def _permission(shelf: ResolvedContainer) -> str:
     if isinstance(shelf.location, Folder):
         return "give this user the right to read and write there"
-    return "check the credentials and what they are allowed"
+    return "check the credentials and their permissions"
 
 
 def _reason(error: BaseError) -> str:
-    """obstore tells what happened as text only, and a status is the part of it that helps."""
+    """Return a short reason. obstore gives only text, of which the status is the useful part."""
     text = str(error).partition("\n")[0]
     if status := _STATUS.search(text):
         return f"it answered {status[1].strip()}"

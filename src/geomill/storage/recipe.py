@@ -1,6 +1,6 @@
-"""All that a process needs to build a `Storage`: plain values that can be pickled or sent as JSON.
+"""The recipe of a `Storage`: plain values that can be pickled or sent as JSON.
 
-It holds secrets, which `repr` leaves out; whoever sends it on uses a channel that nobody else can read.
+It contains secrets, which `repr` does not show. Send it only over a private channel.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from geomill.domain.location import Folder, parse_location
 from geomill.domain.objectname import Zone
 from geomill.storage.connection_string import read_connection
 
-if TYPE_CHECKING:  # a child process has no settings, and need not load them
+if TYPE_CHECKING:  # a child process has no settings and need not import them
     from geomill.settings import StorageSettings
 
 
 @dataclass(frozen=True)
 class AzureAccess:
-    """Without any of these, a managed identity is used."""
+    """Credentials for Azure. Without any of them, a managed identity is used."""
 
     connection_strings: tuple[str, ...] = field(default=(), repr=False)
     key: str | None = field(default=None, repr=False)
@@ -32,7 +32,7 @@ class AzureAccess:
 
 @dataclass(frozen=True)
 class S3Access:
-    """Without a key, Amazon's usual places are looked at: web identity, container, instance."""
+    """Credentials for S3. Without a key, Amazon's usual sources are used: web identity, container, instance."""
 
     key_id: str | None = None
     secret: str | None = field(default=None, repr=False)
@@ -44,10 +44,10 @@ class S3Access:
 @dataclass(frozen=True)
 class StorageRecipe:
     zones: Mapping[str, str] = field(default_factory=dict)
-    """The location of each, as in the settings; folders are absolute."""
+    """The location of each zone, as in the settings. Folders are absolute."""
     data: str = ""
-    """Zones in this folder are ours, and made when they are missing. Any other folder may be a mount that is not there
-    right now, and a folder in its place would hide it."""
+    """The data folder. Zones in it are created if they are missing. Any other folder may be a mount point that is
+    not mounted right now, and a new folder would hide that."""
     azure: AzureAccess = AzureAccess()
     s3: S3Access = S3Access()
     timeout_seconds: float = 30.0
@@ -57,7 +57,7 @@ class StorageRecipe:
     def of(cls, settings: StorageSettings, data: Path) -> Self:
         strings = tuple((_plain(settings.azure_connection_strings) or "").split())
         for string in strings:
-            read_connection(string)  # what is wrong with it is told now
+            read_connection(string)  # reports errors now
         return cls(
             zones={zone: _location(getattr(settings, zone), data.absolute() / zone) for zone in Zone},
             data=str(data.absolute()),
@@ -80,7 +80,7 @@ class StorageRecipe:
 
     @classmethod
     def in_folder(cls, data: Path) -> Self:
-        """All zones as folders in `data`, whatever the environment says."""
+        """Return a recipe with all zones as folders in `data`, independent of the environment."""
         return cls(zones={zone: str(data.absolute() / zone) for zone in Zone}, data=str(data.absolute()))
 
     def to_json(self) -> dict[str, Any]:

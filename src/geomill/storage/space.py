@@ -1,4 +1,4 @@
-"""How much room there is on the disks of this machine that hold our data."""
+"""The free space on the local disks that hold data."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from geomill.domain.location import Folder, parse_location
 from geomill.storage.recipe import StorageRecipe
 
 DATA = "data"
-"""The place of the data folder, where the private database lies, too."""
+"""The name of the data folder, which also contains the embedded database."""
 
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """`place` is a zone or `data`: the folder itself is nobody's business."""
+    """The space of a disk. `place` is a zone or `data`, because the path itself is confidential."""
 
     place: str
     free_bytes: int
@@ -23,7 +23,7 @@ class Space:
 
 
 def spaces(recipe: StorageRecipe) -> list[Space]:
-    """Of the data folder, and of each zone that is a folder. A disk that cannot be asked is left out."""
+    """Return the space for the data folder and for each zone in a folder. Disks that cannot be read are left out."""
     locations = {place: parse_location(location) for place, location in recipe.zones.items()}
     folders = {place: location.path for place, location in locations.items() if isinstance(location, Folder)}
     if recipe.data:
@@ -39,7 +39,7 @@ def spaces(recipe: StorageRecipe) -> list[Space]:
 
 
 def existing(folder: Path) -> Path:
-    """The folder, or the nearest one above it that is there."""
+    """Return the folder, or its nearest parent that exists."""
     absolute = folder.absolute()
     return next(place for place in (absolute, *absolute.parents) if place.exists())
 

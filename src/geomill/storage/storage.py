@@ -1,4 +1,4 @@
-"""The storage for event loops: each method is the one of `SyncStorage`, in a thread."""
+"""The storage for event loops. Each method runs that of `SyncStorage` in a thread."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ Item = TypeVar("Item")
 
 
 class Storage:
-    """Cheap to make; a store is opened when it is first used. `storage.sync` is the same for code that waits."""
+    """The object store of all zones. It is cheap to create, because stores are opened at their first use.
+    `storage.sync` is the same for synchronous code."""
 
     def __init__(self, recipe: StorageRecipe) -> None:
         self.recipe = recipe
@@ -34,26 +35,27 @@ class Storage:
         return Storage, (self.recipe,)
 
     async def stat(self, name: ObjectName) -> ObjectInfo:
-        """`NotFoundError` when it is not there."""
+        """Return the facts about an object. Raises `NotFoundError`."""
         return await self._run(partial(self.sync.stat, name))
 
     async def exists(self, name: ObjectName) -> bool:
         return await self._run(partial(self.sync.exists, name))
 
     async def list(self, zone: Zone, container: str, prefix: str = "") -> AsyncGenerator[ObjectInfo, None]:
-        """What is in a container, or in a folder of it, at any depth, in any order. `a/b` is in the folder `a`; `ab` is
-        not."""
+        """Yield the objects in a container or in a folder of it, at any depth, in any order. `a/b` is in the folder
+        `a`; `ab` is not."""
         async with aclosing(self._iterate(self.sync.batches(zone, container, prefix))) as batches:
             async for batch in batches:
                 for info in batch:
                     yield info
 
     async def read(self, name: ObjectName, start: int = 0, length: int | None = None) -> bytes:
-        """The bytes from `start`, at most `length`; what lies behind the end is empty, as of a file."""
+        """Return up to `length` bytes from `start`; none if `start` is beyond the end, as with a file."""
         return await self._run(partial(self.sync.read, name, start, length))
 
     async def stream(self, name: ObjectName, start: int = 0) -> AsyncGenerator[bytes, None]:
-        """In parts of some megabytes, the next ones fetched ahead. `ConflictError` if it is replaced meanwhile."""
+        """Yield an object in parts of some megabytes, fetching ahead. Raises `ConflictError` if it is replaced
+        meanwhile."""
         async with aclosing(self._iterate(self.sync.stream(name, start))) as parts:
             async for part in parts:
                 yield part
@@ -61,8 +63,8 @@ class Storage:
     async def get_file(
         self, name: ObjectName, target: Path, *, progress: Progress | None = None, sha256: str | None = None
     ) -> Stored:
-        """Download. The target appears whole; a download that broke off, in whatever process, is gone on with.
-        With `sha256`, other bytes than these are refused."""
+        """Download an object. The target appears only when it is complete. A download that broke off, in any process,
+        is continued. With `sha256`, an object with another hash is refused."""
         return await self._transfer(partial(self.sync.get_file, name, target, sha256=sha256), progress)
 
     async def put_bytes(
@@ -74,8 +76,8 @@ class Storage:
         media_type: str | None = None,
         cool: bool = False,
     ) -> Stored:
-        """With `if_absent`, `ConflictError` when it is there already; of several at once, one succeeds. `cool`: seldom
-        read, in the store's cheaper class."""
+        """Write an object. With `if_absent`, raises `ConflictError` if it exists; of several concurrent writes one
+        succeeds. With `cool`, it is stored in the cheaper class for objects that are seldom read."""
         return await self._run(
             partial(self.sync.put_bytes, name, data, if_absent=if_absent, media_type=media_type, cool=cool)
         )
@@ -89,17 +91,17 @@ class Storage:
         media_type: str | None = None,
         cool: bool = False,
     ) -> Stored:
-        """Upload, in parts if it is large. What breaks off, or is cancelled, leaves nothing that can be seen."""
+        """Upload a file, in parts if it is large. An upload that fails or is cancelled leaves nothing visible."""
         put = partial(self.sync.put_file, name, source, media_type=media_type, cool=cool)
         return await self._transfer(put, progress)
 
     async def copy(self, source: ObjectName, target: ObjectName, *, progress: Progress | None = None) -> ObjectInfo:
-        """Inside of the store where it can, through this machine where it cannot."""
+        """Copy an object: inside the store if possible, otherwise through this machine."""
         return await self._transfer(partial(self.sync.copy, source, target), progress)
 
     async def move(self, source: ObjectName, target: ObjectName) -> None:
-        """In a folder one atomic step; elsewhere a copy, then a deletion. A move that has begun is waited for, also
-        when this is cancelled: who holds a lock meanwhile must know that nothing appears afterwards."""
+        """Move an object. In a folder this is one atomic step; elsewhere it is a copy and a deletion. A cancellation
+        waits until the move has ended, so that a caller who holds a lock knows that nothing appears afterwards."""
         moving = asyncio.ensure_future(self._run(partial(self.sync.move, source, target)))
         try:
             await asyncio.shield(moving)
@@ -108,35 +110,36 @@ class Storage:
             raise
 
     async def delete(self, name: ObjectName) -> None:
-        """What is not there is deleted already."""
+        """Delete an object. It need not exist."""
         await self._run(partial(self.sync.delete, name))
 
     async def delete_prefix(self, zone: Zone, container: str, prefix: str) -> int:
-        """All that is in a folder of a container; how many objects that was."""
+        """Delete all objects in a folder of a container. Returns how many there were."""
         return await self._run(partial(self.sync.delete_prefix, zone, container, prefix))
 
     async def prepare(self) -> None:
-        """Make our folders, and clear away what dead uploads left behind."""
+        """Create the zones in the data folder, and remove the remains of dead uploads."""
         await self._run(self.sync.prepare)
 
     def gdal_path(self, name: ObjectName) -> str:
-        """What `rasterio.open` takes, inside of `rasterio.Env` with the `gdal_options` of the zone."""
+        """Return the path for `rasterio.open`, to be used inside `rasterio.Env` with the zone's `gdal_options`."""
         return self.sync.gdal_path(name)
 
     def gdal_options(self, zone: Zone) -> GdalOptions:
-        """GDAL's options for the zone's store, secrets included: for the scope of a task, never for the environment."""
+        """Return GDAL's options for the zone's store. They contain secrets, so never put them into the environment."""
         return self.sync.gdal_options(zone)
 
     @cached_property
     def _threads(self) -> ThreadPoolExecutor:
-        """Not the loop's own: a store that hangs must not hold up others who use that."""
+        """Own threads, so that a store that hangs does not block other users of the loop's threads."""
         return ThreadPoolExecutor(THREADS, thread_name_prefix="storage")
 
     async def _run(self, work: Callable[[], Result]) -> Result:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     async def _iterate(self, items: Generator[Item, None, None]) -> AsyncGenerator[Item, None]:
-        """A step that is under way is waited for, also when this is cancelled: a generator cannot be closed in it."""
+        """Iterate in threads. A cancellation waits for the step under way, because a running generator cannot be
+        closed."""
         step: asyncio.Future[Item | None] | None = None
         try:
             while True:
@@ -151,7 +154,7 @@ class Storage:
             await self._run(items.close)
 
     async def _transfer(self, work: Callable[..., Result], progress: Progress | None) -> Result:
-        """When this is cancelled, the work is told so, and gets a moment to take back what it has sent."""
+        """Run a transfer. A cancellation stops it and gives it a moment to undo what it has sent."""
         teller = _Teller(asyncio.get_running_loop(), progress)
         working = asyncio.ensure_future(self._run(partial(work, progress=teller)))
         try:
@@ -165,11 +168,11 @@ class Storage:
 
 
 class _Stopped(Exception):  # noqa: N818
-    """Ends a transfer that nobody waits for."""
+    """Ends a cancelled transfer."""
 
 
 class _Teller:
-    """Called in the thread of a transfer, calls in the loop; what is raised there ends the transfer."""
+    """Called in the thread of a transfer. Calls `progress` in the event loop; an error there ends the transfer."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, progress: Progress | None) -> None:
         self._loop = loop
@@ -188,4 +191,4 @@ class _Teller:
 
 
 NO_STORAGE = Storage(StorageRecipe())
-"""For contexts without one: each use says that the zone has no location."""
+"""For contexts without storage. Each use raises an error that the zone has no location."""

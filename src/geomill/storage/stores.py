@@ -1,4 +1,4 @@
-"""From names to obstore's stores and keys, and what has to be known of each kind of store."""
+"""Maps names of objects to obstore's stores and keys, for each kind of store."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from obstore.store import ClientConfig, ObjectStore, RetryConfig
 
 STAGING = ".uploads"
-"""In a folder: what is not whole yet. No container can be called so."""
+"""The folder of incomplete uploads in a local zone. It is not a valid container name."""
 STALE_SECONDS = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
 class ResolvedContainer:
-    """A container, resolved. `base` is what its keys begin with in the store."""
+    """A container in its store. Its keys begin with `base`."""
 
     zone: Zone
     container: str
@@ -53,7 +53,7 @@ class ResolvedContainer:
         return f"{STAGING}/{uuid4().hex}"
 
     def inside(self, path: str) -> bool:
-        """Whether no symbolic link leads out of the zone."""
+        """Whether the path stays inside the zone, even through symbolic links."""
         if not isinstance(self.location, Folder):
             return True
         root = os.path.realpath(self.location.path)
@@ -61,15 +61,15 @@ class ResolvedContainer:
         return os.path.commonpath((root, real)) == root
 
     def remove_empty_folders(self, path: str) -> None:
-        """Only those below `path` and itself: others may be about to be written to."""
+        """Remove empty folders from `path` downwards. Folders above may be about to be written to."""
         if isinstance(self.location, Folder):
             for folder, _, _ in os.walk(self.location.path / self.key(path), topdown=False):
-                with contextlib.suppress(OSError):  # there is something in it, or it is gone
+                with contextlib.suppress(OSError):  # it is not empty, or already gone
                     os.rmdir(folder)  # noqa: PTH106  a string already
 
 
 class Stores:
-    """Opened when they are first used, and kept."""
+    """The stores of all zones. Each is opened at its first use and kept."""
 
     def __init__(self, recipe: StorageRecipe) -> None:
         self._recipe = recipe
@@ -94,7 +94,7 @@ class Stores:
             return ResolvedContainer(zone, container, location, self._opened[key], "" if apart else f"{container}/")
 
     def place(self, name: ObjectName) -> tuple[ResolvedContainer, str]:
-        """The container and the object's key."""
+        """Return the container and the object's key."""
         shelf = self.shelf(name.zone, name.container)
         if not shelf.inside(name.path):
             raise InvalidName(
@@ -104,7 +104,7 @@ class Stores:
         return shelf, shelf.key(name.path)
 
     def prepare(self) -> None:
-        """Make the folders that are ours, and remove what uploads that died long ago have left in any."""
+        """Create the zones in the data folder, and remove the remains of old uploads from all local zones."""
         for zone in self._recipe.zones:
             location = self.location(Zone(zone))
             if isinstance(location, Folder):
@@ -116,7 +116,7 @@ class Stores:
         return isinstance(location, Folder) and self._ours(location.path) and not location.path.exists()
 
     def azure_connection(self, account: str) -> Connection:
-        """The account's own connection string, or what the other settings say."""
+        """Return the connection from the account's own connection string, or from the other settings."""
         azure = self._recipe.azure
         for connection in map(read_connection, azure.connection_strings):
             if connection.account == account:
@@ -124,7 +124,7 @@ class Stores:
         return Connection(account, "", None, azure.key, None if azure.key else azure.sas_token)
 
     def open(self, location: Location, container: str) -> ObjectStore:
-        """A new store at the location; `container` counts on Azure only."""
+        """Open a store at the location. `container` is used only on Azure."""
         try:
             match location:
                 case Folder(path):
@@ -147,7 +147,7 @@ class Stores:
             if self._ours(folder):
                 folder.mkdir(parents=True, exist_ok=True)
             if not folder.is_dir():
-                raise StorageUnavailable(f"the folder {folder} is not there", remedy="mount it or make it")
+                raise StorageUnavailable(f"the folder {folder} does not exist", remedy="mount it or create it")
         except OSError as error:
             raise StorageUnavailable(f"the folder {folder} cannot be used: {error.strerror}") from error
 

@@ -1,4 +1,4 @@
-"""Bytes on their way: in parts, hashed as they pass, several parts at a time."""
+"""Transfers bytes in parts, several at a time, and hashes them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from geomill.storage.objects import Progress
 
 PART = 8 * 1024 * 1024
 MOST_PARTS = 9_000
-"""S3 takes 10,000."""
+"""S3 allows 10,000."""
 PARTS_AT_ONCE = 4
 
 
@@ -23,7 +23,7 @@ def part_size(total: int) -> int:
 
 
 class TransferMeter:
-    """Counts and hashes what passes, and tells of it."""
+    """Counts and hashes transferred bytes, and reports progress."""
 
     def __init__(self, total: int, progress: Progress | None) -> None:
         self.done = 0
@@ -49,7 +49,7 @@ class TransferMeter:
 
 
 def from_file(source: BinaryIO, size: int, meter: TransferMeter) -> Iterator[bytes]:
-    """The file from its beginning, in parts."""
+    """Yield the file from its beginning, in parts."""
     meter.restart()
     source.seek(0)
     while data := source.read(size):
@@ -59,7 +59,7 @@ def from_file(source: BinaryIO, size: int, meter: TransferMeter) -> Iterator[byt
 
 
 def in_order(fetch: Callable[[int, int], bytes], start: int, end: int, size: int) -> Iterator[bytes]:
-    """`fetch(begin, end)` for each part of a range, some of them ahead."""
+    """Yield the result of `fetch(begin, end)` for each part of a range, fetching some parts ahead."""
     starts = iter(range(start, end, size))
     ahead: deque[Future[bytes]] = deque()
     with ThreadPoolExecutor(PARTS_AT_ONCE, thread_name_prefix="storage-part") as threads:

@@ -1,7 +1,7 @@
-"""How an object gets into a store: it is visible when it is whole, and never before.
+"""Writes objects to a store. An object becomes visible only when it is complete.
 
-Azure and S3 commit an upload at its end, and are told when there will be none. In a folder, it is made in a corner and
-then moved.
+Azure and S3 commit an upload at its end; a failed upload is aborted. In a folder an object is written to a staging
+folder and then moved.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What a store is told beside the bytes. `cool`: kept for long and seldom read; cheap to keep, dear to read."""
+    """The attributes of an object. A `cool` object is cheap to store and expensive to read."""
 
     media_type: str | None = None
     cool: bool = False
@@ -42,7 +42,7 @@ def put_whole(shelf: ResolvedContainer, key: str, data: bytes, *, if_absent: boo
 
 
 def put_parts(shelf: ResolvedContainer, key: str, parts: Iterator[bytes], size: int, *, label: Label) -> None:
-    """When `parts` raises, what was sent is taken back."""
+    """Upload an object in parts. If `parts` raises, the upload is aborted."""
     with _placed(shelf, key) as place:
         obstore.put(
             shelf.store,
@@ -61,7 +61,7 @@ def copy_inside(shelf: ResolvedContainer, key: str, new_key: str) -> None:
 
 @contextlib.contextmanager
 def _placed(shelf: ResolvedContainer, key: str, *, overwrite: bool = True) -> Iterator[str]:
-    """The key to write to. In a folder it is moved from there to its place, which is atomic."""
+    """Yield the key to write to. In a folder this is a staging key, from which the object is then moved atomically."""
     if not shelf.local:
         yield key
         return
@@ -69,14 +69,14 @@ def _placed(shelf: ResolvedContainer, key: str, *, overwrite: bool = True) -> It
     try:
         yield staged
         obstore.rename(shelf.store, staged, key, overwrite=overwrite)
-    except BaseException:  # whatever it is: nothing stays behind
+    except BaseException:  # nothing must stay behind
         with contextlib.suppress(FileNotFoundError):
             obstore.delete(shelf.store, staged)
         raise
 
 
 def _attributes(shelf: ResolvedContainer, label: Label) -> Attributes | None:
-    """A folder keeps none, and is as warm as its disk."""
+    """Return the attributes of an object. A folder has none."""
     attributes: Attributes = {}
     if label.media_type:
         attributes["Content-Type"] = label.media_type

@@ -1,10 +1,10 @@
-"""The one face of all stores.
+"""The synchronous interface of all stores.
 
-It waits, because obstore's own coroutines are not safe at the end of a process: now and then its threads touch an
-interpreter that is gone, and abort. `Storage` runs it in threads.
+It is synchronous, because obstore's own coroutines are not safe at the end of a process: sometimes its threads use an
+interpreter that has ended, and abort. `Storage` runs it in threads.
 
-Requests that a store does not answer, or answers with "too busy", are sent again with growing pauses, within the time
-that the settings give; then it is `StorageUnavailable`.
+Requests that a store does not answer, or answers with "too busy", are repeated with growing pauses, within the time
+that the settings allow. After that `StorageUnavailable` is raised.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
 
 LISTED_AT_ONCE = 1_000
 DELETED_AT_ONCE = 250
-"""Azure takes 256 in one request, S3 takes 1,000."""
+"""Azure allows 256 in one request, S3 allows 1,000."""
 LARGEST_S3_COPY = 5 * 1024**3
 PROBED = "geomill-doctor"
-"""A container that nobody else has."""
+"""A container for tests that nothing else uses."""
 Result = TypeVar("Result")
 
 
 class SyncStorage:
-    """For code that may wait: handlers that are not async, and commands. `Storage` is the same for event loops."""
+    """The storage for synchronous code: commands, and handlers that are not async. `Storage` is for event loops."""
 
     def __init__(self, recipe: StorageRecipe) -> None:
         self.recipe = recipe
@@ -55,10 +55,10 @@ class SyncStorage:
     def __reduce__(self) -> tuple[Any, ...]:
         return SyncStorage, (self.recipe,)
 
-    # Looking
+    # Listing
 
     def stat(self, name: ObjectName) -> ObjectInfo:
-        """`NotFoundError` when it is not there."""
+        """Return the facts about an object. Raises `NotFoundError`."""
         shelf, key = self._place(name)
         meta = self._ask(shelf, name.path, lambda: obstore.head(shelf.store, key))
         return _info(name, meta)
@@ -71,13 +71,13 @@ class SyncStorage:
         return True
 
     def list(self, zone: Zone, container: str, prefix: str = "") -> list[ObjectInfo]:
-        """What is in a container, or in a folder of it, at any depth, by path. `a/b` is in the folder `a`; `ab` is
-        not."""
+        """Return the objects in a container or in a folder of it, at any depth, by path. `a/b` is in the folder `a`;
+        `ab` is not."""
         objects = chain.from_iterable(self.batches(zone, container, prefix))
         return sorted(objects, key=lambda info: info.name.path)
 
     def batches(self, zone: Zone, container: str, prefix: str = "") -> Generator[Sequence[ObjectInfo], None, None]:
-        """As `list`, in any order, some at a time: for what is too much at once."""
+        """Yield what `list` returns in batches, in any order, for large containers."""
         shelf = self._shelf(zone, container)
         if prefix := prefix.rstrip("/"):
             check_path(prefix, "prefix")
@@ -90,7 +90,8 @@ class SyncStorage:
             yield _nameable(shelf, batch)
 
     def containers(self, zone: Zone, expected: Iterable[str] = ()) -> Sequence[str]:
-        """The containers of a zone, by name. Those of Azure cannot be listed: there, the expected ones that exist."""
+        """Return the containers of a zone, by name. Azure cannot list containers, so there the result is the expected
+        ones that exist."""
         location = self._stores.location(zone)
         if isinstance(location, Folder):
             folders = location.path.iterdir() if location.path.is_dir() else ()
@@ -100,10 +101,10 @@ class SyncStorage:
                 listed = obstore.list_with_delimiter(self._stores.open(location, ""))["common_prefixes"]
             names = [prefix.rstrip("/") for prefix in listed]
         else:
-            names = [name for name in set(expected) if self._is_there(zone, name)]
+            names = [name for name in set(expected) if self._container_exists(zone, name)]
         return sorted(name for name in names if is_container(name))
 
-    def _is_there(self, zone: Zone, container: str) -> bool:
+    def _container_exists(self, zone: Zone, container: str) -> bool:
         try:
             next(self.batches(zone, container), None)
         except NotFoundError:
@@ -113,7 +114,7 @@ class SyncStorage:
     # Reading
 
     def read(self, name: ObjectName, start: int = 0, length: int | None = None) -> bytes:
-        """The bytes from `start`, at most `length`; what lies behind the end is empty, as of a file."""
+        """Return up to `length` bytes from `start`; none if `start` is beyond the end, as with a file."""
         if start < 0 or (length is not None and length < 0):
             raise InputError(f"start {start} and length {length} must not be negative")
         shelf, key = self._place(name)
@@ -124,14 +125,15 @@ class SyncStorage:
         return self._get(shelf, name, key, {"range": (start, end)}) if start < end else b""
 
     def stream(self, name: ObjectName, start: int = 0) -> Generator[bytes, None, None]:
-        """In parts of some megabytes, the next ones fetched ahead. `ConflictError` if it is replaced meanwhile."""
+        """Yield an object in parts of some megabytes, fetching ahead. Raises `ConflictError` if it is replaced
+        meanwhile."""
         yield from self._parts(self.stat(name), start)
 
     def get_file(
         self, name: ObjectName, target: Path, *, progress: Progress | None = None, sha256: str | None = None
     ) -> Stored:
-        """Download. The target appears whole; a download that broke off, in whatever process, is gone on with.
-        With `sha256`, other bytes than these are refused."""
+        """Download an object. The target appears only when it is complete. A download that broke off, in any process,
+        is continued. With `sha256`, an object with another hash is refused."""
         info = self.stat(name)
         mark = hashlib.sha256(f"{name} {info.etag} {target.name}".encode()).hexdigest()[:16]
         unfinished = target.with_name(f".{mark}.part")
@@ -178,7 +180,8 @@ class SyncStorage:
         media_type: str | None = None,
         cool: bool = False,
     ) -> Stored:
-        """With `if_absent`, `ConflictError` when it is there already; of several at once, one succeeds."""
+        """Write an object. With `if_absent`, raises `ConflictError` if it exists; of several concurrent writes one
+        succeeds."""
         shelf, key = self._place(name)
 
         def put() -> None:
@@ -196,7 +199,7 @@ class SyncStorage:
         media_type: str | None = None,
         cool: bool = False,
     ) -> Stored:
-        """Upload, in parts if it is large. What breaks off leaves nothing that can be seen."""
+        """Upload a file, in parts if it is large. An upload that fails leaves nothing visible."""
         with _open_source(source) as file:
             size = os.fstat(file.fileno()).st_size
             meter = TransferMeter(size, progress)
@@ -204,11 +207,12 @@ class SyncStorage:
         return Stored(name, meter.done, meter.sha256)
 
     def put_parts(self, name: ObjectName, parts: Callable[[], Iterator[bytes]], size: int) -> None:
-        """Upload what `parts` gives, which begins anew each time. What breaks off, or raises, leaves nothing."""
+        """Upload the parts that `parts` yields. Each call of `parts` begins again. An upload that fails leaves nothing
+        visible."""
         self._put(name, parts, size, Label())
 
     def _put(self, name: ObjectName, parts: Callable[[], Iterator[bytes]], size: int, label: Label) -> None:
-        """`parts` begins anew each time."""
+        """Upload parts. Each call of `parts` begins again."""
         if size <= PART:
             self.put_bytes(name, b"".join(parts()), media_type=label.media_type, cool=label.cool)
             return
@@ -220,7 +224,7 @@ class SyncStorage:
         self._ask(shelf, name.path, put, writing=True)
 
     def copy(self, source: ObjectName, target: ObjectName, *, progress: Progress | None = None) -> ObjectInfo:
-        """Inside of the store where it can, through this machine where it cannot."""
+        """Copy an object: inside the store if possible, otherwise through this machine."""
         info = self.stat(source)
         (here, key), (there, new_key) = self._place(source), self._place(target)
         if here.store is there.store and not (isinstance(here.location, S3Bucket) and info.size > LARGEST_S3_COPY):
@@ -231,7 +235,7 @@ class SyncStorage:
         return self.stat(target)
 
     def move(self, source: ObjectName, target: ObjectName) -> None:
-        """In a folder one atomic step; elsewhere a copy, then a deletion."""
+        """Move an object. In a folder this is one atomic step; elsewhere it is a copy and a deletion."""
         (here, key), (there, new_key) = self._place(source), self._place(target)
         if here.local and here.store is there.store:
             self._ask(here, source.path, lambda: obstore.rename(here.store, key, new_key), writing=True, once=True)
@@ -250,13 +254,13 @@ class SyncStorage:
     # Deleting
 
     def delete(self, name: ObjectName) -> None:
-        """What is not there is deleted already."""
+        """Delete an object. It need not exist."""
         shelf, key = self._place(name)
         self._delete(shelf, key, name.path)
 
     def delete_prefix(self, zone: Zone, container: str, prefix: str) -> int:
-        """All that is in a folder of a container. The number of objects; one that somebody else deletes at the same
-        time may be counted twice."""
+        """Delete all objects in a folder of a container. Returns how many there were. An object that another process
+        deletes at the same time may be counted twice."""
         check_path(prefix.rstrip("/"), "prefix")
         shelf = self._shelf(zone, container)
         deleted = 0
@@ -277,26 +281,26 @@ class SyncStorage:
     # For GDAL
 
     def gdal_path(self, name: ObjectName) -> str:
-        """What `rasterio.open` takes, inside of `rasterio.Env` with the `gdal_options` of the zone."""
+        """Return the path for `rasterio.open`, to be used inside `rasterio.Env` with the zone's `gdal_options`."""
         return gdal.gdal_path(self._stores, name)
 
     def gdal_options(self, zone: Zone) -> gdal.GdalOptions:
-        """GDAL's options for the zone's store, secrets included: for the scope of a task, never for the environment."""
+        """Return GDAL's options for the zone's store. They contain secrets, so never put them into the environment."""
         return gdal.gdal_options(self._stores, self.recipe, zone)
 
     # For operators
 
     def prepare(self) -> None:
-        """Make our folders, and clear away what dead uploads left behind."""
+        """Create the zones in the data folder, and remove the remains of dead uploads."""
         self._stores.prepare()
 
     def missing_folder(self, zone: Zone) -> bool:
-        """Whether the zone is a folder of ours that nobody has needed so far."""
+        """Whether the zone is in the data folder and has not been created yet."""
         return self._stores.missing_folder(zone)
 
     def probe(self, zone: Zone) -> str:
-        """Try the zone's store, and say what was done. Containers of Azure cannot be listed, so that there only the way
-        and the credentials are tried; elsewhere something is written and deleted."""
+        """Test the zone's store. Returns what was done. Containers of Azure cannot be listed, so there only connection
+        and credentials are tested; elsewhere an object is written and deleted."""
         location = self._stores.location(zone)
         name = ObjectName(zone, PROBED, uuid4().hex)
         if isinstance(location, AzureAccount):
@@ -332,7 +336,7 @@ def _refuse_in_loop() -> None:
         asyncio.get_running_loop()
     except RuntimeError:
         return
-    raise RuntimeError("this would stop the event loop: here, await the methods of the storage itself")
+    raise RuntimeError("this call would block the event loop; await the method of the storage itself instead")
 
 
 def _info(name: ObjectName, meta: ObjectMeta) -> ObjectInfo:
@@ -340,7 +344,8 @@ def _info(name: ObjectName, meta: ObjectMeta) -> ObjectInfo:
 
 
 def _nameable(shelf: ResolvedContainer, batch: Sequence[ObjectMeta]) -> list[ObjectInfo]:
-    """Somebody else may have put there what we would not: it cannot be read through us, so it is not listed."""
+    """Return the objects with valid names. Others, which foreign programs may have written, cannot be read through this
+    interface, so they are not listed."""
     objects = []
     for meta in batch:
         with contextlib.suppress(InvalidName):
@@ -360,14 +365,16 @@ def _open_source(path: Path) -> BinaryIO:
 
 
 def _open_unfinished(path: Path, size: int) -> BinaryIO:
-    """For appending, and ours alone. More than the whole cannot be a part of it."""
+    """Open an unfinished download for appending and lock it. If it is larger than the object, begin again."""
     path.parent.mkdir(parents=True, exist_ok=True)
     file = path.open("ab")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         file.close()
-        raise ConflictError(f"somebody else downloads to {path.parent} already", remedy="wait for it") from None
+        raise ConflictError(
+            f"another process downloads this object to {path.parent}", remedy="wait until it has finished"
+        ) from None
     if file.tell() > size:
         file.truncate(0)
     return file

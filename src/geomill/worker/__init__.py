@@ -1,1 +1,1 @@
-"""Workers: they lease tasks, run handlers and report."""
+"""Workers, which lease tasks, run handlers and report."""

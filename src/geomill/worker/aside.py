@@ -1,4 +1,4 @@
-"""Puts large outputs into the object store, before the result is reported."""
+"""Puts large outputs into the object store before the result is reported."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Aside:
         return len(ended.text) > LARGE and self.storage is not NO_STORAGE
 
     async def put(self, message: TaskMessage, ended: Ended) -> Ended:
-        """The result to report."""
+        """Store the output. Returns the result to report."""
         content = ended.text.encode()
-        item = "" if message.item_index == SINGLE else f".{message.item_index}"  # no node has a dot in its name
+        item = "" if message.item_index == SINGLE else f".{message.item_index}"  # node ids have no dots
         large = LargeOutput.of(message.job_id, f"{message.node_id}{item}", message.attempt, content)
         try:
             await self.storage.put_bytes(large.name, content)
         except GeomillError as error:
             retryable = isinstance(error, UnavailableError)
-            return failed(f"its output could not be stored: {error}", error.code, retryable=retryable)
+            return failed(f"the output could not be stored: {error}", error.code, retryable=retryable)
         return replace(ended, text=to_json(large.output()))

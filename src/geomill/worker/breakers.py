@@ -1,7 +1,7 @@
-"""Circuit breakers, as a worker sees them: whose tasks it may begin, and what their ends say.
+"""Circuits in a worker: they decide which tasks may begin, and follow how tasks end.
 
-The state is in the database, for all workers. While nothing fails, nothing is written, and it is read once a second
-at most, and only by workers that have tasks with a breaker.
+The state is in the database, for all workers. Nothing is written while nothing fails. Only workers that have tasks with
+a circuit breaker read it, at most once a second.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ log = logging.getLogger(__name__)
 
 FRESH_SECONDS = 1.0
 IGNORED = frozenset({"cancelled"})
-"""Codes that say nothing about the handler."""
+"""Codes that are no failures of the handler."""
 
 
 @dataclass(slots=True)
 class _Observation:
-    """What the tasks of one handler said since it was last told."""
+    """How the tasks of one handler ended since the last write."""
 
     policy: CircuitBreaker
     success: bool = False
@@ -39,13 +39,13 @@ class _Observation:
 
 class Breakers:
     def __init__(self) -> None:
-        self._known: dict[str, Circuit] = {}
+        self._circuits: dict[str, Circuit] = {}
         self._read_at = float("-inf")
         self._failing: set[str] = set()
         self._observations: dict[str, _Observation] = {}
 
     async def admit(self, conn: Connection, leased: Sequence[Slot]) -> Sequence[Slot]:
-        """Those that may begin. The others go back to their queue until the next probe may run."""
+        """Return the slots that may begin. The other tasks go back to their queue until the next probe may run."""
         if all(slot.message.circuit_breaker is None for slot in leased):
             return leased
         await self._refresh(conn)
@@ -61,7 +61,7 @@ class Breakers:
         return admitted
 
     def note(self, message: TaskMessage, ended: Ended | None) -> None:
-        """Only failures that may pass by themselves count: the others are the task's own."""
+        """Record how a task ended. Only retryable failures count: the task itself caused the others."""
         policy = message.circuit_breaker
         if policy is None or ended is None:
             return
@@ -91,12 +91,12 @@ class Breakers:
         self._failing.add(handler)
         if opened:
             log.warning(
-                "tasks of %s are held back for %g s: %s", handler, record.policy.open_seconds, record.error_message,
+                "the circuit of %s is open for %g s: %s", handler, record.policy.open_seconds, record.error_message,
                 extra={"action": "circuit_opened", "handler": handler, "error_code": record.error_code},
             )  # fmt: skip
 
     async def _may_begin(self, conn: Connection, handler: str, policy: CircuitBreaker) -> bool:
-        circuit = self._known.get(handler)
+        circuit = self._circuits.get(handler)
         if circuit is None or circuit.state is CircuitState.CLOSED:
             return True
         if await circuits.probe(conn, handler, policy):
@@ -106,10 +106,10 @@ class Breakers:
 
     @property
     def _any_open(self) -> bool:
-        return any(circuit.state is CircuitState.OPEN for circuit in self._known.values())
+        return any(circuit.state is CircuitState.OPEN for circuit in self._circuits.values())
 
     async def _refresh(self, conn: Connection) -> None:
         if self._any_open or time.monotonic() - self._read_at > FRESH_SECONDS:
-            self._known = {circuit.handler: circuit for circuit in await circuits.read(conn)}
-            self._failing |= {circuit.handler for circuit in self._known.values() if circuit.failures}
+            self._circuits = {circuit.handler: circuit for circuit in await circuits.read(conn)}
+            self._failing |= {circuit.handler for circuit in self._circuits.values() if circuit.failures}
             self._read_at = time.monotonic()

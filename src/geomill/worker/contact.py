@@ -1,13 +1,13 @@
-"""Until when a worker may go on with its tasks, by its own clock.
+"""Decides until when a worker may go on with its tasks, by its own clock.
 
-The others give a silent worker's tasks away after `silent_seconds`. A worker that is cut off, or was frozen, cannot ask
-them, but it can count: its tasks end before that, with a margin. So a task has one worker at a time.
+After `silent_seconds` orchestrators give the tasks of a silent worker to others. A worker that was cut off or frozen
+cannot ask them, but it can count: it ends its tasks before that, with a margin. So a task has one worker at a time.
 
-While the server itself answers that it takes nobody, because it is down or recovers, nobody can give anything away.
-After its return everybody has `SETTLE_SECONDS` to come back. So an outage of the server, however long, ends no task.
+While the server refuses all connections, because it is down or recovers, no task can be given away. After its return
+all processes have `SETTLE_SECONDS` to come back. So an outage of the server ends no task, however long it is.
 
-What it does badly: a server whose host has vanished does not answer, and looks like a cut. And with a second server, as
-in a failover by name, the refusal of the first says nothing about what the second one does.
+Weaknesses: a server whose host has vanished does not answer, which looks like a cut network. With a second server, as
+in a failover by name, the refusal of the first says nothing about the second.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from geomill.store.instances import SETTLE_SECONDS
 from geomill.worker.children.clock import clock
 
 HOLD = 0.8
-"""The part of the others' patience that a worker uses. The rest is for ending its tasks."""
+"""The part of `silent_seconds` that a worker uses. The rest is for ending its tasks."""
 PROBE_SECONDS = 2
 SOCKET_FOLDERS = ("/var/run/postgresql", "/tmp")  # noqa: S108
-"""Where libpq looks when the URL names no host."""
+"""The folders where libpq looks for a socket if the URL names no host."""
 
 
 class Contact:
@@ -43,19 +43,20 @@ class Contact:
             self._on_loss()
 
     def heard(self, sent_at: float) -> None:
-        """The database noted a heartbeat that was sent at `asked`. What was lost before stays lost."""
+        """Record that the database has stored a heartbeat that was sent at `sent_at`. Tasks that were lost before stay
+        lost."""
         self.check()
         self.until = max(self.until, sent_at + self._hold)
 
     def refused(self, asked_at: float) -> None:
-        """The server was down at `asked`."""
+        """Record that the server refused connections at `asked_at`."""
         self.check()
         self.until = max(self.until, asked_at + min(SETTLE_SECONDS, self._hold) * HOLD)
 
 
 def refuses(url: str) -> bool:
-    """Whether the server itself says that it takes nobody: it is down, starts, stops or recovers. Silence is no answer,
-    nor is the refusal of one of several servers. Blocks for some seconds at most."""
+    """Whether the server itself refuses connections, because it is down, starts, stops or recovers. Silence does not
+    count, nor does the refusal of one of several servers. Blocks for a few seconds at most."""
     parts = conninfo_to_dict(url)
     host, port = str(parts.get("hostaddr") or parts.get("host") or ""), str(parts.get("port") or "5432")
     if "," in host or "," in port or not port.isdecimal():

@@ -1,4 +1,4 @@
-"""The context of a task, the same in the worker and in a child."""
+"""Makes the context of a task. It is the same in the worker and in a child."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DEFAULTS = {field.name: field.default for field in fields(HandlerContext) if fi
 
 
 def services(**own: Any) -> dict[str, Any]:
-    """What all tasks of a process have, for `make_context`."""
+    """Return the fields that all tasks of a process share, for `make_context`."""
     return _DEFAULTS | own
 
 
@@ -30,7 +30,8 @@ def make_context(
     is_cancelled: Callable[[], bool],
     services: Mapping[str, Any],
 ) -> HandlerContext[Any]:
-    """Not by its initialiser: a frozen class sets its fields one by one, which takes four times as long."""
+    """Make a context without its initialiser. A frozen class sets its fields one by one, which takes four times as
+    long."""
     context: HandlerContext[Any] = HandlerContext.__new__(HandlerContext)
     context.__dict__.update(
         services,
@@ -51,14 +52,14 @@ def make_context(
 
 
 def checkpoint_text(phase: str, data: Mapping[str, Any]) -> str:
-    """As JSON, or the handler's error that says why it cannot be stored."""
+    """Return a checkpoint as JSON. Raises `HandlerError` if it cannot be stored."""
     try:
         text = to_json(dict(data))
     except NotJson as error:
         raise HandlerError(f"the checkpoint {phase!r} cannot be stored: {error}", retryable=False) from error
     if len(text) > LARGEST_CHECKPOINT:
         raise HandlerError(
-            f"the checkpoint {phase!r} has {len(text):,} characters of JSON, at most {LARGEST_CHECKPOINT:,} are kept",
+            f"the checkpoint {phase!r} has {len(text):,} characters of JSON, more than {LARGEST_CHECKPOINT:,}",
             retryable=False,
         )
     return text

@@ -1,4 +1,4 @@
-"""How a worker that is told to stop comes to an end without wasting what its handlers have done."""
+"""The drain: the orderly end of a worker, which does not waste the work of its handlers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _END_SECONDS = 2.0
 
 
 async def drain(slots: Mapping[int, Slot], seconds: float) -> None:
-    """Ask every handler to stop and wait for them. What completes is reported as ever."""
+    """Ask every handler to stop and wait for them. Tasks that complete are reported as usual."""
     for slot in list(slots.values()):
         slot.draining = True
         slot.ask_to_stop(slot.grace_until)
@@ -23,7 +23,7 @@ async def drain(slots: Mapping[int, Slot], seconds: float) -> None:
 
 
 async def end_all(slots: Mapping[int, Slot]) -> list[Slot]:
-    """Make the rest end, unfinished. Returns those that even so do not."""
+    """Force the remaining tasks to end unfinished. Returns the slots that still do not end."""
     for slot in list(slots.values()):
         slot.draining = True
         slot.force()

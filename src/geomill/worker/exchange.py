@@ -1,11 +1,11 @@
-"""One exchange with the database: what ended goes in, what handlers said goes in, the next tasks come out.
+"""One exchange with the database: results and notes go in, new tasks come out.
 
-First the reports: what was said stands before the end that it belongs to, in one transaction, and the owners are told
-at once. Then the lease, by itself: it need not reach the disk before it counts. Lost in a crash of the server, the task
-is leased again, as after a crash of its worker.
+The reports come first. The notes of a task are written before its result, in one transaction, and the owners are
+notified at once. Then comes the lease, in its own transaction, because it need not be flushed to disk. If a crash of
+the server loses the lease, the task is leased again, as after a crash of its worker.
 
-Nothing leaves memory before the database has it: after a failure the same things go into the next exchange, where the
-lease tokens sort out what had arrived after all.
+Results and notes leave memory only after the commit. After a failure the next exchange sends them again, and the lease
+tokens reject those that had arrived.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ UNSTORABLE = (
     psycopg.errors.ProgramLimitExceeded,
     psycopg.errors.StatementTooComplex,
 )
-"""The database is well and refuses the content: the same again would be refused again."""
+"""Errors by which the database refuses the content. Sending the same again would not help."""
 
 
 LOCKED_SECONDS = 1.0
-"""So long a task waits to be reported after a row of it was locked."""
+"""How long the report of a task waits after one of its rows was locked."""
 
 
 @dataclass
@@ -62,15 +62,15 @@ class Exchange:
     ended: list[Settlement] = field(default_factory=list)
     malformed: list[tuple[Delivery, str]] = field(default_factory=list)
     _locked: dict[int, float] = field(default_factory=dict)
-    """Message → when to try again, of tasks whose rows somebody else holds: they are reported apart from the others."""
+    """Message → when to try again, for tasks with locked rows. They are reported apart from the others."""
 
     @property
     def pressing(self) -> bool:
-        """Whether there is something to report at once."""
+        """Whether there are reports to send at once."""
         return bool(self.malformed) or any(settlement.sequence not in self._locked for settlement in self.ended)
 
     async def once(self, conn: Connection, free: int, limits: Mapping[str, int] = NO_LIMITS) -> list[Slot]:
-        """Write what there is and lease up to `free` tasks, of some queues no more than their limit."""
+        """Write all reports and lease up to `free` tasks, of each queue no more than its limit."""
         ended, malformed, notes = self.ended[:], self.malformed[:], self.notebook.take()
         if self._locked:
             notes, ended = await self._report_locked(conn, notes, ended)
@@ -93,7 +93,7 @@ class Exchange:
         return await self._slots(conn, leased.deliveries)
 
     async def lease_for_newcomer(self, conn: Connection, queues: Sequence[str], holders: Collection[str]) -> list[Slot]:
-        """The next task of a tenant who is none of the holders, if there is one."""
+        """Lease the next task of a tenant that is not among the holders, if there is one."""
         bounded = {name for name in queues if self.floors.bounded(name)}
         bounded_lines = self.floors.lines(bounded)
         heads = [name for name in queues if name not in bounded]
@@ -109,15 +109,15 @@ class Exchange:
         return await self._slots(conn, deliveries)
 
     async def _slots(self, conn: Connection, deliveries: Sequence[Delivery]) -> list[Slot]:
-        slots = self._understood(deliveries)
+        slots = self._parsed(deliveries)
         again = [slot for slot in slots if slot.delivery.delivery_count > 1 or slot.message.attempt > 1]
         if again:
             await _recall(conn, again)
             await _suspect(conn, again)
         return slots
 
-    def _understood(self, deliveries: Sequence[Delivery]) -> list[Slot]:
-        """The others go to the dead letters."""
+    def _parsed(self, deliveries: Sequence[Delivery]) -> list[Slot]:
+        """Return slots for the valid messages. Malformed ones go to the dead letters."""
         now, slots = time.monotonic(), []
         for delivery in deliveries:
             try:
@@ -140,13 +140,13 @@ class Exchange:
             try:
                 owners = await self._transact(conn, notes, ended, malformed)
             except UNSTORABLE as error:
-                log.warning("something cannot be stored, looking for it: %s", error)
+                log.warning("a report cannot be stored; the reports are sent one by one: %s", error)
                 owners = await self._one_by_one(conn, notes, ended, malformed)
             except psycopg.errors.LockNotAvailable as error:
-                log.warning("somebody holds a row of a task, the others are reported without it: %s", error)
+                log.warning("a row of a task is locked; the tasks are reported one by one: %s", error)
                 await self._report_apart(conn, notes, ended)
                 return
-        except BaseException:  # also a cancellation: what was taken out of the notebook goes back
+        except BaseException:  # including a cancellation: the notes go back into the notebook
             self.notebook.put_back(notes)
             raise
         self._forget(ended)
@@ -160,7 +160,7 @@ class Exchange:
     async def _report_locked(
         self, conn: Connection, notes: Sequence[Note], ended: Sequence[Settlement]
     ) -> tuple[list[Note], list[Settlement]]:
-        """Try the tasks whose rows were locked, if it is time. Returns what is to be reported of the others."""
+        """Report the tasks whose rows were locked, if they are due. Returns the notes and results of the others."""
         now = time.monotonic()
         due = {sequence for sequence, at in self._locked.items() if at <= now}
         locked_notes = [note for note in notes if note.delivery.sequence in self._locked]
@@ -179,7 +179,8 @@ class Exchange:
         )
 
     async def _report_apart(self, conn: Connection, notes: Sequence[Note], ended: Sequence[Settlement]) -> None:
-        """Each task in a transaction of its own, without waiting for locks. Those that meet one are kept for later."""
+        """Report each task in its own transaction, without waiting for locks. Tasks with locked rows are kept for
+        later."""
         note_of = {note.delivery.sequence: note for note in notes}
         ends = {settlement.sequence: settlement for settlement in ended}
         async with impatient(conn):
@@ -206,9 +207,12 @@ class Exchange:
         ended: Sequence[Settlement],
         malformed: Sequence[tuple[Delivery, str]],
     ) -> dict[int, str]:
-        """Sequence → owner, of those who have to be told. Results alone are one statement, and need no transaction
-        around it. Of one that comes alone its owner hears with the commit: that saves a round trip, and makes commits
-        wait for each other, which only matters when there are many."""
+        """Write the reports. Returns the owners to notify, by sequence.
+
+        Results without notes are one statement and need no transaction. For a single result the commit itself notifies
+        the owner. This saves a round trip. It makes commits wait for each other, which matters only when there are
+        many.
+        """
         if len(ended) == 1 and not notes and not malformed:
             await inbox.settle(conn, self.worker_id, ended, called=True)
             return {}
@@ -226,12 +230,12 @@ class Exchange:
         ended: Sequence[Settlement],
         malformed: Sequence[tuple[Delivery, str]],
     ) -> dict[int, str]:
-        """So that what cannot be stored fails its own task and no other."""
+        """Write the reports one by one, so that one that cannot be stored fails only its own task."""
         for note in notes:
             try:
                 await self._transact(conn, [note], [], [])
             except UNSTORABLE as error:
-                log.warning("dropped what %s said: %s", note.message.task_id, error)
+                log.warning("the notes of %s were dropped: %s", note.message.task_id, error)
         owners: dict[int, str] = {}
         for settlement in ended:
             try:
@@ -259,7 +263,7 @@ async def write_notes(conn: Connection, notes: Sequence[Note]) -> None:
 
 
 async def _recall(conn: Connection, begun: Sequence[Slot]) -> None:
-    """What was saved by those that are not here for the first time."""
+    """Read the checkpoints of tasks that have run before."""
     saved = await checkpoints.read(conn, [slot.message for slot in begun])
     for slot in begun:
         message = slot.message
@@ -267,7 +271,7 @@ async def _recall(conn: Connection, begun: Sequence[Slot]) -> None:
 
 
 async def _suspect(conn: Connection, again: Sequence[Slot]) -> None:
-    """Those that may take down their worker are put on trial (trial.py)."""
+    """Mark the tasks that may take down their worker (trial.py)."""
     leased = [(slot.delivery, slot.message.task_id_before) for slot in again]
     suspects = await queue.suspects(conn, leased)
     for slot in again:

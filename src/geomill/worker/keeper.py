@@ -1,10 +1,11 @@
-"""Keeps the worker's word to the others: it is alive, its tasks are running, its leases are renewed.
+"""Sends heartbeats, reports running tasks and renews leases.
 
-And hears theirs: a task whose lease is gone was cancelled or given to somebody else. The check is one small query while
-tasks run; short tasks and an idle worker do not cost one. A lease that was taken from this worker although it lives is
-taken back, if nobody has leased the task since. While the worker does not listen it holds no lock, so it beats at each
-turn instead. What it does badly: it is part of the worker's event loop, so an async handler that blocks it silences the
-worker.
+It also checks the leases: a task whose lease is gone was cancelled or given to another worker. The check is one small
+query while tasks run; short tasks and an idle worker need none. If this worker lost a lease although it is alive, it
+takes the lease back, unless another worker has leased the task since. While the worker has no listening session it
+holds no lock, so it sends a heartbeat at each turn instead.
+
+Weakness: it runs in the worker's event loop, so an async handler that blocks the loop silences the worker.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from geomill.worker.slots import Slot
 log = logging.getLogger(__name__)
 
 PATIENCE_SECONDS = 2.0
-"""How long to wait for a session while there is none."""
+"""How long to wait for a free session."""
 
 
 class Keeper:
@@ -55,14 +56,14 @@ class Keeper:
         self._listening = listening
         self._contact = contact
         self._ended_early: set[int] = set()
-        """Tasks that were stopped because the others might begin them."""
+        """Tasks that were stopped because other workers might begin them."""
         self._options = options
         self._slots = slots
         self._tallies = tallies
         self._beaten = self._renewed = time.monotonic()
 
     async def register(self, conn: Connection) -> None:
-        """On the listening session."""
+        """Register the worker, on the listening session."""
         sent_at = clock()
         is_new = await instances.register(conn, self._worker_id, InstanceRole.WORKER, self._options.queues)
         await self._came_back(conn, sent_at, is_new=is_new)
@@ -74,7 +75,7 @@ class Keeper:
         self._ended_early.clear()
 
     def stop_all(self) -> None:
-        """The others may give our tasks away from now on, and we cannot hear of it."""
+        """End all tasks. From now on others may get them, and this worker would not know."""
         running = [slot for slot in self._slots.values() if not slot.lost]
         if running:
             log.warning("no contact with the database: %d tasks end before others begin them", len(running))
@@ -102,7 +103,7 @@ class Keeper:
                 await self._ask_why(error)
 
     async def _ask_why(self, error: psycopg.Error) -> None:
-        """While nobody can write, nobody can give our tasks away."""
+        """Keep the tasks while the server refuses connections or writes, because then they cannot be given away."""
         asked_at = clock()
         if isinstance(error, ReadOnlySqlTransaction | DiskFull) or await asyncio.to_thread(refuses, self._url):
             self._contact.refused(asked_at)
@@ -147,9 +148,7 @@ class Keeper:
         if not pulse.registered and pulse.locked:
             log.warning("others took this worker for dead; it registers again")
             await instances.appear(conn, self._worker_id, InstanceRole.WORKER, self._options.queues)
-        if (
-            pulse.registered or pulse.locked
-        ):  # otherwise the listening session comes first: it takes the lock, and registers
+        if pulse.registered or pulse.locked:  # otherwise the listening session must take the lock and register first
             await self._came_back(conn, sent_at, is_new=not pulse.registered)
 
     async def _renew(self, conn: Connection, now: float) -> None:
@@ -164,7 +163,7 @@ class Keeper:
         await self._lose(conn, [slot for slot in slots if slot.delivery.sequence in lost])
 
     async def recover(self, conn: Connection, ended: Sequence[Held]) -> None:
-        """After an outage: what the server forgot is taken back before anything is reported."""
+        """Take back the leases that the server lost in an outage, before anything is reported."""
         leases = [*(slot.delivery for slot in self._slots.values() if not slot.lost), *ended]
         lost = await queue.lost(conn, leases)
         await self._take_back(conn, [lease for lease in leases if lease.sequence in lost])
@@ -172,12 +171,12 @@ class Keeper:
     async def _take_back(self, conn: Connection, lost: Sequence[Held]) -> set[int]:
         taken_back = await queue.take_back(conn, self._worker_id, lost, self._options.lease_seconds) if lost else set()
         if taken_back:
-            log.info("%d leases that were given up are ours again", len(taken_back))
+            log.info("%d lost leases were taken back", len(taken_back))
         return taken_back
 
     async def _lose(self, conn: Connection, slots: Sequence[Slot]) -> None:
         taken_back = await self._take_back(conn, [slot.delivery for slot in slots])
         for slot in slots:
             if not slot.closed and slot.delivery.sequence not in taken_back:
-                log.info("the task is no longer ours: %s", slot.message.task_id)
+                log.info("the lease of the task is lost: %s", slot.message.task_id)
                 slot.lose(time.monotonic() + self._options.grace_seconds)

@@ -1,9 +1,9 @@
 """The worker process: leases tasks for its free slots, runs them, reports in batches.
 
-Four duties share the slots. `_work` exchanges with the database whenever something has accumulated, so an idle worker
-answers at once and a busy one batches by itself. The keeper keeps leases, the watch ends what may not go on, and the
-last one waits to be told to stop. All of it needs three connections, whatever the concurrency: one listens, one
-exchanges, one keeps.
+Four duties share the slots. `_work` makes an exchange whenever there is something to report or to lease, so an idle
+worker responds at once and a busy one reports in batches. The keeper renews leases, the watch ends attempts that must
+not go on, and the last duty waits for the signal to stop. A worker needs three connections, whatever its concurrency:
+for notifications, for exchanges and for the keeper.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from geomill.worker.watch import Watch
 log = logging.getLogger(__name__)
 
 OWN_CHANNEL = "own"
-"""Something to write has come up in this process; no queue has called."""
+"""The channel for reports of this process, as opposed to notifications of queues."""
 
 
 @dataclass
@@ -63,13 +63,13 @@ class Worker:
     options: WorkerOptions
     instance_id: str = field(default_factory=lambda: instances.new_instance_id(InstanceRole.WORKER))
     handler_pool: Pool | None = None
-    """What async handlers get as `ctx.pool`: sessions of their own, with PostgreSQL's ordinary settings."""
+    """The `ctx.pool` of async handlers, whose sessions have PostgreSQL's ordinary settings."""
     storage: Storage = NO_STORAGE
-    """What handlers get as `ctx.storage`, here and in child processes."""
+    """The `ctx.storage` of handlers, here and in child processes."""
     external: ExternalCatalogue | None = None
-    """What async handlers get as `ctx.external`."""
+    """The `ctx.external` of async handlers."""
     loader_url: str | None = None
-    """What handlers in child processes get as `ctx.database`: the worker's own when absent."""
+    """The `ctx.database` of handlers in child processes. If absent, the worker's own."""
 
     def __post_init__(self) -> None:
         options = self.options
@@ -83,7 +83,7 @@ class Worker:
         self._notebook = Notebook(self._wake)
         self._tallies = Tallies()
         self._shares = Shares(options.queues, options.weights)
-        self._turns = TenantTurns(self._held)
+        self._turns = TenantTurns(self._slots_in_use)
         self._exchange = Exchange(self.instance_id, self._notebook, self._shares, options.lease_seconds, self._turns)
         self._spare = Spare(options)
         self._exchanging = asyncio.Lock()
@@ -115,7 +115,7 @@ class Worker:
         self._watch = Watch(self._slots, self._children, self._contact, self._give_up)
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Until `stop` is set and what runs has come to an end."""
+        """Run until `stop` is set and the running tasks have ended."""
         self._loop, self._stop = asyncio.get_running_loop(), stop
         await self._signals.start()
         self._children.open()
@@ -132,7 +132,7 @@ class Worker:
     # The loop
 
     async def _work(self) -> None:
-        """On one session for as long as it lasts."""
+        """Make exchanges, on one session for as long as it lasts."""
         while True:
             try:
                 async with self.pool.connection() as conn:
@@ -141,7 +141,9 @@ class Worker:
             except psycopg.Error as error:
                 if not passes(error):
                     raise
-                log.warning("the database went away, again in %s s: %s", self.options.poll_seconds, error)
+                log.warning(
+                    "the database connection was lost; trying again in %s s: %s", self.options.poll_seconds, error
+                )
                 self._unsure = True
                 self._shares.called()
                 await asyncio.sleep(self.options.poll_seconds)
@@ -155,10 +157,10 @@ class Worker:
         more = True
         while more:
             more = await self._exchange_once(conn)
-            await asyncio.sleep(0)  # the answers are there at once: let the handlers run too
+            await asyncio.sleep(0)  # let the handlers run, too
 
     async def _exchange_once(self, conn: Connection) -> bool:
-        """Whether there may be more to do at once."""
+        """Make one exchange and start the leased tasks. Returns whether there may be more to do at once."""
         async with self._exchanging:
             if self._unsure:
                 await self._disown(conn)
@@ -177,23 +179,24 @@ class Worker:
                 self._start(slot)
 
     async def _newcomer(self, conn: Connection) -> list[Slot]:
-        """A task beyond the slots, for a tenant who has none of them."""
+        """Lease a spare task for a tenant that has no slot here."""
         if not self._may_lease:
             return []
         search = self._spare.search(self._slots.values())
         return await self._exchange.lease_for_newcomer(conn, search.queues, search.holders) if search else []
 
     def _limits(self) -> dict[str, int]:
-        """Heavy tasks are for processes, and more processes than CPUs only take memory. The others leave them alone."""
-        return {HEAVY_QUEUE: max(self.options.processes, 1) - self._held(HEAVY_QUEUE).total()}
+        """Return the limits of queues. Heavy tasks run in processes, and more processes than CPUs only need memory."""
+        return {HEAVY_QUEUE: max(self.options.processes, 1) - self._slots_in_use(HEAVY_QUEUE).total()}
 
-    def _held(self, queue_name: str) -> Counter[str]:
-        """Tenant → slots with tasks of a queue."""
+    def _slots_in_use(self, queue_name: str) -> Counter[str]:
+        """Return how many slots each tenant has with tasks of a queue."""
         return Counter(slot.delivery.tenant for slot in self._slots.values() if slot.delivery.queue_name == queue_name)
 
     async def _disown(self, conn: Connection) -> None:
-        """Nobody knows whether the last lease took place. What we hold, and the database has forgotten, is ours again.
-        What it says we hold, and we do not, goes back."""
+        """Compare leases with the database, because the outcome of the last commit is unknown. Leases that the database
+        has lost are taken back. Messages that it has leased to this worker, but that the worker does not have, are
+        returned to their queue."""
         await self._keeper.recover(conn, self._exchange.ended)
         leased = {sequence for sequence, slot in self._slots.items() if not slot.lost}
         leased |= {*(settlement.sequence for settlement in self._exchange.ended)}
@@ -207,20 +210,20 @@ class Worker:
         return not (self._stop.is_set() or self._trial.is_under_way or self._contact.is_lost) and self._shares.hopeful
 
     def _lose_contact(self) -> None:
-        """Nobody here works on its tasks any more: what has not been given away goes back as soon as possible."""
+        """End all tasks. Their messages are returned to the queue as soon as the database answers."""
         self._keeper.stop_all()
         self._unsure = True
 
     def _free_slots(self) -> int:
-        """None when the queues were empty at the last look and nobody has called since."""
+        """Return the number of free slots; 0 if the queues were empty and have sent no notification since."""
         if not self._may_lease:
             return 0
         return self.options.concurrency - len(self._slots)
 
     async def _look_after(self) -> None:
-        await self._watch.run(self._poke_if_said)
+        await self._watch.run(self._poke_if_noted)
 
-    def _poke_if_said(self) -> None:
+    def _poke_if_noted(self) -> None:
         if self._notebook.pending:
             self._poke()
 
@@ -228,7 +231,7 @@ class Worker:
         self._signals.poke(OWN_CHANNEL)
 
     def _wake(self) -> None:
-        """From any thread: a handler may have its own."""
+        """Wake the worker. May be called from any thread, such as one that a handler has started."""
         self._loop.call_soon_threadsafe(self._poke)
 
     # The end
@@ -236,14 +239,14 @@ class Worker:
     async def _drain_when_told(self) -> None:
         await self._stop.wait()
         async with self._exchanging:
-            pass  # a lease that was under way has become slots
+            pass  # wait until an exchange under way has put its leased tasks into slots
         await drain(self._slots, self.options.drain_seconds)
         for slot in await end_all(self._slots):
             self._give_up(slot)
-        await self._exchanging.acquire()  # for good: nothing is cut off in the middle
+        await self._exchanging.acquire()  # never released, so that no exchange is cut off in the middle
 
     async def _leave(self) -> None:
-        """Report what ended and hand back what is unfinished: another worker goes on from its checkpoint."""
+        """Report ended tasks and hand back unfinished ones. Another worker continues from their checkpoints."""
         for slot in await end_all(self._slots):
             self._give_up(slot)
         try:
@@ -286,13 +289,13 @@ class Worker:
             ended = await self._runner.run(slot)
             if ended and self._aside.wants(ended):
                 ended = await self._aside.put(slot.message, ended)
-        except BaseException:  # cancelled from outside, or a fault of ours: the lease will lapse
+        except BaseException:  # cancelled from outside, or a bug: the lease will expire
             self._free(slot)
             raise
         self._close(slot, ended)
 
     def _give_up(self, slot: Slot) -> None:
-        """Its handler cannot be ended. The slot can."""
+        """Free the slot of a handler that cannot be ended."""
         if slot.task:
             log.error("the handler of %s ignores its cancellation and is left behind", slot.message.task_id)
         self._close(slot, slot.verdict)
@@ -308,7 +311,7 @@ class Worker:
             self._poke()
 
     def _free(self, slot: Slot) -> None:
-        """Unless the same message was leased again meanwhile, and has a slot of its own."""
+        """Free the slot, unless the same message was leased again meanwhile and has a new slot."""
         if self._slots.get(slot.delivery.sequence) is slot:
             del self._slots[slot.delivery.sequence]
             self._trial.close(slot)

@@ -1,4 +1,4 @@
-"""What handlers say while they run, gathered until the worker writes it."""
+"""Notes: the progress, checkpoints and log lines of handlers, collected until the worker writes them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from geomill.worker.tasklog import clean
 
 @dataclass(slots=True)
 class Note:
-    """What one task said that is not written yet: the latest progress and checkpoint, and every line."""
+    """The notes of one task that are not written yet: the latest progress and checkpoint, and all lines."""
 
     delivery: Delivery
     message: TaskMessage
@@ -28,7 +28,7 @@ class Note:
 
 
 class Notebook:
-    """Only a checkpoint wakes the worker at once; the rest may wait for the next exchange, a fraction of a second."""
+    """The notes of all tasks. A checkpoint wakes the worker at once; the rest waits for the next exchange."""
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self.wake = wake
@@ -40,14 +40,14 @@ class Notebook:
         return bool(self._notes)
 
     def entry(self, delivery: Delivery, message: TaskMessage) -> Note:
-        """Under the lock: what is written into it later may have been taken already."""
+        """Return the note of a task. Use it only under the lock, because `take` may remove it at any time."""
         note = self._notes.get(delivery.sequence)
         if note is None:
             note = self._notes[delivery.sequence] = Note(delivery, message)
         return note
 
     def put_back(self, notes: Sequence[Note]) -> None:
-        """What could not be written, unless something newer was said meanwhile."""
+        """Keep notes that could not be written. Newer progress and checkpoints take precedence."""
         with self.lock:
             for note in notes:
                 newer = self._notes.setdefault(note.delivery.sequence, note)
@@ -73,9 +73,9 @@ class TaskNotes:
         self._message = message
         self._lines = 0
         self.spoke = 0.0
-        """Counts from when the handler begins."""
+        """When the handler began, or last reported progress or a checkpoint."""
         self.limited: tuple[float, str] | None = None
-        """Until when the handler gives itself time, and what to say when that is over."""
+        """The time limit that the handler has set for itself, and the error message for when it has passed."""
 
     def progress(self, fraction: float, message: str) -> None:
         self.spoke = time.monotonic()

@@ -1,4 +1,4 @@
-"""How a worker works."""
+"""The options of a worker."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from geomill.worker.children.surroundings import Wishes
 
 
 def cpus() -> int:
-    """Those that this process may use."""
+    """Return the number of CPUs that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -20,24 +20,24 @@ def cpus() -> int:
 class WorkerOptions:
     queues: tuple[str, ...]
     weights: Mapping[str, int] = field(default_factory=dict)
-    """Of the queues; 1 for those that are not named."""
+    """The weights of queues. The default is 1."""
     concurrency: int = 16
     processes: int = field(default_factory=cpus)
-    """Children that are kept ready, if any handler needs one."""
+    """The number of children that are kept ready, if any handler needs one."""
     spare: int = 1
-    """Tasks beyond `concurrency`, and heavy ones beyond `processes`, that are begun for a tenant who has none here."""
+    """How many tasks beyond `concurrency`, and heavy ones beyond `processes`, run for a tenant that has none here."""
     memory_mb: int | None = None
     tasks_per_process: int = 100
     wishes: Wishes = field(default_factory=Wishes)
-    """About what its children have around them."""
+    """The operator's settings for children."""
     drain_seconds: float = 30.0
     grace_seconds: float = 0.75
-    """Between asking a handler to stop and making it."""
+    """The time between asking a handler to stop and forcing it."""
     poll_seconds: float = 1.0
     check_seconds: float = 0.5
-    """How often the leases of running tasks are checked: a cancelled task has none."""
+    """How often the leases of running tasks are checked. A cancelled task has none."""
     running_after_seconds: float = 1.0
     beat_seconds: float = BEAT_SECONDS
     silent_seconds: float = SILENT_SECONDS
-    """After so long without a heartbeat the others give its tasks away."""
+    """After this time without a heartbeat, orchestrators give the worker's tasks to others."""
     lease_seconds: float = LEASE_SECONDS

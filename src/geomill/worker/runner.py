@@ -1,4 +1,4 @@
-"""Runs the handler of one slot, here or in a child, and says how it ended."""
+"""Runs the handler of a slot, here or in a child, and returns how it ended."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ class Runner:
         )
 
     async def run(self, slot: Slot) -> Ended | None:
-        """None when the attempt was ended unfinished, without a verdict. A cancellation from elsewhere is passed on."""
+        """Run a task. Returns None if the attempt was forced to end without a result. A cancellation from elsewhere is
+        raised again."""
         try:
             return await self._attempt(slot)
         except asyncio.CancelledError:
@@ -92,7 +93,7 @@ class Runner:
     def _page_for_thread(
         self, loop: asyncio.AbstractEventLoop, job_id: str, node_id: str, after: int, having: str
     ) -> str:
-        """In the thread of a handler that is not async."""
+        """Read a page, called from the thread of a handler that is not async."""
         return asyncio.run_coroutine_threadsafe(self._page(job_id, node_id, after, having), loop).result()
 
     async def _page(self, job_id: str, node_id: str, after: int, having: str) -> str:
@@ -100,8 +101,8 @@ class Runner:
             async with self._pool.connection() as conn:
                 return await nodes.outcomes_page(conn, job_id, node_id, after, having)
         except psycopg.Error as error:
-            handler_log.warning("how the tasks of '%s' ended cannot be read: %s", node_id, error)
-            raise UnavailableError(f"how the tasks of '{node_id}' ended cannot be read now") from error
+            handler_log.warning("the outcomes of the tasks of '%s' cannot be read: %s", node_id, error)
+            raise UnavailableError(f"the outcomes of the tasks of '{node_id}' cannot be read now") from error
 
     async def _isolated(self, slot: Slot) -> Ended:
         try:
@@ -116,7 +117,7 @@ class Runner:
 
 
 class _Echo:
-    """What a child says, into the notes and, its log lines, into this process's log."""
+    """Writes what a child sends into the notes, and its log lines also into this process's log."""
 
     def __init__(self, slot: Slot, read: Callable[[str, str, int, str], Awaitable[str]]) -> None:
         self._ids = _ids(slot)

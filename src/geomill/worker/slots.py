@@ -1,4 +1,4 @@
-"""A task under way, and how it ends."""
+"""Slots: tasks under way in a worker, and how they end."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from geomill.worker.children.process import Child
 from geomill.worker.notes import TaskNotes
 
 CANCELLED = "cancelled"
-"""The code of a handler that stopped because it was asked to."""
+"""The error code of a handler that stopped because it was asked to."""
 
 
 @dataclass(slots=True, eq=False)
 class Slot:
-    """Held for as long as its lease: a slot that cannot be freed otherwise is taken away."""
+    """A worker's place for one running task. If its handler cannot be ended, the slot is freed without it."""
 
     delivery: Delivery
     message: TaskMessage
@@ -30,7 +30,7 @@ class Slot:
     leased: float
     checkpoint: Saved | None = None
     suspect: bool = False
-    """It may take down its worker (trial.py)."""
+    """Whether the task may take down its worker (trial.py)."""
     begun: float | None = None
     task: asyncio.Task[None] | None = None
     child: Child | None = None
@@ -44,42 +44,42 @@ class Slot:
     closed: bool = False
 
     def begin(self, child: Child | None = None) -> None:
-        """From here the handler's time counts."""
+        """Record that the handler begins. Its time limit counts from here."""
         self.begun = self.notes.spoke = time.monotonic()
         self.child = child
         if child and self.cancelled:
             child.tell_cancelled()
 
     def ask_to_stop(self, grace_until: float | None = None) -> None:
-        """`ctx.cancelled` is true from now on. After the grace it is forced."""
+        """Set `ctx.cancelled`. After `grace_until` the handler is forced to end."""
         self.cancelled = True
         self.grace_until = grace_until
         if self.child:
             self.child.tell_cancelled()
 
     def lose(self, grace_until: float) -> None:
-        """The task is no longer ours: cancelled, or given to somebody else."""
+        """Record that the lease is lost: the task was cancelled or given to another worker."""
         if not self.lost:
             self.lost = True
             self.ask_to_stop(grace_until)
 
     def resume(self, delivery: Delivery) -> bool:
-        """Go on under a new lease of the same message, unless the task is ending. Whoever reports it names the new
-        token."""
+        """Continue under a new lease of the same message. Returns False if the task is ending. Its report will have the
+        new token."""
         if self.lost or self.closed or self.forced_at is not None:
             return False
         self.delivery.lease_token, self.delivery.delivery_count = delivery.lease_token, delivery.delivery_count
         return True
 
     def force(self, verdict: Ended | None = None) -> None:
-        """End it now, with this result or, without one, unfinished."""
+        """End the task now, with this result or, without one, unfinished."""
         if self.forced_at is None:
             self.forced_at, self.verdict, self.cancelled = time.monotonic(), verdict, True
         if self.task:
             self.task.cancel()
 
     def outcome(self, ended: Ended | None) -> Settlement | None:
-        """What to report of it; nothing if it is not ours any more."""
+        """Return the report on the task, or None if its lease is lost."""
         if self.lost:
             return None
         if ended is None or (self.draining and not ended.success and ended.error_code == CANCELLED):

@@ -1,12 +1,12 @@
-"""One task more than there is room for, so that no tenant can hold a whole worker.
+"""The spare: one task beyond the slots, so that no tenant can occupy a whole worker.
 
-Turns are given when a slot becomes free. A tenant whose tasks run for hours may have taken every slot while nobody else
-was there, and whoever comes next would wait for hours. A slot that is kept free for others would cost a lone tenant
-its share of the machine. So a worker that is full begins one task beyond its slots, of a tenant who has none of them.
-It looks for such a tenant at most once per poll.
+Turns are given when a slot becomes free. A tenant whose tasks run for hours may have taken every slot while no other
+tenant was there, and the next tenant would wait for hours. A slot that is kept free for others would cost a lone tenant
+its share of the machine. So a full worker begins one task beyond its slots, of a tenant that has none of them. It looks
+for such a tenant at most once per poll.
 
-What it does badly: a third tenant waits until a task ends, if the spare one runs for hours, too. And while the spare
-task runs, the worker uses more memory than its slots would.
+Weaknesses: if the spare runs for hours, too, a third tenant waits until a task ends. And while the spare runs, the
+worker uses more memory than its slots would.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from geomill.worker.slots import Slot
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """For a task of these queues, of a tenant who is none of the holders."""
+    """A search for a task in these queues, of a tenant that is not among the holders."""
 
     queues: Sequence[str]
     holders: Collection[str]
@@ -34,7 +34,8 @@ class Spare:
     _looked_at: float = field(default=float("-inf"))
 
     def search(self, slots: Collection[Slot]) -> Search | None:
-        """What to look for now: nothing if there is room, if the spare task is under way, or soon after a look."""
+        """Return what to search for now. None if there is a free slot, if the spare is under way, or soon after the
+        last search."""
         now = time.monotonic()
         if now - self._looked_at < self.options.poll_seconds:
             return None

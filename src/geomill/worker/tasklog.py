@@ -1,4 +1,4 @@
-"""The logger of a handler: what it says goes to the usual logging and to a sink, line by line."""
+"""The logger of a handler. Its lines go to the usual logging and to a sink."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _FORMATTER = logging.Formatter()
 
 
 def clean(text: str) -> str:
-    """As PostgreSQL takes it: without NUL and without halves of surrogate pairs."""
+    """Return the text as PostgreSQL accepts it: without NUL and without halves of surrogate pairs."""
     return text.replace("\x00", "").encode(errors="replace").decode()
 
 
 class TaskLogger(logging.LoggerAdapter[logging.Logger]):
-    """INFO and above reach the sink whatever level is configured."""
+    """A logger whose lines from INFO upwards always reach the sink, whatever level is configured."""
 
     def __init__(self, logger: logging.Logger, sink: Sink, extra: Mapping[str, object] | None = None) -> None:
         super().__init__(logger, extra or {})
@@ -37,5 +37,5 @@ def _text(logger: logging.Logger, level: int, msg: object, args: tuple[Any, ...]
     record = logger.makeRecord(logger.name, level, "", 0, msg, args, problem or None)
     try:
         return _FORMATTER.format(record)
-    except (TypeError, ValueError, KeyError):  # arguments that do not fit: as the logging module, go on
+    except (TypeError, ValueError, KeyError):  # wrong arguments are no reason to fail, as in the logging module
         return str(msg)

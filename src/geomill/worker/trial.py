@@ -1,11 +1,12 @@
-"""Finds the task that takes its workers down, among those that ran beside it.
+"""Trials, which find the task that takes its workers down among those that ran beside it.
 
-Whatever ran when a worker was lost is charged a loss. A task with two losses is a suspect, and is put on trial when it
-is leased again: for a few seconds it alone is charged if its worker is lost, and nothing else begins there. One worker
-tries one suspect at a time; the others wait for the next trial, here or elsewhere. A task that survives its trial goes
-on as any other. So the guilty one gathers its losses alone and is given up, and innocent tasks lose time, not attempts.
+When a worker is lost, all its tasks are charged with a loss. A task with two losses is a suspect. It is put on trial
+when it is leased again: for a few seconds it alone is charged if its worker is lost, and no other task begins there. A
+worker tries one suspect at a time; the others wait for the next trial, here or elsewhere. A task that survives its
+trial goes on like any other. So the guilty task collects its losses alone and is given up, and innocent tasks lose
+time, but no attempts.
 
-What it does badly: a task that strikes later than that is charged together with its company.
+Weakness: a task that takes its worker down after its trial is charged together with the tasks beside it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ TRIAL_SECONDS = 5.0
 
 class Trial:
     def __init__(self, wake: Callable[[], None], seconds: float = TRIAL_SECONDS) -> None:
-        """`wake` is called when the trial is over: the database is to be told."""
+        """`wake` is called when the trial is over, so that the result is written."""
         self._wake = wake
         self._seconds = seconds
         self._suspect: Slot | None = None
@@ -37,7 +38,7 @@ class Trial:
         return self._suspect is not None
 
     async def open(self, conn: Connection, slot: Slot) -> bool:
-        """Whether the suspect may start now. If not, it is back on its queue, or no longer ours."""
+        """Whether the suspect may start now. If not, it was returned to its queue, or its lease is lost."""
         if self._suspect:
             await queue.defer(conn, [slot.delivery], self._seconds)
             return False
@@ -49,7 +50,7 @@ class Trial:
         return True
 
     def close(self, slot: Slot) -> None:
-        """The task has ended, or is no longer ours."""
+        """End the trial of a task that has ended or whose lease is lost."""
         if self._suspect is slot:
             self._suspect = None
 
@@ -60,7 +61,7 @@ class Trial:
             self._wake()
 
     async def tell(self, conn: Connection) -> None:
-        """Those who survived are charged like the others from now on."""
+        """Record the tasks that survived their trial. They are charged like all others from now on."""
         if acquitted := self._acquitted[:]:
             await queue.acquit(conn, acquitted)
             del self._acquitted[: len(acquitted)]

@@ -1,8 +1,8 @@
-"""Ends attempts that may not go on: too long, too quiet, too big, given to others by now, or asked to stop and still
-there.
+"""Ends attempts that must not go on.
 
-It needs no database, so it works when that does not. Liveness and progress are two signals: the keeper renews the lease
-of a handler that hangs, and this is what ends it.
+Such an attempt takes too long, reports no progress, uses too much memory, may have been given to others, or ignores a
+request to stop. The watch works without the database. Liveness and progress are separate signals: the keeper renews the
+lease of a handler that hangs, and the watch ends it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from geomill.worker.slots import Slot
 
 TICK_SECONDS = 0.2
 STUBBORN_SECONDS = 5.0
-"""After so long an async handler that ignores its cancellation keeps running, but not in our slot."""
+"""After this time the slot of an async handler that ignores its cancellation is freed. The handler keeps running."""
 
 
 class Watch:

@@ -212,7 +212,7 @@ async def test_the_status_of_a_failure_says_what_to_do(counter: Any) -> None:
     assert found["error"]["node"]
     assert "/api/platform/retry" in found["error"]["remedy"]
     refused = await counter.post("approve", {"asset_id": found["asset_id"], "clearance_level": "ouo"})
-    assert "nothing to approve" in problem(refused, 409, "asset_state")["detail"]
+    assert "cannot be approved" in problem(refused, 409, "asset_state")["detail"]
     problem(
         await counter.post("retry", {"asset_id": found["asset_id"], "expected_revision": 2}), 409, "revision_changed"
     )

@@ -160,7 +160,7 @@ async def test_a_rollback_to_a_revoked_revision_is_said(town: Town) -> None:
     await town.office.decide(review.revoke, asset.asset_id, "wrong", BOB, None)
     await town.published(options={"fails": True})
     outcome = await town.office.decide(review.rollback, asset.asset_id, 1, BOB)
-    assert outcome.warnings == ("revision 1 was revoked or unpublished: this brings it back, to be reviewed again",)
+    assert outcome.warnings == ("revision 1 was revoked or unpublished: the rollback brings it back for a new review",)
     [entry] = await town.office.rows("SELECT reason FROM app.asset_audit ORDER BY audit_id DESC LIMIT 1")
     assert entry["reason"] == "to revision 1, which was revoked or unpublished"
     assert outcome.asset.approval_state.value == "pending_review"

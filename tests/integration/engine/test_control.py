@@ -263,7 +263,7 @@ async def test_a_job_that_the_database_refuses_ends_and_the_others_go_on(make_pl
     assert (await platform.ended(good)).status is JobStatus.COMPLETED
     ended = await platform.ended(bad)
     assert ended.status is JobStatus.FAILED
-    assert (ended.error_message or "").startswith("internal error: the log has more")
+    assert (ended.error_message or "").startswith("internal error: see the log")
 
 
 async def test_items_of_a_refused_job_are_cancelled_and_run_again_when_it_is_retried(

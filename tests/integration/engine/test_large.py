@@ -93,7 +93,7 @@ async def test_an_output_that_is_not_what_was_stored_fails_its_attempt(platform,
     platform.worker()
     job = await platform.run("fan_out_test", {"item_list": ITEMS})
     assert job.status.value == "failed"
-    assert "not what was stored" in job.error_message
+    assert "was changed after it was stored" in job.error_message
 
 
 # Items of a fan-out

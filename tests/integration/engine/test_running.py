@@ -167,7 +167,7 @@ async def test_a_submission_that_names_no_possible_workflow_is_a_dead_letter_and
     here.orchestrator()
     job = await here.ended(job_id)
     assert job.status is JobStatus.FAILED
-    assert "'no name of one' cannot be the name of a workflow" in (job.error_message or "")
+    assert "'no name of one' is not a valid workflow id" in (job.error_message or "")
     letters = await here.rows("SELECT reason, message_id FROM dagapp.dag_dead_letters")
     assert letters == [{"reason": "WorkflowNotFound", "message_id": job_id}]
 

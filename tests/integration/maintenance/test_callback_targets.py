@@ -22,7 +22,7 @@ async def test_an_address_of_the_inside_is_refused(db: Database, make_caller: Ma
     await call(make_caller(allowed=Allowance()))
     row = await of_job(db, job.job_id)
     assert (row.status, row.attempts) == (CallbackStatus.GIVEN_UP, 1)
-    assert "not a public address and not in GEOMILL_CALLBACK_ALLOW" in row.last_error
+    assert "neither public nor in GEOMILL_CALLBACK_ALLOW" in row.last_error
 
 
 async def test_the_address_that_was_checked_is_the_one_that_is_called(
@@ -59,7 +59,7 @@ async def test_a_redirect_is_not_followed(db: Database, receiver: Receiver, make
     job = await db.ended_job(receiver.url)
     await call(make_caller())
     assert [request.path for request in receiver.requests] == ["/hook?key=1"]
-    assert (await of_job(db, job.job_id)).last_error == "the answer was 307, and redirects are not followed"
+    assert (await of_job(db, job.job_id)).last_error == "the status was 307, and redirects are not followed"
 
 
 async def test_what_is_no_url_is_refused_at_the_door(make_platform: MakePlatform) -> None:

@@ -68,7 +68,7 @@ async def test_a_500_is_tried_again_with_the_same_id(db: Database, receiver: Rec
     caller = make_caller()
     await call(caller)
     row = await of_job(db, job.job_id)
-    assert (row.status, row.attempts, row.last_error) == (CallbackStatus.PENDING, 1, "the answer was 500")
+    assert (row.status, row.attempts, row.last_error) == (CallbackStatus.PENDING, 1, "the status was 500")
     assert await call(caller) == 0, "not due yet"
     for _ in range(2):
         await make_due(db)
@@ -96,7 +96,7 @@ async def test_a_host_that_is_not_found_is_tried_again(db: Database, make_caller
     await call(make_caller())
     row = await of_job(db, job.job_id)
     assert row.status is CallbackStatus.PENDING
-    assert "'nowhere.invalid' cannot be found" in row.last_error
+    assert "'nowhere.invalid' cannot be resolved" in row.last_error
 
 
 async def test_after_a_day_it_is_given_up(db: Database, receiver: Receiver, make_caller: MakeCaller) -> None:
@@ -119,7 +119,7 @@ async def test_who_does_not_answer_is_given_time_and_no_more(
     receiver.hold = asyncio.Event()
     job = await db.ended_job(receiver.url)
     await call(make_caller(timeout_seconds=0.2))
-    assert (await of_job(db, job.job_id)).last_error == "no answer within 0.2 s"
+    assert (await of_job(db, job.job_id)).last_error == "no response within 0.2 s"
     receiver.hold.set()
 
 

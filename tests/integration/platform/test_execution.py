@@ -181,7 +181,7 @@ async def test_no_setting_makes_a_session_the_writer_of_execution_state(office):
         ("DELETE FROM app.asset_audit RETURNING 1", "only added"),
         ("TRUNCATE app.asset_audit", "only added"),
         ("TRUNCATE app.asset_revisions", "only added"),
-        ("UPDATE app.platform_requests SET processing_options = '{\"a\": 1}' RETURNING 1", "what was asked for"),
+        ("UPDATE app.platform_requests SET processing_options = '{\"a\": 1}' RETURNING 1", "the order of a request"),
     ],
 )
 async def test_history_and_identity_cannot_be_rewritten(office, statement, says):

@@ -148,7 +148,7 @@ async def test_an_old_export_cannot_be_run_again_as_a_job(running):
 
 async def test_the_files_of_a_workflow_that_says_nothing_of_them_are_not_exported(running):
     asset = await running.published(processing_options={"files": [{"name": "a.tif"}]})
-    with pytest.raises(AssetState, match="does not say of each of them where it lies"):
+    with pytest.raises(AssetState, match="does not name the place of each file"):
         await running.decide(review.approve, asset.asset_id, PUBLIC, BOB, None)
 
 

@@ -136,7 +136,7 @@ async def test_rejected_data_needs_an_overwrite(running):
 
 async def test_nothing_is_approved_before_it_is_complete(office):
     accepted = await office.submit()
-    with pytest.raises(AssetState, match="nothing to approve"):
+    with pytest.raises(AssetState, match="cannot be approved"):
         await office.decide(review.approve, accepted.asset.asset_id, OUO, BOB, None)
 
 

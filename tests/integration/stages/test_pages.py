@@ -57,7 +57,7 @@ async def test_messages_and_rows_between_stages_stay_small(platform: StagePlatfo
 async def test_a_database_that_is_away_is_a_failure_that_passes(database: str) -> None:
     async with open_pool(database, size=1) as pool:
         runner = Runner(Registry({}), ChildPool.of(Registry({}), **NO_CHILDREN), NO_STORAGE, pool)
-    with pytest.raises(UnavailableError, match="how the tasks of 'work' ended cannot be read") as refused:
+    with pytest.raises(UnavailableError, match="the outcomes of the tasks of 'work' cannot be read") as refused:
         await runner._page("job", "work", -1, "")
     assert isinstance(refused.value.__cause__, psycopg.Error)
 

@@ -124,7 +124,7 @@ async def test_an_attempt_that_another_has_replaced_is_not_retried(platform: Sta
     await platform.ended(first.run.run_id)
     second = await platform.order("counting", {"fail_stage": 1})
     async with platform.pool.connection() as conn:
-        with pytest.raises(ConflictError, match="a later attempt has taken the place"):
+        with pytest.raises(ConflictError, match="a later attempt has replaced"):
             await control.retry(conn, first.run.run_id)
     await platform.ended(second.run.run_id)
 

@@ -309,7 +309,7 @@ def test_the_same_for_code_that_waits(storage: Storage, large: Path, tmp_path: P
 
 
 async def test_code_that_waits_does_not_stop_a_loop(storage: Storage) -> None:
-    with pytest.raises(RuntimeError, match="await the methods of the storage itself"):
+    with pytest.raises(RuntimeError, match="await the method of the storage itself"):
         storage.sync.exists(bronze("x"))
 
 

@@ -107,7 +107,7 @@ def test_the_output_model_gives_the_output_its_shape(returned: Any) -> None:
 @pytest.mark.parametrize(
     ("returned", "model", "message"),
     [
-        ({"total": "many"}, Output, "work returned what its output model refuses: total: "),
+        ({"total": "many"}, Output, "the output of work does not match its model: total: "),
         (None, Output, "total: Field required"),
         ("text", None, "must return a mapping, a model or a HandlerResult, not str"),
         ([], None, "not list"),

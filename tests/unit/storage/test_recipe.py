@@ -129,7 +129,7 @@ def test_without_storage_each_use_says_so() -> None:
 def test_a_folder_that_is_not_ours_is_not_made(read, tmp_path: Path) -> None:
     elsewhere = tmp_path.with_name("a-mount-that-is-not-there")
     storage = Storage(read(GEOMILL_BRONZE=str(elsewhere)))
-    with pytest.raises(StorageUnavailable, match="is not there; mount it or make it"):
+    with pytest.raises(StorageUnavailable, match="does not exist; mount it or create it"):
         storage.sync.put_bytes(ObjectName(Zone.BRONZE, "rasters", "x"), b"")
     assert not elsewhere.exists()
 

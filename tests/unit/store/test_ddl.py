@@ -72,13 +72,14 @@ def test_details_of_the_jobs_table():
         " WHERE idempotency_key IS NOT NULL"
     ) in rest
     assert "CREATE INDEX idx_dag_jobs_created ON dagapp.dag_jobs USING btree (created_at DESC)" in rest
-    assert "COMMENT ON COLUMN dagapp.dag_jobs.result_data IS 'What the workflow''s outputs evaluated to'" in rest
+    assert "COMMENT ON COLUMN dagapp.dag_jobs.result_data IS 'The evaluated outputs of the workflow'" in rest
 
 
 def test_the_docstring_of_a_model_becomes_the_comment_and_the_base_s_does_not():
-    assert "COMMENT ON TABLE dagapp.dag_queue IS 'A waiting or leased message. Hot: inserted, leased, deleted.'" in (
-        statements_of(QueueMessage)
+    comment = (
+        "A waiting or leased message. The table is hot: rows are inserted, leased and deleted within milliseconds."
     )
+    assert f"COMMENT ON TABLE dagapp.dag_queue IS '{comment}'" in statements_of(QueueMessage)
     assert not [statement for statement in statements_of(Job) if statement.startswith("COMMENT ON TABLE")]
 
 

@@ -1,1 +1,1 @@
-"""Credentials and visibility: keys, principals, signed links, database roles, and the rule of who sees an asset."""
+"""Credentials and visibility: keys, principals, signed links, database roles, and the rule for who sees an asset."""

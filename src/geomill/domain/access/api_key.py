@@ -1,4 +1,4 @@
-"""API keys: what a program shows to prove who it is. The database keeps a hash, never the key."""
+"""API keys, the credentials of programs. The database stores a hash, never the key."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from geomill.errors import InputError
 
 PREFIX = "gm_"
 SUBJECT_PREFIX = "key:"
-"""Begins the subject of a key, and of nobody else: no token can pretend to be one."""
+"""The prefix of the subjects of keys. No token may have such a subject, so none can pose as a key."""
 
 _ID_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _ID_LENGTH = 12
@@ -26,7 +26,7 @@ _SHAPE = re.compile(rf"gm_([{_ID_ALPHABET}]{{{_ID_LENGTH}}})_([0-9a-f]{{64}})")
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """A key as its holder has it: `gm_<id>_<secret>`. It is long and random, so a plain hash is enough to keep."""
+    """A key as its holder has it: `gm_<id>_<secret>`. It is long and random, so a plain hash of it is safe to store."""
 
     key_id: str
     _value: str = field(repr=False)
@@ -41,7 +41,7 @@ class Secret:
         return cls(match[1], match[2]) if match else None
 
     def reveal(self) -> str:
-        """For its holder, once."""
+        """Return the key as text, to be shown once to its holder."""
         return f"{PREFIX}{self.key_id}_{self._value}"
 
     def hash(self) -> str:
@@ -49,7 +49,7 @@ class Secret:
 
 
 class ApiKey(Entity):
-    """What is known of a key. Whoever holds it is the subject `key:<name>`."""
+    """An API key without its secret. Its holder is the subject `key:<name>`."""
 
     __sql_schema__: ClassVar = "app"
     __sql_table__: ClassVar = "api_keys"
@@ -65,7 +65,7 @@ class ApiKey(Entity):
     name: Name = Field(description="Unique among the keys that are not revoked")
     roles: list[Role]
     platform_id: Annotated[str, Field(max_length=50)] | None = Field(
-        default=None, description="The one platform that a submitter submits for"
+        default=None, description="The platform that a submitter submits for"
     )
     created_by: Subject
     created_at: Now
@@ -74,7 +74,7 @@ class ApiKey(Entity):
     last_used_at: AwareDatetime | None = Field(default=None, description="To the minute")
 
     def fits(self, secret: Secret) -> bool:
-        """Takes as long for a wrong secret as for a right one."""
+        """Whether the secret is that of this key. Takes as long for a wrong secret as for a right one."""
         return hmac.compare_digest(self.secret_hash, secret.hash())
 
     @property
@@ -85,6 +85,6 @@ class ApiKey(Entity):
 
 
 def require_binding(roles: frozenset[Role], platform_id: str | None) -> None:
-    """A submitter submits for one platform; which one is part of the credential."""
+    """Raise `InputError` for a submitter without a platform. A submitter's credential names its one platform."""
     if Role.SUBMITTER in roles and not platform_id:
-        raise InputError("a submitter is bound to a platform, and none is named", remedy="say --platform, such as ddh")
+        raise InputError("a submitter must be bound to a platform", remedy="add --platform, for example --platform ddh")

@@ -1,4 +1,4 @@
-"""What a partner reads holds nothing of the house: a reference stands for it, under which the log has the rest."""
+"""Removes internal details from messages to partners. A reference in the message leads to the details in the log."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ def new_reference() -> str:
 
 
 def without_places(text: str) -> str:
-    """A library's message without folders and addresses of this machine."""
+    """Return a library's message without the paths and addresses in it."""
     return _PATH.sub(_HIDDEN, _ADDRESS.sub(_HIDDEN, text))

@@ -1,4 +1,4 @@
-"""Who our processes are in the database: each kind of process is a role of its own, with the rights that it needs."""
+"""The database roles of geomill's processes. Each kind of process has its own role, with only the rights it needs."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from enum import StrEnum
 
 class DatabaseRole(StrEnum):
     OWNER = "geomill_owner"
-    """Owns databases and tables: migrates, and runs the commands of an operator."""
+    """Owns databases and tables. Used for migrations and for operators' commands."""
     ENGINE = "geomill_engine"
-    """Orchestrators and workers: jobs and queues, and the execution state of assets. Writes what is exported."""
+    """Orchestrators and workers. Writes jobs, queues, the execution state of assets, and exported data."""
     GATEWAY = "geomill_gateway"
-    """The HTTP API: jobs, and all that people decide. Outside it can hide an asset, and nothing else."""
+    """The HTTP API. Writes jobs and people's decisions. In the external database it can only hide an asset."""
     READER = "geomill_reader"
-    """What serves tiles, features and catalogue inside."""
+    """The servers of tiles, features and catalogue in the internal zone."""
     LOADER = "geomill_loader"
-    """Task processes: makes the tables of features, and sees nothing else."""
+    """Task processes. Creates the tables of features and sees nothing else."""
     EXTERNAL = "geomill_external"
-    """What serves the external zone. It can connect to that zone's database only."""
+    """The servers of the external zone. Can connect only to the external database."""
 
 
 LIMITED_ROLES = tuple(role for role in DatabaseRole if role is not DatabaseRole.OWNER)
 
 INSIDE = tuple(role for role in DatabaseRole if role is not DatabaseRole.EXTERNAL)
-"""Those that may connect to the internal database."""
+"""The roles that may connect to the internal database."""
 OUTSIDE = (DatabaseRole.OWNER, DatabaseRole.ENGINE, DatabaseRole.GATEWAY, DatabaseRole.EXTERNAL)
-"""Those that may connect to the external zone's."""
+"""The roles that may connect to the external database."""

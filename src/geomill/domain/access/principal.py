@@ -1,4 +1,4 @@
-"""Who asks: the one thing that every credential leads to."""
+"""The principal: the verified caller. Every kind of credential leads to one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Role(StrEnum):
 
 
 class Principal(BaseModel):
-    """`subject` is what the audit shows; `platform_id` binds a submitter to one platform."""
+    """The verified caller. The audit shows the `subject`. `platform_id` binds a submitter to one platform."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -26,5 +26,5 @@ class Principal(BaseModel):
     platform_id: Annotated[str, Field(max_length=50)] | None = None
 
     def has(self, *roles: Role) -> bool:
-        """Whether one of the roles is there. An administrator has them all."""
+        """Whether the principal has one of the roles. An administrator has all of them."""
         return Role.ADMIN in self.roles or not self.roles.isdisjoint(roles)

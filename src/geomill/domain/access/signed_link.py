@@ -1,8 +1,8 @@
-"""Links that open one asset for a while, for whoever holds them: a web map cannot send a key.
+"""Signed links, which open one asset for a while to anybody who has them. They exist because web maps cannot send keys.
 
-The ticket is one query parameter, `geomill_link=<expiry>-<generation>-<signature>`. Its name is long so that no column
-of a table is called so: other parameters filter features by the column of that name. The generation is the asset's
-`withdrawn_through`: when the asset is revoked or unpublished it grows, and every link made before ends.
+The ticket is one query parameter, `geomill_link=<expiry>-<generation>-<signature>`. Other query parameters filter
+features by the column of that name, so this name is long enough that no column has it. The generation is the asset's
+`withdrawn_through`. It grows when the asset is revoked or unpublished, which invalidates all earlier links.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ _TICKET = re.compile(r"([0-9]{1,12})-([0-9]{1,10})-([A-Za-z0-9_-]{43})")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LinkKey:
-    """`repr` does not show it."""
+    """The key that signs tickets. `repr` does not show it."""
 
     secret: bytes
 
     def ticket(self, asset_id: str, expires_at: int, generation: int) -> str:
-        """`expires_at` in seconds since 1970."""
+        """Return the ticket of an asset. `expires_at` is in seconds since 1970."""
         return f"{expires_at}-{generation}-{self._signature(asset_id, expires_at, generation)}"
 
     def generation(self, ticket: str, asset_id: str, now: float) -> int | None:
-        """The ticket's generation if it is ours, for this asset, and not yet expired; else None. One that would live
-        longer than any we give is refused, so that a key which leaked can be outlived."""
+        """Return the generation of a valid ticket for this asset; None if it is forged or expired. Tickets that live
+        longer than the maximum are refused, which bounds the damage of a leaked key."""
         parts = _TICKET.fullmatch(ticket)
         if not parts:
             return None

@@ -1,13 +1,13 @@
-"""Who may see what: the one rule for the API, tiles, features, files and the catalogue.
+"""The rule for who sees which revision. It holds for the API, tiles, features, files and the catalogue.
 
-An asset has two faces. Those who may see the asset itself (the house, its own partner, the holder of a signed link) get
-the newest revision that has completed. Everybody else gets the public revision, or nothing. In the external zone there
-are only public revisions.
+An asset has two faces. Callers who may see the asset itself (staff, its own partner, the holder of a signed link) get
+the newest completed revision. Everybody else gets the public revision, or nothing. The external zone has only public
+revisions.
 
-The database keeps the public revision of each asset in one column, `public_revision` (domain/assets/asset.py).
+The database keeps the public revision of each asset in the column `public_revision` (domain/assets/asset.py).
 
-The rule stands here twice, for Python and for SQL. A property test holds the two equal, and the rule of the catalogue
-(`sql/functions/item_rule.sql`) with them: tests/integration/store/test_visibility.py.
+The rule is written here twice, in Python and in SQL. A property test checks that both agree with each other and with
+the rule of the catalogue (`sql/functions/item_rule.sql`): tests/integration/store/test_visibility.py.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ Face = TypeVar("Face")
 
 
 class Sight(BaseModel):
-    """What one caller may see, besides what is public."""
+    """The assets that one caller may see, besides the public ones."""
 
     model_config = ConfigDict(frozen=True)
 
     everything: bool = False
     platform_id: str | None = None
     asset_id: str | None = None
-    """The one that a signed link opens."""
+    """The asset that a signed link opens."""
 
     def covers(self, platform_id: str | None, asset_id: str | None = None) -> bool:
         """Whether the caller may see an asset of this platform although it is not public."""
@@ -39,12 +39,12 @@ class Sight(BaseModel):
         return self.platform_id is not None and self.platform_id == platform_id
 
     def face(self, platform_id: str, asset_id: str, newest: Face, public: Face) -> Face:
-        """The newest face for a caller who may see the asset itself, the public one for everybody else."""
+        """Return the newest face for a caller who may see the asset itself, else the public one."""
         return newest if self.covers(platform_id, asset_id) else public
 
 
 class Revisions(Protocol):
-    """The fields of an asset that decide which revision is seen."""
+    """The fields of an asset that decide which revision a caller sees."""
 
     @property
     def asset_id(self) -> str: ...
@@ -61,7 +61,7 @@ class Revisions(Protocol):
 
 
 def seen_revision(sight: Sight, asset: Revisions) -> int | None:
-    """The revision of an asset that a caller sees; None if the caller sees nothing of it."""
+    """Return the revision of an asset that a caller sees, or None."""
     served = asset.served_revision
     if asset.deleted_at is not None or served is None or served <= asset.data_deleted_through:
         return None
@@ -69,14 +69,14 @@ def seen_revision(sight: Sight, asset: Revisions) -> int | None:
 
 
 SERVED_SQL = "{asset}.deleted_at IS NULL AND {asset}.served_revision > {asset}.data_deleted_through"
-"""`{served asset as a}` in SQL files: whether anybody at all sees something of the asset."""
+"""The fragment `{served asset as a}` of SQL files: whether any caller sees a revision of the asset."""
 
 SEEN_REVISION_SQL = (
     "CASE WHEN coalesce(%(everything)s OR {asset}.platform_id = %(platform_id)s OR {asset}.asset_id = %(asset_id)s,"
     " false) THEN {asset}.served_revision ELSE {asset}.public_revision END"
 )
-"""`{seen revision of asset as a}` in SQL files: the revision of a served asset that a caller sees. Its parameters are
-the fields of `Sight`."""
+"""The fragment `{seen revision of asset as a}` of SQL files: the revision of a served asset that a caller sees. Its
+parameters are the fields of `Sight`."""
 
 
 PUBLIC_ONLY = Sight()
@@ -84,8 +84,8 @@ _HOUSE = (Role.READER, Role.REVIEWER, Role.OPERATOR)
 
 
 def sight_of(principal: Principal | None) -> Sight:
-    """The sight of a principal: the house sees everything, a partner what is of its platform. A submitter without a
-    platform sees no more than everybody."""
+    """Return the sight of a principal. Staff see everything, a submitter the assets of its platform. A submitter
+    without a platform sees only public revisions."""
     if principal is None:
         return PUBLIC_ONLY
     if principal.has(*_HOUSE):

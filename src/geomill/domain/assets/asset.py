@@ -1,8 +1,8 @@
-"""An asset: one thing that a partner publishes through us, over all its revisions.
+"""An asset: one thing that a partner publishes through geomill, over all its revisions.
 
-Its four states do not depend on each other: has the workflow finished (processing), which data is it (revision), has
-a person looked at it (approval), who may see it (clearance). The platform writes what people decide; what becomes of
-the work is written by the database itself as the job changes (`sql/functions/follow_job.sql`), and by nobody else.
+It has four independent states: whether the workflow has finished (processing), which version of the data it has
+(revision), whether a reviewer has decided on it (approval), and who may see it (clearance). The platform writes
+people's decisions. Only the database writes the state of the work, as the job changes (`sql/functions/follow_job.sql`).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ EXECUTION_FIELDS = (
     "external_files",
     "external_run_id",
 )
-"""What a job's progress decides. The platform sets them only by opening a revision."""
+"""The fields that follow the job. The platform sets them only when it opens a revision."""
 
 DECIDED_FIELDS = (
     "approval_state",
@@ -81,7 +81,7 @@ DECIDED_FIELDS = (
     "kept_public_revision",
     "delete_run_id",
 )
-"""What reviewers decide."""
+"""The fields that reviewers decide."""
 
 NORMAL_ASSET_PRIORITY = 5
 LAST_ASSET_PRIORITY = 10
@@ -95,11 +95,11 @@ CATALOGUE_FIELDS = (
     "withdrawn_through",
     "kept_public_revision",
 )
-"""What the catalogue shows, or depends on."""
+"""The fields that the catalogue shows or depends on."""
 
 _FOLLOWING = "pg_trigger_depth() > 0"
-"""Whether a trigger makes the change: only those that follow a job or a request write assets. A statement of a session
-has the depth 0, whoever runs it, and no setting changes that."""
+"""Whether a trigger makes the change. Only the triggers that follow a job or a request write assets. A statement of a
+session always has the depth 0, and no setting changes that."""
 
 _User = Annotated[str, Field(max_length=200)]
 
@@ -109,7 +109,7 @@ PUBLIC_REVISION = SqlType(
     " WHEN approval_state = 'approved' AND clearance_state = 'public' THEN revision"
     " ELSE kept_public_revision END) STORED"
 )
-"""The rule of what the public may see. Everything that serves asks this column."""
+"""The rule for which revision is public. Every server reads this column."""
 
 
 def _ref_column(name: str) -> SqlType:
@@ -126,12 +126,12 @@ class AssetIdentity(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    asset_id: Key = Field(description="SHA-256 of platform and identifiers, 32 characters of it")
+    asset_id: Key = Field(description="The first 32 characters of the SHA-256 of platform and identifiers")
     platform_id: PlatformId
     platform_refs: Refs = Field(description="The partner's own identifiers")
     data_type: DataType
-    table_stem: Name = Field(description="Of the tables of its revisions")
-    blob_stem: Annotated[str, Field(max_length=400)] = Field(description="Of the paths of its revisions")
+    table_stem: Name = Field(description="The beginning of the table names of its revisions")
+    blob_stem: Annotated[str, Field(max_length=400)] = Field(description="The beginning of the paths of its revisions")
     stac_item_id: Annotated[str, Field(max_length=200)]
     stac_collection_id: Annotated[str, Field(max_length=200)]
 
@@ -141,8 +141,10 @@ class OrderedRevision(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    revision: Annotated[int, Field(ge=1)] = Field(default=1, description="Raised by every overwrite and rollback")
-    proposed_clearance: ClearanceState | None = Field(default=None, description="The submitter's; nothing follows")
+    revision: Annotated[int, Field(ge=1)] = Field(default=1, description="Every overwrite and rollback raises it")
+    proposed_clearance: ClearanceState | None = Field(
+        default=None, description="The submitter's proposal; it has no effect by itself"
+    )
     last_request_id: Key | None = None
     workflow_id: Name | None = None
     priority: Annotated[SmallInt, Field(ge=1, le=10)] = Field(default=NORMAL_ASSET_PRIORITY, description="1 is first")
@@ -154,11 +156,11 @@ class NewAsset(OrderedRevision, AssetIdentity):
 
 IDENTITY_FIELDS = tuple(AssetIdentity.model_fields)
 BUSINESS_FIELDS = (*OrderedRevision.model_fields, *DECIDED_FIELDS)
-"""What people decide."""
+"""The fields that people decide, by a submission or a review."""
 
 
 class Asset(NewAsset, Entity):
-    """Something published: identity, outputs, and its four independent states."""
+    """One thing that a partner publishes: its identity, its outputs and its four independent states."""
 
     __sql_schema__: ClassVar = "app"
     __sql_table__: ClassVar = "geospatial_assets"
@@ -219,7 +221,7 @@ class Asset(NewAsset, Entity):
         Guard(
             "geospatial_assets_business",
             "UPDATE",
-            "what people decide is not changed by a job",
+            "a job must not change what people decide",
             f"{changes(BUSINESS_FIELDS)} AND {_FOLLOWING}",
         ),
         Guard("geospatial_assets_identity", "UPDATE", "the identity never changes", changes(IDENTITY_FIELDS)),
@@ -250,7 +252,7 @@ class Asset(NewAsset, Entity):
 
     revision_opened_at: Now
     served_revision: int | None = Field(
-        default=None, description="The revision that table_name, blob_path and outputs are of"
+        default=None, description="The revision to which table_name, blob_path and outputs belong"
     )
     table_name: Annotated[str, Field(max_length=63)] | None = None
     blob_path: Annotated[str, Field(max_length=500)] | None = None
@@ -283,15 +285,15 @@ class Asset(NewAsset, Entity):
         default=None, description="The public revision that an overwrite or rollback left public"
     )
     public_revision: Annotated[int | None, PUBLIC_REVISION] = Field(
-        default=None, description="The revision that anybody may see"
+        default=None, description="The revision that everybody may see"
     )
     adf_run_id: Annotated[str, Field(max_length=100)] | None = Field(
-        default=None, description="The latest job that changes what is outside: an export or a withdrawal"
+        default=None, description="The latest job that exports or withdraws the asset"
     )
-    external_revision: int | None = Field(default=None, description="The revision that is outside")
+    external_revision: int | None = Field(default=None, description="The revision in the external zone")
     external_files: list[Json] | None = None
     external_run_id: Annotated[str, Field(max_length=100)] | None = Field(
-        default=None, description="The run that completed last: external_revision is what it left outside"
+        default=None, description="The export or withdrawal that completed last and set external_revision"
     )
 
     workflow_version: int | None = None
@@ -324,12 +326,12 @@ class Asset(NewAsset, Entity):
 
 
 def message_priority(priority: int) -> int:
-    """An asset's priority, where 1 is first, as that of a message, where the highest is. Normal stays normal."""
+    """Convert an asset's priority, where 1 is first, to a message's priority, where the highest is first."""
     return NORMAL_PRIORITY + NORMAL_ASSET_PRIORITY - priority
 
 
 class AssetCollection(Entity):
-    """A STAC collection, and the group of assets that it is for."""
+    """A STAC collection and the group of assets that it belongs to."""
 
     __sql_schema__: ClassVar = "app"
     __sql_table__: ClassVar = "asset_collections"

@@ -1,4 +1,4 @@
-"""The audit: what was decided about an asset, by whom. Rows are only added."""
+"""The audit: the decisions about assets and who made them. Rows are only added."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class AuditEntry(Entity):
     asset_id: Key
     revision: int
     decision: AuditDecision
-    actor: Annotated[str, Field(max_length=200)] = Field(description="From the credential")
+    actor: Annotated[str, Field(max_length=200)] = Field(description="The subject of the credential")
     client_address: Annotated[str, Field(max_length=64)] | None = None
     reason: str | None = None
     before: Json = Field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Revisions whose data was deleted because nobody needs it any more."""
+"""Leftovers: revisions whose data was deleted because it is no longer needed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from geomill.domain.entity import Entity, ForeignKey, Key, Now
 
 
 class AssetLeftover(Entity):
-    """A revision that failed, was cancelled or superseded, and whose files and tables were deleted when its time was
-    over."""
+    """A revision that failed, was cancelled or was superseded, and whose files and tables were deleted."""
 
     __sql_schema__: ClassVar = "app"
     __sql_table__: ClassVar = "asset_leftovers"
@@ -22,5 +21,7 @@ class AssetLeftover(Entity):
 
     asset_id: Key
     revision: Annotated[int, Field(ge=1)]
-    job_id: Key | None = Field(default=None, description="Whose data it was: a retry may make the revision anew")
+    job_id: Key | None = Field(
+        default=None, description="The job that made the data; a retry may make the revision again"
+    )
     deleted_at: Now

@@ -1,4 +1,4 @@
-"""What may be done to an asset, and what it becomes. Pure: the asset as it is goes in, as it will be comes out.
+"""The rules for decisions about an asset. Pure: each function takes the asset as it is and returns it as it will be.
 
 submit ─► approve(ouo | public) ─► … ─► unpublish ─► submit again
       └─► reject ─► submit with overwrite
@@ -27,7 +27,7 @@ _A, _C = ApprovalState, ClearanceState
 
 
 class Operation(StrEnum):
-    """What a submission does."""
+    """The effect of a submission on its asset."""
 
     CREATED = "created"
     UPDATED = "updated"
@@ -35,7 +35,7 @@ class Operation(StrEnum):
 
 
 class Outside(StrEnum):
-    """What has to happen in the external zone."""
+    """The change that a decision requires in the external zone."""
 
     EXPORT = "export"
     WITHDRAW = "withdraw"
@@ -43,25 +43,26 @@ class Outside(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who decides: from the credential, never from what the caller says."""
+    """The person or application that decides. It comes from the credential, never from the request."""
 
     name: str
     address: str | None = None
     starter: Starter = Starter.PARTNERS
-    """As whom it starts workflows."""
+    """The circle as which the actor starts workflows."""
 
     def require_priority(self, priority: int) -> None:
-        """Raise `Forbidden` for a priority above normal, unless an operator gives it: such work goes before everybody
-        else's. 1 is first."""
+        """Raise `Forbidden` if a partner gives a priority above normal. Such work goes first, so only operators may
+        order it. 1 is the highest priority."""
         if priority < NORMAL_ASSET_PRIORITY and self.starter is Starter.PARTNERS:
             normal = NORMAL_ASSET_PRIORITY
             raise Forbidden(
-                f"the priority {priority} is above normal, which is {normal}, and only an operator may give it",
+                f"the priority {priority} is above normal, which is {normal}; only an operator may give it",
                 remedy=f"submit with a priority from {normal} to {LAST_ASSET_PRIORITY}, or ask an operator",
             )
 
     def retry_priority(self, priority: int) -> int:
-        """The priority of a request that is run again: what an operator gave for the first run holds for that run."""
+        """Return the priority of a request that is retried. A partner's retry does not keep a priority above normal
+        that an operator gave."""
         return max(priority, NORMAL_ASSET_PRIORITY) if self.starter is Starter.PARTNERS else priority
 
 
@@ -69,19 +70,19 @@ class Actor:
 class Reviewed:
     asset: Asset
     decision: AuditDecision | None
-    """None if nothing changes."""
+    """None if the asset does not change."""
     outside: Outside | None = None
     warnings: tuple[str, ...] = ()
 
 
 def opening(asset: Asset | None, data_type: DataType, *, overwrite: bool) -> Operation:
-    """What a submission of this identity does, or why it may not."""
+    """Return what a submission does to this asset. Raises if the submission is not allowed."""
     if asset is None:
         return Operation.CREATED
     if asset.data_type is not data_type:
         raise ConflictError(
             f"the asset {asset.asset_id} holds {asset.data_type.value} data, not {data_type.value}",
-            remedy="submit it under other identifiers",
+            remedy="submit the data under other identifiers",
         )
     if not asset.active:
         return Operation.REACTIVATED
@@ -101,8 +102,8 @@ def _or_retry(asset: Asset) -> str:
 def approve(
     asset: Asset, clearance: ClearanceState, actor: Actor, now: datetime, expected_revision: int | None = None
 ) -> Reviewed:
-    """From pending review; or, of an approved asset, a change of its clearance. The clearance that it has already
-    changes nothing."""
+    """Approve a revision that is pending review, or change the clearance of an approved one. Nothing changes if it is
+    approved with this clearance already."""
     require_seen(asset, expected_revision)
     _require_active(asset)
     if asset.approval_state is _A.APPROVED and asset.clearance_state is clearance:
@@ -114,7 +115,7 @@ def approve(
         )
     if asset.processing_status is not ProcessingStatus.COMPLETED:
         raise AssetState(
-            f"revision {asset.revision} of {asset.asset_id} is {asset.processing_status.value}: nothing to approve yet",
+            f"revision {asset.revision} of {asset.asset_id} cannot be approved: it is {asset.processing_status.value}",
             remedy="wait until processing_status is completed, or retry the request",
         )
     if asset.approval_state is not _A.APPROVED:
@@ -139,7 +140,7 @@ def approve(
         return Reviewed(after, decision, Outside.EXPORT)
     if not outside(asset):
         return Reviewed(after, decision)
-    warning = "the copy in the external zone is hidden; its files there are deleted by a job"
+    warning = "the copy in the external zone is hidden; a job deletes its files there"
     return Reviewed(after, decision, Outside.WITHDRAW, (warning,))
 
 
@@ -149,15 +150,15 @@ def reject(asset: Asset, reason: str, actor: Actor, now: datetime, expected_revi
     if asset.approval_state is not _A.PENDING_REVIEW:
         raise AssetState(
             f"{asset.asset_id} is {asset.approval_state.value}, not pending review",
-            remedy="revoke it instead" if asset.approval_state is _A.APPROVED else "it has been rejected already",
+            remedy="revoke it instead" if asset.approval_state is _A.APPROVED else "it is rejected already",
         )
     after = asset.evolve(approval_state=_A.REJECTED, rejection_reason=reason, reviewer=actor.name, reviewed_at=now)
     return Reviewed(after, AuditDecision.REJECTED)
 
 
 def revoke(asset: Asset, reason: str, actor: Actor, now: datetime, expected_revision: int | None = None) -> Reviewed:
-    """The approval was wrong, of this revision or of an earlier one that is still public. The asset is taken out of
-    every service, and its approval with it."""
+    """Take back the approval of this revision, or of an earlier one that is still public. Afterwards no route serves
+    the asset."""
     require_seen(asset, expected_revision)
     _require_active(asset)
     if asset.approval_state is not _A.APPROVED and asset.public_revision is None:
@@ -182,7 +183,8 @@ def revoke(asset: Asset, reason: str, actor: Actor, now: datetime, expected_revi
 def unpublish(
     asset: Asset, actor: Actor, now: datetime, expected_revision: int | None = None, *, delete_data: bool = False
 ) -> Reviewed:
-    """With `delete_data`, no revision so far can be gone back to, from now on: its files may be gone any moment."""
+    """Take the asset out of every list and route. With `delete_data`, a rollback to an existing revision is no longer
+    possible, because its files may be deleted at any moment."""
     require_seen(asset, expected_revision)
     _require_active(asset)
     through = asset.revision if delete_data else asset.data_deleted_through
@@ -204,8 +206,8 @@ def check_rollback(
     *,
     deleted: bool = False,
 ) -> tuple[str, ...]:
-    """Warnings. Raises unless the outputs of the target may become those of a new revision. `deleted`: its data was
-    deleted when its time was over."""
+    """Return warnings about a rollback. Raises if the outputs of the target cannot become those of a new revision.
+    `deleted` means that the target's data was deleted as a leftover."""
     require_seen(asset, expected_revision)
     _require_active(asset)
     if revision == asset.revision:
@@ -222,16 +224,16 @@ def check_rollback(
         )
     if revision > asset.withdrawn_through:
         return ()
-    return (f"revision {revision} was revoked or unpublished: this brings it back, to be reviewed again",)
+    return (f"revision {revision} was revoked or unpublished: the rollback brings it back for a new review",)
 
 
 def outside(asset: Asset) -> bool:
-    """Whether something is in the external zone, or may be: a run that has not completed may have left files there."""
+    """Whether the external zone may have files of the asset. A run that has not completed may have left some there."""
     return asset.external_revision is not None or asset.external_run_id != asset.adf_run_id
 
 
 def check_retried_export(asset: Asset, what: Outside, expected_revision: int | None = None) -> None:
-    """A run that failed is started again only while the asset is still to be where the run brings it."""
+    """Raise unless a failed export or withdrawal may run again: an export requires that the asset is still public."""
     require_seen(asset, expected_revision)
     if what is Outside.EXPORT and asset.public_revision is None:
         raise AssetState(
@@ -242,7 +244,8 @@ def check_retried_export(asset: Asset, what: Outside, expected_revision: int | N
 
 
 def check_current(asset: Asset, request_id: str | None, identifier: str) -> None:
-    """Who decides by the id of a request or its job has looked at that one's data, and at no other."""
+    """Raise `RevisionChanged` if the request is not the asset's latest. A reviewer who decides by the id of a request
+    or its job has seen only the data of that request."""
     if request_id is not None and request_id != asset.last_request_id:
         raise RevisionChanged(
             f"'{identifier}' was for an earlier revision: {asset.asset_id} is at revision {asset.revision}",

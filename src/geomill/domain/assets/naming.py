@@ -1,8 +1,8 @@
-"""Ids and names of assets, requests and their outputs: each made here and nowhere else.
+"""The only place that makes the ids and names of assets, requests and their outputs.
 
-The names are for people, so they follow the partner's identifiers, and lose what a table, a path or a STAC id cannot
-hold: case, punctuation, length. Two assets may so want one name. `candidates` therefore gives several, the plain one
-first, and the table takes the first that nobody else has: a unique index on each name decides.
+The names are for people, so they follow the partner's identifiers, without the case, punctuation and length that a
+table, a path or a STAC id does not allow. Two assets may then have the same name. So `candidates` returns several, the
+plain one first, and the first that is free is used. A unique index on each name decides.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from geomill.domain.assets.platform import Platform, Ref
 
 LONGEST_TABLE = 48
-"""Of the 63 bytes that PostgreSQL has for a name: the rest is for the revision and what is made on the way."""
+"""PostgreSQL allows 63 bytes. The rest is for the revision and for temporary tables."""
 LONGEST_PATH = 300
 LONGEST_ITEM = 180
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What the outputs of an asset are called, before the revision is added."""
+    """The names of an asset's outputs, before the revision is added."""
 
     table_stem: str
     blob_stem: str
@@ -31,7 +31,7 @@ class Names:
 
 
 def asset_id(platform_id: str, refs: Mapping[str, Ref]) -> str:
-    """The same identifiers of the same platform are the same asset, whatever the order in which they come."""
+    """Return the id of an asset. It depends on the platform and the identifiers, but not on their order."""
     canonical = json.dumps(dict(refs), sort_keys=True, separators=(",", ":"))
     return _digest(f"{platform_id}|{canonical}")
 
@@ -41,8 +41,8 @@ def request_id(asset: str, unique: str) -> str:
 
 
 def candidates(platform: Platform, refs: Mapping[str, Ref], identity: str) -> Iterator[Names]:
-    """The plain names, then with a short hash, then with the whole identity, which nobody else can have: plain names
-    that could be taken for such ones are not used."""
+    """Yield the plain names, then those with a short hash, then those with the whole asset id. The last are always
+    free, because plain names that look like them are not used."""
     parts = [str(value) for value in platform.in_order(refs)]
     plain = _names(parts, "")
     if "__" not in plain.table_stem and "--" not in plain.blob_stem + plain.stac_item_id:
@@ -52,7 +52,7 @@ def candidates(platform: Platform, refs: Mapping[str, Ref], identity: str) -> It
 
 
 def collection_candidates(platform: Platform, refs: Mapping[str, Ref]) -> Iterator[str]:
-    """Assets of one group (of a DDH dataset) share a collection; other groups never do."""
+    """Yield names for the collection of a group of assets, such as a DDH dataset. Groups never share a collection."""
     group = str(platform.group_of(refs))
     slug = re.sub(r"[^a-z0-9_-]", "", group.lower().replace(" ", "-"))[:LONGEST_ITEM]
     digest = _digest(f"{platform.platform_id}|{group}")
@@ -67,8 +67,8 @@ def table_name(stem: str, revision: int) -> str:
 
 
 def blob_prefix(stem: str, revision: int) -> str:
-    """Where the files of one revision live. No part of a stem has an underscore, so that an asset's folder is never
-    inside another one's revision."""
+    """Return the folder of a revision's files. No part of a stem has an underscore, so an asset's folder is never
+    inside a revision of another asset."""
     return f"{stem}/_r{revision}"
 
 
@@ -84,7 +84,7 @@ def _names(parts: Sequence[str], suffix: str) -> Names:
 
 
 def _ended(stem: str, separator: str, suffix: str, longest: int) -> str:
-    """The stem, cut so that the suffix has room."""
+    """Return the stem with the suffix, cut to the maximum length."""
     end = separator + suffix if suffix else ""
     return stem[: longest - len(end)] + end
 

@@ -1,7 +1,6 @@
-"""Platforms: the partner applications that hand over data, and the identifiers that each of them uses.
+"""Platforms: the partner applications that publish data, and the identifiers that each of them uses.
 
-A partner's identifiers are data. They are kept as `platform_refs`, they decide which asset is meant, and no table has
-them as its key.
+A partner's identifiers are data, stored as `platform_refs`. They identify an asset, but no table has them as its key.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ DDH_REFS = ("dataset_id", "resource_id", "version_id")
 LONGEST_REF = 200
 
 Ref = str | int
-"""A string or an integer: whatever has one way to be written down."""
+"""A string or an integer. Other types can be written in more than one way."""
 Refs = dict[str, Ref]
 
 PlatformId = Annotated[str, Field(min_length=1, max_length=50, pattern=r"^[a-z][a-z0-9_]*$")]
@@ -59,10 +58,10 @@ class Platform(Entity):
         default_factory=list, description="Keys that platform_refs must have; the first one groups assets"
     )
     optional_refs: Annotated[list[RefName], Field(max_length=20)] = Field(
-        default_factory=list, description="Keys that platform_refs may have besides"
+        default_factory=list, description="Other keys that platform_refs may have"
     )
     workflows: Annotated[list[WorkflowId], Field(max_length=100)] | None = Field(
-        default=None, description="Workflows that its partners may name; the configured ones when absent"
+        default=None, description="Workflows that its partners may name; if absent, the configured ones"
     )
     containers: Annotated[list[ContainerName], Field(max_length=100)] = Field(
         default_factory=list, description="Containers in bronze that its partners may submit from, besides its own"
@@ -72,7 +71,7 @@ class Platform(Entity):
     updated_at: Now
 
     def check_refs(self, refs: Mapping[str, Ref]) -> None:
-        """Every required one, none that is not known, and values that can be stored and shown."""
+        """Raise `InputError` if a required identifier is missing, one is unknown, or a value cannot be stored."""
         problems = [*self._missing(refs), *self._unknown(refs), *_bad_values(refs)]
         if problems:
             raise InputError(
@@ -88,17 +87,17 @@ class Platform(Entity):
         return container == self.own_container or container in self.containers
 
     def group_of(self, refs: Mapping[str, Ref]) -> Ref:
-        """The identifier whose assets belong together: of a DDH asset, its dataset."""
+        """Return the identifier that groups assets; for DDH that is the dataset."""
         return refs[self.required_refs[0]]
 
     def in_order(self, refs: Mapping[str, Ref]) -> list[Ref]:
-        """The values as a person would name the asset by them."""
+        """Return the values in the order in which the platform lists their names."""
         return [refs[name] for name in (*self.required_refs, *self.optional_refs) if name in refs]
 
     def _missing(self, refs: Mapping[str, Ref]) -> Iterator[Problem]:
         for name in self.required_refs:
             if name not in refs:
-                yield Problem(f"platform_refs.{name}", "is missing", f"needed: {', '.join(self.required_refs)}")
+                yield Problem(f"platform_refs.{name}", "is missing", f"give {', '.join(self.required_refs)}")
 
     def _unknown(self, refs: Mapping[str, Ref]) -> Iterator[Problem]:
         accepted = (*self.required_refs, *self.optional_refs)
@@ -108,7 +107,7 @@ class Platform(Entity):
 
 
 def own_container(platform_id: str) -> str:
-    """The container in bronze that is named like the platform. Containers have hyphens, platforms underscores."""
+    """Return the container in bronze that has the platform's name, with hyphens instead of underscores."""
     return platform_id.replace("_", "-")
 
 
@@ -117,7 +116,7 @@ def _bad_values(refs: Mapping[str, Ref]) -> Iterator[Problem]:
         if isinstance(value, str) and (reason := _bad_text(value)):
             yield Problem(f"platform_refs.{name}", reason, f"got {value[:40]!r}")
         elif isinstance(value, int) and abs(value) > 2**53:
-            yield Problem(f"platform_refs.{name}", "is beyond what JSON numbers can carry", "send it as a string")
+            yield Problem(f"platform_refs.{name}", "is too large for a JSON number", "send it as a string")
 
 
 def _bad_text(value: str) -> str:

@@ -1,4 +1,4 @@
-"""A request: a partner's work order. It is acknowledged at once; the job that carries it out comes later."""
+"""A request: a partner's work order for one revision of one asset. It is stored before its job exists."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class NewRequest(Submission):
 
     request_id: Key
     asset_id: Key
-    revision: int = Field(description="The revision that it asks for")
+    revision: int = Field(description="The revision that the request is for")
     workflow_id: Key
     submitted_by: Annotated[str, Field(max_length=200)]
-    job_id: Key = Field(description="Of the latest attempt; its row comes when an orchestrator claims it")
+    job_id: Key = Field(description="The latest job of the request; its row exists once an orchestrator has claimed it")
 
 
 class PlatformRequest(NewRequest, Entity):
-    """A work order of a partner, and what became of it."""
+    """A work order of a partner and its state."""
 
     __sql_schema__: ClassVar = "app"
     __sql_table__: ClassVar = "platform_requests"
@@ -56,7 +56,7 @@ class PlatformRequest(NewRequest, Entity):
         Guard(
             "platform_requests_order",
             "UPDATE",
-            "what was asked for never changes",
+            "the order of a request never changes",
             changes(("request_id", "asset_id", "revision", "platform_refs", "processing_options", "file_names")),
         ),
     )

@@ -1,4 +1,4 @@
-"""Revisions that were superseded: what they were, and in which state they were left. Rows are only added."""
+"""Superseded revisions, with their state at that time. Rows are only added."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from geomill.domain.states import ApprovalState, ClearanceState, ProcessingStatu
 
 
 class AssetRevision(Entity):
-    """A revision of an asset as it was when the next one took its place."""
+    """A revision of an asset as it was when the next one replaced it."""
 
     __sql_schema__: ClassVar = "app"
     __sql_table__: ClassVar = "asset_revisions"

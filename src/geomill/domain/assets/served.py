@@ -1,4 +1,4 @@
-"""What of an asset is served: the revision whose outputs are there, and where they lie."""
+"""The served part of an asset: its served revision and the places of its outputs."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from geomill.domain.states import ApprovalState, ClearanceState
 
 
 class Scene(BaseModel):
-    """What differs between the rasters of a series."""
+    """One raster of a series, with the facts that differ between them."""
 
     blob_path: str
     raster_type: str | None = None
     statistics: list[dict[str, Any]] = []
     bbox: list[float] | None = None
     zoom: int = 0
-    """At which it is as fine as a map of the web."""
+    """The zoom level of a web map at which the scene has its full resolution."""
     rank: int = 0
-    """0 lies on top of all others."""
+    """The order in the picture of the series. 0 is on top."""
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Rasters that are served one by one and as one picture: by name, from the top to the bottom."""
+    """Rasters that are served one by one and as one picture. The scenes are by name, from top to bottom."""
 
     scenes: Mapping[str, Scene]
 
@@ -45,30 +45,30 @@ class Served(BaseModel):
     data_type: DataType
     revision: int
     blob_path: str | None = None
-    """Container and path."""
+    """Container and path of the raster."""
     scheme_path: str | None = None
-    """Of a mosaic's tiling scheme; beside the mosaic when absent."""
+    """Path of a mosaic's tiling scheme. If absent, the scheme lies beside the mosaic."""
     table_name: str | None = None
     tables: list[dict[str, Any]] = []
-    """All of a layer that was split by its kinds of geometry; of others the one."""
+    """The tables of the layer: several if it was split by type of geometry, otherwise one."""
     raster_type: str | None = None
     statistics: list[dict[str, Any]] = []
     bbox: list[float] | None = None
     series: bool = False
-    """Of rasters. What lies at `blob_path` is a picture of the whole."""
+    """Whether the asset is a series of rasters. `blob_path` is then a picture of the whole series."""
     scene: str = ""
-    """Which one of a series of rasters."""
+    """The name of the scene, if this is one scene of a series."""
     stac_item_id: str | None = None
     stac_collection_id: str | None = None
     approval_state: ApprovalState = ApprovalState.APPROVED
     clearance_state: ClearanceState = ClearanceState.PUBLIC
     public_revision: int | None = None
-    """The revision that anybody may see, which may be another one."""
+    """The revision that everybody may see. It may differ from the served revision."""
     withdrawn_through: int = 0
 
     @classmethod
     def from_row(cls, row: dict[str, Any]) -> Self:
-        """What is null in the outputs is as if it were not there."""
+        """Build the model from a row. Null values count as absent."""
         return cls.model_validate({name: value for name, value in row.items() if value is not None})
 
     @property
@@ -77,7 +77,7 @@ class Served(BaseModel):
 
     @property
     def name(self) -> str:
-        """In addresses."""
+        """The name in URLs."""
         return f"{self.asset_id}.{self.scene}" if self.scene else self.asset_id
 
     @property
@@ -86,14 +86,14 @@ class Served(BaseModel):
 
     @property
     def layers(self) -> dict[str, str]:
-        """Tables by part. The main one has no name; those beside it are called by the ending of theirs."""
+        """Tables by part. The part of the main table is empty; that of another table is the end of its name."""
         if self.table_name is None:
             return {}
         others = sorted({table["table_name"] for table in self.tables} - {self.table_name})
         return {"": self.table_name, **{part_of(name, self.table_name): name for name in others}}
 
     def one(self, name: str, scene: Scene) -> Self:
-        """A scene of a series. It has the visibility of the series."""
+        """Return a scene of the series. It has the visibility of the series."""
         facts = scene.model_dump(include={"blob_path", "raster_type", "statistics", "bbox"})
         item = f"{self.stac_item_id}.{name}" if self.stac_item_id else None
         return self.model_copy(update={"scene": name, "series": False, "stac_item_id": item, **facts})

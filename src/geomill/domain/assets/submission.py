@@ -1,4 +1,4 @@
-"""A submission: data that somebody orders to be published. Every form of it has the fields of this model.
+"""A submission: a partner's order to publish data. Each of its forms has the fields of this model.
 
 HTTP body (`api/asset_models.py`) ─► `Submission` ─► `NewRequest` ─► row of app.platform_requests (`request.py`)
 """
@@ -16,7 +16,7 @@ from geomill.domain.states import ClearanceState
 
 
 class Submission(BaseModel):
-    """An order as its submitter wrote it."""
+    """An order to publish data, as its submitter wrote it."""
 
     model_config = ConfigDict(frozen=True)
 

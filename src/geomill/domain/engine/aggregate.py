@@ -1,4 +1,4 @@
-"""What a fan_in node makes of the outputs that lead to it. Failed and skipped ones are left out."""
+"""The aggregate that a fan-in makes of the outputs that lead to it. Failed and skipped ones are left out."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any, Literal
 Aggregation = Literal["collect", "outcomes", "concat", "sum", "first", "last", "count"]
 
 LOOKS_INSIDE = frozenset({"concat", "sum"})
-"""The others hand on outputs as they are."""
+"""The aggregations that read the values in outputs. The others pass outputs on unchanged."""
 
 
 def aggregate(kind: Aggregation, outputs: Iterable[Any]) -> dict[str, Any]:
-    """The fan_in node's output.
+    """Return the output of a fan-in.
 
     collect  {"results": [output, …], "count"}        in the order of the items
-    outcomes {"results": [outcome, …], "count", "failed"}   of all items, also of those that failed: index, status,
-             output and error of each
-    concat   {"results": [element, …], "count"}       lists inside the outputs, one after the other
-    sum      {"total": number, "count"}               of every number in the outputs
+    outcomes {"results": [outcome, …], "count", "failed"}   index, status, output and error of every item, including
+             the failed ones
+    concat   {"results": [element, …], "count"}       the lists inside the outputs, joined
+    sum      {"total": number, "count"}               the sum of all numbers in the outputs
     first    {"result": output or null, "count"}
     last     {"result": output or null, "count"}
     count    {"count"}
@@ -45,7 +45,7 @@ def aggregate(kind: Aggregation, outputs: Iterable[Any]) -> dict[str, Any]:
 
 
 def inside(kind: Aggregation, output: Any) -> Any:
-    """What an output adds to the aggregate, without the rest of it."""
+    """Return the part of an output that the aggregate needs."""
     return {"total": aggregate("sum", [output])["total"]} if kind == "sum" else output
 
 

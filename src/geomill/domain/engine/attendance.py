@@ -1,4 +1,4 @@
-"""Queues in which work waits for somebody who is not there."""
+"""Unserved queues: messages wait in them and no process serves them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import ClassVar
 from geomill.domain.entity import Entity, Key, Now
 
 UNKNOWN = ".unknown"
-"""Ends the name of the queue in which submissions wait whose workflow no orchestrator has known so far."""
+"""The suffix of the queue for submissions whose workflow no orchestrator knows."""
 LONGEST_JOB_QUEUE = 64 - len(UNKNOWN)
 
 
 class UnservedQueue(Entity):
-    """A queue in which something waits and which no process serves. Written by orchestrators, when it changes."""
+    """A queue in which messages wait and which no process serves. Orchestrators add and remove the rows."""
 
     __sql_table__: ClassVar = "dag_unserved_queues"
     __sql_primary_key__: ClassVar = ("queue_name",)

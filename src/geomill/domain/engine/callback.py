@@ -1,7 +1,7 @@
-"""Telling a submitter that a job has ended: the row of a call, where it may go, how it is signed, when it is retried.
+"""Callbacks, which tell a submitter that a job has ended: their rows, allowed addresses, signature and retries.
 
-A callback URL comes from outside, so it must not become a way into the inside: only addresses of the public internet
-are called, unless the operator allows more.
+A callback URL comes from a user and must not give access to the internal network. So only addresses of the public
+internet are called, unless the operator allows more.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Network = IPv4Network | IPv6Network
 GIVE_UP_AFTER = timedelta(days=1)
 FIRST_DELAY, LONGEST_DELAY = 5.0, 3600.0
 _TUNNELS = tuple(map(ip_network, ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32")))
-"""IPv6 addresses that carry an IPv4 address inside: they may lead anywhere."""
+"""IPv6 networks whose addresses contain an IPv4 address, which may be an internal one."""
 
 
 class CallbackStatus(StrEnum):
@@ -38,7 +38,7 @@ class CallbackStatus(StrEnum):
 
 
 class Callback(Entity):
-    """A call to make because a job has ended. While somebody makes it, `due_at` lies behind the end of the attempt."""
+    """A call to make because a job has ended. During an attempt `due_at` is later than the end of the attempt."""
 
     __sql_table__: ClassVar = "dag_callbacks"
     __sql_primary_key__: ClassVar = ("delivery_id",)
@@ -51,14 +51,14 @@ class Callback(Entity):
     __log_fields__: ClassVar = ("delivery_id", "job_id")
 
     delivery_id: Annotated[Key, SqlDefault("gen_random_uuid()")] = Field(
-        description="Sent along: the same for every attempt"
+        description="Sent with the call; the same for every attempt"
     )
     job_id: Key
     run_number: int = 1
     url: Annotated[str, Field(max_length=512)]
-    payload: Json = Field(description="What is told, as it was when the job ended")
+    payload: Json = Field(description="The content of the call, as of the job's end")
     status: CallbackStatus = CallbackStatus.PENDING
-    attempts: int = Field(default=0, description="Raised when an attempt begins; fences a late one")
+    attempts: int = Field(default=0, description="Raised when an attempt begins, so that a late one cannot write")
     due_at: Now
     last_error: str | None = None
     created_at: Now
@@ -66,7 +66,7 @@ class Callback(Entity):
 
 
 def check_callback_url(url: str | None) -> None:
-    """Raises `InputError` for what is no http(s) URL. Where its name leads is looked up when it is called."""
+    """Raise `InputError` unless the URL is an http or https URL. Its address is checked when the call is made."""
     if url is None:
         return
     remedy = "give an absolute URL such as https://example.org/hooks/geomill"
@@ -80,14 +80,17 @@ def check_callback_url(url: str | None) -> None:
     if not parts.hostname:
         raise InputError("callback_url has no host", remedy=remedy)
     if parts.username is not None or parts.password is not None:
-        raise InputError("callback_url must not hold a user or a password", remedy="calls are signed instead")
+        raise InputError(
+            "callback_url must not contain a user or a password",
+            remedy="remove them and verify the signature of the call instead",
+        )
     if any(character.isspace() or not character.isprintable() for character in url):
-        raise InputError("callback_url has a space or a control character in it", remedy=remedy)
+        raise InputError("callback_url contains a space or a control character", remedy=remedy)
 
 
 @dataclass(frozen=True)
 class Allowance:
-    """Beside the public internet: host names, and networks or single addresses."""
+    """The hosts, networks and addresses that may be called besides the public internet."""
 
     hosts: frozenset[str] = frozenset()
     networks: tuple[Network, ...] = ()
@@ -113,7 +116,7 @@ class Allowance:
 
 
 def _unwrapped(address: Address) -> Address:
-    """The IPv4 address that an IPv6 socket would really connect to."""
+    """Return the IPv4 address that an IPv6 socket would connect to, or the address itself."""
     return (isinstance(address, IPv6Address) and address.ipv4_mapped) or address
 
 
@@ -123,15 +126,15 @@ def _is_public(address: Address) -> bool:
 
 
 def sign(secret: str, timestamp: int, body: bytes) -> str:
-    """What the receiver computes as well: HMAC-SHA256 over the timestamp, a dot and the body."""
+    """Return the signature that the receiver verifies: HMAC-SHA256 of the timestamp, a dot and the body."""
     return "sha256=" + hmac.new(secret.encode(), f"{timestamp}.".encode() + body, sha256).hexdigest()
 
 
 def retry_at(callback: Callback, now: datetime) -> datetime | None:
-    """When to try again after a failed attempt; none when that would be later than the call is worth.
+    """Return the time of the next attempt after a failed one; None if it would be later than `GIVE_UP_AFTER` allows.
 
-    Twice as long each time, up to an hour, and spread by the delivery's id: failures of one moment do not come back
-    as one.
+    The delay doubles each time, up to an hour. It is spread by the delivery's id, so that calls which failed together
+    are not retried together.
     """
     delay = min(FIRST_DELAY * 2 ** min(callback.attempts - 1, 20), LONGEST_DELAY)
     spread = crc32(f"{callback.delivery_id}:{callback.attempts}".encode()) / 2**32

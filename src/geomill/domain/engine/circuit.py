@@ -1,11 +1,11 @@
-"""A circuit breaker of a handler: after repeated failures of one kind its tasks are held back until a probe succeeds.
+"""The circuit of a handler: after repeated failures of one kind its tasks wait until a probe succeeds.
 
     closed ──failures in a row──► open ──open_seconds──► one task is let through ──it succeeds──► closed
                                    ▲                                │
                                    └────────────it fails────────────┘
 
-Held back is not failed: the task stays on its queue. Only failures that may pass by themselves count, those that a
-retry may help; a file that is refused says nothing about the next one.
+A task that waits has not failed; it stays in its queue. Only retryable failures count. A refused file, for example,
+says nothing about the next file.
 """
 
 from __future__ import annotations
@@ -23,8 +23,10 @@ class CircuitBreaker(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    failures: Annotated[int, Field(ge=1, le=10_000, description="Failures of one kind in a row that open it")] = 10
-    open_seconds: Annotated[float, Field(gt=0, le=86_400, description="How long until one task may probe")] = 30.0
+    failures: Annotated[
+        int, Field(ge=1, le=10_000, description="Failures of one kind in a row that open the circuit")
+    ] = 10
+    open_seconds: Annotated[float, Field(gt=0, le=86_400, description="Seconds until one task may probe")] = 30.0
 
 
 class CircuitState(StrEnum):
@@ -33,7 +35,7 @@ class CircuitState(StrEnum):
 
 
 class Circuit(Entity):
-    """Failures in a row of a handler, over all workers. Without a row there were none."""
+    """The consecutive failures of a handler, over all workers. A handler without a row has none."""
 
     __sql_table__: ClassVar = "dag_circuits"
     __sql_primary_key__: ClassVar = ("handler",)
@@ -45,7 +47,7 @@ class Circuit(Entity):
     error_code: Name = ""
     error_message: str = ""
     opened_at: AwareDatetime | None = Field(default=None, description="Null while the circuit is closed")
-    probe_at: AwareDatetime | None = Field(default=None, description="When the next task may be let through")
+    probe_at: AwareDatetime | None = Field(default=None, description="When the next task may run")
     updated_at: Now
 
     @property

@@ -17,7 +17,7 @@ _SYNTAX = re.compile(
 )
 _WORDS = {"true": True, "false": False, "null": None, "none": None}
 _BARE = re.compile(r"^[A-Za-z_][\w.:/-]*$")
-_QUOTED = re.compile("'[^']*'|\"[^\"]*\"")  # a pattern is taken as it stands, backslashes and all
+_QUOTED = re.compile("'[^']*'|\"[^\"]*\"")  # a pattern keeps its backslashes
 _ORDER: dict[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -25,7 +25,7 @@ _ORDER: dict[str, Callable[[Any, Any], bool]] = {
     ">=": operator.ge,
 }
 LONGEST_MATCHED = 10_000
-"""A regular expression looks at no more characters than this."""
+"""Regular expressions see only so many characters of a value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Condition:
     _test: Callable[[Any], bool]
 
     def holds(self, value: Any) -> bool:
-        """Whether the condition is true of the value; `ExpressionError` when they cannot be compared."""
+        """Whether the condition is true for the value. Raises `ExpressionError` if they cannot be compared."""
         return self._test(value)
 
 
@@ -70,7 +70,7 @@ def _literal(source: str, text: str) -> Any:
         return text
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SyntaxWarning)  # 'C:\\data' means what it says
+            warnings.simplefilter("ignore", SyntaxWarning)  # 'C:\\data' is valid text
             return _json_words(ast.literal_eval(text))
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
         raise ExpressionError(
@@ -105,7 +105,7 @@ def _ordered(source: str, compare: Callable[[Any, Any], bool], bound: Any) -> Ca
 
 def _member(source: str, allowed: Any, *, positive: bool) -> Callable[[Any], bool]:
     if not isinstance(allowed, list):
-        raise ExpressionError(f"the condition {source!r} needs a list", remedy="such as \"in ['a', 'b']\"")
+        raise ExpressionError(f"the condition {source!r} needs a list", remedy="write, for example, \"in ['a', 'b']\"")
     return lambda value: any(_same(value, item) for item in allowed) is positive
 
 
@@ -139,4 +139,5 @@ def _matches(source: str, pattern: Any) -> Callable[[Any], bool]:
 
 
 def _unfit(source: str, value: Any) -> ExpressionError:
-    return ExpressionError(f"the condition {source!r} cannot be asked of {str(value)[:80]!r}, a {type(value).__name__}")
+    shown = f"{str(value)[:80]!r}, a {type(value).__name__}"
+    return ExpressionError(f"the condition {source!r} cannot be applied to {shown}")

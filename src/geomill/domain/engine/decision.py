@@ -1,6 +1,7 @@
-"""What goes into the evaluator and what comes out of it: plain data, that nobody changes once it is made.
+"""The input and output of the evaluator: plain data that does not change once it is made.
 
-What is made by the hundred thousand is not frozen: a frozen dataclass takes three times as long to make.
+Classes with hundreds of thousands of instances are not frozen, because a frozen dataclass takes three times as long to
+create.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from geomill.domain.states import JobStatus, NodeStatus
 
 @dataclass(slots=True)
 class Outcome:
-    """What is reported of one attempt, or, with an empty node, commanded of the job."""
+    """A report on one attempt. With an empty node, a command for the job."""
 
     node_id: str
     attempt: int
@@ -31,7 +32,7 @@ class Outcome:
 
 
 QUIET = frozenset({NodeStatus.READY, NodeStatus.DISPATCHED, NodeStatus.RUNNING, NodeStatus.COMPLETED})
-"""What items of a fan-out come to by the hundred thousand: unless it comes after a failure, it is only counted."""
+"""The states that hundreds of thousands of items reach. Such a step is only counted, unless it follows a failure."""
 
 
 @dataclass(slots=True)
@@ -60,7 +61,7 @@ class Dispatch:
 
 @dataclass(slots=True)
 class Cancel:
-    """An attempt that is no longer wanted, waiting or running."""
+    """A waiting or running attempt that is no longer needed."""
 
     node_id: str
     item_index: int
@@ -69,7 +70,7 @@ class Cancel:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """A fan_in node that waits for the outputs of the nodes that led to it, in this order."""
+    """A fan-in that waits for the outputs of these nodes, in this order."""
 
     node_id: str
     attempt: int
@@ -78,7 +79,7 @@ class Aggregate:
 
 @dataclass(slots=True)
 class FanOutChange:
-    """What a decision adds to a fan-out."""
+    """The changes of a decision to a fan-out."""
 
     items: list[Any]
     next_index: int
@@ -90,7 +91,7 @@ class FanOutChange:
 
 @dataclass(slots=True)
 class Decision:
-    """All that is to be written, and nothing else."""
+    """All changes that one evaluation makes to a job."""
 
     status: JobStatus
     nodes: dict[str, NodeRun] = field(default_factory=dict)
@@ -104,7 +105,7 @@ class Decision:
     closed: int = 0
     retries: int = 0
     more: bool = False
-    """A fan-out has room for more items than one decision sends."""
+    """Whether a fan-out has room for more items than one decision sends."""
     paused: bool | None = None
     result: dict[str, Any] | None = None
     error: str = ""

@@ -1,4 +1,4 @@
-"""A workflow definition as stored: jobs are pinned to its hash, so a later edit never changes them."""
+"""A stored workflow definition. Jobs are pinned to its hash, so a later edit never changes them."""
 
 from __future__ import annotations
 

@@ -1,14 +1,14 @@
-"""The evaluator: from a job's state and a batch of outcomes to what happens next. No input, no output, no clock.
+"""The evaluator: from a job's state and a batch of outcomes to a decision. No input, no output, no clock.
 
-    evaluation = Evaluation(run, now)          an overlay on the state; the state itself stays as it is
+    evaluation = Evaluation(run, now)          an overlay on the state; the state itself stays unchanged
     evaluation.begin()                         once per job: runs the start node
     evaluation.feed(outcomes)                  as results arrive
     evaluation.decision()                      what to write; after the commit, run.apply(decision)
 
-How it works. A node knows how many of its dependencies are not terminal yet. When one ends, its successors count
-down; at zero a successor runs if any edge led to it and is skipped otherwise, and so on until nothing moves. So a
-step costs what it changed: a chain step touches two nodes, whatever the size of the graph, and one result of a
-fan-out touches a counter.
+How it works. Each node counts its dependencies that are not terminal yet. When a node ends, its successors count down.
+At zero a successor runs if any edge led to it, and is skipped otherwise. This repeats until nothing changes. The cost
+of a step is therefore proportional to the change: a step of a chain touches two nodes, whatever the size of the graph,
+and a result of a fan-out touches one counter.
 
     completed ──► each successor: waiting -= 1, live |= edge taken ──► waiting == 0?
                                                                           live: activate    not live: skip ──► …
@@ -18,8 +18,9 @@ fan-out touches a counter.
                 fan_out          render the list, dispatch a window of items; refill as items end
                 fan_in           ask for the outputs (`Aggregate`); its outcome comes back through feed()
 
-An outcome counts only if it carries the attempt that is under way; everything else is stale, and so are replays.
-The first failure that nobody tolerates decides the verdict: what has not begun is skipped, what runs is cancelled.
+An outcome counts only if it has the number of the attempt that is under way. All others, including replays, are stale.
+The first failure that is not tolerated decides the verdict: nodes that have not begun are skipped, running ones are
+cancelled.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ Answer = Callable[[Aggregate], Outcome]
 def evaluate(
     run: RunState, outcomes: Iterable[Outcome], now: datetime, answer: Answer, *, window: int = WINDOW
 ) -> Decision:
-    """Everything that follows from these outcomes, where fan_in outputs are at hand. A new job is begun first."""
+    """Return the decision that follows from these outcomes. `answer` computes the aggregate of a fan-in. A new job is
+    begun first."""
     evaluation = Evaluation(run, now, window=window, slices=(window, window))
     if run.nodes[run.graph.start].status is _N.PENDING:
         evaluation.begin()
@@ -88,20 +90,20 @@ class Evaluation:
         self._go_on()
 
     def send_more(self) -> None:
-        """The next slice of each fan-out that has room: the decision before sent all that it may send at once."""
+        """Send the next slice of each fan-out that has room. One decision sends only one slice."""
         self._fan_outs.look_at_all()
         self._go_on()
 
     def _go_on(self) -> None:
-        """With fan-outs of which items have ended: once for all of them, not for each."""
+        """Advance the fan-outs in which items have ended: once for all these items, not once for each."""
         while node := self._fan_outs.next_advanced():
             self._fan_outs.go_on(node)
             self._settle()
 
     def carry_on(self) -> None:
-        """Set going whatever stands still although nothing holds it: after a take-over, a pause or a retry.
+        """Start every node that could run but does not, after a takeover, a pause or a retry.
 
-        On a job that is under way it changes nothing. Unlike everything else here it looks at the whole graph.
+        It changes nothing in a job that is under way. Unlike the other methods it visits the whole graph.
         """
         if self._overlay.ended or self._overlay.paused:
             return
@@ -139,7 +141,7 @@ class Evaluation:
             self._close(_J.CANCELLED, reason)
 
     def fail(self, reason: str) -> None:
-        """End the job from outside: its deadline passed."""
+        """Fail the job from outside, because its deadline has passed."""
         if not self._overlay.ended:
             self._close(_J.FAILED, reason)
 
@@ -147,7 +149,7 @@ class Evaluation:
         return self._decision
 
     def take_aggregates(self) -> list[Aggregate]:
-        """The fan_in nodes that wait; whoever takes them feeds the outcomes."""
+        """Return the fan-ins that wait, and forget them. The caller feeds their outcomes."""
         aggregates, self._decision.aggregates = self._decision.aggregates, []
         return aggregates
 
@@ -290,7 +292,7 @@ class Evaluation:
         }
 
     def _close(self, verdict: JobStatus, reason: str, failed_node: str = "") -> None:
-        """End the job now: skip what has not begun, cancel what is under way."""
+        """End the job now: skip nodes that have not begun, cancel those under way."""
         self._overlay.settled.clear()
         for node_id in self._graph.nodes:
             run = self._overlay.node(node_id)

@@ -1,4 +1,4 @@
-"""The audit trail: what happened to a job, in order, never changed."""
+"""The history of a job: its events, in order. Rows are only added."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What a template may not hold, seen before it runs: names of Python's inside, results beyond any use, programs.
+"""Rules that templates are checked against before they run: no Python internals, no huge results, no programs.
 
-The sandbox refuses the same when it comes to it. A workflow that was checked is refused earlier, and with a line.
+The sandbox enforces the same rules at run time. This check refuses the workflow earlier, with a line number.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from geomill.errors import ExpressionError
 
 LONGEST_TEMPLATE = 50_000
 LARGEST_PRODUCT = 1_000_000
-"""`'a' * 10**9` and its like are refused: no template needs a longer string or list."""
+"""The maximum length of a repeated string or list, such as `'a' * 10**9`. No template needs a longer one."""
 LARGEST_BASE, LARGEST_EXPONENT = 1000, 64
 MOST_ASSIGNMENTS = 10
 _PRIVATE = re.compile(r"__\w+__|\b_[A-Z]\w*__\w")
@@ -38,7 +38,7 @@ def _problem(node: nodes.Node) -> str:
         case nodes.Filter(name="attr"):
             return "it uses the filter attr; write a dot or brackets"
         case nodes.Include() | nodes.Import() | nodes.FromImport() | nodes.Extends():
-            return "it reads another file, which templates cannot"
+            return "it reads another file"
         case nodes.For() if node.recursive or any(True for inner in node.body for _ in _loops(inner)):
             return "it has a loop within a loop"
         case nodes.Pow() | nodes.Mul():
@@ -69,7 +69,7 @@ def _size(node: nodes.BinExpr) -> str:
 
 
 def _number(node: nodes.Node) -> float | None:
-    """Of constants; infinite where it would be beyond all limits."""
+    """Return the value of a constant expression, infinity if it is beyond all limits, or None."""
     match node:
         case nodes.Const(value=int() | float() as value):
             return float(value) if abs(value) < 1e300 else float("inf")

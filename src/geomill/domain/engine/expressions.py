@@ -1,11 +1,11 @@
 """Templates in workflow files: `{{ nodes.validate.output.size_mb }}`.
 
-A string that is one expression keeps the value's type; text around it makes a string, in which everything that is
-not a string already is written as JSON. What is undefined is an error, unless `default` or `is defined` asks. Keys of
-a mapping come first and are all there is: `{{ x.items }}` is the key "items", never a method.
+A string that is a single expression keeps the type of its value. With text around it the result is a string, in which
+values that are not strings are written as JSON. An undefined value is an error, except under `default` or `is defined`.
+An attribute of a mapping is always a key: `{{ x.items }}` is the key "items", never a method.
 
-Jinja2 parses and runs the expressions, sandboxed, without loaders, globals or chance. Most expressions are plain
-paths; those are walked directly, with the same meaning (a property test compares both).
+Jinja2 parses and runs the expressions in a sandbox without loaders, globals or random numbers. Most expressions are
+plain paths. Those are followed directly, with the same result; a property test compares both.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Scope = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A path that an expression reads, e.g. ("nodes", "validate", "output"). Optional ones have a default."""
+    """A path that an expression reads, such as ("nodes", "validate", "output"). An optional one may be undefined."""
 
     path: tuple[str | int, ...]
     optional: bool = False
@@ -49,7 +49,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A value of a workflow file, ready to be rendered: a scalar, a list or a mapping with templates inside."""
+    """A value of a workflow file that is ready to render: a scalar, a list or a mapping with templates in it."""
 
     render: Callable[[Scope], Any]
     references: tuple[Reference, ...] = ()
@@ -67,11 +67,11 @@ def compile_value(value: Any) -> Compiled:
 
 
 def is_one_expression(text: str) -> bool:
-    """Whether the text is nothing but one `{{ expression }}`, so that the type of its value is kept."""
+    """Whether the text is a single `{{ expression }}`, which keeps the type of its value."""
     try:
         tree = environment().parse(text.strip())
     except TemplateSyntaxError:
-        return True  # told where templates are read
+        return True  # compiling the template reports the syntax error
     return _single_expression(tree) is not None
 
 
@@ -132,7 +132,8 @@ def _text_renderer(text: str) -> Callable[[Scope], Any]:
 
 
 def _expression_renderer(text: str, single: nodes.Expr) -> Callable[[Scope], Any]:
-    """As Jinja's compile_expression does, but from the tree: cutting `{{-` off the text would cut off a minus."""
+    """Does what Jinja's compile_expression does, but from the tree: cutting `{{-` off the text could cut off a
+    minus."""
     body: list[nodes.Node] = [nodes.Assign(nodes.Name("result", "store"), single, lineno=1)]
     template = environment().from_string(nodes.Template(body, lineno=1))
     expression = TemplateExpression(template, undefined_to_none=False)
@@ -167,7 +168,7 @@ def _step(text: str, value: Any, key: str | int) -> Any:
 def _guarded(text: str, evaluate: Callable[[], Any]) -> Any:
     try:
         return evaluate()
-    except Exception as error:  # filters raise what they like, AttributeError and AssertionError included
+    except Exception as error:  # filters raise any exception, including AttributeError and AssertionError
         raise _failure(text, str(error) or type(error).__name__) from error
 
 
@@ -180,7 +181,7 @@ def _missing_key(value: Mapping[Any, Any], key: object) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """JSON types only: filters give generators, tuples and marked-up strings."""
+    """Convert a value to JSON types. Filters return generators, tuples and Markup strings."""
     if value is None or type(value) in (int, bool):
         return value
     if isinstance(value, Undefined):
@@ -191,11 +192,11 @@ def _plain(value: Any) -> Any:
         return {str(_storable(str(key))): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset | range | Iterator):
         return [_plain(item) for item in value]
-    raise TypeError(f"it gives a {type(value).__name__}, which is not a JSON value")
+    raise TypeError(f"its result is a {type(value).__name__}, which is not a JSON value")
 
 
 def _storable(value: str | float) -> str | float:
-    """No NaN, no NUL: the database would refuse them long after the template was to blame."""
+    """Return the value as a plain type. Raises `NotJson` for NaN and NUL, which the database would refuse later."""
     plain = float(value) if isinstance(value, float) else str(value)
     to_json(plain)
     return plain
@@ -205,7 +206,7 @@ def _storable(value: str | float) -> str | float:
 
 
 class _Missing(ChainableUndefined, StrictUndefined):
-    """Undefined, all the way down a path, until `default` or `is defined` asks; any other use is an error."""
+    """An undefined value. Its attributes are undefined too, `default` and `is defined` accept it, other uses fail."""
 
 
 WIDEST_INDENT = 16
@@ -215,13 +216,13 @@ _REMOVED_FILTERS = ("random", "attr", "pprint", "center", "format", "indent", "b
 
 
 def _bounded(parts: Iterable[str]) -> str:
-    """What a template writes, piece by piece: a loop that writes too much is left."""
+    """Join the parts that a template writes. Stops a loop that writes too much."""
     pieces, length = [], 0
     for part in parts:
         pieces.append(part)
         length += len(part)
         if length > LONGEST_TEXT:
-            raise SecurityError("the text that it makes is too long")
+            raise SecurityError("its result is too long")
     return "".join(pieces)
 
 
@@ -230,7 +231,7 @@ class _Environment(ImmutableSandboxedEnvironment):
     intercepted_binops = frozenset({"*", "**", "%"})
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-        """Padding and formatting can make any length out of nothing."""
+        """Refuse padding and formatting too, which can make a text of any length from a short one."""
         return attr not in _PADDING and super().is_safe_attribute(obj, attr, value)
 
     def getattr(self, obj: Any, attribute: str) -> Any:
@@ -246,7 +247,7 @@ class _Environment(ImmutableSandboxedEnvironment):
             return self.undefined(hint=_missing_key(obj, key))
 
     def call(__self, __context: Any, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805  Jinja's own names
-        """Methods of texts that multiply are bounded as the filters are."""
+        """Call a function. The string methods `replace` and `join` have the same bounds as the filters."""
         owner, name = getattr(__obj, "__self__", None), getattr(__obj, "__name__", "")
         if isinstance(owner, str) and name == "replace":
             return _replace(owner, *args, **kwargs)
@@ -257,7 +258,7 @@ class _Environment(ImmutableSandboxedEnvironment):
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
         if operator == "%" and isinstance(left, str):
-            raise SecurityError("text is not formatted with %; write {{ … }} inside it")
+            raise SecurityError("the operator % does not format text; write {{ … }} inside the text")
         if operator == "**" and not (abs(left) <= LARGEST_BASE and abs(right) <= LARGEST_EXPONENT):
             raise SecurityError("the power is too large")
         sizes = [len(side) for side in (left, right) if isinstance(side, str | list | tuple)]
@@ -268,7 +269,7 @@ class _Environment(ImmutableSandboxedEnvironment):
 
 
 def _text(value: Any) -> Any:
-    """How a value stands inside text: strings as they are, everything else as JSON."""
+    """Return a value for use inside text: strings unchanged, everything else as JSON."""
     if isinstance(value, str | Undefined):
         return value
     return json.dumps(_plain(value), ensure_ascii=False)
@@ -285,7 +286,7 @@ def environment() -> _Environment:
 
 
 def _replace(text: Any, old: Any, new: Any, count: int | None = None) -> str:
-    """As Jinja's, within a bound: a text in which each letter becomes a page has no end."""
+    """Does what Jinja's `replace` does, but refuses results that are too long."""
     whole, part, other = str(text), str(old), str(new)
     times = whole.count(part) if count is None else min(count, whole.count(part))
     _refuse_longer_than_bound(len(whole) + times * len(other))
@@ -308,10 +309,10 @@ def _to_json(context: Any, value: Any, indent: int | None = None) -> Any:
 
 def _refuse_longer_than_bound(length: int) -> None:
     if length > LARGEST_PRODUCT:
-        raise SecurityError("the text that it makes is too long")
+        raise SecurityError("its result is too long")
 
 
-# What an expression reads
+# References
 
 
 def _path(node: nodes.Node) -> tuple[str | int, ...] | None:
@@ -349,7 +350,7 @@ def _walk(node: nodes.Node, *, optional: bool) -> Iterator[Reference]:
 
 
 def _asks(node: nodes.Node, child: nodes.Node) -> bool:
-    """Whether `node` copes with an undefined `child`."""
+    """Whether `node` accepts an undefined `child`."""
     match node:
         case nodes.Filter(name="default" | "d", node=inner):
             return child is inner

@@ -1,4 +1,4 @@
-"""Fan-outs in an evaluation: their items are sent in slices, counted as they end, and tried again one by one."""
+"""Fan-outs in an evaluation. Their items are sent in slices, counted as they end, and retried one by one."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from geomill.domain.states import NODE_MACHINE, JobStatus, NodeStatus
 from geomill.errors import ExpressionError
 
 WINDOW = 5_000
-"""Items of a fan-out without `max_parallel` that are under way at once: the first starts before the last is sent."""
+"""How many items of a fan-out without `max_parallel` are under way at once, so that the first items start before the
+last are sent."""
 
 SLICES = (100, 500)
-"""Items of one fan-out that its first decision sends, and that a later one sends at most: the workers begin while the
+"""How many items of a fan-out its first decision sends, and how many a later one may send. The workers begin while the
 next slice is written."""
 
 _N = NodeStatus
 
 
 class FanOuts:
-    """`fail` ends a fan-out of which more items have failed than it tolerates, and its job."""
+    """The fan-outs of a job. `fail` ends a fan-out, and its job, when more items have failed than it tolerates."""
 
     def __init__(
         self,
@@ -67,11 +68,11 @@ class FanOuts:
             self._retry_or_fail_item(node, outcome, item)
 
     def look_at_all(self) -> None:
-        """Each of them may have room for more."""
+        """Mark all fan-outs as ones that may have room for more items."""
         self._advanced.update(dict.fromkeys(self._run.fan_outs))
 
     def next_advanced(self) -> GraphNode | None:
-        """One of which items have ended, or that may have room for more."""
+        """Return a fan-out in which items have ended or that may have room for more, or None."""
         while self._advanced and not self._overlay.ended:
             node_id, _ = self._advanced.popitem()
             if not self._overlay.node(node_id).terminal:
@@ -79,7 +80,7 @@ class FanOuts:
         return None
 
     def go_on(self, node: GraphNode) -> None:
-        """Send what there is room for; end it when nothing is left."""
+        """Send as many items as there is room for. Complete the fan-out when all items have ended."""
         self._refill(node)
         if self._overlay.node(node.node_id).terminal:
             return
@@ -90,7 +91,7 @@ class FanOuts:
             self._overlay.complete(node.node_id, {"total": total, "completed": total - failed, "failed": failed})
 
     def set_going(self, node: GraphNode) -> None:
-        """Send items that wait although nothing holds them, then go on."""
+        """Send items that have begun but were not sent, then go on."""
         for index, item in self._items(node.node_id).items():
             if item.status is _N.PENDING:
                 self._overlay.record(node.node_id, index, item.status, (_N.READY,))
@@ -102,7 +103,7 @@ class FanOuts:
         self.go_on(node)
 
     def cancel(self, node_id: str) -> None:
-        """All its items that have not ended."""
+        """Cancel or skip all items of the fan-out that have not ended."""
         for index, item in sorted(self._items(node_id).items()):
             change = self._change(node_id)
             under_way = item.status in (_N.DISPATCHED, _N.RUNNING)
@@ -114,7 +115,8 @@ class FanOuts:
                 self._decision.cancels.append(Cancel(node_id, index, item.attempt))
 
     def _refill(self, node: GraphNode) -> None:
-        """Send more items once there is room: at once under `max_parallel`, below half of the window otherwise."""
+        """Send more items if there is room. With `max_parallel` any free place counts; without it, more are sent when
+        at most half of the window is under way."""
         assert isinstance(node.definition, FanOutNode)
         change = self._change(node.node_id)
         if self._overlay.paused or change.next_index == len(change.items):
@@ -135,7 +137,7 @@ class FanOuts:
                 return
 
     def _slice(self, node_id: str) -> int:
-        """How many more items this decision may send: twice as many as all before it, within bounds."""
+        """Return how many more items this decision may send: twice as many as all before it, within `SLICES`."""
         first, most = self._slices
         before = self._run.fan_outs.get(node_id)
         sent = before.next_index if before else 0
@@ -148,7 +150,7 @@ class FanOuts:
         return (len(before.in_flight) if before else 0) + dispatched - change.ended
 
     def _dispatch(self, node: GraphNode, index: int, not_before: datetime | None = None) -> bool:
-        """Whether the fan-out is still under way afterwards: a template that fails may end it."""
+        """Send an item. Returns False if a template failed and thereby ended the fan-out."""
         assert node.execution is not None
         if self._overlay.paused:
             return True
@@ -184,7 +186,7 @@ class FanOuts:
         self._dispatch(node, index, self._overlay.not_before(node, index, attempt))
 
     def _end_item(self, node: GraphNode, index: int, item: ItemRun, status: NodeStatus, error: str = "") -> bool:
-        """Count an ended item. False when its failure ends the fan-out."""
+        """Count an ended item. Returns False if its failure ends the fan-out."""
         change = self._change(node.node_id)
         self._overlay.record(node.node_id, index, item.status, (status,), error)
         change.changed[index] = ItemRun(status, item.attempt, item.failures, error, item.sent_at, item.stored)
@@ -218,7 +220,7 @@ class FanOuts:
         return fan_out.in_flight.get(index) if fan_out else None
 
     def _items(self, node_id: str) -> dict[int, ItemRun]:
-        """The items of a fan-out that have begun and not ended."""
+        """Return the items of a fan-out that have begun and not ended."""
         before, change = self._run.fan_outs.get(node_id), self._decision.fan_outs.get(node_id)
         items = {**(before.in_flight if before else {}), **(change.changed if change else {})}
         return {index: item for index, item in items.items() if item.status not in NODE_MACHINE.terminal}

@@ -1,4 +1,4 @@
-"""One thing that is wrong with a workflow, by its path in the document. The loader adds file and line."""
+"""A finding: one error in a workflow, with its path in the document. The loader adds file and line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 Path = tuple[str | int, ...]
 
 SHOWN = 80
-"""How many characters of a value a message shows."""
+"""The maximum number of characters of a value in a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +24,12 @@ class Finding:
 
 
 def dotted(path: Path) -> str:
-    """A path as people write it: nodes.route.branches[0].next."""
+    """Return a path as people write it: nodes.route.branches[0].next."""
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
 
 
 def shown(value: Any) -> str:
-    """A value for a message, as JSON and not too long."""
+    """Return a value for a message: as JSON, cut to `SHOWN` characters."""
     try:
         text = json.dumps(value, ensure_ascii=False, default=str)
     except (TypeError, ValueError, RecursionError):

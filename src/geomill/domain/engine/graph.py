@@ -1,6 +1,6 @@
 """A workflow compiled for execution: edges both ways, templates and conditions parsed once.
 
-Only a workflow that passed `checks.py` is compiled, so nothing here looks for mistakes.
+Only a workflow that passed `checks` is compiled, so this module does not check for errors.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from geomill.errors import ExpressionError
 
 
 def targets(node: Node) -> tuple[str, ...]:
-    """The nodes that may follow, each once."""
+    """Return the nodes that may follow, each once."""
     match node:
         case EndNode():
             return ()
@@ -40,7 +40,7 @@ def targets(node: Node) -> tuple[str, ...]:
 
 
 def incoming(nodes: Mapping[str, Node]) -> dict[str, tuple[str, ...]]:
-    """For every node the nodes that lead to it, in the order of the file."""
+    """Return for every node the nodes that lead to it, in the order of the file."""
     sources_of: dict[str, list[str]] = {node_id: [] for node_id in nodes}
     for node_id, node in nodes.items():
         for target in targets(node):
@@ -51,7 +51,7 @@ def incoming(nodes: Mapping[str, Node]) -> dict[str, tuple[str, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """What to send to a worker, ready to render."""
+    """How a worker runs a task. The parameters are ready to render."""
 
     handler: str
     queue: str
@@ -90,7 +90,8 @@ class Graph:
     ends: tuple[str, ...] = field(default=())
 
     def result_nodes(self) -> tuple[str, ...]:
-        """The nodes whose outputs are the job's result when the workflow names none: those before an end."""
+        """Return the nodes whose outputs are the job's result if the workflow declares no outputs: those before an
+        end."""
         return tuple(dict.fromkeys(source for end in self.ends for source in self.nodes[end].dependencies))
 
 
@@ -146,7 +147,7 @@ def _execution(node: TaskTemplate) -> Execution:
 
 
 def _params(value: dict[str, Any] | str) -> Compiled:
-    """A template for all of them has to give a mapping: what it gives is known only when it is rendered."""
+    """Compile the parameters. If one template gives all of them, its result is checked when it is rendered."""
     compiled = compile_value(value)
     if not isinstance(value, str):
         return compiled
@@ -154,7 +155,7 @@ def _params(value: dict[str, Any] | str) -> Compiled:
     def mapping(scope: Scope) -> Any:
         params = compiled.render(scope)
         if not isinstance(params, dict):
-            raise ExpressionError(f"the params {value!r} must give a mapping, but it is {str(params)[:80]!r}")
+            raise ExpressionError(f"the params {value!r} must be a mapping, not {str(params)[:80]!r}")
         return params
 
     return Compiled(mapping, compiled.references)

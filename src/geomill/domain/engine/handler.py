@@ -1,4 +1,4 @@
-"""What is known of a handler without its code: enough to check a workflow that uses it."""
+"""The facts about a handler that the checks of a workflow need, without its code."""
 
 from __future__ import annotations
 

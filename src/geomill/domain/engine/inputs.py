@@ -1,4 +1,4 @@
-"""A job's inputs against what its workflow declares."""
+"""Checks a job's inputs against the declarations of its workflow."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ARTICLES = {"integer": "an integer", "array": "an array", "object": "an object"
 
 
 def type_fits(definition: InputDefinition, value: Any) -> bool:
-    """Strict: a boolean is no integer, 5.0 is none either, and nothing becomes a string by itself."""
+    """Whether the value has the declared type. Nothing is converted: neither true nor 5.0 is an integer."""
     return _FITS[definition.type](value)
 
 
@@ -34,7 +34,7 @@ def type_name(definition: InputDefinition) -> str:
 
 
 def validate_inputs(workflow: Workflow, values: Any) -> dict[str, Any]:
-    """The inputs with defaults applied, in the order of the workflow. Raises `InputsError` with every problem."""
+    """Return the inputs with defaults applied, in the order of the workflow. Raises `InputsError` with all problems."""
     if not isinstance(values, Mapping):
         raise InputsError(f"the inputs of '{workflow.workflow_id}' must be an object, not {shown(values)}")
     problems = [*_unknown(workflow, values), *_faulty(workflow, values)]
@@ -62,7 +62,7 @@ def _faulty(workflow: Workflow, values: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def input_faults(definition: InputDefinition, value: Any) -> Iterator[str]:
-    """What is wrong with a given value; null is the value of an optional input without a default."""
+    """Yield the faults of a value. Null is allowed for an optional input without a default."""
     if value is None and not definition.is_required and definition.default is None:
         return
     try:
@@ -74,7 +74,7 @@ def input_faults(definition: InputDefinition, value: Any) -> Iterator[str]:
 
 
 def value_faults(definition: InputDefinition, value: Any) -> Iterator[str]:
-    """What is wrong with a JSON value, as predicates: "must be at most 5, not 7"."""
+    """Yield the faults of a JSON value as predicates, such as "must be at most 5, not 7"."""
     if not type_fits(definition, value):
         yield f"must be {type_name(definition)}, not {shown(value)}"
         return
@@ -105,7 +105,7 @@ def _same(left: Any, right: Any) -> bool:
 
 
 def parse_input_text(definition: InputDefinition, text: str, *, name: str = "the input") -> Any:
-    """An input given as text on a command line: strings stay, everything else is read as JSON."""
+    """Parse an input from the command line. A string is taken unchanged, everything else is JSON."""
     if definition.type == "string":
         return text
     try:

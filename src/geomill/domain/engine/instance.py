@@ -1,4 +1,4 @@
-"""A running process of ours: one row each, one heartbeat each."""
+"""Instances: running processes of geomill. Each has one row with its heartbeat."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Instance(Entity):
     pid: int
     lock_key: BigInt = Field(description="Advisory lock that the process holds while it lives")
     version: Name
-    queues: list[str] = Field(default_factory=list, description="Those that it takes from")
+    queues: list[str] = Field(default_factory=list, description="The queues that it serves")
     duties: Json = Field(default_factory=dict, description="The last error of each duty that ever failed")
     started_at: Now
     heartbeat_at: Now

@@ -28,11 +28,11 @@ from geomill.domain.states import JOB_MACHINE, JobStatus
 
 NORMAL_PRIORITY = 0
 Priority = Annotated[SmallInt, Field(ge=-5, le=10)]
-"""Of a job and its messages: higher is sooner. What is below normal waits for everything that is not."""
+"""The priority of a job and its messages. Higher is sooner. Work below normal waits for all other work."""
 
 
 class JobPurpose(StrEnum):
-    """What a job that belongs to an asset is for."""
+    """The purpose of a job that belongs to an asset."""
 
     PROCESS = "process"
     EXPORT = "export"
@@ -41,46 +41,46 @@ class JobPurpose(StrEnum):
 
 
 class JobTerms(BaseModel):
-    """The terms of an order: who places it, how urgent it is, and how its submitter finds it again."""
+    """The terms of a job's order: its submitter, its priority, and how the submitter finds it again."""
 
     model_config = ConfigDict(frozen=True)
 
     priority: Priority = Field(default=NORMAL_PRIORITY, description="Higher is sooner")
-    tenant: Name = Field(default="", description="Whose work it is: tenants take turns. Empty for the house's own")
+    tenant: Name = Field(default="", description="The platform that takes turns for this work; empty for geomill's own")
     correlation_id: Name | None = None
     submitted_by: Subject | None = None
     callback_url: Annotated[str, Field(max_length=512)] | None = None
     idempotency_key: Name | None = None
 
     def terms(self) -> dict[str, Any]:
-        """The terms alone, for the next form of the order."""
+        """Return the terms alone, for the next form of the order."""
         return {name: getattr(self, name) for name in JobTerms.model_fields}
 
 
 class JobOrder(JobTerms):
-    """A job as it is ordered. The message on the queue and the row of the job both begin with these fields."""
+    """A job as it is ordered. The submission and the row of the job both have these fields."""
 
-    job_id: Key = Field(description="Given at the door: the submitter knows it before the job exists")
+    job_id: Key = Field(description="Chosen at submission, so the submitter knows it before the job exists")
     workflow_id: Key
     input_params: Json = Field(default_factory=dict, description="Validated inputs, defaults applied")
-    asset_id: Key | None = Field(default=None, description="The asset that it works for")
+    asset_id: Key | None = Field(default=None, description="The asset that the job works for")
     asset_revision: int | None = None
     request_id: Key | None = None
     purpose: JobPurpose = JobPurpose.PROCESS
 
 
 class NewJob(JobOrder):
-    """A job as its owner first writes it. One that is refused, or cancelled before it began, has no definition."""
+    """A job as its owner first writes it. A job that was refused, or cancelled before it began, has no definition."""
 
     workflow_version: Annotated[int, Field(ge=1)] | None = None
     definition_hash: Key | None = Field(
-        default=None, description="The definition this job is pinned to; none if it was refused at the door"
+        default=None, description="The definition to which the job is pinned; null if it was refused at its claim"
     )
     status: JobStatus = JobStatus.PENDING
-    result_data: Json | None = Field(default=None, description="What the workflow's outputs evaluated to")
+    result_data: Json | None = Field(default=None, description="The evaluated outputs of the workflow")
     error_message: str | None = Field(default=None, description="Why the job failed, in one sentence")
     failed_node_id: Name | None = None
-    owner_id: Name | None = Field(default=None, description="Orchestrator instance that owns this job")
+    owner_id: Name | None = Field(default=None, description="The orchestrator that owns the job")
     deadline_at: AwareDatetime | None = Field(default=None, description="The job fails if it has not ended by then")
     submitted_at: Now
 
@@ -130,25 +130,27 @@ class Job(NewJob, Entity):
     __sql_storage__: ClassVar = {"fillfactor": "70"}
     __log_fields__: ClassVar = ("job_id", "workflow_id")
 
-    owner_epoch: BigInt = Field(default=0, description="Fence: raised at every change of owner")
+    owner_epoch: BigInt = Field(default=0, description="Raised at every change of owner; the fence compares it")
     owner_heartbeat_at: AwareDatetime | None = Field(
-        default=None, description="When the owner took it; the process itself beats in dag_instances"
+        default=None, description="When the owner took the job; its heartbeat is in dag_instances"
     )
 
-    node_summary: Json | None = Field(default=None, description="How far it is; kept for jobs of assets, now and then")
+    node_summary: Json | None = Field(
+        default=None, description="Progress of a job of an asset; updated from time to time"
+    )
 
     parked_at: AwareDatetime | None = Field(
-        default=None, description="Since then nobody works on it: the database refuses what its owner decides"
+        default=None, description="When the job was parked, because the database refused its owner's decision"
     )
-    parked_reason: str | None = Field(default=None, description="Why it is parked, and where the log has more")
+    parked_reason: str | None = Field(default=None, description="Why the job is parked, with a reference to the log")
     paused_at: AwareDatetime | None = Field(default=None, description="While set, nothing new is dispatched")
-    run_number: Annotated[int, Field(ge=1)] = Field(default=1, description="Raised by every retry of the whole job")
+    run_number: Annotated[int, Field(ge=1)] = Field(default=1, description="Every retry of the whole job raises it")
     called_back_run: int = Field(default=0, description="The latest run whose end is in dag_callbacks")
 
     details_deleted_at: AwareDatetime | None = Field(
-        default=None, description="When somebody began to delete its nodes, results, logs and events: it is not retried"
+        default=None, description="When the deletion of nodes, results, logs and events began; bars a retry"
     )
-    details_left: bool = Field(default=True, description="Until all of them are gone")
+    details_left: bool = Field(default=True, description="Whether any of these details are left")
 
     created_at: Now
     started_at: AwareDatetime | None = None
@@ -157,13 +159,13 @@ class Job(NewJob, Entity):
 
     @property
     def details_gone(self) -> str:
-        """What to say in the place of details; empty if they are there."""
+        """A message that the details were deleted; empty if they exist."""
         if self.details_deleted_at is None:
             return ""
         return f"its details were deleted on {self.details_deleted_at.astimezone(UTC):%Y-%m-%d at %H:%M} UTC"
 
     def outcome(self) -> dict[str, Any]:
-        """What a submitter wants to know once the job has ended."""
+        """Return the facts about an ended job that its submitter needs."""
         return {
             "job_id": self.job_id,
             "status": self.status.value,

@@ -1,8 +1,9 @@
-"""Outputs that are too large for a row: they lie in the object store, and the row says where, with the hash.
+"""Large outputs. They lie in the object store, and the row keeps only their place and hash.
 
-`{"large_output": {"container": "results", "path": …, "sha256": …, "size": …}}` stands for the output in the database.
-Of a single node templates never see it: the owner of the job reads the object before it evaluates. Items of a fan-out
-may be any number, so what gathers them hands it on as it is, and handlers read it by `ctx.read_output`.
+The reference `{"large_output": {"container": "results", "path": …, "sha256": …, "size": …}}` replaces the output in the
+database. Templates do not see the reference of a single node: the owner of the job reads the object before it
+evaluates. A fan-out may have any number of items, so an aggregate passes their references on, and handlers read the
+outputs with `ctx.read_output`.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from geomill.domain.objectname import ObjectName, Zone
 from geomill.errors import GeomillError
 
 LARGE = 1_000_000
-"""Characters of JSON; what is shorter stays in its row."""
+"""Characters of JSON. A shorter output stays in its row."""
 LARGEST = 100_000_000
 KEY = "large_output"
 CONTAINER = "results"
-"""In silver."""
+"""The container in silver."""
 
 
 def folder_of(job_id: str) -> str:
-    """All that a job puts aside lies under it."""
+    """Return the folder of a job's large outputs."""
     return f"{job_id[:8]}/{job_id}/"
 
 
@@ -39,7 +40,8 @@ class LargeOutput(BaseModel):
 
     @classmethod
     def of(cls, job_id: str, node_id: str, attempt: int, content: bytes) -> Self:
-        """Named by what it is, too: who comes late with another answer to the same attempt overwrites nothing."""
+        """Return the reference for this content. Its path contains the hash, so a late second output of the same
+        attempt overwrites nothing."""
         sha256 = hashlib.sha256(content).hexdigest()
         path = f"{folder_of(job_id)}{node_id}-{attempt}-{sha256[:16]}.json"
         return cls(path=path, sha256=sha256, size=len(content))
@@ -49,9 +51,9 @@ class LargeOutput(BaseModel):
         return ObjectName(Zone.SILVER, self.container, self.path)
 
     def value(self, content: bytes) -> Any:
-        """What was put aside, if this is it."""
+        """Return the output from the content of the object. Raises if the hash does not match."""
         if hashlib.sha256(content).hexdigest() != self.sha256:
-            raise GeomillError(f"{self.path} is not what was stored there", remedy="retry the job")
+            raise GeomillError(f"the content of {self.path} was changed after it was stored", remedy="retry the job")
         return json.loads(content)
 
     def output(self) -> dict[str, Any]:
@@ -59,7 +61,7 @@ class LargeOutput(BaseModel):
 
 
 def large_output(output: Any) -> LargeOutput | None:
-    """What an output in a row stands for, if it stands for something."""
+    """Return the reference to a large output, or None if the output of the row is a plain one."""
     if not isinstance(output, dict) or len(output) != 1 or KEY not in output:
         return None
     try:

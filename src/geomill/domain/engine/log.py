@@ -1,4 +1,4 @@
-"""What handlers said while they ran."""
+"""Log lines of handlers."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from geomill.domain.ids import SINGLE
 
 LONGEST_LINE = 500
 MOST_LINES = 200
-"""Of one attempt. A handler that says more than that talks to nobody."""
+"""The maximum number of lines of one attempt. Nobody reads more."""
 
 
 class TaskLog(Entity):
-    """Append-only: one row per line. Not fenced: what an attempt said stays true after it lost its lease."""
+    """A line of a handler's log. Rows are only added. They are not fenced: a line stays true after the attempt has lost
+    its lease."""
 
     __sql_table__: ClassVar = "dag_task_logs"
     __sql_primary_key__: ClassVar = ("log_id",)

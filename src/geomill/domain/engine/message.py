@@ -1,4 +1,4 @@
-"""Messages on the queues: the bodies, and the row that carries one on the PostgreSQL broker."""
+"""Messages on the queues: their bodies, and their rows in the PostgreSQL broker."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TASK_QUEUES = (LIGHT_QUEUE, HEAVY_QUEUE, WORKER_QUEUE)
 
 
 class JobQueueMessage(JobOrder):
-    """The order of a job, from its submitter to whichever orchestrator claims it."""
+    """The submission of a job, for any orchestrator to claim."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -32,13 +32,13 @@ class JobQueueMessage(JobOrder):
 
     @classmethod
     def received(cls, body: Any, enqueued_at: datetime) -> Self:
-        """As it was sent. Unless the sender says otherwise, it was submitted when it came to the queue."""
+        """Read a message. Without a time from the sender, it was submitted when it was enqueued."""
         message = cls.model_validate(body)
         return message if message.submitted_at else message.model_copy(update={"submitted_at": enqueued_at})
 
 
 class TaskMessage(BaseModel):
-    """One attempt at one node: from the owner of the job to a worker. `attempt` is the token of its result."""
+    """One attempt at one node, sent by the owner of the job to a worker. `attempt` is the token of its report."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -56,13 +56,13 @@ class TaskMessage(BaseModel):
 
     @property
     def task_id_before(self) -> str:
-        """Of the attempt before."""
+        """The task id of the previous attempt."""
         return task_id(self.job_id, self.node_id, self.item_index, self.attempt - 1)
 
     @classmethod
     def received(cls, body: str) -> Self:
-        """From JSON, or a ValueError. The quick way takes nothing that is nested some two hundred times: what it
-        refuses is read again."""
+        """Read a message from JSON. Raises ValueError if it is invalid. The fast parser refuses about two hundred
+        levels of nesting, so a refused message is read again with the standard one."""
         try:
             return cls.model_validate_json(body)
         except ValidationError:
@@ -70,7 +70,7 @@ class TaskMessage(BaseModel):
 
 
 class QueueMessage(Entity):
-    """A waiting or leased message. Hot: inserted, leased, deleted."""
+    """A waiting or leased message. The table is hot: rows are inserted, leased and deleted within milliseconds."""
 
     __sql_table__: ClassVar = "dag_queue"
     __sql_primary_key__: ClassVar = ("sequence",)
@@ -92,18 +92,16 @@ class QueueMessage(Entity):
 
     sequence: Identity
     queue_name: Key
-    message_id: Annotated[str, Field(max_length=200)] = Field(description="Sent twice, it is stored once")
+    message_id: Annotated[str, Field(max_length=200)] = Field(description="A message that is sent twice is stored once")
     body: Json
     priority: Priority = NORMAL_PRIORITY
-    tenant: Name = Field(default="", description="Whose work it is: tenants take turns")
+    tenant: Name = Field(default="", description="The platform that takes turns for this work; empty for geomill's own")
     visible_at: Now
     expires_at: AwareDatetime | None = None
     delivery_count: int = 0
     losses: int = Field(default=0, description="Workers that were lost while they ran it")
-    on_trial: bool = Field(default=False, description="Of the tasks of its worker, it alone is charged for a loss")
-    lease_token: BigInt | None = Field(
-        default=None, description="New and greater at each delivery that has reached the disk"
-    )
+    on_trial: bool = Field(default=False, description="Whether a loss of its worker is charged to this task alone")
+    lease_token: BigInt | None = Field(default=None, description="Greater at each delivery that is durably committed")
     leased_by: Name | None = None
     leased_until: AwareDatetime | None = None
     started_at: AwareDatetime | None = None
@@ -113,7 +111,7 @@ class QueueMessage(Entity):
 
 
 class DeadLetter(Entity):
-    """A message that nobody can handle, kept with the reason until somebody looks."""
+    """A message that cannot be handled, kept with the reason until an operator deals with it."""
 
     __sql_table__: ClassVar = "dag_dead_letters"
     __sql_primary_key__: ClassVar = ("sequence",)

@@ -1,7 +1,7 @@
 """The state of one node of a job, or of one item of a fan-out node (`item_index` >= 0).
 
-An item has a row once there is more to say of it than that it was sent: it runs for a while, is tried again, or has
-ended. Until then it is one of the `items_sent` of its fan-out.
+An item has no row while it is only sent; `items_sent` of its fan-out counts it. It gets a row when it has run
+for a while, is retried, or has ended.
 """
 
 from __future__ import annotations
@@ -35,17 +35,19 @@ class NodeState(Entity):
 
     job_id: Key
     node_id: Key
-    item_index: int = Field(default=SINGLE, description="-1, or the position in the fan-out's list")
+    item_index: int = Field(default=SINGLE, description="The position in the fan-out's list; -1 for a node")
     status: NodeStatus = NodeStatus.PENDING
-    task_id: Annotated[str, Field(max_length=200)] | None = Field(default=None, description="The current attempt")
-    attempt: BigInt = Field(default=0, description="Token of the current attempt; only ever rises")
+    task_id: Annotated[str, Field(max_length=200)] | None = Field(
+        default=None, description="The task of the current attempt"
+    )
+    attempt: BigInt = Field(default=0, description="Token of the current attempt; it only rises")
     retry_count: int = Field(default=0, description="Attempts that counted against the retry policy")
-    output: Any | None = Field(default=None, description="What the handler returned")
+    output: Any | None = Field(default=None, description="The value that the handler returned")
     error_message: str | None = None
     worker_id: Name | None = None
-    not_before: AwareDatetime | None = Field(default=None, description="A retry waits until then")
-    items_total: int | None = Field(default=None, description="Of a fan-out: the length of its list")
-    items_sent: int | None = Field(default=None, description="Of a fan-out: how many of them were sent so far")
+    not_before: AwareDatetime | None = Field(default=None, description="When a retry may begin")
+    items_total: int | None = Field(default=None, description="The length of a fan-out's list")
+    items_sent: int | None = Field(default=None, description="How many items of a fan-out were sent so far")
     dispatched_at: AwareDatetime | None = None
     started_at: AwareDatetime | None = None
     completed_at: AwareDatetime | None = None

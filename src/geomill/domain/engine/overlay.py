@@ -1,4 +1,4 @@
-"""A decision in the making: an overlay on the state of a job, which itself stays as it is."""
+"""A decision in the making: an overlay on the state of a job, which itself stays unchanged."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Attempt:
 
 
 class Overlay:
-    """What an evaluation of nodes and of fan-outs share: the state as decided so far, and how it changes."""
+    """The state as decided so far, with the methods that change it. The evaluation of nodes and fan-outs share it."""
 
     def __init__(self, run: RunState, now: datetime) -> None:
         self.run = run
@@ -32,7 +32,7 @@ class Overlay:
         self.now = now
         self.decision = Decision(status=run.status)
         self.settled: deque[str] = deque()
-        """Nodes that have ended, and of which their successors do not know yet."""
+        """Ended nodes whose successors have not been updated yet."""
         self.scope = scope_of(run, self.node)
 
     @property

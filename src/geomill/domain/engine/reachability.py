@@ -1,19 +1,21 @@
-"""Order in a workflow's graph, and what is sure to have run when a node runs.
+"""The order of a workflow's graph, and the nodes that have certainly run when a node runs.
 
-A node runs when all that lead to it are settled and at least one edge into it is live: its source ran and, if that
-is a conditional, chose it. Otherwise it is skipped. So "upstream" is not enough to read a node's output:
+A node runs when all its dependencies are settled and at least one edge into it is live. An edge is live if its source
+ran and, if the source is a conditional, chose it. Otherwise the node is skipped. So a node that is upstream of another
+may still have no output:
 
     START → route ─┬─ small ─┬→ report        report may read `route`, but `small` only with a default
                    └─ large ─┘
 
-For each node two sets answer that, computed in topological order:
+Two sets per node answer which outputs exist. They are computed in topological order:
 
-    implied(u)    what must run once u runs: u itself; what follows it; and of a conditional what every branch implies
-    certain(y)    what has run when y runs: y itself; what is certain at all of its dependencies, since any one of them
-                  may be why y runs; and all of y's ancestors that these imply
+    implied(u)    the nodes that must run once u runs: u itself and the nodes that follow it; after a conditional only
+                  those that every branch implies
+    certain(y)    the nodes that have run when y runs: y itself; the nodes that are certain at all of its dependencies,
+                  since any one of them may be the reason why y runs; and all ancestors of y that these imply
 
-The sets are bits of an integer, numbered in topological order, so that a step is a few machine operations per 64
-nodes. What fails without `on_failure: continue` fails the job, and nothing reads it.
+The sets are bits of an integer, numbered in topological order, so a step is a few machine operations per 64 nodes. A
+node that fails without `on_failure: continue` fails the job, so nothing reads its output.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ MOST_CYCLES = 10
 
 
 def outgoing(nodes: Mapping[str, Node]) -> dict[str, tuple[str, ...]]:
-    """For every node the existing nodes that may follow."""
+    """Return for every node the existing nodes that may follow."""
     return {node_id: tuple(t for t in targets(node) if t in nodes) for node_id, node in nodes.items()}
 
 
@@ -49,7 +51,7 @@ def reachable(starts: Iterable[str], edges: Edges) -> set[str]:
 
 
 def topological_order(before: Edges, after: Edges) -> list[str]:
-    """Every node after all that lead to it; those on a cycle, or behind one, are left out."""
+    """Return the nodes so that each comes after all its dependencies. Nodes on or after a cycle are left out."""
     missing = {node_id: len(tuple(sources)) for node_id, sources in before.items()}
     ready = deque(node_id for node_id, count in missing.items() if count == 0)
     order = []
@@ -64,7 +66,7 @@ def topological_order(before: Edges, after: Edges) -> list[str]:
 
 
 def cycles(nodes: Mapping[str, Node]) -> list[list[str]]:
-    """Some of the cycles, no two of which share a node."""
+    """Return up to `MOST_CYCLES` cycles, no two of which share a node."""
     disjoint: list[list[str]] = []
     left = set(nodes)
     while len(disjoint) < MOST_CYCLES and (left := _knot(nodes, left)):
@@ -75,7 +77,7 @@ def cycles(nodes: Mapping[str, Node]) -> list[list[str]]:
 
 
 def _knot(nodes: Mapping[str, Node], among: set[str]) -> set[str]:
-    """What remains when all that lies before and behind every cycle is taken away."""
+    """Return the nodes that remain when all nodes before and after the cycles are removed."""
     for _ in range(2):
         after = {n: tuple(t for t in targets(nodes[n]) if t in among) for n in nodes if n in among}
         before: dict[str, list[str]] = {n: [] for n in after}
@@ -102,7 +104,7 @@ def _cycle_in(nodes: Mapping[str, Node], knot: set[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """What lies before one node, or before the end of the job."""
+    """The nodes before one node, or before the end of the job."""
 
     _bits: Mapping[str, int]
     _ancestors: int
@@ -117,7 +119,8 @@ class Upstream:
 
 
 def upstreams(nodes: Mapping[str, Node]) -> Iterator[tuple[str | None, Upstream]]:
-    """For every node what lies upstream of it, and lastly, as None, for the end of the job. The graph has no cycle."""
+    """Yield every node with the nodes upstream of it; last None, for the end of the job. The graph must not have a
+    cycle."""
     before, after = incoming(nodes), outgoing(nodes)
     order = topological_order(before, after)
     bits = {node_id: 1 << position for position, node_id in enumerate(order)}
@@ -147,7 +150,7 @@ def _implied(nodes: Mapping[str, Node], order: list[str], bits: Mapping[str, int
 
 
 class _Sets:
-    """Ancestors and certain nodes, kept only while a follower still needs them."""
+    """The ancestors and certain nodes of each node. They are kept only while a follower still needs them."""
 
     def __init__(self, order: list[str], bits: Mapping[str, int], implied: Mapping[str, int]) -> None:
         self._order, self._bits, self._implied = order, bits, implied
@@ -161,7 +164,7 @@ class _Sets:
         del self._ancestors[node_id], self._certain[node_id]
 
     def joined(self, sources: Iterable[str]) -> tuple[int, int]:
-        """The ancestors and the certain ones of what follows these sources."""
+        """Return the ancestors and the certain nodes of a node with these dependencies."""
         sources = tuple(sources)
         if not sources:
             return 0, 0
@@ -172,7 +175,8 @@ class _Sets:
         return ancestors, certain
 
     def _all_implied(self, certain: int) -> int:
-        """The union of what they imply. The earliest imply most of the rest, which are then not asked."""
+        """Return the union of the nodes that they imply. The earliest ones imply most of the others, which are then
+        skipped."""
         union, left = 0, certain
         while left:
             earliest = self._order[(left & -left).bit_length() - 1]

@@ -1,4 +1,4 @@
-"""An operator's retry of a job that failed or was cancelled: what completed stays, everything else may run again."""
+"""An operator's retry of a failed or cancelled job. Completed nodes stay; all others may run again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _N = NodeStatus
 
 @dataclass(frozen=True, slots=True)
 class Reopened:
-    """A node or item as it begins again. Its attempt is new: a late result of the old one stays stale."""
+    """A node or item that begins again. Its attempt is new, so a late report of the old one stays stale."""
 
     node_id: str
     item_index: int
@@ -27,9 +27,10 @@ class Reopened:
 
 
 def reopen(graph: Graph, rows: Iterable[NodeState]) -> list[Reopened]:
-    """Tasks that ended badly are ready again, fan-outs go on with the items that did not complete, the rest waits.
+    """Return the nodes and items that begin again.
 
-    What is settled stays: completed nodes, failures that were tolerated, and branches that were not taken.
+    Tasks that failed or were cancelled become ready, fan-outs go on with the items that did not complete, and the rest
+    waits. Completed nodes, tolerated failures and branches that were not taken stay as they are.
     """
     rows = list(rows)
     expanded = {row.node_id for row in rows if row.item_index != SINGLE}
@@ -52,7 +53,7 @@ def _is_settled(graph: Graph, rows: dict[str, NodeState], node_id: str, settled:
     row, node = rows[node_id], graph.nodes[node_id]
     if row.status is _N.FAILED:
         return may_continue(node)
-    if row.status is _N.SKIPPED:  # by its routing, not because the job was closed
+    if row.status is _N.SKIPPED:  # skipped by routing, or because the job ended?
         led_here = (leads_to(graph.nodes[source], node_run(rows[source]), node_id) for source in node.dependencies)
         return settled.issuperset(node.dependencies) and not any(led_here)
     return row.status is _N.COMPLETED

@@ -1,7 +1,7 @@
-"""What the evaluator knows of one job: the state of each node and a counter per fan-out, never a list of its items'.
+"""The state of one job for the evaluator: each node, and of each fan-out the items under way. Ended items are counted.
 
-A `RunState` changes only by `apply(decision)`, after the decision was committed. If the commit fails, the state is
-still the one that the database has.
+A `RunState` changes only by `apply(decision)`, after the decision was committed. If the commit fails, the state still
+agrees with the database.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class NodeRun:
-    """A node, as far as decisions depend on it."""
+    """The state of a node, as far as decisions depend on it."""
 
     status: NodeStatus = NodeStatus.PENDING
     waiting: int = 0
-    """Dependencies that are not terminal yet."""
+    """The number of dependencies that are not terminal yet."""
     live: bool = False
-    """Whether a dependency has led here: a node without any is skipped."""
+    """Whether an edge to this node was taken. Otherwise the node is skipped."""
     attempt: int = 0
     failures: int = 0
     output: Any = None
@@ -50,13 +50,13 @@ class ItemRun:
     failures: int = 0
     error: str = ""
     sent_at: datetime | None = field(default=None, compare=False)
-    """Unknown after a take-over."""
+    """None after a takeover."""
     stored: bool = False
     """Whether it has a row of its own."""
 
     @property
     def only_sent(self) -> bool:
-        """Nothing is to be stored of it but that its fan-out has sent it."""
+        """Whether the item needs no row, because the count of sent items in its fan-out says all about it."""
         return self.status is NodeStatus.DISPATCHED and self.attempt == 1 and not self.stored
 
 
@@ -89,7 +89,7 @@ class RunState:
 
     @classmethod
     def begin(cls, graph: Graph, job_id: str, inputs: dict[str, Any]) -> RunState:
-        """A job of which nothing has happened yet."""
+        """Return the state of a job that has not begun."""
         nodes = {node_id: NodeRun(waiting=len(node.dependencies)) for node_id, node in graph.nodes.items()}
         return cls(graph, job_id, inputs, nodes=nodes, open_nodes=len(nodes))
 
@@ -104,7 +104,7 @@ class RunState:
         *,
         paused: bool = False,
     ) -> RunState:
-        """The state as the database has it: for an orchestrator that takes over a job."""
+        """Return the state from the rows of the database, for an orchestrator that takes over a job."""
         run = cls.begin(graph, job_id, inputs)
         run.status, run.paused = status, paused
         sent: dict[str, int] = {}
@@ -123,7 +123,7 @@ class RunState:
         return run
 
     def recount(self) -> None:
-        """Waiting counts and liveness follow from the dependencies' states."""
+        """Compute `waiting` and `live` of every node from the states of its dependencies."""
         self.open_nodes = sum(not node.terminal for node in self.nodes.values())
         for node_id, graph_node in self.graph.nodes.items():
             before = [(self.graph.nodes[source], self.nodes[source]) for source in graph_node.dependencies]
@@ -134,7 +134,7 @@ class RunState:
             )
 
     def apply(self, decision: Decision) -> None:
-        """Take over what was decided. Costs what the decision changed."""
+        """Apply a committed decision. The cost is proportional to the change."""
         self.nodes.update(decision.nodes)
         self.open_nodes -= decision.closed
         self.status = decision.status
@@ -167,22 +167,22 @@ def may_continue(node: GraphNode) -> bool:
 
 
 def batches(items: list[Any], size: int | None) -> list[Any]:
-    """The items as the tasks get them: one each, or lists of up to `size`."""
+    """Return the items as the tasks get them: one each, or in lists of up to `size`."""
     return items if size is None else [items[start : start + size] for start in range(0, len(items), size)]
 
 
 def fan_out_items(node: GraphNode, scope: Mapping[str, Any]) -> list[Any]:
-    """Evaluate a fan-out's source. Deterministic, so that a successor finds the same list."""
+    """Evaluate a fan-out's source. This is deterministic, so the next owner of the job gets the same list."""
     assert node.value is not None
     assert isinstance(node.definition, FanOutNode)
     items = node.value.render(scope)
     if not isinstance(items, list):
-        raise ExpressionError(f"the source of a fan_out must be a list, but it is {str(items)[:80]!r}")
+        raise ExpressionError(f"the source of a fan_out must be a list, not {str(items)[:80]!r}")
     return batches(items, node.definition.batch_size)
 
 
 class NodesView(Mapping[str, Mapping[str, Any]]):
-    """`nodes` in a template: status, error and, once completed, output of each node."""
+    """The variable `nodes` of templates: the status and error of each node and, once it has completed, its output."""
 
     def __init__(self, get: Callable[[str], NodeRun], names: Mapping[str, Any]) -> None:
         self._get = get
@@ -205,7 +205,7 @@ class NodesView(Mapping[str, Mapping[str, Any]]):
 
 
 def scope_of(run: RunState, get: Callable[[str], NodeRun]) -> dict[str, Any]:
-    """What templates can see."""
+    """Return the variables of templates."""
     workflow = run.graph.workflow
     job = {"job_id": run.job_id, "workflow_id": workflow.workflow_id, "workflow_version": workflow.version}
     return {"inputs": run.inputs, "nodes": NodesView(get, run.graph.nodes), "job": job}

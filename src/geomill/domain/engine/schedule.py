@@ -1,7 +1,7 @@
-"""When a workflow starts by itself.
+"""Schedules, which start workflows at set times.
 
-Cron follows Debian's: a time that a clock change skips fires right after the gap, one that comes twice fires the
-first time; expressions whose minute or hour begins with `*` follow the clock as it runs.
+Cron expressions have the rules of Debian's cron. A time that a clock change skips fires right after the gap; a time
+that comes twice fires the first time. Expressions whose minute or hour begins with `*` simply follow the clock.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from geomill.domain.entity import Check, Entity, Index, Json, Key, Name, Now
 from geomill.errors import InputError, nearest
 
 GRACE = timedelta(seconds=60)
-"""A firing that is late by no more than this was not missed."""
+"""A firing that is later than this is missed."""
 
 _FIRINGS = UUID("6f0f6f0e-2d0c-5a53-9b1c-9d8a3f1f7a55")
 _LOOK_BACK = (timedelta(hours=1), timedelta(days=2), timedelta(days=62), timedelta(days=730))
 
 
 class CatchUp(StrEnum):
-    """What to do with firings that nobody was there to make."""
+    """The policy for missed firings."""
 
     SKIP = "skip"
     LAST = "last"
@@ -54,13 +54,13 @@ class Schedule(Entity):
     catch_up: CatchUp = CatchUp.LAST
     max_concurrent: int = 1
     paused: bool = False
-    next_due_at: AwareDatetime | None = Field(default=None, description="The first due time that is not dealt with")
+    next_due_at: AwareDatetime | None = Field(default=None, description="The first due time that has not been handled")
     last_fired_at: AwareDatetime | None = None
-    last_error: str | None = Field(default=None, description="Why it could not fire; null once it could")
+    last_error: str | None = Field(default=None, description="Why it could not fire; null after the next firing")
     held_until: AwareDatetime | None = Field(
-        default=None, description="It could not fire when it was due: nobody looks at it before then"
+        default=None, description="When to try again, after it could not fire at its due time"
     )
-    open_jobs: list[str] = Field(default_factory=list, description="Jobs of its that had not ended when it last fired")
+    open_jobs: list[str] = Field(default_factory=list, description="Its jobs that had not ended when it last fired")
     created_at: Now
     updated_at: Now
 
@@ -71,7 +71,7 @@ class Schedule(Entity):
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Either cron in a time zone, or every so many seconds since `anchor`."""
+    """Either a cron expression in a time zone, or an interval that is counted from `anchor`."""
 
     cron: str | None
     interval_seconds: int | None
@@ -79,7 +79,7 @@ class Timing:
     anchor: datetime
 
     def after(self, moment: datetime) -> datetime | None:
-        """The first due time later than `moment`; none if there never is one. UTC."""
+        """Return the first due time after `moment`, in UTC, or None if there is none."""
         if self.interval_seconds is not None:
             step = timedelta(seconds=self.interval_seconds)
             return (self.anchor + ((moment - self.anchor) // step + 1) * step).astimezone(UTC)
@@ -87,20 +87,21 @@ class Timing:
         moment = moment.astimezone(UTC)
         zone = time_zone(self.timezone)
         for due in CronSim(self.cron, moment.astimezone(zone)):
-            # An hour that comes twice: the first 01:30 may lie before a moment in the second 01:xx.
+            # When an hour comes twice, the first 01:30 may be earlier than a moment in the second 01:xx.
             if (due_utc := due.astimezone(UTC)) > moment:
                 return due_utc
         return None
 
     def between(self, first: datetime, last: datetime) -> Iterator[datetime]:
-        """`first`, which is due, and those after it, until `last`."""
+        """Yield `first`, which is a due time, and all due times after it until `last`."""
         due: datetime | None = first
         while due is not None and due <= last:
             yield due
             due = self.after(due)
 
     def latest(self, first: datetime, now: datetime) -> datetime:
-        """The last due time until `now`, at least `first`; found from the near end, since years may lie between."""
+        """Return the last due time until `now`, but at least `first`. It is searched backwards, because `first` may be
+        years ago."""
         if self.interval_seconds is not None:
             step = timedelta(seconds=self.interval_seconds)
             return max(first, (self.anchor + (now - self.anchor) // step * step).astimezone(UTC))
@@ -120,16 +121,17 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Firing:
-    """What to do about a schedule that is due: the times to start a job for, and when it is due again."""
+    """The due times for which a schedule starts jobs now, and its next due time."""
 
     due: tuple[datetime, ...]
     next_due_at: datetime | None
     blocked: bool = False
-    """Jobs of its are still under way, and its firings are kept until they have ended."""
+    """Whether its firings wait until jobs of the schedule have ended."""
 
 
 def firings(schedule: Schedule, now: datetime, free: int, limit: int) -> Firing:
-    """Pure. `free` is how many jobs may begin; what finds no room is a firing missed, and `catch_up` says what then."""
+    """Return the firings of a schedule. Pure. `free` is how many jobs may begin. A firing without room is missed, and
+    `catch_up` decides what happens then."""
     first = schedule.next_due_at
     if first is None or first > now:
         return Firing((), first)
@@ -154,7 +156,7 @@ def _in_turn(timing: Timing, first: datetime, now: datetime, free: int, limit: i
 
 
 def firing_id(schedule_id: str, due: datetime) -> str:
-    """The id of the job of one due time: the same for whoever makes it."""
+    """Return the id of the job for one due time. It is the same in every orchestrator."""
     return str(uuid5(_FIRINGS, f"{schedule_id}|{due.astimezone(UTC).isoformat()}"))
 
 
@@ -166,9 +168,9 @@ def time_zone(name: str) -> ZoneInfo:
 
 
 def check_timing(cron: str | None, interval_seconds: int | None, timezone: str, now: datetime) -> datetime:
-    """The first due time after `now`. Raises `InputError` if there is none or the timing cannot be read."""
+    """Return the first due time after `now`. Raises `InputError` if there is none or the timing is invalid."""
     if (cron is None) is (interval_seconds is None):
-        raise InputError("a schedule has either a cron expression or an interval", remedy="give exactly one of them")
+        raise InputError("a schedule needs either a cron expression or an interval", remedy="give exactly one of them")
     if interval_seconds is not None and interval_seconds < 1:
         raise InputError(f"the interval must be at least 1 second, not {interval_seconds}")
     time_zone(timezone)

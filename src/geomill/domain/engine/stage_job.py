@@ -1,7 +1,7 @@
-"""A stage job: a name for all attempts at one request, and what its states are called.
+"""A stage job: one id for all attempts at the same order, and the names of its states.
 
-The name is the hash of what is asked for, so the same request has the same name. An attempt is an ordinary job of the
-engine, with an id of its own: everything that happens to it, also after a later one has begun, stays with it.
+The id is the hash of job type and parameters, so the same order has the same id. An attempt is an ordinary job of the
+engine with its own id. Its events and results stay with it, even after a later attempt has begun.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from geomill.domain.states import JobStatus
 JOB_TYPE = r"^[A-Za-z][A-Za-z0-9_-]*$"
 LONGEST_JOB_TYPE = 48
 PREFIX = "stages."
-"""Before a job type, it names the compiled workflow and the handler that runs the controller's code."""
+"""The prefix of a job type in the names of the compiled workflow and of the handler that runs the controller's code."""
 
 
 class StageStatus(StrEnum):
-    """The words of the stage model."""
+    """The states of a stage job."""
 
     QUEUED = "QUEUED"
     PROCESSING = "PROCESSING"
@@ -62,7 +62,7 @@ class StageRun(Entity):
 
     job_id: Key = Field(description="SHA-256 of job type and parameters")
     attempt: Annotated[int, Field(ge=1)] = 1
-    run_id: Key = Field(description="The engine's job")
+    run_id: Key = Field(description="The job of the engine")
     job_type: Key
     parameters: Json = Field(default_factory=dict, description="Validated, defaults applied")
     submitted_by: Subject | None = None
@@ -70,12 +70,12 @@ class StageRun(Entity):
 
 
 def stage_job_id(job_type: str, parameters: Mapping[str, Any]) -> str:
-    """A job type has no brace in it, so where it ends and the parameters begin is certain."""
+    """Return the id of a stage job. The hashed text is unambiguous, because a job type contains no brace."""
     return hashlib.sha256((job_type + canonical_json(parameters)).encode()).hexdigest()
 
 
 def stage_task_id(job_id: str, stage: int, index: str) -> str:
-    """For people. It is unique within a job; the engine's own ids have the whole job in them."""
+    """Return a task id for people. It is unique within a job; the engine's own task ids contain the whole job id."""
     return f"{job_id[:8]}-s{stage}-{index}"
 
 

@@ -1,7 +1,7 @@
-"""Who may start a workflow, and which names a job may not be given.
+"""The rules for who may start a workflow, and which names the inputs of a job must not have.
 
-A partner starts what is meant for partners and what its platform lists. An operator starts everything but the
-workflows of the house. Those are started by geomill alone, because their inputs follow from a decision about an asset.
+A partner may start the workflows for partners that its platform lists. An operator may start all but geomill's own
+workflows. Only geomill starts those, because their inputs follow from a decision about an asset.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from geomill.errors import Forbidden, InputsError, Problem
 
 
 class Starter(StrEnum):
-    """As a value of `started_by` in a workflow: the outermost circle that may start it."""
+    """The circles that start workflows. `started_by` of a workflow names the outermost one that may start it."""
 
     PARTNERS = "partners"
     OPERATORS = "operators"
@@ -29,7 +29,7 @@ _CIRCLES = {
 }
 _FOLDER, _TABLE = re.compile(r"(^|/)_r[0-9]+(/|$)"), re.compile(r"_r[0-9]+(_|$)")
 _OF_A_REVISION = {"blob_prefix": _FOLDER, "output_folder": _FOLDER, "table_name": _TABLE}
-"""Names of revisions, as `naming.blob_prefix` and `naming.table_name` make them."""
+"""Patterns of the names that `naming.blob_prefix` and `naming.table_name` make for revisions."""
 
 
 def require_starter(workflow_id: str, started_by: Starter, starter: Starter) -> None:
@@ -37,18 +37,18 @@ def require_starter(workflow_id: str, started_by: Starter, starter: Starter) -> 
     if starter in _CIRCLES[started_by]:
         return
     if started_by is Starter.GEOMILL:
-        remedy = "approve, revoke or unpublish the asset: that starts it with what belongs to the asset"
+        remedy = "approve, revoke or unpublish the asset: that starts the workflow with the right inputs"
     else:
-        remedy = "name a workflow that is meant for partners, or ask an operator"
+        remedy = "name a workflow for partners, or ask an operator"
     raise Forbidden(f"the workflow '{workflow_id}' is started by {started_by.value} only", remedy=remedy)
 
 
 def require_free_names(inputs: Mapping[str, Any]) -> None:
-    """Raise `InputsError` if a job without an asset is to write where the revisions of assets lie."""
+    """Raise `InputsError` if a job without an asset would write to the place of an asset's revision."""
     problems = [
-        Problem(name, f"'{value}' is a name of an asset's revision", "choose a name without '_r' and a number")
+        Problem(name, f"'{value}' is the name of an asset's revision", "choose a name without '_r' and a number")
         for name, pattern in _OF_A_REVISION.items()
         if isinstance(value := inputs.get(name), str) and pattern.search(value)
     ]
     if problems:
-        raise InputsError(f"the inputs name what belongs to an asset: {problems[0]}", problems=problems)
+        raise InputsError(f"the inputs name an output of an asset: {problems[0]}", problems=problems)

@@ -1,4 +1,4 @@
-"""How far a job is, in a few words."""
+"""The progress of a job in a few numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _UNDER_WAY = (NodeStatus.READY, NodeStatus.DISPATCHED, NodeStatus.RUNNING)
 
 
 def summary(run: RunState, decision: Decision) -> dict[str, Any]:
-    """Of the state that the decision leads to: `{total, completed, failed, current_node, fraction}`."""
+    """Return `{total, completed, failed, current_node, fraction}` of the state after the decision."""
     nodes = {**run.nodes, **decision.nodes}
     ended = sum(node.terminal for node in nodes.values())
     return {
@@ -25,7 +25,7 @@ def summary(run: RunState, decision: Decision) -> dict[str, Any]:
 
 
 def _inside(run: RunState, decision: Decision) -> float:
-    """The share of the fan-outs under way, counted in nodes."""
+    """Return the completed share of the fan-outs under way, counted in nodes."""
     share = 0.0
     for node_id, fan_out in run.fan_outs.items():
         if not decision.nodes.get(node_id, run.nodes[node_id]).terminal and fan_out.items:

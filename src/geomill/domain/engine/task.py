@@ -1,4 +1,4 @@
-"""What a worker reports of one attempt, and what it saves on the way."""
+"""Reports, results and checkpoints of attempts."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class TaskReport(StrEnum):
     COMPLETED = "completed"
     FAILED = "failed"
     ABANDONED = "abandoned"
-    """Handed back unfinished, by a worker that was told to stop: tried again, not counted as a failure."""
+    """The worker stopped and handed the task back unfinished. It is retried, and this is not counted as a failure."""
     CANCEL = "cancel"
     PAUSE = "pause"
     RESUME = "resume"
 
 
 class AttemptResult(Entity):
-    """Append-only: one row per attempt that ended while it was the current one."""
+    """The result of an attempt that ended while it was the current one. Rows are only added."""
 
     __sql_table__: ClassVar = "dag_task_results"
     __sql_primary_key__: ClassVar = ("task_id",)
@@ -71,10 +71,10 @@ class AttemptResult(Entity):
 
 
 class InboxEntry(Entity):
-    """A report that the job's owner has not taken yet. Hot and tiny: inserted by workers, deleted by the owner.
+    """A report that the job's owner has not taken yet. Workers insert the rows, the owner deletes them.
 
-    Items of a fan-out that ended the same way at once are one report. What an attempt returned stands in its
-    `TaskResult`; a report of "running" or "abandoned" has none.
+    Items of a fan-out that ended the same way at the same time are one report. The output of an attempt is in its
+    `AttemptResult`; a report of "running" or "abandoned" has none.
     """
 
     __sql_table__: ClassVar = "dag_inbox"
@@ -82,22 +82,22 @@ class InboxEntry(Entity):
     __sql_storage__: ClassVar = HOT
 
     sequence: Identity
-    owner_id: Name = Field(default="", description="The job's owner when the report came; empty when it had none")
+    owner_id: Name = Field(default="", description="The job's owner when the report arrived; empty if it had none")
     job_id: Key
     node_id: Name = ""
     items: Annotated[list[int], SqlType("integer[]"), SqlDefault("'{-1}'")] = Field(
-        default=[SINGLE], description="Positions in the fan-out's list, or -1 alone"
+        default=[SINGLE], description="Positions in the fan-out's list; -1 alone for a node"
     )
     attempt: BigInt = 0
-    task_id: TaskId = Field(default="", description="Of the result that the owner has to see; empty if there is none")
+    task_id: TaskId = Field(default="", description="The task whose result the owner must read; empty if there is none")
     report: TaskReport
-    reason: Annotated[str, Field(max_length=500)] | None = Field(default=None, description="Of a command")
+    reason: Annotated[str, Field(max_length=500)] | None = Field(default=None, description="The reason for a command")
     worker_id: Name | None = None
     started_at: AwareDatetime | None = None
 
 
 class Checkpoint(Entity):
-    """Where a task can resume. One per node and item: the next attempt reads what the last one saved."""
+    """The place from which the next attempt can resume. There is one per node or item."""
 
     __sql_table__: ClassVar = "dag_checkpoints"
     __sql_primary_key__: ClassVar = ("job_id", "node_id", "item_index")
@@ -108,5 +108,5 @@ class Checkpoint(Entity):
     item_index: int = SINGLE
     phase: Name
     data: Json = Field(default_factory=dict)
-    attempt: BigInt = Field(description="The attempt that saved it; an older attempt never overwrites a newer one's")
+    attempt: BigInt = Field(description="The attempt that saved it; an older attempt never overwrites a newer one")
     saved_at: Now

@@ -1,4 +1,4 @@
-"""The workflow format: what a YAML file may say. Its meaning across nodes is checked in `checks.py`."""
+"""The format of workflow files. `checks` examines the relations between nodes."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ Queue = Annotated[str, StringConstraints(min_length=1, max_length=64)]
 
 
 def _not_other(value: Any) -> Any:
-    """One error instead of one for each kind: a union of Pydantic's would tell both."""
+    """Give one error for a wrong type. Pydantic's union would report one for each alternative."""
     if isinstance(value, dict | str):
         return value
-    raise ValueError("must be a mapping, or one template that gives a mapping")
+    raise ValueError("must be a mapping, or one template whose result is a mapping")
 
 
 Params = Annotated[
     dict[str, Any] | str,
     BeforeValidator(_not_other, json_schema_input_type=dict[str, Any] | str),
-    Field(description="Values and {{ templates }} handed to the handler, or one template that gives all of them"),
+    Field(description="Values and {{ templates }} for the handler, or one template whose result is all of them"),
 ]
 
 DEFAULT_TIMEOUT_SECONDS = 3600.0
@@ -58,12 +58,12 @@ def _one_or_many(value: Any) -> Any:
 Next = Annotated[
     tuple[NodeId, ...],
     BeforeValidator(_one_or_many, json_schema_input_type=NodeId | list[NodeId]),
-    Field(min_length=1, description="The node, or the list of nodes, that follow"),
+    Field(min_length=1, description="The next node, or a list of next nodes"),
 ]
 
 
 class Tolerate(_Model):
-    """How many items of a fan-out may fail: a number, or a share such as '5%'."""
+    """The number of items of a fan-out that may fail, or their share, such as '5%'."""
 
     tolerate: Annotated[
         str, BeforeValidator(str, json_schema_input_type=str | int), StringConstraints(pattern=r"^\d+(\.\d+)?%?$")
@@ -90,30 +90,30 @@ class _Node(_Model):
 
 
 class StartNode(_Node):
-    """Where every job begins. Exactly one."""
+    """The node where every job begins. A workflow has exactly one."""
 
     type: Literal["start"]
     next: Next
 
 
 class EndNode(_Node):
-    """Where a path ends. At least one."""
+    """A node where a path ends. A workflow has at least one."""
 
     type: Literal["end"]
 
 
 class TaskTemplate(_Model):
     handler: Annotated[str, Field(min_length=1, max_length=64, description="Name of a registered handler")]
-    queue: Annotated[Queue | None, Field(description="The handler's own queue when absent")] = None
+    queue: Annotated[Queue | None, Field(description="Queue of the task; default: the handler's")] = None
     params: Params = {}
-    timeout_seconds: Annotated[Seconds | None, Field(description="Running time; the handler's own when absent")] = None
-    dispatch_timeout_seconds: Annotated[Seconds | None, Field(description="Waiting time in the queue")] = None
+    timeout_seconds: Annotated[Seconds | None, Field(description="Maximum running time; default: the handler's")] = None
+    dispatch_timeout_seconds: Annotated[Seconds | None, Field(description="Maximum waiting time in the queue")] = None
     progress_timeout_seconds: Annotated[
-        Seconds | None, Field(description="A handler that reports no progress for so long is taken to hang")
+        Seconds | None, Field(description="Maximum time without a progress report before the task counts as hanging")
     ] = None
     retry: RetryPolicy = RetryPolicy()
     circuit_breaker: Annotated[
-        CircuitBreaker | None, Field(description="Whether repeated failures of the handler hold its tasks back")
+        CircuitBreaker | None, Field(description="Makes tasks wait while their handler keeps failing")
     ] = None
 
 
@@ -122,42 +122,44 @@ class TaskNode(_Node, TaskTemplate):
 
     type: Literal["task"] = "task"
     on_failure: Annotated[
-        Literal["fail", "continue"], Field(description="'continue': what follows runs although this failed")
+        Literal["fail", "continue"], Field(description="With 'continue', the next nodes run even if this one fails")
     ] = "fail"
     next: Next
 
 
 class Branch(_Model):
     name: str | None = None
-    condition: Annotated[str | None, Field(description="Such as \"< 100\", \"== 'x'\", \"in ['a', 'b']\"")] = None
-    default: Annotated[bool, Field(description="Taken when no condition holds")] = False
+    condition: Annotated[str | None, Field(description="For example \"< 100\", \"== 'x'\" or \"in ['a', 'b']\"")] = None
+    default: Annotated[bool, Field(description="Whether this branch is taken if no condition is true")] = False
     next: Next
 
 
 class ConditionalNode(_Node):
-    """Takes the first branch whose condition holds of `condition_field`."""
+    """Takes the first branch whose condition is true for `condition_field`."""
 
     type: Literal["conditional"]
-    condition_field: Annotated[Any, Field(description="The value that the conditions are asked of")]
+    condition_field: Annotated[Any, Field(description="The value that the conditions test")]
     branches: Annotated[tuple[Branch, ...], Field(min_length=1)]
 
 
 class FanOutNode(_Node):
-    """Runs one task per item of a list; `{{ item }}` and `{{ index }}` are known in its templates."""
+    """Runs one task for each item of a list. Its templates can use `{{ item }}` and `{{ index }}`."""
 
     type: Literal["fan_out"]
-    source: Annotated[Any, Field(description="A list, or a template that gives one")]
+    source: Annotated[Any, Field(description="A list, or a template whose result is one")]
     task: TaskTemplate
-    max_parallel: Annotated[int | None, Field(ge=1, description="How many run at once; no limit when absent")] = None
+    max_parallel: Annotated[
+        int | None, Field(ge=1, description="Maximum number of tasks at once; default: no limit")
+    ] = None
     batch_size: Annotated[
-        int | None, Field(ge=1, description="Hand each task a list of up to this many items as {{ item }}")
+        int | None, Field(ge=1, description="Give each task a list of up to this many items as {{ item }}")
     ] = None
     on_failure: OnFailure = "fail"
     next: Next
 
 
 class FanInNode(_Node):
-    """Waits for all that lead to it and aggregates their outputs."""
+    """Waits for all nodes that lead to it and aggregates their outputs."""
 
     type: Literal["fan_in"]
     aggregation: Literal["collect", "outcomes", "concat", "sum", "first", "last", "count"] = "collect"
@@ -182,16 +184,16 @@ InputType = Literal["string", "integer", "number", "boolean", "array", "object"]
 
 
 class InputDefinition(_Model):
-    """One input of a workflow. Optional ones without a default are null."""
+    """One input of a workflow. An optional input without a default is null."""
 
     type: InputType = "string"
-    required: Annotated[bool | None, Field(description="True unless there is a default")] = None
+    required: Annotated[bool | None, Field(description="Default: true, unless the input has a default")] = None
     default: Any = None
     enum: Annotated[tuple[Any, ...] | None, Field(min_length=1)] = None
     minimum: float | None = None
     maximum: float | None = None
-    min_length: Annotated[int | None, Field(ge=0, description="Of a string or an array")] = None
-    max_length: Annotated[int | None, Field(ge=0, description="Of a string or an array")] = None
+    min_length: Annotated[int | None, Field(ge=0, description="Minimum length of a string or an array")] = None
+    max_length: Annotated[int | None, Field(ge=0, description="Maximum length of a string or an array")] = None
     pattern: Annotated[str | None, Field(description="Regular expression for a string")] = None
     description: str | None = None
 
@@ -220,14 +222,17 @@ class Workflow(_Model):
     ] = Starter.OPERATORS
     inputs: dict[NodeId, InputDefinition] = {}
     nodes: Annotated[dict[NodeId, Node], Field(min_length=1)]
-    outputs: Annotated[dict[str, Any] | None, Field(description="What the job returns, as {{ templates }}")] = None
+    outputs: Annotated[dict[str, Any] | None, Field(description="The result of the job, as {{ templates }}")] = None
     timeout_seconds: Annotated[Seconds | None, Field(description="Deadline of the whole job")] = None
-    retry_budget: Annotated[int | None, Field(ge=0, description="Retries that all nodes together may use")] = None
+    retry_budget: Annotated[int | None, Field(ge=0, description="Maximum number of retries of all nodes together")] = (
+        None
+    )
 
     def body(self) -> dict[str, Any]:
-        """The JSON that is stored and hashed. Defaults are written out: a later default changes no pinned job."""
+        """Return the JSON that is stored and hashed. It contains all defaults, so a change of a default does not affect
+        pinned jobs."""
         return self.model_dump(mode="json", exclude_none=True)
 
     def hash(self) -> str:
-        """Of the text, order included: the order of nodes is the order in which a fan_in collects."""
+        """Return the hash of the body. The order of nodes counts, because a fan-in collects in that order."""
         return hashlib.sha256(to_json(self.body()).encode()).hexdigest()

@@ -1,1 +1,1 @@
-"""Duties beside the main loop. One duty, one file."""
+"""Duties of an orchestrator beside its main loop, one per file."""

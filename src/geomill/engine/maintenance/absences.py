@@ -1,12 +1,12 @@
-"""Says which absent processes are dead.
+"""Decides which absent processes are dead.
 
-A free lock alone proves nothing: after a restart of PostgreSQL all locks are free until everybody has reconnected, and
-a process may lose its listening session and nothing else. So absence is proved by time as well. A lock must stay free
-for a moment without a heartbeat. And nobody is judged soon after the server's return, nor by an orchestrator that could
-not beat itself: then it was the server that was away or refused to write, or this process that was frozen.
+A free lock alone proves nothing. After a restart of PostgreSQL all locks are free until all processes have reconnected,
+and a process may lose only its listening session. So the lock must also stay free for a moment without a heartbeat. And
+no process is judged soon after the server's return, or by an orchestrator whose own heartbeat is late: then the server
+was unavailable or refused to write, or this process was frozen.
 
-What it does badly: an orchestrator that starts in the first seconds after a recovery that took longer than
-`SETTLE_SECONDS` knows nothing of that outage. It may take over what living processes hold.
+Weakness: an orchestrator that starts in the first seconds after a recovery that took longer than `SETTLE_SECONDS` does
+not know of that outage. It may take over jobs of living processes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from datetime import datetime
 from geomill.store.instances import ABSENT_SECONDS, BEAT_SECONDS, SETTLE_SECONDS, Absent
 
 LATE_SECONDS = 4.0
-"""Whose own heartbeat is so late judges nobody before the others had time to come back."""
+"""An orchestrator whose own heartbeat is later than this waits for the others to come back before it judges them."""
 
 
 @dataclass
@@ -28,10 +28,10 @@ class Absences:
     _beaten: float | None = None
     _patient_until: float = float("-inf")
     _since: dict[str, tuple[datetime, float]] = field(default_factory=dict)
-    """Id → its last heartbeat, and when it was first seen absent since then."""
+    """Instance id → its last heartbeat, and when it was first absent after that."""
 
     def beaten(self) -> None:
-        """The database has noted a heartbeat of this process."""
+        """Record that the database has stored a heartbeat of this process."""
         if self._is_late:
             self._patient_until = time.monotonic() + SETTLE_SECONDS
         self._beaten = time.monotonic()
@@ -45,7 +45,7 @@ class Absences:
         return self._beaten is not None and time.monotonic() - self._beaten > self.beat_seconds + LATE_SECONDS
 
     def dead(self, absent: Sequence[Absent]) -> list[Absent]:
-        """Those who are absent for long enough, of all who are absent now."""
+        """Return the processes that have been absent long enough, given all that are absent now."""
         now = time.monotonic()
         self._since = {process.instance_id: self._first_seen(process, now) for process in absent}
         return [

@@ -1,11 +1,11 @@
-"""Looks whether everything that waits has somebody to do it, and notes what has not, so that nothing waits in silence.
+"""Finds queues that no process serves and records them, so that no message waits unnoticed.
 
-    recall: submissions whose workflow this orchestrator knows → note: queues that nobody serves → give up: what has
+    recall submissions whose workflow this orchestrator knows → record unserved queues → give up messages that have
     waited too long in one of them
 
-A worker that is merely busy serves its queue: the time of `timeout_seconds` runs only while nobody is there at all.
+A busy worker still serves its queue: `timeout_seconds` counts only while no worker serves it.
 
-What it does badly: without a live orchestrator nobody looks, and a queue is still listed that a worker serves since.
+Weakness: without a live orchestrator the list is not updated, so it may contain a queue that a worker serves again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 @dataclass(frozen=True)
 class AttendanceOptions:
     timeout_seconds: float | None = None
-    """None waits for ever."""
+    """How long a message waits in an unserved queue before it is given up. None: forever."""
     look_seconds: float = 2.0
 
     @classmethod
@@ -45,19 +45,19 @@ class Attendance:
     job_queue: str
     catalogue: WorkflowCatalogue
     recalled: Callable[[], None]
-    """Told when there are submissions again that can be claimed."""
+    """Called when submissions that were put aside can be claimed again."""
     options: AttendanceOptions = field(default_factory=AttendanceOptions)
     duties: Duties | None = None
     _noted: set[str] = field(default_factory=set)
 
     async def run(self) -> None:
-        """As a duty of the orchestrator, beside its loop."""
+        """Run as a duty of the orchestrator, beside its main loop."""
         while True:
             try:
                 async with self.pool.connection() as conn:
                     await self.run_once(conn)
             except (psycopg.Error, UnavailableError) as error:
-                log.warning("the look at the queues failed, again in a moment: %s", error)
+                log.warning("the check for unserved queues failed and is repeated: %s", error)
                 if self.duties:
                     self.duties.failed("attendance", error)
             else:
@@ -77,5 +77,7 @@ class Attendance:
 
     def _say(self, names: set[str]) -> None:
         for name in sorted(names - self._noted):
-            log.warning("nobody serves the queue '%s', and something waits in it", name, extra={"action": "attendance"})
+            log.warning(
+                "messages wait in the queue '%s', but no process serves it", name, extra={"action": "attendance"}
+            )
         self._noted = names

@@ -1,14 +1,13 @@
-"""Tells whoever gave a `callback_url` that the job has ended, at least once, for up to a day.
+"""Calls the `callback_url` of ended jobs. Each call is made at least once and retried for up to a day.
 
-    a job ends → find: a row in dag_callbacks → claim: the attempt is ours for a while → call → settle, with an event
+    a job ends → find: add a row to dag_callbacks → claim an attempt for a while → call → settle, with an event
 
-`find` looks for ended jobs by an index that holds only those not found yet, rather than a trigger on the verdict: the
-verdict is on the hot path, and whatever writes one, in whatever release, cannot forget the call. The job row itself
-is the promise: it is terminal and not marked, so that a crash between verdict and call loses nothing. A claim moves
-`due_at` behind the end of the attempt, so nobody else makes the same call at the same time, and no transaction is open
-while the network is waited for. An attempt that comes back after another one has begun changes nothing.
+`find` searches an index that holds only ended jobs without a callback row. A trigger on the verdict would be on the hot
+path, and code that writes a verdict could bypass it. A crash between verdict and call loses nothing, because the job
+row stays in the index. A claim moves `due_at` behind the end of the attempt. So no other process makes the same call at
+the same time, and no transaction is open during the call. A late attempt changes nothing after another one has begun.
 
-What it does badly: a job that is retried within the second after it failed tells only of its later end.
+Weakness: if a job is retried within a second of its failure, only its later end is reported.
 """
 
 from __future__ import annotations
@@ -53,27 +52,27 @@ class CallbackOptions:
 
 @dataclass
 class CallbackCaller:
-    """Makes the calls beside everything else: at most `concurrency` at once, and nobody waits for them."""
+    """Makes the calls in the background, at most `concurrency` at once."""
 
     pool: Pool
     options: CallbackOptions = field(default_factory=CallbackOptions)
     duties: Duties | None = None
-    """Where trouble is noted, so that /health shows it."""
+    """Records failures for /health."""
 
     def __post_init__(self) -> None:
-        self._wanted = asyncio.Event()
+        self._due = asyncio.Event()
         self._calls: set[asyncio.Task[None]] = set()
 
     def wake(self) -> None:
-        """Something is due: the orchestrator's glance saw it."""
-        self._wanted.set()
+        """Note that a call is due, as the orchestrator's look has found."""
+        self._due.set()
 
     async def run(self) -> None:
-        """As a duty of the orchestrator. Costs no query while nothing is due."""
+        """Run as a duty of the orchestrator. Makes no query while no call is due."""
         try:
             while True:
-                await self._wanted.wait()
-                self._wanted.clear()
+                await self._due.wait()
+                self._due.clear()
                 await self._try_once()
         finally:
             await self.stop()
@@ -82,7 +81,7 @@ class CallbackCaller:
         try:
             await self.run_once()
         except psycopg.Error as error:
-            log.warning("callbacks cannot be looked for, again with the next look: %s", error)
+            log.warning("due callbacks could not be read; the next look tries again: %s", error)
             if self.duties:
                 self.duties.failed("callbacks", error)
         else:
@@ -90,7 +89,7 @@ class CallbackCaller:
                 self.duties.passed("callbacks")
 
     async def run_once(self) -> int:
-        """Begin what is due, as far as there is room. Returns how many calls were begun."""
+        """Begin the calls that are due, as far as there is room. Returns how many were begun."""
         room = self.options.concurrency - len(self._calls)
         if room < 1:
             return 0
@@ -104,12 +103,12 @@ class CallbackCaller:
         return len(attempts)
 
     async def idle(self) -> None:
-        """Until no call is under way."""
+        """Wait until no call is under way."""
         while self._calls:
             await asyncio.gather(*self._calls)
 
     async def stop(self) -> None:
-        """Calls under way are broken off; they are due again when their lease is over."""
+        """Cancel the calls under way. They are due again when their lease ends."""
         calls = list(self._calls)
         for call in calls:
             call.cancel()
@@ -117,9 +116,9 @@ class CallbackCaller:
 
     def _done(self, call: asyncio.Task[None]) -> None:
         self._calls.discard(call)
-        self.wake()  # there is room: more may be waiting
+        self.wake()  # there is room for another call
         if not call.cancelled() and (error := call.exception()):
-            log.warning("the outcome of a callback could not be written, it is made again: %s", error)
+            log.warning("the outcome of a callback could not be written; the call is repeated: %s", error)
 
     async def _call(self, attempt: CallbackAttempt) -> None:
         callback = attempt.callback

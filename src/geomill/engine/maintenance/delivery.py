@@ -1,8 +1,8 @@
-"""One HTTP call to an address from outside, made so that it leads nowhere inside.
+"""Makes one HTTP call to a URL from a user, without access to the internal network.
 
-The host is looked up first, every address is checked, and the connection is made to the very address that was checked,
-so that a name which answers differently the second time gains nothing. The certificate is still checked against the
-name. Redirects are not followed, proxies of the environment are not used, and the answer is not read.
+The host is resolved first and every address is checked. The connection is made to the checked address itself, so a name
+that resolves differently the second time gains nothing. The certificate is still verified against the name. Redirects
+are not followed, proxies from the environment are not used, and the body of the response is not read.
 """
 
 from __future__ import annotations
@@ -23,30 +23,31 @@ MOST_ADDRESSES = 4
 
 
 class NotDelivered(Exception):  # noqa: N818
-    """May work another time."""
+    """The call failed and may succeed later."""
 
 
 class ForbiddenAddress(Exception):  # noqa: N818
-    """Never will: the address is not one that may be called."""
+    """The address may not be called, so the call will never succeed."""
 
 
 async def post(
     url: str, body: bytes, headers: Mapping[str, str], allowed: Allowance, seconds: float = TIMEOUT_SECONDS
 ) -> int:
-    """The status code, of the 200s. Raises `NotDelivered` or `Forbidden`, whose text is for the job's history."""
+    """Make the call and return the status code, a 2xx. Raises `NotDelivered` or `ForbiddenAddress`, whose text goes
+    into the job's history."""
     try:
         target = httpx.URL(url)
     except httpx.InvalidURL as error:
         raise ForbiddenAddress(f"the URL cannot be read: {error}") from error
     if target.scheme not in ("http", "https") or not target.host:
-        raise ForbiddenAddress("only http and https are called")
+        raise ForbiddenAddress("only http and https URLs may be called")
     try:
         async with asyncio.timeout(seconds):
             status = await _post_to_first(target, body, headers, await _permitted(target, allowed))
     except TimeoutError as error:
-        raise NotDelivered(f"no answer within {seconds:g} s") from error
+        raise NotDelivered(f"no response within {seconds:g} s") from error
     if not 200 <= status < 300:
-        raise NotDelivered(f"the answer was {status}" + (", and redirects are not followed" if status < 400 else ""))
+        raise NotDelivered(f"the status was {status}" + (", and redirects are not followed" if status < 400 else ""))
     return status
 
 
@@ -56,7 +57,9 @@ async def _permitted(target: httpx.URL, allowed: Allowance) -> list[Address]:
     permitted = [address for address in addresses if allowed.permits(host, address)]
     if not permitted:
         shown = ", ".join(map(str, addresses))
-        raise ForbiddenAddress(f"'{host}' is {shown}, which is not a public address and not in GEOMILL_CALLBACK_ALLOW")
+        raise ForbiddenAddress(
+            f"'{host}' has the address {shown}, which is neither public nor in GEOMILL_CALLBACK_ALLOW"
+        )
     return permitted[:MOST_ADDRESSES]
 
 
@@ -65,20 +68,20 @@ async def _resolve(host: str, port: int) -> list[Address]:
     try:
         records = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        raise NotDelivered(f"the host '{host}' cannot be found: {error}") from error
+        raise NotDelivered(f"the host '{host}' cannot be resolved: {error}") from error
     return list(dict.fromkeys(ip_address(str(address[0]).partition("%")[0]) for *_, address in records))
 
 
 async def _post_to_first(target: httpx.URL, body: bytes, headers: Mapping[str, str], addresses: list[Address]) -> int:
-    """The next address is tried only if no connection came about."""
+    """Call the first address that accepts a connection. The next is tried only if the connection fails."""
     reason = "no address"
     for address in addresses:
         try:
             return await _post_to(target, address, body, headers)
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-            reason = f"no connection to {address}: {_said(error)}"
+            reason = f"no connection to {address}: {_text(error)}"
         except httpx.HTTPError as error:
-            raise NotDelivered(_said(error)) from error
+            raise NotDelivered(_text(error)) from error
     raise NotDelivered(reason)
 
 
@@ -100,9 +103,9 @@ async def _post_to(target: httpx.URL, address: Address, body: bytes, headers: Ma
 
 @cache
 def _certificates() -> ssl.SSLContext:
-    """Read once: it takes as long as a hundred calls."""
+    """Load the certificates once: it takes as long as a hundred calls."""
     return httpx.create_ssl_context()
 
 
-def _said(error: Exception) -> str:
+def _text(error: Exception) -> str:
     return str(error) or type(error).__name__

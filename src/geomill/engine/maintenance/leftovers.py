@@ -1,12 +1,12 @@
-"""Deletes the data of revisions that failed, were cancelled or superseded, once their time is over.
+"""Deletes the data of leftovers: revisions that failed, were cancelled or were superseded some time ago.
 
-    hold the asset → delete the revision's folder in silver, and its intermediates → note it, drop its tables → commit
+    lock the asset → delete the revision's folder in silver and its intermediates → record it, drop its tables → commit
 
-Whoever dies in between has noted nothing, and another one begins again. What is served or public, and what a revision
-that can still be restored is made of, is never a leftover (`sql/functions/is_leftover.sql`).
+A process that dies in between has recorded nothing, and another one begins again. Data that is served, public or needed
+for a rollback is never a leftover (`sql/functions/is_leftover.sql`).
 
-What it does badly: the asset is held while its files are deleted, so a decision about it waits for that long. If a
-workflow of your own fails, only its files in containers of the library, or that another revision names, are found.
+Weaknesses: the asset is locked while its files are deleted, so a decision about it waits for that long. If a custom
+workflow fails, only its files in the library's containers, or in containers that another revision names, are found.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 FIRST_SECONDS = 45.0
 CONTAINERS = (PUBLISHED, RASTER_CONTAINER, VECTOR_CONTAINER)
-"""That workflows of the library write to."""
+"""The containers that workflows of the library write to."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Leftovers:
     duties: Duties | None = None
 
     async def run(self) -> None:
-        """As a duty of the orchestrator, beside its loop: it waits for the object store."""
+        """Run as a duty of the orchestrator, beside its main loop, because it waits for the object store."""
         retention = self.options.retention
         if self.storage is NO_STORAGE or (retention.failed is None and retention.completed is None):
             await asyncio.Event().wait()
@@ -74,7 +74,7 @@ class Leftovers:
                 while await self.run_once() >= self.options.batch:
                     pass
             except (psycopg.Error, GeomillError) as error:
-                log.warning("the data of old revisions could not be deleted, again in a while: %s", error)
+                log.warning("the data of leftovers could not be deleted; it is tried again later: %s", error)
                 if self.duties:
                     self.duties.failed("leftovers", error)
             else:
@@ -82,7 +82,7 @@ class Leftovers:
                     self.duties.passed("leftovers")
 
     async def run_once(self) -> int:
-        """How many revisions lost their data."""
+        """Delete the data of one batch of leftovers. Returns how many there were."""
         done = 0
         async with self.pool.connection() as conn:
             for leftover in await leftovers.due(conn, self.options.retention, self.options.batch):
@@ -109,7 +109,7 @@ class Leftovers:
         return True
 
     async def _containers(self, conn: Connection, leftover: Leftover) -> list[str]:
-        """Those of the library, and those that a revision of the asset names."""
+        """Return the containers of the library and those that a revision of the asset names."""
         cursor = await conn.execute(queries("orders").containers, {"asset_id": leftover.asset_id})
         named = [row["container"] for row in await cursor.fetchall()]
         return list(dict.fromkeys((*CONTAINERS, *named)))
@@ -117,5 +117,5 @@ class Leftovers:
     async def _delete_folder(self, container: str, folder: str) -> int:
         try:
             return await self.storage.delete_prefix(Zone.SILVER, container, folder)
-        except NotFoundError:  # there is no such container
+        except NotFoundError:  # the container does not exist
             return 0

@@ -1,8 +1,9 @@
-"""Takes over what dead processes left: leases of workers go back to their queues, jobs of orchestrators come here.
+"""Takes over the work of dead processes: messages of workers return to their queues, jobs of orchestrators come here.
 
-A process is dead when the lock that its session held stays free, or when it has been silent for too long (absences.py).
-A bounded batch per look keeps one orchestrator from taking everything. What it does badly: a process behind a pooler
-that keeps sessions open looks alive until it has been silent.
+A process is dead when the lock of its session stays free, or when it has been silent for too long (absences.py). A
+limited batch per look keeps one orchestrator from taking everything.
+
+Weakness: a process behind a pooler that keeps sessions open looks alive until it has been silent for too long.
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ from geomill.store.signals import notify, owner_channel, queue_channel
 
 @dataclass
 class Reclaimed:
-    """The jobs that are ours from now on, those whose deadline has passed, who else is there, and what is due.
+    """The result of a look: jobs taken over, overdue jobs, the other orchestrators, and what is due.
 
-    `reports` and `submissions`: there are some. Usually a notification has said so already.
+    `reports` and `submissions` say whether there are any. Usually a notification has arrived before.
     """
 
     jobs: list[Job] = field(default_factory=list)
     overdue: list[str] = field(default_factory=list)
     absent: bool = False
-    """Somebody is not there and not yet dead: look again soon."""
+    """Whether a process is absent but not yet dead, so that the next look should come soon."""
     peers: int = 1
     active: int | None = 0
     schedules: bool = False
@@ -52,7 +53,7 @@ class Reclaimer:
     absences: Absences = field(default_factory=Absences)
 
     async def run_once(self, conn: Connection, *, thorough: bool = True) -> Reclaimed:
-        """Unless it is `thorough`, it looks only for what is dead, overdue or due."""
+        """Look once. A look that is not `thorough` searches only for dead processes and for overdue or due work."""
         outlook = await instances.look(conn, self.owner_id, self.job_queue, self.silent_seconds, thorough=thorough)
         settled = outlook.settled and self.absences.may_judge
         reclaimed = Reclaimed(
@@ -80,7 +81,8 @@ class Reclaimer:
         return [process for process in dead if process.instance_id != self.owner_id]
 
     async def _take_over(self, conn: Connection, dead: Sequence[Absent], *, lapsed: bool) -> list[Job]:
-        """`lapsed`: leases that were not renewed in time count as lost, too."""
+        """Take over the work of dead processes. With `lapsed`, leases that were not renewed in time count as lost,
+        too."""
         names = [instance.instance_id for instance in dead]
         async with conn.transaction():
             taken_over = await jobs.reclaim(conn, self.owner_id, names, self.batch)

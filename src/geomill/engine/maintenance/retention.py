@@ -1,12 +1,12 @@
-"""Deletes what nobody needs any more: details of jobs that ended long ago, old dead letters, perhaps jobs themselves.
+"""Deletes details of jobs that ended long ago, old dead letters and, if configured, the jobs themselves.
 
-    mark: nobody retries it any more → delete its large outputs → delete its rows, in batches → finish
+    mark the job, which bars a retry → delete its large outputs → delete its rows, in batches → finish
 
-A mark is a lease, too: if its holder dies anywhere in between, another one begins again when it is over, and finds less
-to do. Objects go before the rows, because nobody would look for them afterwards; they are found by the job's folder,
-so that those go too that no row knows. The job's own row stays, with its result: assets and requests refer to it.
+The mark is also a lease: if its holder dies, another process continues when it expires. Objects are deleted before the
+rows, because nothing would find them afterwards. All objects in the job's folder are deleted, including those that no
+row refers to. The job's own row stays, with its result, because assets and requests refer to it.
 
-What it does badly: jobs whose assets wait for review are looked at and passed over each time.
+Weakness: jobs whose assets wait for review are read and skipped each time.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ log = logging.getLogger(__name__)
 
 FIRST_SECONDS = 30.0
 BETWEEN_SECONDS = 0.1
-"""Between two batches: others want the database, too."""
+"""The pause between two batches, so that other work gets its share of the database."""
 
 
 @dataclass(frozen=True)
 class RetentionOptions:
-    """None keeps for ever."""
+    """How long details and jobs are kept. None keeps them forever."""
 
     details: timedelta | None = None
     jobs: timedelta | None = None
     look_seconds: float = 600.0
     lease_seconds: float = 900.0
     batch: int = 20
-    """Jobs at once."""
+    """The number of jobs in one batch."""
     rows: int = 2_000
-    """Of each kind in one statement."""
+    """The number of rows of each kind in one statement."""
 
     @classmethod
     def of(cls, settings: RetentionSettings) -> RetentionOptions:
@@ -59,7 +59,7 @@ def _days(days: float) -> timedelta | None:
 
 @dataclass
 class Pruned:
-    """What one batch, or several, did."""
+    """The numbers of rows and objects that one or several batches have deleted."""
 
     jobs: int = 0
     objects: int = 0
@@ -67,9 +67,9 @@ class Pruned:
     dead_letters: int = 0
     job_rows: int = 0
     failed: dict[str, GeomillError] = field(default_factory=dict)
-    """Job to reason: their details are deleted later."""
+    """Job → reason why its details could not be deleted yet."""
     more: bool = False
-    """There may be."""
+    """Whether there may be more to delete."""
 
     def add(self, other: Pruned) -> None:
         self.jobs += other.jobs
@@ -87,10 +87,10 @@ class Retention:
     storage: Storage = NO_STORAGE
     options: RetentionOptions = field(default_factory=RetentionOptions)
     duties: Duties | None = None
-    """Where trouble is noted, so that /health shows it."""
+    """Records failures for /health."""
 
     async def run(self) -> None:
-        """As a duty of the orchestrator, beside its loop: it waits for the object store."""
+        """Run as a duty of the orchestrator, beside its main loop, because it waits for the object store."""
         options = self.options
         if options.details is None and options.jobs is None:
             await asyncio.Event().wait()
@@ -100,7 +100,7 @@ class Retention:
             pause = BETWEEN_SECONDS if await self._try_once() else options.look_seconds
 
     async def _try_once(self) -> bool:
-        """Whether there may be more to do at once."""
+        """Delete one batch. Returns whether there may be more to delete now."""
         try:
             pruned = await self.run_once()
         except psycopg.Error as error:
@@ -114,12 +114,12 @@ class Retention:
         return pruned.more
 
     def _trouble(self, error: Exception) -> None:
-        log.warning("what is old could not be deleted, again in a while: %s", error, extra={"action": "retention"})
+        log.warning("old data could not be deleted; it is tried again later: %s", error, extra={"action": "retention"})
         if self.duties:
             self.duties.failed("retention", error)
 
     async def run_once(self) -> Pruned:
-        """One batch of each kind."""
+        """Delete one batch of each kind."""
         options, pruned = self.options, Pruned()
         if options.details is not None:
             await self._delete_details(options.details, pruned)
@@ -151,7 +151,8 @@ class Retention:
         log.info("deleted the details of %d old jobs", len(bare), extra={"action": "retention"})
 
     async def _delete_objects(self, marked: list[str], pruned: Pruned) -> list[str]:
-        """The jobs of which none are left. When the store is away, those that were not begun with are given back."""
+        """Delete the objects of marked jobs. Returns the jobs without objects. If the store is unavailable, the marks
+        of the remaining jobs are released."""
         bare: list[str] = []
         for place, job_id in enumerate(marked):
             try:

@@ -1,12 +1,14 @@
-"""Starts jobs when they are due, once for each due time, with any number of orchestrators looking.
+"""Starts the jobs of schedules, once for each due time, with any number of orchestrators.
 
-A due schedule is locked, its jobs are put on the queue, and its next due time is moved on: one transaction. Whoever
-comes second finds the row locked or the time moved; whoever dies in between has done nothing. The job's id follows from
-schedule and due time, so that even a due time set back by hand starts no second job.
+One transaction locks a due schedule, submits its jobs and sets its next due time. A second orchestrator finds the row
+locked or the time changed. One that dies in between has done nothing. The job's id follows from schedule and due time,
+so even a due time that was set back by hand starts no second job.
 
-A firing that finds no room (`max_concurrent`), or whose workflow this orchestrator does not know, is a firing missed:
-with the catch-up policy `skip` it is over, else it stays due, is held back for a moment so that it stops no others, and
-may be made by another orchestrator. What it does badly: a schedule that was held fires late by up to `HOLD_SECONDS`.
+A firing is missed if there is no room for it (`max_concurrent`) or this orchestrator does not know the workflow. With
+the catch-up policy `skip` it is dropped. Otherwise it stays due, waits for a moment so that it does not block others,
+and may be made by another orchestrator.
+
+Weakness: a schedule that had to wait fires late by up to `HOLD_SECONDS`.
 """
 
 from __future__ import annotations
@@ -40,12 +42,12 @@ HOLD_SECONDS = 30.0
 
 @dataclass
 class Fired:
-    """What a look did."""
+    """The effects of a look."""
 
     jobs: list[str] = field(default_factory=list)
     blocked: list[str] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
-    """Schedule to reason."""
+    """Schedule → reason."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class Scheduler:
     job_queue: str
     batch: int = 50
     catch_up_limit: int = 10
-    """At most so many jobs for one schedule in one look; the rest comes with the next."""
+    """The maximum number of jobs of one schedule in one look. The rest starts with the next."""
 
     async def run_once(self, conn: Connection) -> Fired:
         fired = Fired()
@@ -84,8 +86,8 @@ class Scheduler:
         except GeomillError as error:
             log.warning("the schedule %s cannot fire: %s", schedule.schedule_id, error)
             return self._refused(schedule, now, still, str(error), fired)
-        except Exception as error:  # a mistake of ours with one schedule must not stop all the others
-            log.exception("the schedule %s cannot be looked at", schedule.schedule_id)
+        except Exception as error:  # a bug that affects one schedule must not stop the others
+            log.exception("the schedule %s cannot be evaluated", schedule.schedule_id)
             return self._refused(schedule, now, still, f"internal error: {type(error).__name__}: {error}", fired)
         new = [message_of(schedule, firing_id(schedule.schedule_id, due)) for due in firing.due]
         messages += new
@@ -107,7 +109,7 @@ class Scheduler:
         return ScheduleWrite(schedule.schedule_id, next_due_at, error=error, hold_seconds=HOLD_SECONDS, open_jobs=still)
 
     async def fire(self, conn: Connection, schedule_id: str) -> str:
-        """Start a job now, beside the due times. Raises `ConflictError` when too many are under way."""
+        """Start a job now, besides the due times. Raises `ConflictError` if too many are under way."""
         async with conn.transaction():
             schedule = await schedules.lock(conn, schedule_id)
             check_plain(self.catalogue, message_of(schedule, new_id()))
@@ -128,7 +130,8 @@ class Scheduler:
 
 
 def message_of(schedule: Schedule, job_id: str) -> JobQueueMessage:
-    """The submission of one firing; `geomill jobs` finds it by the schedule's id as its correlation id."""
+    """Return the submission of one firing. Its correlation id is the schedule's id, by which `geomill jobs` finds
+    it."""
     return JobQueueMessage(
         job_id=job_id,
         workflow_id=schedule.workflow_id,
@@ -145,7 +148,7 @@ def outgoing(job_queue: str, message: JobQueueMessage) -> Outgoing:
 
 
 def _next_or_none(schedule: Schedule, now: datetime) -> datetime | None:
-    """None if its timing is what is wrong: it then waits for somebody to look at it."""
+    """Return the next due time. None if the timing itself is invalid; the schedule then waits for an operator."""
     try:
         return schedule.timing.after(now)
     except GeomillError:
@@ -153,7 +156,7 @@ def _next_or_none(schedule: Schedule, now: datetime) -> datetime | None:
 
 
 async def set_paused(conn: Connection, schedule_id: str, *, paused: bool) -> Schedule:
-    """What was due while it was paused is not made up for."""
+    """Pause or resume a schedule. Firings that were due during the pause are not made up for."""
     async with conn.transaction():
         schedule = await schedules.lock(conn, schedule_id)
         next_due_at = schedule.next_due_at
@@ -175,7 +178,7 @@ async def create(
     max_concurrent: int = 1,
     paused: bool = False,
 ) -> Schedule:
-    """First due after now, by the database's clock. The caller has checked the inputs against the workflow."""
+    """Create a schedule that is first due after now, by the database's clock. The caller has checked the inputs."""
     async with conn.transaction():
         now = await transaction_time(conn)
         next_due_at = check_timing(cron, interval_seconds, timezone, now)

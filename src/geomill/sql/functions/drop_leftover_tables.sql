@@ -1,5 +1,6 @@
--- Drops the tables of a revision that is noted as a leftover in this very transaction. Their names. It runs as the owner:
--- the tables belong to the role that made them, which an orchestrator is not. What is served or public is never dropped.
+-- Drops the tables of a revision that this transaction has recorded as a leftover, and returns their names. It runs as
+-- the owner, because the tables belong to the role that made them, not to the orchestrator. Tables that are served or
+-- public are never dropped.
 CREATE OR REPLACE FUNCTION app.drop_leftover_tables(_asset_id text, _revision integer) RETURNS text[]
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path = pg_catalog

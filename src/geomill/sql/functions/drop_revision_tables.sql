@@ -1,5 +1,5 @@
--- Drops the tables of the revisions whose data is to be deleted, for the job that carries out this order and no other.
--- Their names. It runs as the owner: the tables belong to the role that made them, which a worker is not.
+-- Drops the tables of revisions to delete and returns their names. Only the job of the asset's current order can do it.
+-- It runs as the owner, because the tables belong to the role that made them, not to the worker.
 CREATE OR REPLACE FUNCTION app.drop_revision_tables(_asset_id text, _job_id text) RETURNS text[]
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path = pg_catalog

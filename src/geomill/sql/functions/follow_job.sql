@@ -1,9 +1,8 @@
--- The one way in which an asset's execution state changes: it follows the job, in the job's own transaction, whoever
--- changed the job: an orchestrator's verdict, a refusal at the door, an operator's cancel or retry.
+-- Updates an asset's execution state from its job. Nothing else changes that state. It runs in the transaction that
+-- changes the job: a verdict, a refusal at the claim, or an operator's cancel or retry.
 --
--- A job counts only while it is the one that the asset waits for: the latest attempt of the latest request, of the
--- current revision. An older one that ends late changes nothing. Locks are taken in one order everywhere: job, asset,
--- request.
+-- Only the job that the asset waits for counts: the latest job of the latest request for the current revision. An older
+-- job that ends late changes nothing. Locks are always taken in the order job, asset, request.
 CREATE OR REPLACE FUNCTION app.follow_job() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path = pg_catalog

@@ -1,4 +1,4 @@
--- A retry gives a request another job: its asset waits again. Like all execution state, the database writes it.
+-- Sets the asset back to pending when a retry gives its request a new job.
 CREATE OR REPLACE FUNCTION app.follow_request() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path = pg_catalog

@@ -1,7 +1,7 @@
--- What belongs to a deleted job goes with it, from the tables that have no foreign key to see to it: rows are added to
--- them by the thousand, under the lock of the job's owner, and asking for the job at each would cost more than it tells.
--- Results are found by their names, which follow from the nodes: they have no other index. Items of a fan-out under way
--- may have a result and no row.
+-- Deletes the nodes and results of a deleted job. Their tables have no foreign key to the job: rows are added by the
+-- thousand, under the lock of the job's owner, and checking the job for each would be expensive. Results are found by
+-- their task ids, which follow from the nodes, because they have no other index. Items of a fan-out under way may have a
+-- result but no row.
 CREATE OR REPLACE FUNCTION dagapp.forget_job() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path = pg_catalog

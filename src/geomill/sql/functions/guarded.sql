@@ -1,5 +1,5 @@
--- A caller's own condition, never evaluated on an item that the caller may not see: it might fail on it, and the failure
--- would tell that it is there. AND promises no order; CASE does.
+-- Returns a caller's condition so that it is never evaluated on an item that the caller may not see. It might fail on
+-- such an item, which would reveal that the item exists. AND guarantees no order of evaluation; CASE does.
 CREATE OR REPLACE FUNCTION catalogue.guarded(_rule text, _wanted text) RETURNS text
     LANGUAGE plpgsql IMMUTABLE
     SET search_path = pg_catalog

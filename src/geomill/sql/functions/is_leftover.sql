@@ -1,5 +1,5 @@
--- Whether nobody needs the data of a revision any more: it failed or was cancelled, or was superseded, before the given
--- times; and neither what is served or public, nor a revision that can still be restored, is made of it.
+-- Whether the data of a revision is no longer needed: it failed, was cancelled or was superseded before the given times,
+-- and neither the served revision, the public one, nor one that a rollback can restore uses its data.
 CREATE OR REPLACE FUNCTION app.is_leftover(
     _asset_id text, _revision integer, _failed_before timestamptz, _completed_before timestamptz
 ) RETURNS boolean

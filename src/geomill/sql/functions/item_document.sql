@@ -1,5 +1,5 @@
--- An item as STAC has it. Ours are stored whole; to one that pgstac's own tools have loaded, what its collection says for
--- all is put back.
+-- Returns an item as a STAC document. Geomill stores items whole. For an item that pgstac's own tools have loaded, the
+-- values that it shares with its collection are added again.
 CREATE OR REPLACE FUNCTION catalogue.item_document(
     _id text, _collection text, _geometry public.geometry, _content jsonb
 ) RETURNS jsonb

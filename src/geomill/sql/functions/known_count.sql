@@ -1,5 +1,5 @@
--- How many items a search finds, if that is known without looking at them; null if not. Of a million that the caller sees
--- all, pgstac's estimate will do. -1 stands for a number that nobody wants.
+-- Returns how many items match a search, if that is known without reading them, else null. If the caller sees everything
+-- and there are very many items, the result is pgstac's estimate. If the search wants no count, it is -1.
 CREATE OR REPLACE FUNCTION catalogue.known_count(_search jsonb, _rule text, _everything boolean, _where text) RETURNS bigint
     LANGUAGE plpgsql STABLE
     SET search_path = pgstac, public

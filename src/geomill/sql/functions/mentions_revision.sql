@@ -1,4 +1,4 @@
--- Whether outputs name files or tables of a revision. After a rollback those of a later revision do.
+-- Whether outputs name files or tables of a revision. After a rollback the outputs of a later revision do.
 CREATE OR REPLACE FUNCTION app.mentions_revision(_outputs jsonb, _blob_stem text, _table_stem text, _revision integer)
     RETURNS boolean
     LANGUAGE sql IMMUTABLE

@@ -1,4 +1,4 @@
--- As pgstac's collection_search, among the collections that the caller may see.
+-- Does what pgstac's collection_search does, among the collections that the caller may see.
 CREATE OR REPLACE FUNCTION catalogue.search_collections(_search jsonb, _everything boolean, _platform text) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     SET search_path = pgstac, public

@@ -1,8 +1,9 @@
--- As pgstac's search, among the items that the caller may see (`item_rule`), with their number. `_after` is the item, by
--- collection and id, behind which the page begins, or before which it ends. Nothing, if the caller does not see that one.
+-- Does what pgstac's search does, among the items that the caller may see (`item_rule`), and counts them. `_after` is the
+-- collection and id of the item after which the page begins or, with `_back`, before which it ends. The result is null
+-- if the caller may not see that item.
 --
--- pgstac's own would look at each item twice when there is a condition: once to count, and once for the page. This one
--- looks once. Without a condition it looks at the page only: how many there are, the collections know.
+-- With a condition, pgstac's own search would read each item twice: for the count and for the page. This one reads it
+-- once. Without a condition it reads only the page, because the collections have the count.
 CREATE OR REPLACE FUNCTION catalogue.search_items(
     _search jsonb, _everything boolean, _platform text, _asset text, _after text[], _back boolean
 ) RETURNS jsonb

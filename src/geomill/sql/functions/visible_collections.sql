@@ -1,5 +1,5 @@
--- The collections in which a caller sees an item, with the extent of the items that the caller sees; in the shape in
--- which pgstac's conditions on collections are written. A caller's condition is never evaluated on anything else.
+-- Returns the collections in which the caller sees an item, with the extent of the items that the caller sees. The
+-- columns are those that pgstac's conditions on collections use. A caller's condition is evaluated only on these rows.
 CREATE OR REPLACE FUNCTION catalogue.visible_collections(_everything boolean, _platform text)
     RETURNS TABLE (
         id text, geometry public.geometry, collection text, datetime timestamptz, end_datetime timestamptz, content jsonb,

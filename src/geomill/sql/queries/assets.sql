@@ -44,7 +44,7 @@ ON CONFLICT DO NOTHING
 RETURNING stac_collection_id;
 
 -- name: create
--- Nothing is returned when another asset has one of the names.
+-- Returns nothing if another asset has one of the names.
 INSERT INTO app.geospatial_assets ({columns of new app.geospatial_assets})
 VALUES ({values of new app.geospatial_assets})
 ON CONFLICT DO NOTHING
@@ -69,8 +69,8 @@ FROM app.geospatial_assets
 WHERE asset_id = %(asset_id)s;
 
 -- name: open_revision
--- The old outputs stay, and are served, until the new ones are there; the public revision stays public until another
--- one is approved. An asset that was revoked or unpublished is not served until its new job has completed.
+-- The old outputs are served until the new job has completed. The public revision stays public until another one is
+-- approved. An asset that was revoked or unpublished is not served until its new job has completed.
 UPDATE app.geospatial_assets
 SET served_revision = CASE WHEN deleted_at IS NULL THEN served_revision END,
     table_name = CASE WHEN deleted_at IS NULL THEN table_name END,
@@ -90,7 +90,7 @@ WHERE asset_id = %(asset_id)s
 RETURNING {columns of app.geospatial_assets};
 
 -- name: roll_back
--- A new revision, whose outputs are those of an old one.
+-- Opens a new revision with the outputs of an old one.
 UPDATE app.geospatial_assets AS a
 SET revision = a.revision + 1, revision_opened_at = now(), served_revision = a.revision + 1, current_job_id = o.job_id,
     kept_public_revision = a.public_revision,
@@ -117,7 +117,7 @@ WHERE asset_id = %(asset_id)s
 RETURNING {columns of app.geospatial_assets};
 
 -- name: any_asset
--- The source of a page, when no identifier is asked for.
+-- The source of a page without a filter by identifiers.
 SELECT {columns of app.geospatial_assets} FROM app.geospatial_assets
 
 -- name: identified_assets
@@ -151,7 +151,7 @@ SELECT {columns of app.asset_revisions} FROM app.asset_revisions WHERE asset_id 
 SELECT {columns of app.asset_revisions} FROM app.asset_revisions WHERE asset_id = %(asset_id)s AND revision = %(revision)s;
 
 -- name: open_jobs
--- The open jobs that make data of the asset, also of superseded revisions.
+-- The open jobs that make data of the asset, including those of superseded revisions.
 SELECT job_id FROM dagapp.dag_jobs
 WHERE asset_id = %(asset_id)s AND purpose = 'process' AND completed_at IS NULL
 UNION

@@ -2,7 +2,7 @@
 
 -- name: note
 -- Stores which queues nobody serves, and since when. Queues in which a message waits are found by jumping from one name
--- to the next. Queues of other messages than ours are left out: their receivers are unknown. Writes only changes.
+-- to the next. Queues of foreign messages are left out, because their receivers are unknown. Writes only changes.
 WITH RECURSIVE name AS (
     (SELECT q.queue_name FROM dagapp.dag_queue AS q WHERE q.lease_token IS NULL ORDER BY q.queue_name LIMIT 1)
     UNION ALL
@@ -90,7 +90,7 @@ FROM told
 RETURNING owner_id;
 
 -- name: waits
--- Which of these messages wait in a queue that nobody serves.
+-- The messages among these that wait in a queue that nobody serves.
 SELECT q.message_id, q.queue_name
 FROM dagapp.dag_unserved_queues AS u
 JOIN dagapp.dag_queue AS q

@@ -1,7 +1,7 @@
 -- Statements of backup and restoration. Words in braces are identifiers, which the caller quotes.
 
 -- name: begin_snapshot
--- All statements that follow see the same moment. Rows are written in a format that every session reads alike.
+-- All following statements see the same snapshot. Rows are written in a format that does not depend on session settings.
 SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY;
 SET LOCAL datestyle = 'ISO, YMD';
 SET LOCAL intervalstyle = 'postgres';
@@ -64,8 +64,8 @@ GROUP BY i.indexrelid, c.relname, m.amname, i.indisunique, i.indisprimary
 ORDER BY i.indisprimary DESC, c.relname;
 
 -- name: name_now
--- The current name of the table, quoted: its job may have moved it since the snapshot. A cast to regclass reads the
--- present, a table reads the snapshot. A table that is gone is written as its number; a name of digits is quoted.
+-- The current name of the table, quoted: its job may have moved it since the snapshot. A cast to regclass uses the
+-- current catalogue, not the snapshot. For a dropped table it gives the number of the table, without quotes.
 SELECT n.name FROM (SELECT %(oid)s::oid::regclass::text AS name) AS n
 WHERE n.name <> %(oid)s::oid::text;
 
@@ -83,7 +83,7 @@ COPY (
 ) TO STDOUT
 
 -- name: referenced_objects
--- The files of assets, of their earlier revisions and of their copies outside, as far as they are not deleted.
+-- The files of assets, of their earlier revisions and of their exported copies, except for deleted ones.
 SELECT DISTINCT f ->> 'zone' AS zone, f ->> 'container' AS container, f ->> 'path' AS path,
        (f ->> 'size')::bigint AS size, f ->> 'sha256' AS sha256
 FROM (
@@ -171,7 +171,7 @@ CREATE TEMPORARY TABLE IF NOT EXISTS incoming (content jsonb NOT NULL, platform_
 DELETE FROM incoming;
 
 -- name: incoming_items
--- Items of the backup that follow from no asset.
+-- Items of the backup that belong to no asset.
 INSERT INTO incoming (content)
 SELECT n.content FROM restored_items AS n
 WHERE NOT EXISTS (SELECT FROM pgstac.items AS i

@@ -46,7 +46,7 @@ WHERE c.delivery_id = chosen.delivery_id
 RETURNING {columns of dagapp.dag_callbacks as c}, now() AS claimed_at;
 
 -- name: settle
--- Returns nothing if the attempt came too late and somebody else has made another one.
+-- Returns nothing if the attempt is late and another one has begun.
 UPDATE dagapp.dag_callbacks
 SET status = %(status)s::dagapp.callback_status,
     due_at = coalesce(%(due_at)s, due_at),

@@ -1,4 +1,4 @@
--- Circuit breakers of handlers: one row for each that has failed, shared by all workers.
+-- Circuits of handlers: one row for each handler that has failed, shared by all workers.
 
 -- name: read
 SELECT {columns of dagapp.dag_circuits} FROM dagapp.dag_circuits ORDER BY handler;
@@ -6,8 +6,8 @@ SELECT {columns of dagapp.dag_circuits} FROM dagapp.dag_circuits ORDER BY handle
 -- columns: failure of dagapp.dag_circuits without opened_at, probe_at, updated_at
 
 -- name: failed
--- Adds failures in a row. Failures with another error code begin a new row. An open circuit stays open. Returns whether
--- the circuit has opened now.
+-- Counts consecutive failures. A failure with another error code starts the count again. An open circuit stays open.
+-- Returns whether the circuit has opened now.
 INSERT INTO dagapp.dag_circuits AS c ({columns of failure}, opened_at, probe_at)
 SELECT {values of failure},
        CASE WHEN %(failures)s >= %(threshold)s THEN now() END,

@@ -1,4 +1,4 @@
--- The history of jobs: only ever added to.
+-- The history of jobs. Rows are only added.
 
 -- name: of_job
 SELECT {columns of dagapp.dag_job_events}

@@ -4,9 +4,9 @@
 -- columns: reason of dagapp.dag_task_results: error_message, error_code, retryable
 
 -- name: settle
--- Reports on attempts whose leases are valid: the message is deleted (unless the report is "running"), the result is
--- stored, and the owner gets a report. A report without a valid lease changes nothing and is missing in the answer.
--- Reports of one group are the same for items of one node, and become one report. The commit may notify the owner.
+-- Stores reports on attempts whose leases are valid: the message is deleted (unless the report is "running"), the result
+-- is stored, and the owner gets a report. A report without a valid lease changes nothing and is not returned. Reports of
+-- one group are equal reports on items of one node, and become one report. The commit may notify the owner.
 WITH ended AS MATERIALIZED (
     SELECT g."group", g.job_id, g.node_id, g.attempt, g.report, g.error_message, g.error_code, g.retryable, g.metrics,
            g.started_at, one.sequence, one.lease_token, one.task_id, one.item_index, one.output,

@@ -1,4 +1,4 @@
--- Our live processes. Each has an advisory lock on its own session while it lives.
+-- Live processes of geomill. Each has an advisory lock on its own session while it lives.
 
 -- columns: new_instance of dagapp.dag_instances without duties, started_at, heartbeat_at
 

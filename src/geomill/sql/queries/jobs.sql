@@ -1,4 +1,4 @@
--- Jobs: written only by their owner, fenced by the epoch.
+-- Jobs. Only their owner writes them, fenced by the epoch.
 
 -- name: get
 SELECT {columns of dagapp.dag_jobs} FROM dagapp.dag_jobs WHERE job_id = %(job_id)s;
@@ -102,8 +102,8 @@ INSERT INTO dagapp.dag_job_events (job_id, event_type, event_status, event_data)
 SELECT job_id, 'job_failed', 'failure', jsonb_build_object('error', %(error)s::text) FROM job;
 
 -- name: park
--- Parks a job that can be neither decided on nor ended. It has no owner, and nobody takes it over: its reports wait
--- without an address. No trigger that follows a job's status fires.
+-- Parks a job that can be neither decided on nor ended. It has no owner, nobody takes it over, and its reports wait
+-- without an owner. No trigger that follows a job's status fires.
 WITH job AS (
     UPDATE dagapp.dag_jobs
     SET parked_at = now(), parked_reason = %(reason)s, owner_id = NULL, owner_epoch = owner_epoch + 1, updated_at = now()
@@ -136,7 +136,7 @@ ORDER BY parked_at
 LIMIT %(limit)s;
 
 -- name: unlocked
--- The jobs whose rows nobody else has locked: the job's own row, and that of the asset which follows it.
+-- The jobs whose rows are not locked: the job's own row, and the row of its asset.
 WITH jobs AS MATERIALIZED (
     SELECT j.job_id, j.asset_id
     FROM dagapp.dag_jobs AS j
@@ -155,7 +155,7 @@ WHERE jobs.asset_id IS NULL
    OR NOT EXISTS (SELECT FROM app.geospatial_assets AS a WHERE a.asset_id = jobs.asset_id);
 
 -- name: ended
--- Tasks of a job that was broken off stop a moment later.
+-- Tasks of a failed or cancelled job stop a moment later.
 SELECT coalesce(
     (SELECT completed_at IS NOT NULL
         AND (status = 'completed' OR definition_hash IS NULL OR completed_at < now() - make_interval(secs => %(quiet)s))

@@ -1,7 +1,7 @@
--- Data of revisions that nobody needs any more.
+-- Leftovers: revisions whose data is no longer needed.
 
 -- name: due
--- The next revisions whose data is to be deleted. A time that is null never passes.
+-- The next revisions whose data to delete. A time of null means never.
 SELECT c.asset_id, c.revision, c.job_id
 FROM (
     SELECT r.asset_id, r.revision, r.job_id, r.superseded_at AS ended_at

@@ -1,4 +1,4 @@
--- What a database has, as PostgreSQL itself words it. Every name but pg_catalog's is qualified in the answers,
+-- The objects of a database, as PostgreSQL itself words them. Every name but pg_catalog's is qualified in the results,
 -- because `qualify_names` empties the search path for the length of the transaction.
 
 -- name: qualify_names
@@ -45,7 +45,7 @@ FROM pg_constraint
 WHERE conrelid = ANY(%(tables)s::oid[]) AND contype IN ('p', 'u', 'c', 'f')
 
 -- name: indexes
--- Without those that a constraint brings along. One that a failed CONCURRENTLY left behind differs from a sound one.
+-- Without the indexes of constraints. An index that a failed CONCURRENTLY left behind differs from a valid one.
 SELECT i.indrelid AS table, c.relname AS name, i.indisunique AS unique,
        pg_get_indexdef(i.indexrelid) || CASE WHEN i.indisvalid THEN '' ELSE ' INVALID' END AS definition
 FROM pg_index i
@@ -54,7 +54,7 @@ WHERE i.indrelid = ANY(%(tables)s::oid[])
   AND NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conindid = i.indexrelid AND k.conrelid = i.indrelid)
 
 -- name: triggers
--- Ours only: those that call our functions. One that was disabled differs from one that works.
+-- Only triggers that call geomill's functions. A disabled trigger differs from an enabled one.
 SELECT t.tgrelid AS table, t.tgname AS name,
        pg_get_triggerdef(t.oid) || CASE WHEN t.tgenabled = 'O' THEN '' ELSE ' DISABLED' END AS definition
 FROM pg_trigger t

@@ -53,7 +53,7 @@ GROUP BY queue_name, reason
 ORDER BY queue_name, reason;
 
 -- name: instances
--- Every process, and whether it lives: whether its lock is taken.
+-- Every process, and whether it is alive, which means that its lock is taken.
 SELECT i.instance_id, i.role::text, i.version, i.hostname, i.pid, i.queues, i.duties, i.started_at,
        extract(epoch FROM now() - i.heartbeat_at)::float8 AS heartbeat_seconds,
        EXISTS (SELECT FROM pg_locks AS l
@@ -66,7 +66,7 @@ FROM dagapp.dag_instances AS i
 ORDER BY i.role, i.started_at;
 
 -- name: stuck_jobs
--- Jobs without any change for long that are neither paused nor parked, and that have no message, waiting or leased.
+-- Jobs that have not changed for long, are neither paused nor parked, and have no waiting or leased message.
 SELECT j.job_id, j.workflow_id, extract(epoch FROM now() - j.updated_at)::float8 AS quiet_seconds
 FROM dagapp.dag_jobs AS j
 WHERE j.status IN ('pending', 'running') AND j.paused_at IS NULL AND j.parked_at IS NULL
@@ -89,7 +89,7 @@ GROUP BY application_name
 ORDER BY application_name;
 
 -- name: horizon
--- What keeps dead rows of this database from being vacuumed, the oldest first: open transactions, prepared ones, and
+-- The causes that keep dead rows from being vacuumed, the oldest first: open transactions, prepared ones, and
 -- replication slots. Only members of pg_read_all_stats see the times of other roles' sessions; everybody sees how many
 -- transactions have begun since.
 SELECT holder.kind, holder.name, holder.seconds, holder.transactions

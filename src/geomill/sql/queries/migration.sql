@@ -1,7 +1,7 @@
--- What the migration asks beside the catalogue.
+-- Statements of the migration, besides those about the live schema.
 
 -- name: read_committed
--- Each statement must see what the process before us committed while we waited for the lock.
+-- Each statement must see what another process has committed while this one waited for the lock.
 SET TRANSACTION ISOLATION LEVEL READ COMMITTED
 
 -- name: lock
@@ -52,7 +52,7 @@ SELECT version FROM pgstac.migrations ORDER BY datetime DESC, version DESC LIMIT
 SELECT to_regclass('pgstac.geomill_public') IS NOT NULL;
 
 -- name: index_pgstac
--- What decides who sees an item has an index in each partition: the newest ones that are public, and whose an item is.
+-- Indexes each partition by the properties that decide who sees an item: the newest public items, and the platform.
 CREATE INDEX IF NOT EXISTS geomill_public ON pgstac.items (datetime DESC, end_datetime)
     WHERE private = '{"public": true}';
 SELECT pgstac.upsert_queryable(

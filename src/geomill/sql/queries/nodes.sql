@@ -1,4 +1,4 @@
--- Nodes and fan-out items of jobs: written only by the job's owner.
+-- Nodes and fan-out items of jobs. Only the job's owner writes them.
 
 -- name: of_job
 SELECT {columns of dagapp.dag_node_states} FROM dagapp.dag_node_states WHERE job_id = %(job_id)s ORDER BY created_at, node_id, item_index;
@@ -22,7 +22,7 @@ LEFT JOIN (
 WHERE n.job_id = %(job_id)s AND n.item_index = -1;
 
 -- name: item_outcomes
--- How a fan-out's items ended, in the order of the list and after an index: with the output of each item's current
+-- The outcomes of a fan-out's items after an index, in the order of the list. Each has the output of the item's current
 -- attempt, as text, or its error.
 SELECT n.item_index AS index, n.status::text AS status, r.output::text AS output, n.error_message AS error
 FROM dagapp.dag_node_states AS n
@@ -40,7 +40,7 @@ FROM unnest(%(task_ids)b::text[]) AS wanted (task_id)
 JOIN dagapp.dag_task_results AS r ON r.task_id = ANY (ARRAY[wanted.task_id]);
 
 -- name: outcomes_page
--- How a fan-out's items ended, as JSON text, in their order and after an index: at most `rows` rows and about
+-- The outcomes of a fan-out's items after an index, in their order, as JSON text: at most `rows` rows and about
 -- `characters` characters. `having` leaves out outputs without that key, except for those in the object store.
 SELECT '[' || coalesce(string_agg(
            format('[%%s,%%s,%%s]', item_index, coalesce(output, 'null'), coalesce(to_json(error)::text, 'null')),

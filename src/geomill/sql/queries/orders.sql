@@ -1,4 +1,5 @@
--- Orders: what a job of the house does to an asset. All that it touches follows from the asset's row, never from inputs.
+-- Orders: jobs of geomill that carry out a decision about an asset. The data that they change follows from the asset's
+-- row, never from inputs.
 
 -- name: hold
 -- The asset, if this job carries out its current order. Decisions about the asset wait until the transaction ends.
@@ -55,7 +56,7 @@ ORDER BY container;
 SELECT app.drop_revision_tables(%(asset_id)s, %(job_id)s) AS dropped;
 
 -- name: tables
--- Tables of the asset's revisions, up to one of them. Only they are called so: the stem is the asset's alone.
+-- The tables of the asset's revisions, up to a given one. No other table has such a name, because stems are unique.
 SELECT t.tablename AS name
 FROM pg_tables AS t
 CROSS JOIN LATERAL regexp_match(substr(t.tablename, length(%(stem)s) + 1), '^_r([0-9]{1,9})(_points|_lines|_areas)?$') AS m

@@ -143,8 +143,8 @@ FROM unnest(
 ) AS line (queue_name, priority, tenant, share, floor)
 
 -- name: leased
--- The token is new and greater. No row is locked that is not leased. What was locked by this statement is where it was
--- found: nothing needs to be looked up again.
+-- The token is new and greater. Only rows that are leased are locked. A row that this statement has locked stays in its
+-- place, so it is updated by its ctid without another look-up.
 UPDATE dagapp.dag_queue AS q
 SET lease_token = q.delivery_count + 1,
     delivery_count = q.delivery_count + 1,
@@ -234,8 +234,8 @@ SELECT {columns of message}, expires_at, enqueued_at, losses, delivery_count - 1
 FROM gone;
 
 -- name: suspects
--- Leased messages that may take down their workers: they were lost twice, or the attempt before ended so, which counts as
--- much. They have not started until they are put on trial (worker/trial.py).
+-- Leased messages that may take down their workers: they were lost twice, or the previous attempt was given up for that
+-- reason. They count as not started until they are put on trial (worker/trial.py).
 UPDATE dagapp.dag_queue AS q
 SET started_at = NULL, losses = greatest(q.losses, 2)
 FROM unnest(%(sequences)b::bigint[], %(tokens)b::bigint[], %(before)b::text[]) AS held (sequence, lease_token, before)
@@ -263,7 +263,7 @@ FROM dagapp.dag_queue
 WHERE lease_token IS NOT NULL AND on_trial AND (leased_by = ANY(%(dead)s) OR (%(lapsed)s AND leased_until < now()));
 
 -- name: forgive
--- Messages that were taken from a worker that came back and so was not lost.
+-- Messages that were taken from a worker that has come back, and so are no loss.
 UPDATE dagapp.dag_queue SET losses = losses - 1 WHERE sequence = ANY(%(sequences)s) AND losses > 0;
 
 -- name: report_progress
@@ -291,7 +291,7 @@ WHERE lease_token IS NOT NULL AND (leased_by = ANY(%(dead)s) OR (%(lapsed)s AND 
 RETURNING queue_name;
 
 -- name: disown
--- Ends leases of which the consumer does not know, because the answer was lost with the connection.
+-- Ends leases that the consumer does not know of, because the answer was lost with the connection.
 UPDATE dagapp.dag_queue
 SET lease_token = NULL, leased_by = NULL, leased_until = NULL, started_at = NULL, on_trial = false
 WHERE leased_by = %(leased_by)s AND lease_token IS NOT NULL AND sequence <> ALL(%(known)b::bigint[])
@@ -365,7 +365,7 @@ SELECT pg_notify(channel, '') FROM unnest(%(channels)b::text[]) AS channel;
 SELECT pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid();
 
 -- name: end_session
--- Ends one session and no other: a process id may be used again, the time at which the session began cannot.
+-- Ends one session. Its start time identifies it, because a process id may be used again.
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = %(pid)s AND backend_start = %(backend_start)s;
 
 -- Only queues/postgres_broker.py needs the statements below.
@@ -492,6 +492,6 @@ JOIN sent USING (message_id)
 ORDER BY message_id, chosen.sequence DESC;
 
 -- name: forget_refused
--- Deletes the records of submissions that were refused at the door, and never that of a job that began.
+-- Deletes the failed jobs of refused submissions, never a job that began.
 DELETE FROM dagapp.dag_jobs
 WHERE job_id = ANY(%(job_ids)s::text[]) AND definition_hash IS NULL AND status = 'failed';

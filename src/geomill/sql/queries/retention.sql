@@ -15,7 +15,7 @@ WHERE j.details_left AND j.completed_at < now() - make_interval(secs => %(older_
             AND a.approval_state = 'pending_review'));
 
 -- name: mark
--- Marks the next of them for the caller, for the length of a lease. They cannot be retried any more. If the caller dies,
+-- Marks the next jobs for the caller, for the length of a lease. They cannot be retried any more. If the caller dies,
 -- another process follows when the lease is over.
 WITH chosen AS MATERIALIZED (
     SELECT j.job_id
@@ -39,7 +39,7 @@ WHERE j.job_id = ANY (ARRAY[chosen.job_id])
 RETURNING j.job_id;
 
 -- name: release
--- Takes the mark back from jobs of which nothing was deleted.
+-- Removes the mark from jobs of which nothing was deleted.
 UPDATE dagapp.dag_jobs SET details_deleted_at = NULL WHERE job_id = ANY(%(job_ids)s::text[]) AND details_left;
 
 -- name: delete_rows
@@ -87,7 +87,7 @@ SELECT (SELECT count(*) FROM nodes) AS nodes,
 UPDATE dagapp.dag_jobs SET details_left = false WHERE job_id = ANY(%(job_ids)s::text[]) AND details_deleted_at IS NOT NULL;
 
 -- name: delete_dead_letters
--- The oldest have the lowest numbers.
+-- The oldest dead letters have the lowest numbers.
 DELETE FROM dagapp.dag_dead_letters
 WHERE sequence = ANY (ARRAY(
           SELECT sequence FROM dagapp.dag_dead_letters ORDER BY sequence LIMIT %(limit)s FOR UPDATE SKIP LOCKED))

@@ -1,8 +1,8 @@
 -- The roles of the database. Words in braces are identifiers, which the caller quotes.
 
 -- name: pgstac_roles
--- pgstac's own migrations create these roles, and fail for a role that may not, even if the roles are there. This
--- statement replaces that part and does only what is missing.
+-- pgstac's own migrations create these roles. They fail under a role that may not create roles, even if the roles exist.
+-- This statement replaces that part and does only what is missing.
 DO $roles$
 DECLARE
     _role text;
@@ -51,7 +51,7 @@ COMMENT ON ROLE {owner} IS {stamp};
 SELECT pg_advisory_lock(%(key)s);
 
 -- name: missing_roles
--- Those that are not there, and those that the current role may not act as. See `pgstac_roles` for PostgreSQL 16.
+-- The roles that do not exist, and those that the current role may not act as. See `pgstac_roles` for PostgreSQL 16.
 SELECT n.role, to_regrole(n.role) IS NULL AS absent,
        CASE WHEN to_regrole(n.role) IS NULL THEN true ELSE NOT pg_has_role(current_user, to_regrole(n.role), a.acting) END
            AS foreign
@@ -83,7 +83,7 @@ WHERE n.nspname = ANY(%(schemas)s) AND c.relkind IN ('r', 'p')
 ORDER BY 1;
 
 -- name: feature_tables_unread
--- Tables of such owners that the role cannot read.
+-- Tables of the current role, and of roles that it is a member of, that the given role cannot read.
 SELECT c.oid::regclass::text
 FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
 WHERE n.nspname = ANY(%(schemas)s) AND c.relkind IN ('r', 'p')

@@ -6,7 +6,7 @@
 -- stands at the top of queue.sql.
 
 -- name: limit_locks
--- How long this session waits for a row that somebody else holds.
+-- How long this session waits for a locked row.
 SELECT set_config('lock_timeout', %(milliseconds)s, false);
 
 -- name: fence
@@ -21,7 +21,7 @@ FROM (
 ) AS locked
 
 -- name: unclaimed
--- The fence of a claim: the submissions are there, and nobody else takes them.
+-- The fence of a claim: the submissions are still in the queue and are locked.
 SELECT count(*) = cardinality(%(submissions)b::bigint[]) AS held
 FROM (
     SELECT
@@ -37,7 +37,7 @@ USING fence, unnest(%(submissions)b::bigint[]) AS s (sequence)
 WHERE fence.held AND q.sequence = ANY (ARRAY[s.sequence])
 
 -- name: open_fence
--- For jobs that have no owner yet: nobody can take them away.
+-- The fence for new jobs. They have no owner yet, so no other orchestrator can take them.
 SELECT true AS held
 
 -- name: created
@@ -99,7 +99,7 @@ WHERE fence.held AND n.job_id = ANY (ARRAY[u.job_id]) AND n.node_id = u.node_id 
 --   error_message, not_before, worker_id
 
 -- name: items
--- Items of fan-outs that run for a while, failed, wait, or are cancelled: of some it is the first that is stored.
+-- Items of fan-outs that run for a while, failed, wait, or are cancelled. Some of them have no row yet.
 INSERT INTO dagapp.dag_node_states AS n ({columns of item}, dispatched_at, started_at, completed_at)
 SELECT {columns of item as u},
        CASE WHEN u.status IN ('dispatched', 'running', 'cancelled') THEN coalesce(u.dispatched_at, now())
@@ -127,7 +127,7 @@ SET status = EXCLUDED.status,
     updated_at = now()
 
 -- name: completed
--- Items of which nothing was stored before they ended well. They have all in common but their numbers.
+-- Items that completed without a row. They differ only in their index.
 INSERT INTO dagapp.dag_node_states (
     job_id, node_id, item_index, status, task_id, attempt, worker_id, dispatched_at, started_at, completed_at
 )
@@ -140,7 +140,7 @@ FROM fence, json_to_recordset(%(completed)s::json) AS c (
 WHERE fence.held
 
 -- name: spread
--- New items of a fan-out: each becomes a message. Of their fan-out's row, what is sent is counted.
+-- New items of a fan-out. Each becomes a message, and the row of the fan-out counts them.
 INSERT INTO dagapp.dag_queue ({columns of message}, expires_at)
 SELECT s.queue_name, one.task_id,
        s.body || jsonb_build_object('task_id', one.task_id, 'item_index', item.index, 'params', item.params),
@@ -201,5 +201,6 @@ FROM fence, json_to_recordset(%(summarised)s::json) AS u (job_id text, summary j
 WHERE fence.held AND j.job_id = ANY (ARRAY[u.job_id])
 
 -- name: called
--- For what comes alone: NOTIFY makes commits wait for each other. It must be read to be carried out.
+-- Notifies in the commit, only for a single report, because NOTIFY makes commits wait for each other. The statement must
+-- read this part, or PostgreSQL does not run it.
 SELECT count(pg_notify(channel, '')) AS called FROM fence, unnest(%(channels)b::text[]) AS channel WHERE fence.held

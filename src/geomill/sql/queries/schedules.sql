@@ -33,7 +33,7 @@ LIMIT %(limit)s
 FOR UPDATE SKIP LOCKED;
 
 -- name: still_open
--- The jobs that have not ended: they wait in the queue, or run. One snapshot, so that a job on its way from the queue to
+-- The jobs that have not ended: they wait in the queue, or run. One statement, so that a job on its way from the queue to
 -- its row is found.
 SELECT wanted.job_id
 FROM unnest(%(job_ids)s::text[]) AS wanted (job_id)

@@ -1,8 +1,8 @@
--- What the schemas are made of, and what the last migration left there.
+-- The objects of the schemas, and those that the last migration left there.
 --
--- Nothing here depends on the search path or on how a release of PostgreSQL words a definition: what is the same reads
--- the same on every server. Partitions, which pgstac makes as it needs them, do not count; nor do the indexes that follow
--- from its queryables.
+-- The definitions depend neither on the search path nor on how a release of PostgreSQL words them, so equal objects have
+-- equal definitions on every server. Partitions, which pgstac makes as it needs them, do not count; nor do the indexes
+-- of its queryables.
 
 -- name: live
 WITH tables AS (

@@ -1,4 +1,4 @@
--- Numbered steps of the migration.
+-- The numbered steps of the migration.
 
 -- name: there
 SELECT to_regclass('catalogue.schema_steps') IS NOT NULL;

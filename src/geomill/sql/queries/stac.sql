@@ -27,7 +27,7 @@ SELECT to_jsonb(v) FROM (
 WHERE jsonb_typeof(v.item) = 'object';
 
 -- name: files
--- Of one revision that was not withdrawn: whether it is the public one, and whether it is the newest that has completed.
+-- The files of a revision that was not withdrawn, whether it is public, and whether it is the newest completed one.
 SELECT to_jsonb(found) FROM (
     SELECT a.asset_id, a.platform_id, coalesce(a.public_revision = $2::integer, false) AS public,
            coalesce(a.served_revision = $2::integer, false) AS newest,

@@ -1,7 +1,7 @@
--- Stage jobs: names for attempts at the same request. The state of an attempt is in dag_jobs.
+-- Stage jobs: ids for attempts at the same order. The state of an attempt is in dag_jobs.
 
 -- name: serialise
--- Lets submissions of one request run one after the other, until the transaction ends.
+-- Lets submissions of one stage job run one after the other, until the transaction ends.
 SELECT pg_advisory_xact_lock(hashtextextended('stage job ' || %(job_id)s, 0));
 
 -- name: attempts

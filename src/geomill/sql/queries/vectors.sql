@@ -26,8 +26,8 @@ DROP TABLE IF EXISTS {table}
 -- name: make_staging
 CREATE TABLE {table} ({columns}) WITH (autovacuum_enabled = false)
 
--- The chunks that are in the staging tables. A chunk's line and its rows are written in one transaction; a last line,
--- with the number -1, says what the finished tables are.
+-- The ledger of the chunks in the staging tables. A chunk's line and its rows are written in one transaction. A last
+-- line, with the number -1, describes the finished tables.
 -- name: make_ledger
 CREATE TABLE {ledger} (chunk integer PRIMARY KEY, outcome jsonb)
 
@@ -128,8 +128,8 @@ ST_Transform(
 )
 
 -- name: tile
--- The features in a box of degrees as a vector tile, and whether there are any: at a small scale, a tile may be empty
--- although there are.
+-- The features in a box of degrees as a vector tile, and whether there are any. At a small scale a tile may be empty
+-- although its area has features.
 WITH features AS MATERIALIZED (
     SELECT t.{id}{columns},
            ST_AsMVTGeom({shape}, ST_TileEnvelope(%(zoom)s, %(x)s, %(y)s), 4096, 64, true) AS {geometry}

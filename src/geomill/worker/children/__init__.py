@@ -1,1 +1,1 @@
-"""Processes for isolated handlers: started ahead, used for many tasks, replaced when worn or broken."""
+"""Child processes for isolated handlers. They are started ahead, used for many tasks, and replaced when worn."""

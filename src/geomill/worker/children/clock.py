@@ -8,5 +8,5 @@ _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 def clock() -> float:
-    """Seconds that also pass while the machine sleeps. The same in every process of the machine."""
+    """Return seconds that also pass while the machine sleeps. They are the same in every process of the machine."""
     return time.clock_gettime(_CLOCK)

@@ -1,4 +1,4 @@
-"""What a worker and its child say to each other: JSON with its length in front, over a socket.
+"""The messages between a worker and its child: frames of JSON, preceded by their length, over a socket.
 
 worker → child   setup {modules, names, memory_mb, storage, database}, run {ticket, message, checkpoint},
                  cancel {ticket}, answer {number, page or error}, until {until}
@@ -26,7 +26,7 @@ def encode(kind: str, **fields: Any) -> bytes:
 
 
 def decode(body: bytes) -> Frame:
-    """`ValueError` for what is not a frame."""
+    """Decode a frame. Raises `ValueError` if the bytes are not a frame."""
     frame = json.loads(body)
     if not isinstance(frame, dict) or "kind" not in frame:
         raise ValueError("not a frame")
@@ -41,7 +41,7 @@ def _length(head: bytes) -> int:
 
 
 async def read(reader: asyncio.StreamReader) -> Frame | None:
-    """The next frame, or None when the other side is gone."""
+    """Return the next frame, or None if the other side is gone."""
     try:
         head = await reader.readexactly(_LENGTH.size)
         return decode(await reader.readexactly(_length(head)))
@@ -50,7 +50,7 @@ async def read(reader: asyncio.StreamReader) -> Frame | None:
 
 
 def receive(sock: socket.socket) -> Frame | None:
-    """As `read`, for a thread that may wait."""
+    """Does what `read` does, for a thread that may block."""
     head = _exactly(sock, _LENGTH.size)
     body = _exactly(sock, _length(head)) if head else None
     return decode(body) if body else None

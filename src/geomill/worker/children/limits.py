@@ -1,12 +1,12 @@
-"""What the operating system does for us around a child: memory, no network, and death with the worker. Linux; elsewhere
-less.
+"""Limits of a child by the operating system: memory, no network, and an end with the worker. Complete only on Linux.
 
-Memory is judged by what a process uses, not by what it reserves: numpy and GDAL reserve address space by the gigabyte
-(thread stacks, arenas, caches), so RLIMIT_AS would fail tasks that need little. The worker looks several times a second
-at the anonymous memory of each busy child (pages of files do not count, the kernel takes those back) and kills the one
-beyond its limit; that way the reason is known. What grows faster than one look meets RLIMIT_DATA at twice the limit:
-there malloc fails, which Python sees as MemoryError. And the kernel, should it run out before, takes a child first.
-What this does badly: processes that a handler starts itself are only under RLIMIT_DATA, each for itself.
+The memory limit counts used, not reserved memory. numpy and GDAL reserve gigabytes of address space for thread stacks,
+arenas and caches, so RLIMIT_AS would fail tasks that need little. Several times a second the worker reads the anonymous
+memory of each busy child and kills a child beyond its limit, so the reason is known. Pages of files do not count,
+because the kernel can reclaim them. A faster growth meets RLIMIT_DATA at twice the limit, where malloc fails and Python
+raises MemoryError. If the machine runs out of memory first, the kernel kills a child before the worker.
+
+Weakness: processes that a handler starts itself are only under RLIMIT_DATA, each on its own.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _HEADROOM = 256 * MEGABYTE
 
 
 def die_with(parent: int) -> None:
-    """Have the kernel kill this process when its parent ends, however that ends; leave if it already did."""
+    """Have the kernel kill this process when its parent ends. Exits if the parent has already ended."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
@@ -36,8 +36,9 @@ def die_with(parent: int) -> None:
 
 
 def leave_network() -> bool:
-    """Go where there is no network, not even this machine's own; sockets that are open, and those of the file system,
-    stay. Whether it was possible: some systems allow it to nobody but root. Before the first thread is started."""
+    """Move this process to a namespace without any network, not even the loopback device. Open sockets and Unix sockets
+    still work. Returns False if that is not possible: some systems allow it only to root. Call it before any thread is
+    started."""
     if sys.platform != "linux":
         return False
     libc = ctypes.CDLL(None, use_errno=True)
@@ -47,7 +48,7 @@ def leave_network() -> bool:
     if libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET) != 0:
         return False
     for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
-        with contextlib.suppress(OSError):  # then it sees itself as nobody, which only looks odd
+        with contextlib.suppress(OSError):  # without the maps the process has the user "nobody", which is harmless
             Path(f"/proc/self/{name}").write_text(text, encoding="ascii")
     return True
 
@@ -63,7 +64,7 @@ def limit_memory(megabytes: int | None) -> None:
 
 
 def memory_of(pid: int) -> int:
-    """Anonymous memory in bytes; 0 where that cannot be known."""
+    """Return the anonymous memory in bytes; 0 if the system does not tell."""
     try:
         fields = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()
     except OSError:

@@ -1,8 +1,11 @@
-"""The child's side: the main thread runs handlers, one after the other; a second thread listens to the worker, and a
-third ends it all when the worker has not said for too long that the task is still its own, as a frozen one cannot.
+"""The child's side of a child process.
 
-The main thread, because libraries expect it, and without an event loop, because a handler may want its own. Whatever a
-handler says goes to the worker, which alone writes it down; the database is here only for data.
+The main thread runs handlers, one after the other. A second thread listens to the worker. A third ends the process if
+the worker has not renewed the task in time, which happens when the worker is frozen.
+
+Handlers run in the main thread, because libraries expect it, and without an event loop, because a handler may need its
+own. Progress, checkpoints and log lines go to the worker, which writes them to the database. The child uses the
+database only for data.
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ QUIET = logging.getLogger("geomill.handler")
 
 @dataclass
 class TaskOrder:
-    """One task to run."""
+    """A task to run."""
 
     ticket: int
     message: TaskMessage
@@ -51,7 +54,7 @@ class TaskOrder:
 
 
 class WorkerLine:
-    """To the worker. A handler may use it from several threads; frames go out whole and in order."""
+    """The connection to the worker. A handler may use it from several threads: frames are sent whole and in order."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
@@ -62,12 +65,12 @@ class WorkerLine:
         try:
             with self._lock:
                 self._sock.sendall(data)
-        except OSError:  # the worker is gone: nobody wants the result
+        except OSError:  # the worker is gone, and nobody needs the result
             _end_at_once()
 
 
 class ChildReporter:
-    """The `Reporter` of one task. Progress goes out some twenty times a second at most; the latest always does."""
+    """The `Reporter` of one task. Progress is sent at most twenty times a second; the latest is always sent."""
 
     def __init__(self, line: WorkerLine) -> None:
         self._line = line
@@ -109,7 +112,7 @@ class ChildReporter:
 
 
 class Questions:
-    """What a handler asks the worker, which has a session of the database. One at a time; the asking thread waits."""
+    """Questions of a handler to the worker, which has a database session. One at a time; the asking thread waits."""
 
     def __init__(self, line: WorkerLine) -> None:
         self._line = line
@@ -122,14 +125,14 @@ class Questions:
             number = next(self._numbers)
             self._line.send("ask", number=number, node_id=node_id, after=after, having=having)
             while (answer := self.answers.get())["number"] != number:
-                pass  # of a question whose thread is gone
+                pass  # an answer to a thread that is gone
         if answer.get("error"):
             raise UnavailableError(answer["error"])
         return str(answer["page"])
 
 
 class Listener:
-    """Hears the worker while a handler runs."""
+    """Listens to the worker while a handler runs."""
 
     def __init__(self, sock: socket.socket, questions: Questions) -> None:
         self._sock = sock
@@ -138,7 +141,7 @@ class Listener:
         self.orders: queue.SimpleQueue[TaskOrder | None] = queue.SimpleQueue()
         self.busy = False
         self.until = float("inf")
-        """By the clock of the machine: then others may begin the task."""
+        """When other workers may begin the task, by `clock()`."""
 
     def run(self) -> None:
         while frame := frames.receive(self._sock):
@@ -168,7 +171,7 @@ def main(descriptor: int, parent: int, *, offline: bool) -> None:
     is_offline = offline and leave_network()
     die_with(parent)
     faulthandler.enable(all_threads=False)
-    QUIET.propagate = False  # the worker logs what it is told
+    QUIET.propagate = False  # the worker logs the lines
     QUIET.addHandler(logging.NullHandler())
     sock = socket.socket(fileno=descriptor)
     sock.set_inheritable(False)
@@ -195,7 +198,7 @@ def _load(setup: Frame) -> Registry:
     handlers = handlers_in(setup["modules"])
     if missing := sorted(set(setup["names"]) - set(handlers)):
         raise SettingsError(
-            f"a process of its own cannot find the handler '{missing[0]}'",
+            f"the child process cannot find the handler '{missing[0]}'",
             remedy="define it at the top of a module that can be imported",
         )
     return handlers
@@ -224,17 +227,17 @@ def _serve(line: WorkerLine, handlers: Registry, order: TaskOrder, process_servi
 
     ended = execute_here(handlers[order.message.handler], order.message.params, context)
     reporter.close()
-    _say_what_is_left()
-    line.send("ended", **asdict(replace(ended, output=None)))  # it is in the text
+    _flush_output()
+    line.send("ended", **asdict(replace(ended, output=None)))  # the text contains the output
 
 
-def _say_what_is_left() -> None:
+def _flush_output() -> None:
     sys.stdout.flush()
     sys.stderr.flush()
 
 
 def _end_at_once() -> None:
-    """With all that the handler started: the session is ours."""
+    """Kill this process and all that the handler has started, which are in its process group."""
     if os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)
     os._exit(1)

@@ -1,4 +1,4 @@
-"""The children of a worker: some are ready before anybody asks, and a broken one is replaced in the background."""
+"""The children of a worker. Some are kept ready, and a broken one is replaced in the background."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from geomill.worker.children.surroundings import NO_WISHES, Wishes
 log = logging.getLogger(__name__)
 
 IDLE_SECONDS = 30.0
-"""Beyond those that are kept ready, a child without work ends after so long."""
+"""How long a child without work lives, unless it is one of those that are kept ready."""
 
 
 class ChildPool:
-    """As many as tasks ask for at once; `ready` of them are kept, and so many start at a time."""
+    """Has as many children as there are tasks. `ready` of them are kept, and at most that many start at once."""
 
     def __init__(self, setup: ChildSetup, *, ready: int, tasks_per_child: int) -> None:
         self._setup = setup
@@ -37,7 +37,7 @@ class ChildPool:
         self._gate = asyncio.Semaphore(max(ready, 1))
         self._background: set[asyncio.Task[None]] = set()
         self._closed = False
-        self._told_exposed = False
+        self._warned_exposed = False
 
     @classmethod
     def of(
@@ -58,7 +58,7 @@ class ChildPool:
 
     @property
     def memory_limit(self) -> int | None:
-        """In bytes."""
+        """The memory limit of a child in bytes."""
         return self._setup.memory_mb * MEGABYTE if self._setup.memory_mb else None
 
     @property
@@ -69,14 +69,14 @@ class ChildPool:
         self._fill()
 
     async def take(self) -> Child:
-        """A child that is ready, or a new one. `ChildFailed` when it does not come up."""
+        """Return a child that is ready, or a new one. Raises `ChildFailed` if it does not start."""
         if child := self._pop():
             return child
         async with self._gate:
             return self._pop() or await self._start()
 
     def give_back(self, child: Child, ended: Ended | None) -> None:
-        """Used again only if its task succeeded and left no mess."""
+        """Take a child back. It is used again only if its task succeeded and it is still fit."""
         if ended and ended.success and self._is_fit(child):
             child.idle_since = time.monotonic()
             self._idle.append(child)
@@ -93,7 +93,7 @@ class ChildPool:
         return ended
 
     def trim(self, now: float) -> None:
-        """End what has had no work for long, the oldest first."""
+        """End surplus children that have had no work for long, the oldest first."""
         surplus = len(self._idle) - self._ready
         for child in [child for child in self._idle if now - child.idle_since > IDLE_SECONDS][: max(surplus, 0)]:
             self._idle.remove(child)
@@ -126,14 +126,14 @@ class ChildPool:
             child = await Child.start(self._setup)
         except TimeoutError as error:
             raise ChildFailed(f"the handler's process was not ready after {START_SECONDS:g} s") from error
-        if child.exposed and not self._told_exposed:
-            self._told_exposed = True
+        if child.exposed and not self._warned_exposed:
+            self._warned_exposed = True
             log.warning("this system allows no network namespace: handler processes can reach the network")
         self._all.add(child)
         return child
 
     def _fill(self) -> None:
-        """Replace what is missing. A child that cannot start is not tried again before a task asks for one."""
+        """Start missing children. If one cannot start, the next try is when a task needs a child."""
         while not self._closed and len(self._all) + self._starting < self._ready:
             self._starting += 1
             self._spawn("start", self._start_ahead())
@@ -145,7 +145,7 @@ class ChildPool:
                 child.idle_since = time.monotonic()
                 self._idle.append(child)
         except ChildFailed as error:
-            log.error("%s", error)  # noqa: TRY400  the message is the child's own
+            log.error("%s", error)  # noqa: TRY400  the message comes from the child
         finally:
             self._starting -= 1
 
@@ -162,5 +162,5 @@ class ChildPool:
 def not_started(error: ChildFailed) -> Ended:
     reference = new_reference()
     log.error("%s, reference %s", error, reference)
-    text = f"the handler's process did not start: the log has more under the reference {reference}"
+    text = f"the handler's process did not start: see the log for the reference {reference}"
     return failed(text, "crashed", retryable=True)

@@ -1,7 +1,7 @@
-"""The worker's side of one child: start it, give it a task, listen, end it.
+"""The worker's side of a child process: starts it, gives it tasks, listens to it and ends it.
 
-A child is a fresh interpreter, never a fork of this process, which has threads. It has a session of its own, so that
-Ctrl-C reaches only the worker and a kill reaches whatever the handler has started.
+A child is a new interpreter, not a fork of this process, which has threads. It has its own session, so that Ctrl-C
+reaches only the worker, and a kill reaches all processes that the handler has started.
 """
 
 from __future__ import annotations
@@ -45,24 +45,24 @@ main(int(sys.argv[2]), int(sys.argv[3]), offline=sys.argv[4] == "offline")
 
 
 class ChildFailed(Exception):  # noqa: N818
-    """A child that could not be started."""
+    """A child could not be started."""
 
 
 class Ear(Protocol):
-    """Whoever hears what the handler says."""
+    """Receives the progress, checkpoints, log lines and questions of a handler."""
 
     def progress(self, fraction: float, message: str) -> None: ...
     def keep(self, phase: str, text: str) -> None: ...
     def line(self, level: int, text: str) -> None: ...
     def limit(self, seconds: float | None, message: str) -> None: ...
     async def page(self, node_id: str, after: int, having: str) -> str:
-        """How tasks of its job ended. Raises `UnavailableError`."""
+        """Return a page of the outcomes of tasks of its job. Raises `UnavailableError`."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ChildSetup:
-    """What every child of a worker loads, and what it may use."""
+    """The handlers that every child of a worker loads, and the resources that it may use."""
 
     modules: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
@@ -73,7 +73,7 @@ class ChildSetup:
 
 
 class Child:
-    """Use `start`. One task at a time."""
+    """A child process, created by `start`. It runs one task at a time."""
 
     def __init__(
         self, process: asyncio.subprocess.Process, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -89,11 +89,11 @@ class Child:
         self.tasks = 0
         self.idle_since = 0.0
         self.exposed = False
-        """Whether it has a network that it should not have, because the system allows no other way."""
+        """Whether it has network access that it should not have, because the system allows no network namespace."""
 
     @classmethod
     async def start(cls, setup: ChildSetup) -> Child:
-        """Ready to run tasks, its handlers imported; or `ChildFailed`."""
+        """Start a child and import its handlers. Raises `ChildFailed`."""
         around = surroundings(os.environ, setup.storage, setup.database, setup.wishes)
         if folder := scratch_folder(setup.storage, setup.wishes):
             make_private(folder)
@@ -102,7 +102,7 @@ class Child:
             async with asyncio.timeout(START_SECONDS):
                 await child.get_ready(setup)
             child.exposed = around.offline and not child.exposed
-        except BaseException:  # whatever it is: the process must not stay behind
+        except BaseException:  # the process must not stay behind
             child.kill()
             await child.stop()
             raise
@@ -125,7 +125,7 @@ class Child:
 
     @classmethod
     async def _spawn(cls, around: Surroundings) -> Child:
-        path = [entry for entry in sys.path if entry]  # not from wherever the worker happens to stand
+        path = [entry for entry in sys.path if entry]  # without the worker's current folder
         near, far = socket.socketpair()
         with far:
             process = await asyncio.create_subprocess_exec(
@@ -153,7 +153,8 @@ class Child:
         return memory_of(self.pid) if self.alive else 0
 
     async def run(self, message: TaskMessage, checkpoint: Saved | None, ear: Ear) -> Ended:
-        """The task's end, or the child's. When this is cancelled, the child is killed, and heard out before."""
+        """Run a task and return how it ended. On cancellation the child is killed, and what it has already sent is
+        still read."""
         self.tasks += 1
         self._ticket = next(self._tickets)
         self._until = 0.0
@@ -166,7 +167,7 @@ class Child:
             self.kill()
             await self._hear_out(ear)
             raise
-        except ValueError:  # something else than us wrote on the line
+        except ValueError:  # something else wrote to the socket
             self.kill()
             ended = None
         return ended or await self._crashed(ear)
@@ -176,18 +177,19 @@ class Child:
             self._writer.write(frames.encode("cancel", ticket=self._ticket))
 
     def tell_until(self, until: float) -> None:
-        """The task is ours until then, on the clock of the machine. A child that hears nothing more ends itself."""
+        """Tell the child until when the worker has the task, by `clock()`. Without a later time the child then ends
+        itself."""
         if self.alive and until != self._until:
             self._until = until
             self._writer.write(frames.encode("until", until=until))
 
     def kill(self) -> None:
-        """It and what it started."""
+        """Kill the child and all processes that it has started."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
 
     async def stop(self) -> None:
-        """An idle child leaves when its line is closed. What does not is killed."""
+        """Stop the child. An idle child exits when its socket is closed; otherwise it is killed."""
         self._writer.close()
         try:
             async with asyncio.timeout(STOP_SECONDS):
@@ -200,7 +202,7 @@ class Child:
         await self._end_output()
 
     async def _send(self, kind: str, **fields: object) -> None:
-        with contextlib.suppress(ConnectionError):  # it died: the next read says so
+        with contextlib.suppress(ConnectionError):  # it died; the next read notices it
             self._writer.write(frames.encode(kind, **fields))
             await self._writer.drain()
 
@@ -213,7 +215,7 @@ class Child:
         return None
 
     async def _answer(self, question: Frame, ear: Ear) -> None:
-        """The handler waits for it, so nothing else needs to be heard meanwhile."""
+        """Answer a question. The handler waits for the answer, so no other frames need to be read meanwhile."""
         try:
             answer = {"page": await ear.page(question["node_id"], question["after"], question["having"])}
         except UnavailableError as error:
@@ -236,26 +238,26 @@ class Child:
         return None
 
     async def _hear_out(self, ear: Ear) -> None:
-        """What was said before the kill counts: a checkpoint may be among it."""
+        """Read the frames that were sent before the kill. A checkpoint may be among them."""
         with contextlib.suppress(TimeoutError, ValueError):
             async with asyncio.timeout(STOP_SECONDS):
                 await self._listen(ear)
 
     async def _crashed(self, ear: Ear) -> Ended:
-        self.kill()  # what it started may still hold its output
+        self.kill()  # processes that it started may keep its output open
         code = await self._process.wait()
         await self._end_output()
         reference, manner = new_reference(), _manner(code)
         ear.line(logging.ERROR, f"the handler's process {manner}, reference {reference}: {self._last_words()}")
-        text = f"the handler's process {manner}: the log has more under the reference {reference}"
+        text = f"the handler's process {manner}: see the log for the reference {reference}"
         return failed(text, "crashed", retryable=True)
 
     def _last_words(self) -> str:
         tail = " | ".join(self._tail)[-TAIL_CHARACTERS:]
-        return f"it last said: {tail}" if tail else "it said nothing"
+        return f"its last output: {tail}" if tail else "it had no output"
 
     async def _read_output(self) -> None:
-        """What the handler prints, and what the interpreter says when it breaks."""
+        """Log what the handler and the interpreter print."""
         assert self._process.stdout is not None
         rest = b""
         while chunk := await self._process.stdout.read(1 << 14):
@@ -284,5 +286,5 @@ def _manner(code: int) -> str:
         name = signal.Signals(-code).name
     except ValueError:
         name = f"signal {-code}"
-    hint = ", as the kernel does when memory is short" if name == "SIGKILL" else ""
+    hint = ", perhaps by the kernel because memory was short" if name == "SIGKILL" else ""
     return f"was killed by {name}{hint}"

@@ -1,7 +1,7 @@
-"""What a child has around it: the variables that it needs, and the network only if its work is there.
+"""The environment of a child: only the variables that it needs, and network access only if its work needs it.
 
-A task reads files that somebody else made. If one of them takes over a library, it finds no password of another concern
-in the environment, and nobody to call.
+A task reads files from outside. If a file exploits a library, it finds no unrelated passwords in the environment, and
+no network.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _KEPT = frozenset((
 ))  # fmt: skip
 _KEPT_BEGINNINGS = ("LC_", "PYTHON", "OMP_", "OPENBLAS_", "MKL_", "COV_", "COVERAGE_")
 _OF_STORES = ("AWS_", "AZURE_", "IDENTITY_", "MSI_")
-"""Identities of machines and containers, which the clients of remote stores look for by themselves."""
+"""Variables with the identities of machines and containers, which the clients of remote stores read themselves."""
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 
 
@@ -37,17 +37,17 @@ _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 class Surroundings:
     environ: Mapping[str, str]
     offline: bool
-    """Whether it leaves the network as soon as it starts."""
+    """Whether the child leaves the network as soon as it starts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What the operator says about it."""
+    """The operator's settings for children."""
 
     variables: tuple[str, ...] = ()
-    """That handlers of their own need."""
+    """Variables that custom handlers need."""
     network: bool = False
-    """Whether such handlers call somebody."""
+    """Whether custom handlers need the network."""
     scratch: Path | None = None
 
     @classmethod
@@ -73,12 +73,12 @@ def surroundings(environ: Mapping[str, str], recipe: StorageRecipe, database: st
 
 
 def scratch_folder(recipe: StorageRecipe, wishes: Wishes) -> Path | None:
-    """None for the system's own."""
+    """Return the folder for temporary files. None means the system's own."""
     return wishes.scratch or (Path(recipe.data) / SCRATCH if recipe.data else None)
 
 
 def make_private(folder: Path) -> None:
-    """For this user alone."""
+    """Create the folder, accessible only to this user."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder.chmod(0o700)
 
@@ -94,7 +94,7 @@ def _is_remote(recipe: StorageRecipe) -> bool:
 
 
 def _is_over_network(database: str) -> bool:
-    """A socket of the file system is reached without a network."""
+    """Whether the database is reached over the network. A Unix socket needs none."""
     if not database:
         return False
     parts: dict[str, Any] = conninfo_to_dict(database)

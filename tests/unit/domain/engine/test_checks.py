@@ -100,7 +100,7 @@ STRUCTURE = {
     ),
     "edge into the start": (
         text(f"S: {{type: start, next: [a, E]}}\na:\n  handler: echo\n  next: S {MARK}\nE: {{type: end}}"),
-        "nodes.a.next[0]: 'S' is the start, nothing leads to it",
+        "nodes.a.next[0]: 'S' is the start, and no edge may lead to it",
     ),
     "cycle": (
         text(
@@ -141,7 +141,7 @@ HANDLER = {
     ),
     "the handler's queue is unknown": (
         one_task(f"  handler: stray {MARK}"),
-        "nodes.t.handler: the queue 'elsewhere' of the handler 'stray' is not known",
+        "nodes.t.handler: the queue 'elsewhere' of the handler 'stray' is unknown",
     ),
     "unknown param": (
         one_task(f"  handler: strict\n  params:\n    blob_name: x\n    blobname: y {MARK}"),
@@ -180,7 +180,7 @@ ROUTING = {
     ),
     "two defaults": (
         branches(f"    - default: true\n      next: a\n    - default: true {MARK}\n      next: a"),
-        "nodes.route.branches[1].default: there is a default branch already",
+        "nodes.route.branches[1].default: there is another default branch",
     ),
     "neither": (
         branches(f"    - default: true\n      next: a\n    - next: a {MARK}"),
@@ -217,10 +217,10 @@ ROUTING = {
 
 REFERENCES = {
     "unknown root": (expression("input.n"), "'input.n' begins with the unknown 'input' (did you mean 'inputs'?)"),
-    "item outside of a fan-out": (expression("item.x"), "'item' is only known in the params of a fan_out's task"),
+    "item outside of a fan-out": (expression("item.x"), "'item' exists only in the params of a fan_out's task"),
     "index in a fan-out's source": (
         fan_out(f"  source: '{{{{ index }}}}' {MARK}\n  task: {{handler: echo}}"),
-        "nodes.f.source: 'index' is only known",
+        "nodes.f.source: 'index' exists only",
     ),
     "unknown root in a fan-out": (
         fan_out(f"  source: [1]\n  task:\n    handler: echo\n    params: {{x: '{{{{ itm }}}}'}} {MARK}"),
@@ -233,9 +233,9 @@ REFERENCES = {
         expression("nodes.aa.output"),
         "'nodes.aa.output' names the unknown node 'aa' (did you mean 'a'?)",
     ),
-    "all nodes": (expression("nodes"), "'nodes' says too little"),
-    "node alone": (expression("nodes.a"), "'nodes.a' says too little"),
-    "dynamic node": (expression("nodes[inputs.name].output"), "'nodes' says too little"),
+    "all nodes": (expression("nodes"), "'nodes' is incomplete"),
+    "node alone": (expression("nodes.a"), "'nodes.a' is incomplete"),
+    "dynamic node": (expression("nodes[inputs.name].output"), "'nodes' is incomplete"),
     "part": (
         expression("nodes.a.outputs.x"),
         "node 'a' has no 'outputs', only output, status and error (did you mean 'output'?)",
@@ -269,7 +269,7 @@ REFERENCES = {
 FIELDS = {
     "size": "there is no field 'size' (did you mean 'size_mb'?)",
     "size_mb.unit": "a number has no field 'unit'",
-    "bands.name": "a list has no field 'name' (an item is read by its position, as in [0])",
+    "bands.name": "a list has no field 'name' (read an item by its position, as in [0])",
     "bands[0].nam": "there is no field 'nam' (did you mean 'name'?)",
     "bands[0].name.x": "a string has no field 'x'",
     "extra.anything.nam": "there is no field 'nam'",
@@ -413,7 +413,7 @@ def test_what_may_be_read_behind_a_conditional(source: str) -> None:
 def test_a_name_with_a_dash_needs_brackets(which: str) -> None:
     nodes = "S: {type: start, next: my-node}\nmy-node: {handler: echo, next: E}\nE: {type: end}"
     found = problems(text(nodes, inputs="my-input: {}", outputs=f"x: '{{{{ {which} }}}}'"))
-    assert any("written in brackets" in problem.hint for problem in found)
+    assert any("with a dash in brackets" in problem.hint for problem in found)
     load(text(nodes, inputs="my-input: {}", outputs="x: \"{{ nodes['my-node'].output }} {{ inputs['my-input'] }}\""))
 
 
@@ -502,8 +502,8 @@ def test_params_may_be_one_template() -> None:
 @pytest.mark.parametrize(
     ("params", "words"),
     [
-        ('"text"', "cannot give params"),
-        ('"{{ item }} and more"', "cannot give params"),
+        ('"text"', "is text, not params"),
+        ('"{{ item }} and more"', "is text, not params"),
         ('"{{ itm }}"', "begins with the unknown 'itm'"),
         ("[1]", "must be a mapping, or one template"),
         ("7", "must be a mapping, or one template"),

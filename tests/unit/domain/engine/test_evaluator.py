@@ -103,7 +103,7 @@ def test_a_skip_runs_down_the_whole_path() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "message"), [("text", "cannot be asked of 'text'"), (700, "no branch of route fits the value 700")]
+    ("value", "message"), [("text", "cannot be applied to 'text'"), (700, "no branch of route fits the value 700")]
 )
 def test_a_value_that_no_branch_fits_fails_the_job(value: Any, message: str) -> None:
     nodes = {

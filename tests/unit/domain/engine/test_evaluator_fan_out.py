@@ -282,4 +282,4 @@ def test_params_that_are_no_mapping_fail_their_item() -> None:
     node = {"type": "fan_out", "source": [{"a": 1}, 7], "task": {"handler": "h", "params": "{{ item }}"}}
     driver = Driver({"each": {**node, "next": "END"}})
     assert driver.run.status.value == "failed"
-    assert "must give a mapping, but it is '7'" in driver.last.error
+    assert "must be a mapping, not '7'" in driver.last.error

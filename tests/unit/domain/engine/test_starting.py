@@ -32,7 +32,7 @@ def test_each_circle_starts_what_is_meant_for_it_and_for_those_outside_of_it(sta
     ],
 )
 def test_names_of_revisions_are_for_assets(inputs: dict[str, str]):
-    with pytest.raises(InputsError, match="is a name of an asset's revision") as refused:
+    with pytest.raises(InputsError, match="is the name of an asset's revision") as refused:
         require_free_names(inputs)
     assert [problem.where for problem in refused.value.problems] == list(inputs)
 

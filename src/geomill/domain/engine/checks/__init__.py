@@ -1,7 +1,7 @@
-"""What a workflow must satisfy beyond the shape of its file. Pure: handlers and queues are given.
+"""The checks of a workflow beyond the format of its file. Pure: handlers and queues are parameters.
 
-Every check yields findings; none stops the others, so that an author sees all that is wrong at once. Only what needs
-a sound graph (who is upstream of whom) waits until the graph is one.
+Every check yields findings and none stops the others, so an author sees all errors at once. Only the check of which
+node is upstream of which needs a graph without errors.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MOST_FINDINGS = 100
 
 
 def check(workflow: Workflow, handlers: Handlers, queues: Collection[str]) -> list[Finding]:
-    """What is wrong with the workflow, at most a hundred things; empty when it may run."""
+    """Return the findings on a workflow, at most `MOST_FINDINGS` and a note. It may run if there are none."""
     findings = list(islice(_findings(workflow, handlers, queues), MOST_FINDINGS + 1))
     if len(findings) > MOST_FINDINGS:
         findings[-1] = Finding((), f"there are more problems; these are the first {MOST_FINDINGS}")

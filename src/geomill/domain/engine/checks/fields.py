@@ -1,4 +1,4 @@
-"""Whether a path can exist in an output: a walk through the types of Pydantic models, which ends where they do."""
+"""Checks whether a path can exist in an output, by following the types of Pydantic models as far as they are known."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class NoField(LookupError):  # noqa: N818
 
 
 def output_type(node: Node, handlers: Handlers) -> Any:
-    """The type of a node's output: a model, the known fields, or Any."""
+    """Return the type of a node's output: a model, the known fields, or Any."""
     match node:
         case TaskNode(handler=name) if name in handlers:
             return handlers[name].output or Any
@@ -50,7 +50,7 @@ def output_type(node: Node, handlers: Handlers) -> Any:
 
 
 def walk(annotation: Any, path: Iterable[str | int]) -> Any:
-    """The type at the end of the path, Any where it is not known; `NoField` if there is nothing."""
+    """Return the type at the end of the path; Any if it is unknown. Raises `NoField` if the path cannot exist."""
     for key in path:
         annotation = _step(annotation, key)
     return annotation
@@ -89,7 +89,7 @@ def _plain(origin: type, arguments: tuple[Any, ...], key: str | int) -> Any:
         return arguments[1] if len(arguments) == 2 else Any
     if issubclass(origin, Sequence | Set):
         if isinstance(key, str):
-            raise NoField(f"a list has no {_named(key)}", "an item is read by its position, as in [0]")
+            raise NoField(f"a list has no {_named(key)}", "read an item by its position, as in [0]")
         return arguments[0] if len(set(arguments) - {...}) == 1 else Any
     return Any
 

@@ -1,4 +1,4 @@
-"""Tasks against the handlers that run them: names, queues and params."""
+"""Checks tasks against their handlers: names, queues and params."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def check_handlers(workflow: Workflow, handlers: Handlers, queues: Collection[st
 
 
 def tasks(workflow: Workflow) -> Iterator[tuple[Path, TaskTemplate]]:
-    """What is sent to workers: the task nodes, and the tasks of the fan-outs."""
+    """Yield the task nodes and the tasks of the fan-outs."""
     for node_id, node in workflow.nodes.items():
         if isinstance(node, TaskNode):
             yield ("nodes", node_id), node
@@ -44,15 +44,15 @@ def _queue(path: Path, task: TaskTemplate, handler: HandlerInfo | None, queues: 
         if task.queue not in queues:
             yield Finding((*path, "queue"), f"there is no queue '{task.queue}'", nearest(task.queue, queues))
     elif handler and handler.queue not in queues:
-        message = f"the queue '{handler.queue}' of the handler '{handler.name}' is not known"
+        message = f"the queue '{handler.queue}' of the handler '{handler.name}' is unknown"
         yield Finding((*path, "handler"), message, "add it to the settings, or name another queue")
 
 
 def _whole(path: Path, template: str) -> Iterator[Finding]:
-    """Whether its fields fit is known only when it is rendered: then the handler looks."""
+    """Check one template for all params. The handler checks the fields of its result when it is rendered."""
     if not is_one_expression(template):
         hint = "write a mapping, or a single expression such as '{{ item }}'"
-        yield Finding(path, f"{shown(template)} cannot give params", hint)
+        yield Finding(path, f"{shown(template)} is text, not params", hint)
 
 
 def _params(path: Path, params: Mapping[str, Any], handler: str, model: type[BaseModel]) -> Iterator[Finding]:
@@ -69,7 +69,7 @@ def _params(path: Path, params: Mapping[str, Any], handler: str, model: type[Bas
 
 
 def _accepted(name: str, field: FieldInfo, model: type[BaseModel]) -> list[str]:
-    """The keys under which a field may be given, the usual one first."""
+    """Return the keys under which a field may be given, the usual one first."""
     choices = field.validation_alias.choices if isinstance(field.validation_alias, AliasChoices) else ()
     aliases = [field.validation_alias, *choices]
     spelled = [str(a.path[0]) if isinstance(a, AliasPath) else a for a in aliases if isinstance(a, str | AliasPath)]
@@ -78,7 +78,7 @@ def _accepted(name: str, field: FieldInfo, model: type[BaseModel]) -> list[str]:
 
 
 def _constants(path: Path, params: Mapping[str, Any], model: type[BaseModel]) -> Iterator[Finding]:
-    """What the model refuses of the values that are written out; those from templates are not known yet."""
+    """Yield what the model refuses among the constant values. The results of templates are not known yet."""
     constants = {name: value for name, value in params.items() if not has_template(value)}
     for error in _refused(model, constants):
         place = error["loc"]
@@ -96,6 +96,6 @@ def _refused(model: type[BaseModel], constants: Mapping[str, Any]) -> list[Error
         model.model_validate(constants)
     except ValidationError as error:
         return error.errors(include_url=False, include_context=False)
-    except Exception:  # noqa: BLE001  a validator of a handler's own may expect the params that are not known yet
+    except Exception:  # noqa: BLE001  a handler's own validator may expect params that are not known yet
         return []
     return []

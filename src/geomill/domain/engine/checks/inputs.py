@@ -1,4 +1,4 @@
-"""The declarations of a workflow's inputs."""
+"""Checks the declarations of a workflow's inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What templates read: that it exists, that it is upstream, and that it is there when it is read."""
+"""Checks the references of templates: that they exist, are upstream, and have a value when they are read."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _check(workflow: Workflow, handlers: Handlers, use: Use) -> Finding | None:
     if root == "job":
         return _field(use, _JOB, use.reference.path[1:])
     if root in ITEM_ROOTS and not use.per_item:
-        return Finding(use.path, f"'{root}' is only known in the params of a fan_out's task")
+        return Finding(use.path, f"'{root}' exists only in the params of a fan_out's task")
     if root in (*ROOTS, *ITEM_ROOTS) or root in environment().globals:
         return None
     roots = (*ROOTS, *ITEM_ROOTS) if use.per_item else ROOTS
@@ -56,18 +56,18 @@ def _check(workflow: Workflow, handlers: Handlers, use: Use) -> Finding | None:
 
 
 def _dashed(workflow: Workflow) -> str:
-    """`nodes.a-b.output` reads as a subtraction: an easy mistake when an id has a dash."""
+    """Return a hint about ids with a dash: `nodes.a-b.output` is parsed as a subtraction."""
     for root, names in (("nodes", workflow.nodes), ("inputs", workflow.inputs)):
         for name in names:
             if "-" in name:
-                return f"a name with a dash is written in brackets: {root}['{name}']"
+                return f"write a name with a dash in brackets: {root}['{name}']"
     return ""
 
 
 def _unknown(use: Use, kind: str, root: str, names: Collection[str]) -> Finding:
     name = str(use.reference.path[1])
     dashed = next((other for other in names if other.startswith(f"{name}-")), None)
-    hint = f"a name with a dash is written in brackets: {root}['{dashed}']" if dashed else nearest(name, names)
+    hint = f"write a name with a dash in brackets: {root}['{dashed}']" if dashed else nearest(name, names)
     return Finding(use.path, f"'{use.reference}' names the unknown {kind} '{name}'", hint)
 
 
@@ -101,14 +101,14 @@ def _node(workflow: Workflow, handlers: Handlers, use: Use) -> Finding | None:
             return Finding(use.path, f"node '{name}' has no '{part}', only output, status and error", hint)
     if use.reference.optional and len(use.reference.path) > 1:
         return None
-    return Finding(use.path, f"'{use.reference}' says too little", "write nodes.<node>.output, .status or .error")
+    return Finding(use.path, f"'{use.reference}' is incomplete", "write nodes.<node>.output, .status or .error")
 
 
 def _output(workflow: Workflow, handlers: Handlers, use: Use, name: str, rest: list[str | int]) -> Finding | None:
     node = workflow.nodes[name]
     if isinstance(node, StartNode | EndNode):
         return Finding(
-            use.path, f"'{name}' is of the type {node.type}, which has no output", "inputs are read as inputs.x"
+            use.path, f"'{name}' is of the type {node.type}, which has no output", "write inputs.x to read an input"
         )
     return _field(use, output_type(node, handlers), rest)
 
@@ -116,7 +116,7 @@ def _output(workflow: Workflow, handlers: Handlers, use: Use, name: str, rest: l
 def _timing(workflow: Workflow, upstream: Upstream, use: Use) -> Iterator[Finding]:
     name = str(use.reference.path[1])
     if not upstream.has(name):
-        yield Finding(use.path, _not_upstream(use, name), "only what has run before can be read")
+        yield Finding(use.path, _not_upstream(use, name), "read only nodes that have run before")
     elif not use.reference.optional and (reason := _may_be_missing(workflow, upstream, use, name)):
         yield Finding(use.path, f"'{use.reference}' may be missing: {reason}", "give it a value with | default(...)")
 
@@ -129,7 +129,7 @@ def _not_upstream(use: Use, name: str) -> str:
 
 def _may_be_missing(workflow: Workflow, upstream: Upstream, use: Use, name: str) -> str:
     if use.reference.path[2:3] != ("output",):
-        return ""  # status and error are always there
+        return ""  # status and error always exist
     if not upstream.surely_ran(name):
         return f"node '{name}' may be skipped"
     node = workflow.nodes[name]

@@ -1,4 +1,4 @@
-"""Conditionals and the sources of fan-outs."""
+"""Checks conditionals and the sources of fan-outs."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ def check_routing(workflow: Workflow) -> Iterator[Finding]:
             yield Finding(
                 ("nodes", node_id, "source"),
                 f"the source must be a list, not {shown(node.source)}",
-                "give a list, or a template that gives one",
+                "give a list, or a template whose result is one",
             )
 
 
 def _conditional(path: Path, node: ConditionalNode) -> Iterator[Finding]:
     defaults = [position for position, branch in enumerate(node.branches) if branch.default]
     if not defaults:
-        yield Finding(path, "no branch is the default", "add one with 'default: true': it is taken when nothing holds")
+        yield Finding(path, "no branch is the default", "add one with 'default: true' for other values")
     for position in defaults[1:]:
-        yield Finding((*path, position, "default"), "there is a default branch already", "keep one")
+        yield Finding((*path, position, "default"), "there is another default branch", "keep one of them")
     for position, branch in enumerate(node.branches):
         yield from _branch((*path, position), branch)
 

@@ -1,4 +1,4 @@
-"""The graph as such: one start, an end, targets that exist, no cycle, no dead wood."""
+"""Checks the graph itself: one start, an end, existing targets, no cycle, no unreachable nodes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from geomill.domain.engine.workflow import ConditionalNode, EndNode, StartNode, 
 from geomill.errors import nearest
 
 MOST_NODES = 20_000
-"""Larger amounts of work are a fan-out's items, not nodes."""
+"""Larger amounts of work should be items of a fan-out."""
 
 
 def check_structure(workflow: Workflow) -> Iterator[Finding]:
@@ -20,7 +20,7 @@ def check_structure(workflow: Workflow) -> Iterator[Finding]:
     yield from _terminals(workflow)
     broken = [*_targets(workflow), *_cycles(workflow)]
     yield from broken
-    if not broken:  # otherwise most of it follows from the broken edges
+    if not broken:  # otherwise most unreachable nodes only follow from the broken edges
         yield from _dead_wood(workflow)
 
 
@@ -44,7 +44,7 @@ def _terminals(workflow: Workflow) -> Iterator[Finding]:
 
 
 def edges(workflow: Workflow) -> Iterator[tuple[Path, str]]:
-    """Every target with its place in the file."""
+    """Yield every target with its path in the document."""
     for node_id, node in workflow.nodes.items():
         if isinstance(node, ConditionalNode):
             for position, branch in enumerate(node.branches):
@@ -58,17 +58,18 @@ def _targets(workflow: Workflow) -> Iterator[Finding]:
         if target not in workflow.nodes:
             yield Finding(path, f"there is no node '{target}'", nearest(target, workflow.nodes))
         elif isinstance(workflow.nodes[target], StartNode):
-            yield Finding(path, f"'{target}' is the start, nothing leads to it")
+            yield Finding(path, f"'{target}' is the start, and no edge may lead to it")
 
 
 def _cycles(workflow: Workflow) -> Iterator[Finding]:
     for cycle in cycles(workflow.nodes):
         path = " → ".join([*cycle, cycle[0]])
-        yield Finding(("nodes", cycle[0]), f"the nodes form a cycle: {path}", "a workflow only goes forward")
+        yield Finding(("nodes", cycle[0]), f"the nodes form a cycle: {path}", "remove one of the edges")
 
 
 def _dead_wood(workflow: Workflow) -> Iterator[Finding]:
-    """Nodes that cannot be reached. From all others an end is: only a cycle or a wrong target could prevent it."""
+    """Yield a finding for each unreachable node. Every other node leads to an end, because the graph has neither a
+    cycle nor a wrong target."""
     first = starts(workflow)
     reached = reachable(first, outgoing(workflow.nodes))
     for node_id in workflow.nodes:

@@ -1,4 +1,4 @@
-"""Where a workflow has templates, and what they read."""
+"""Finds the templates of a workflow and their references."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MARKS = ("{{", "{%", "{#")
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A reference in a template: of a node, or of the workflow's outputs (`owner` None)."""
+    """A reference in a template of a node or, if `owner` is None, of the workflow's outputs."""
 
     path: Path
     owner: str | None
@@ -37,7 +37,7 @@ def has_template(value: Any) -> bool:
 
 
 def read_templates(workflow: Workflow) -> tuple[list[Use], list[Finding]]:
-    """Every reference, and a finding for every template that cannot be read."""
+    """Return every reference, and a finding for every template that cannot be read."""
     uses: list[Use] = []
     unreadable: list[Finding] = []
     for place in _places(workflow):
@@ -68,7 +68,7 @@ def _places(workflow: Workflow) -> Iterator[_Place]:
 
 
 def _texts(path: Path, value: Any) -> Iterator[tuple[Path, str]]:
-    """Every string with a template in it."""
+    """Yield every string with a template in it."""
     if isinstance(value, str):
         if any(mark in value for mark in _MARKS):
             yield path, value
