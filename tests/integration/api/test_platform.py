@@ -100,7 +100,7 @@ BAD: list[tuple[dict[str, Any], int, str, str]] = [
     ({"priority": "1"}, 422, "invalid_input", "priority"),
     ({"clearance_level": "secret"}, 422, "invalid_input", "clearance_level"),
     ({"callback_url": "ftp://x"}, 422, "invalid_input", "callback_url"),
-    ({"reviewer": "me"}, 422, "invalid_input", "there is no such field"),
+    ({"reviewer": "me"}, 422, "invalid_input", "the field does not exist"),
 ]
 
 
@@ -260,7 +260,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("approve", {"asset_id": "a", "clearance_level": "uncleared"}, "ouo or public"),
     ("approve", {"clearance_level": "ouo"}, "exactly one"),
     ("approve", {"asset_id": "a", "job_id": "b", "clearance_level": "ouo"}, "exactly one"),
-    ("approve", {"asset_id": "a", "clearance_level": "ouo", "reviewer": "me"}, "there is no such field"),
+    ("approve", {"asset_id": "a", "clearance_level": "ouo", "reviewer": "me"}, "the field does not exist"),
     ("approve", {"asset_id": "a", "clearance_level": "ouo", "expected_revision": 0}, "expected_revision"),
     ("approve", {"asset_id": "a", "clearance_level": "ouo", "expected_revision": "1"}, "expected_revision"),
     ("reject", {"asset_id": "a"}, "reason"),
