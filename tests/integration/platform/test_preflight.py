@@ -19,7 +19,7 @@ async def put(office, name: str, content: bytes) -> None:
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (None, "upload it to bronze first"),
+        (None, "upload it to the bronze zone first"),
         (b"", "is empty"),
         (b'{"type": "FeatureCollection"}', "data_type=vector"),
         (b"%PDF-1.7", "holds no raster data"),
