@@ -73,7 +73,8 @@ def _house(
 
 
 def kind_of(name: str | None) -> RasterType:
-    """Return the raster type. A raster of unknown type is shown as a single band."""
+    """Return the raster type. A raster of unknown type, which was published unprocessed, is shown with its own
+    bands."""
     return RasterType(name) if name in list(RasterType) else RasterType.SINGLE_BAND
 
 

@@ -44,7 +44,7 @@ async def record(conn: AsyncConnection[Any]) -> None:
 
 
 async def expected(conn: AsyncConnection[Any]) -> dict[str, str]:
-    """Return the objects that should exist. Those of geomill are missing if no migration has recorded any yet."""
+    """Return the objects that should exist. Only objects of pgstac are known if no migration has recorded any yet."""
     (has_record,), *_ = await _rows(conn, queries("schema_objects").there)
     objects = await _objects(conn, queries("schema_objects").recorded) if has_record else {}
     recorded, release = objects.pop(RELEASE, ""), await _pgstac_release(conn)

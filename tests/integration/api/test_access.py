@@ -73,7 +73,7 @@ def test_a_route_without_a_rule_and_a_rule_without_a_route_stop_the_start() -> N
     app.include_router(router)
     with pytest.raises(RuntimeError, match="who may call GET /new/thing"):
         require_complete(app, {})
-    with pytest.raises(RuntimeError, match="no route for the rule GET /old"):
+    with pytest.raises(RuntimeError, match="no route exists for the rule GET /old"):
         require_complete(app, {"GET /new/thing": EVERYONE, "GET /old": EVERYONE})
     require_complete(app, {"GET /new/thing": EVERYONE})
 
