@@ -22,7 +22,7 @@ async def put(office, name: str, content: bytes) -> None:
         (None, "upload it to the bronze zone first"),
         (b"", "is empty"),
         (b'{"type": "FeatureCollection"}', "data_type=vector"),
-        (b"%PDF-1.7", "holds no raster data"),
+        (b"%PDF-1.7", "does not hold raster data"),
         (b"<!DOCTYPE html>", "a web page"),
     ],
 )
