@@ -30,7 +30,7 @@ from geomill.cli.gateway import listen
 from geomill.domain.access.principal import Role
 from geomill.domain.access.signed_link import PARAMETER
 from geomill.domain.objectname import ObjectName, Zone
-from geomill.handlers.raster.stac_register_item import stac_register_item
+from geomill.handlers.raster.stac_build_item import stac_build_item
 from geomill.sdk.testing import folder_storage, run_handler
 from geomill.serve.app import create_serving_app
 from geomill.serve.services import Services
@@ -135,7 +135,7 @@ async def _catalogue(house: House) -> None:
             "times": seen["times"], "plan": made["plan"], "geometry": geometry, "bbox": [15.0, 45.1, 15.0, 45.1],
             "statistics": made["statistics"], "files": made["files"], "blob_prefix": f"{name}/_r2",
         }  # fmt: skip
-        found = steps.ok(run_handler(stac_register_item, params, storage=house.storage))
+        found = steps.ok(run_handler(stac_build_item, params, storage=house.storage))
         outputs = {"stac_item": found["stac_item"], "files": made["files"], "statistics": made["statistics"]}
         asset_id = await house.publish(name, blob_path=made["blob_path"], clearance_state=clearance)
         await house.execute(COMPLETE, json.dumps(outputs), asset_id)

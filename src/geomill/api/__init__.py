@@ -1,17 +1,17 @@
-"""The HTTP API. `create_app` makes it from what it is given; importing it does nothing.
+"""The HTTP API. `create_app` builds it from its arguments; importing it has no side effects.
 
-app         puts it together
-gateway     what a request needs: connections, workflows, streams, figures
-access      who may call which route: one table
-guard       applies it, before anything of a request is read
+app         assembles the application
+gateway     the process-wide objects that routes use: connections, workflows, streams, figures
+access      the table of who may call which route
+guard       applies that table before the body of a request is read
 credentials, authentication, tokens, rates
-            from the headers to the principal; how often
-problems    every error as an RFC 9457 problem document, by one table
-limits      how large a body may be; who may call from a browser
-models      what goes in and out
+            turn headers into a principal and limit how often it may call
+problems    turns every error into an RFC 9457 problem document
+limits      the size of bodies and the origins that may call from a browser
+models      the models of requests and responses
 routes      one file for each noun
-streams     jobs as they happen
-figures     what /metrics shows
+streams     live events of jobs
+figures     the metrics that /metrics shows
 """
 
 from geomill.api.app import create_app

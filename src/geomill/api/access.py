@@ -1,7 +1,7 @@
-"""Who may do what: one line for each route. A route without a line, or a line without a route, stops the start.
+"""Who may call which route, one line each. Startup fails if a route has no line or a line has no route.
 
-`Guard` (guard.py) lets a request pass by this table before anything of it is read. `confirmed`, a dependency of the
-whole app, then makes sure that the route which runs is the one that was asked about.
+`RequestGuard` (guard.py) applies this table before it reads the body of a request. `confirmed`, a dependency of the
+whole app, then checks that the route that runs is the one the guard admitted.
 """
 
 from __future__ import annotations
@@ -22,9 +22,12 @@ from geomill.errors import Forbidden
 
 @dataclass(frozen=True, slots=True)
 class Who:
-    """`roles` is None where no credential is asked for, and empty where any will do. Where it is `optional`, one that
-    is shown must be right, and says who asks. `limited` routes are those on which a caller hands in work: they count
-    against its rate."""
+    """The callers that a rule admits.
+
+    `roles` is None if the route needs no credential, and empty if any credential will do. On an `optional` route a
+    credential may be missing but must be valid if present; it decides what the caller sees. `limited` routes accept
+    work and count against the caller's rate.
+    """
 
     roles: frozenset[Role] | None
     limited: bool = False
@@ -36,12 +39,12 @@ class Who:
 
 EVERYONE = Who(None)
 EVERYONE_BY_SIGHT = Who(None, optional=True)
-"""Who asks does not decide whether they are answered, but what they see."""
+"""The route answers everyone; the credential decides what they see."""
 ANY_CREDENTIAL = Who(frozenset())
 
 
 def only(*roles: Role, limited: bool = False) -> Who:
-    """These, and administrators."""
+    """Admit these roles and administrators."""
     return Who(frozenset(roles), limited)
 
 
@@ -54,7 +57,7 @@ ADMIN, OPERATOR, READER, REVIEWER, SUBMITTER = (
 )
 
 STAFF = only(READER, REVIEWER, OPERATOR)
-"""Those who may see what concerns all platforms."""
+"""Roles that may see data of all platforms."""
 
 RULES: Mapping[str, Who] = {
     "GET /health/live": EVERYONE,
@@ -105,21 +108,21 @@ RULES: Mapping[str, Who] = {
 
 
 def mounted(prefixes: Iterable[str]) -> dict[str, Who]:
-    """The rules of services that are mounted whole. They look at what a caller may see by themselves."""
+    """Return the rules of mounted services. A service checks by itself what a caller may see."""
     return {f"ANY {prefix}": EVERYONE_BY_SIGHT for prefix in prefixes}
 
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """That a request may pass, by which rule, and whose it is: nobody's, where no credential is asked for."""
+    """A request that may pass: its rule and its principal, which is None if the route needs no credential."""
 
     rule: str
     principal: Principal | None
 
 
 class AccessRules:
-    """Finds the rule of a request. A path that is written out wins over one with a parameter in it, and that over the
-    prefix of a mounted service."""
+    """Finds the rule of a request. A literal path wins over one with a parameter, which wins over the prefix of a
+    mounted service."""
 
     def __init__(self, rules: Mapping[str, Who]) -> None:
         self._rules = rules
@@ -142,12 +145,12 @@ class AccessRules:
 
 
 def require_complete(app: FastAPI, rules: Mapping[str, Who]) -> None:
-    """Raises if a route has no rule, or a rule has no route."""
+    """Raise if a route has no rule or a rule has no route."""
     routes = set(_routes(app))
     if lacking := sorted(routes - set(rules)):
-        raise RuntimeError(f"nobody has said who may call {', '.join(lacking)}: add a line to api/access.py")
+        raise RuntimeError(f"no rule says who may call {', '.join(lacking)}: add a line to api/access.py")
     if idle := sorted(set(rules) - routes):
-        raise RuntimeError(f"there is no route for the rule {', '.join(idle)}: take it out of api/access.py")
+        raise RuntimeError(f"no route exists for the rule {', '.join(idle)}: remove it from api/access.py")
 
 
 def _routes(app: FastAPI) -> Iterable[str]:
@@ -158,7 +161,7 @@ def _routes(app: FastAPI) -> Iterable[str]:
 
 
 def admission(scope: Scope) -> Admission | None:
-    """The admission that the guard wrote into the scope, if the request passed it."""
+    """Return the admission that the guard wrote into the scope, or None if the request did not pass it."""
     admitted: Admission | None = scope.get("geomill.admission")
     return admitted
 
@@ -168,29 +171,29 @@ def admit(scope: Scope, admitted: Admission) -> None:
 
 
 async def confirmed(request: Request) -> None:
-    """However a request came here: nothing runs that was not asked for at the door."""
+    """Refuse a request whose route is not the one the guard admitted."""
     admitted = admission(request.scope)
     method = "GET" if request.method == "HEAD" else request.method
     if admitted is None or admitted.rule != f"{method} {request.scope['route'].path}":
-        raise Forbidden("there is no rule that lets this pass")
+        raise Forbidden("no access rule admits this request")
 
 
 async def principal_of(request: Request) -> Principal:
     admitted = admission(request.scope)
     if admitted is None or admitted.principal is None:
-        raise Forbidden("this needs a caller, and the route is open to everyone")
+        raise Forbidden("this operation needs a caller, but the route requires no credential")
     return admitted.principal
 
 
 ThePrincipal = Annotated[Principal, Depends(principal_of)]
-"""The caller, on routes that ask for a credential."""
+"""The caller, on routes that require a credential."""
 
 
 def describe(
     document: dict[str, Any], rules: Mapping[str, Who], refusals: Callable[..., Mapping[int | str, Any]]
 ) -> None:
-    """Writes the rules into an OpenAPI document: the ways to show a credential, what each route asks for, and what is
-    answered before a route is reached."""
+    """Add the rules to an OpenAPI document: the security schemes, what each route requires, and the responses of the
+    guard."""
     document["components"]["securitySchemes"] = {
         "bearer": {"type": "http", "scheme": "bearer", "description": "An API key, or a token of the OIDC issuer"},
         "key": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "An API key"},

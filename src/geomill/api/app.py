@@ -1,4 +1,4 @@
-"""Puts the API together. Nothing is global: two apps in one process do not know each other."""
+"""Assembles the API. It has no global state, so one process can run several apps."""
 
 from __future__ import annotations
 
@@ -50,22 +50,22 @@ from geomill.workflows.collection import WorkflowCatalogue
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "::1")
 
 _DESCRIPTION = """\
-Publish data: submit it, review it, find it. Below that: submit jobs, follow them, steer them. Errors are problem
-documents (RFC 9457) with a stable `code`.
+Submit, review and find published data; submit, follow and control jobs. Errors are problem documents (RFC 9457) with
+a stable `code`.
 
-Credentials are API keys (`geomill keys create`) or tokens of the configured OIDC issuer; `x-roles` of each operation
-says who may call it.
+Credentials are API keys (`geomill keys create`) or tokens of the configured OIDC issuer. `x-roles` of each operation
+lists the roles that may call it.
 """
 _TAGS = [
-    {"name": "platform", "description": "Submit data, see how it stands, decide about it."},
+    {"name": "platform", "description": "Submit data, read its status, review it."},
     {"name": "platforms", "description": "Partner applications and their identifiers."},
-    {"name": "assets", "description": "What is published, and all that happened to it."},
-    {"name": "jobs", "description": "Submit jobs and see what becomes of them."},
-    {"name": "stage jobs", "description": "Jobs in stages: submit them, see how they stand."},
+    {"name": "assets", "description": "Published data and its history."},
+    {"name": "jobs", "description": "Submit jobs and follow them."},
+    {"name": "stage jobs", "description": "Submit stage jobs and read their status."},
     {"name": "control", "description": "Cancel, pause, resume and retry jobs."},
-    {"name": "workflows", "description": "What can be run."},
+    {"name": "workflows", "description": "The workflows that can be run."},
     {"name": "bootstrap", "description": "The database schema."},
-    {"name": "health", "description": "Whether the platform lives, and how it does."},
+    {"name": "health", "description": "Liveness, readiness, health and metrics."},
 ]
 
 
@@ -94,8 +94,11 @@ def create_app(
     streams_per_caller: int = STREAMS_PER_CALLER,
     space_warning_bytes: int = WARNING_BYTES,
 ) -> FastAPI:
-    """`hosts` are the names that a caller may use for a gateway on this machine; any, when empty. `services` are what
-    else is answered here, `external_url` the external zone's database."""
+    """Build the application.
+
+    `hosts` are the names by which callers may address a gateway on this machine; empty allows any. `services` are
+    mounted beside the gateway's own routes. `external_url` is the external zone's database.
+    """
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -134,7 +137,7 @@ def create_app(
         dependencies=[Depends(confirmed)],
         responses=problems.problem_responses(422),
     )
-    # Routes are tried one after the other: the first is the one that somebody waits for.
+    # Routes are tried in order, so the one where latency matters most is first.
     for noun in (submission, jobs, platform, platforms, assets, stage_jobs, workflows, bootstrap, health, docs):
         app.include_router(noun.router)
     rules = dict(RULES)
@@ -164,7 +167,7 @@ def create_app(
 
 @asynccontextmanager
 async def _outside(url: str | None) -> AsyncIterator[Pool | None]:
-    """The external zone's database, so that a decision takes effect there at once. Opened when it is first needed."""
+    """Open the external zone's database, so that a decision takes effect there at once. Connects on first use."""
     if url is None:
         yield None
         return

@@ -1,4 +1,4 @@
-"""What goes in and out of the platform's API: orders, decisions, assets."""
+"""Requests and responses of the platform API: submissions, decisions, assets."""
 
 from __future__ import annotations
 
@@ -41,24 +41,26 @@ Revision = Annotated[int, Field(ge=1, le=2**31 - 1, strict=True)]
 
 
 class PlatformSubmission(ApiInput):
-    """Data to publish. Who submits, and for which platform, follows from the credential and `platform_id`."""
+    """Data to publish. The credential says who submits; `platform_id` says for which platform."""
 
     platform_id: PlatformId = DDH
     platform_refs: Annotated[Refs, Field(max_length=40)] | None = Field(
-        default=None, description="The partner's own identifiers, as its platform asks for them"
+        default=None, description="The partner's identifiers, as its platform requires them"
     )
-    dataset_id: StrictStr | None = Field(default=None, description="Of the platform ddh, instead of platform_refs")
+    dataset_id: StrictStr | None = Field(
+        default=None, description="Only for the platform ddh, instead of platform_refs"
+    )
     resource_id: StrictStr | None = None
     version_id: StrictStr | None = None
     data_type: DataType
     container_name: Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(storable)]
     file_name: FileName | Annotated[list[FileName], Field(min_length=1, max_length=1000)]
-    workflow_id: Text | None = Field(default=None, description="Chosen by data_type when absent")
+    workflow_id: Text | None = Field(default=None, description="If absent, data_type decides")
     processing_options: Annotated[dict[str, Any], Field(max_length=100)] = Field(
         default_factory=dict, description="Inputs of the workflow"
     )
     overwrite: Annotated[bool, Field(strict=True)] = Field(
-        default=False, description="Whether an asset that exists gets a new revision"
+        default=False, description="Whether to open a new revision if the asset exists"
     )
     clearance_level: ClearanceState | None = Field(
         default=None,
@@ -66,11 +68,11 @@ class PlatformSubmission(ApiInput):
         description="A proposal for the reviewer",
     )
     priority: Annotated[int, Field(ge=1, le=10, strict=True)] = Field(
-        default=5, description="1 is first, 5 is normal; what is above normal only operators may give"
+        default=5, description="1 is first, 5 is normal; only operators may give less than 5"
     )
     callback_url: Url | None = None
     correlation_id: Text | None = None
-    idempotency_key: Text | None = Field(default=None, description="Submitting it again gives the same request")
+    idempotency_key: Text | None = Field(default=None, description="The same key gives the same request")
 
     @model_validator(mode="after")
     def _one_identity(self) -> Self:
@@ -78,13 +80,13 @@ class PlatformSubmission(ApiInput):
         if self.platform_refs is not None and ddh_refs:
             raise ValueError(f"give platform_refs or {', '.join(DDH_REFS)}, not both")
         if self.platform_refs is None and not ddh_refs:
-            raise ValueError("platform_refs is missing: the identifiers that the platform asks for")
+            raise ValueError("platform_refs is missing: give the identifiers that the platform requires")
         if ddh_refs and self.platform_id != DDH:
-            raise ValueError(f"{ddh_refs[0]} is of the platform ddh; use platform_refs for '{self.platform_id}'")
+            raise ValueError(f"{ddh_refs[0]} belongs to the platform ddh; use platform_refs for '{self.platform_id}'")
         return self
 
     def submission(self) -> Submission:
-        """The order itself. Its fields were validated with the body, so they are not validated again."""
+        """Return the submission. Its fields were validated with the body, so they are not validated again."""
         refs = self.platform_refs
         if refs is None:
             refs = {name: value for name in DDH_REFS if (value := getattr(self, name)) is not None}
@@ -98,13 +100,15 @@ class SubmissionAccepted(BaseModel):
     asset_id: str
     job_id: str = Field(description="The id that the job will have")
     status: str = "accepted"
-    operation: str = Field(description="created, updated, reactivated; or `repeated` for a known idempotency key")
+    operation: str = Field(description="`created`, `updated`, `reactivated`, or `repeated` for a known idempotency key")
     revision: int
     workflow_id: str
     monitor_url: str
     warnings: list[str] = []
     dry_run: bool = False
-    would: dict[str, Any] | None = Field(default=None, description="Of a dry run: names and inputs")
+    would: dict[str, Any] | None = Field(
+        default=None, description="The names and inputs that a submission would get. Only in a dry run"
+    )
 
     @classmethod
     def of(cls, accepted: Accepted, *, dry_run: bool = False) -> Self:
@@ -133,13 +137,14 @@ class SubmissionAccepted(BaseModel):
 
 
 class Decided(ApiInput):
-    """Which asset is meant: exactly one of the three ids."""
+    """A decision about the asset that one of the three ids identifies."""
 
     asset_id: Id | None = None
     request_id: Id | None = None
     job_id: Id | None = None
     expected_revision: Revision | None = Field(
-        default=None, description="The revision that was looked at; another one is refused"
+        default=None,
+        description="The revision that was reviewed. If the asset has another one, the decision is refused",
     )
 
     @model_validator(mode="after")
@@ -170,13 +175,13 @@ class Rejection(Decided):
 class Unpublishing(Decided):
     reason: Reason | None = None
     delete_data: Annotated[bool, Field(strict=True)] = Field(
-        default=False, description="Whether the outputs of all revisions are deleted too"
+        default=False, description="Whether to delete the outputs of all revisions"
     )
     dry_run: Annotated[bool, Field(strict=True)] = False
 
 
 class Rollback(Decided):
-    revision: Revision = Field(description="Whose outputs become those of a new revision")
+    revision: Revision = Field(description="The revision whose outputs the new revision gets")
     reason: Reason | None = None
 
 
@@ -240,19 +245,19 @@ class AssetView(BaseModel):
 
 class DecisionMade(BaseModel):
     asset_id: str
-    decision: str = Field(description="What was decided, or `unchanged` if the asset has that clearance already")
+    decision: str = Field(description="The decision, or `unchanged` if the asset already has that clearance")
     revision: int
     approval_state: str
     clearance_state: str
     deleted: bool
     reviewer: str | None
     dry_run: bool = False
-    warning: str | None = Field(default=None, description="What the caller should know before going on")
+    warning: str | None = Field(default=None, description="A consequence that the caller should know about")
     action_required: str | None = None
     export_job_id: str | None = Field(default=None, description="The export or withdrawal that was started")
     delete_job_id: str | None = None
     would: dict[str, Any] | None = Field(
-        default=None, description="Of a dry run: what happens outside, which jobs are cancelled, what is deleted"
+        default=None, description="The exports, cancelled jobs and deletions that would follow. Only in a dry run"
     )
     status_url: str
 
@@ -278,7 +283,7 @@ class DecisionMade(BaseModel):
 
 
 class ExportView(BaseModel):
-    """What is outside, and the latest job that changes it."""
+    """The exported revision, and the latest job that changes the external zone."""
 
     job_id: str | None
     status: str | None
@@ -294,7 +299,7 @@ class FailureView(BaseModel):
 
 
 class AssetStatus(BaseModel):
-    status: str = Field(description="`queued` until an orchestrator has claimed the job, then the job's")
+    status: str = Field(description="`queued` until an orchestrator has claimed the job, then the status of the job")
     request_id: str | None
     job_id: str | None
     asset_id: str
@@ -314,7 +319,7 @@ class AssetStatus(BaseModel):
 
     @classmethod
     def of(cls, standing: AssetStanding, served: Mapping[str, str]) -> Self:
-        """`served` are the links to what there is to see."""
+        """`served` are the links under which the asset is served."""
         asset, request = standing.asset, standing.request
         progress = (
             Progress.of(standing.progress, standing.now) if standing.progress else Progress.queued(standing.waits)
@@ -349,12 +354,12 @@ def _links(standing: AssetStanding) -> dict[str, str]:
 
 
 def _failure(standing: AssetStanding) -> FailureView | None:
-    """Of what was asked about: a request, or a job that has none."""
+    """Return the error of the request, or of a job without a request."""
     job = standing.progress.job if standing.progress else None
     message = standing.request.last_error if standing.request else job.error_message if job else None
     if message is None:
         return None
-    remedy = "POST /api/platform/retry to try again, or submit mended data with overwrite=true"
+    remedy = "POST /api/platform/retry to try again, or fix the file and submit it again with overwrite=true"
     if job and job.purpose is not JobPurpose.PROCESS:
         remedy = "POST /api/platform/export/retry to try again"
     return FailureView(message=message, node=job.failed_node_id if job else None, remedy=remedy)
@@ -421,24 +426,24 @@ class AssetDetails(AssetView):
 
 
 class LinksView(BaseModel):
-    """Where an asset is served, ready to use."""
+    """Ready-to-use addresses of an asset."""
 
     asset_id: str
-    revision: int | None = Field(description="The revision that is served; none when nothing is")
+    revision: int | None = Field(description="The served revision; null if none is served")
     links: dict[str, str] = Field(
-        description="stac_item, viewer, tilejson, tiles; of rasters wmts, preview; of vectors features, collection"
+        description="stac_item, viewer, tilejson, tiles; for rasters wmts, preview; for vectors features, collection"
     )
     public_links: dict[str, str] = Field(
-        default={}, description="Links that everybody may follow, to the public revision; none when there is none"
+        default={}, description="Links to the public revision, which need no credential. Empty if there is none"
     )
-    expires_at: datetime | None = Field(
-        description="Until when they open for whoever holds them; none where they are not signed: public, or by key"
-    )
+    expires_at: datetime | None = Field(description="When the signed links expire; null if they are not signed")
 
 
 class AssetPage(BaseModel):
     assets: list[AssetView]
-    next_cursor: str | None = Field(default=None, description="Give it as `cursor` for the next page; null at the end")
+    next_cursor: str | None = Field(
+        default=None, description="Pass it as `cursor` to get the next page; null on the last page"
+    )
 
 
 class PlatformPage(BaseModel):
@@ -446,17 +451,17 @@ class PlatformPage(BaseModel):
 
 
 class PlatformChanges(ApiInput):
-    """Required identifiers never change: they decide which asset is meant."""
+    """Changes to a platform. Its required identifiers never change, because they identify its assets."""
 
     display_name: Annotated[str, StringConstraints(min_length=1, max_length=100), AfterValidator(storable)]
     description: Annotated[str, StringConstraints(max_length=2000), AfterValidator(storable)] | None = None
     optional_refs: Annotated[list[RefName], Field(max_length=20)] = Field(default_factory=list)
     workflows: Annotated[list[WorkflowId], Field(max_length=100)] | None = Field(
-        default=None, description="Workflows that its partners may name; null for the configured ones"
+        default=None, description="Workflows that its partners may name; null for the configured defaults"
     )
     containers: Annotated[list[ContainerName], Field(max_length=100)] = Field(
         default_factory=list,
-        description="Containers in bronze that its partners may submit from, besides the one named like the platform",
+        description="Bronze containers its partners may submit from, besides the one that has the platform's name",
     )
     is_active: Annotated[bool, Field(strict=True)] = True
 

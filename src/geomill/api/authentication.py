@@ -1,7 +1,8 @@
-"""From a credential to the principal: keys by the database, tokens by their issuer. Both are remembered for seconds.
+"""Turns a credential into a principal. The database verifies keys, the OIDC issuer verifies tokens.
 
-A key that is revoked is refused everywhere within `FRESH_SECONDS`. Between two looks a request costs no round trip.
-While the database is away, who was known before it went stays known for a while, so that monitoring can tell of it.
+Principals are cached. A revoked key is refused everywhere within `FRESH_SECONDS`, and until then a request costs no
+round trip. While the database is unreachable, recently verified credentials stay valid for `GRACE_SECONDS`, so that
+monitoring keeps working.
 """
 
 from __future__ import annotations
@@ -61,9 +62,12 @@ class Authenticator:
         self._used: set[str] = set()
 
     async def principal(self, credential: str, address: str) -> Principal:
-        """Raises `Unauthenticated`, or `TooManyRequests` where an address has shown too many wrong ones. A right one is
-        right wherever it comes from: many callers have one address, and one of them may be an attacker."""
-        digest = hashlib.sha256(credential.encode()).digest()  # what is remembered is no secret
+        """Return the principal of a credential.
+
+        Raises `Unauthenticated`, or `TooManyRequests` after too many wrong credentials from one address. A valid
+        credential passes from any address: many callers share one, and one of them may be an attacker.
+        """
+        digest = hashlib.sha256(credential.encode()).digest()  # so that the cache holds no secrets
         remembered = self._known.get(digest)
         if remembered and remembered.fresh:
             return remembered.principal
@@ -73,7 +77,7 @@ class Authenticator:
             self._known.pop(digest, None)
             if seconds := self._failures.take(address):
                 raise TooManyRequests(
-                    "the credential is wrong, and too many wrong ones came from this address", retry_after=seconds
+                    "the credential is wrong, and this address has sent too many wrong credentials", retry_after=seconds
                 ) from None
             raise
         except psycopg.Error as error:
@@ -88,7 +92,7 @@ class Authenticator:
         if credential.startswith(PREFIX):
             return await self._of_key(credential)
         if self._tokens is None:
-            raise Unauthenticated("the credential is not a key of this gateway, and it accepts no tokens")
+            raise Unauthenticated("the credential is not a key, and this gateway accepts no tokens")
         return await self._tokens.principal(credential)
 
     async def _of_key(self, credential: str) -> Principal:
@@ -97,7 +101,7 @@ class Authenticator:
         if secret:
             stored = await self._look_up(secret)
         if secret is None or stored is None or not stored.key.fits(secret):
-            raise Unauthenticated("there is no such key")
+            raise Unauthenticated("the key does not exist")
         if not stored.valid:
             raise Unauthenticated(f"the key has {'expired' if stored.expired else 'been revoked'}")
         self._used.add(secret.key_id)
@@ -108,7 +112,7 @@ class Authenticator:
             return await self._keys.find(secret.key_id)
         except psycopg.errors.UndefinedTable:
             raise UnavailableError(
-                "the database does not have geomill's schema, and so no keys", remedy="run 'geomill db migrate'"
+                "the database lacks geomill's schema, so keys cannot be verified", remedy="run 'geomill db migrate'"
             ) from None
 
     def _remember(self, digest: bytes, principal: Principal, verified_at: float) -> None:
@@ -119,7 +123,7 @@ class Authenticator:
 
     @asynccontextmanager
     async def noting(self) -> AsyncIterator[None]:
-        """Meanwhile it is written down which keys are used: beside the requests, never in one."""
+        """Record in the background which keys are used, never within a request."""
         task = asyncio.create_task(self._note_again_and_again(), name="note keys")
         try:
             yield
@@ -145,17 +149,19 @@ class Authenticator:
 
 
 class OutsideAuthenticator:
-    """Of a server that knows no keys: it has one secret for those who monitor it, and tokens of the issuer."""
+    """The authenticator of a server without keys. It accepts one monitoring secret and tokens of the issuer."""
 
     def __init__(self, metrics_key: SecretStr | None, tokens: Tokens | None) -> None:
         self._metrics_key, self._tokens = metrics_key, tokens
 
     async def principal(self, credential: str, address: str) -> Principal:
         """Raises `Unauthenticated`."""
-        del address  # nothing is looked up, so nobody has to wait
+        del address  # no database query to protect, so no rate limit
         secret = self._metrics_key.get_secret_value() if self._metrics_key else None
         if secret and hmac.compare_digest(credential.encode(), secret.encode()):
             return MONITORING
         if self._tokens is None or credential.startswith(PREFIX):
-            raise Unauthenticated("the credential is not known here", remedy="show the one of GEOMILL_METRICS_KEY")
+            raise Unauthenticated(
+                "this server does not know the credential", remedy="send the value of GEOMILL_METRICS_KEY"
+            )
         return await self._tokens.principal(credential)

@@ -1,4 +1,4 @@
-"""From the headers of a request to the one credential in it."""
+"""Reads the credential from the headers of a request."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ REMEDY = "send 'Authorization: Bearer <key or token>' or 'X-API-Key: <key>'"
 
 
 def credential_of(headers: Headers) -> str | None:
-    """None if there is none. Two that differ are refused: whoever reads only one of them would be deceived."""
+    """Return the credential, or None if there is none. Two different credentials are refused, because a proxy might
+    have checked only one of them."""
     credentials = {_bearer(value) for value in headers.getlist("authorization")}
     credentials |= {value.strip() for value in headers.getlist("x-api-key")}
     if len(credentials) > 1:
-        raise Unauthenticated("the request has more than one credential", remedy="send one")
+        raise Unauthenticated("the request has more than one credential", remedy="send exactly one")
     if not credentials:
         return None
     (credential,) = credentials
@@ -33,5 +34,5 @@ def credential_of(headers: Headers) -> str | None:
 def _bearer(value: str) -> str:
     scheme, _, rest = value.strip().partition(" ")
     if scheme.lower() != "bearer":
-        raise Unauthenticated("the Authorization header is not of the kind Bearer", remedy=REMEDY)
+        raise Unauthenticated("the Authorization header does not use the Bearer scheme", remedy=REMEDY)
     return rest.strip()

@@ -1,4 +1,4 @@
-"""Where a page ended, as text that a client hands back unread."""
+"""Cursors: the end of a page as opaque text that a client passes back."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ def decode(cursor: str) -> tuple[datetime, str]:
         created_at = datetime.fromisoformat(moment).astimezone(UTC)
         identity.replace("\x00", "").encode()
     except (ValueError, TypeError, AttributeError, OverflowError, RecursionError, binascii.Error):
-        problem = Problem("cursor", "it is not a cursor of this API", "take next_cursor from the page before")
+        problem = Problem("cursor", "it is not a cursor of this API", "use next_cursor of the previous page")
         raise InputError("the cursor cannot be read", problems=[problem]) from None
     return created_at, identity.replace("\x00", "")

@@ -1,4 +1,4 @@
-"""The disks of this gateway's machine, asked at most once in five seconds and never waited for long."""
+"""Free space on the disks of this gateway's machine. Read at most once in five seconds, with a short timeout."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from geomill.storage.space import Space, readable, spaces
 
 FRESH_SECONDS = 5.0
 PATIENCE_SECONDS = 2.0
-"""With a mount that does not answer."""
+"""How long to wait for a mount that does not answer."""
 WARNING_BYTES = 5_000_000_000
 
 
@@ -22,7 +22,7 @@ class Disks:
         self._known: list[Space] = []
 
     async def look(self) -> list[Space]:
-        """What is known: a disk that hangs keeps its last figures, and one thread."""
+        """Return the latest figures. A disk that hangs keeps its last figures and occupies one thread."""
         if self._answer is None and time.monotonic() - self._asked > FRESH_SECONDS:
             self._asked = time.monotonic()
             self._answer = asyncio.ensure_future(asyncio.to_thread(spaces, self._recipe))

@@ -1,7 +1,7 @@
-"""What /metrics shows: this gateway's own requests and connections, and the platform as its tables tell.
+"""The metrics of /metrics: this gateway's requests and connections, and the state of the platform.
 
-Orchestrators and workers are other processes, on other machines. What they do is in the tables, so every gateway can
-tell it; the figures are read at most once in five seconds, however many scrape.
+Orchestrators and workers run as other processes, on other machines. Their state is in the database, so every gateway
+can report it. The database is read at most once in five seconds, however many clients scrape.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ READERS: dict[str, Callable[[Connection], Awaitable[Any]]] = {
 
 class Figures(Collector):
     def __init__(self, pool: Pool, readers: Mapping[str, Any] = READERS, disks: Disks | None = None) -> None:
-        """`readers` are what the database is asked: nothing, where it has no tables of the platform."""
+        """`readers` are the queries to run. A database without the platform's tables has none."""
         self._pool, self._readers, self._disks = pool, readers, disks
         self._spaces: list[Space] = []
         self._read_at = float("-inf")
         self._reading = asyncio.Lock()
-        self._found: dict[str, Any] = {}
+        self._figures: dict[str, Any] = {}
         self._registry = CollectorRegistry(auto_describe=False)
         ProcessCollector(registry=self._registry)
         self._registry.register(self)
@@ -73,13 +73,13 @@ class Figures(Collector):
     async def text(self) -> bytes:
         async with self._reading:
             if time.monotonic() - self._read_at > FRESH_SECONDS:
-                self._found = await self._read()
+                self._figures = await self._read()
                 self._spaces = await self._disks.look() if self._disks else []
                 self._read_at = time.monotonic()
         return generate_latest(self._registry)
 
     async def _read(self) -> dict[str, Any]:
-        """A figure that cannot be had in time is left out, and the rest is told."""
+        """Read all figures. A figure that takes too long is left out."""
         figures: dict[str, Any] = {}
         try:
             async with self._pool.connection(timeout=PATIENCE_SECONDS) as conn:
@@ -96,11 +96,13 @@ class Figures(Collector):
         yield _gauge("geomill_info", "This gateway", ("version",), [((__version__,), 1)])
         yield from self._own()
         yield from _space(self._spaces)
-        readable = [((name,), float(name in self._found)) for name in self._readers]
-        yield _gauge("geomill_figures_readable", "Whether the database gave these figures", ("figures",), readable)
+        readable = [((name,), float(name in self._figures)) for name in self._readers]
+        yield _gauge(
+            "geomill_figures_readable", "Whether these figures could be read from the database", ("figures",), readable
+        )
         for name, family in _FAMILIES.items():
-            if name in self._found:
-                yield from family(self._found[name])
+            if name in self._figures:
+                yield from family(self._figures[name])
 
     def _own(self) -> Iterator[Metric]:
         stats = self._pool.get_stats()
@@ -124,13 +126,17 @@ def _queues(depths_by_queue: list[QueueDepth]) -> Iterator[Metric]:
     depths += [((depth.queue_name, "leased"), float(depth.leased)) for depth in depths_by_queue]
     yield _gauge("geomill_queue_messages", "Messages on a queue", ("queue", "state"), depths)
     ages = [((depth.queue_name,), depth.oldest_seconds) for depth in depths_by_queue]
-    yield _gauge("geomill_queue_oldest_seconds", "Age of the oldest message that could be taken", ("queue",), ages)
+    yield _gauge(
+        "geomill_queue_oldest_seconds", "Age of the oldest message that is ready to be taken", ("queue",), ages
+    )
 
 
 def _space(spaces: list[Space]) -> Iterator[Metric]:
     if spaces:
         free = [((space.place,), float(space.free_bytes)) for space in spaces]
-        yield _gauge("geomill_space_free_bytes", "Free on the disk of a zone or of the data folder", ("place",), free)
+        yield _gauge(
+            "geomill_space_free_bytes", "Free space on the disk of a zone or of the data folder", ("place",), free
+        )
         total = [((space.place,), float(space.total_bytes)) for space in spaces]
         yield _gauge("geomill_space_total_bytes", "Size of that disk", ("place",), total)
 
@@ -148,7 +154,7 @@ def _counts(name: str, text: str, label: str) -> Callable[[dict[str, int]], Iter
 
 def _dead_letters(dead_letters: list[DeadLetters]) -> Iterator[Metric]:
     values = [((letters.queue_name, letters.reason), float(letters.letters)) for letters in dead_letters]
-    yield _gauge("geomill_dead_letters", "Messages that nobody could handle", ("queue", "reason"), values)
+    yield _gauge("geomill_dead_letters", "Messages that could not be handled", ("queue", "reason"), values)
 
 
 def _instances(instances: list[InstanceHealth]) -> Iterator[Metric]:
@@ -162,8 +168,8 @@ def _instances(instances: list[InstanceHealth]) -> Iterator[Metric]:
 
 _COUNTERS = {
     "transitions": "Changes of a node's state",
-    "retries": "Attempts that were made again",
-    "stale_results": "Results that came too late to count",
+    "retries": "Attempts that followed a failed attempt",
+    "stale_results": "Results that were ignored because they came too late",
     "jobs_reclaimed": "Jobs taken over from processes that died",
 }
 _HISTOGRAMS = {
@@ -174,7 +180,7 @@ _HISTOGRAMS = {
 
 
 def _tallies(tallies: list[Tally]) -> Iterator[Metric]:
-    """Of all processes, since the database was made."""
+    """Yield the counters and histograms, summed over all processes since the database was created."""
     by_name: dict[str, dict[float, float]] = {}
     for tally in tallies:
         by_name.setdefault(tally.name, {})[tally.bucket] = tally.value
@@ -193,7 +199,7 @@ def _histogram(name: str, text: str, counts: dict[float, float]) -> HistogramMet
 
 
 def _circuits(circuits: list[Circuit]) -> Iterator[Metric]:
-    """Of handlers that have failed."""
+    """Yield the circuits of handlers that have failed."""
     opened = [((circuit.handler,), float(circuit.opened_at is not None)) for circuit in circuits]
     yield _gauge("geomill_circuit_open", "Whether tasks of a handler are held back", ("handler",), opened)
     failures = [((circuit.handler,), float(circuit.failures)) for circuit in circuits]

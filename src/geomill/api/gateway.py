@@ -1,4 +1,4 @@
-"""What a request needs from the process: connections, workflows, streams, figures."""
+"""The process-wide objects that routes use: connections, workflows, streams, figures."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from geomill.store.pool import Connection, Pool
 from geomill.workflows.collection import WorkflowCatalogue
 
 PATIENCE_SECONDS = 5.0
-"""With the pool: a client would rather hear 503 than wait."""
+"""How long to wait for a connection. A quick 503 serves a client better than a long wait."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,8 @@ class Gateway:
 
 
 async def gateway_of(request: Request) -> Gateway:
-    """Not that it waits: what is not a coroutine would be called in a thread, there and back at each request."""
+    """Return the gateway. It is a coroutine because FastAPI runs plain functions in a thread, which costs time on each
+    request."""
     return cast("Gateway", request.app.state.gateway)
 
 

@@ -1,4 +1,4 @@
-"""The door: no request goes further unless the table of access lets it pass. Its body is not read before."""
+"""Admits requests by the access table, before their body is read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ log = logging.getLogger(__name__)
 
 class RequestGuard:
     def __init__(self, app: ASGIApp, rules: AccessRules, submissions: Buckets, *, by_sight: bool = True) -> None:
-        """`by_sight`: whether a credential that nobody asks for is looked at, since it may show its holder more."""
+        """`by_sight` says whether to verify credentials on routes where they are optional, since they may widen what a
+        caller sees."""
         self._app, self._rules, self._submissions, self._by_sight = app, rules, submissions, by_sight
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -36,7 +37,7 @@ class RequestGuard:
         await self._app(scope, receive, send)
 
     async def _admit(self, scope: Scope) -> None:
-        """What no rule is found for has no route either, and ends as 404 or 405."""
+        """Admit the request or raise. A request without a rule has no route either and ends as 404 or 405."""
         match = self._rules.find(scope["method"], scope["path"])
         if match is None:
             return
@@ -46,7 +47,7 @@ class RequestGuard:
             return
         principal = await self._identify(scope)
         if principal is None and not who.optional:
-            raise Unauthenticated("this needs a credential", remedy=REMEDY)
+            raise Unauthenticated("this request needs a credential", remedy=REMEDY)
         if principal:
             self._require(who, principal, rule)
         admit(scope, Admission(rule, principal))
@@ -54,7 +55,7 @@ class RequestGuard:
             log.info("%s", rule, extra={"action": "request", "subject": principal.subject, "path": scope["path"]})
 
     async def _identify(self, scope: Scope) -> Principal | None:
-        """Nobody, if no credential is shown."""
+        """Return the principal, or None if the request has no credential."""
         authenticator: Authenticator | OutsideAuthenticator = scope["app"].state.authenticator
         credential = credential_of(Headers(scope=scope))
         if credential is None:
@@ -71,9 +72,11 @@ class RequestGuard:
             log.info("refused: %s", rule, extra={"action": "refused", "subject": principal.subject})
             needed_roles = " or ".join(sorted(who.roles or ()))
             raise Forbidden(
-                f"this is for the role {needed_roles}", remedy="ask an administrator for a key with that role"
+                f"this request needs the role {needed_roles}", remedy="ask an administrator for a key with that role"
             )
         if who.limited and (seconds := self._submissions.take(principal.subject)):
             raise TooManyRequests(
-                f"{principal.subject} submits faster than it may", remedy="slow down", retry_after=seconds
+                f"{principal.subject} exceeds its submission rate",
+                remedy="wait before submitting again",
+                retry_after=seconds,
             )

@@ -1,7 +1,7 @@
-"""The public keys of the OIDC issuer: fetched when they are needed, and never from where a token says.
+"""The public keys of the OIDC issuer, fetched on demand from the configured place and never from a URL in a token.
 
-A token with a key id that is not known makes for one fetch in half a minute at most. What was fetched serves until the
-issuer answers again, so an issuer that is away for a while locks nobody out.
+An unknown key id causes at most one fetch in half a minute. Fetched keys stay in use until the issuer answers again, so
+an issuer that is down for a while locks nobody out.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PAUSE_SECONDS, PAUSE_AFTER_FAILURE = 30.0, 5.0
 PATIENCE_SECONDS = 5.0
 LARGEST = 1_000_000
 KINDS = {"RSA": ("RS", "PS"), "EC": ("ES",), "OKP": ("Ed",)}
-"""Which signatures a key of each kind can make. Anything else, such as a shared secret, is not used."""
+"""The signature algorithms of each key type. Other types, such as shared secrets, are not used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class IssuerKey:
     key: Any
 
     def verifies(self, algorithm: str) -> bool:
-        """A key that names its algorithm is for that one alone."""
+        """Whether this key can verify the algorithm. A key that names an algorithm serves only that one."""
         return self.algorithm in (None, algorithm) and algorithm.startswith(KINDS[self.kind])
 
 
@@ -50,13 +50,14 @@ class IssuerKeys:
         self._background: asyncio.Task[None] | None = None
 
     async def get(self, key_id: str, algorithm: str) -> IssuerKey | None:
-        """The key with that id which can verify that algorithm. `UnavailableError` if the issuer never answered."""
+        """Return the key with that id, or None if there is none for that algorithm. Raises `UnavailableError` if the
+        issuer has never answered."""
         if key_id not in self._keys:
             await self._refresh()
         elif time.monotonic() - self._fetched_at > FRESH_SECONDS:
             self._refresh_meanwhile()
         if not self._keys:
-            raise UnavailableError("the keys of the token's issuer cannot be had", remedy="try again in a moment")
+            raise UnavailableError("the keys of the token's issuer cannot be fetched", remedy="try again in a moment")
         key = self._keys.get(key_id)
         return key if key and key.verifies(algorithm) else None
 
@@ -86,15 +87,15 @@ class IssuerKeys:
     async def _discover(self, client: httpx.AsyncClient) -> str:
         document = await _get_json(client, self._issuer.rstrip("/") + "/.well-known/openid-configuration")
         if document["issuer"] != self._issuer:
-            raise ValueError(f"its discovery document is of another issuer, {document['issuer']!r}")
+            raise ValueError(f"its discovery document names another issuer, {document['issuer']!r}")
         url = httpx.URL(document["jwks_uri"])
         if url.scheme != "https" and not is_loopback(url.host):
-            raise ValueError("its discovery document names keys at a place that is not https")
+            raise ValueError("its discovery document gives a key URL that is not https")
         return str(url)
 
 
 async def _get_json(client: httpx.AsyncClient, url: str) -> Any:
-    """Redirects are not followed."""
+    """Fetch a JSON document. Redirects are not followed."""
     async with client.stream("GET", url) as answer:
         answer.raise_for_status()
         if answer.status_code != 200:
@@ -108,7 +109,7 @@ async def _get_json(client: httpx.AsyncClient, url: str) -> Any:
 
 
 def _usable(entries: list[dict[str, Any]]) -> Iterator[tuple[str, IssuerKey]]:
-    """By their ids. An issuer may have others, for encryption or of kinds that are not known here."""
+    """Yield the signature keys by id. An issuer may also publish encryption keys and unknown types."""
     for entry in entries:
         if entry.get("kty") in KINDS and entry.get("use", "sig") == "sig":
             try:

@@ -1,7 +1,7 @@
-"""Finds keys in the database, those of all waiting requests in one query.
+"""Looks up keys in the database, with one query for all waiting requests.
 
-So a flood of wrong keys costs the database one query at a time, whoever it comes from, and right ones among them wait
-for no more than two queries.
+A flood of wrong keys therefore costs the database one query at a time, and a valid key among them waits for at most two
+queries.
 """
 
 from __future__ import annotations
@@ -56,5 +56,5 @@ class KeyLookup:
 
 
 def _read(answer: Answer) -> None:
-    """Its error is read, also when nobody waits for it any more."""
+    """Retrieve the exception, so that asyncio does not warn if all waiting requests have gone."""
     answer.exception()

@@ -1,4 +1,4 @@
-"""What a request may be before anything looks at it: how large, and from where a browser may send it."""
+"""Limits that apply before a request is processed: the size of its body and the origin of a browser's request."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class BodyLimit:
-    """Refuses a body by its announced length, or as soon as more has come than may."""
+    """Refuses a body by its announced length, or as soon as more bytes have arrived than allowed."""
 
     def __init__(self, app: ASGIApp, largest: int) -> None:
         self._app, self._largest = app, largest
@@ -45,16 +45,16 @@ class BodyLimit:
 
 
 class BrowserGuard:
-    """A web page of somebody else must not even try to talk to a gateway on this machine.
+    """Keeps other people's web pages from talking to a gateway on this machine.
 
-    It has no credential, and browsers add none to what it sends. But it could probe what is open and guess the rest: a
-    page can send requests to 127.0.0.1, and by a name of its own that leads there it could also read the answers. The
-    first shows in the Origin, the second in the Host.
+    Such a page has no credential, and browsers add none. But it could probe open routes: a page can send requests to
+    127.0.0.1, and with a host name of its own that resolves there it could also read the answers. The `Origin` header
+    reveals the first, the `Host` header the second.
     """
 
     def __init__(self, app: ASGIApp, hosts: Collection[str], origins: Collection[str] = ()) -> None:
-        """`hosts` are the names by which a gateway on this machine is called; others have none, and are not guarded.
-        `origins` are those whose pages may call beside its own."""
+        """`hosts` are the names of a gateway on this machine; if empty, nothing is guarded. Pages from `origins` may
+        call in addition to the gateway's own."""
         self._app, self._hosts, self._origins = app, frozenset(hosts), frozenset(origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -70,10 +70,10 @@ class BrowserGuard:
         headers = Headers(scope=scope)
         host = headers.get("host", "")
         if _name(host) not in self._hosts:
-            return 421, "this gateway answers to its own address only; call it as 127.0.0.1 or localhost"
+            return 421, "this gateway answers only to its own address; call it as 127.0.0.1 or localhost"
         origin = headers.get("origin")
         if origin and scope["method"] not in SAFE and origin not in self._origins and _place(origin) != host:
-            return 403, "a page of another origin may not do this"
+            return 403, "a page of another origin may not send this request"
         return None
 
 

@@ -1,4 +1,4 @@
-"""Ready-to-use links to what an asset is served as, with a ticket where nobody may see it without."""
+"""Ready-to-use links to an asset, signed with a ticket if the asset is not public."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ MATRIX = "WebMercatorQuad"
 class AssetLinks:
     links: dict[str, str]
     expires_at: datetime | None = None
-    """When the tickets in them end; None where they have none."""
+    """When the tickets expire; None if the links have none."""
     public: dict[str, str] = field(default_factory=dict)
-    """Links that everybody may follow, to the public revision."""
+    """Links to the public revision, which need no credential."""
 
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """`base` is where the gateway is reached; without it links begin as the request did. `outside` is where the
-    external server is reached, if that is set. Without a key nothing is signed."""
+    """Builds links. `base` is the gateway's address; without it links begin with the address of the request. `outside`
+    is the external server's address, if there is one. Without a `key` links are not signed."""
 
     base: str = ""
     key: LinkKey | None = None
@@ -33,8 +33,8 @@ class Links:
     outside: str = ""
 
     def of(self, asset: Asset, now: datetime, called: str, seconds: int | None = None) -> AssetLinks:
-        """None for what is not served. Those of a public revision lead where the public may go: outside, once it is
-        there. `called` is how the gateway was called."""
+        """Return the links of an asset, which are empty if it is not served. Links to the public revision lead to the
+        external server once it is exported. `called` is the address of the request."""
         base = self.base or called.rstrip("/")
         if not asset.active or asset.served_revision is None:
             return AssetLinks({})
@@ -51,7 +51,7 @@ class Links:
 
 
 def _addresses(asset: Asset, base: str, ticket: str = "") -> dict[str, str]:
-    """The STAC item is not signed: it wants a credential."""
+    """Return the addresses. The STAC item gets no ticket because it requires a credential."""
     paths = _raster(asset) if asset.data_type is DataType.RASTER else _vector(asset)
     collection, item = quote(asset.stac_collection_id, safe=""), quote(asset.stac_item_id, safe="")
     return {

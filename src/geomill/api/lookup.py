@@ -1,4 +1,4 @@
-"""A job wherever it is: in its row, or still on the queue."""
+"""Finds a job in its row or, before it is claimed, on the queue."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ JobStanding = JobProgress | JobQueueMessage
 
 
 async def find(conn: Connection, job_queue: str, job_id: str) -> JobStanding | None:
-    """Looked for twice: between the two places it may have moved from the one to the other."""
+    """Return the job, or None. Look twice, because a claim may move the job between the two queries."""
     for _ in range(2):
         if row := await progress.find(conn, job_id):
             return row
@@ -29,10 +29,10 @@ async def get(conn: Connection, job_queue: str, job_id: str) -> JobStanding:
 
 
 async def require_claimed(conn: Connection, job_queue: str, job_id: str) -> None:
-    """What only an orchestrator can do needs one that has the job."""
+    """Raise `ConflictError` if no orchestrator has claimed the job."""
     if isinstance(await get(conn, job_queue, job_id), JobQueueMessage):
         raise ConflictError(f"no orchestrator has claimed the job {job_id} yet", remedy="try again in a moment")
 
 
 def unknown(job_id: str) -> NotFoundError:
-    return NotFoundError(f"there is no job '{job_id}'", remedy="GET /api/v1/jobs lists those there are")
+    return NotFoundError(f"there is no job '{job_id}'", remedy="GET /api/v1/jobs lists the jobs")

@@ -1,4 +1,4 @@
-"""Counts requests by route, never by path: a path with an id in it would be a new series for each job."""
+"""Counts requests by route. Counting by path would add a time series for each job id."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes in and out of the jobs API."""
+"""Requests and responses of the jobs API."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from geomill.domain.states import JOB_MACHINE, JobStatus
 from geomill.store.progress import JobProgress, NodeProgress
 
 QUEUED = "queued"
-"""A job that no orchestrator has claimed yet: it has a message and no row."""
+"""The status of a job that no orchestrator has claimed: it has a message but no row."""
 
 
 def storable(text: str) -> str:
@@ -33,10 +33,10 @@ class ApiInput(BaseModel):
 
 
 class JobOptions(ApiInput):
-    """Options of every job that is submitted over HTTP."""
+    """Options of every job submitted over HTTP."""
 
-    correlation_id: Text | None = Field(default=None, description="An id of yours, to find the job by")
-    callback_url: Url | None = Field(default=None, description="Told when the job has ended")
+    correlation_id: Text | None = Field(default=None, description="An id of your own by which to find the job")
+    callback_url: Url | None = Field(default=None, description="Called when the job has ended")
 
 
 class JobSubmission(JobOptions):
@@ -51,10 +51,10 @@ class JobSubmission(JobOptions):
     input_params: dict[str, Any] = Field(
         default_factory=dict,
         validation_alias=AliasChoices("input_params", "inputs"),
-        description="As the workflow declares them; `inputs` is understood too",
+        description="Inputs as the workflow declares them; `inputs` is accepted as a name too",
     )
-    priority: Annotated[int, Field(ge=0, le=10, strict=True, description="Higher is sooner")] = 0
-    idempotency_key: Text | None = Field(default=None, description="Submitting it again gives the same job")
+    priority: Annotated[int, Field(ge=0, le=10, strict=True, description="A higher priority runs sooner")] = 0
+    idempotency_key: Text | None = Field(default=None, description="The same key gives the same job")
 
 
 class Cancellation(ApiInput):
@@ -63,7 +63,7 @@ class Cancellation(ApiInput):
 
 class JobAccepted(BaseModel):
     job_id: str
-    status: str = Field(description="`queued`, or that of the job which the idempotency key already has")
+    status: str = Field(description="`queued`, or the status of the job that already has the idempotency key")
     workflow_id: str
     status_url: str
     events_url: str
@@ -89,14 +89,15 @@ class JobSummary(BaseModel):
     status: str = Field(description="`queued`, or a state of the job machine")
     paused: bool = False
     parked_at: datetime | None = Field(
-        default=None, description="Since then nobody works on it: the database refuses it. An operator may release it"
+        default=None,
+        description="When the job was parked because the database refused a write. An operator can release it",
     )
     parked_reason: str | None = None
     priority: int = 0
     correlation_id: str | None = None
     idempotency_key: str | None = None
     run_number: int = 1
-    submitted_by: str | None = Field(default=None, description="Whose credential it was, or `schedule`")
+    submitted_by: str | None = Field(default=None, description="The subject of the credential, or `schedule`")
     submitted_at: datetime | None = None
     created_at: datetime | None = None
     started_at: datetime | None = None
@@ -104,7 +105,7 @@ class JobSummary(BaseModel):
     error: str | None = None
     failed_node_id: str | None = None
     details_deleted_at: datetime | None = Field(
-        default=None, description="Since then its nodes, events and logs are gone, and it cannot be retried"
+        default=None, description="When its nodes, events and logs were deleted. It can no longer be retried"
     )
 
     @classmethod
@@ -115,7 +116,7 @@ class JobSummary(BaseModel):
 
 
 class ItemCounts(BaseModel):
-    """Of a fan-out."""
+    """Items of a fan-out by state."""
 
     total: int
     completed: int
@@ -130,8 +131,8 @@ class NodeView(BaseModel):
     started_at: datetime | None = None
     completed_at: datetime | None = None
     error: str | None = None
-    progress: float | None = Field(default=None, description="From 0 to 1, where it is known")
-    message: str = Field(default="", description="What the handler last said")
+    progress: float | None = Field(default=None, description="From 0 to 1; null if unknown")
+    message: str = Field(default="", description="The handler's latest progress message")
     items: ItemCounts | None = None
     output: Any = None
 
@@ -159,9 +160,11 @@ class Progress(BaseModel):
     nodes_ended: int = 0
     items_total: int = 0
     items_ended: int = 0
-    remaining_seconds: float | None = Field(default=None, description="If it goes on as it went; null when unknown")
+    remaining_seconds: float | None = Field(
+        default=None, description="An estimate from the speed so far; null if unknown"
+    )
     eta: datetime | None = None
-    waits: list[str] = Field(default=[], description="What it waits for in vain, such as a worker of a queue")
+    waits: list[str] = Field(default=[], description="Missing things that block the job, such as a worker for a queue")
 
     @classmethod
     def of(cls, progress: JobProgress, now: datetime) -> Self:
@@ -190,7 +193,7 @@ class JobDetails(JobSummary):
 
     @classmethod
     def running(cls, progress: JobProgress, now: datetime, order: Sequence[str], *, outputs: bool) -> Self:
-        """The nodes in the given order; those that are not in it come last."""
+        """Return the details, with nodes in the given order. Nodes that are not in `order` come last."""
         places = {node_id: place for place, node_id in enumerate(order)}
         nodes = sorted(progress.nodes, key=lambda node: places.get(node.node_id, len(places)))
         return cls.of(
@@ -203,24 +206,26 @@ class JobDetails(JobSummary):
 
     @classmethod
     def queued(cls, message: JobQueueMessage, reason: str | None = None) -> Self:
-        """`reason` says why nobody has claimed it, if it is known."""
+        """`reason` says why the job is unclaimed, if that is known."""
         shared = {name: value for name, value in message if name in cls.model_fields}
         return cls(**shared, status=QUEUED, progress=Progress.queued(reason))
 
 
 class JobPage(BaseModel):
     jobs: list[JobSummary]
-    next_cursor: str | None = Field(default=None, description="Give it as `cursor` for the next page; null at the end")
+    next_cursor: str | None = Field(
+        default=None, description="Pass it as `cursor` to get the next page; null on the last page"
+    )
 
 
 class EventPage(BaseModel):
     events: list[JobEvent]
-    next_after: int = Field(description="Give it as `after` for the events that follow")
-    details_deleted_at: datetime | None = Field(default=None, description="Since then the job's events are gone")
+    next_after: int = Field(description="Pass it as `after` to get the following events")
+    details_deleted_at: datetime | None = Field(default=None, description="When the job's events were deleted")
 
 
 class ActionAccepted(BaseModel):
-    """The job's owner has been told; the job changes a moment later."""
+    """The command was sent to the job's owner. The job changes a moment later."""
 
     job_id: str
     action: str

@@ -1,4 +1,4 @@
-"""What the gateway asks of services that are mounted beside its own routes."""
+"""The interface of services that the gateway mounts beside its own routes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Mountable(Protocol):
     def prefixes(self) -> Sequence[str]: ...
 
     def part(self, prefix: str) -> ASGIApp:
-        """What answers below the prefix."""
+        """Return the application that serves the prefix."""
 
     def running(self, pool: Pool) -> AbstractAsyncContextManager[None]:
-        """For as long as the gateway runs."""
+        """Run the services while the gateway runs."""

@@ -1,4 +1,4 @@
-"""Every error as an RFC 9457 problem document: the border from our errors to HTTP, by one table."""
+"""Translates every error into an RFC 9457 problem document, by one table."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from geomill.store.replanning import has_changed_plan
 log = logging.getLogger(__name__)
 
 REPEATED = "geomill.repeated"
-"""In the scope of a request that is on its second attempt."""
+"""Scope key of a request that is on its second attempt."""
 MEDIA_TYPE = "application/problem+json"
 STATUSES: tuple[tuple[type[GeomillError], int], ...] = (
     (NotFoundError, 404),
@@ -57,41 +57,41 @@ CODES = {
     413: "too_large",
     421: "wrong_host",
 }
-"""Of errors that HTTP itself knows."""
+"""Codes of errors that HTTP itself defines."""
 
 CHALLENGE = 'Bearer realm="geomill"'
 BODY_HINT = "send a JSON object with the header Content-Type: application/json"
 
 
 class FieldProblem(BaseModel):
-    """One thing that is wrong with a request."""
+    """One error in a request."""
 
-    field: str = Field(description="Where it is: a field of the body, a parameter, an input", examples=["count"])
+    field: str = Field(description="The field of the body, the parameter or the input", examples=["count"])
     message: str = Field(examples=["must be at most 50, not 51"])
     hint: str = ""
 
 
 class ProblemDocument(BaseModel):
-    """RFC 9457. `code` is stable; the words are not."""
+    """A problem document (RFC 9457). `code` is stable; the wording is not."""
 
     type: str = Field(examples=["urn:geomill:problem:invalid_inputs"])
     title: str = Field(examples=["Invalid inputs"])
     status: int = Field(examples=[422])
     detail: str
-    instance: str = Field(description="The path that was asked for", examples=["/api/v1/jobs"])
+    instance: str = Field(description="The path of the request", examples=["/api/v1/jobs"])
     code: str = Field(examples=["invalid_inputs"])
     errors: list[FieldProblem] = []
     statements: list[str] = Field(default=[], description="The SQL of a migration that was refused")
 
 
 def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """For the OpenAPI description of a route."""
+    """Return the responses for the OpenAPI description of a route."""
     content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDocument"}}}
     return {status: {"description": HTTPStatus(status).phrase, "content": content} for status in statuses}
 
 
 def component_schemas() -> dict[str, Any]:
-    """What `problem_responses` refers to."""
+    """Return the schemas that `problem_responses` refers to."""
     schema = ProblemDocument.model_json_schema(ref_template="#/components/schemas/{model}")
     return {**schema.pop("$defs"), "ProblemDocument": schema}
 
@@ -139,7 +139,7 @@ def respond(
 def respond_to(
     path: str, error: GeomillError | psycopg.Error, subject: str | None = None, *, status: int | None = None
 ) -> JSONResponse:
-    """`subject` is whose request it was, for the log. `status` takes the place of the table's."""
+    """Return the response to an error. `subject` is the caller, for the log. `status` overrides the table."""
     extra = {"action": "request", "path": path, "subject": subject}
     if isinstance(error, psycopg.Error):
         return _respond_for_database(path, error, extra)
@@ -164,7 +164,7 @@ def _respond_for_database(path: str, error: psycopg.Error, extra: dict[str, Any]
     if not passes(error):
         log.error("a request failed", exc_info=error, extra=extra)
         return _internal(path)
-    log.warning("the database did not do its part: %s", error, extra=extra)
+    log.warning("the database was not available for a request: %s", error, extra=extra)
     read_only = isinstance(error, psycopg.errors.ReadOnlySqlTransaction)
     trouble = "accepts no changes at present" if read_only else "does not answer"
     detail = f"the database {trouble}; try again in a moment"
@@ -206,20 +206,20 @@ async def _http(request: Request, error: HTTPException) -> JSONResponse:
     code = CODES.get(error.status_code, "http_error")
     detail = str(error.detail)
     if error.status_code == 404 and detail == "Not Found":
-        detail = f"there is nothing at {request.url.path}; see /docs for what there is"
+        detail = f"{request.url.path} does not exist; /docs lists the routes"
     if error.status_code == 405:
-        detail = f"{request.method} is not possible here; allowed: {Headers(error.headers).get('allow', '')}"
+        detail = f"{request.method} is not allowed here; use {Headers(error.headers).get('allow', '')}"
     return respond(request.url.path, error.status_code, code, detail, headers=error.headers)
 
 
 async def _unknown(request: Request, error: Exception) -> JSONResponse:
-    """The server logs it, with its stack; a client learns nothing about our inside."""
+    """Answer an unexpected error. The server logs its stack; the client learns no internals."""
     del error
     return _internal(request.url.path)
 
 
 def _internal(path: str) -> JSONResponse:
-    return respond(path, 500, GeomillError.code, "something went wrong inside; the log of the gateway says what")
+    return respond(path, 500, GeomillError.code, "an internal error occurred; see the gateway's log")
 
 
 def _from_problem(problem: Problem) -> FieldProblem:
@@ -232,14 +232,14 @@ def _from_validation(error: Mapping[str, Any], field_names: Sequence[str]) -> Fi
     place = ".".join(str(part) for part in error["loc"][1:])
     message, hint = str(error["msg"]).removeprefix("Value error, "), ""
     if error["type"] == "extra_forbidden":
-        message, hint = "there is no such field", nearest(str(error["loc"][-1]), field_names)
+        message, hint = "the field does not exist", nearest(str(error["loc"][-1]), field_names)
     elif error["loc"] == ("body",) and error["type"] != "value_error":
         message, hint = "the body must be a JSON object", BODY_HINT
     return FieldProblem(field=_printable(place), message=_printable(message), hint=_printable(hint))
 
 
 def _fields(request: Request) -> Iterator[Any]:
-    """The names that the route knows, of its body and its query."""
+    """Yield the names of the fields in the route's body and query."""
     dependant = getattr(request.scope.get("route"), "dependant", None)
     for part in (*getattr(dependant, "body_params", ()), *getattr(dependant, "query_params", ())):
         for name, field in getattr(part.field_info.annotation, "model_fields", {}).items():
@@ -248,5 +248,5 @@ def _fields(request: Request) -> Iterator[Any]:
 
 
 def _printable(text: str) -> str:
-    """As UTF-8 can carry it: half of a surrogate pair cannot be sent back."""
+    """Replace lone surrogates, which UTF-8 cannot encode."""
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,4 +1,4 @@
-"""How often somebody may do something: a bucket of tokens for each, in this process."""
+"""Rate limits: a bucket of tokens for each caller, in this process."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ MOST_BUCKETS = 10_000
 
 
 class Buckets:
-    """Each holds `burst` tokens and gets `rate` a second. Memory is bounded: the bucket that was untouched for longest
-    makes room for a new one, which is full: under a flood of names the limit is weaker, never stronger."""
+    """Token buckets by name. Each holds up to `burst` tokens and gains `rate` a second.
+
+    To bound memory, a new bucket evicts the one that was unused for longest. A new bucket is full, so a flood of names
+    weakens the limit but never blocks anyone wrongly.
+    """
 
     def __init__(
         self, rate: float, burst: float, *, most: int = MOST_BUCKETS, clock: Callable[[], float] = time.monotonic
@@ -19,7 +22,7 @@ class Buckets:
         self._levels: dict[str, tuple[float, float]] = {}
 
     def take(self, name: str) -> float:
-        """Zero if there was a token; else the seconds until there will be one."""
+        """Take a token. Returns zero on success, else the seconds until one is available."""
         level = self._level(name)
         if level < 1:
             return (1 - level) / self._rate
@@ -30,7 +33,7 @@ class Buckets:
         return 0.0
 
     def wait(self, name: str) -> float:
-        """What `take` would say, taking nothing."""
+        """Return the result of `take` without taking a token."""
         return max(0.0, (1 - self._level(name)) / self._rate)
 
     def _level(self, name: str) -> float:

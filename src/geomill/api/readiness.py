@@ -1,4 +1,4 @@
-"""Whether jobs that are submitted now will run."""
+"""Readiness: whether jobs submitted now will run."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ log = logging.getLogger(__name__)
 
 PATIENCE_SECONDS = 2.0
 NOBODY = "readiness"
-"""No job and no request has this id."""
+"""An id that no job and no request has."""
 ROLES = ("orchestrator", "worker")
 
 
 @dataclass(frozen=True, slots=True)
 class ReadyState:
     obstacles: list[str]
-    """Why no job will run; nothing when the platform is ready."""
+    """Reasons why no job will run. Empty if the platform is ready."""
     waits: list[str] = field(default_factory=list)
-    """What waits in vain while everything else runs. One such queue must not take a gateway from its balancer."""
+    """Queues that no process serves. One such queue must not remove a gateway from its load balancer."""
 
     @property
     def reasons(self) -> list[str]:
@@ -53,7 +53,7 @@ class Readiness:
 
 
 def refusal(error: psycopg.Error) -> str:
-    """Everybody may read it: the log says more."""
+    """Return the reason without details, because everybody may read it. The log has the details."""
     if passes(error):
         return "the database does not answer"
     log.warning("the database refuses what requests need: %s", error)
@@ -61,6 +61,6 @@ def refusal(error: psycopg.Error) -> str:
 
 
 async def _rehearse(conn: Connection) -> None:
-    """What requests do, with the same statements, prepared as theirs are."""
+    """Run statements that requests use, prepared in the same way."""
     await jobs.find(conn, NOBODY)
     await requests.by_idempotency_key(conn, NOBODY, NOBODY)

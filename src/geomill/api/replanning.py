@@ -1,7 +1,7 @@
-"""A request whose transaction met a plan from before a migration is answered by a second attempt.
+"""Repeats a request whose transaction met a query plan from before a migration.
 
-A single statement is run again by its session (`store/replanning.py`). A transaction is lost as a whole: here the
-request begins again, on a new session, before anything was answered. Nothing of the first attempt was committed.
+The session itself repeats a single statement (`store/replanning.py`). A transaction is lost as a whole, so the request
+begins again on a new session, before anything was sent. The first attempt committed nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from geomill.store.pool import Pool
 from geomill.store.replanning import has_changed_plan
 
 KEPT_BYTES = 1_000_000
-"""Of a body. A request with a longer one is not repeated."""
+"""The largest body that is kept for a second attempt. A request with a larger one is not repeated."""
 
 
 class Replanning:
@@ -39,7 +39,7 @@ class Replanning:
 
 
 class _Attempt:
-    """What was read and whether something was answered."""
+    """Records what was read and whether an answer has begun."""
 
     def __init__(self, receive: Receive, send: Send) -> None:
         self._receive, self._send = receive, send

@@ -1,4 +1,4 @@
-"""Whether the schema is whole, for those who are asked each second: comparing it takes some 20 ms."""
+"""Caches whether the schema is up to date. Comparing it takes about 20 ms, too long for a check each second."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from geomill.errors import GeomillError
 from geomill.store.pool import Connection
 
 RECHECK_SECONDS = 5.0
-"""How long a schema counts as wrong after it was found so."""
+"""How long a failed comparison counts."""
 SOUND_SECONDS = 15.0
-"""How long a schema counts as right."""
+"""How long a successful comparison counts."""
 
 Compare = Callable[[Connection], Awaitable[list[str]]]
 
@@ -23,14 +23,14 @@ class SchemaWatch:
         self._problem: str | None = None
 
     async def problem(self, conn: Connection) -> str | None:
-        """What is wrong, from the last comparison or a new one."""
+        """Return the problem of the last or a new comparison, or None."""
         if time.monotonic() >= self._compare_at:
             self._problem = await self._look(conn)
             self._compare_at = time.monotonic() + (RECHECK_SECONDS if self._problem else self._sound_seconds)
         return self._problem
 
     def doubt(self) -> None:
-        """The next question is answered by a new comparison."""
+        """Compare anew on the next call."""
         self._compare_at = float("-inf")
 
     async def _look(self, conn: Connection) -> str | None:

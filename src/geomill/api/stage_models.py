@@ -1,4 +1,4 @@
-"""What goes in and out of the stage jobs API."""
+"""Requests and responses of the stage jobs API."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from geomill.store.stage_jobs import StageJobAttempt
 
 
 class StageOptions(JobOptions):
-    """Options in the query; the parameters of the job are the body."""
+    """Options in the query. The body holds the parameters of the job."""
 
-    priority: Annotated[int, Field(ge=0, le=10, description="Higher is sooner")] = 0
+    priority: Annotated[int, Field(ge=0, le=10, description="A higher priority runs sooner")] = 0
 
 
 class StageAccepted(BaseModel):
@@ -27,7 +27,7 @@ class StageAccepted(BaseModel):
     job_type: str
     status: StageStatus
     queue: str
-    message_id: str = Field(description="Of the submission, and the id of the attempt among the jobs")
+    message_id: str = Field(description="The id of the submission, and of the attempt in /api/v1/jobs")
     attempt: int
     status_url: str
     created_at: datetime
@@ -49,7 +49,7 @@ class StageAccepted(BaseModel):
 
 class AttemptSummary(BaseModel):
     attempt: int
-    run_id: str = Field(description="The job of the engine: /api/v1/jobs has its nodes and events")
+    run_id: str = Field(description="The attempt's job id; /api/v1/jobs/{run_id} shows its nodes and events")
     status: StageStatus
     cancelled: bool = False
     error_details: str | None = None
@@ -72,13 +72,13 @@ class AttemptSummary(BaseModel):
 
 
 class OpenCircuit(BaseModel):
-    """Why tasks are held back."""
+    """The circuit that holds a handler's tasks back."""
 
     failures: int
     error_code: str
     error_message: str
     opened_at: datetime | None
-    probe_at: datetime | None = Field(description="When the next task is let through")
+    probe_at: datetime | None = Field(description="When the next task may run as a probe")
 
 
 class TaskCounts(BaseModel):
@@ -120,7 +120,7 @@ class StageJobSummary(BaseModel):
     error_details: str | None = None
     submitted_by: str | None = None
     created_at: datetime
-    updated_at: datetime | None = Field(default=None, description="When it began or ended, whichever was last")
+    updated_at: datetime | None = Field(default=None, description="When it ended or, if it runs, when it began")
 
     @classmethod
     def of(cls, attempt: StageJobAttempt, **more: Any) -> Self:
@@ -143,14 +143,14 @@ class StageJobSummary(BaseModel):
 
 
 class StageJobDetails(StageJobSummary):
-    stage: int = Field(description="The one under way, from 1")
+    stage: int = Field(description="The number of the current stage, from 1")
     total_stages: int
-    stage_results: dict[str, Any] = Field(description="Of the stages that are completed, as `stage_1` and so on")
-    result_data: dict[str, Any] | None = Field(description="Of all stages, once the job is completed")
+    stage_results: dict[str, Any] = Field(description="Results of completed stages, by name: `stage_1` and so on")
+    result_data: dict[str, Any] | None = Field(description="Result of all stages, once the job has completed")
     stages: list[StageSummary]
     progress: float = Field(description="From 0 to 1")
     duration_seconds: float | None
-    attempts: list[AttemptSummary] = Field(description="The latest first")
+    attempts: list[AttemptSummary] = Field(description="Attempts, the latest first")
 
     @classmethod
     def of_view(cls, job: StageJobView) -> Self:
@@ -169,7 +169,9 @@ class StageJobDetails(StageJobSummary):
 
 class StageJobPage(BaseModel):
     jobs: list[StageJobSummary]
-    next_cursor: str | None = Field(default=None, description="Give it as `cursor` for the next page; null at the end")
+    next_cursor: str | None = Field(
+        default=None, description="Pass it as `cursor` to get the next page; null on the last page"
+    )
 
 
 class StageTaskView(BaseModel):
@@ -189,12 +191,12 @@ class StageTaskView(BaseModel):
 class StageTaskPage(BaseModel):
     tasks: list[StageTaskView]
     next_after: int | None = Field(
-        default=None, description="Give it as `after` for those that follow; null at the end"
+        default=None, description="Pass it as `after` to get the following tasks; null on the last page"
     )
 
 
 class StageType(BaseModel):
-    """One stage, as it is declared."""
+    """A stage as declared."""
 
     stage: int
     name: str
@@ -210,7 +212,7 @@ class JobType(BaseModel):
     description: str
     total_stages: int
     stages: list[StageType]
-    workflow_id: str = Field(description="Of the graph that it compiles to, among the workflows")
+    workflow_id: str = Field(description="The workflow that the job type compiles to")
     parameters_schema: dict[str, Any] = Field(description="JSON Schema of the parameters")
     submit_url: str
 

@@ -1,8 +1,7 @@
-"""Jobs as they happen, for any number of listeners.
+"""Live events of jobs, for any number of listeners.
 
-A job that is listened to is looked at twice a second, once for all its listeners. Between the looks nobody holds a
-connection. A listener reads events only when there are new ones, and from where it was: so one that comes back goes on
-where it left.
+One query twice a second serves all listeners of a job. Between queries no connection is held. A listener reads events
+only when there are new ones, from its last position, so a client that reconnects continues where it stopped.
 """
 
 from __future__ import annotations
@@ -40,14 +39,14 @@ STREAM_PATIENCE_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What one look at a job found; nothing, when the job is gone."""
+    """The result of one look at a job. `standing` is None if the job no longer exists."""
 
     number: int
     standing: JobStanding | None
     latest_event: int
     now: datetime
     waits: str | None = None
-    """Why nobody has claimed the job, if it is known."""
+    """Why no orchestrator has claimed the job, if that is known."""
 
     @property
     def ended(self) -> bool:
@@ -64,7 +63,7 @@ class Look:
 
     def outcome(self) -> dict[str, Any]:
         if self.standing is None or isinstance(self.standing, JobQueueMessage):
-            return {"status": "gone", "result": None, "error": "the job is no longer there"}
+            return {"status": "gone", "result": None, "error": "the job no longer exists"}
         return self.standing.job.outcome()
 
 
@@ -76,18 +75,18 @@ class Streams:
         self._closing = False
 
     def close(self) -> None:
-        """Every stream ends: listeners come back, to another instance."""
+        """End every stream. Clients then reconnect to another instance."""
         self._closing = True
         for watch in self._watches.values():
             watch.stop()
 
     @contextmanager
     def admitted(self, subject: str) -> Iterator[None]:
-        """While it lasts, a stream counts for its caller. Raises `TooManyRequests`."""
+        """Count a stream for its caller. Raises `TooManyRequests`."""
         if self._callers[subject] >= self._per_caller:
             raise TooManyRequests(
-                f"{subject} follows {self._per_caller} jobs already, which is as many as it may",
-                remedy="end a stream before you begin another",
+                f"{subject} already follows {self._per_caller} jobs, the most that are allowed",
+                remedy="close a stream before opening another",
                 retry_after=STREAM_PATIENCE_SECONDS,
             )
         self._callers[subject] += 1
@@ -99,7 +98,7 @@ class Streams:
                 del self._callers[subject]
 
     async def follow(self, job_id: str, after: int) -> AsyncIterator[ServerSentEvent]:
-        """Its events after the given one, how far it is, and at last its outcome."""
+        """Yield the job's events after the given one, its progress and finally its outcome."""
         async with self._watching(job_id) as watch:
             sent: dict[str, Any] = {}
             number = 0
@@ -140,7 +139,7 @@ class Streams:
 
 
 class _Watch:
-    """Looks at one job until it has ended or nobody listens."""
+    """Watches one job until it has ended or nobody listens."""
 
     def __init__(self, pool: Pool, job_queue: str, job_id: str) -> None:
         self._pool, self._job_queue, self._job_id = pool, job_queue, job_id
@@ -158,7 +157,7 @@ class _Watch:
         self._task.cancel()
 
     async def next(self, number: int) -> Look | None:
-        """The latest look, as soon as it is later than the one with this number; None when nobody looks any more."""
+        """Return the latest look once it is later than `number`, or None if the watch has ended."""
         while self._look is None or self._look.number <= number:
             if self._task.done():
                 return None
@@ -183,7 +182,7 @@ class _Watch:
             self._tell()
 
     async def _look_once(self) -> Look:
-        """The job before its events, so that the event of its end is among them."""
+        """Read the job before its events, so that the event of its end is among them."""
         number = self._look.number + 1 if self._look else 1
         async with self._pool.connection() as conn:
             standing = await lookup.find(conn, self._job_queue, self._job_id)

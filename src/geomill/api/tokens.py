@@ -1,4 +1,5 @@
-"""Tokens (JWT) of the OIDC issuer: from a signed text to a principal, or `Unauthenticated` with the reason."""
+"""Tokens (JWT) of the OIDC issuer: turns a signed token into a principal, or raises `Unauthenticated` with the
+reason."""
 
 from __future__ import annotations
 
@@ -15,9 +16,9 @@ from geomill.settings import AccessSettings
 
 REASONS: tuple[tuple[type[jwt.PyJWTError], str], ...] = (
     (jwt.ExpiredSignatureError, "it has expired"),
-    (jwt.ImmatureSignatureError, "its time has not come"),
-    (jwt.InvalidAudienceError, "it is for somebody else (aud)"),
-    (jwt.InvalidIssuerError, "it is of another issuer (iss)"),
+    (jwt.ImmatureSignatureError, "it is not valid yet"),
+    (jwt.InvalidAudienceError, "it is meant for another audience (aud)"),
+    (jwt.InvalidIssuerError, "it comes from another issuer (iss)"),
     (jwt.MissingRequiredClaimError, "it lacks one of exp, iss, aud"),
     (jwt.InvalidAlgorithmError, "its algorithm is not accepted"),
     (jwt.InvalidSignatureError, "its signature is wrong"),
@@ -25,7 +26,8 @@ REASONS: tuple[tuple[type[jwt.PyJWTError], str], ...] = (
 
 
 class Tokens:
-    """The key is the issuer's and the algorithm is one of ours: nothing in a token decides how it is verified."""
+    """Verifies tokens. The key comes from the issuer and the algorithm from the settings: nothing in a token decides
+    how it is verified."""
 
     def __init__(self, settings: AccessSettings) -> None:
         assert settings.oidc_issuer is not None
@@ -50,7 +52,7 @@ class Tokens:
             raise jwt.InvalidAlgorithmError
         key = await self._keys.get(key_id, algorithm)
         if key is None:
-            raise Unauthenticated("the token is not accepted: its key is not one of the issuer's")
+            raise Unauthenticated("the token is not accepted: the issuer has no such key")
         claims: dict[str, Any] = jwt.decode(
             token,
             key.key,
@@ -69,24 +71,26 @@ class Tokens:
         )
         roles = _roles(_inward(claims, self._settings.oidc_role_claim))
         if not isinstance(subject, str) or not subject.isprintable() or subject.startswith(SUBJECT_PREFIX):
-            raise Unauthenticated(f"the token is not accepted: '{self._settings.oidc_subject_claim}' names nobody")
+            raise Unauthenticated(
+                f"the token is not accepted: '{self._settings.oidc_subject_claim}' is not a valid subject"
+            )
         if not roles:
             raise Unauthenticated(
                 f"the token is not accepted: '{self._settings.oidc_role_claim}' has none of {', '.join(Role)}"
             )
         if Role.SUBMITTER in roles and not platform:
             raise Unauthenticated(
-                "the token is not accepted: a submitter is bound to a platform, and"
+                "the token is not accepted: a submitter needs a platform, and"
                 f" '{self._settings.oidc_platform_claim}' names none"
             )
         try:
             return Principal(subject=subject, roles=roles, platform_id=platform)
         except ValidationError:
-            raise Unauthenticated("the token is not accepted: its subject or its platform does not fit") from None
+            raise Unauthenticated("the token is not accepted: its subject or platform is not valid") from None
 
 
 def _inward(claims: Any, path: str) -> Any:
-    """`realm_access.roles` of nested claims; a claim that has that very name comes first."""
+    """Return the claim at a path such as `realm_access.roles`. A claim with that literal name comes first."""
     if isinstance(claims, dict) and path in claims:
         return claims[path]
     for name in path.split("."):
@@ -95,6 +99,6 @@ def _inward(claims: Any, path: str) -> Any:
 
 
 def _roles(value: Any) -> frozenset[Role]:
-    """Those that are ours; an issuer has others beside them. A list, or words in one text."""
+    """Return the roles of geomill among the issuer's. The claim is a list, or words in one text."""
     words = value.split() if isinstance(value, str) else value if isinstance(value, list) else []
     return frozenset(Role(word) for word in words if isinstance(word, str) and word in set(Role))

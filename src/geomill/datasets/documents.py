@@ -1,4 +1,4 @@
-"""Catalogue entries as documents beside the data. An asset's also comes into the catalogue, with the job's outputs."""
+"""STAC documents stored beside the data. The job's outputs also carry an asset's item to the catalogue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A source may be replaced while a job works on it. Then its parts would not fit together."""
+"""Detects a source that was replaced while a job works on it. Its parts would not fit together."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ from geomill.sdk import Storage
 
 def check_unchanged(storage: Storage, source: Source) -> None:
     if source.etag is not None and storage.sync.stat(source.name).etag != source.etag:
-        raise refused("source_changed", f"'{source.name}' was replaced since it was validated: submit it again")
+        raise refused("source_changed", f"'{source.name}' was replaced after its validation: submit it again")

@@ -1,4 +1,4 @@
-"""The SHA-256 of an object, as it streams by."""
+"""Computes the SHA-256 of an object while streaming it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tasks tell each other about files: the inventory of what a job has made."""
+"""Descriptions of files that tasks pass on: the inventory of a job's outputs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GEOJSON_TYPE = "application/geo+json"
 
 
 class FileEntry(BaseModel):
-    """As an asset keeps it."""
+    """A file as listed in an asset's inventory."""
 
     zone: str
     container: str

@@ -1,5 +1,5 @@
-"""How long the first look at a file may take: minutes that follow its size. A file that needs longer is at fault, so it
-is not tried again."""
+"""Time limits of a file's first inspection, in proportion to its size. A file that takes longer is faulty, so it is not
+retried."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from geomill.sdk import HandlerContext
 
 LEAST_SECONDS = 300.0
 BYTES_PER_SECOND = 2_000_000
-"""A tenth of what a slow machine does with the slowest format, so that an honest file passes on a busy one too."""
+"""A tenth of the speed of a slow machine with the slowest format, so that a valid file passes even on a busy
+machine."""
 MARGIN_SECONDS = 60.0
-"""Less than the timeout of the handler, so that this limit is met first."""
+"""Keeps the limit below the handler's timeout, so that this limit applies first."""
 
 
 def patience(size: int, timeout_seconds: float) -> float:
@@ -25,6 +26,6 @@ def first_look(
     seconds = patience(size, timeout_seconds)
     return ctx.time_limit(
         seconds,
-        f"'{file_name}' could not be looked at within {seconds / 60:.0f} minutes, which is much more than its "
-        f"{size:,} bytes explain: check the file, or write it anew",
+        f"'{file_name}' could not be inspected within {seconds / 60:.0f} minutes, which is far more than a file of "
+        f"{size:,} bytes should need: check the file, or write it again",
     )

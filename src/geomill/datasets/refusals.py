@@ -1,4 +1,4 @@
-"""How work on pixels fails."""
+"""Errors of work on data."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from geomill.sdk import HandlerError
 
 
 def refused(code: str, message: str) -> HandlerError:
-    """The input is wrong, and will be next time."""
+    """Return the error for an invalid input. It is not retried, because the next attempt would fail too."""
     return HandlerError(message, retryable=False, code=code)

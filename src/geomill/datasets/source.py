@@ -8,7 +8,7 @@ from geomill.sdk import ObjectName, Zone
 
 
 class Source(BaseModel):
-    """A file in the store, as it was when it was validated."""
+    """A file in the store, in the version that was validated."""
 
     zone: Zone = Zone.BRONZE
     container_name: str

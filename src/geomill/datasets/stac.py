@@ -32,7 +32,7 @@ def provenance(
 
 
 def build_collection(collection_id: str, bbox: Sequence[float], times: Times, description: str) -> dict[str, Any]:
-    """As far as one item tells. Whoever registers it widens the extents of what is there already."""
+    """Return a collection with the extents of one item. Registering it widens the extents of an existing collection."""
     west, south, east, north = bbox
     start, end = times.datetime or times.start_datetime, times.datetime or times.end_datetime
     return {

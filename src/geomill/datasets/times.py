@@ -1,4 +1,4 @@
-"""The time at which data was taken, as a catalogue item states it."""
+"""The acquisition time of data, as a STAC item states it."""
 
 from __future__ import annotations
 
@@ -10,24 +10,25 @@ from geomill.datasets.refusals import refused
 
 
 class Times(BaseModel):
-    """What is known of when the data was taken."""
+    """The acquisition time, or the range in which it lies."""
 
     datetime: str | None = None
     start_datetime: str | None = None
     end_datetime: str | None = None
     known_from: str = "received"
-    """`input`, `file`, or `received`: then it is only known that it is not younger than that."""
+    """The origin of the time: `input`, `file`, or `received`, which means that the data is no newer than that."""
 
 
 def times(
     instant: str | None, start: str | None, end: str | None, acquired: str | None, received: str
 ) -> tuple[Times, list[str]]:
-    """Never an invented date: what was said, what the file says, or when it came to us, and which of these."""
+    """Return the time from the input, from the file, or of receipt, in this order, and warnings. Never invents a
+    date."""
     if instant:
         return Times(datetime=_input_time(instant), known_from="input"), []
     if start or end:
         if not (start and end):
-            raise refused("bad_datetime", "start_datetime and end_datetime are given together or not at all")
+            raise refused("bad_datetime", "start_datetime and end_datetime must be given together")
         return Times(start_datetime=_input_time(start), end_datetime=_input_time(end), known_from="input"), []
     if acquired and (acquired_at := _parsed(acquired)):
         return Times(datetime=acquired_at, known_from="file"), []
@@ -39,7 +40,7 @@ def times(
 def _input_time(text: str) -> str:
     if parsed := _parsed(text):
         return parsed
-    raise refused("bad_datetime", f"{text[:60]!r} is no date: write it as 2024-04-17 or 2024-04-17T10:30:00Z")
+    raise refused("bad_datetime", f"{text[:60]!r} is not a date: write it as 2024-04-17 or 2024-04-17T10:30:00Z")
 
 
 def _parsed(text: str) -> str | None:

@@ -1,1 +1,1 @@
-"""The handlers that geomill carries. One step per file; each knows only the SDK."""
+"""The handlers that come with geomill, one step per file. Each uses only the SDK."""

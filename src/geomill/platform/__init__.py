@@ -1,1 +1,2 @@
-"""The front desk: what partners ask for and reviewers decide. It writes business state and leaves the work to jobs."""
+"""Submissions of partners and decisions of reviewers. This package writes business state and leaves the work to
+jobs."""

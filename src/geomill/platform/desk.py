@@ -1,4 +1,4 @@
-"""What the front desk works with."""
+"""The objects that submissions and decisions need."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 FOR_EVERY_PLATFORM = "publish_file"
 HIDE_SECONDS = 5.0
-NOT_HIDDEN = "the external zone did not answer: what is outside can be seen there until the withdrawal has ended"
+NOT_HIDDEN = "the external zone did not answer: the exported asset stays visible until the withdrawal has completed"
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Desk:
     job_queue: str
     exporter: Exporter
     workflows: Mapping[DataType, str]
-    """Which workflow processes a kind of data, unless the submitter says."""
+    """The default workflow of each data type."""
     storage: Storage
     outside: Pool | None = None
     """The external zone's database, if there is one."""
@@ -44,26 +44,28 @@ class Desk:
     def workflow_for(
         self, platform: Platform, data_type: DataType, requested: str | None, starter: Starter
     ) -> Workflow:
-        """The workflow that was asked for, or the configured one, if this caller may start it."""
+        """Return the requested or the default workflow, if this caller may start it."""
         workflow = self.catalogue.get(requested or self.workflows[data_type])
         require_starter(workflow.workflow_id, workflow.started_by, starter)
         allowed = self.workflows_of(platform)
         if starter is Starter.PARTNERS and workflow.workflow_id not in allowed:
             raise Forbidden(
                 f"the platform '{platform.platform_id}' may not start the workflow '{workflow.workflow_id}'",
-                remedy=f"choose one of {', '.join(allowed)}, or ask an administrator to add it to the platform",
+                remedy=f"use one of {', '.join(allowed)}, or ask an administrator to add the workflow to the platform",
             )
         return workflow
 
     def workflows_of(self, platform: Platform) -> list[str]:
-        """What partners of the platform may name."""
+        """Return the workflows that partners of the platform may name."""
         if platform.workflows is not None:
             return sorted(platform.workflows)
         return sorted({*self.workflows.values(), FOR_EVERY_PLATFORM})
 
     async def hide(self, asset_id: str) -> tuple[str, ...]:
-        """Take an asset out of the external catalogue at once; its files follow by the job. Warnings. A decision is
-        never held up by an external zone that does not answer."""
+        """Remove an asset from the external catalogue at once; a job deletes its files later. Returns warnings.
+
+        An external zone that does not answer never blocks a decision.
+        """
         if self.outside is None:
             return ()
         try:
@@ -75,11 +77,12 @@ class Desk:
         return ()
 
     async def announce(self, conn: Connection) -> None:
-        """After the commit: a notification inside it would hold up every other commit."""
+        """Wake orchestrators. Call this after the commit: a notification inside it would block other commits."""
         await notify(conn, [queue_channel(self.job_queue)])
 
     async def cancel(self, conn: Connection, job_ids: Iterable[str], reason: str) -> None:
-        """Best effort, after the commit that made their results worthless: what ends meanwhile changes nothing."""
+        """Cancel jobs whose results no longer count, after the commit that made them obsolete. Failing to cancel is
+        harmless."""
         for job_id in job_ids:
             try:
                 await control.cancel(conn, self.job_queue, job_id, reason)
@@ -87,8 +90,8 @@ class Desk:
                 log.info("nothing to cancel: %s", error, extra={"action": "cancel", "job_id": job_id})
 
     async def call_off(self, conn: Connection, job_id: str, reason: str) -> None:
-        """Of a withdrawal: only if it has not begun. One that has is let end, because what it is just deleting would be
-        missing from the export that follows."""
+        """Cancel a withdrawal that has not begun. A running one must finish, or it would delete files of the export
+        that follows."""
         try:
             await control.cancel_waiting(conn, self.job_queue, job_id, reason)
         except NotFoundError as error:

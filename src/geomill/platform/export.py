@@ -1,8 +1,8 @@
-"""How a public asset gets outside, and out of there again.
+"""Starts exports, withdrawals and deletions of assets.
 
-An `Exporter` starts the work within the transaction of the decision, and answers with an id that the asset keeps as
-its `adf_run_id`. Ours starts a job of a workflow; another may start a pipeline of a cloud. The job is given the asset's
-id: what it may touch it reads from the asset's row.
+An `Exporter` starts the work within the transaction of the decision and returns an id, which the asset stores as its
+`adf_run_id`. `WorkflowExporter` starts a job; another exporter may start a cloud pipeline. The job gets only the
+asset's id and reads from the asset's row what it may change.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ EXPORT_WORKFLOW, WITHDRAW_WORKFLOW, DELETE_WORKFLOW = "export_asset", "withdraw_
 
 class Exporter(Protocol):
     async def start(self, conn: Connection, asset: Asset, what: Outside, actor: Actor) -> str:
-        """Begin to export or to withdraw the asset, within the caller's transaction. The id of the run."""
+        """Start an export or a withdrawal of the asset within the caller's transaction. Returns the id of the run."""
         ...
 
 
@@ -48,7 +48,8 @@ class WorkflowExporter:
 async def delete_data(
     conn: Connection, catalogue: WorkflowCatalogue, job_queue: str, asset: Asset, actor: Actor, under_way: list[str]
 ) -> str:
-    """Begin to delete what the revisions so far have made, once the jobs have ended that may still write to it."""
+    """Start deleting the outputs of all revisions so far. The job first waits for the jobs `under_way`, which may still
+    write."""
     message = _message(asset, actor, DELETE_WORKFLOW, JobPurpose.DELETE, under_way)
     await enqueue(conn, catalogue, job_queue, [message], Starter.GEOMILL)
     return message.job_id

@@ -1,7 +1,7 @@
-"""A look at the source before an order is accepted: is it there, is it what it is said to be?
+"""Checks, before a request is accepted, that the source exists and has the stated type.
 
-Only while the store answers quickly; one that does not is no reason to keep a partner waiting, and the workflow looks
-again anyhow.
+If the store does not answer in time, the request is accepted with a warning: the partner should not wait, and the
+workflow checks again.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ AT_ONCE = 8
 
 
 def source_names(container: str, paths: Sequence[str]) -> list[ObjectName]:
-    """The objects in bronze that are meant. Raises `InvalidName`."""
+    """Return the source objects in bronze. Raises `InvalidName`."""
     check_container(container, "container_name")
     return [ObjectName(Zone.BRONZE, container, check_path(path, "file_name")) for path in paths]
 
 
 async def preflight(storage: Storage, sources: Sequence[ObjectName], data_type: DataType) -> list[str]:
-    """Warnings. Raises `SourceError` for a source that cannot be what was ordered."""
+    """Check the sources. Returns warnings. Raises `SourceError` if a source is missing or of another type."""
     slots = asyncio.Semaphore(AT_ONCE)
 
     async def look(source: ObjectName) -> None:
@@ -40,8 +40,8 @@ async def preflight(storage: Storage, sources: Sequence[ObjectName], data_type: 
         async with asyncio.timeout(PATIENCE_SECONDS):
             await asyncio.gather(*map(look, sources))
     except (TimeoutError, UnavailableError) as error:
-        log.warning("accepted unseen: %r", error, extra={"action": "preflight"})
-        return ["the store did not answer in time: the source is looked at by the workflow"]
+        log.warning("accepted without preflight: %r", error, extra={"action": "preflight"})
+        return ["the store did not answer in time: the workflow will check the source"]
     return []
 
 
@@ -56,15 +56,16 @@ async def _look(storage: Storage, source: ObjectName, data_type: DataType) -> No
     kind = kind_of(header)
     if kind is not None and data_type.value not in kind.data_types:
         raise _refusal(
-            f"the file '{source.path}' is {kind.name}, which holds no {data_type.value} data",
+            f"the file '{source.path}' is {kind.name}, which does not hold {data_type.value} data",
             f"submit it with data_type={kind.data_types[0]}" if kind.data_types else "submit the data itself",
         )
 
 
 def missing(source: ObjectName) -> SourceError:
-    """The answer for a file that does not exist, and for one of a container that the platform may not read."""
+    """Return the error for a missing file. A file in a container that the platform may not read gets the same
+    answer."""
     return _refusal(
-        f"there is no file '{source.path}' in the container '{source.container}'", "upload it to bronze first"
+        f"the container '{source.container}' has no file '{source.path}'", "upload it to the bronze zone first"
     )
 
 

@@ -1,4 +1,4 @@
-"""What reviewers decide: each decision is one transaction with its row in the audit and the job that it starts."""
+"""Decisions of reviewers. Each is one transaction with its audit line and the job that it starts."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class ReviewOutcome:
     """None if nothing changed."""
     warnings: tuple[str, ...] = ()
     export_job_id: str | None = None
-    """The export or the withdrawal that was started."""
+    """The started export or withdrawal."""
     delete_job_id: str | None = None
     would: dict[str, Any] | None = None
-    """Of a dry run."""
+    """The consequences. Only set in a dry run."""
 
 
 async def approve(
@@ -95,7 +95,7 @@ async def rollback(
     reason: str | None = None,
     expected_revision: int | None = None,
 ) -> ReviewOutcome:
-    """A new revision that points at the outputs of an old one, and waits for review."""
+    """Open a new revision with the outputs of an old one. It waits for review."""
     identified = await assets.identify(conn, identifier)
     async with conn.transaction():
         before = await _lock(conn, identified.asset_id)
@@ -115,7 +115,7 @@ async def rollback(
 async def retry_export(
     conn: Connection, desk: Desk, identifier: str, actor: Actor, expected_revision: int | None = None
 ) -> ReviewOutcome:
-    """Start the export or withdrawal again that failed."""
+    """Start a failed export or withdrawal again."""
     identified = await assets.identify(conn, identifier)
     async with conn.transaction():
         before = await _lock(conn, identified.asset_id)
@@ -140,7 +140,7 @@ async def _review(
     delete_data: bool = False,
     dry_run: bool = False,
 ) -> ReviewOutcome:
-    """`current`: the id of a request or job must be that of the current revision."""
+    """Make one decision. With `current`, the id of a request or job must belong to the current revision."""
     identified = await assets.identify(conn, identifier)
     run = deletion = None
     async with conn.transaction(force_rollback=dry_run):
@@ -174,7 +174,7 @@ async def _review(
 
 
 async def _stop_outside(conn: Connection, desk: Desk, before: Asset | None, why: str) -> None:
-    """An export whose order was superseded ends at once: each of its steps asks whether it may still be done."""
+    """Stop the superseded export or withdrawal. Each step of an export checks whether its order is still current."""
     job = await jobs.find(conn, before.adf_run_id) if before and before.adf_run_id else None
     if job and job.purpose is JobPurpose.EXPORT:
         await desk.cancel(conn, [job.job_id], why)
@@ -198,9 +198,9 @@ async def _lock(conn: Connection, asset_id: str) -> Asset:
 
 
 async def _broken(conn: Connection, asset: Asset) -> Outside:
-    """What the latest run was to do, if it failed."""
+    """Return the purpose of the latest run, which must have failed."""
     job = await jobs.find(conn, asset.adf_run_id) if asset.adf_run_id else None
     if job is None or job.status not in (JobStatus.FAILED, JobStatus.CANCELLED):
-        state = "has none" if asset.adf_run_id is None else "has one that waits, runs or has completed"
-        raise AssetState(f"{asset.asset_id} needs no new export: it {state}", remedy="approve it as public")
+        state = "it has none" if asset.adf_run_id is None else "the latest waits, runs or has completed"
+        raise AssetState(f"{asset.asset_id} has no failed export to retry: {state}", remedy="approve it as public")
     return Outside.EXPORT if job.purpose is JobPurpose.EXPORT else Outside.WITHDRAW

@@ -1,4 +1,4 @@
-"""How it stands with an asset: what a partner, a reviewer or an operator wants to see at a glance."""
+"""The status of an asset, for partners, reviewers and operators."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class AssetStanding:
     progress: JobProgress | None
     """None while no orchestrator has claimed the job."""
     outside: Job | None
-    """The latest export or withdrawal, once it was claimed."""
+    """The latest export or withdrawal. None until it is claimed."""
     now: datetime
     waits: str | None = None
-    """Why no orchestrator has claimed the job, if it is known."""
+    """Why no orchestrator has claimed the job, if that is known."""
     awaits_entry: bool = False
     """Whether the catalogue entry has still to be written."""
 
@@ -52,7 +52,7 @@ class AssetStanding:
 
 
 async def standing(conn: Connection, job_queue: str, identifier: str) -> AssetStanding:
-    """By the id of a request, an asset or a job."""
+    """Return the status by the id of a request, an asset or a job."""
     identified = await assets.identify(conn, identifier)
     asset = await assets.get(conn, identified.asset_id)
     current = await progress.find(conn, identified.job_id) if identified.job_id else None

@@ -1,6 +1,6 @@
-"""From a submission to an asset, a request and a message, in one transaction.
+"""Turns a submission into an asset, a request and a message, in one transaction.
 
-Mistakes are found before anything is written. An error while writing rolls back everything.
+Invalid submissions are refused before anything is written. An error while writing rolls everything back.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Accepted:
     request: PlatformRequest
     asset: Asset
     operation: Operation | None
-    """None when the idempotency key has a request already."""
+    """None if the idempotency key already had a request."""
     message: JobQueueMessage | None = None
     warnings: list[str] = field(default_factory=list)
 
@@ -51,12 +51,13 @@ class Accepted:
 async def submit(
     conn: Connection, desk: Desk, submission: Submission, actor: Actor, *, dry_run: bool = False
 ) -> Accepted:
-    """Accept a submission of a partner, or of an operator for one. An operator may name any workflow that is not of the
-    house, any container and any priority."""
+    """Accept a submission of a partner, or of an operator on its behalf. An operator may name any workflow that
+    operators may start, any container and any priority."""
     platform = await platforms.get(conn, submission.platform_id)
     if not platform.is_active:
         raise PlatformInactive(
-            f"the platform '{platform.platform_id}' takes no submissions", remedy="ask an administrator to activate it"
+            f"the platform '{platform.platform_id}' accepts no submissions",
+            remedy="ask an administrator to activate it",
         )
     actor.require_priority(submission.priority)
     platform.check_refs(submission.platform_refs)
@@ -64,7 +65,9 @@ async def submit(
     workflow = desk.workflow_for(platform, submission.data_type, submission.workflow_id, actor.starter)
     sources = source_names(submission.container_name, submission.file_names)
     asset_id = naming.asset_id(platform.platform_id, submission.platform_refs)
-    if earlier := await _earlier(conn, submission, asset_id):  # its source may be gone by now
+    if earlier := await _earlier(
+        conn, submission, asset_id
+    ):  # before preflight, because its source may be deleted by now
         return earlier
     if actor.starter is Starter.PARTNERS and not platform.may_read(submission.container_name):
         raise missing(sources[0])
@@ -110,20 +113,22 @@ async def retry(
         request = await requests.lock(conn, identified.request_id)
         if request.request_id != asset.last_request_id or request.status is not RequestStatus.FAILED:
             raise AssetState(
-                f"the request {request.request_id} is {request.status.value}", remedy="only a failed one is retried"
+                f"the request {request.request_id} is {request.status.value}", remedy="retry only a failed request"
             )
         workflow = desk.catalogue.get(request.workflow_id)
         again = request.evolve(job_id=new_id(), priority=actor.retry_priority(request.priority))
         message = _message(again, workflow, asset, actor, await transaction_time(conn))
         after = await requests.retry(conn, request.request_id, message.job_id)
-        await enqueue(conn, desk.catalogue, desk.job_queue, [message], Starter.OPERATORS)  # it was accepted before
+        await enqueue(
+            conn, desk.catalogue, desk.job_queue, [message], Starter.OPERATORS
+        )  # the request was authorised when it was accepted
         await assets.note(conn, AuditDecision.RETRIED, actor, asset, asset, job_id=message.job_id)
     await desk.announce(conn)
     return Accepted(after, await assets.get(conn, asset.asset_id), None, message)
 
 
 async def _earlier(conn: Connection, submission: Submission, asset_id: str) -> Accepted | None:
-    """The request that has the submission's idempotency key already."""
+    """Return the request that already has the submission's idempotency key, or None."""
     if submission.idempotency_key is None:
         return None
     request = await requests.by_idempotency_key(conn, submission.platform_id, submission.idempotency_key)
@@ -177,13 +182,11 @@ def _message(
 
 
 def _inputs(submission: Submission, workflow: Workflow, asset: Asset) -> dict[str, Any]:
-    """The facts that the workflow declares as inputs, and the submitter's options."""
+    """Return the workflow's inputs: facts that it declares, and the submitter's options."""
     declared = {name: value for name, value in facts(submission, asset).items() if name in workflow.inputs}
     clash = [name for name in submission.processing_options if name in declared]
     if clash:
-        problems = [
-            Problem(f"processing_options.{name}", "is given by the platform itself", "leave it out") for name in clash
-        ]
+        problems = [Problem(f"processing_options.{name}", "is set by geomill", "remove it") for name in clash]
         raise InputsError(f"the processing options are wrong: {problems[0]}", problems=problems)
     if "file_name" in declared and "file_names" not in declared and len(submission.file_names) > 1:
         problem = Problem(
@@ -194,7 +197,7 @@ def _inputs(submission: Submission, workflow: Workflow, asset: Asset) -> dict[st
 
 
 def facts(submission: Submission, asset: Asset) -> Mapping[str, Any]:
-    """The inputs that a workflow need only declare to get."""
+    """Return the values that a workflow gets by declaring an input of that name."""
     return {
         "asset_id": asset.asset_id,
         "revision": asset.revision,

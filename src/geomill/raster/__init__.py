@@ -1,6 +1,6 @@
-"""Pixels: reading rasters that nobody has vouched for, output grids, warping, COGs, mosaics, catalogue entries.
+"""Raster processing: reading untrusted rasters, output grids, warping, COGs, mosaics, STAC items.
 
-Most modules load rasterio, which takes a while, so handlers import them inside their functions: commands and the
-gateway, which only want to know what handlers there are, stay fast. Light are those of which they need models or rules:
-`facts`, `plan`, `grid`, `tiers`, `detection`, `outputs`, `intermediates`, `stac` and `catalogue`.
+Most modules load rasterio, which is slow to import, so handlers import them inside their functions. Commands and the
+gateway, which only list handlers, therefore stay fast. The modules with models and rules that they need are light:
+`facts`, `plan`, `grid`, `rendering`, `tiers`, `detection` and `stac`.
 """

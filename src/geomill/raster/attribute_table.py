@@ -1,7 +1,7 @@
-"""The attribute table of a raster of classes: which value means what, and its colour.
+"""Reads the attribute table of a classified raster: the name and colour of each value.
 
-GDAL keeps it in a file beside the raster, `NAME.tif.aux.xml`, and is not let read it here: such a file can say many
-other things about a raster. Only the table is taken out of it.
+GDAL stores it beside the raster in `NAME.tif.aux.xml`. GDAL itself is not allowed to read that file here, because it
+can override other properties of a raster. This module extracts only the table.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from geomill.sdk import ObjectName, Storage
 LARGEST = 1024 * 1024
 MOST_CLASSES = 1_000
 NAME, LOWEST, HIGHEST, VALUE, RED, GREEN, BLUE = 2, 3, 4, 5, 6, 7, 8
-"""What a column is for, in GDAL's numbers."""
+"""GDAL's numbers for the usage of a column."""
 
 
 def read_classes(storage: Storage, name: ObjectName) -> tuple[list[RasterClass], list[str]]:
-    """Those of the first band, and warnings. None where there is no such file, or no such table in it."""
+    """Return the classes of the first band, and warnings. There are no classes if the file or the table is missing."""
     beside = ObjectName(name.zone, name.container, f"{name.path}.aux.xml")
     try:
         size = storage.sync.stat(beside).size
@@ -34,28 +34,28 @@ def read_classes(storage: Storage, name: ObjectName) -> tuple[list[RasterClass],
 
 def parse_classes(text: bytes) -> tuple[list[RasterClass], list[str]]:
     if b"<!DOCTYPE" in text or b"<!ENTITY" in text:
-        return [], ["the file beside the raster declares entities: it was not read"]
+        return [], ["the .aux.xml file beside the raster declares entities: it was not read"]
     try:
         table = ElementTree.fromstring(text).find("./PAMRasterBand[@band='1']/GDALRasterAttributeTable")  # noqa: S314  above
     except ElementTree.ParseError as error:
-        return [], [f"the file beside the raster is not XML: {error}"]
+        return [], [f"the .aux.xml file beside the raster is not XML: {error}"]
     if table is None:
         return [], []
     classes = [parsed for row in table.iterfind("Row") if (parsed := _class(row, _uses(table))) is not None]
     if len(classes) > MOST_CLASSES:
-        return [], [f"the attribute table has {len(classes):,} classes, more than {MOST_CLASSES:,}: it was not taken"]
+        return [], [f"the attribute table has {len(classes):,} classes, more than {MOST_CLASSES:,}: it was ignored"]
     return sorted(classes, key=lambda parsed: parsed.value), []
 
 
 def _uses(table: ElementTree.Element) -> dict[int, int]:
-    """What for → which column."""
+    """Return the column of each usage."""
     columns = enumerate(table.iterfind("FieldDefn"))
     uses = {_whole(column.findtext("Usage")): index for index, column in columns}
     return {use: index for use, index in uses.items() if use is not None}
 
 
 def _class(row: ElementTree.Element, uses: dict[int, int]) -> RasterClass | None:
-    """None for a range of values: that is no class."""
+    """Return the class of a row, or None if the row describes a range of values."""
     cells = [cell.text or "" for cell in row.iterfind("F")]
 
     def of(use: int) -> Any:

@@ -1,5 +1,5 @@
-"""Writes COGs. All that a file shall have is set before it is written: a COG that is opened again to stamp something on
-it is one no more."""
+"""Writes COGs. Everything is set before the file is written, because reopening a COG to change it destroys its
+layout."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from geomill.raster.warping import Pixels, render
 
 MEDIA_TYPE = "image/tiff; application=geotiff; profile=cloud-optimized"
 LARGEST_IN_MEMORY = 160 * 1024 * 1024
-"""Of pixels. Beyond, a file on the scratch disk takes them in between."""
+"""The maximum size of pixels held in memory. Larger rasters go through a file on the scratch disk."""
 CELLS_OF_A_STRIP = 2
 PIECE = 2048
-"""Of that file, in pixels each way."""
+"""Width and height in pixels of the pieces of that file."""
 
 
 @dataclass(frozen=True)
 class CogRecipe:
-    """How the pixels of a raster become files."""
+    """How to encode the pixels of a raster."""
 
     grid: Grid
     kind: RasterType
@@ -46,7 +46,7 @@ class CogRecipe:
     ranges: Sequence[tuple[float, float]]
     quality: int = 85
     step: int = STEP
-    """Between the pixels that statistics look at, in large pieces."""
+    """The distance between the pixels that statistics of large pieces read."""
 
     @property
     def jpeg(self) -> bool:
@@ -54,15 +54,15 @@ class CogRecipe:
 
 
 @dataclass(frozen=True)
-class Made:
-    """A COG on its way to the store."""
+class EncodedCog:
+    """A COG that is not stored yet."""
 
     data: bytes
     statistics: list[BandStatistics]
 
 
-def tile(dataset: DatasetReader, recipe: CogRecipe, window: Window) -> Made | None:
-    """A window of the grid as a COG, in one pass and in memory. None when nothing in it is valid."""
+def tile(dataset: DatasetReader, recipe: CogRecipe, window: Window) -> EncodedCog | None:
+    """Encode a window of the grid as a COG, in one pass and in memory. Returns None if no pixel is valid."""
     options = creation_options(recipe.tier, recipe.kind, dataset.dtypes[0], bits_of(dataset), recipe.quality)
     with MemoryFile() as memory:
         with rasterio.open("tile", "w+", driver="MEM", **_profile(dataset, recipe, window)) as canvas:
@@ -72,12 +72,12 @@ def tile(dataset: DatasetReader, recipe: CogRecipe, window: Window) -> Made | No
             describe(dataset, canvas, statistics)
             copy_file(canvas, memory.name, driver="COG", **options)
         _check(memory)
-        return Made(bytes(memory.read()), statistics)
+        return EncodedCog(bytes(memory.read()), statistics)
 
 
 def _paint(dataset: DatasetReader, recipe: CogRecipe, window: Window, canvas: Any) -> list[BandStatistics] | None:
-    """In strips, so that the pixels are not there twice; None when none is valid. A mask is only made if it hides
-    something."""
+    """Render the window in strips, so that pixels are not held twice. Returns None if no pixel is valid. A mask is
+    written only if it hides pixels."""
     parts, anything, mask = [], False, np.full((window.height, window.width), 255, "uint8")
     for strip in _strips(window):
         pixels = render(dataset, recipe.grid, strip, recipe.resampling)
@@ -94,7 +94,7 @@ def _paint(dataset: DatasetReader, recipe: CogRecipe, window: Window, canvas: An
 
 
 def _strips(window: Window) -> Iterator[Window]:
-    """Cut where cells of the grid end."""
+    """Yield strips that end where cells of the grid end."""
     row = window.row
     while row < window.end_row:
         end = min((row // CELL + CELLS_OF_A_STRIP) * CELL, window.end_row)
@@ -103,7 +103,7 @@ def _strips(window: Window) -> Iterator[Window]:
 
 
 def _for_jpeg(pixels: Pixels) -> Pixels:
-    """Neither alpha nor a nodata value survives JPEG: a mask beside the picture does."""
+    """Replace alpha and nodata by a mask, because they do not survive JPEG."""
     valid = pixels.valid
     mask = None if valid.all() else valid.astype("uint8") * 255
     data = pixels.data[: pixels.alpha - 1] if pixels.alpha else pixels.data
@@ -124,7 +124,7 @@ def _profile(dataset: DatasetReader, recipe: CogRecipe, window: Window) -> dict[
 
 
 def describe(dataset: DatasetReader, target: Any, statistics: Sequence[BandStatistics]) -> None:
-    """Names, units, scales, colours and tags, as the source has them."""
+    """Copy names, units, scales, colours and tags of the source."""
     count = target.count
     target.colorinterp = [_color(color) for color in dataset.colorinterp[:count]]
     target.scales, target.offsets = dataset.scales[:count], dataset.offsets[:count]
@@ -145,17 +145,17 @@ def _color(color: ColorInterp) -> ColorInterp:
 
 
 def _check(memory: MemoryFile) -> None:
-    """That GDAL opens exactly these bytes as a COG."""
+    """Check that GDAL opens exactly these bytes as a COG."""
     with memory.open() as dataset:
         if dataset.tags(ns="IMAGE_STRUCTURE").get("LAYOUT") != "COG":
-            raise refused("invalid_cog", "the file that was written is not a COG")
+            raise refused("invalid_cog", "the written file is not a COG")
 
 
 @contextmanager
 def whole(
     dataset: DatasetReader, recipe: CogRecipe, advance: Callable[[float, str], None]
 ) -> Iterator[tuple[bytes | Path, list[BandStatistics]]]:
-    """The whole grid as one COG: in memory if it is small, else a file that is gone after the block."""
+    """Encode the whole grid as one COG: in memory if it is small, else as a file that is deleted after the block."""
     window = recipe.grid.whole
     if window.width * window.height * bytes_per_pixel(dataset) <= LARGEST_IN_MEMORY:
         cog_tile = tile(dataset, recipe, window)
@@ -170,7 +170,7 @@ def whole(
 def _by_pieces(
     dataset: DatasetReader, recipe: CogRecipe, folder: Path, advance: Callable[[float, str], None]
 ) -> tuple[Path, list[BandStatistics]]:
-    """Memory stays that of a piece, however large the raster."""
+    """Encode the grid piece by piece, so that memory does not depend on the size of the raster."""
     plain, finished = folder / "plain.tif", folder / "cog.tif"
     options = creation_options(recipe.tier, recipe.kind, dataset.dtypes[0], bits_of(dataset), recipe.quality)
     bits = {"NBITS": options["NBITS"]} if "NBITS" in options else {}

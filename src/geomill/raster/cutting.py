@@ -1,4 +1,4 @@
-"""A piece of a source, as it is."""
+"""Cuts a source into pieces without changing its pixels."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from geomill.raster.inspection import bits_of, validity_of
 
 
 def retile(dataset: DatasetReader, target: Path) -> None:
-    """From top to bottom, once, into a file of which windows can be read."""
+    """Copy a source, in one pass from top to bottom, to a file from which windows can be read."""
     target.parent.mkdir(parents=True, exist_ok=True)
     copy(dataset, target, driver="GTiff", tiled=True, blockxsize=512, blockysize=512, BIGTIFF="IF_SAFER")
 
 
 def cut(dataset: DatasetReader, window: tuple[int, int, int, int]) -> bytes:
-    """As a tiled GeoTIFF, lightly compressed."""
+    """Return a window of the source as a tiled, lightly compressed GeoTIFF."""
     part = Window(*window)
     bits = bits_of(dataset)
     profile = {

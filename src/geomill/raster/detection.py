@@ -1,4 +1,4 @@
-"""What kind of raster it is, from its header and a sample of its pixels."""
+"""Detects the type of a raster from its header and a sample of its pixels."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from geomill.raster.facts import RasterFacts, RasterType, Validity
 
 MOST_CLASSES = 40
 HEIGHTS = (-12_000.0, 9_000.0)
-"""Of the Earth, the seas included, in metres."""
+"""The range of elevations on Earth, including the sea floor, in metres."""
 _HEIGHT = re.compile(r"\b(dem|dsm|dtm|elevation|height|altitude)\b", re.IGNORECASE)
 
 
 def detect(facts: RasterFacts, distinct: int, hints: Sequence[str] = ()) -> RasterType:
-    """`distinct` is the number of different values in the sample of the first band; `hints` are names and titles."""
+    """Return the type of a raster. `distinct` is the number of different values in the sample of the first band;
+    `hints` are names and titles."""
     colors = facts.count - (facts.validity is Validity.ALPHA)
     if colors == 1:
         return _single(facts, distinct, hints)

@@ -1,4 +1,4 @@
-"""What is known about a raster before its pixels are worked on. Goes from task to task as JSON."""
+"""Facts about a raster, read before its pixels are processed. Tasks pass them on as JSON."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class RasterType(StrEnum):
 
 
 class Validity(StrEnum):
-    """How a raster says which of its pixels count."""
+    """How a raster marks its valid pixels."""
 
     ALL = "all"
     NODATA = "nodata"
@@ -38,11 +38,11 @@ class BandFacts(BaseModel):
     color: str = "undefined"
     minimum: float | None = None
     maximum: float | None = None
-    """Of a sample, in stored values. None when nothing in it was valid."""
+    """Minimum and maximum of a sample, in stored values. None if no pixel of the sample was valid."""
 
 
 class RasterClass(BaseModel):
-    """What a value means, as the attribute table says."""
+    """A class of the attribute table."""
 
     value: int
     name: str
@@ -56,17 +56,17 @@ class RasterFacts(BaseModel):
     count: int
     dtype: str
     bits: int | None = None
-    """Fewer than the type has: 1 for a bit mask."""
+    """Bits per value if fewer than the type has: 1 for a bit mask."""
     crs: str
-    """An authority's code or WKT."""
+    """An authority code, or WKT."""
     transform: tuple[float, float, float, float, float, float]
     bounds_4326: tuple[float, float, float, float]
-    """West is more than east when it crosses the antimeridian."""
+    """In degrees. West is greater than east if the raster crosses the antimeridian."""
     nodata: float | Literal["nan", "inf", "-inf"] | None = None
     validity: Validity = Validity.ALL
     palette: bool = False
     block: tuple[int, int]
-    """Width and height."""
+    """Width and height of a block."""
     tiled: bool
     compression: str | None = None
     interleave: str | None = None
@@ -77,11 +77,11 @@ class RasterFacts(BaseModel):
     bands: list[BandFacts] = []
     classes: list[RasterClass] = []
     acquired: str | None = None
-    """When the pixels were taken, if the file says so."""
+    """The acquisition time, if the file states it."""
 
 
 def plain_nodata(value: float | None) -> float | Literal["nan", "inf", "-inf"] | None:
-    """JSON has no NaN."""
+    """Return the nodata value for JSON, which has no NaN."""
     if value is None or math.isfinite(value):
         return value
     return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"

@@ -1,4 +1,4 @@
-"""Where valid data is, as a geometry in longitude and latitude."""
+"""Outlines valid data as a geometry in longitude and latitude."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Bounds = tuple[float, float, float, float]
 
 
 def footprint(valid: NDArray[np.bool_], affine: Affine, crs: CRS) -> dict[str, Any]:
-    """Of a small picture of what is valid: as fine as its pixels, and not finer."""
+    """Return the outline of the valid pixels of a small image, at the resolution of its pixels."""
     cells = shapes(valid.astype(np.uint8), mask=valid, transform=affine, connectivity=8)
     outline = shapely.unary_union([shape(geometry) for geometry, _ in cells])
     pixel = max(abs(affine.a), abs(affine.e))
@@ -42,13 +42,14 @@ def as_geometry(parts: list[Polygon]) -> dict[str, Any]:
 
 
 def from_bounds(bounds: Bounds) -> dict[str, Any]:
-    """West more than east, or east more than 180, means across the antimeridian."""
+    """Return the geometry of bounds. They cross the antimeridian if west is greater than east or east is greater than
+    180."""
     west, south, east, north = bounds
     return as_geometry(list(_cut(box(west, south, east + 360 if east < west else east, north))))
 
 
 def bbox_of(geometry: dict[str, Any]) -> list[float]:
-    """West is more than east where the geometry lies on both sides of the antimeridian."""
+    """Return the bounding box. West is greater than east if the geometry lies on both sides of the antimeridian."""
     west, south, east, north = shape(geometry).bounds
     parts = list(_polygons(shape(geometry)))
     eastern = [part.bounds for part in parts if part.bounds[2] >= 180]
@@ -60,7 +61,8 @@ def bbox_of(geometry: dict[str, Any]) -> list[float]:
 
 
 def _geographic(polygon: Polygon, crs: CRS) -> Iterator[Polygon]:
-    """After the transformation only: coordinates of a map are not degrees, and must not be turned as such."""
+    """Transform a polygon to degrees and cut it at the antimeridian. Only the transformed coordinates may be shifted by
+    360."""
     rings = [_ring(polygon.exterior, crs), *(_ring(hole, crs) for hole in polygon.interiors)]
     yield from _cut(shapely.make_valid(Polygon(rings[0], rings[1:])))
 
@@ -74,8 +76,8 @@ def _ring(ring: Any, crs: CRS) -> list[tuple[float, float]]:
 
 
 def _unrolled(longitudes: list[float]) -> list[float]:
-    """Neighbours are near each other, so a jump over half the globe is a step over the antimeridian. A polygon that is
-    merely wide has none."""
+    """Return continuous longitudes. Neighbouring points are close, so a jump over half the globe crosses the
+    antimeridian. A polygon that is merely wide has no such jump."""
     unrolled, turn = longitudes[:1], 0.0
     for before, after in pairwise(longitudes):
         if abs(after - before) > 180:
@@ -86,7 +88,7 @@ def _unrolled(longitudes: list[float]) -> list[float]:
 
 
 def _cut(geometry: Any) -> Iterator[Polygon]:
-    """What is beyond 180° comes back on the other side."""
+    """Yield the polygons, with parts beyond 180° moved to the other side."""
     inside = geometry.intersection(box(-180, -90, 180, 90))
     beyond = geometry.intersection(box(180, -90, 540, 90))
     yield from _polygons(inside)

@@ -1,8 +1,8 @@
-"""The output grid: one lattice of pixels for a whole raster, and tiles as integer windows of it.
+"""The output grid: one lattice of pixels for a whole raster, with tiles as integer windows of it.
 
-Everything is exact because nothing is computed twice. A tile has no extent of its own that somebody could round: it has
-a column, a row, a width and a height, and its georeference follows from the grid's. So tiles abut without a gap or an
-overlap, and a raster that is cut differently still has the same pixels.
+A tile stores no extent of its own that could be rounded. It has a column, a row, a width and a height, and its
+georeference is computed from the grid's. So tiles abut without gaps or overlaps, and cutting a raster differently gives
+the same pixels.
 """
 
 from __future__ import annotations
@@ -17,21 +17,22 @@ from geomill.domain.crs import CrsText
 
 BLOCK = 512
 CELL = 1024
-"""Pixels that are warped at once, each way."""
+"""Width and height in pixels of a piece that is warped at once."""
 LARGEST_TILE = 8192
 SMALLEST_TILE = 512
 TILE_BYTES = LARGEST_TILE * LARGEST_TILE * 3
-"""Pixels of one tile: those of 8192 by 8192 in RGB. What a process needs is some three times this."""
+"""The maximum size of a tile's pixels: 8192 by 8192 in RGB. A process needs about three times as much memory."""
 ENOUGH_TILES = 32
-"""Below, tiles are made smaller, so that several processes have about the same to do."""
+"""With fewer tiles than this, tiles are made smaller, so that several processes share the work evenly."""
 BATCH_BYTES = 96 * 1024 * 1024
-"""Pixels of one task at most: some seconds of work."""
+"""The maximum size of a task's pixels: some seconds of work."""
 BATCH_SHARE = 16
-"""And of what is left, no more than one in so many: towards the end tasks get small, and all processes end together."""
+"""A task gets at most this fraction (1/n) of the remaining work. Tasks get smaller towards the end, so that all
+processes finish together."""
 
 
 class Window(BaseModel, frozen=True):
-    """Of pixels, within a grid."""
+    """A window of pixels within a grid."""
 
     column: int
     row: int
@@ -62,7 +63,7 @@ class Grid(BaseModel, frozen=True):
     width: int
     height: int
     scale: tuple[float, float] = (1.0, 1.0)
-    """Pixels of the grid for one of the source, across and down."""
+    """Pixels of the grid per pixel of the source, across and down."""
 
     @property
     def affine(self) -> Affine:
@@ -80,20 +81,20 @@ class Grid(BaseModel, frozen=True):
         return self.affine @ Affine.translation(window.column, window.row)
 
     def bounds_of(self, window: Window) -> tuple[float, float, float, float]:
-        """Left, bottom, right, top. Of neighbours the common edge is the same number."""
+        """Return left, bottom, right and top. Neighbours get exactly the same number for their common edge."""
         left, top = self.affine @ (window.column, window.row)
         right, bottom = self.affine @ (window.end_column, window.end_row)
         return left, bottom, right, top
 
     def tiles(self, size: int) -> Iterator[Tile]:
-        """Row by row, from the top left."""
+        """Yield the tiles row by row, from the top left."""
         for y, row in enumerate(range(0, self.height, size)):
             for x, column in enumerate(range(0, self.width, size)):
                 width, height = min(size, self.width - column), min(size, self.height - row)
                 yield Tile(x=x, y=y, column=column, row=row, width=width, height=height)
 
     def cells(self, window: Window, size: int) -> Iterator[Window]:
-        """Those tiles of the given size of which the window has a part. The same, whatever the window."""
+        """Yield the cells of the given size that the window touches. Cells do not depend on the window."""
         for row in range(window.row // size * size, window.end_row, size):
             for column in range(window.column // size * size, window.end_column, size):
                 width, height = min(size, self.width - column), min(size, self.height - row)
@@ -101,8 +102,8 @@ class Grid(BaseModel, frozen=True):
 
 
 def aligned(crs: str, bounds: tuple[float, float, float, float], resolution: float) -> Grid:
-    """The grid that covers the bounds, with its origin at a multiple of the resolution: rasters of one resolution share
-    one lattice, wherever they lie."""
+    """Return the grid that covers the bounds, with its origin at a multiple of the resolution. So all rasters of one
+    resolution share one lattice."""
     left, bottom, right, top = bounds
     first, last = math.floor(left / resolution + 1e-9), math.ceil(right / resolution - 1e-9)
     highest, lowest = math.ceil(top / resolution - 1e-9), math.floor(bottom / resolution + 1e-9)
@@ -115,7 +116,7 @@ def aligned(crs: str, bounds: tuple[float, float, float, float], resolution: flo
 
 
 def tile_size(grid: Grid, bytes_per_pixel: int) -> int:
-    """As large as memory allows, in whole cells, but not so large that there are only a few."""
+    """Return the tile size: as large as memory allows, in whole cells, but small enough to give many tiles."""
     side = math.isqrt(TILE_BYTES // bytes_per_pixel) // CELL * CELL
     side = min(max(side, SMALLEST_TILE), LARGEST_TILE)
     while side > 2 * CELL and _tiles(grid, side) < ENOUGH_TILES:
@@ -128,7 +129,7 @@ def _tiles(grid: Grid, side: int) -> int:
 
 
 def batches(tiles: Sequence[Tile], bytes_per_pixel: int) -> list[list[Tile]]:
-    """Neighbours together: they read the same blocks of the source."""
+    """Group neighbouring tiles, because they read the same blocks of the source."""
     sizes = [tile.width * tile.height * bytes_per_pixel for tile in tiles]
     groups: list[list[Tile]] = []
     left, room = sum(sizes), 0

@@ -1,4 +1,4 @@
-"""From an open dataset to its facts: header, georeference, and a sample of the pixels."""
+"""Collects the facts of an open dataset: header, georeference, and a sample of the pixels."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ WGS84 = CRS.from_epsg(4326)
 READ_WHOLE = 64 * 1024 * 1024
 SAMPLE_SIDE = 512
 PLACES, PLACE_SIDE = 8, 96
-"""Without overviews, so many windows each way, of so many pixels: over the whole, since corners are often empty."""
+"""The sample of a file without overviews: this many windows each way, of this many pixels. They cover the whole raster,
+because corners are often empty."""
 _ACQUISITION = (("IMAGERY", "ACQUISITIONDATETIME"), (None, "ACQUISITIONDATETIME"), (None, "ACQUISITION_DATE"))
 
 
 @dataclass(frozen=True)
 class Sample:
-    """`data` has the bands first; `valid` is true where pixels count."""
+    """A sample of pixels. `data` has the bands first; `valid` is true for valid pixels."""
 
     data: NDArray[Any]
     valid: NDArray[np.bool_]
@@ -43,7 +44,8 @@ class Sample:
 
 
 def inspect(dataset: DatasetReader, name: ObjectName) -> tuple[RasterFacts, list[str]]:
-    """The facts, and warnings about what is odd but can be worked with. What cannot is refused."""
+    """Return the facts, and warnings about oddities that can be processed. Raises a refusal for a raster that
+    cannot."""
     check_georeference(dataset, name)
     sample = take_sample(dataset)
     warnings = _warnings(dataset, sample)
@@ -56,23 +58,23 @@ def inspect(dataset: DatasetReader, name: ObjectName) -> tuple[RasterFacts, list
 
 def check_georeference(dataset: DatasetReader, name: ObjectName) -> None:
     if not all(map(math.isfinite, dataset.transform[:6])):
-        raise refused("bad_transform", f"the georeference of '{name}' is not made of finite numbers")
+        raise refused("bad_transform", f"the georeference of '{name}' has numbers that are not finite")
     if dataset.crs is None:
         if dataset.gcps[0]:
             raise refused(
-                "only_control_points", f"'{name}' is placed by control points only: warp it with gdalwarp first"
+                "only_control_points", f"'{name}' is georeferenced only by control points: warp it with gdalwarp first"
             )
-        raise refused("no_crs", f"'{name}' does not say its coordinate system: assign it with gdal_edit.py -a_srs")
+        raise refused("no_crs", f"'{name}' has no coordinate system: assign it with gdal_edit.py -a_srs")
     if dataset.transform.is_identity:
-        raise refused("no_georeference", f"'{name}' does not say where its pixels lie")
+        raise refused("no_georeference", f"'{name}' has no georeference")
     if abs(dataset.transform.determinant) < 1e-30:
         raise refused("bad_transform", f"the pixels of '{name}' have no area")
     if not all(map(math.isfinite, _centre(dataset))):
-        raise refused("crs_unusable", f"the coordinates of '{name}' cannot be turned into longitude and latitude")
+        raise refused("crs_unusable", f"the coordinates of '{name}' cannot be converted to longitude and latitude")
 
 
 def transform_points(source: CRS, target: CRS, xs: list[float], ys: list[float]) -> tuple[list[float], list[float]]:
-    """What has no place in the target is infinitely far away."""
+    """Transform points. A point that has no place in the target system becomes infinite."""
     try:
         points = transform(source, target, xs, ys)
     except CPLE_BaseError:
@@ -90,7 +92,7 @@ def _centre(dataset: DatasetReader) -> tuple[float, float]:
 
 
 def short_crs(crs: CRS) -> str:
-    """A code only if it is surely meant."""
+    """Return an authority code if it matches exactly, else WKT."""
     authority = crs.to_authority(confidence_threshold=100)
     return ":".join(authority) if authority else str(crs.to_wkt())
 
@@ -101,7 +103,7 @@ def alpha_band(dataset: DatasetReader) -> int | None:
 
 
 def nodata_of(dataset: DatasetReader) -> float | None:
-    """The value that marks nothing, if the type can hold it. Without one, NaN marks nothing in floats."""
+    """Return the nodata value if the type can hold it. Floats without a nodata value, alpha or mask use NaN."""
     floats, value = dataset.dtypes[0].startswith("float"), dataset.nodata
     if value is None:
         masked = alpha_band(dataset) or MaskFlags.per_dataset in dataset.mask_flag_enums[0]
@@ -206,7 +208,8 @@ def _decimated(dataset: DatasetReader) -> Sample:
 
 
 def _scattered(dataset: DatasetReader) -> Sample:
-    """Windows in rows and columns over the whole, for a file in which a look at everything means to read everything."""
+    """Sample windows spread over the whole raster, for a file without overviews, where a decimated read would read
+    everything."""
     side = max(16, min(PLACE_SIDE, math.isqrt(READ_WHOLE // bytes_per_pixel(dataset)) // PLACES))
     rows = []
     for row in _places(dataset.height, side):
@@ -232,7 +235,7 @@ def _valid(dataset: DatasetReader, data: NDArray[Any], mask: NDArray[np.uint8]) 
 def _warnings(dataset: DatasetReader, sample: Sample) -> list[str]:
     warnings = []
     if not sample.valid.any():
-        warnings.append("no valid pixel was found in a sample of the whole raster")
+        warnings.append("a sample of the whole raster has no valid pixel")
     if dataset.transform.e > 0:
         warnings.append("the raster is stored south-up; the output is north-up")
     if dataset.transform.b or dataset.transform.d:
@@ -241,7 +244,7 @@ def _warnings(dataset: DatasetReader, sample: Sample) -> list[str]:
 
 
 def perimeter(dataset: DatasetReader, steps: int = 40) -> tuple[list[float], list[float]]:
-    """Points around the raster, in its own coordinates, closed."""
+    """Return points around the raster as a closed ring, in its own coordinates."""
     along = [number / steps for number in range(steps)]
     unit = [
         *((a, 0.0) for a in along),
@@ -258,12 +261,13 @@ def geographic_perimeter(dataset: DatasetReader) -> tuple[list[float], list[floa
     longitudes, latitudes = transform_points(dataset.crs, WGS84, *perimeter(dataset))
     usable = [(x, y) for x, y in zip(longitudes, latitudes, strict=True) if math.isfinite(x) and math.isfinite(y)]
     if not usable:
-        raise refused("crs_unusable", "no edge of the raster can be turned into longitude and latitude")
+        raise refused("crs_unusable", "no edge of the raster can be converted to longitude and latitude")
     return [x for x, _ in usable], [y for _, y in usable]
 
 
 def crosses_antimeridian(longitudes: list[float]) -> bool:
-    """Neighbours on the perimeter are near each other: a jump over half the globe is the antimeridian."""
+    """Whether the perimeter crosses the antimeridian. Neighbouring points are close, so a jump over half the globe
+    crosses it."""
     return any(abs(a - b) > 180 for a, b in pairwise(longitudes))
 
 

@@ -1,4 +1,4 @@
-"""A MosaicJSON of tiles: which of them lie at a place of the world."""
+"""Builds a MosaicJSON, the index of tiles by location."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HIGHEST_LATITUDE = 85.051128
 
 
 def mosaic_json(grid: Grid, tiles: Mapping[str, Tile], tile_size: int, name: str) -> dict[str, Any]:
-    """`tiles` by the path of each, relative to the mosaic's own file."""
+    """Return the MosaicJSON. `tiles` are keyed by path relative to the mosaic's own file."""
     bounds = geographic_bounds(grid, grid.bounds)
     highest = max_zoom(grid)
     lowest = max(0, highest - max(0, math.ceil(math.log2(tile_size / WORLD_PIXELS))))
@@ -40,7 +40,7 @@ def mosaic_json(grid: Grid, tiles: Mapping[str, Tile], tile_size: int, name: str
 
 
 def geographic_bounds(grid: Grid, bounds: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
-    """West, south, east, north. East goes beyond 180 rather than back where the grid does."""
+    """Return west, south, east and north. East exceeds 180 if the grid crosses the antimeridian."""
     crs = CRS.from_user_input(grid.crs)
     if crs.is_geographic:
         return bounds
@@ -49,14 +49,14 @@ def geographic_bounds(grid: Grid, bounds: tuple[float, float, float, float]) -> 
 
 
 def max_zoom(grid: Grid) -> int:
-    """The first zoom at which a pixel of the map is no larger than one of the grid."""
+    """Return the first zoom at which a pixel of the map is no larger than a pixel of the grid."""
     west, _, east, _ = geographic_bounds(grid, grid.bounds)
     degrees = (east - west) / grid.width
     return min(24, max(0, math.ceil(math.log2(360 / (degrees * WORLD_PIXELS)) - 0.01)))
 
 
 def _quadkeys(bounds: tuple[float, float, float, float], zoom: int) -> Iterator[str]:
-    """All that the bounds touch, edges excluded."""
+    """Yield the quadkeys that the bounds touch, excluding edges."""
     west, south, east, north = bounds
     south, north = max(south, -HIGHEST_LATITUDE), min(north, HIGHEST_LATITUDE)
     if south >= north:
@@ -67,7 +67,7 @@ def _quadkeys(bounds: tuple[float, float, float, float], zoom: int) -> Iterator[
 
 
 def _turned(west: float, east: float) -> Iterable[tuple[float, float]]:
-    """In longitudes of the map, in two parts where it is cut."""
+    """Return the range within -180 to 180, in two parts if it crosses the antimeridian."""
     if east <= 180 and west >= -180:
         return [(west, east)]
     if west >= 180:

@@ -1,8 +1,7 @@
-"""Opens rasters that came from outside.
+"""Opens untrusted rasters.
 
-A file says what it is by its content, not by its name, and some formats are programs that read other files. So only the
-drivers of plain formats may look at it, and nothing beside it is read. What its header claims is checked before
-anything is allocated by it.
+GDAL recognises a file by its content, not by its name, and some formats can make it read other files. So only drivers
+of plain formats may open it, and no file beside it is read. The header is checked before memory is allocated for it.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ FORMATS = {
     b"\x00\x00\x00\x0cjP": "JP2OpenJPEG",
     b"\xff\x4f\xff\x51": "JP2OpenJPEG",
 }
-"""By the first bytes of a file, the one driver that may look at it."""
+"""The one driver that may open a file, by the file's first bytes."""
 CACHE_BYTES = 128 * 1024 * 1024
-"""A number of bytes: GDAL takes small numbers for megabytes, rasterio does not."""
+"""In bytes. GDAL takes small numbers for megabytes, rasterio does not."""
 MEGABYTE, GIGABYTE = 1024**2, 1024**3
 LONGEST_SIDE = 2_000_000
 MOST_BANDS = 500
@@ -47,7 +46,7 @@ TYPES = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "float32", "floa
 
 
 class StoreSession(Session):  # type: ignore[misc]  # rasterio has no types
-    """Our credentials for the time of one task, and none that happen to be in the environment."""
+    """Credentials for one task, which ignore those in the environment."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._options = dict(options)
@@ -66,7 +65,7 @@ class StoreSession(Session):  # type: ignore[misc]  # rasterio has no types
 
 @contextmanager
 def environment(storage: Storage, zone: Zone) -> Iterator[None]:
-    """GDAL for one task: a bounded cache, no threads of its own, no files beside the one that is named."""
+    """Configure GDAL for one task: a bounded cache, no threads of its own, no files beside the named one."""
     options = storage.gdal_options(zone)
     session = StoreSession(options)
     settings: dict[str, Any] = {
@@ -87,14 +86,14 @@ def environment(storage: Storage, zone: Zone) -> Iterator[None]:
 
 @contextmanager
 def opened(storage: Storage, name: ObjectName) -> Iterator[DatasetReader]:
-    """The dataset, its header checked. Trouble with it inside of the block becomes an error that says what to do."""
+    """Open a dataset and check its header. GDAL errors inside the block become errors with a remedy."""
     with _opened(storage, name, storage.gdal_path(name)) as dataset:
         yield dataset
 
 
 @contextmanager
 def opened_copy(storage: Storage, name: ObjectName, copy: Path) -> Iterator[DatasetReader]:
-    """The same for a copy of it on this machine."""
+    """Like `opened`, for a local copy of the object."""
     with _opened(storage, name, str(copy)) as dataset:
         yield dataset
 
@@ -103,7 +102,7 @@ def opened_copy(storage: Storage, name: ObjectName, copy: Path) -> Iterator[Data
 def _opened(storage: Storage, name: ObjectName, path: str) -> Iterator[DatasetReader]:
     size, driver = storage.sync.stat(name).size, _driver(storage, name)
     with environment(storage, name.zone), warnings.catch_warnings():
-        warnings.simplefilter("ignore", NotGeoreferencedWarning)  # told by us, as a refusal
+        warnings.simplefilter("ignore", NotGeoreferencedWarning)  # reported as a refusal instead
         try:
             with rasterio.open(path, driver=driver) as dataset:
                 check_header(dataset, size, name)
@@ -117,16 +116,16 @@ def _driver(storage: Storage, name: ObjectName) -> str:
     for magic, driver in FORMATS.items():
         if start.startswith(magic):
             return driver
-    raise refused("unsupported_format", f"'{name}' is no GeoTIFF and no JPEG 2000, whatever its name says")
+    raise refused("unsupported_format", f"'{name}' is neither a GeoTIFF nor a JPEG 2000 file")
 
 
 def check_header(dataset: DatasetReader, file_bytes: int, name: ObjectName) -> None:
-    """Arithmetic only: no pixel is read."""
+    """Check the header by arithmetic, without reading pixels."""
     if max(dataset.width, dataset.height) > LONGEST_SIDE or dataset.count > MOST_BANDS:
         raise refused(
             "too_large",
             f"'{name}' claims {dataset.width:,} by {dataset.height:,} pixels in {dataset.count:,} bands; "
-            f"at most {LONGEST_SIDE:,} by {LONGEST_SIDE:,} in {MOST_BANDS:,} are taken",
+            f"at most {LONGEST_SIDE:,} by {LONGEST_SIDE:,} in {MOST_BANDS:,} are allowed",
         )
     if dataset.dtypes[0] not in TYPES or len(set(dataset.dtypes)) > 1:
         raise refused(
@@ -138,14 +137,14 @@ def check_header(dataset: DatasetReader, file_bytes: int, name: ObjectName) -> N
     if claimed > LARGEST or (claimed > LARGEST_BOMB and claimed > BOMB_RATIO * file_bytes):
         raise refused(
             "too_large",
-            f"'{name}' has {file_bytes:,} bytes and claims to be {claimed:,} unpacked; it is not opened. "
-            "If it is honest, cut it into parts",
+            f"'{name}' has {file_bytes:,} bytes and claims {claimed:,} bytes uncompressed, which is too large to open. "
+            "If the file is valid, split it",
         )
     if (largest := block_bytes(dataset)) > LARGEST_BLOCK:
         raise refused(
             "block_too_large",
-            f"one block of '{name}' has {largest:,} bytes unpacked, more than {LARGEST_BLOCK:,}: "
-            "write it with tiles, such as with gdal_translate -co TILED=YES",
+            f"one block of '{name}' has {largest:,} bytes uncompressed, more than {LARGEST_BLOCK:,}: "
+            "rewrite it with tiles, for example with gdal_translate -co TILED=YES",
         )
 
 
@@ -165,6 +164,6 @@ def block_bytes(dataset: DatasetReader) -> int:
 
 def _failure(error: Exception, name: ObjectName, *, remote: bool) -> HandlerError:
     text = without_places(str(error.__cause__ or error))
-    if remote:  # a store that breaks off looks like a broken file
+    if remote:  # an interrupted download looks like a damaged file, so retry
         return HandlerError(f"'{name}' could not be read: {text}", code="unreadable")
     return refused("unreadable", f"'{name}' is damaged or incomplete: {text}")

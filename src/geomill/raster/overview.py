@@ -1,4 +1,4 @@
-"""One picture of many rasters, which may differ in everything: where they lie, small, with the latest on top."""
+"""One small image of many rasters, which may differ in every respect, with the latest on top."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from geomill.raster.tiers import Tier, creation_options
 
 WEB_MERCATOR = CRS.from_epsg(3857)
 PIXELS = 2048
-"""Each way."""
+"""The maximum width and height."""
 EQUATOR = 2 * math.pi * 6_378_137
 DEEPEST = 24
 EDGE = 85.05
-"""Degrees from the equator, beyond which maps of the web show nothing."""
+"""The latitude beyond which Web Mercator maps show nothing."""
 
 
 @dataclass(frozen=True)
@@ -42,24 +42,24 @@ class OverviewScene:
 
 
 def resolution_at(zoom: int) -> float:
-    """Metres of a pixel, in the web's tiles of 256."""
+    """Return the size of a pixel in metres at a zoom, with tiles of 256 pixels."""
     return EQUATOR / 256 / float(2**zoom)
 
 
 def zoom_of(grid: Grid) -> int:
-    """At which a pixel of a map is a pixel of the grid, in its middle."""
+    """Return the zoom at which a map pixel is as large as a pixel in the middle of the grid."""
     column, row = grid.width / 2, grid.height / 2
     corners = [grid.affine @ place for place in ((column, row), (column + 1, row), (column, row + 1))]
     places = transform(CRS.from_user_input(grid.crs), WEB_MERCATOR, *zip(*corners, strict=True))
     (x, right, below_x), (y, right_y, below) = places[0], places[1]
     side = max(math.hypot(right - x, right_y - y), math.hypot(below_x - x, below - y))
-    if not 0 < side < EQUATOR:  # a pole is nowhere on such a map
+    if not 0 < side < EQUATOR:  # Web Mercator does not show poles
         return 0
     return min(max(round(math.log2(resolution_at(0) / side)), 0), DEEPEST)
 
 
 def overview_grid(bboxes: Sequence[Sequence[float]], zoom: int) -> Grid:
-    """Of the whole, at the zoom, or at the deepest one at which it is small enough."""
+    """Return the grid of the overview, at the given zoom or the deepest one at which it is small enough."""
     crossing = any(box[0] > box[2] for box in bboxes)
     west, east = (-180.0, 180.0) if crossing else (min(box[0] for box in bboxes), max(box[2] for box in bboxes))
     south, north = min(box[1] for box in bboxes), max(box[3] for box in bboxes)
@@ -71,7 +71,7 @@ def overview_grid(bboxes: Sequence[Sequence[float]], zoom: int) -> Grid:
 
 
 def overview(grid: Grid, scenes: Iterable[OverviewScene]) -> NDArray[np.uint8]:
-    """Red, green, blue and alpha. The first scene is on top."""
+    """Return red, green, blue and alpha. The first scene is on top."""
     canvas = np.zeros((4, grid.height, grid.width), "uint8")
     for scene in scenes:
         window = _window(grid, scene.bbox)
@@ -94,7 +94,7 @@ def as_cog(grid: Grid, canvas: NDArray[np.uint8]) -> bytes:
 
 
 def _window(grid: Grid, bbox: Sequence[float]) -> Window:
-    """Where a scene lies: all columns, if it crosses the antimeridian."""
+    """Return the window of a scene. It spans all columns if the scene crosses the antimeridian."""
     west, south, east, north = bbox
     if west > east:
         west, east = -180.0, 180.0

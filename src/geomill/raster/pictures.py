@@ -1,5 +1,4 @@
-"""Rasters as pictures in red, green and blue, by the rule of `rendering.py`, so that they can be laid over each other
-whatever they are made of."""
+"""Renders rasters as RGB images by the rule of `rendering.py`, so that images of different rasters can be stacked."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ Statistics = Sequence[Mapping[str, Any]]
 def rendering_of(
     dataset: DatasetReader, kind: RasterType, statistics: Statistics, chosen: Sequence[int] = ()
 ) -> Rendering:
-    """Of what is open, with its own palette as the colormap if it has one."""
+    """Return the rendering of an open dataset, with its own palette as the colormap if it has one."""
     palette = dataset.colorinterp[0] is ColorInterp.palette
     house = rendering(
         kind,
@@ -38,7 +37,7 @@ def rendering_of(
 def colored(
     dataset: DatasetReader, kind: RasterType, statistics: Statistics, read: Callable[..., ImageData]
 ) -> ImageData:
-    """What `read` gives of the bands that it is told, as a picture of 8 bits with a mask."""
+    """Read the rendering's bands with `read` and return an 8-bit image with a mask."""
     chosen = rendering_of(dataset, kind, statistics)
     image = read(indexes=chosen.bands)
     valid = image.mask > 0
@@ -53,7 +52,7 @@ def colored(
 
 
 def under(top: ImageData, image: ImageData) -> ImageData:
-    """Two pictures of one place: the lower one is seen where the upper one has nothing."""
+    """Stack two images of one place. The lower one shows where the upper one has no data."""
     valid = top.mask > 0
     return picture(np.where(valid, top.array.data, image.array.data), valid | (image.mask > 0), top)
 

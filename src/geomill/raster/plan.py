@@ -1,4 +1,4 @@
-"""What the tiling decides once and every tile obeys; and what each tile answers. JSON between tasks."""
+"""The tiling plan, which is the same for all tiles, and the results of tiles. Tasks pass both on as JSON."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class TilingPlan(BaseModel):
     quality: int = 85
     tile_size: int = 0
     overview_level: int = 2
-    """Statistics of large pieces are taken as of this overview: of every pixel at 0, of every fourth each way at 2."""
+    """Statistics of large pieces read the pixels of this overview: all at 0, every fourth row and column at 2."""
 
     @property
     def recipe(self) -> CogRecipe:
@@ -39,7 +39,7 @@ class TilingPlan(BaseModel):
 
 
 class MosaicPart(BaseModel):
-    """A COG, and the window of the grid that it is."""
+    """A COG and its window of the grid."""
 
     window: Window
     file: FileEntry
@@ -65,7 +65,7 @@ def summary(band: BandStatistics) -> BandSummary:
 
 
 def stem(file_name: str) -> str:
-    """Of a file that is made from this one."""
+    """Return the stem of an output file's name."""
     base = file_name.rpartition("/")[2].rpartition(".")[0] or file_name.rpartition("/")[2]
     return re.sub(r"[^A-Za-z0-9_-]+", "-", base).strip("-")[:100] or "raster"
 

@@ -1,4 +1,4 @@
-"""Where the pixels of the output lie, and in which way they get there."""
+"""Computes the output grid, and the strategy of reading the source."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from geomill.raster.opening import MEGABYTE, bytes_per_pixel
 SOURCE = "source"
 MERCATOR_EDGE = 20_037_508.342789244
 LARGEST_STRIP = 8 * MEGABYTE
-"""Unpacked. A window of a striped file costs all strips that it touches."""
+"""Uncompressed bytes. A window of a striped file costs all strips that it touches."""
 
 
 class Strategy(StrEnum):
@@ -44,18 +44,18 @@ def target_crs(dataset: DatasetReader, requested: str) -> CRS:
         return dataset.crs
     if not is_crs(requested):
         raise refused(
-            "bad_target_crs", f"target_crs {requested[:80]!r} is no CRS: write it as {EXAMPLES}, or as '{SOURCE}'"
+            "bad_target_crs", f"target_crs {requested[:80]!r} is not a CRS: write it as {EXAMPLES}, or as '{SOURCE}'"
         )
     try:
         return CRS.from_user_input(requested)
     except CRSError as error:
         raise refused(
-            "bad_target_crs", f"the target CRS {requested[:80]!r} is not known: {without_places(str(error))}"
+            "bad_target_crs", f"the target CRS {requested[:80]!r} is unknown: {without_places(str(error))}"
         ) from error
 
 
 def output_grid(dataset: DatasetReader, requested_crs: str) -> tuple[Grid, list[str]]:
-    """The grid, and warnings. That of the source itself where nothing has to be warped."""
+    """Return the grid, and warnings. The grid is the source's own if no warping is needed."""
     target = target_crs(dataset, requested_crs)
     if keeps_grid(dataset, target):
         grid = Grid(
@@ -90,16 +90,16 @@ def _refuse_poles(dataset: DatasetReader, target: CRS) -> None:
         raise refused(
             "covers_pole",
             f"the raster covers a pole, which cannot be shown in {short_crs(target)[:20]}: "
-            "give target_crs 'source' or a polar one, such as EPSG:3413",
+            "use target_crs 'source' or a polar CRS, such as EPSG:3413",
         )
 
 
 def _across_antimeridian(dataset: DatasetReader, target: CRS) -> tuple[Grid, list[str]]:
-    """In longitude and latitude it goes on beyond 180°. Web Mercator ends there."""
+    """Return a grid across the antimeridian. Longitudes continue beyond 180°; Web Mercator ends there."""
     if _is_web_mercator(target):
         raise refused(
             "crosses_antimeridian",
-            "the raster crosses the antimeridian, where EPSG:3857 ends: give target_crs 'EPSG:4326' or 'source'",
+            "the raster crosses the antimeridian, where EPSG:3857 ends: use target_crs 'EPSG:4326' or 'source'",
         )
     if not target.is_geographic:
         with WarpedVRT(dataset, crs=target) as suggested:
@@ -110,7 +110,7 @@ def _across_antimeridian(dataset: DatasetReader, target: CRS) -> tuple[Grid, lis
     diagonal = math.dist(*corners) / math.hypot(dataset.width, dataset.height)
     bounds = (min(turned), min(latitudes), max(turned), max(latitudes))
     return aligned(short_crs(target), bounds, diagonal), [
-        "the raster crosses the antimeridian: longitudes of the output go on beyond 180°"
+        "the raster crosses the antimeridian: longitudes of the output continue beyond 180°"
     ]
 
 
@@ -119,18 +119,19 @@ def _is_web_mercator(crs: CRS) -> bool:
 
 
 def _inside(target: CRS, bounds: tuple[float, ...]) -> tuple[tuple[float, float, float, float], list[str]]:
-    """Web Mercator has an edge; what is beyond is not part of any map."""
+    """Clip bounds to the extent of Web Mercator, which has an edge. Returns warnings too."""
     left, bottom, right, top = bounds
     if not _is_web_mercator(target):
         return (left, bottom, right, top), []
     edge = MERCATOR_EDGE
     inside = (max(left, -edge), max(bottom, -edge), min(right, edge), min(top, edge))
     cut = bottom < -edge * 1.0001 or top > edge * 1.0001
-    return inside, ["what lies beyond 85.06° of latitude was cut off"] if cut else []
+    return inside, ["data beyond 85.06° of latitude was cut off"] if cut else []
 
 
 def layout(dataset: DatasetReader, *, remote: bool) -> Layout:
-    """Windows can be read directly from tiles and small strips. From others each window would read far too much."""
+    """Return the reading strategy. Windows can be read directly from tiles and small strips; from others each window
+    would read far too much."""
     height, width = dataset.block_shapes[0]
     if width < dataset.width or dataset.profile.get("tiled") or dataset.driver != "GTiff":
         return Layout(Strategy.ONE_PASS, f"the source has tiles of {width} by {height}: windows are read directly")
@@ -140,19 +141,20 @@ def layout(dataset: DatasetReader, *, remote: bool) -> Layout:
     strip = (dataset.height if is_one_strip(dataset) else height) * width * bytes_per_pixel(dataset)
     if compressed and strip > LARGEST_STRIP:
         return Layout(
-            Strategy.TWO_PASS, f"a strip of the source has {strip:,} bytes unpacked: it is cut once, row by row"
+            Strategy.TWO_PASS, f"a strip of the source has {strip:,} bytes uncompressed: it is cut once, row by row"
         )
     return Layout(Strategy.ONE_PASS, f"the source is local, with strips of {height} rows: windows are read directly")
 
 
 def is_one_strip(dataset: DatasetReader) -> bool:
-    """GDAL shows a large strip as single rows. It can unpack them only in order, so to go back is to begin anew."""
+    """Whether the file is one strip. GDAL shows a large strip as single rows but can decompress them only in order, so
+    reading backwards starts again from the top."""
     first, second = (dataset.get_tag_item(f"BLOCK_OFFSET_0_{row}", "TIFF", bidx=1) for row in (0, 1))
     return first is not None and second is None
 
 
 def source_window(dataset: DatasetReader, grid: Grid, tile: Tile, overlap: int) -> tuple[int, int, int, int] | None:
-    """The pixels of the source that a tile needs, with a margin: column, row, width, height. None if there are none."""
+    """Return the source pixels that a tile needs, with a margin: column, row, width, height. None if it needs none."""
     crs = CRS.from_user_input(grid.crs)
     left, bottom, right, top = grid.bounds_of(tile)
     try:

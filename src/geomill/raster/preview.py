@@ -1,4 +1,4 @@
-"""Small pictures of a raster, for people: how it is coloured depends on what it is."""
+"""Small images of a raster for people. Colours depend on the type of the raster."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Palette = Mapping[int, tuple[int, int, int, int]]
 
 @dataclass
 class Canvas:
-    """The raster, small."""
+    """A small version of a raster."""
 
     data: NDArray[Any]
     valid: NDArray[np.bool_]
@@ -40,7 +40,7 @@ class Canvas:
         side: int,
         kind: RasterType,
     ) -> Canvas:
-        """From the overviews of COGs, each a window of the grid."""
+        """Read a canvas from the overviews of COGs, each a window of the grid."""
         factor = max(1.0, max(grid.width, grid.height) / side)
         width, height = max(1, round(grid.width / factor)), max(1, round(grid.height / factor))
         across, down = grid.width / width, grid.height / height
@@ -50,7 +50,7 @@ class Canvas:
                 if canvas is None:
                     canvas = cls._blank(dataset, height, width, grid.affine @ Affine.scale(across, down))
                 canvas.paste(dataset, window, across, down, kind)
-        assert canvas is not None, "there is at least one part"
+        assert canvas is not None, "parts must not be empty"
         return canvas
 
     @classmethod
@@ -74,7 +74,7 @@ class Canvas:
 
 
 def picture(canvas: Canvas, kind: RasterType) -> NDArray[np.uint8]:
-    """Red, green, blue, alpha."""
+    """Return red, green, blue and alpha."""
     if canvas.palette is not None:
         colors = np.array([canvas.palette.get(value, (0, 0, 0, 0)) for value in range(256)], np.uint8)
         rgb = np.moveaxis(colors[canvas.data[0].astype(np.uint8)][..., :3], -1, 0)
@@ -90,7 +90,7 @@ def picture(canvas: Canvas, kind: RasterType) -> NDArray[np.uint8]:
 
 
 def encoded(image: NDArray[np.uint8], driver: str) -> bytes:
-    """`PNG` or `WEBP`."""
+    """Encode an image. `driver` is `PNG` or `WEBP`."""
     _, height, width = image.shape
     with warnings.catch_warnings(), MemoryFile() as memory:
         warnings.simplefilter("ignore", NotGeoreferencedWarning)
@@ -118,7 +118,7 @@ def _red_green_blue(canvas: Canvas) -> list[int]:
 
 
 def _stretched(band: NDArray[Any], valid: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """From 0 to 1, without the outermost two hundredths."""
+    """Scale a band to 0..1, leaving out the lowest and highest two percent."""
     values = band.astype(np.float64)
     valid = valid & np.isfinite(values)
     if not valid.any():
@@ -136,7 +136,7 @@ def _ramp(values: NDArray[np.float64], colors: Any) -> NDArray[np.uint8]:
 
 
 def _shaded(rgb: NDArray[np.uint8], heights: NDArray[Any], valid: NDArray[np.bool_]) -> NDArray[np.uint8]:
-    """Light from the north-west."""
+    """Shade heights with light from the north-west."""
     if min(heights.shape) < 2:
         return rgb
     values = np.where(valid, heights.astype(np.float64), 0.0)
@@ -147,6 +147,6 @@ def _shaded(rgb: NDArray[np.uint8], heights: NDArray[Any], valid: NDArray[np.boo
 
 
 def _distinct_colors(values: NDArray[Any]) -> NDArray[np.uint8]:
-    """The same class has the same colour in each picture."""
+    """Return a colour for each class, which is the same in all images."""
     hashed = (values.astype(np.int64) + 1) * np.int64(2_654_435_761)
     return np.stack([((hashed >> shift) % 200 + 40) for shift in (4, 11, 19)]).astype(np.uint8)

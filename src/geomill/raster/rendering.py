@@ -1,6 +1,6 @@
-"""How a raster is coloured when nobody says otherwise: one rule for pictures, tiles and the catalogue.
+"""Default colours of a raster: one rule for images, tiles and STAC items.
 
-Pure and without a library, because it is also read where no pixel is.
+Pure and without dependencies, because it is also used where no pixels are read.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ RAMPS: Mapping[RasterType, Sequence[Color]] = {
     RasterType.INDEX: ((140, 81, 10), (216, 179, 101), (245, 245, 220), (127, 191, 123), (27, 120, 55)),
     RasterType.CONTINUOUS: ((68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (253, 231, 37)),
 }
-"""From low to high."""
+"""Colours from low to high values."""
 OUTERMOST = 0.02
-"""The share of the lowest and of the highest values that a stretch leaves out."""
+"""The fraction of lowest and of highest values that a stretch leaves out."""
 MOST_CLASSES = 256
 
 
 class Rendering(BaseModel):
-    """`bands` are counted from 1. A raster with a palette of its own needs nothing."""
+    """How to draw a raster. `bands` count from 1. A raster with its own palette needs neither stretch nor colormap."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -33,7 +33,7 @@ class Rendering(BaseModel):
     rescale: tuple[tuple[float, float], ...] = ()
     colormap: dict[int, tuple[int, int, int, int]] | None = None
     legend: tuple[tuple[float, Color], ...] = ()
-    """Values and their colours, for people."""
+    """Values and colours of the legend."""
 
 
 def rendering(
@@ -45,8 +45,8 @@ def rendering(
     palette: bool = False,
     chosen: Sequence[int] = (),
 ) -> Rendering:
-    """`statistics` of each band as an asset keeps them; `colors` are what the file says its bands are; `chosen` are
-    bands that somebody chose, counted from 1."""
+    """Return the rendering of a raster. `statistics` are those of an asset's bands, `colors` the file's own names of
+    its bands, and `chosen` the requested bands, counted from 1."""
     house = _house(kind, statistics, dtype, colors, palette=palette)
     if not chosen or tuple(chosen) == house.bands:
         return house
@@ -73,19 +73,20 @@ def _house(
 
 
 def kind_of(name: str | None) -> RasterType:
-    """What was published without being looked at is shown as it is."""
+    """Return the raster type. A raster of unknown type, which was published unprocessed, is shown with its own
+    bands."""
     return RasterType(name) if name in list(RasterType) else RasterType.SINGLE_BAND
 
 
 def stretches(kind: RasterType, statistics: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """What `rendering` needs of the statistics, without their histograms: for who keeps those of many rasters."""
+    """Return the part of the statistics that `rendering` needs, without histograms, to cache those of many rasters."""
     find = _extremes if kind is RasterType.CATEGORICAL else _range
     ranges = [find(statistics, index) for index in range(len(statistics))]
     return [{"minimum": low, "maximum": high} for low, high in ranges]
 
 
 def red_green_blue(count: int, colors: Sequence[str] = ()) -> tuple[int, ...]:
-    """The bands of a picture in natural colours, or the first one alone."""
+    """Return the bands of an image in natural colours, or the first band alone."""
     if all(color in colors for color in ("red", "green", "blue")):
         return tuple(list(colors).index(color) + 1 for color in ("red", "green", "blue"))
     count -= "alpha" in colors
@@ -95,7 +96,7 @@ def red_green_blue(count: int, colors: Sequence[str] = ()) -> tuple[int, ...]:
 
 
 def ramp(colors: Sequence[Color]) -> dict[int, tuple[int, int, int, int]]:
-    """256 steps between the colours."""
+    """Return a colormap of 256 steps between the colours."""
     steps = {}
     for step in range(256):
         place = step / 255 * (len(colors) - 1)
@@ -107,14 +108,14 @@ def ramp(colors: Sequence[Color]) -> dict[int, tuple[int, int, int, int]]:
 
 
 def class_color(value: int) -> Color:
-    """The same class has the same colour in each picture."""
+    """Return the colour of a class, which is the same in all images."""
     hashed = (value + 1) * 2_654_435_761
     red, green, blue = ((hashed >> shift) % 200 + 40 for shift in (4, 11, 19))
     return red, green, blue
 
 
 def _classes(statistics: Sequence[Mapping[str, Any]]) -> Rendering:
-    """Beyond what a map can tell apart, classes are shades of grey."""
+    """Return the rendering of classes. More classes than a map can show become shades of grey."""
     low, high = _extremes(statistics, 0)
     first, last = int(low), int(high)
     if last - first >= MOST_CLASSES:
@@ -131,7 +132,7 @@ def _extremes(statistics: Sequence[Mapping[str, Any]], index: int) -> tuple[floa
 
 
 def _range(statistics: Sequence[Mapping[str, Any]], index: int) -> tuple[float, float]:
-    """Without the outermost hundredths, as far as the histogram tells."""
+    """Return the stretch of a band, without the outermost values if there is a histogram."""
     low, high = _extremes(statistics, index)
     histogram = statistics[index].get("histogram") if index < len(statistics) else None
     if histogram and sum(histogram["buckets"]):

@@ -1,4 +1,4 @@
-"""The catalogue item of a raster, as plain JSON."""
+"""Builds the STAC item of a raster as plain JSON."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ ROLES = {
     "visual": ["visual"],
 }
 MOST_TILES = 200
-"""An item with more of them names only the mosaic."""
+"""An item with more tiles names only the mosaic."""
 TITLES = {
     "data": "Cloud-optimized GeoTIFF",
     "mosaic": "MosaicJSON of all tiles",
     "tiling_scheme": "Tiling scheme",
     "thumbnail": "Thumbnail",
     "overview": "Preview",
-    "visual": "Picture of the whole, small, as Cloud-optimized GeoTIFF",
+    "visual": "Overview image as Cloud-optimized GeoTIFF",
 }
 
 
 class BandSummary(BaseModel):
-    """Statistics as the catalogue shows them."""
+    """Statistics of a band as in a STAC item."""
 
     minimum: float | None
     maximum: float | None
@@ -52,7 +52,7 @@ class BandSummary(BaseModel):
 
 
 class RasterItemParts(BaseModel):
-    """All that an item is made of."""
+    """The values of which an item is built."""
 
     item_id: str
     collection_id: str
@@ -66,7 +66,7 @@ class RasterItemParts(BaseModel):
     statistics: list[BandSummary]
     files: list[FileEntry]
     folder: str
-    """Of the item's own file: the other files are named from there."""
+    """The folder of the item's own file, to which paths of other files are relative."""
     lineage: str
     software: str
     workflow_id: str | None = None
@@ -107,7 +107,8 @@ def _projection(parts: RasterItemParts) -> dict[str, Any]:
 
 
 def _renders(parts: RasterItemParts) -> dict[str, Any]:
-    """The colours of the house, for other tile servers. A ramp would be longer than the rest of the item."""
+    """Return the default colours, for other tile servers. Ramps are left out, because they would be longer than the
+    rest of the item."""
     facts = parts.facts
     house = rendering(
         facts.raster_type,
@@ -127,11 +128,12 @@ def _renders(parts: RasterItemParts) -> dict[str, Any]:
         render["colormap"] = {str(value): list(color) for value, color in house.colormap.items()}
     if facts.nodata is not None:
         render["nodata"] = facts.nodata
-    return {"default": {"title": "As geomill shows it", **render}}
+    return {"default": {"title": "geomill's default rendering", **render}}
 
 
 def _assets(parts: RasterItemParts) -> dict[str, Any]:
-    """Each file, but of many tiles none: an item with thousands of assets is of no use, and the mosaic names them."""
+    """Return the assets of all files. Many tiles are left out, because an item with thousands of assets is useless and
+    the mosaic lists them."""
     tiles = sum(file.role == "tile" for file in parts.files)
     assets: dict[str, Any] = {}
     for file in parts.files:
@@ -143,7 +145,7 @@ def _assets(parts: RasterItemParts) -> dict[str, Any]:
 
 
 def file_asset(file: FileEntry, folder: str) -> dict[str, Any]:
-    """As an item in that folder names it."""
+    """Return the STAC asset of a file, relative to the item's folder."""
     asset: dict[str, Any] = {
         "href": _href(file.path, folder),
         "type": file.media_type,
@@ -188,7 +190,7 @@ def bands(facts: RasterFacts, statistics: Sequence[BandSummary]) -> list[dict[st
 
 
 def _class(raster_class: RasterClass) -> dict[str, Any]:
-    """The extension's names are made of few signs, its titles of any."""
+    """Return a class of the classification extension, which allows few characters in names and any in titles."""
     name = re.sub(r"[^0-9A-Za-z]+", "_", raster_class.name).strip("_") or "class"
     color = {"color_hint": "".join(f"{part:02X}" for part in raster_class.color)} if raster_class.color else {}
     return {"value": raster_class.value, "name": f"{name}_{raster_class.value}", "title": raster_class.name, **color}
@@ -209,6 +211,6 @@ def _statistics(band: BandSummary) -> dict[str, Any]:
     return entry
 
 
-async def register_item(storage: Storage, container: str, parts: RasterItemParts) -> tuple[dict[str, Any], FileEntry]:
+async def store_item(storage: Storage, container: str, parts: RasterItemParts) -> tuple[dict[str, Any], FileEntry]:
     item = build_item(parts)
     return item, await put_document(storage, container, f"{parts.folder}/item.json", item, "stac_item")

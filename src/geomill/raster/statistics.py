@@ -1,4 +1,4 @@
-"""Statistics of bands, taken of pieces and put together."""
+"""Computes statistics of bands piece by piece and merges them."""
 
 from __future__ import annotations
 
@@ -14,26 +14,27 @@ from geomill.raster.facts import RasterFacts, Validity
 from geomill.raster.warping import Pixels
 
 LARGEST_EXACT = 1024 * 1024
-"""Pixels. Of larger pieces only some pixels are looked at, as in an overview: every `STEP`th each way, unless said."""
+"""The number of pixels up to which all are read. Larger pieces read every `STEP`th row and column, as an overview
+does."""
 STEP = 4
 BINS = 128
 
 
 class BandStatistics(BaseModel):
-    """`count` is the weight of what was seen: where only some pixels were, each stands for several."""
+    """Statistics of a band. `count` is a weight: in a sample each pixel counts for several."""
 
     count: float = 0.0
     total: float = 0.0
-    """Of valid and invalid pixels."""
+    """The number of all pixels, valid and invalid."""
     minimum: float | None = None
     maximum: float | None = None
     mean: float = 0.0
     deviations: float = 0.0
-    """The sum of the squared differences from the mean."""
+    """The sum of squared differences from the mean."""
     low: float = 0.0
     high: float = 255.0
     histogram: list[float] = []
-    """Counts of equal bins from `low` to `high`; what is outside is in the first and the last."""
+    """Counts of equal bins from `low` to `high`. The first and last bins include values outside."""
     approximate: bool = False
 
     @property
@@ -46,7 +47,8 @@ class BandStatistics(BaseModel):
 
 
 def histogram_ranges(facts: RasterFacts) -> list[tuple[float, float]]:
-    """The same for all pieces of a raster, so that their histograms can be added."""
+    """Return the range of the histogram of each band, which is the same for all pieces so that histograms can be
+    added."""
     if facts.dtype == "uint8":
         return [(0.0, 256.0)] * facts.count
     ranges = []
@@ -70,7 +72,7 @@ def _thinned(pixels: Pixels, step: int) -> Pixels:
 
 
 def _band(pixels: Pixels, index: int, span: tuple[float, float], total: int) -> BandStatistics:
-    """`total` pixels are in the piece from which these were taken."""
+    """Return the statistics of a band. `total` is the number of pixels in the piece of which these are a sample."""
     values: NDArray[Any] = pixels.data[index]
     each = total / values.size
     if pixels.validity is not Validity.ALL or pixels.mask is not None:
@@ -104,7 +106,7 @@ def _counts(values: NDArray[Any], low: float, high: float, bins: int) -> NDArray
 
 
 def merged(parts: Sequence[BandStatistics]) -> BandStatistics:
-    """One for all: weighted, and right whatever the order."""
+    """Merge statistics with their weights. The order does not matter."""
     whole = parts[0]
     for part in parts[1:]:
         whole = _pair(whole, part)
@@ -133,7 +135,7 @@ def _pair(a: BandStatistics, b: BandStatistics) -> BandStatistics:
 
 
 def as_tags(band: BandStatistics) -> dict[str, str]:
-    """In GDAL's names, for the file itself."""
+    """Return the statistics as GDAL tags, for the file itself."""
     if band.minimum is None or band.maximum is None:
         return {}
     tags = {

@@ -1,4 +1,4 @@
-"""What a COG is made for, and how it is therefore encoded."""
+"""Tiers: the purposes of a COG and their encodings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Tier(StrEnum):
 
     @property
     def cool(self) -> bool:
-        """Whether the files go to the store's class for what is seldom read."""
+        """Whether the files go to the store's class for rarely read data."""
         return self is Tier.ARCHIVE
 
 
@@ -30,23 +30,24 @@ class Resampling(StrEnum):
 FAITHFUL_AS_JPEG = (RasterType.RGB, RasterType.RGBA, RasterType.SINGLE_BAND)
 BLOCK = 512
 QUICK, THOROUGH = 1, 6
-"""Levels of DEFLATE. Behind a predictor, photographs and measurements in integers leave little to search for: level 1
-is up to twice as fast as 6, and files differ by 2 % either way, seldom by 5. Classes and masks would be a quarter
-larger by 1, floats up to 6 %."""
+"""DEFLATE levels. After a predictor, photographs and integer measurements compress little: level 1 is up to twice as
+fast as 6, and file sizes differ by 2 %, rarely 5 %. At level 1 classes and masks would be a quarter larger, floats up
+to 6 %."""
 
 
 def check_tier(tier: Tier, kind: RasterType, dtype: str) -> None:
-    """JPEG changes values: for pictures that is invisible, for measurements and classes it is damage."""
+    """Refuse JPEG for measurements and classes, whose values it would damage. In photographs the change is
+    invisible."""
     if tier is Tier.VISUALIZATION and (dtype != "uint8" or kind not in FAITHFUL_AS_JPEG):
         raise refused(
             "tier_unfit",
-            f"the tier 'visualization' would ruin a {kind.value} raster of {dtype}: JPEG is for 8-bit pictures; "
+            f"the tier 'visualization' would damage a {kind.value} raster of {dtype}: JPEG is for 8-bit images; "
             "choose 'analysis' or 'archive'",
         )
 
 
 def resampling_for(kind: RasterType, requested: Resampling) -> Resampling:
-    """Classes are never mixed, whatever was asked for."""
+    """Return the resampling method. Classes are never mixed, even if another method was requested."""
     if kind is RasterType.CATEGORICAL:
         return Resampling.NEAREST
     return Resampling.BILINEAR if requested is Resampling.AUTO else requested
@@ -57,11 +58,11 @@ def overviews_for(kind: RasterType) -> str:
 
 
 def creation_options(tier: Tier, kind: RasterType, dtype: str, bits: int | None, quality: int = 85) -> dict[str, Any]:
-    """For GDAL's COG driver."""
+    """Return the options of GDAL's COG driver."""
     options: dict[str, Any] = {
         "BLOCKSIZE": BLOCK,
         "BIGTIFF": "IF_SAFER",
-        "NUM_THREADS": 1,  # the cores are busy with other tiles
+        "NUM_THREADS": 1,  # other tiles use the cores
         "OVERVIEW_RESAMPLING": overviews_for(kind),
         "WARP_RESAMPLING": "NEAREST",
         **_codec(tier, dtype, quality, deflate_level(kind, dtype, bits)),

@@ -1,8 +1,8 @@
-"""Pixels of the output, one window of its grid at a time, in memory.
+"""Warps a source to the output grid, one window at a time, in memory.
 
-Windows of one grid fit together because nothing depends on the window. GDAL approximates the transformation along each
-line of the piece that it warps, so pieces are cells of the grid, always the same ones, and a window is put together of
-them. The scale that widens a kernel is given, not derived from the piece.
+Windows of one grid fit together because no pixel depends on the window. GDAL approximates the transformation along each
+line of the piece that it warps, so pieces are fixed cells of the grid, and a window is assembled from them. The scale
+that widens a kernel is given, not derived from the piece.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from geomill.raster.inspection import alpha_band, nodata_of, validity_of
 from geomill.raster.planning import keeps_grid
 
 TOLERANCE = 0.001
-"""In pixels: of a value between neighbours that is a quarter of a count at most, for a tenth more of the time to warp
-than GDAL's 0.125 takes. None at all would triple it."""
+"""In pixels. An error of this size changes an interpolated value by at most a quarter of a count. Warping takes a tenth
+longer than with GDAL's 0.125; a tolerance of zero would triple the time."""
 HEEDS_TOLERANCE = tuple(map(int, rasterio.__version__.split(".")[:2])) >= (1, 5)
 
 
 @dataclass(frozen=True)
 class Pixels:
-    """`data` has the bands first, alpha among them. `mask` is 255 where pixels count; None when `nodata` or alpha says
-    it, or when all do."""
+    """Pixels of a window. `data` has the bands first, including alpha. `mask` is 255 for valid pixels, or None if
+    `nodata` or alpha mark them or if all are valid."""
 
     data: NDArray[Any]
     validity: Validity
@@ -45,7 +45,7 @@ class Pixels:
 
     @property
     def valid(self) -> NDArray[np.bool_]:
-        """Where at least one band has a value."""
+        """Return where at least one band has a value."""
         if self.mask is not None:
             return self.mask > 0
         if self.alpha:
@@ -57,7 +57,7 @@ class Pixels:
         return anywhere
 
     def valid_in(self, band: Any) -> NDArray[np.bool_]:
-        """For one band (from 0), or for a slice of them."""
+        """Return where a band, counted from 0, or a slice of bands has values."""
         values: NDArray[Any] = self.data[band]
         if self.validity is Validity.NODATA and self.nodata is not None:
             valid: NDArray[np.bool_] = ~np.isnan(values) if math.isnan(self.nodata) else values != self.nodata
@@ -74,7 +74,7 @@ class Pixels:
 
 
 def render(dataset: DatasetReader, grid: Grid, window: Window, resampling: str) -> Pixels:
-    """The pixels of a window of the grid."""
+    """Return the pixels of a window of the grid."""
     if keeps_grid(dataset, CRS.from_user_input(grid.crs)):
         return _copied(dataset, grid, window)
     validity = validity_of(dataset)
@@ -92,7 +92,7 @@ def render(dataset: DatasetReader, grid: Grid, window: Window, resampling: str) 
 
 
 def _copied(dataset: DatasetReader, grid: Grid, window: Window) -> Pixels:
-    """The window may lie in a cut-out of the raster for which the grid was made."""
+    """Copy pixels without warping. The dataset may be a piece of the raster for which the grid was made."""
     shift = ~dataset.transform @ grid.affine
     column, row = round(shift.c) + window.column, round(shift.f) + window.row
     part = SourceWindow(column, row, window.width, window.height)
@@ -102,7 +102,7 @@ def _copied(dataset: DatasetReader, grid: Grid, window: Window) -> Pixels:
 
 
 def _warped(dataset: DatasetReader, grid: Grid, cell: Window, resampling: Resampling, *, masked: bool) -> NDArray[Any]:
-    """The bands of a cell, and behind them whether each pixel counts if that must be `masked`."""
+    """Return the bands of a cell. If `masked`, a last band marks valid pixels."""
     nodata, alpha = nodata_of(dataset), alpha_band(dataset)
     data = np.zeros((dataset.count + masked, cell.height, cell.width), dataset.dtypes[0])
     reproject(
@@ -124,7 +124,7 @@ def _warped(dataset: DatasetReader, grid: Grid, cell: Window, resampling: Resamp
 def _warped_by_vrt(
     dataset: DatasetReader, grid: Grid, cell: Window, resampling: Resampling, *, masked: bool
 ) -> NDArray[Any]:
-    """Before 1.5, `reproject` has a tolerance of its own, and only this way heeds ours."""
+    """Warp with rasterio before 1.5, whose `reproject` ignores the given tolerance."""
     nodata = nodata_of(dataset)
     with WarpedVRT(
         dataset,
@@ -133,7 +133,7 @@ def _warped_by_vrt(
         width=cell.width,
         height=cell.height,
         resampling=resampling,
-        tolerance=_tolerance(resampling) or 1e-9,  # it takes 0 for its default
+        tolerance=_tolerance(resampling) or 1e-9,  # 0 means the default here
         src_nodata=nodata,
         nodata=nodata,
         add_alpha=masked,
@@ -144,7 +144,7 @@ def _warped_by_vrt(
 
 
 def _tolerance(resampling: Resampling) -> float:
-    """The nearest pixel is another one as soon as an edge is crossed, however slightly."""
+    """Return the tolerance. It is zero for nearest, where the slightest error can select another pixel."""
     return 0.0 if resampling is Resampling.nearest else TOLERANCE
 
 
@@ -158,5 +158,5 @@ def _pixels(data: NDArray[Any], dataset: DatasetReader, validity: Validity, *, m
 
 
 def _scale(grid: Grid) -> dict[str, float]:
-    """GDAL would derive it from each piece, a little differently each time."""
+    """Return the scale, which GDAL would otherwise derive from each piece with small differences."""
     return {"XSCALE": grid.scale[0], "YSCALE": grid.scale[1]}

@@ -24,6 +24,8 @@ class RegisteredHandler:
     info: HandlerInfo
     function: Callable[..., Any]
     isolated: bool = False
+    former_names: tuple[str, ...] = ()
+    """Deprecated names by which workflow files and pinned definitions may still call the handler."""
     is_async: bool = field(init=False)
 
     def __post_init__(self) -> None:
@@ -39,11 +41,13 @@ def register_handler(
     output: type[BaseModel] | None = None,
     description: str = "",
     isolated: bool | None = None,
+    former_names: tuple[str, ...] = (),
 ) -> Callable[[Function], Function]:
     """Declare a handler: its name in workflows, its default queue, its parameters and its output.
 
     The models `params` and `output` let the loader check workflows that use the handler. `isolated` handlers run in a
-    child process, which may crash or be killed. By default these are all handlers that are not `async`.
+    child process, which may crash or be killed. By default these are all handlers that are not `async`. `former_names`
+    keep working in workflow files and pinned definitions after a handler was renamed.
     """
     if not name or len(name) > 64:
         raise ValueError(f"a handler's name must have 1 to 64 characters, not be {name!r}")
@@ -54,7 +58,7 @@ def register_handler(
         about = description or inspect.getdoc(function) or ""
         info = HandlerInfo(name, queue, timeout_seconds, params, output, about.partition("\n")[0])
         apart = not inspect.iscoroutinefunction(function) if isolated is None else isolated
-        setattr(function, MARK, RegisteredHandler(info, function, apart))
+        setattr(function, MARK, RegisteredHandler(info, function, apart, former_names))
         return function
 
     return mark

@@ -84,12 +84,12 @@ def _collect(module: ModuleType, handlers: dict[str, RegisteredHandler]) -> None
         handler = getattr(value, MARK, None)
         if not isinstance(handler, RegisteredHandler):
             continue
-        registered = handlers.setdefault(handler.info.name, handler)
-        if registered.function is not handler.function:
-            raise SettingsError(
-                f"two handlers are called '{handler.info.name}': "
-                f"{_place(registered)} and {_place(handler)}; rename one of them"
-            )
+        for name in (handler.info.name, *handler.former_names):
+            registered = handlers.setdefault(name, handler)
+            if registered.function is not handler.function:
+                raise SettingsError(
+                    f"two handlers are called '{name}': {_place(registered)} and {_place(handler)}; rename one of them"
+                )
 
 
 def _place(handler: RegisteredHandler) -> str:

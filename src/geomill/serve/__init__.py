@@ -1,1 +1,1 @@
-"""What was published, for the tools that people have: the catalogue, tiles and features."""
+"""Services for published data: the catalogue, tiles, features and a viewer."""

@@ -1,4 +1,4 @@
-"""What a caller may see: from who was admitted at the door, and from the ticket of a signed link, to a `Sight`."""
+"""Computes the `Sight` of a caller from the guard's admission and the ticket of a signed link."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from geomill.errors import Forbidden, Unauthenticated
 
 @dataclass(frozen=True, slots=True)
 class SignedLink:
-    """The asset that a ticket is for, and the generation of the ticket."""
+    """The asset that a ticket opens, and the generation of the ticket."""
 
     asset_id: str
     generation: int
 
 
 def sight_for(scope: Scope, zone: Zone, prefix: str) -> Sight:
-    """In the external zone everybody sees all that there is, and nobody has to say who they are."""
+    """Return the sight of the caller. In the external zone everything is public, so credentials do not matter."""
     admitted = admission(scope)
     if admitted is None or admitted.rule != f"ANY {prefix}":
-        raise Forbidden("there is no rule that lets this pass")
+        raise Forbidden("no access rule admits this request")
     return PUBLIC_ONLY if zone is Zone.EXTERNAL else sight_of(admitted.principal)
 
 
 def signed_link(scope: Scope, zone: Zone, key: LinkKey | None) -> SignedLink | None:
-    """The link that the request came by. Raises `Unauthenticated` for one that opens nothing."""
+    """Return the signed link of the request, or None. Raises `Unauthenticated` if its ticket is not valid."""
     ticket = _ticket(scope) if zone is not Zone.EXTERNAL else None
     return _opened_by(ticket, scope["path"], key) if ticket else None
 
@@ -45,12 +45,12 @@ def _ticket(scope: Scope) -> str | None:
         return None
     tickets = [value for name, value in parse_qsl(query.decode("latin-1")) if name == PARAMETER]
     if len(tickets) > 1:
-        raise Unauthenticated("the link has more than one ticket", remedy="ask for a new link")
+        raise Unauthenticated("the link has more than one ticket", remedy="get a new link from /api/assets/{id}/links")
     return tickets[0] if tickets else None
 
 
 def _opened_by(ticket: str, path: str, key: LinkKey | None) -> SignedLink:
-    """The asset that is in the path and that the ticket is for."""
+    """Return the asset that is in the path and that the ticket opens."""
     now = time.time()
     for part in path.split("/")[:6]:
         asset_id = part.partition(".")[0]
@@ -58,7 +58,7 @@ def _opened_by(ticket: str, path: str, key: LinkKey | None) -> SignedLink:
         if generation is not None:
             return SignedLink(asset_id, generation)
     raise Unauthenticated(
-        "the link has expired, or is not for this", remedy="ask for a new one: /api/assets/{id}/links"
+        "the link has expired or is for another asset", remedy="get a new link from /api/assets/{id}/links"
     )
 
 
@@ -68,4 +68,4 @@ async def _sight(request: Request) -> Sight:
 
 
 TheSight = Annotated[Sight, Depends(_sight)]
-"""What the caller may see."""
+"""The part of the assets that the caller may see."""

@@ -1,4 +1,4 @@
-"""What the services have in common: problem documents for errors, headers for caches, security headers for pages."""
+"""Shared behaviour of the services: problem documents for errors, headers for caches, security headers for pages."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self';"
     " worker-src blob:; child-src blob:; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 )
-"""Pages of ours load nothing from elsewhere, and run nothing that is written into them."""
+"""Content security policy. Pages load nothing from other hosts and run no inline scripts."""
 
 
 Answer = tuple[int, str] | tuple[int, str, str]
-"""Status, code, and what is said; the error's own words, if nothing is."""
+"""Status, code and detail. Without a detail the response shows the error's own message."""
 
 
 def prepare(app: FastAPI, statuses: Mapping[type[Exception], Answer]) -> None:
-    """`statuses`: how errors of the library behind the service are answered."""
+    """Install error handlers and middleware. `statuses` maps errors of the service's library to responses."""
     problems.install(app)
     app.add_exception_handler(NotModified, not_modified)
     for kind, answer in statuses.items():

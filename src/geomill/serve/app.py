@@ -1,4 +1,4 @@
-"""The services of a zone alone, without the platform's API: what `geomill serve` runs."""
+"""The application of `geomill serve`: the services of one zone, without the platform's API."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ OPEN = ("GET /", "GET /health/live", "GET /health/ready")
 
 
 def create_serving_app(services: Services, url: str, access: AccessSettings, *, hosts: Collection[str] = ()) -> FastAPI:
-    """`url` is the zone's database. All that the external zone has is public: there a credential opens `/metrics`, and
-    nothing else asks for one."""
+    """Build the application. `url` is the zone's database. Everything in the external zone is public, so there only
+    `/metrics` needs a credential."""
     external = services.zone is Zone.EXTERNAL
 
     @asynccontextmanager
@@ -94,7 +94,7 @@ def _add_routes(app: FastAPI, services: Services) -> None:
 
     @app.get("/health/ready")
     async def ready() -> JSONResponse:
-        reasons = [] if services.built else ["the services are not there yet"]
+        reasons = [] if services.built else ["the services are still starting"]
         try:
             async with app.state.pool.connection(timeout=PATIENCE_SECONDS) as conn:
                 if problem := await schema.problem(conn):

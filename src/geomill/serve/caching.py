@@ -1,7 +1,7 @@
-"""What a browser or a proxy may keep of an answer, and for how long.
+"""Cache headers: how long browsers and proxies may keep an answer.
 
-An answer about an asset is named by asset, revision and what was asked (ETag). Who has it already is told so (304)
-before a pixel or a row is read, but after it was checked that they may see it.
+The ETag of an answer depends on asset, revision and request. A client that has the current answer gets a 304 before any
+pixel or row is read, but after the check that it may see the asset.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from geomill import __version__
 from geomill.domain.assets.served import Served
 
 PUBLIC_SECONDS = 60
-"""How long what was public may still be shown by those who kept it."""
+"""How long caches may keep showing a public answer."""
 NOT_PUBLIC = "private, no-cache"
 
 
-class NotModified(Exception):  # noqa: N818  it is no error
-    """Ends a request whose answer the caller has."""
+class NotModified(Exception):  # noqa: N818  it is not an error
+    """Ends a request whose answer the client already has."""
 
 
 def note(request: Request, served: Served) -> None:
-    """The answer to this request is about that asset. Raises `NotModified`."""
+    """Record that the answer to this request is about that asset. Raises `NotModified`."""
     request.state.served = served
     if request.method in ("GET", "HEAD") and _matches(request.headers.get("if-none-match", ""), etag(request.scope)):
         raise NotModified
 
 
 def tell(request: Request, headers: Mapping[str, str]) -> None:
-    """Headers of the answer to this request, if there is one: an answer that the caller has tells nothing."""
-    request.state.told = headers
+    """Set headers of a 200 answer to this request. A 304 does not carry them."""
+    request.state.extra_headers = headers
 
 
 def etag(scope: Scope) -> str:
@@ -52,7 +52,7 @@ async def not_modified(request: Request, error: Exception) -> Response:
 
 
 class Caching:
-    """Writes the headers onto answers about an asset."""
+    """Adds cache headers to answers about an asset."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -66,7 +66,7 @@ class Caching:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 if message["status"] == 200 and scope["state"].get("served") and scope["method"] in ("GET", "HEAD"):
-                    headers.update({**_headers(scope), **scope["state"].get("told", {})})
+                    headers.update({**_headers(scope), **scope["state"].get("extra_headers", {})})
                 elif "cache-control" not in headers:
                     headers["Cache-Control"] = "no-store" if message["status"] >= 400 else NOT_PUBLIC
             await send(message)

@@ -1,7 +1,7 @@
-"""From an asset's id to what is served of it, for one caller.
+"""Looks up an asset as one caller may see it.
 
-An answer is kept for `FRESH_SECONDS`: that is how long something revoked, or unpublished, may still be seen. What was
-not found is not kept, so something new is there at once.
+A result is cached for `FRESH_SECONDS`, which is how long a revoked or unpublished asset may still be seen. Misses are
+not cached, so a new asset appears at once.
 """
 
 from __future__ import annotations
@@ -48,22 +48,23 @@ class Directory:
         self._results: OrderedDict[str, dict[str, Any]] = OrderedDict()
 
     async def asset(self, asset_id: str, sight: Sight, data_type: DataType | None = None) -> Served:
-        """`NotFoundError` for what is not there, is of another kind, or may not be seen: a caller cannot tell which."""
+        """Return the asset. Raises `NotFoundError` if it does not exist, has another data type or may not be seen; the
+        caller cannot tell which."""
         faces = await self._find(asset_id)
         served = faces.shown_to(sight) if faces else None
         if served is None or data_type not in (None, served.data_type):
-            raise NotFoundError(f"there is no asset '{asset_id[:LONGEST_ID]}' that you may see")
+            raise NotFoundError(f"the asset '{asset_id[:LONGEST_ID]}' does not exist or you may not see it")
         return served
 
     async def require_link(self, asset_id: str, withdrawn_through: int) -> None:
         """Raise `Unauthenticated` if the asset was revoked or unpublished since a signed link for it was made."""
         faces = await self._find(asset_id)
         if faces is not None and faces.newest.withdrawn_through != withdrawn_through:
-            raise Unauthenticated("the link has ended", remedy="ask for a new one: /api/assets/{id}/links")
+            raise Unauthenticated("the link is no longer valid", remedy="get a new link from /api/assets/{id}/links")
 
     async def raster(self, name: str, sight: Sight) -> Served:
-        """By the asset's id, and of a series with a dot and the id of the one that is meant. What a revision has never
-        changes, so it is looked at once."""
+        """Return a raster by the asset's id or, for a scene of a series, `{asset_id}.{scene_id}`. The scenes of a
+        revision never change, so each is read once."""
         asset_id, _, scene = name.partition(".")
         served = await self.asset(asset_id, sight, DataType.RASTER)
         if not scene:
@@ -81,7 +82,7 @@ class Directory:
         return self._scenes[key].model_copy(update={name: getattr(served, name) for name in states})
 
     async def series(self, served: Served) -> Series:
-        """Without histograms: of a thousand rasters they would be most of what is kept."""
+        """Return the scenes of a series, without histograms, which would be most of the cached data."""
         key = (served.asset_id, served.revision)
         if key not in self._series:
             async with self._pool.connection(timeout=PATIENCE_SECONDS) as conn:
@@ -92,7 +93,7 @@ class Directory:
         return self._series[key]
 
     async def job_result(self, job_id: str) -> dict[str, Any] | None:
-        """Of a job that has completed. It never changes, so it is looked up once."""
+        """Return the result of a completed job. It never changes, so it is read once."""
         if job_id not in self._results:
             async with self._pool.connection(timeout=PATIENCE_SECONDS) as conn:
                 result = await serving.job_result(conn, job_id)
@@ -118,7 +119,7 @@ class Directory:
             )
 
     async def tables(self, assets: list[Served]) -> dict[tuple[str, str], FeatureTable]:
-        """By asset and part. A table of a revision never changes once it is served, so it is looked at once."""
+        """Return the tables of these assets, by asset and part. A served table never changes, so each is read once."""
         names = {
             (asset.asset_id, asset.revision, part): name for asset in assets for part, name in asset.layers.items()
         }
@@ -147,7 +148,7 @@ class Directory:
         return await asyncio.shield(looking)
 
     async def _look_up(self, asset_id: str) -> Faces | None:
-        """One look for all who ask at the same time."""
+        """Look up an asset, once for all concurrent requests."""
         begun = time.monotonic()
         async with self._pool.connection(timeout=PATIENCE_SECONDS) as conn:
             faces = await serving.find(conn, self.zone, asset_id)

@@ -1,9 +1,9 @@
-"""Reads filters, CQL2 as text or as JSON, for the catalogue and for features.
+"""Reads CQL2 filters, as text or JSON, for the catalogue and for features.
 
-Length, nesting and number of nodes are checked on the raw text before cql2 sees it. Without that, a few kilobytes are
-enough to end the process: a long run of `-` overflows the parser's stack, and each group of parentheses doubles the
-time that the parser needs for a text that ends wrongly. cql2's own validation is never called: it compiles its schema
-anew at each call, which takes a tenth of a second and 100 MB, and on nested filters gigabytes.
+Length, nesting and number of nodes are checked on the raw text before cql2 sees it. Without these checks a few
+kilobytes can end the process: a long run of `-` overflows the parser's stack, and each group of parentheses doubles the
+time for a text with a syntax error at its end. cql2's own validation is never called: it compiles its schema at each
+call, which takes a tenth of a second and 100 MB, and gigabytes for nested filters.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from pydantic import ValidationError
 from geomill.errors import InputError, Problem
 
 LONGEST = 5_000
-"""Characters of a filter in an address."""
+"""The maximum number of characters of a filter in a URL."""
 LONGEST_JSON = 50_000
 MOST_NODES = 1_000
-"""Names, values and operators."""
+"""The maximum number of names, values and operators."""
 MOST_VALUES = 5_000
-"""Of a JSON text, coordinates included."""
+"""The maximum number of values of a JSON text, coordinates included."""
 LARGEST_NUMBER = 1e300
 DEEPEST = 16
-"""Of parentheses, and of `NOT` or `-` in a row."""
+"""The maximum depth of parentheses, and length of a run of `NOT` or `-`."""
 DEEPEST_DOCUMENT = 50
-"""Levels of objects and lists. A sum of twenty values has forty."""
+"""The maximum depth of objects and lists. A sum of twenty values has forty levels."""
 MOST_WORK = 60_000
-"""Characters times two for each group of parentheses around each other: some 50 ms of the parser."""
+"""An upper bound of the parser's work, about 50 ms: characters, doubled for each level of nested parentheses."""
 
 CONDITIONS = frozenset({
     "and", "or", "not", "=", "<>", "<", ">", "<=", ">=", "isnull", "like", "between", "in",
@@ -45,13 +45,13 @@ OPERATORS = CONDITIONS | {"+", "-", "*", "/", "^", "%", "div", "casei", "accenti
 
 _TOKEN = re.compile(r"""'(?:[^']|'')*'?|"[^"]*"?|[\w.:]+|[^\s\w]""")
 _WORDS = frozenset({"and", "or", "not", "in", "between", "like", "is", "div"})
-"""A parenthesis after one of these opens a group; after any other name, a call."""
+"""A parenthesis after one of these words opens a group; after any other name, a call."""
 _PREFIXES = frozenset({"not", "-", "+"})
 _JSON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{},]', re.DOTALL)
 
 
 def read_filter(text: str) -> dict[str, Any]:
-    """The condition as CQL2-JSON. Raises `InputError`."""
+    """Return the condition as CQL2-JSON. Raises `InputError`."""
     _check_characters(text)
     if text.lstrip().startswith("{"):
         return checked(read_json(text, field="filter"))
@@ -60,9 +60,9 @@ def read_filter(text: str) -> dict[str, Any]:
 
 
 def checked(document: Any) -> dict[str, Any]:
-    """The same document, if it is a condition within the limits. Raises `InputError`."""
+    """Return the document if it is a condition within the limits. Raises `InputError`."""
     if not isinstance(document, dict) or str(document.get("op")).lower() not in CONDITIONS:
-        raise wrong_filter("is no condition of CQL2: its first operator must be a comparison, AND, OR or NOT")
+        raise wrong_filter("is not a CQL2 condition: its first operator must be a comparison, AND, OR or NOT")
     for node in _nodes(document):
         if isinstance(node, str):
             _check_characters(node)
@@ -74,7 +74,7 @@ def checked(document: Any) -> dict[str, Any]:
 
 
 def check_text(text: str) -> None:
-    """Reads each lexeme once and builds nothing."""
+    """Check the limits. Reads each lexeme once and builds no tree."""
     if len(text) > LONGEST:
         raise wrong_filter(f"must have at most {LONGEST} characters, not {len(text)}")
     opened: list[bool] = []
@@ -99,11 +99,11 @@ def check_text(text: str) -> None:
     if opened:
         raise wrong_filter("has a parenthesis that is never closed")
     if len(text) << most_groups > MOST_WORK:
-        raise wrong_filter(f"is too long for a text with {most_groups} groups of parentheses in each other")
+        raise wrong_filter(f"is too long for a text with {most_groups} nested groups of parentheses")
 
 
 def read_json(text: str, *, field: str) -> Any:
-    """The document in a parameter. Raises `InputError`."""
+    """Parse the JSON of a parameter. Raises `InputError`."""
     check_json(text, field=field)
     try:
         return json.loads(text, parse_constant=_refuse_constant)
@@ -114,7 +114,7 @@ def read_json(text: str, *, field: str) -> Any:
 def check_json(
     text: str, *, field: str, longest: int = LONGEST_JSON, most: int = MOST_VALUES, deepest: int = DEEPEST_DOCUMENT
 ) -> None:
-    """Counts levels and values by brackets and commas, and parses nothing."""
+    """Check the limits by counting brackets and commas, without parsing."""
     if len(text) > longest:
         raise _wrong(field, f"must have at most {longest} characters, not {len(text)}")
     depth = values = 0
@@ -144,21 +144,21 @@ def _is_name(lexeme: str) -> bool:
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 def _from_text(text: str) -> Any:
     try:
         return Expr(text).to_json()
     except BaseException as error:
-        # cql2 raises bare exceptions, and what panics in it is no Exception
+        # cql2 raises bare exceptions, and its panics do not derive from Exception
         if isinstance(error, KeyboardInterrupt | SystemExit):
             raise
         raise wrong_filter(f"is not CQL2: {str(error)[:200]}") from None
 
 
 def _nodes(document: Any) -> Iterator[Any]:
-    """Each object and value; a geometry is one value. Raises `InputError` where there are too many, or too deep."""
+    """Yield each object and value; a geometry is one value. Raises `InputError` if there are too many or too deep."""
     waiting = [(document, 1)]
     values = 0
     while waiting:
@@ -180,7 +180,7 @@ def _is_geometry(node: object) -> bool:
 
 def _check_characters(text: str) -> None:
     if "\x00" in text or any("\ud800" <= character <= "\udfff" for character in text):
-        raise wrong_filter("has a character that no value has: NUL, or half of a pair")
+        raise wrong_filter("has a character that no value can have: NUL or a lone surrogate")
 
 
 def _check_number(number: float) -> None:
@@ -192,7 +192,7 @@ def _check_object(node: dict[str, Any]) -> None:
     if "op" in node:
         _check_operator(node)
     elif "bbox" in node:
-        node.update(_polygon(node.pop("bbox")))  # neither pgstac nor TiPG knows boxes
+        node.update(_polygon(node.pop("bbox")))  # neither pgstac nor TiPG supports boxes
     elif _is_geometry(node):
         check_geometry(node, field="filter")
 
@@ -200,7 +200,7 @@ def _check_object(node: dict[str, Any]) -> None:
 def _check_operator(node: dict[str, Any]) -> None:
     operator, arguments = node["op"], node.get("args")
     if not isinstance(operator, str) or operator.lower() not in OPERATORS:
-        raise wrong_filter(f"has '{str(operator)[:50]}', which is no operator of CQL2")
+        raise wrong_filter(f"has '{str(operator)[:50]}', which is not a CQL2 operator")
     if not isinstance(arguments, list) or not arguments:
         raise wrong_filter(f"must give the operator '{operator}' a list of arguments")
 
@@ -219,18 +219,18 @@ def _is_number(value: object) -> bool:
 
 
 def check_geometry(node: Any, *, field: str) -> None:
-    """Raises `InputError` for what is no geometry of GeoJSON with finite coordinates."""
+    """Raise `InputError` if the node is not a GeoJSON geometry with finite coordinates."""
     check_finite(node, field=field)
     try:
         parse_geometry_obj(node)
     except (ValueError, TypeError) as error:
         reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
-        raise _wrong(field, f"has a geometry that is none: {reason[:200]}") from None
+        raise _wrong(field, f"has an invalid geometry: {reason[:200]}") from None
 
 
 def check_finite(document: Any, *, field: str) -> None:
-    """Raises `InputError` for NaN and infinity, which a number such as 1e400 becomes."""
+    """Raise `InputError` for NaN and infinity. A number such as 1e400 becomes infinity."""
     try:
         json.dumps(document, allow_nan=False)
     except (ValueError, RecursionError):
-        raise _wrong(field, "must have finite numbers only") from None
+        raise _wrong(field, "must have only finite numbers") from None

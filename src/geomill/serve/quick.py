@@ -1,4 +1,4 @@
-"""Dependencies that only put values together, on the event loop: FastAPI sends plain functions through threads."""
+"""Runs cheap FastAPI dependencies on the event loop. FastAPI runs plain functions in threads."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from geomill.errors import InputError
 
 
 def on_the_loop(make: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
-    """With the same parameters."""
+    """Return a coroutine function with the same parameters."""
 
-    async def made(**values: Any) -> Any:
+    async def dependency(**values: Any) -> Any:
         try:
             return make(**values)
-        except (TypeError, ValueError, KeyError, OverflowError) as error:  # of what was JSON, and of another shape
-            raise InputError(f"a parameter does not have the shape that it needs: {str(error)[:200]}") from None
+        except (TypeError, ValueError, KeyError, OverflowError) as error:  # valid JSON of another shape
+            raise InputError(f"a parameter has the wrong structure: {str(error)[:200]}") from None
 
-    made.__signature__ = inspect.signature(make)  # type: ignore[attr-defined]  # it is what FastAPI looks at
-    return made
+    dependency.__signature__ = inspect.signature(make)  # type: ignore[attr-defined]  # FastAPI reads it
+    return dependency

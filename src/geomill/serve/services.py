@@ -1,7 +1,7 @@
-"""The services of a zone: catalogue, rasters, features and viewer, each an application of its own, in one process.
+"""The services of a zone, each an application of its own, in one process: catalogue, rasters, features and viewer.
 
-Importing them takes seconds, so they are built beside the start of whoever mounts them; requests that come before wait.
-What cannot be built, because a database is away, is tried again.
+Importing them takes seconds, so they are built in the background while the application that mounts them starts. Earlier
+requests wait. If building fails, for example because a database is unreachable, it is tried again.
 """
 
 from __future__ import annotations
@@ -30,38 +30,38 @@ if TYPE_CHECKING:  # its imports take long
 log = logging.getLogger(__name__)
 
 PREFIXES = ("/stac", "/raster", "/vector", "/viewer")
-OURS = ("router", "route", "endpoint", "path_params")
-"""What the application around has put into a request's scope. Links would be looked for in it."""
+OUTER_KEYS = ("router", "route", "endpoint", "path_params")
+"""Keys that the outer application adds to the scope. Inner applications must not resolve links with them."""
 PATIENCE_SECONDS = 20.0
-"""Of a request that comes before the services are there."""
+"""How long a request waits for services that are still starting."""
 PAUSE_SECONDS = 5.0
 LEISURE_SECONDS = 5.0
-"""Before they are built although nobody asks: at a start the processors have other things to do."""
+"""How long to wait before building without a request, because processors are busy at startup."""
 
 
 def _check_characters(scope: Scope) -> None:
-    """PostgreSQL has no text with NUL in it, and drivers take it for a lost connection."""
+    """Refuse NUL. PostgreSQL texts cannot contain it, and drivers mistake the error for a lost connection."""
     if "\x00" in scope["path"] or b"%00" in scope.get("query_string", b""):
-        raise InputError("the address has a NUL character (%00), which nothing here has in its name or value")
+        raise InputError("the address contains a NUL character (%00), which no name or value can have")
 
 
 @dataclass(frozen=True, slots=True)
 class _Route:
-    """For who counts requests by route."""
+    """A route for the request metrics."""
 
     path: str
 
 
 class Services:
-    """`url` is the database of the zone. `key` signs links; without one there are none."""
+    """The services of a zone. `url` is the zone's database. `key` signs links; without one links are not signed."""
 
     prefixes = PREFIXES
 
     def __init__(self, zone: Zone, url: str, storage: Storage, key: LinkKey | None = None) -> None:
         self.zone, self._url, self._storage, self._key = zone, url, storage, key
         self._apps: Mapping[str, ASGIApp] = {}
-        self._directory: Directory  # made with the applications
-        self._built, self._wanted = asyncio.Event(), asyncio.Event()
+        self._directory: Directory  # set when the applications are built
+        self._built, self._requested = asyncio.Event(), asyncio.Event()
 
     @asynccontextmanager
     async def running(self, pool: Pool) -> AsyncIterator[None]:
@@ -76,7 +76,7 @@ class Services:
             await asyncio.wait({keeper})
 
     def part(self, prefix: str) -> ASGIApp:
-        """What is mounted there."""
+        """Return the application to mount at the prefix."""
 
         async def call(scope: Scope, receive: Receive, send: Send) -> None:
             try:
@@ -90,9 +90,9 @@ class Services:
                 await respond_to(scope["path"], error)(scope, receive, send)
                 return
             inner: dict[str, Any] = {
-                **{name: value for name, value in scope.items() if name not in OURS},
+                **{name: value for name, value in scope.items() if name not in OUTER_KEYS},
                 "state": {**scope.get("state", {}), "sight": sight},
-                "app_root_path": scope["root_path"],  # else links would begin above the mount
+                "app_root_path": scope["root_path"],  # otherwise links would miss the mount prefix
             }
             try:
                 await app(inner, receive, send)
@@ -106,29 +106,29 @@ class Services:
         return self._built.is_set()
 
     async def _app(self, prefix: str) -> ASGIApp:
-        self._wanted.set()
+        self._requested.set()
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
                 await self._built.wait()
         except TimeoutError:
-            raise UnavailableError("the services are not there yet", remedy="try again in a moment") from None
+            raise UnavailableError("the services are still starting", remedy="try again in a moment") from None
         if prefix not in self._apps:
-            raise UnavailableError(f"there is no {prefix} in this release")
+            raise UnavailableError(f"this release has no service {prefix}")
         return self._apps[prefix]
 
     async def _keep(self, pool: Pool, stop: asyncio.Event) -> None:
-        """Enters and leaves what the applications hold open, in one task."""
+        """Build the services and keep them open, entering and leaving their contexts in one task."""
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._wanted.wait(), LEISURE_SECONDS)
+            await asyncio.wait_for(self._requested.wait(), LEISURE_SECONDS)
         while not stop.is_set():
             async with AsyncExitStack() as stack:
                 try:
                     self._apps = await self._build(pool, stack)
-                except Exception:  # whatever a library raises: it is told, and tried again
+                except Exception:  # any error of a library is logged and building is tried again
                     log.exception("the services could not be built", extra={"action": "serve"})
                 else:
                     self._built.set()
-                    log.info("the services are there", extra={"action": "serve", "zone": self.zone.value})
+                    log.info("the services have started", extra={"action": "serve", "zone": self.zone.value})
                     await stop.wait()
                     return
             await asyncio.sleep(PAUSE_SECONDS)
@@ -140,7 +140,7 @@ class Services:
         return apps
 
     def _create(self, pool: Pool) -> dict[str, Any]:
-        """In a thread, because of the imports."""
+        """Import and create the applications. Runs in a thread because the imports are slow."""
         from geomill.serve.directory import Directory
         from geomill.serve.raster.app import create_raster_app
         from geomill.serve.stac import create_stac_app

@@ -1,4 +1,4 @@
-"""What asyncpg's sessions lack: it cannot be told to notice a network that drops packets without a word."""
+"""TCP settings of asyncpg sessions. asyncpg has no options to detect a network that silently drops packets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from geomill.store.connection import PROBES, SERVER_NETWORK, SILENCE_SECONDS
 from geomill.store.pool import IDLE_IN_TRANSACTION
 
 NETWORK_SETTINGS = {**SERVER_NETWORK, **IDLE_IN_TRANSACTION}
-"""For `server_settings`: the server's side, and the end of a transaction that was forgotten."""
+"""Values for `server_settings`: the server's TCP settings, and the timeout of idle transactions."""
 
 _OPTIONS = {
     "TCP_USER_TIMEOUT": SILENCE_SECONDS * 1000,
@@ -23,7 +23,7 @@ _OPTIONS = {
 
 
 def watch_network(conn: asyncpg.Connection[Any]) -> None:
-    """Our side, of a new session. asyncpg shows its socket to nobody, hence the private name."""
+    """Set the client's TCP options of a new session. asyncpg does not expose its socket, hence the private name."""
     transport = conn._transport  # noqa: SLF001
     with socket.socket(fileno=os.dup(transport.get_extra_info("socket").fileno())) as own:
         if own.family == socket.AF_UNIX:

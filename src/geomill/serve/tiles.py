@@ -1,4 +1,4 @@
-"""Whether a grid has a tile. morecantile invents levels that a grid does not have, down to z = 999999999999."""
+"""Checks that a grid has a tile. morecantile invents levels that a grid does not have, down to z = 999999999999."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ GRID = "tileMatrixSetId"
 
 
 def check_tile(request: Request) -> None:
-    """Raises `NotFoundError` if the path names a tile that its grid does not have."""
+    """Raise `NotFoundError` if the path names a tile that its grid does not have."""
     path = request.path_params
     if not {GRID, "z", "x", "y"} <= path.keys():
         return
@@ -23,13 +23,13 @@ def check_tile(request: Request) -> None:
     if sizes and not (0 <= column < width and 0 <= row < height):
         raise NotFoundError(
             f"the grid {path[GRID]} has no tile {zoom}/{column}/{row}",
-            remedy=f"its levels are {min(sizes)} to {max(sizes)}",
+            remedy=f"use a level from {min(sizes)} to {max(sizes)}",
         )
 
 
 @lru_cache(maxsize=100)
 def _sizes(grid: str) -> dict[int, tuple[int, int]]:
-    """Columns and rows of each level; none of a grid that is not known, which the route refuses."""
+    """Return columns and rows of each level. Empty for an unknown grid, which the route refuses."""
     if grid not in grids.list():
         return {}
     return {int(level.id): (level.matrixWidth, level.matrixHeight) for level in grids.get(grid).tileMatrices}

@@ -1,4 +1,4 @@
-"""Jobs in stages: all that an author of a stage job imports. They run on the one engine, as compiled workflows."""
+"""Everything that an author of a stage job imports. Stage jobs run on the engine as compiled workflows."""
 
 from geomill.domain.engine.circuit import CircuitBreaker
 from geomill.domain.engine.retry import RetryPolicy

@@ -1,9 +1,9 @@
-"""From a stage job to the workflow that the engine runs.
+"""Compiles a stage job to the workflow that the engine runs.
 
     START ─► stage1_plan ─► stage1_tasks ─► stage1_results ─► stage1_aggregate ─► stage2_plan ─► … ─► END
              controller     fan_out         fan_in            controller
 
-There is nothing in it that an author of YAML could not write by hand.
+The same workflow could be written by hand in YAML.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from geomill.stages.registration import StageJob
 from geomill.workflows.loader import resolve
 
 INPUTS = {
-    "job_id": {"type": "string", "required": False, "description": "The stage job's id; the job's own when absent"},
-    "attempt": {"type": "integer", "default": 1, "minimum": 1, "description": "Which attempt at the stage job it is"},
-    "parameters": {"type": "object", "default": {}, "description": "As the job type declares them"},
+    "job_id": {"type": "string", "required": False, "description": "Id of the stage job; the job's own id by default"},
+    "attempt": {"type": "integer", "default": 1, "minimum": 1, "description": "Number of the attempt at the stage job"},
+    "parameters": {"type": "object", "default": {}, "description": "Parameters as the job type declares them"},
 }
 
 
 def compile_job(job: StageJob, *, handlers: Handlers, queues: Collection[str]) -> Workflow:
-    """Raises `WorkflowError` if the stages name what is not there."""
+    """Compile a stage job. Raises `WorkflowError` if a stage names an unknown handler or queue."""
     workflow = graph_of(job)
     if findings := check(workflow, handlers, queues):
         problems = [Problem(finding.where, finding.message, finding.hint, file=job.job_type) for finding in findings]
@@ -55,7 +55,7 @@ def graph_of(job: StageJob) -> Workflow:
 
 
 def stage_of(node_id: str) -> int | None:
-    """To which stage a node belongs."""
+    """Return the number of the stage to which a node belongs, or None."""
     match = re.match(r"stage(\d+)_", node_id)
     return int(match[1]) if match else None
 

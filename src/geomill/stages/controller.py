@@ -1,4 +1,4 @@
-"""What the author of a stage job writes: how a stage's tasks are made, and what its results come to."""
+"""The interface of a stage job's code: how to create the tasks of a stage and how to aggregate their results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _nothing() -> Any:
 
 @dataclass(frozen=True, slots=True)
 class StageTask:
-    """A task with an index of its own, such as "tile_x5_y10". Without one, it is the task's position."""
+    """A task with an index of its own, such as "tile_x5_y10". The default index is the task's position."""
 
     parameters: Mapping[str, Any]
     index: str | None = None
@@ -26,30 +26,31 @@ class StageTask:
 
 @dataclass(slots=True)
 class TaskResult:
-    """How a task of a stage ended. Failed ones are among them only where the stage allows it."""
+    """The result of a task. Failed tasks are included only if the stage allows failures."""
 
     task_id: str
     task_index: str
     success: bool = True
     result_data: dict[str, Any] = field(default_factory=dict)
-    """Empty if it has more than a megabyte: then it lies at `large_metadata_path`, and `load()` reads it."""
+    """The output. Empty if it is larger than a megabyte: then it is stored at `large_metadata_path`, and `load()` reads
+    it."""
     large_metadata_path: str | None = None
     error_details: str | None = None
     read: Callable[[], Any] = field(default=_nothing, repr=False, compare=False)
 
     def load(self) -> dict[str, Any]:
-        """The result, wherever it lies."""
+        """Return the output, reading it from the store if it is large."""
         return dict(self.read()) if self.large_metadata_path else self.result_data
 
     @property
     def next_stage_params(self) -> dict[str, Any] | None:
-        """What the task hands to the task of the same index in the next stage."""
+        """Return the parameters that the task passes to the task with the same index in the next stage."""
         params = self.load().get("next_stage_params")
         return params if isinstance(params, dict) else None
 
 
 class StageResults(Mapping[int, dict[str, Any]]):
-    """The aggregated results of the stages so far, by number. A large one is read when it is asked for."""
+    """Aggregated results of earlier stages, by number. A large one is read on first access."""
 
     def __init__(self, loaders: Mapping[int, Callable[[], dict[str, Any]]]) -> None:
         self._loaders = loaders
@@ -69,7 +70,7 @@ class StageResults(Mapping[int, dict[str, Any]]):
 
 @dataclass(frozen=True)
 class JobExecutionContext:
-    """What is known when a stage begins."""
+    """The input of a controller at the beginning of a stage."""
 
     job_id: str
     job_type: str
@@ -79,32 +80,33 @@ class JobExecutionContext:
     attempt: int = 1
     stage_results: Mapping[int, dict[str, Any]] = field(default_factory=dict)
     previous_results: Sequence[TaskResult] = ()
-    """Of each task of the stage before."""
+    """The results of the tasks of the previous stage."""
 
 
 class StageController(ABC):
-    """The code of a job type. It is made anew for each step, on whichever worker runs it, so it keeps nothing."""
+    """The code of a job type. Each step creates a new instance, on any worker, so instances must not keep state."""
 
     Parameters: ClassVar[type[BaseModel] | None] = None
-    """What a job is given. Without a model, any object."""
+    """The model of a job's parameters. Without a model any object is accepted."""
 
     @abstractmethod
     def create_stage_tasks(
         self, stage: int, context: JobExecutionContext
     ) -> Sequence[Mapping[str, Any] | BaseModel | StageTask]:
-        """The parameters of each task of the stage."""
+        """Return the parameters of each task of the stage."""
 
     def aggregate_stage_results(
         self,
-        stage: int,  # noqa: ARG002  for those who write their own
+        stage: int,  # noqa: ARG002  subclasses use it
         results: Sequence[TaskResult],
     ) -> Mapping[str, Any]:
-        """What the stage comes to: a part of the job's result, and known to later stages."""
+        """Return the result of the stage. It becomes part of the job's result and is available to later stages."""
         return default_aggregate(results)
 
     @classmethod
     def validate_parameters(cls, job_type: str, values: Any) -> dict[str, Any]:
-        """Canonical: the same request gives the same. Raises `InputsError` with every problem."""
+        """Return the parameters in canonical form, so that equal requests give equal values. Raises `InputsError` with
+        every problem."""
         return validated(job_type, cls.Parameters, values)
 
     @classmethod
@@ -117,7 +119,7 @@ class StageController(ABC):
 
 
 def default_aggregate(results: Sequence[TaskResult]) -> dict[str, Any]:
-    """The result of a single task; else how many there were."""
+    """Return the result of a single task, or the number of tasks."""
     if len(results) == 1 and results[0].success:
         return {key: value for key, value in results[0].load().items() if key != "next_stage_params"}
     completed = sum(result.success for result in results)

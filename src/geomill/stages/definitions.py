@@ -1,4 +1,4 @@
-"""What a stage job consists of: stages one after the other, each with many tasks of one type."""
+"""The definition of a stage job: consecutive stages, each with many tasks of one type."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_STAGES = 100
 
 
 class StageDefinition(BaseModel):
-    """One stage. All its tasks run the same handler; the next stage begins when the last of them has ended."""
+    """One stage. All its tasks run the same handler. The next stage begins when the last task has ended."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -26,20 +26,22 @@ class StageDefinition(BaseModel):
         description="Name of the handler that runs each task"
     )
     max_parallel_tasks: Annotated[int, Field(ge=1)] | None = Field(
-        default=None, description="How many run at once; no limit when absent"
+        default=None, description="Maximum number of tasks that run at once; unlimited by default"
     )
     timeout_minutes: Annotated[float, Field(gt=0, le=10_080)] = Field(
-        default=30, description="Of one attempt at a task"
+        default=30, description="Timeout of one attempt at a task"
     )
-    depends_on_stage: int | None = Field(default=None, description="The stage before, if it is said at all")
-    queue: Queue | None = Field(default=None, description="Of its tasks; the handler's own when absent")
+    depends_on_stage: int | None = Field(default=None, description="Number of the previous stage; optional")
+    queue: Queue | None = Field(default=None, description="Queue of its tasks; the handler's own by default")
     single: bool = Field(default=False, description="Whether it has exactly one task")
-    retry: RetryPolicy | None = Field(default=None, description="Of its tasks; that of the task type when absent")
+    retry: RetryPolicy | None = Field(
+        default=None, description="Retry policy of its tasks; that of the task type by default"
+    )
     allow_partial: bool | Annotated[str, StringConstraints(pattern=r"^\d+(\.\d+)?%?$")] = Field(
-        default=False, description="Whether tasks may fail: all but one, or so many, such as '5%'"
+        default=False, description="Whether tasks may fail: true for all but one, or a limit such as '5%'"
     )
     circuit_breaker: CircuitBreaker | None = Field(
-        default=CircuitBreaker(), description="When failures of its task type hold tasks back; None switches it off"
+        default=CircuitBreaker(), description="When failures of the task type hold its tasks back; None disables it"
     )
 
 
@@ -50,17 +52,17 @@ class WorkflowDefinition(BaseModel):
 
     job_type: str
     description: str = ""
-    total_stages: int = Field(default=0, description="Counted when absent")
+    total_stages: int = Field(default=0, description="Counted if absent")
     stages: list[StageDefinition]
-    retries: dict[str, RetryPolicy] = Field(default_factory=dict, description="By task type")
+    retries: dict[str, RetryPolicy] = Field(default_factory=dict, description="Retry policies by task type")
 
     @model_validator(mode="after")
     def _sound(self) -> Self:
-        """Also of a subclass, which writes its fields anew, with types of its own."""
+        """Validate all fields. Subclasses redeclare them with their own types, so field constraints would be lost."""
         if not re.fullmatch(JOB_TYPE, self.job_type) or len(self.job_type) > LONGEST_JOB_TYPE:
             raise ValueError(
-                f"the job_type {self.job_type!r} is not of letters, digits, '_' and '-', beginning with a letter, "
-                f"at most {LONGEST_JOB_TYPE} of them"
+                f"the job_type {self.job_type!r} must begin with a letter, consist of letters, digits, '_' and '-', "
+                f"and have at most {LONGEST_JOB_TYPE} characters"
             )
         if not 1 <= len(self.stages) <= MOST_STAGES:
             raise ValueError(f"a job has 1 to {MOST_STAGES} stages, not {len(self.stages)}")
@@ -77,7 +79,7 @@ class WorkflowDefinition(BaseModel):
             if stage.depends_on_stage not in (None, number - 1) or stage.depends_on_stage == 0:
                 raise ValueError(
                     f"stage {number} depends on stage {stage.depends_on_stage}: stages run one after the other; "
-                    "write a workflow if steps depend on each other in another way"
+                    "write a workflow for other dependencies"
                 )
         names = [stage.stage_name for stage in self.stages]
         if len(set(names)) < len(names):
@@ -87,12 +89,13 @@ class WorkflowDefinition(BaseModel):
         return self.stages[number - 1]
 
     def retry_of(self, stage: StageDefinition) -> RetryPolicy:
-        """What the stage says, else what is said of its task type, else the usual."""
+        """Return the retry policy of the stage, else that of its task type, else the default."""
         return stage.retry or self.retries.get(stage.task_type) or RetryPolicy()
 
 
 def from_plain(job_type: str, stages: list[dict[str, Any]], description: str = "") -> WorkflowDefinition:
-    """Stages as plain dicts: `number`, `name`, `task_type`, `parallelism` ("single" or not), and whatever else."""
+    """Build a definition from dicts with `number`, `name`, `task_type`, `parallelism` ("single" or not) and other
+    fields of a stage."""
     return WorkflowDefinition(job_type=job_type, description=description, stages=[_stage(stage) for stage in stages])
 
 

@@ -1,4 +1,4 @@
-"""Parameters of a job against the model of its type."""
+"""Validates the parameters of a job by the model of its type."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from geomill.errors import InputsError, Problem, nearest
 
 
 def validated(job_type: str, model: type[BaseModel] | None, values: Any) -> dict[str, Any]:
-    """As JSON values, with defaults applied: what is given and what is left out at its default are the same request."""
+    """Return JSON values with defaults applied, so that omitting a default and giving it are the same request."""
     if not isinstance(values, Mapping):
         raise InputsError(f"the parameters of '{job_type}' must be an object, not {shown(values)}")
     try:

@@ -1,7 +1,7 @@
 """Stage jobs of plain functions: `stages` as dicts, `create_tasks_for_stage`, `validate_job_parameters`.
 
-A class of static methods, or a module. Tasks are dicts with `parameters` and, if they have a name of their own,
-`task_id`; results of the stage before come as `{"success": …, "result": …}`.
+The source is a class with static methods, or a module. Tasks are dicts with `parameters` and optionally a `task_id`.
+Results of the previous stage come as `{"success": …, "result": …}`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FUNCTIONS = ("create_tasks_for_stage", "validate_job_parameters")
 def plain_stage_job(
     job_type: str, *, description: str = "", max_parallel_tasks: int | None = None, isolated: bool = True
 ) -> Callable[[Source], Source]:
-    """Makes a class, or with `here = plain_stage_job(…)(sys.modules[__name__])` a module, a stage job."""
+    """Turn a class into a stage job or, with `here = plain_stage_job(…)(sys.modules[__name__])`, a module."""
 
     def mark(source: Source) -> Source:
         for name in FUNCTIONS:
@@ -65,12 +65,14 @@ class _Plain(StageController):
     def _task(self, context: JobExecutionContext, task: Any) -> StageTask:
         if not isinstance(task, Mapping) or not isinstance(task.get("parameters"), Mapping):
             raise HandlerError(
-                f"a task of stage {context.stage} is no dict with 'parameters'", retryable=False, code="invalid_stage"
+                f"a task of stage {context.stage} is not a dict with 'parameters'",
+                retryable=False,
+                code="invalid_stage",
             )
         task_type = self.definition.stage(context.stage).task_type
         if task.get("task_type", task_type) != task_type:
             raise HandlerError(
-                f"a task of stage {context.stage} is of the type '{task['task_type']}', the stage's is '{task_type}'",
+                f"a task of stage {context.stage} has the type '{task['task_type']}', the stage has '{task_type}'",
                 retryable=False,
                 code="invalid_stage",
             )
@@ -78,7 +80,7 @@ class _Plain(StageController):
 
     @classmethod
     def validate_parameters(cls, job_type: str, values: Any) -> dict[str, Any]:
-        """What the function refuses it says by a ValueError."""
+        """Validate with the author's function, which refuses parameters with a ValueError."""
         if not isinstance(values, Mapping):
             raise InputsError(f"the parameters of '{job_type}' must be an object")
         try:
@@ -96,7 +98,7 @@ class _Plain(StageController):
 
 
 def _index(context: JobExecutionContext, task_id: str | None) -> str | None:
-    """What is left of a task id without the job and the stage."""
+    """Return the index in a task id, without job and stage."""
     if task_id is None:
         return None
     prefix = stage_task_id(context.job_id, context.stage, "")

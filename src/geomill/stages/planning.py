@@ -1,4 +1,4 @@
-"""From what a controller returns to the tasks of a stage: each with a unique index, and what was handed to it."""
+"""Turns the tasks that a controller returns into tasks with unique indexes and passed-on parameters."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ class Planned:
 
 
 def planned(stage: StageDefinition, returned: Sequence[Any], previous: Iterable[TaskResult]) -> list[Planned]:
-    """Raises `HandlerError` for what cannot be a task. `previous` may hand something over."""
+    """Return the tasks of a stage. `previous` are results that may pass on parameters. Raises `HandlerError` for an
+    invalid task."""
     tasks = [_task(stage, place, task) for place, task in enumerate(returned)]
     _check_json(stage, tasks)
     if stage.single and len(tasks) != 1:
-        raise _wrong(stage, f"it has exactly one task, but {len(tasks)} were made")
+        raise _wrong(stage, f"it must have exactly one task, not {len(tasks)}")
     twice = [index for index, count in Counter(task.index for task in tasks).items() if count > 1]
     if twice:
         raise _wrong(stage, f"two tasks have the index {shown(twice[0])}")
@@ -46,7 +47,7 @@ def _task(stage: StageDefinition, place: int, task: Any) -> Planned:
     if isinstance(task, BaseModel):
         task = task.model_dump(mode="json")
     if not isinstance(task, dict | Mapping):
-        raise _wrong(stage, f"task {place} is no mapping of parameters but {shown(task)}")
+        raise _wrong(stage, f"task {place} is not a mapping of parameters but {shown(task)}")
     return Planned(index, dict(task))
 
 
@@ -56,7 +57,7 @@ def _check_index(stage: StageDefinition, index: str) -> None:
 
 
 def _check_json(stage: StageDefinition, tasks: list[Planned]) -> None:
-    """All at once, which is cheaper; one by one if something is wrong."""
+    """Check all tasks at once, which is cheaper. Check them one by one only to find the error."""
     try:
         to_json([task.parameters for task in tasks])
     except NotJson:
@@ -69,7 +70,7 @@ def _check_json(stage: StageDefinition, tasks: list[Planned]) -> None:
 
 
 def _handed_over(stage: StageDefinition, tasks: list[Planned], previous: Iterable[TaskResult]) -> list[Planned]:
-    """Task i gets what task i of the stage before gave as `next_stage_params`. Either all of them do, or none."""
+    """Pass the `next_stage_params` of task i of the previous stage to task i. Either all tasks get them or none."""
     handed = {result.task_index: params for result in previous if (params := result.next_stage_params) is not None}
     if not handed:
         return tasks

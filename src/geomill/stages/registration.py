@@ -1,7 +1,7 @@
-"""The decorator that makes a class a stage job. It only marks the class: nothing global is changed.
+"""The decorator that declares a stage job. It marks the class and changes nothing global.
 
-The class gets two marks. One says that it is a stage job; the other is a handler, by which workers run its code like
-any other step, found in the same way.
+The class gets two marks. One says that it is a stage job. The other is a handler, by which workers find and run its
+code like any other step.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from geomill.stages.steps import run_step
 
 STAGE_MARK = "__geomill_stage_job__"
 STEP_SECONDS = 900.0
-"""The longest that the code of a controller may take."""
+"""The timeout of a controller's code."""
 
 Controller = TypeVar("Controller", bound=type[StageController])
 
 
 @dataclass(frozen=True, slots=True)
 class StageJob:
-    """A job type: its stages, and the code that drives them."""
+    """A job type: its stages and their code."""
 
     definition: WorkflowDefinition
     controller: type[StageController]
@@ -54,7 +54,7 @@ class StageJob:
         return stage_job_id(self.job_type, parameters)
 
     def parallel(self, number: int) -> int | None:
-        """How many tasks of a stage run at once: the least of what is said."""
+        """Return the maximum number of tasks that run at once: the lower of the limits of stage and job."""
         limits = (self.definition.stage(number).max_parallel_tasks, self.max_parallel_tasks)
         return min((limit for limit in limits if limit is not None), default=None)
 
@@ -67,7 +67,7 @@ def stage_job(
     max_parallel_tasks: int | None = None,
     isolated: bool = True,
 ) -> Callable[[Controller], Controller]:
-    """Declare a job type. `isolated`: its code runs in a process of its own, as handlers that are not async do."""
+    """Declare a job type. If `isolated`, its code runs in a process of its own, as handlers that are not async do."""
 
     def mark(controller: Controller) -> Controller:
         definition = _definition(job_type, workflow)
@@ -80,12 +80,12 @@ def stage_job(
 
 
 def first_line(source: Any) -> str:
-    """Of its own docstring: what it inherits says nothing about it."""
+    """Return the first line of the source's own docstring, ignoring inherited ones."""
     return inspect.cleandoc(source.__doc__ or "").partition("\n")[0]
 
 
 def set_marks(target: Any, job: StageJob, module: str, *, isolated: bool) -> None:
-    """`target` is found by whoever imports `module`."""
+    """Mark `target`, which belongs to `module`, as a stage job and a handler."""
 
     def step(ctx: HandlerContext[Any]) -> dict[str, Any]:
         return run_step(job.job_type, job.definition, job.controller, ctx)

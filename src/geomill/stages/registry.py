@@ -1,4 +1,4 @@
-"""Finds stage jobs: where handlers are found, by entry points (`geomill.stage_jobs`) and in `GEOMILL_HANDLERS`."""
+"""Finds stage jobs in the places of handlers: entry points (`geomill.stage_jobs`) and `GEOMILL_HANDLERS`."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class StageJobs(Mapping[str, StageJob]):
         return len(self._jobs)
 
     def join(self, catalogue: WorkflowCatalogue, *, handlers: Handlers, queues: Collection[str]) -> WorkflowCatalogue:
-        """The workflows, and those that the stage jobs compile to."""
+        """Return a catalogue of the workflows and the compiled stage jobs."""
         compiled = [compile_job(job, handlers=handlers, queues=queues) for job in self.values()]
         return WorkflowCatalogue([*catalogue.all(), *compiled])
 
 
 def load_stage_jobs(modules: Sequence[str] = ()) -> StageJobs:
-    """Import what the entry points and `modules` name, packages with all that is in them."""
+    """Import the modules of entry points and `modules`, including submodules, and return their stage jobs."""
     jobs: dict[str, StageJob] = {}
     for module in find_modules(modules):
         for value in vars(module).values():

@@ -1,7 +1,7 @@
-"""The results of a stage's tasks, for the controller: a sequence that reads them from the database when it is asked.
+"""Results of a stage's tasks as a lazy sequence for the controller.
 
-Only a page of them is in memory at a time, so a stage may have a hundred thousand tasks, and code that only wants to
-know how many there are costs nothing.
+Only one page of results is in memory at a time, so a stage may have a hundred thousand tasks. Code that needs only
+their number reads nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from geomill.sdk import HandlerError
 from geomill.stages.controller import TaskResult
 
 ReadPage = Callable[[int], Sequence[TaskResult]]
-"""The results from a position on, as many as fit into memory."""
+"""Returns the results from a position on, as many as fit into memory."""
 
 
 class TaskResults(Sequence[TaskResult]):
@@ -53,4 +53,4 @@ class TaskResults(Sequence[TaskResult]):
         self._first, self._page = place, ()
         self._page = self._read(place)
         if not self._page:
-            raise HandlerError(f"the result of task {place} is no longer there", retryable=False, code="invalid_stage")
+            raise HandlerError(f"the result of task {place} no longer exists", retryable=False, code="invalid_stage")

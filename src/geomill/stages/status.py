@@ -1,4 +1,4 @@
-"""How a stage job stands, in the words of the stage model, read from the rows of the engine."""
+"""The status of a stage job, read from the engine's rows."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class StageView:
     failed: int = 0
     result: dict[str, Any] | None = None
     circuit: Circuit | None = None
-    """Of the task type, while it holds tasks back."""
+    """The open circuit of the task type, if any."""
 
 
 @dataclass(frozen=True, slots=True)
 class StageJobView:
     attempts: list[StageJobAttempt]
-    """The latest first; the rest is about it."""
+    """Attempts, the latest first. All other fields refer to the latest."""
     stages: list[StageView] = field(default_factory=list)
     result: dict[str, Any] | None = None
     now: datetime | None = None
@@ -49,7 +49,7 @@ class StageJobView:
 
     @property
     def stage(self) -> int:
-        """The one under way: the first that is not completed, or the last."""
+        """Return the current stage: the first that is not completed, else the last."""
         open_stages = [view.stage for view in self.stages if view.status is not StageStatus.COMPLETED]
         return open_stages[0] if open_stages else max(len(self.stages), 1)
 
@@ -61,7 +61,7 @@ class StageJobView:
 
     @property
     def duration_seconds(self) -> float | None:
-        """From the submission to the end, or until now."""
+        """Return the time from the submission to the end or, if it runs, until now."""
         end = self.latest.completed_at or self.now
         return (end - self.latest.run.submitted_at).total_seconds() if end else None
 
@@ -71,7 +71,7 @@ class StageJobView:
 
 
 async def view(conn: Connection, queue_name: str, job_id: str, planned: Workflow | None) -> StageJobView:
-    """`planned` is the workflow of today: of a job that has not begun nothing else is known."""
+    """Return the status of a stage job. `planned` is the current workflow, for a job that has not begun."""
     attempts = await stage_jobs.get(conn, queue_name, job_id)
     run_id = attempts[0].run.run_id
     job_progress = await progress.find(conn, run_id)
@@ -106,7 +106,7 @@ class TaskView:
 async def tasks(
     conn: Connection, attempt: StageJobAttempt, stage: int, indexes: list[str] | None, *, after: int, limit: int
 ) -> list[TaskView]:
-    """Tasks of a stage that were sent. `indexes` are those that the plan gave; None when they are positions."""
+    """Return dispatched tasks of a stage. `indexes` come from the plan; None means that they are positions."""
     rows = await stage_jobs.tasks(conn, attempt.run.run_id, compiler.tasks(stage), after=after, limit=limit)
     return [_task(attempt, stage, row, indexes) for row in rows]
 
@@ -151,7 +151,7 @@ def _all_stages(
 
 
 def _remembered(stage: StageView, job: Job) -> StageView:
-    """What the job's own row still tells when its details are gone."""
+    """Return the stage as far as the job's row describes it, after its details were deleted."""
     result = (job.result_data or {}).get(f"stage_{stage.stage}")
     if job.status is JobStatus.COMPLETED:
         return replace(stage, status=StageStatus.COMPLETED, result=result)

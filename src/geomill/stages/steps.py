@@ -1,4 +1,4 @@
-"""Runs a controller's code as a step of a job: makes the tasks of a stage, or aggregates their results."""
+"""Runs a controller's code as a step of a job: creates the tasks of a stage, or aggregates their results."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from geomill.stages.results import TaskResults
 from geomill.storage import NO_STORAGE
 
 LARGEST_RESULT = LARGE - 1_000
-"""What a step returns beside it must not make it large."""
+"""The largest result that leaves room for the step's other values below the limit of large outputs."""
 
 Returned = TypeVar("Returned")
 
 
 class Tasks(BaseModel):
-    """The tasks of a stage that have ended. Their results are not here: they are read from the database in pages."""
+    """The ended tasks of a stage, without results, which are read from the database in pages."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -36,13 +36,13 @@ class Tasks(BaseModel):
     total: int
     completed: int
     indexes: list[str] | None = None
-    """None when they are their positions."""
+    """None if they are positions."""
     hand_over: bool | None = None
-    """Whether one of them has something for the next stage; None if nobody has looked."""
+    """Whether a task passes parameters to the next stage; None if unknown."""
 
 
 class StepParams(BaseModel):
-    """What the compiled workflow gives to a step."""
+    """The parameters of a step in the compiled workflow."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -53,7 +53,7 @@ class StepParams(BaseModel):
     parameters: dict[str, Any] = {}
     stage_results: dict[int, dict[str, Any]] = {}
     tasks: Tasks | None = None
-    """To aggregate: of this stage. To plan: of the one before, if there is one."""
+    """The tasks to aggregate or, when planning, those of the previous stage."""
 
 
 def run_step(
@@ -116,7 +116,8 @@ def _aggregate(
 
 
 def _guarded(method: str, stage: StageDefinition, call: Callable[[], Returned]) -> Returned:
-    """What the author's code raises. It would raise the same again, unless it says otherwise itself."""
+    """Call the author's code. Its errors are not retried, because it would raise them again, unless they say so
+    themselves."""
     try:
         return call()
     except GeomillError:
@@ -131,7 +132,7 @@ def _guarded(method: str, stage: StageDefinition, call: Callable[[], Returned]) 
 
 
 class _Ended:
-    """The tasks of a stage that has ended."""
+    """The tasks of an ended stage."""
 
     def __init__(self, step: StepParams, stage: int, ctx: HandlerContext[Any]) -> None:
         self.tasks = step.tasks or Tasks(node_id="", total=0, completed=0)
@@ -143,14 +144,14 @@ class _Ended:
 
     @property
     def hand_over(self) -> bool | None:
-        """What the controller's code has looked at need not be asked for again."""
+        """Return whether tasks pass on parameters, or None if the controller's code has not read all results."""
         return None if self._looked_at < self.tasks.total else self._may_hand_over
 
     def results(self) -> TaskResults:
         return TaskResults(self.tasks.total, lambda place: self._page(after=place - 1))
 
     def handed_over(self) -> Iterator[TaskResult]:
-        """Those that may have something for the next stage."""
+        """Yield the results that may have parameters for the next stage."""
         after, may = -1, self.tasks.completed > 0 and self.tasks.hand_over is not False
         while may and (outcomes := self._ctx.item_outcomes(self.tasks.node_id, after=after, having=NEXT)):
             yield from map(self._result, outcomes)
@@ -181,12 +182,12 @@ class _Ended:
 
 
 def _put_aside(result: dict[str, Any], step: StepParams, ctx: HandlerContext[Any]) -> dict[str, Any]:
-    """A stage's result goes into the job's, which is a row: a large one becomes the place where it lies."""
+    """Return the result, or its place in the store if it is large. The result becomes part of the job's row."""
     try:
         content = to_json(result)
     except NotJson as error:
         raise HandlerError(
-            f"what aggregate_stage_results of stage {step.stage} returned cannot be stored: {error}",
+            f"the result of aggregate_stage_results of stage {step.stage} cannot be stored: {error}",
             retryable=False,
             code="invalid_output",
         ) from error

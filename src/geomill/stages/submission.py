@@ -1,7 +1,7 @@
-"""Hands stage jobs in. The same request is the same job: while it runs, and once it has completed.
+"""Submits stage jobs. An equal request is the same job while the job runs and after it has completed.
 
-After a failure or a cancellation it starts again from its first stage, with the code of today, as a new attempt under
-the same id; the attempts before stay as they were. Whoever wants to go on where it failed retries the attempt instead.
+After a failure or a cancellation the job starts again from its first stage, with the current code, as a new attempt
+under the same id. Earlier attempts stay as they were. To continue where an attempt failed, retry the attempt instead.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ class Submitted:
 async def submit(
     conn: Connection, job_types: StageJobs, catalogue: WorkflowCatalogue, queue_name: str, order: StageJobOrder
 ) -> Submitted:
-    """Raises `NotFoundError` or `InputError` before anything is written. Name and message are one transaction."""
+    """Submit a stage job. Raises `NotFoundError` or `InputError` before anything is written. Its row and message are
+    one transaction."""
     job = job_types[order.job_type]
     parameters = job.validate(order.parameters)
     require_free_names(parameters)
@@ -59,7 +60,7 @@ async def submit(
 
 
 async def _latest(conn: Connection, queue_name: str, job_id: str) -> StageJobAttempt | None:
-    """One that failed is locked: it cannot be retried while another takes its place."""
+    """Return the latest attempt. A failed one is locked, so that nobody retries it while a new attempt replaces it."""
     attempts = await stage_jobs.attempts(conn, queue_name, job_id, limit=1)
     if attempts and attempts[0].job_status in (JobStatus.FAILED, JobStatus.CANCELLED):
         await jobs.lock(conn, attempts[0].run.run_id)

@@ -1,4 +1,4 @@
-"""Assets in the database, and what happened to them."""
+"""Assets in the database, with their revisions, requests, jobs and audit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOST = 100
 
 @dataclass(frozen=True, slots=True)
 class Identified:
-    """What an id that a caller gave stands for."""
+    """The asset, request and job that an id refers to."""
 
     asset_id: str
     request_id: str | None
@@ -49,7 +49,7 @@ class AssetFilter:
 
 
 async def serialise(conn: Connection, asset_id: str) -> None:
-    """Until the transaction ends, nobody else submits this identity."""
+    """Block other submissions of this identity until the transaction ends."""
     await conn.execute(queries("assets").serialise, {"asset_id": asset_id})
 
 
@@ -58,41 +58,39 @@ async def lock(conn: Connection, asset_id: str) -> Asset | None:
 
 
 async def get(conn: Connection, asset_id: str) -> Asset:
-    found = await _one(conn, queries("assets").get, {"asset_id": asset_id})
-    if found is None:
+    asset = await _one(conn, queries("assets").get, {"asset_id": asset_id})
+    if asset is None:
         raise unknown(asset_id)
-    return found
+    return asset
 
 
-async def identify(conn: Connection, given: str) -> Identified:
-    """By the id of a request, an asset or a job."""
-    row = await (await conn.execute(queries("assets").identify, {"id": given})).fetchone()
+async def identify(conn: Connection, identifier: str) -> Identified:
+    """Resolve the id of a request, an asset or a job."""
+    row = await (await conn.execute(queries("assets").identify, {"id": identifier})).fetchone()
     if row is None:
-        raise unknown(given)
+        raise unknown(identifier)
     return Identified(**row)
 
 
-def unknown(given: str) -> NotFoundError:
-    return NotFoundError(
-        f"there is no request, asset or job '{given}'", remedy="GET /api/assets lists the assets there are"
-    )
+def unknown(identifier: str) -> NotFoundError:
+    return NotFoundError(f"there is no request, asset or job '{identifier}'", remedy="GET /api/assets lists the assets")
 
 
 async def collection(conn: Connection, platform_id: str, group: Any, candidates: Iterable[str]) -> str:
-    """The collection of a group of assets, made when it is asked for first."""
+    """Return the collection of a group of assets, and create it on first use."""
     group_ref = canonical_json(group)
     parameters = {"platform_id": platform_id, "group_ref": group_ref}
-    if found := await _collection(conn, parameters):
-        return found
+    if collection_id := await _collection(conn, parameters):
+        return collection_id
     for candidate in candidates:
         cursor = await conn.execute(
             queries("assets").create_collection, {**parameters, "stac_collection_id": candidate}
         )
         if await cursor.fetchone():
             return candidate
-        if found := await _collection(conn, parameters):  # of whoever was faster
-            return found
-    raise AssertionError("the last candidate is nobody else's")
+        if collection_id := await _collection(conn, parameters):  # another process was faster
+            return collection_id
+    raise AssertionError("the last candidate is unique")
 
 
 async def _collection(conn: Connection, parameters: Mapping[str, Any]) -> str | None:
@@ -101,24 +99,24 @@ async def _collection(conn: Connection, parameters: Mapping[str, Any]) -> str | 
 
 
 async def create(conn: Connection, request: NewRequest, stac_collection_id: str, candidates: Iterable[Names]) -> Asset:
-    """The asset that a request asks for, with the first names that no other asset has."""
+    """Create the asset of a request, with the first names that no other asset has."""
     parameters = {**_ordered(request), "stac_collection_id": stac_collection_id}
     for names in candidates:
         if created := await _one(conn, queries("assets").create, {**parameters, **asdict(names)}):
             return created
-    raise AssertionError("the last candidate is nobody else's")
+    raise AssertionError("the last candidate is unique")
 
 
 async def open_revision(conn: Connection, request: NewRequest) -> Asset:
-    """The current revision goes to the log, and the one that is requested begins."""
+    """Log the current revision and begin the requested one."""
     await conn.execute(queries("assets").log_revision, {"asset_id": request.asset_id})
     opened = await _one(conn, queries("assets").open_revision, _ordered(request))
-    assert opened is not None  # its row is locked
+    assert opened is not None  # the row is locked
     return opened
 
 
 def _ordered(request: NewRequest) -> dict[str, Any]:
-    """A request in the words of its asset's row."""
+    """Return a request as parameters of its asset's row."""
     return {
         **vars(request),
         "platform_refs": to_json(request.platform_refs),
@@ -135,7 +133,7 @@ async def roll_back(conn: Connection, asset_id: str, revision: int) -> Asset:
 
 
 async def decide(conn: Connection, asset: Asset) -> Asset:
-    """Store what people decided; the asset's other fields are not looked at."""
+    """Store the fields that decisions change. Other fields of the asset are ignored."""
     parameters = {name: getattr(asset, name) for name in DECIDED_FIELDS}
     decided = await _one(conn, queries("assets").decide, {"asset_id": asset.asset_id, **parameters})
     assert decided is not None
@@ -146,7 +144,7 @@ async def page(
     conn: Connection, chosen: AssetFilter, *, limit: int, before: tuple[datetime, str] | None = None
 ) -> list[Asset]:
     parameters = page_parameters(chosen, limit=limit, before=before)
-    cursor = await conn.execute(page_statement(chosen), parameters, prepare=False)  # planned for what is asked
+    cursor = await conn.execute(page_statement(chosen), parameters, prepare=False)  # replan for the given filters
     return [Asset.from_row(row) for row in await cursor.fetchall()]
 
 
@@ -170,7 +168,7 @@ def page_parameters(chosen: AssetFilter, *, limit: int, before: tuple[datetime, 
 
 
 def _like(text: str) -> str:
-    """Anywhere in a value, as JSON writes it."""
+    """Return a pattern that matches the text anywhere in a JSON value."""
     written = json.dumps(text, ensure_ascii=False)[1:-1]
     escaped = written.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     return f"%{escaped}%"
@@ -198,7 +196,7 @@ async def jobs(conn: Connection, asset_id: str, limit: int = MOST) -> list[Job]:
 
 
 async def open_jobs(conn: Connection, asset_id: str) -> list[str]:
-    """The jobs that may still write data of the asset."""
+    """Return the jobs that may still write data of the asset."""
     cursor = await conn.execute(queries("assets").open_jobs, {"asset_id": asset_id})
     return [row["job_id"] for row in await cursor.fetchall()]
 
@@ -218,7 +216,7 @@ async def note(
     reason: str | None = None,
     job_id: str | None = None,
 ) -> None:
-    """One row of the audit, in the transaction of what it tells."""
+    """Add an audit line in the transaction of the decision."""
     parameters = {
         "asset_id": after.asset_id,
         "revision": after.revision,

@@ -1,4 +1,4 @@
-"""From the models to a description of their schema."""
+"""Describes the schema of the models."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from geomill.store.quoting import column_list, identifier, literal, qualified
 from geomill.store.spec import Column, Constraint, ConstraintKind, Database, Table, TableIndex, Trigger
 
 ILLEGAL_TRANSITION = "GM001"
-"""The SQLSTATE with which a table refuses a change of state that its machine forbids."""
+"""The SQLSTATE of a change of state that the state machine forbids."""
 
 REFUSED_CHANGE = "GM002"
-"""The SQLSTATE with which a table refuses a change that one of its guards forbids."""
+"""The SQLSTATE of a change that a guard forbids."""
 
 REFUSE_FUNCTION = "refuse_transition"
 GUARD_FUNCTION = "refuse_change"
@@ -31,7 +31,7 @@ Named = TypeVar("Named", Column, Constraint, TableIndex, Trigger)
 
 
 def describe(models: Sequence[type[Entity]], prefix: str = "") -> Database:
-    """The schema of the models; `prefix` moves all of it to other schemas, beside the real ones."""
+    """Return the schema of the models. `prefix` moves it to other schemas beside the real ones."""
     schemas = dict.fromkeys(prefix + model.__sql_schema__ for model in models)
     tables = [_table(model, prefix) for model in models]
     return Database(
@@ -43,7 +43,7 @@ def describe(models: Sequence[type[Entity]], prefix: str = "") -> Database:
 
 
 def function_names(models: Sequence[type[Entity]]) -> list[str]:
-    """Without their schemas."""
+    """Return the names of the functions, without schemas."""
     named = [name for model in models for name in _named_functions(model)]
     return [REFUSE_FUNCTION, GUARD_FUNCTION, *(name.rpartition(".")[2] for name in named)]
 
@@ -68,16 +68,16 @@ def _table(model: type[Entity], prefix: str) -> Table:
 
 
 def _fields(model: type[Entity]) -> list[str]:
-    """The primary key first: a model may inherit other fields before it."""
+    """Return the fields, the primary key first, because a model may inherit other fields before it."""
     return sorted(model.model_fields, key=lambda name: name not in model.__sql_primary_key__)
 
 
-def _by_name(things: Iterable[Named]) -> dict[str, Named]:
-    return {thing.name: thing for thing in things}
+def _by_name(parts: Iterable[Named]) -> dict[str, Named]:
+    return {part.name: part for part in parts}
 
 
 def _comment(model: type[Entity]) -> str | None:
-    """The first paragraph of the model's own docstring, on one line."""
+    """Return the first paragraph of the model's own docstring, on one line."""
     docstring = model.__dict__.get("__doc__")
     return " ".join(cleandoc(docstring).split("\n\n")[0].split()) if docstring else None
 
@@ -116,7 +116,8 @@ def _index(index: Index, table: str) -> TableIndex:
 
 
 def _index_column(text: str) -> str:
-    """A column with what may follow it (DESC, an operator class), any expression, or one in brackets with a class."""
+    """Return the SQL of a column with optional words (DESC, an operator class), of an expression, or of one in
+    brackets."""
     if text.startswith("("):
         return text
     match = _INDEX_COLUMN.fullmatch(text)
@@ -155,12 +156,15 @@ def _follower(follower: Follower, table: str, schema: str, prefix: str) -> Trigg
 
 def _seed_row(table: str, row: Mapping[str, Any]) -> str:
     values = ", ".join(literal(value if isinstance(value, str) else json.dumps(value)) for value in row.values())
-    return f"INSERT INTO {table} ({column_list(tuple(row))}) VALUES ({values}) ON CONFLICT DO NOTHING"  # noqa: S608  ours
+    return f"INSERT INTO {table} ({column_list(tuple(row))}) VALUES ({values}) ON CONFLICT DO NOTHING"  # noqa: S608  no user input
 
 
 def _trigger(rule: StateRule, table: str, schema: str) -> Trigger:
-    """The WHEN clause holds the whole rule, so that a legal change calls no function at all. It is asked afterwards:
-    before an update, PostgreSQL would lock each row for the trigger, and log that."""
+    """Return the trigger of a state machine.
+
+    The WHEN clause contains the whole rule, so that a legal change calls no function. It is an AFTER trigger, because a
+    BEFORE trigger would make PostgreSQL lock each row and log that.
+    """
     name, state = f"{table}_{rule.column}_transitions", identifier(rule.column)
     legal = [
         f"(OLD.{state} = {literal(source)} AND NEW.{state} IN ({', '.join(map(literal, _in_order(targets, source)))}))"
@@ -178,7 +182,7 @@ def _trigger(rule: StateRule, table: str, schema: str) -> Trigger:
 
 
 def _in_order(states: Iterable[str], sibling: str) -> list[str]:
-    """Sets have no order of their own; the generated text needs one, the enum's."""
+    """Return the states in the order of the enum, since a set has none and the generated text needs one."""
     return [state.value for state in type(sibling) if state in states]  # type: ignore[attr-defined]  # a StrEnum
 
 
@@ -193,12 +197,12 @@ def _functions(model: type[Entity], prefix: str) -> Iterator[tuple[str, str]]:
 
 
 def _named_functions(model: type[Entity]) -> list[str]:
-    """Those of `sql/functions`."""
+    """Return the functions of `sql/functions`."""
     return [*model.__sql_functions__, *(follower.function for follower in model.__sql_followers__)]
 
 
 def _moved(text: str, prefix: str) -> str:
-    """With the names of our schemas as they are in this description."""
+    """Return the text with the schema names of this description."""
     return _OUR_SCHEMA.sub(rf"{prefix}\1.", text)
 
 

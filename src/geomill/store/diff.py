@@ -1,10 +1,10 @@
-"""What separates a live schema from the models', as changes that can be made or must be refused.
+"""Compares a live schema with the models and yields changes, which are made or refused.
 
-Additive is what an older process, still running on the same database, does not notice. Destructive is what loses
-data or a promise: the operator does that by hand, later.
+An additive change goes unnoticed by an older process that still runs on the database. A destructive change loses data
+or a guarantee; the operator makes it by hand, later.
 
-Left alone: tables, types, indexes, functions and storage parameters that no model names. The schema may hold the
-operator's own (a view's table, an index for a report), and nothing tells those from ours of long ago.
+Tables, types, indexes, functions and storage parameters that no model names are left alone. They may be the operator's
+own, such as an index for a report, and cannot be told from leftovers of older releases.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from geomill.store.quoting import identifier, literal
 from geomill.store.spec import Column, Constraint, ConstraintKind, Database, Table
 
 INVALID = " INVALID"
-"""The end of an index's definition, if it was left behind half made (`sql/queries/live_schema.sql`)."""
+"""The suffix of an invalid index's definition (`sql/queries/live_schema.sql`). It remains after an interrupted
+build."""
 
 
 class Effect(StrEnum):
     ADDITIVE = "additive"
     ENUM_VALUE = "enum value"
-    """Additive, but PostgreSQL lets nothing use a new value before the transaction that added it has committed."""
+    """Additive, but PostgreSQL allows no use of a new value before the transaction that added it has committed."""
     BATCHES = "batches"
-    """A backfill: repeated in short transactions, after the rest has been committed, until it changes no row."""
+    """A backfill. It is repeated in short transactions, after the rest has been committed, until it changes no row."""
     DESTRUCTIVE = "destructive"
 
 
@@ -37,17 +38,17 @@ class Change:
     statements: tuple[str, ...]
     effect: Effect = Effect.ADDITIVE
     script: str | None = None
-    """The text that runs, if it is too long to be shown as the statements are."""
+    """The SQL that runs, if it is too long to show as statements."""
     number: int | None = None
-    """The number, if this is a numbered step."""
+    """The number of a numbered step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One table thrice: as the models word it, as the server words the models, as it is."""
+    """A table in three forms: as the models write it, as PostgreSQL rewrites the models, and as it is."""
 
     model: Table
-    wanted: Table
+    target: Table
     live: Table
     occupied: bool
 
@@ -56,25 +57,25 @@ class Pair:
         return Change(f"{summary} of {self.model.name}", statements, effect)
 
 
-def diff(model: Database, wanted: Database, live: Database, occupied: Iterable[str] = ()) -> Iterator[Change]:
-    """`occupied` names the tables that have rows, among those that `needs_empty` names."""
+def diff(model: Database, target: Database, live: Database, occupied: Iterable[str] = ()) -> Iterator[Change]:
+    """Yield the changes. `occupied` are those tables of `needs_empty` that have rows."""
     for schema in model.schemas:
         if schema not in live.schemas:
             yield Change(f"create schema {schema}", (ddl.create_schema(schema),))
     yield from _enums(model, live)
     for name, definition in model.functions.items():
-        if live.functions.get(name) != wanted.functions[name]:
+        if live.functions.get(name) != target.functions[name]:
             yield Change(f"create function {name}", (definition,))
-    # In the models' order, so that what a foreign key refers to is there before it.
+    # In the models' order, so that tables exist before foreign keys refer to them.
     for name, table in model.tables.items():
         if name not in live.tables:
             yield Change(f"create table {name}", tuple(ddl.create_table(table)))
         else:
-            yield from _table(Pair(table, wanted.tables[name], live.tables[name], name in occupied))
+            yield from _table(Pair(table, target.tables[name], live.tables[name], name in occupied))
 
 
 def needs_empty(model: Database, live: Database) -> set[str]:
-    """The tables to which a column can be added only while they have no rows."""
+    """Return the tables to which a column can be added only while they have no rows."""
     return {
         name
         for name, table in model.tables.items()
@@ -107,9 +108,11 @@ def _new_values(name: str, values: tuple[str, ...], current: tuple[str, ...]) ->
 
 
 def _drop_values(name: str, gone: list[str], model: Database) -> Change:
-    """PostgreSQL cannot drop a value: the type is made anew, and what mentions its values falls with it.
+    """Return the change that removes enum values.
 
-    The next migration puts the defaults, checks, indexes and triggers back."""
+    PostgreSQL cannot drop a value, so the type is created anew, and everything that mentions its values is dropped. The
+    next migration restores the defaults, checks, indexes and triggers.
+    """
     schema, _, bare = name.rpartition(".")
     old = identifier(bare.strip('"') + "_before")
     statements = [f"ALTER TYPE {name} RENAME TO {old}", ddl.create_enum(name, model.enums[name])]
@@ -166,7 +169,7 @@ def _add_column(pair: Pair, column: Column) -> Change:
         f"{summary}, which has rows: the column is NOT NULL and has no default",
         (
             ddl.alter_table(table, f"ADD COLUMN {name} {column.type}"),
-            f"UPDATE {table} SET {name} = ... WHERE {name} IS NULL",  # noqa: S608  shown, never run
+            f"UPDATE {table} SET {name} = ... WHERE {name} IS NULL",  # noqa: S608  only shown, never run
             ddl.alter_column(table, column.name, "SET NOT NULL"),
         ),
         Effect.DESTRUCTIVE,
@@ -174,30 +177,30 @@ def _add_column(pair: Pair, column: Column) -> Change:
 
 
 def _column(pair: Pair, name: str) -> Iterator[Change]:
-    model, wanted, live = pair.model.columns[name], pair.wanted.columns[name], pair.live.columns[name]
+    model, target, live = pair.model.columns[name], pair.target.columns[name], pair.live.columns[name]
     alter = f"ALTER COLUMN {identifier(name)}"
-    if wanted.type != live.type:
-        effect = Effect.ADDITIVE if widens(live.type, wanted.type) else Effect.DESTRUCTIVE
-        using = "" if effect is Effect.ADDITIVE else f" USING {identifier(name)}::{wanted.type}"
-        summary = f"change column {name} from {live.type} to {wanted.type}"
-        yield pair.alter(summary, f"{alter} TYPE {wanted.type}{using}", effect=effect)
-    if wanted.identity != live.identity:
-        action = "ADD GENERATED ALWAYS AS IDENTITY" if wanted.identity else "DROP IDENTITY"
+    if target.type != live.type:
+        effect = Effect.ADDITIVE if widens(live.type, target.type) else Effect.DESTRUCTIVE
+        using = "" if effect is Effect.ADDITIVE else f" USING {identifier(name)}::{target.type}"
+        summary = f"change column {name} from {live.type} to {target.type}"
+        yield pair.alter(summary, f"{alter} TYPE {target.type}{using}", effect=effect)
+    if target.identity != live.identity:
+        action = "ADD GENERATED ALWAYS AS IDENTITY" if target.identity else "DROP IDENTITY"
         yield pair.alter(f"change identity of column {name}", f"{alter} {action}", effect=Effect.DESTRUCTIVE)
-    if wanted.nullable and not live.nullable:
+    if target.nullable and not live.nullable:
         yield pair.alter(f"allow NULL in column {name}", f"{alter} DROP NOT NULL")
-    if live.nullable and not wanted.nullable:
+    if live.nullable and not target.nullable:
         yield pair.alter(f"forbid NULL in column {name}", f"{alter} SET NOT NULL", effect=Effect.DESTRUCTIVE)
-    yield from _default(pair, model, wanted.default, live.default)
-    if wanted.comment != live.comment:
+    yield from _default(pair, model, target.default, live.default)
+    if target.comment != live.comment:
         yield Change(f"comment on column {name} of {pair.model.name}", (ddl.comment_on_column(pair.model, model),))
 
 
-def _default(pair: Pair, model: Column, wanted: str | None, live: str | None) -> Iterator[Change]:
+def _default(pair: Pair, model: Column, target: str | None, live: str | None) -> Iterator[Change]:
     alter = f"ALTER COLUMN {identifier(model.name)}"
-    if wanted == live:
+    if target == live:
         return
-    if wanted is None:  # an older process may leave the column out and count on it
+    if target is None:  # an older process may omit the column and rely on it
         summary = f"drop default of column {model.name}"
         yield pair.alter(summary, f"{alter} DROP DEFAULT", effect=Effect.DESTRUCTIVE)
     else:
@@ -205,7 +208,7 @@ def _default(pair: Pair, model: Column, wanted: str | None, live: str | None) ->
 
 
 def widens(old: str, new: str) -> bool:
-    """Whether every value of `old` is one of `new` and the table need not be rewritten."""
+    """Whether every value of `old` is valid for `new` and the table need not be rewritten."""
     lengths = [re.fullmatch(r"character varying\((\d+)\)", name) for name in (old, new)]
     if lengths[0] and lengths[1]:
         return int(lengths[0][1]) < int(lengths[1][1])
@@ -219,7 +222,7 @@ def _constraints(pair: Pair) -> Iterator[Change]:
             primary = constraint.kind is ConstraintKind.PRIMARY_KEY
             action = f"ADD {ddl.constraint_definition(constraint)}"
             yield pair.alter(f"add constraint {name}", action, effect=_destructive(primary))
-        elif live != pair.wanted.constraints[name]:
+        elif live != pair.target.constraints[name]:
             yield _replace_constraint(pair, constraint)
     for name in pair.live.constraints:
         if name not in pair.model.constraints:
@@ -228,7 +231,8 @@ def _constraints(pair: Pair) -> Iterator[Change]:
 
 
 def _replace_constraint(pair: Pair, constraint: Constraint) -> Change:
-    """A check of the same name in other words is the same rule, kept up; rows that break it stop the migration."""
+    """Replace a constraint. A check with the same name and other text is an update of the same rule; rows that violate
+    it stop the migration."""
     return pair.alter(
         f"change constraint {constraint.name}",
         f"DROP CONSTRAINT {identifier(constraint.name)}",
@@ -247,17 +251,17 @@ def _indexes(pair: Pair) -> Iterator[Change]:
         live = pair.live.indexes.get(name)
         if live is None:
             yield Change(f"create index {name} on {pair.model.name}", (index.definition,))
-        elif live != pair.wanted.indexes[name]:
+        elif live != pair.target.indexes[name]:
             statements = (f"DROP INDEX {schema}.{identifier(name)}", index.definition)
-            # Uniqueness is a promise, and another index may promise less. One that is invalid promises nothing.
-            promises = (live.unique or index.unique) and not live.definition.endswith(INVALID)
-            yield Change(f"change index {name} on {pair.model.name}", statements, _destructive(promises))
+            # Uniqueness is a guarantee that another index may not give. An invalid index guarantees nothing.
+            guaranteed = (live.unique or index.unique) and not live.definition.endswith(INVALID)
+            yield Change(f"change index {name} on {pair.model.name}", statements, _destructive(guaranteed))
 
 
 def _triggers(pair: Pair) -> Iterator[Change]:
     table = pair.model.name
     for name, trigger in pair.model.triggers.items():
-        if pair.live.triggers.get(name) != pair.wanted.triggers[name]:
+        if pair.live.triggers.get(name) != pair.target.triggers[name]:
             yield Change(f"create trigger {name} on {table}", (trigger.definition,))
     for name in pair.live.triggers:
         if name not in pair.model.triggers:
@@ -269,5 +273,5 @@ def _properties(pair: Pair) -> Iterator[Change]:
     changed = {name: value for name, value in pair.model.storage.items() if pair.live.storage.get(name) != value}
     if changed:
         yield pair.alter("set storage parameters", f"SET ({ddl.storage_parameters(changed)})")
-    if pair.wanted.comment != pair.live.comment:
+    if pair.target.comment != pair.live.comment:
         yield Change(f"comment on {pair.model.name}", (ddl.comment_on_table(pair.model),))

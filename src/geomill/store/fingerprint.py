@@ -1,5 +1,8 @@
-"""What the last migration has brought a database to, as a comment on its schema: who finds what it needs there need not
-describe the whole schema. It says nothing of what was lost since; `schema_objects` does."""
+"""The fingerprint of the schema that the last migration created, stored as a comment on the schema.
+
+A process that finds its own fingerprint need not compare the whole schema. Losses since then are found by
+`schema_objects`.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 from psycopg import AsyncConnection
 from psycopg.rows import tuple_row
@@ -20,33 +23,40 @@ PREFIX = "geomill schema "
 
 @cache
 def wanted() -> str:
-    """Of this release."""
-    pgstac = version("pypgstac")  # as pgstac.wanted(), without the models, which take longer than the rest
-    rights = files("geomill.store").joinpath("grants.py").read_text(encoding="utf-8")  # unread: it needs the models
+    """Return the fingerprint of this release."""
+    pgstac = version("pypgstac")  # like pgstac.wanted(), but without importing the models, which is slow
+    rights = (
+        files("geomill.store").joinpath("grants.py").read_text(encoding="utf-8")
+    )  # as text, because importing it would import the models
     parts = (schema_sql(), pgstac, queries("migration").index_pgstac, rights, *step_files().values())
     return PREFIX + sha256("\n".join(parts).encode()).hexdigest()
 
 
 async def matches(conn: AsyncConnection[Any]) -> bool:
-    found = await _stored(conn)
-    return found is not None and found[0] == wanted()
+    comment = await _stored(conn)
+    return comment is not None and comment.text == wanted()
 
 
 async def of_another_release(conn: AsyncConnection[Any]) -> bool:
-    found = await _stored(conn)
-    return found is not None and found[0] is not None and found[0].startswith(PREFIX) and found[0] != wanted()
+    comment = await _stored(conn)
+    return comment is not None and (comment.text or "").startswith(PREFIX) and comment.text != wanted()
 
 
 async def store(conn: AsyncConnection[Any]) -> None:
-    """In the migration's own transaction. Who may not, because the schema is another's, leaves it as it is."""
-    found = await _stored(conn)
-    if found is not None and found[0] != wanted() and found[1]:
+    """Store the fingerprint in the migration's transaction. Does nothing if the schema belongs to another role."""
+    comment = await _stored(conn)
+    if comment is not None and comment.text != wanted() and comment.may_change:
         await conn.execute(SQL(queries("migration").set_fingerprint).format(fingerprint=Literal(wanted())))
 
 
-async def _stored(conn: AsyncConnection[Any]) -> tuple[str | None, bool] | None:
-    """The comment, and whether we may change it; None without the schema."""
+class _SchemaComment(NamedTuple):
+    text: str | None
+    may_change: bool
+
+
+async def _stored(conn: AsyncConnection[Any]) -> _SchemaComment | None:
+    """Return the comment, or None if the schema does not exist."""
     async with conn.transaction(), conn.cursor(row_factory=tuple_row) as cursor:
         await cursor.execute(queries("migration").fingerprint)
         row = await cursor.fetchone()
-        return (row[0], bool(row[1])) if row else None
+        return _SchemaComment(row[0], bool(row[1])) if row else None

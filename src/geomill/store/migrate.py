@@ -31,7 +31,7 @@ from geomill.store.diff import Change, Effect, diff, needs_empty
 from geomill.store.fitness import Fitness, check_fitness
 from geomill.store.schema_reading import read_live, read_models
 from geomill.store.signals import SCHEMA_CHANNEL, notify
-from geomill.store.steps import Moment, Step, pending_steps, record_steps, steps_for
+from geomill.store.steps import MigrationStep, Moment, pending_steps, record_steps, steps_for
 
 LOCK_KEY = int.from_bytes(b"geomill")
 MOST_COLLISIONS = 10
@@ -47,9 +47,9 @@ Models = Sequence[type[Entity]]
 class MigrationPlan:
     changes: tuple[Change, ...]
     """In the order in which they are made."""
-    records: tuple[Step, ...] = ()
+    records: tuple[MigrationStep, ...] = ()
     """Numbered steps that this database has had when all changes but the batches are made."""
-    batches: tuple[Step, ...] = ()
+    batches: tuple[MigrationStep, ...] = ()
     """Numbered steps that run after the other changes have been committed."""
 
     @property
@@ -101,7 +101,7 @@ class MigrationStatus:
 
 
 async def plan(
-    conn: AsyncConnection[Any], tables: Models = TABLES, *, steps: Sequence[Step] | None = None
+    conn: AsyncConnection[Any], tables: Models = TABLES, *, steps: Sequence[MigrationStep] | None = None
 ) -> MigrationPlan:
     """Returns the differences between the database and the models, and the steps that are due. Leaves nothing behind.
 
@@ -127,7 +127,7 @@ async def plan(
     return MigrationPlan((*extensions, *before, *difference, *later), had, batches)
 
 
-def _step_changes(steps: Iterable[Step], moment: Moment) -> tuple[Change, ...]:
+def _step_changes(steps: Iterable[MigrationStep], moment: Moment) -> tuple[Change, ...]:
     effect = Effect.BATCHES if moment is Moment.BATCHES else Effect.ADDITIVE
     return tuple(
         Change(step.summary, (step.statements,), effect, number=step.number) for step in steps if step.moment is moment
@@ -148,7 +148,7 @@ async def migrate(
     conn: AsyncConnection[Any],
     tables: Models = TABLES,
     *,
-    steps: Sequence[Step] | None = None,
+    steps: Sequence[MigrationStep] | None = None,
     lock_timeout: float = 10.0,
 ) -> MigrationReport:
     """Make every permitted change, or raise `DestructiveMigration` and make none.
@@ -187,7 +187,7 @@ async def migrate(
 
 
 async def _run_batches(
-    conn: AsyncConnection[Any], tables: Models, steps: Sequence[Step], lock_timeout: float
+    conn: AsyncConnection[Any], tables: Models, steps: Sequence[MigrationStep], lock_timeout: float
 ) -> tuple[Change, ...]:
     """Repeats each backfill until it changes no row. Several processes that migrate take turns, batch by batch."""
     for step in steps:
@@ -201,7 +201,7 @@ async def _run_batches(
     return _step_changes(steps, Moment.BATCHES)
 
 
-async def _finish(conn: AsyncConnection[Any], tables: Models, steps: Sequence[Step]) -> tuple[Change, ...]:
+async def _finish(conn: AsyncConnection[Any], tables: Models, steps: Sequence[MigrationStep]) -> tuple[Change, ...]:
     """Grants rights and records what a later look expects to be there. Returns further changes that were needed: an
     upgrade of pgstac may leave a function that differs from that of a new installation."""
     await grants.apply(conn, tables)

@@ -1,7 +1,7 @@
-"""pgstac, which holds the catalogue: which release a database has, and the way from there to the one that we come with.
+"""Installs and upgrades pgstac, which holds the catalogue.
 
-Its migrations are files of the package pypgstac. Its own tool is not used: it changes how psycopg reads JSON in the
-whole process, and it commits by itself.
+Its migrations are files of the package pypgstac. Its own tool is not used, because it changes how psycopg reads JSON in
+the whole process and commits by itself.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from geomill.store.schema_objects import of_pgstac
 
 _NAME = re.compile(r"pgstac\.(?:(\d+\.\d+\.\d+)-)?(\d+\.\d+\.\d+)\.sql")
 _AFTERWARDS = "\nRESET ROLE; RESET search_path; RESET pgstac.use_queue;"
-"""The files leave the session as another role."""
+"""Resets the session, which the files leave as another role."""
 _DRAIN = "\nRESET ROLE; SET search_path TO pgstac, public; SELECT run_queued_queries_intransaction();"
-"""Of a database with items: they put off a part of the work."""
+"""Runs the work that the upgrade files postpone in a database with items."""
 _ROLES = (
     re.compile(r"DO \$\$\s*BEGIN\s*CREATE ROLE pgstac_\w+;.*?END\s*\$\$;", re.DOTALL | re.IGNORECASE),
     re.compile(r"^GRANT pgstac_\w+ TO (?:current_user|pgstac_\w+);", re.MULTILINE | re.IGNORECASE),
     re.compile(r"^ALTER ROLE pgstac_\w+ SET SEARCH_PATH TO pgstac, public;", re.MULTILINE | re.IGNORECASE),
 )
-"""What the files do to roles. Only a superuser may run it, even if nothing is left to do; `pgstac_roles` does the same
-as far as it is missing."""
+"""Statements of the files about roles. Only a superuser may run them, even if nothing is left to do. `pgstac_roles`
+does the same for missing roles only."""
 
 
 def wanted() -> str:
@@ -51,20 +51,20 @@ async def installed(conn: AsyncConnection[Any]) -> str | None:
 
 
 async def changes(conn: AsyncConnection[Any]) -> tuple[Change, ...]:
-    """What brings the database to our release, with the indexes that we need."""
+    """Return the changes that bring the database to this release of pgstac, with geomill's indexes."""
     current = await installed(conn)
-    there = await schema_objects.live(conn, ("pgstac",))
-    missing = [name for name in schema_objects.lost(await schema_objects.expected(conn), there) if of_pgstac(name)]
+    objects = await schema_objects.live(conn, ("pgstac",))
+    missing = [name for name in schema_objects.lost(await schema_objects.expected(conn), objects) if of_pgstac(name)]
     repairs: tuple[Change, ...] = ()
-    if there and (missing or current is None):
-        repairs = pgstac_repair.changes(current, missing or ["table pgstac.migrations"], there)
+    if objects and (missing or current is None):
+        repairs = pgstac_repair.changes(current, missing or ["table pgstac.migrations"], objects)
         if current is None:
             return repairs
     upgrade = steps(current)
-    found = repairs + upgrade
+    pending = repairs + upgrade
     if upgrade or not await _indexed(conn):
-        found += (Change("index who sees what in the catalogue", (queries("migration").index_pgstac,)),)
-    return found
+        pending += (Change("index who sees what in the catalogue", (queries("migration").index_pgstac,)),)
+    return pending
 
 
 async def _indexed(conn: AsyncConnection[Any]) -> bool:
@@ -75,7 +75,7 @@ async def _indexed(conn: AsyncConnection[Any]) -> bool:
 
 
 def steps(current: str | None) -> tuple[Change, ...]:
-    """Nothing for a database that has it, or a newer one."""
+    """Return the upgrade steps. Empty if the database has this release or a newer one."""
     target = wanted()
     if current is None:
         return (_change(f"install pgstac {target}", f"pgstac.{target}.sql"),)
@@ -96,7 +96,7 @@ def _change(summary: str, file: str) -> Change:
 
 
 def _path(current: str) -> list[tuple[str, str]]:
-    """The shortest way by the files that there are."""
+    """Return the shortest chain of upgrade files."""
     ways: dict[str, list[str]] = defaultdict(list)
     for file in files("pypgstac").joinpath("migrations").iterdir():
         if (match := _NAME.fullmatch(file.name)) and match[1]:
@@ -110,8 +110,8 @@ def _path(current: str) -> list[tuple[str, str]]:
                 waiting.append(following)
     if wanted() not in before:
         raise DatabaseUnfit(
-            f"the database has pgstac {current}, from which there is no way to {wanted()}",
-            remedy="bring it to a published release of pgstac first",
+            f"the database has pgstac {current}, from which no upgrade to {wanted()} exists",
+            remedy="upgrade it to a published release of pgstac first",
         )
     path, place = [], wanted()
     while place != current:

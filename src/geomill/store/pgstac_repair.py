@@ -1,8 +1,8 @@
-"""Puts back what pgstac has lost, from the same file that installed it.
+"""Restores lost objects of pgstac from the file that installed it.
 
-Functions, triggers and indexes are made anew: nothing is lost by that. A table, a column or a constraint is not: its
-rows are gone, or it would have to be altered. Then pgstac is installed anew, by hand, and the catalogue is made again
-from the assets.
+Functions, triggers and indexes are created anew, which loses nothing. A lost table, column or constraint cannot be
+restored, because its rows are gone or it would have to be altered. Then the operator reinstalls pgstac, and geomill
+rebuilds the catalogue from the assets.
 """
 
 from __future__ import annotations
@@ -16,32 +16,33 @@ from geomill.store.diff import Change, Effect
 from geomill.store.quoting import identifier
 from geomill.store.schema_objects import Objects, sentence
 
-OUR_INDEX = "index geomill_public on pgstac.items"
+GEOMILL_INDEX = "index geomill_public on pgstac.items"
 _AS_PGSTAC = "SET ROLE pgstac_admin; SET search_path TO pgstac, public;"
 _AFTERWARDS = "RESET ROLE; RESET search_path;"
 _TOKEN = re.compile(r"--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|\"[^\"]*\"|(\$\w*\$).*?\1|;", re.DOTALL)
 
 
-def changes(version: str | None, names: Sequence[str], there: Objects) -> tuple[Change, ...]:
-    """`names` are the objects that are missing or different, `version` the release that the database says it has."""
+def changes(version: str | None, names: Sequence[str], live: Objects) -> tuple[Change, ...]:
+    """Return the repairs. `names` are the missing or changed objects, `live` all objects, `version` the installed
+    release."""
     source = _statements(version) if version else []
     repairs = {name: list(_repair(name, source)) for name in names}
-    if hopeless := [name for name, repair in repairs.items() if not repair]:
-        more = f" and {len(hopeless) - 1} more" if len(hopeless) > 1 else ""
-        return (_anew(f"{sentence(hopeless[0], there)}{more}"),)
+    if unrepairable := [name for name, repair in repairs.items() if not repair]:
+        more = f" and {len(unrepairable) - 1} more" if len(unrepairable) > 1 else ""
+        return (_reinstall(f"{sentence(unrepairable[0], live)}{more}"),)
     return tuple(_change(name, repair) for name, repair in repairs.items())
 
 
-def _anew(reason: str) -> Change:
+def _reinstall(reason: str) -> Change:
     statements = (
         "DROP SCHEMA pgstac CASCADE",
-        "-- then 'geomill db migrate', and 'geomill catalogue rebuild': it makes the catalogue from the assets",
+        "-- then run 'geomill db migrate', and 'geomill catalogue rebuild' to restore it from the assets",
     )
     return Change(f"install pgstac anew, as {reason}", statements, Effect.DESTRUCTIVE)
 
 
 def _change(name: str, repair: list[str]) -> Change:
-    script = ";\n".join(repair) + ";" if name == OUR_INDEX else _script(repair)
+    script = ";\n".join(repair) + ";" if name == GEOMILL_INDEX else _script(repair)
     return Change(f"put back the {name}", (f"-- the {name} from the package pypgstac",), script=script)
 
 
@@ -50,10 +51,10 @@ def _script(repair: list[str]) -> str:
 
 
 def _repair(name: str, source: list[str]) -> Iterator[str]:
-    """Statements that make the object; none if there are none."""
+    """Yield the statements that create the object. Yields nothing if the file has none."""
     kind, _, rest = name.partition(" ")
     bare, _, table = rest.partition(" on ")
-    if name == OUR_INDEX:
+    if name == GEOMILL_INDEX:
         yield "DROP INDEX IF EXISTS pgstac.geomill_public"
         yield queries("migration").index_pgstac.rstrip().removesuffix(";")
     elif kind == "function":
@@ -76,16 +77,16 @@ def _matching(source: list[str], pattern: str) -> Iterator[str]:
 
 
 def _statements(version: str) -> list[str]:
-    """Of the file that installs this release; none where pypgstac does not have it."""
+    """Return the statements of the file that installs this release. Empty if pypgstac does not have it."""
     file = files("pypgstac").joinpath("migrations", f"pgstac.{version}.sql")
     if not file.is_file():
         return []
-    text, begun, found = file.read_text(encoding="utf-8"), 0, []
+    text, begun, statements = file.read_text(encoding="utf-8"), 0, []
     for token in _TOKEN.finditer(text):
         if token[0] == ";":
-            found.append(_without_comments(text[begun : token.start()]))
+            statements.append(_without_comments(text[begun : token.start()]))
             begun = token.end()
-    return found
+    return statements
 
 
 def _without_comments(statement: str) -> str:

@@ -20,7 +20,7 @@ from geomill.store.describe import describe
 from geomill.store.migrate import Models, plan
 from geomill.store.schema_reading import read_live
 from geomill.store.spec import Database
-from geomill.store.steps import Step, pending_steps, steps_for
+from geomill.store.steps import MigrationStep, pending_steps, steps_for
 
 
 async def may_compare(conn: AsyncConnection[Any]) -> bool:
@@ -43,7 +43,7 @@ async def lacking(conn: AsyncConnection[Any], tables: Models = TABLES) -> list[s
     return [*numbered, *pgstac_steps, *_absent(describe(tables), await read_live(conn, tables))] or losses
 
 
-async def _due_steps(conn: AsyncConnection[Any], tables: Models) -> tuple[Step, ...]:
+async def _due_steps(conn: AsyncConnection[Any], tables: Models) -> tuple[MigrationStep, ...]:
     steps = steps_for(tables, outside=tables is EXTERNAL_TABLES)
     return await pending_steps(conn, steps) if (await read_live(conn, tables)).tables else ()
 

@@ -1,11 +1,11 @@
-"""What the database has lost since the last migration, or what somebody has changed in it.
+"""Finds objects that the database has lost, or that somebody has changed, since the last migration.
 
-Each migration records every table, column, constraint, index, trigger and function of our schemas and of pgstac. What
-is there now is compared with that, by any role, at the cost of two queries. More than was recorded is no loss: it may
-be the operator's, or of a newer release.
+Each migration records every table, column, constraint, index, trigger and function of geomill's schemas and of pgstac.
+Any role can compare the current objects with that record, with two queries. Additional objects are no loss: they may be
+the operator's, or of a newer release.
 
-pgstac is also compared with a list that comes with this release: a database may have lost a part of it before there
-was a record.
+pgstac is also compared with a list that comes with this release, because a database may have lost a part of it before
+there was a record.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from geomill.sql import queries
 SCHEMAS = ("dagapp", "app", "catalogue", "external", "pgstac")
 
 RELEASE = "release of pgstac"
-"""A line of the record that is no object."""
+"""The key of the record's line with pgstac's release."""
 
 Objects = Mapping[str, str]
-"""Names, such as `trigger follow_job on dagapp.dag_jobs`, and what is known of each."""
+"""Definitions by name, such as `trigger follow_job on dagapp.dag_jobs`."""
 
 
 async def live(conn: AsyncConnection[Any], schemas: tuple[str, ...] = SCHEMAS) -> dict[str, str]:
@@ -35,7 +35,7 @@ async def live(conn: AsyncConnection[Any], schemas: tuple[str, ...] = SCHEMAS) -
 
 
 async def record(conn: AsyncConnection[Any]) -> None:
-    """At the end of a migration, in its transaction."""
+    """Record the current objects, in the transaction at the end of a migration."""
     now = {**await live(conn), RELEASE: await _pgstac_release(conn) or ""}
     if await _objects(conn, queries("schema_objects").recorded) != now:
         await conn.execute(queries("schema_objects").forget)
@@ -44,51 +44,52 @@ async def record(conn: AsyncConnection[Any]) -> None:
 
 
 async def expected(conn: AsyncConnection[Any]) -> dict[str, str]:
-    """What should be there. Nothing of ours where no migration has recorded anything yet."""
+    """Return the objects that should exist. Only objects of pgstac are known if no migration has recorded any yet."""
     (has_record,), *_ = await _rows(conn, queries("schema_objects").there)
-    found = await _objects(conn, queries("schema_objects").recorded) if has_record else {}
-    recorded, release = found.pop(RELEASE, ""), await _pgstac_release(conn)
-    if release is not None and release != recorded:  # somebody has upgraded it meanwhile
-        found = {name: definition for name, definition in found.items() if not of_pgstac(name)}
-    shipped, objects = shipped_pgstac()
+    objects = await _objects(conn, queries("schema_objects").recorded) if has_record else {}
+    recorded, release = objects.pop(RELEASE, ""), await _pgstac_release(conn)
+    if release is not None and release != recorded:  # somebody has upgraded pgstac since
+        objects = {name: definition for name, definition in objects.items() if not of_pgstac(name)}
+    shipped, shipped_objects = shipped_pgstac()
     if release == shipped:
-        # An upgraded pgstac may have a column or a constraint in other words than one that was installed.
-        found |= {name: text for name, text in objects.items() if not name.startswith(("column ", "constraint "))}
-    return found
+        # Columns and constraints of an upgraded pgstac may be written differently from those of a new one.
+        comparable = (name for name in shipped_objects if not name.startswith(("column ", "constraint ")))
+        objects |= {name: shipped_objects[name] for name in comparable}
+    return objects
 
 
 async def losses(conn: AsyncConnection[Any]) -> list[str]:
-    """Sentences that name what is missing or was changed; nothing where all is well."""
-    there = await live(conn)
-    return [sentence(name, there) for name in lost(await expected(conn), there)]
+    """Return a sentence for each missing or changed object."""
+    current = await live(conn)
+    return [sentence(name, current) for name in lost(await expected(conn), current)]
 
 
 def of_pgstac(name: str) -> bool:
     return " pgstac." in name
 
 
-def lost(expected: Objects, there: Objects) -> list[str]:
-    """Names of what is missing or different; not of what belongs to a table that is missing itself."""
-    names = [name for name, definition in expected.items() if there.get(name) != definition]
-    tables = {name.partition(" ")[2] for name in names if name.startswith(("table ", "view ")) and name not in there}
+def lost(expected: Objects, current: Objects) -> list[str]:
+    """Return the names of missing or changed objects, without those that belong to a missing table."""
+    names = [name for name, definition in expected.items() if current.get(name) != definition]
+    tables = {name.partition(" ")[2] for name in names if name.startswith(("table ", "view ")) and name not in current}
     return sorted(name for name in names if name.rpartition(" ")[2] not in tables or name.startswith(("table", "view")))
 
 
-def sentence(name: str, there: Objects) -> str:
-    return f"the {name} {'is not as the migration left it' if name in there else 'is missing'}"
+def sentence(name: str, current: Objects) -> str:
+    return f"the {name} {'is not as the migration left it' if name in current else 'is missing'}"
 
 
 @cache
 def shipped_pgstac() -> tuple[str, Objects]:
-    """The release of pgstac that the list is of, and what it consists of. `script/pgstac` writes the list."""
+    """Return the release of pgstac that comes with geomill, and its objects. `script/pgstac` writes the list."""
     document = json.loads(files("geomill.sql").joinpath("pgstac.json").read_text(encoding="utf-8"))
     return str(document["version"]), document["objects"]
 
 
 async def _pgstac_release(conn: AsyncConnection[Any]) -> str | None:
-    """As `pgstac.installed`, which needs the models."""
-    (there,), *_ = await _rows(conn, queries("migration").pgstac_there)
-    versions = await _rows(conn, queries("migration").pgstac_version) if there else []
+    """Like `pgstac.installed`, without importing the models."""
+    (exists,), *_ = await _rows(conn, queries("migration").pgstac_there)
+    versions = await _rows(conn, queries("migration").pgstac_version) if exists else []
     return str(versions[0][0]) if versions else None
 
 

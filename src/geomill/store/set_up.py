@@ -1,4 +1,4 @@
-"""The first set-up of a server that is ours alone, by its superuser. After it, none of our processes is one."""
+"""Sets up a server that only geomill uses, as its superuser. Afterwards no process of geomill is a superuser."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ PREFIX = "geomill set-up "
 
 
 Databases = Mapping[str, Sequence[DatabaseRole]]
-"""Who may connect to which."""
+"""The roles that may connect, by database."""
 
 
 async def is_set_up(owner_url: str, databases: Databases) -> bool:
-    """Whether the owner gets in, and this release's set-up was done: the superuser is not needed then."""
+    """Whether the owner can connect and the set-up of this release was done. Then the superuser is not needed."""
     try:
         async with await connect(owner_url) as conn:
-            return await _stamp(conn) == _wanted(databases)
+            return await _stamp(conn) == _current_stamp(databases)
     except DatabaseUnreachable:
         return False
 
 
 async def _stamp(conn: AsyncConnection[Any]) -> str | None:
-    """What the last set-up left as a comment on the owner's role, which all databases of a server share."""
+    """Return the stamp of the last set-up: a comment on the owner's role, which all databases of a server share."""
     async with conn.cursor(row_factory=tuple_row) as cursor:
         await cursor.execute(queries("roles").stamp, {"owner": DatabaseRole.OWNER.value})
         row = await cursor.fetchone()
         return row[0] if row else None
 
 
-def _wanted(databases: Databases) -> str:
+def _current_stamp(databases: Databases) -> str:
     inside = [text for name, roles in databases.items() for text in set_up_database(name, roles)]
     parts = (*set_up_server(), see_sessions(), *inside, queries("roles").adopt)
     return PREFIX + sha256("\n".join(parts).encode()).hexdigest()
@@ -54,8 +54,11 @@ async def set_up(
     passwords: Mapping[DatabaseRole, str],
     databases: Databases,
 ) -> None:
-    """Makes roles and databases as far as they are missing, and hands over what an earlier release made as superuser.
-    `superuser_url` is of the named database. Of several processes that do it at once, the last ones find it done."""
+    """Create missing roles and databases, and transfer objects that an earlier release created as superuser.
+
+    `superuser_url` returns the URL of the named database. If several processes run this at once, only the first one
+    acts.
+    """
     async with await connect(superuser_url(MAINTENANCE)) as admin:
         await admin.execute(queries("roles").set_up_lock, {"key": LOCK_KEY})
         if await is_set_up(owner_url, databases):
@@ -71,13 +74,13 @@ async def set_up(
                     await conn.execute(statement.encode())
                 await conn.execute(queries("roles").adopt.encode())
         stamp = SQL(queries("roles").put_stamp).format(
-            owner=Identifier(DatabaseRole.OWNER), stamp=Literal(_wanted(databases))
+            owner=Identifier(DatabaseRole.OWNER), stamp=Literal(_current_stamp(databases))
         )
         await admin.execute(stamp)
 
 
 async def _set_password(conn: AsyncConnection[Any], role: DatabaseRole, password: str) -> None:
-    """Only its verifier is sent, so that no log can show it."""
+    """Send only the password's verifier, so that no log can show the password."""
     verifier = conn.pgconn.encrypt_password(password.encode(), role.encode(), b"scram-sha-256").decode()
     await conn.execute(
         SQL(queries("roles").set_password).format(role=Identifier(role.value), verifier=Literal(verifier))

@@ -1,7 +1,7 @@
-"""What a schema is made of. The models and a live database are both described in these words.
+"""The parts of a schema, by which both the models and a live database are described.
 
-The definitions are SQL: the models' own text where they come from the models, PostgreSQL's rewriting of it where
-they come from a catalogue. Only the latter are compared with each other.
+Definitions are SQL: the models' own text, or PostgreSQL's rewriting of it if they come from a database. Only the latter
+are compared with each other.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Trigger:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """`name` is qualified, and quoted where it needs to be; so are the keys of `Database`."""
+    """A table. `name` is qualified, and quoted if necessary; so are the keys of `Database`."""
 
     name: str
     columns: Mapping[str, Column]
@@ -62,9 +62,9 @@ class Table:
     storage: Mapping[str, str]
     comment: str | None = None
     seed: tuple[str, ...] = ()
-    """Statements that give a new table its first rows."""
+    """Statements that insert the first rows of a new table."""
     retired: tuple[str, ...] = ()
-    """Constraints that it had once and may lose."""
+    """Constraints of older releases, which may be dropped."""
 
 
 @dataclass(frozen=True, slots=True)

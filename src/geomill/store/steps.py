@@ -41,7 +41,7 @@ class StepDatabase(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class MigrationStep:
     number: int
     title: str
     moment: Moment
@@ -66,15 +66,15 @@ class Step:
 
 
 @cache
-def shipped_steps() -> tuple[Step, ...]:
+def shipped_steps() -> tuple[MigrationStep, ...]:
     """The steps of this release, in their order."""
-    steps = tuple(Step.parse(name, text) for name, text in step_files().items())
+    steps = tuple(MigrationStep.parse(name, text) for name, text in step_files().items())
     if [step.number for step in steps] != list(range(1, len(steps) + 1)):
         raise ValueError("sql/steps: the numbers of the steps have a gap or a repetition")
     return steps
 
 
-def steps_for(tables: Sequence[type[Entity]], *, outside: bool) -> tuple[Step, ...]:
+def steps_for(tables: Sequence[type[Entity]], *, outside: bool) -> tuple[MigrationStep, ...]:
     """The steps for a database with these tables. Tables without a record of steps have none."""
     if SchemaStep not in tables:
         return ()
@@ -82,7 +82,7 @@ def steps_for(tables: Sequence[type[Entity]], *, outside: bool) -> tuple[Step, .
     return tuple(step for step in shipped_steps() if step.database in databases)
 
 
-async def pending_steps(conn: AsyncConnection[Any], steps: Sequence[Step]) -> tuple[Step, ...]:
+async def pending_steps(conn: AsyncConnection[Any], steps: Sequence[MigrationStep]) -> tuple[MigrationStep, ...]:
     """The steps that this database has not had."""
     applied = await applied_numbers(conn) if steps else set()
     return tuple(step for step in steps if step.number not in applied)
@@ -98,6 +98,6 @@ async def applied_numbers(conn: AsyncConnection[Any]) -> set[int]:
         return {number for (number,) in await cursor.fetchall()}
 
 
-async def record_steps(conn: AsyncConnection[Any], steps: Iterable[Step]) -> None:
+async def record_steps(conn: AsyncConnection[Any], steps: Iterable[MigrationStep]) -> None:
     for step in steps:
         await conn.execute(queries("schema_steps").record, {"number": step.number, "title": step.title})

@@ -159,7 +159,7 @@ PLATFORMS: list[tuple[dict[str, Any], str]] = [
     ({"display_name": ""}, "display_name"),
     ({"display_name": "\x00"}, "NUL"),
     ({"is_active": "yes"}, "is_active"),
-    ({"owner": "me"}, "there is no such field"),
+    ({"owner": "me"}, "the field does not exist"),
 ]
 
 

@@ -1,4 +1,4 @@
-"""Whether the platform lives, and how it does."""
+"""Liveness, readiness, health and metrics."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ async def test_the_log_names_the_subject_and_never_the_key(
     told = [(line["action"], line.get("subject"), line["message"]) for line in lines if "action" in line]
     assert ("request", "key:nightly", "POST /api/v1/jobs") in told
     assert ("refused", "key:nightly", "refused: POST /api/v1/bootstrap/migrate") in told
-    assert ("refused", None, "refused: there is no such key") in told
+    assert ("refused", None, "refused: the key does not exist") in told
     everything = caplog.text + str([vars(record) for record in caplog.records])
     for one in (secret, wrong):
         assert one.reveal() not in everything

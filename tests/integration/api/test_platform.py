@@ -81,7 +81,7 @@ BAD: list[tuple[dict[str, Any], int, str, str]] = [
     ({"data_type": "raaster"}, 422, "invalid_input", "data_type"),
     ({"data_type": None}, 422, "invalid_input", "data_type"),
     ({"data_type": "vector"}, 422, "unusable_source", "data_type=raster"),
-    ({"file_name": "b.tif"}, 422, "unusable_source", "upload it to bronze first"),
+    ({"file_name": "b.tif"}, 422, "unusable_source", "upload it to the bronze zone first"),
     ({"file_name": []}, 422, "invalid_input", "file_name"),
     ({"file_name": ["a.tif", "a.tif"]}, 422, "invalid_inputs", "one by one"),
     ({"file_name": "../../etc/passwd"}, 422, "invalid_name", "file_name"),
@@ -92,7 +92,7 @@ BAD: list[tuple[dict[str, Any], int, str, str]] = [
     ({"container_name": "https://evil.example"}, 422, "invalid_name", "container_name"),
     ({"workflow_id": "publish_fil"}, 404, "not_found", "publish_file"),
     ({"processing_options": {"blob_prefx": "x"}}, 422, "invalid_inputs", "blob_prefx"),
-    ({"processing_options": {"blob_prefix": "x"}}, 422, "invalid_inputs", "given by the platform"),
+    ({"processing_options": {"blob_prefix": "x"}}, 422, "invalid_inputs", "set by geomill"),
     ({"processing_options": {"a\x00b": 1}}, 422, "invalid_inputs", ""),
     ({"processing_options": "fast"}, 422, "invalid_input", "processing_options"),
     ({"overwrite": "yes"}, 422, "invalid_input", "overwrite"),
@@ -100,7 +100,7 @@ BAD: list[tuple[dict[str, Any], int, str, str]] = [
     ({"priority": "1"}, 422, "invalid_input", "priority"),
     ({"clearance_level": "secret"}, 422, "invalid_input", "clearance_level"),
     ({"callback_url": "ftp://x"}, 422, "invalid_input", "callback_url"),
-    ({"reviewer": "me"}, 422, "invalid_input", "there is no such field"),
+    ({"reviewer": "me"}, 422, "invalid_input", "the field does not exist"),
 ]
 
 
@@ -260,7 +260,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("approve", {"asset_id": "a", "clearance_level": "uncleared"}, "ouo or public"),
     ("approve", {"clearance_level": "ouo"}, "exactly one"),
     ("approve", {"asset_id": "a", "job_id": "b", "clearance_level": "ouo"}, "exactly one"),
-    ("approve", {"asset_id": "a", "clearance_level": "ouo", "reviewer": "me"}, "there is no such field"),
+    ("approve", {"asset_id": "a", "clearance_level": "ouo", "reviewer": "me"}, "the field does not exist"),
     ("approve", {"asset_id": "a", "clearance_level": "ouo", "expected_revision": 0}, "expected_revision"),
     ("approve", {"asset_id": "a", "clearance_level": "ouo", "expected_revision": "1"}, "expected_revision"),
     ("reject", {"asset_id": "a"}, "reason"),

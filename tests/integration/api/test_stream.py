@@ -1,4 +1,4 @@
-"""A job as it happens."""
+"""Live events of a job."""
 
 from __future__ import annotations
 

@@ -116,8 +116,7 @@ async def test_a_platform_lists_what_its_partners_may_name(idle_counter: Any) ->
     by = await idle_counter.key(Role.SUBMITTER, platform_id="ddh")
     refused = await idle_counter.post("submit", order(workflow_id="process_large_raster"), by=by)
     assert (
-        "choose one of publish_file, raster_processing, vector_processing"
-        in problem(refused, 403, "forbidden")["detail"]
+        "use one of publish_file, raster_processing, vector_processing" in problem(refused, 403, "forbidden")["detail"]
     )
     changed = {"display_name": "DDH", "workflows": ["process_large_raster"], "containers": ["uploads"]}
     assert (await idle_counter.client.put("/api/platforms/ddh", json=changed)).status_code == 200
@@ -156,7 +155,7 @@ async def test_another_platforms_container_is_as_if_it_were_not_there(idle_count
 async def test_no_platform_is_called_like_the_container_of_another(idle_counter: Any) -> None:
     body = {"platform_id": "uploads", "display_name": "U", "required_refs": ["id"]}
     answer = await idle_counter.client.post("/api/platforms", json=body)
-    assert "was given to the platform 'ddh'" in problem(answer, 409, "conflict")["detail"]
+    assert "belongs to the platform 'ddh'" in problem(answer, 409, "conflict")["detail"]
     assert (await idle_counter.client.post("/api/platforms", json={**body, "platform_id": "my_app"})).status_code == 201
     await idle_counter.put("c.tif", TIFF, container="my-app")
     by = await idle_counter.key(Role.SUBMITTER, platform_id="my_app")

@@ -91,7 +91,7 @@ async def test_problem_documents_become_errors(address: str, database: str, data
         with pytest.raises(Forbidden, match="role admin"):
             await call("POST", "/api/v1/bootstrap/migrate")
         folder.write_key(data, Secret.new())
-        with pytest.raises(Unauthenticated, match="no such key"):
+        with pytest.raises(Unauthenticated, match="the key does not exist"):
             await call("GET", "/health")
 
 

@@ -103,7 +103,7 @@ async def test_a_copy_that_fails_leaves_the_target_as_it_was_and_nothing_beside_
     await running.storage.put_bytes(ObjectName.parse(f"silver/{asset.blob_path}"), b"other bytes")
     outcome = await running.decide(review.approve, asset.asset_id, PUBLIC, BOB, None)
     job = await running.ended(outcome.export_job_id)
-    assert (job.status.value, "is not what was published" in job.error_message) == ("failed", True)
+    assert (job.status.value, "differs from the published file" in job.error_message) == ("failed", True)
     outside = [info.name async for info in running.storage.list(Zone.EXTERNAL, "public")]
     assert outside == [target]
     assert await running.storage.read(target) == b"what was there"

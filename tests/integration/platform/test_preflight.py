@@ -19,10 +19,10 @@ async def put(office, name: str, content: bytes) -> None:
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (None, "upload it to bronze first"),
+        (None, "upload it to the bronze zone first"),
         (b"", "is empty"),
         (b'{"type": "FeatureCollection"}', "data_type=vector"),
-        (b"%PDF-1.7", "holds no raster data"),
+        (b"%PDF-1.7", "does not hold raster data"),
         (b"<!DOCTYPE html>", "a web page"),
     ],
 )

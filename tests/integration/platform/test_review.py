@@ -232,7 +232,7 @@ async def test_a_failed_export_is_visible_and_is_started_again(running, monkeypa
     outcome = await running.decide(review.approve, asset.asset_id, PUBLIC, BOB, None)
     job = await running.ended(outcome.export_job_id)
     assert job.status.value == "failed"
-    assert "not what was published" in job.error_message
+    assert "differs from the published file" in job.error_message
     assert await outside(running) == [], "other bytes never stay outside"
     assert (await running.asset(asset.asset_id)).external_revision is None
     await running.storage.put_bytes(name, TIFF)

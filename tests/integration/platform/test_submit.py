@@ -191,7 +191,7 @@ async def test_an_idempotency_key_gives_the_same_request(office):
         ({"platform_refs": {**REFS, "version_id": "a\nb"}}, InputError, "control characters"),
         ({"workflow_id": "publsh"}, NotFoundError, "publish"),
         ({"processing_options": {"paus": 1}}, InputError, "pause"),
-        ({"processing_options": {"blob_prefix": "x"}}, InputError, "given by the platform"),
+        ({"processing_options": {"blob_prefix": "x"}}, InputError, "set by geomill"),
         ({"file_names": ["a.tif", "a.tif"]}, InputError, "one file"),
         ({"callback_url": "ftp://x"}, InputError, "http"),
     ],

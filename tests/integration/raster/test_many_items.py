@@ -16,8 +16,8 @@ from geomill.domain.assets.lifecycle import Actor
 from geomill.domain.engine.message import TASK_QUEUES
 from geomill.domain.engine.starting import Starter
 from geomill.domain.states import JobStatus
-from geomill.handlers.raster.stac_register_items import stac_register_items
-from geomill.handlers.raster.stac_register_scenes import common_times, scene_names
+from geomill.handlers.raster.stac_build_items import stac_build_items
+from geomill.handlers.raster.stac_build_scenes import common_times, scene_names
 from geomill.platform.desk import Desk
 from geomill.platform.export import WorkflowExporter
 from geomill.platform.submit import submit
@@ -74,13 +74,13 @@ SCENES = """
         next: item
       item:
         type: task
-        handler: raster.stac_register_item
+        handler: raster.stac_build_item
         params: {stac_item_id: "{{ inputs.stac_item_id }}", files: "{{ nodes.preview.output.files }}",
                  blob_prefix: "{{ inputs.blob_prefix }}", PARTS}
         next: scenes
       scenes:
         type: task
-        handler: raster.stac_register_items
+        handler: raster.stac_build_items
         params:
           blob_prefix: "{{ inputs.blob_prefix }}"
           items:
@@ -98,11 +98,15 @@ SCENES = """
 """
 
 
-async def test_an_asset_of_several_items_has_them_in_the_catalogue(database: str, pool: Pool, storage: Storage) -> None:
+@pytest.mark.parametrize("verb", ["stac_build", pytest.param("stac_register", id="deprecated names")])
+async def test_an_asset_of_several_items_has_them_in_the_catalogue(
+    verb: str, database: str, pool: Pool, storage: Storage
+) -> None:
     sources.put(storage, sources.rgb(200))
     registry = load_handlers()
     carried = WorkflowCatalogue.load([], handlers=registry.info, queues=TASK_QUEUES)
-    catalogue = WorkflowCatalogue([*catalogue_of(registry, SCENES.replace("PARTS", PARTS)).all(), *carried.all()])
+    text = SCENES.replace("PARTS", PARTS).replace("stac_build", verb)
+    catalogue = WorkflowCatalogue([*catalogue_of(registry, text).all(), *carried.all()])
     platform = Platform(database, pool, catalogue, registry, storage)
     platform.orchestrator()
     platform.worker(concurrency=2)
@@ -136,7 +140,7 @@ def test_items_name_their_files_from_their_own_folder_and_for_the_catalogue_from
         "times": seen["times"], "plan": made["plan"], "geometry": square, "bbox": [0, 0, 1, 1],
         "statistics": made["statistics"], "files": made["files"], "blob_prefix": "a/_r1/north",
     }  # fmt: skip
-    run = run_handler(stac_register_items, {"items": [item], "blob_prefix": "a/_r1"}, storage=storage)
+    run = run_handler(stac_build_items, {"items": [item], "blob_prefix": "a/_r1"}, storage=storage)
     assert run.success, run.error
     (for_the_catalogue,) = run.output["stac_items"]
     assert for_the_catalogue["assets"]["data"]["href"] == "./north/a.tif"
@@ -146,7 +150,7 @@ def test_items_name_their_files_from_their_own_folder_and_for_the_catalogue_from
         ({"items": [item, item]}, "several items have the stac_item_id 'north'"),
         ({"items": [item], "blob_prefix": "a/_r1/no"}, "the blob_prefix 'a/_r1/north' of 'north' is not inside"),
     ):
-        run = run_handler(stac_register_items, wrong, storage=storage)
+        run = run_handler(stac_build_items, wrong, storage=storage)
         assert not run.success
         assert reason in str(run.error)
 

@@ -14,7 +14,7 @@ from geomill.store import steps as steps_module
 from geomill.store.connection import connect
 from geomill.store.migrate import migrate, plan
 from geomill.store.presence import lacking
-from geomill.store.steps import Moment, Step, StepDatabase, applied_numbers
+from geomill.store.steps import MigrationStep, Moment, StepDatabase, applied_numbers
 from tests.integration.store.models import model, text
 
 NOTE = (model(fields={"note": text(20, "x")}), SchemaStep)
@@ -30,8 +30,8 @@ BATCH = """
 Conn = psycopg.AsyncConnection[Any]
 
 
-def step(statements: str, moment: Moment = Moment.BEFORE, number: int = 1) -> Step:
-    return Step(number, "do it", moment, StepDatabase.INSIDE, statements)
+def step(statements: str, moment: Moment = Moment.BEFORE, number: int = 1) -> MigrationStep:
+    return MigrationStep(number, "do it", moment, StepDatabase.INSIDE, statements)
 
 
 async def filled(conn: Conn, rows: int = 25) -> None:

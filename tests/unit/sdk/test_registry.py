@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from geomill.errors import NotFoundError, SettingsError
-from geomill.sdk.registry import Registry, load_handlers
+from geomill.sdk.registry import Registry, handlers_in, load_handlers
 
 HANDLER = """
 from geomill.sdk import register_handler
@@ -17,6 +17,21 @@ from geomill.sdk import register_handler
 def work(ctx):
     return {{}}
 """
+
+
+RENAMED = """
+from geomill.sdk import register_handler
+
+@register_handler("new_name", timeout_seconds=7, former_names=("old_name", "older_name"))
+def work(ctx):
+    return {}
+"""
+DEPRECATED = {
+    "raster.stac_register_item": "raster.stac_build_item",
+    "raster.stac_register_items": "raster.stac_build_items",
+    "raster.stac_register_scenes": "raster.stac_build_scenes",
+    "vector.stac_register": "vector.stac_build_item",
+}
 
 
 @pytest.fixture
@@ -66,6 +81,27 @@ def test_two_handlers_of_one_name_are_refused(folder: Path) -> None:
     with pytest.raises(SettingsError) as caught:
         load_handlers(["reg_first", "reg_second"])
     assert "two handlers are called 'twice': reg_first.work and reg_second.work" in str(caught.value)
+
+
+def test_a_renamed_handler_keeps_its_former_names(folder: Path) -> None:
+    write(folder, "reg_renamed.py", RENAMED)
+    for registry in (load_handlers(["reg_renamed"]), handlers_in(["reg_renamed"])):  # of a worker, and of a child
+        for name in ("new_name", "old_name", "older_name"):
+            assert registry[name].info.name == "new_name"
+            assert registry.info[name].timeout_seconds == 7
+
+
+def test_a_former_name_is_not_free_for_another_handler(folder: Path) -> None:
+    write(folder, "reg_renamed_first.py", RENAMED)
+    write(folder, "reg_renamed_second.py", HANDLER.format(name="old_name"))
+    with pytest.raises(SettingsError, match="two handlers are called 'old_name'"):
+        load_handlers(["reg_renamed_first", "reg_renamed_second"])
+
+
+def test_deprecated_names_lead_to_the_handlers_of_today() -> None:
+    registry = load_handlers()
+    former = {name: handler.info.name for name, handler in registry.items() if name != handler.info.name}
+    assert former == DEPRECATED
 
 
 @pytest.mark.parametrize("text", [None, "import a_module_that_is_not_there\n"])

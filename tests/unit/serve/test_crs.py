@@ -25,7 +25,7 @@ def test_axes_are_turned_where_north_is_first(code: int, swapped: bool) -> None:
 def test_what_is_no_map_is_not_known(code: int) -> None:
     """Heights alone, geocentric coordinates, nothing."""
     assert axes(f"{EPSG}{code}") is None
-    with pytest.raises(UnknownReferenceSystem, match=f"'EPSG:{code}' is no reference system"):
+    with pytest.raises(UnknownReferenceSystem, match=f"'EPSG:{code}' is not a known reference system"):
         Systems(4326).chosen(f"EPSG:{code}")
     assert Systems(code).storage is None
     assert f"{EPSG}{code}" not in Systems(code).offered

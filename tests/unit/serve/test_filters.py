@@ -59,7 +59,7 @@ def test_a_box_becomes_a_polygon() -> None:
         ("f(" * (DEEPEST + 1), f"at most {DEEPEST} levels"),
         ("((a = 1)", "never closed"),
         ("+".join(["1"] * MOST_NODES), f"at most {MOST_NODES} names"),
-        ("(((((((a = " + "'x' OR " * 100 + ")))))))", "7 groups of parentheses"),
+        ("(((((((a = " + "'x' OR " * 100 + ")))))))", "7 nested groups of parentheses"),
     ],
 )
 def test_raw_texts_are_counted(text: str, said: str) -> None:

@@ -60,9 +60,9 @@ def by_hand(stages: list[dict[str, Any]], limit: int | None) -> str:
     lines = ["workflow_id: stages.tried", f"name: tried, in {len(stages)} stage{'s' if len(stages) > 1 else ''}"]
     lines += [
         "inputs:",
-        "  job_id: {type: string, required: false, description: \"The stage job's id; the job's own when absent\"}",
-        "  attempt: {type: integer, default: 1, minimum: 1, description: Which attempt at the stage job it is}",
-        "  parameters: {type: object, default: {}, description: As the job type declares them}",
+        '  job_id: {type: string, required: false, description: "Id of the stage job; the job\'s own id by default"}',
+        "  attempt: {type: integer, default: 1, minimum: 1, description: Number of the attempt at the stage job}",
+        "  parameters: {type: object, default: {}, description: Parameters as the job type declares them}",
         "nodes:",
         "  START: {type: start, next: stage1_plan}",
     ]

@@ -59,8 +59,8 @@ def test_functions_get_what_they_expect() -> None:
 @pytest.mark.parametrize(
     ("task", "words"),
     [
-        ({"a": 1}, "is no dict with 'parameters'"),
-        ({"parameters": {}, "task_type": "other"}, "is of the type 'other', the stage's is 'echo'"),
+        ({"a": 1}, "is not a dict with 'parameters'"),
+        ({"parameters": {}, "task_type": "other"}, "has the type 'other', the stage has 'echo'"),
         ({"parameters": {}, "task_id": "00000000-s1-x"}, "does not begin with '598fc149-s1-'"),
     ],
 )

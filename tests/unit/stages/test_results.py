@@ -55,5 +55,5 @@ def test_what_is_not_there() -> None:
     with pytest.raises(IndexError, match="there is no result 3: the stage has 3 tasks"):
         found[3]
     gone = TaskResults(3, lambda _: [])
-    with pytest.raises(HandlerError, match="the result of task 0 is no longer there"):
+    with pytest.raises(HandlerError, match="the result of task 0 no longer exists"):
         list(gone)

@@ -111,9 +111,9 @@ def test_what_the_code_is_given() -> None:
 @pytest.mark.parametrize(
     ("tasks", "stage", "words"),
     [
-        (({"a": 1}, {"a": 2}), {"single": True}, "it has exactly one task, but 2 were made"),
-        ((), {"single": True}, "it has exactly one task, but 0 were made"),
-        ((7,), {}, "task 0 is no mapping of parameters but 7"),
+        (({"a": 1}, {"a": 2}), {"single": True}, "it must have exactly one task, not 2"),
+        ((), {"single": True}, "it must have exactly one task, not 0"),
+        ((7,), {}, "task 0 is not a mapping of parameters but 7"),
         ((StageTask({}, "x"), StageTask({}, "x")), {}, 'two tasks have the index "x"'),
         ((StageTask({}, "0"), {}, StageTask({}, "1")), {}, 'two tasks have the index "1"'),
         ((StageTask({}, "with space"),), {}, "cannot be the index of a task"),

@@ -34,7 +34,7 @@ def test_an_older_one_is_brought_up_step_by_step() -> None:
 
 
 def test_one_that_nobody_knows_is_refused() -> None:
-    with pytest.raises(DatabaseUnfit, match=r"0\.0\.1, from which there is no way"):
+    with pytest.raises(DatabaseUnfit, match=r"0\.0\.1, from which no upgrade"):
         pgstac.steps("0.0.1")
 
 

@@ -6,13 +6,13 @@ import pytest
 
 from geomill.domain.entity import Entity
 from geomill.domain.tables import EXTERNAL_TABLES, TABLES
-from geomill.store.steps import Moment, Step, StepDatabase, shipped_steps, steps_for
+from geomill.store.steps import MigrationStep, Moment, StepDatabase, shipped_steps, steps_for
 
 TEXT = "-- rename the column note\n-- run: before\n-- database: inside\nALTER TABLE a RENAME COLUMN note TO remark;\n"
 
 
 def test_a_step_is_read_from_its_file() -> None:
-    step = Step.parse("0007-rename-note.sql", TEXT)
+    step = MigrationStep.parse("0007-rename-note.sql", TEXT)
     assert (step.number, step.title) == (7, "rename the column note")
     assert (step.moment, step.database) == (Moment.BEFORE, StepDatabase.INSIDE)
     assert step.statements == "ALTER TABLE a RENAME COLUMN note TO remark;"
@@ -22,7 +22,7 @@ def test_a_step_is_read_from_its_file() -> None:
 @pytest.mark.parametrize("name", ["7-rename.sql", "0000-rename.sql", "0007_rename.sql", "0007-Rename.sql", "0007.sql"])
 def test_a_file_that_is_called_otherwise_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match=r"called like 0007"):
-        Step.parse(name, TEXT)
+        MigrationStep.parse(name, TEXT)
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_a_file_that_is_called_otherwise_is_refused(name: str) -> None:
 )
 def test_a_step_without_its_header_or_its_statements_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="a step begins with its title"):
-        Step.parse("0007-rename.sql", text)
+        MigrationStep.parse("0007-rename.sql", text)
 
 
 def test_the_steps_of_this_release_are_sound_and_each_is_for_a_database() -> None:

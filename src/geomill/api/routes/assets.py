@@ -1,4 +1,4 @@
-"""Assets over HTTP: list, look at, and what operators ask about them."""
+"""Routes of assets: lists, details, links and reports."""
 
 from __future__ import annotations
 
@@ -34,33 +34,35 @@ AssetId = Annotated[str, Path(max_length=64, pattern=r"^[^\x00]+$")]
 
 
 class AssetFilters(ApiInput):
-    """Of the list of assets."""
+    """Filters of the list of assets."""
 
     platform_id: Text | None = None
     refs: Annotated[str, Field(max_length=2000)] | None = Field(
-        default=None, description='Identifiers that it has, as JSON: {"dataset_id": "IDN_lulc"}'
+        default=None, description='Identifiers of the asset, as JSON: {"dataset_id": "IDN_lulc"}'
     )
-    text: Text | None = Field(default=None, description="A part of an identifier, in any case")
+    text: Text | None = Field(default=None, description="A part of an identifier, in upper or lower case")
     data_type: DataType | None = None
     processing_status: ProcessingStatus | None = None
     approval_state: ApprovalState | None = None
     clearance_state: ClearanceState | None = None
     workflow_id: Text | None = None
-    deleted: bool = Field(default=False, description="Whether unpublished ones are listed too")
+    deleted: bool = Field(default=False, description="Whether to include unpublished assets")
     limit: Annotated[int, Field(ge=1, le=1000)] = 50
-    cursor: Annotated[str, Field(max_length=300)] | None = Field(default=None, description="`next_cursor` of a page")
+    cursor: Annotated[str, Field(max_length=300)] | None = Field(
+        default=None, description="`next_cursor` of the previous page"
+    )
 
 
 class ReportOptions(ApiInput):
     seconds: Annotated[float, Field(gt=0, le=10 * 366 * 86_400)] | None = Field(
-        default=None, description="stuck: for how long (3600); sla: how far back (a week)"
+        default=None, description="Report `stuck`: minimum age (3600 by default). Report `sla`: how far back (a week)"
     )
     limit: Annotated[int, Field(ge=1, le=1000)] = 100
 
 
 class LinkOptions(ApiInput):
     seconds: Annotated[int, Field(ge=1, le=LONGEST_SECONDS)] | None = Field(
-        default=None, description="How long signed links open; as the gateway is set up when absent"
+        default=None, description="How long signed links are valid; the gateway's setting by default"
     )
 
 
@@ -94,7 +96,7 @@ async def list_assets(
     )
 
 
-@router.get("/reports/{report}", summary="What operators ask: stuck, failed, sla, retried, load")
+@router.get("/reports/{report}", summary="Operators' reports: stuck, failed, sla, retried, load")
 async def get_report(gateway: TheGateway, report: ReportName, options: Annotated[ReportOptions, Query()]) -> ReportPage:
     seconds = options.seconds or reports.DEFAULT_SECONDS.get(report)
     async with gateway.connection() as conn:
@@ -104,9 +106,9 @@ async def get_report(gateway: TheGateway, report: ReportName, options: Annotated
     return ReportPage(report=report.value, rows=rows, generated_at=now, window=window)
 
 
-@router.get("/{asset_id}", summary="One asset, with all that happened to it", responses=problem_responses(404))
+@router.get("/{asset_id}", summary="Get an asset with its history", responses=problem_responses(404))
 async def get_asset(gateway: TheGateway, principal: ThePrincipal, asset_id: AssetId) -> AssetDetails:
-    """Revisions, requests, jobs and decisions, the newest first, a hundred of each."""
+    """Includes the latest hundred revisions, requests, jobs and decisions, the newest first."""
     async with gateway.connection() as conn:
         asset = await assets.get(conn, asset_id)
         sight = sight_of(principal)
@@ -122,7 +124,7 @@ async def get_asset(gateway: TheGateway, principal: ThePrincipal, asset_id: Asse
         )
 
 
-@router.get("/{asset_id}/links", summary="Where an asset is served", responses=problem_responses(404))
+@router.get("/{asset_id}/links", summary="Get the links to an asset", responses=problem_responses(404))
 async def get_links(
     gateway: TheGateway,
     principal: ThePrincipal,
@@ -130,8 +132,9 @@ async def get_links(
     asset_id: AssetId,
     options: Annotated[LinkOptions, Query()],
 ) -> LinksView:
-    """Tiles, features, viewer, ready to use. Of what is not public the links are signed: they open for whoever holds
-    them until they expire or the asset is unpublished. The STAC item is not: it wants a credential."""
+    """Ready-to-use links to tiles, features and the viewer. If the asset is not public, the links are signed: they work
+    for everyone who has them until they expire or the asset is unpublished. The link to the STAC item is not signed,
+    because it requires a credential."""
     async with gateway.connection() as conn:
         asset = await assets.get(conn, asset_id)
         now = await transaction_time(conn)
@@ -149,7 +152,7 @@ async def get_links(
 
 
 def _as_seen_by(sight: Sight, entry: AuditEntry) -> AuditEntry:
-    """From where in the house something was decided is not for partners."""
+    """Hide the address of the person who decided from partners."""
     return entry if sight.everything else entry.evolve(client_address=None)
 
 

@@ -1,4 +1,4 @@
-"""The schema over HTTP."""
+"""Routes of the database schema."""
 
 from __future__ import annotations
 
@@ -20,19 +20,23 @@ class Migration(BaseModel):
     changed: bool
     done: list[str]
     external: list[str] | None = None
-    """What was done to the external zone's database; null where there is none."""
+    """Changes to the external zone's database; null if there is none."""
 
 
-@router.get("/ddl", summary="The schema as SQL", response_class=PlainTextResponse)
+@router.get("/ddl", summary="Get the schema as SQL", response_class=PlainTextResponse)
 async def get_ddl() -> PlainTextResponse:
     return PlainTextResponse(bootstrap_ddl())
 
 
-@router.post("/migrate", summary="Bring the database to the schema", responses=problem_responses(409, 422, 503))
+@router.post(
+    "/migrate", summary="Migrate the database to the current schema", responses=problem_responses(409, 422, 503)
+)
 async def migrate(
-    gateway: TheGateway, confirm: Annotated[str, Query(description="`yes`, or nothing is done")] = ""
+    gateway: TheGateway,
+    confirm: Annotated[str, Query(description="Must be `yes`; otherwise the request is refused")] = "",
 ) -> Migration:
-    """Adds what is missing, in the external zone's database too. What would lose data is refused, with its SQL."""
+    """Adds missing objects, also in the external zone's database. Changes that would lose data are refused, with their
+    SQL."""
     async with gateway.connection() as conn:
         done = (await bootstrap_migrate(conn, confirm=confirm == "yes")).done
     outside = (await migrate_external(gateway.external_url)).done if gateway.external_url else None

@@ -1,4 +1,5 @@
-"""The API in a browser. All of it comes from this gateway: a page that shows keys loads nothing from elsewhere."""
+"""The API documentation for browsers. All files come from this gateway: a page that shows keys must not load anything
+from elsewhere."""
 
 from __future__ import annotations
 
@@ -41,5 +42,5 @@ async def show() -> HTMLResponse:
 @router.get("/docs/{file}")
 async def get_file(file: Annotated[str, InPath(max_length=40)]) -> FileResponse:
     if file not in FILES:
-        raise NotFoundError("there is nothing there; the API is at /docs")
+        raise NotFoundError("the file does not exist; the documentation is at /docs")
     return FileResponse(FOLDER / file, media_type=FILES[file], headers={"Cache-Control": "max-age=86400"})

@@ -1,4 +1,4 @@
-"""Whether the platform lives, and how it does: for people, for balancers and for Prometheus."""
+"""Liveness, readiness, health and metrics, for people, load balancers and Prometheus."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class DutyHealth(BaseModel):
 
     error: str
     failed_at: datetime
-    failing: bool = Field(description="Whether it still does")
+    failing: bool = Field(description="Whether its latest run failed")
 
 
 class InstanceView(_FromRow):
@@ -51,8 +51,8 @@ class InstanceView(_FromRow):
     pid: int
     queues: list[str]
     started_at: datetime
-    heartbeat_seconds: float = Field(description="Since its last heartbeat")
-    alive: bool = Field(description="Whether it holds its lock: when its session ends, it does not")
+    heartbeat_seconds: float = Field(description="Seconds since its last heartbeat")
+    alive: bool = Field(description="Whether it holds its lock, which the database releases when the process ends")
     owned_jobs: int
     duties: dict[str, DutyHealth] = {}
 
@@ -62,11 +62,11 @@ class QueueView(_FromRow):
     waiting: int
     leased: int
     oldest_seconds: float
-    consumers: int = Field(default=0, description="Processes that take from it")
+    consumers: int = Field(default=0, description="Processes that take messages from the queue")
 
 
 class DeadLetterView(_FromRow):
-    """Messages of one queue that nobody could handle, for one reason."""
+    """Messages of one queue that could not be handled for one reason."""
 
     queue_name: str
     reason: str
@@ -74,16 +74,16 @@ class DeadLetterView(_FromRow):
 
 
 class SpaceView(_FromRow):
-    """The disk of a zone that is a folder, or of the data folder, on this gateway's machine."""
+    """A disk of this gateway's machine that holds a zone or the data folder."""
 
     place: str
     free_bytes: int
     total_bytes: int
-    low: bool = Field(default=False, description="Whether less is free than `GEOMILL_SPACE_WARNING_MB`")
+    low: bool = Field(default=False, description="Whether less than `GEOMILL_SPACE_WARNING_MB` is free")
 
 
 class ParkedView(_FromRow):
-    """A job that nobody works on until it is released."""
+    """A parked job. Nobody works on it until it is released."""
 
     job_id: str
     workflow_id: str
@@ -92,12 +92,12 @@ class ParkedView(_FromRow):
 
 
 class HolderView(_FromRow):
-    """Something that keeps dead rows from being vacuumed."""
+    """A session, prepared transaction or replication slot that keeps dead rows from being vacuumed."""
 
     kind: Literal["session", "prepared", "slot"]
     name: str
-    seconds: float | None = Field(description="Since it began; null where this role may not see it")
-    transactions: int = Field(description="So many have begun since")
+    seconds: float | None = Field(description="Its age; null if this database role may not see it")
+    transactions: int = Field(description="Number of transactions that have begun since")
 
 
 class Health(BaseModel):
@@ -106,14 +106,18 @@ class Health(BaseModel):
     reasons: list[str] = []
     instances: list[InstanceView]
     queues: list[QueueView]
-    jobs: dict[str, int] = Field(description="Unfinished ones: pending, running, paused, parked")
+    jobs: dict[str, int] = Field(description="Number of unfinished jobs: pending, running, paused, parked")
     oldest_transaction: HolderView | None = Field(
-        default=None, description="What keeps dead rows from being vacuumed, the oldest such"
+        default=None, description="The oldest holder that keeps dead rows from being vacuumed"
     )
-    parked: list[ParkedView] = Field(default=[], description="The twenty that have been parked longest")
-    dead_letters: list[DeadLetterView] = Field(default=[], description="Those of the last day are among the reasons")
+    parked: list[ParkedView] = Field(default=[], description="The twenty jobs that have been parked longest")
+    dead_letters: list[DeadLetterView] = Field(
+        default=[], description="All dead letters; `reasons` lists those of the last day"
+    )
     space: list[SpaceView] = []
-    database_bytes: int | None = Field(default=None, description="Size of the database; null if it took too long")
+    database_bytes: int | None = Field(
+        default=None, description="Size of the database; null if reading it took too long"
+    )
 
 
 @router.get("/health/live", summary="Whether this process is up")
@@ -127,8 +131,8 @@ async def live() -> Live:
     responses={503: {"model": ReadyAnswer, "description": "Not ready, with the reasons"}},
 )
 async def ready(gateway: TheGateway, response: Response) -> ReadyAnswer:
-    """The database answers with our schema, and at least one orchestrator and one worker are alive. A queue that nobody
-    serves is among the reasons of a platform that is ready, too."""
+    """Ready if the database answers with the current schema and at least one orchestrator and one worker are alive. A
+    queue that no process serves is listed among the reasons, but does not make the platform unready."""
     standing = await gateway.readiness.look()
     if standing.obstacles:
         response.status_code = 503
@@ -136,7 +140,7 @@ async def ready(gateway: TheGateway, response: Response) -> ReadyAnswer:
     return ReadyAnswer(status="ready", reasons=standing.reasons)
 
 
-@router.get("/health", summary="Every process, every queue, what fails", responses=problem_responses(503))
+@router.get("/health", summary="Get processes, queues and current problems", responses=problem_responses(503))
 async def health(gateway: TheGateway) -> Health:
     reasons = (await gateway.readiness.look()).reasons
     async with gateway.connection() as conn:
@@ -185,6 +189,6 @@ async def _database_bytes(conn: Connection) -> int | None:
         return None
 
 
-@router.get("/metrics", summary="Figures for Prometheus", response_class=PlainTextResponse)
+@router.get("/metrics", summary="Get metrics for Prometheus", response_class=PlainTextResponse)
 async def prometheus(gateway: TheGateway) -> Any:
     return Response(await gateway.figures.text(), media_type=CONTENT_TYPE_LATEST)

@@ -1,4 +1,4 @@
-"""Jobs over HTTP: list, look at, follow, steer."""
+"""Routes of jobs: lists, details, events, streams and commands."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ EventId = Annotated[int, Field(ge=0, le=LARGEST_ID)]
 
 
 async def _job_id(gateway: TheGateway, identifier: IdInPath) -> str:
-    """A job's own id, or that of a stage job, which means its latest attempt."""
+    """Return the job id. The id of a stage job stands for its latest attempt."""
     if not STAGE_JOB.fullmatch(identifier):
         return identifier
     async with gateway.connection() as conn:
@@ -44,27 +44,29 @@ JobId = Annotated[str, Depends(_job_id)]
 
 
 class JobFilters(ApiInput):
-    """Of the list of jobs."""
+    """Filters of the list of jobs."""
 
     status: JobStatus | None = None
     workflow_id: models.Text | None = None
     correlation_id: models.Text | None = None
     limit: Annotated[int, Field(ge=1, le=1000)] = 50
-    cursor: Annotated[str, Field(max_length=300)] | None = Field(default=None, description="`next_cursor` of a page")
+    cursor: Annotated[str, Field(max_length=300)] | None = Field(
+        default=None, description="`next_cursor` of the previous page"
+    )
 
 
 class EventFilters(ApiInput):
-    after: EventId = Field(default=0, description="Only events with a greater number")
+    after: EventId = Field(default=0, description="Only events with a greater id")
     limit: Annotated[int, Field(ge=1, le=1000)] = 200
 
 
 class DetailOptions(ApiInput):
-    outputs: bool = Field(default=True, description="Whether nodes are shown with their outputs")
+    outputs: bool = Field(default=True, description="Whether to include the outputs of nodes")
 
 
 @router.get("", tags=["jobs"], summary="List jobs, the newest first")
 async def list_jobs(gateway: TheGateway, filters: Annotated[JobFilters, Query()]) -> JobPage:
-    """Jobs that an orchestrator has claimed; one that is still queued is found by its id."""
+    """Lists jobs that an orchestrator has claimed. A queued job is found only by its id."""
     before = cursors.decode(filters.cursor) if filters.cursor else None
     chosen = job_store.JobFilter(filters.status, filters.workflow_id, filters.correlation_id)
     async with gateway.connection() as conn:
@@ -76,9 +78,9 @@ async def list_jobs(gateway: TheGateway, filters: Annotated[JobFilters, Query()]
     )
 
 
-@router.get("/{job_id}", tags=["jobs"], summary="One job with its nodes", responses=problem_responses(404))
+@router.get("/{job_id}", tags=["jobs"], summary="Get a job with its nodes", responses=problem_responses(404))
 async def get_job(gateway: TheGateway, job_id: JobId, options: Annotated[DetailOptions, Query()]) -> JobDetails:
-    """Status, progress, nodes and, at the end, the result."""
+    """Returns status, progress, nodes and, at the end, the result."""
     async with gateway.connection() as conn:
         standing = await lookup.get(conn, gateway.job_queue, job_id)
         if isinstance(standing, JobQueueMessage):
@@ -89,7 +91,7 @@ async def get_job(gateway: TheGateway, job_id: JobId, options: Annotated[DetailO
     return JobDetails.running(standing, now, order, outputs=options.outputs)
 
 
-@router.get("/{job_id}/events", tags=["jobs"], summary="What happened to a job", responses=problem_responses(404))
+@router.get("/{job_id}/events", tags=["jobs"], summary="List the events of a job", responses=problem_responses(404))
 async def get_events(gateway: TheGateway, job_id: JobId, filters: Annotated[EventFilters, Query()]) -> models.EventPage:
     async with gateway.connection() as conn:
         events = await event_store.of_job(conn, job_id, after=filters.after, limit=filters.limit)
@@ -102,14 +104,14 @@ async def get_events(gateway: TheGateway, job_id: JobId, filters: Annotated[Even
 
 
 async def _existing_job(gateway: TheGateway, job_id: JobId) -> str:
-    """Asked before the stream begins: afterwards it is too late to say 404."""
+    """Check that the job exists before the stream begins, while a 404 can still be sent."""
     async with gateway.connection() as conn:
         await lookup.get(conn, gateway.job_queue, job_id)
     return job_id
 
 
 async def _admitted(gateway: TheGateway, principal: ThePrincipal) -> AsyncIterator[None]:
-    """Counts the stream for its caller until it ends. Before it begins: afterwards it is too late to say 429."""
+    """Count the stream for its caller until it ends. Runs before the stream begins, while a 429 can still be sent."""
     with gateway.streams.admitted(principal.subject):
         yield
 
@@ -117,7 +119,7 @@ async def _admitted(gateway: TheGateway, principal: ThePrincipal) -> AsyncIterat
 @router.get(
     "/{job_id}/stream",
     tags=["jobs"],
-    summary="A job as it happens",
+    summary="Follow a job live",
     response_class=EventSourceResponse,
     responses=problem_responses(404, 429),
     dependencies=[Depends(_admitted)],
@@ -127,8 +129,8 @@ async def stream_job(
     job_id: Annotated[str, Depends(_existing_job)],
     last_event_id: Annotated[EventId, Header()] = 0,
 ) -> AsyncIterator[ServerSentEvent]:
-    """Server-sent events: `event` for each thing that happens, `progress` at most twice a second, `end` with the
-    outcome. A client that comes back with `Last-Event-ID` misses nothing."""
+    """Server-sent events: `event` for each event of the job, `progress` at most twice a second, `end` with the outcome.
+    A client that reconnects with `Last-Event-ID` misses nothing."""
     async for event in gateway.streams.follow(job_id, last_event_id):
         yield event
 
@@ -144,7 +146,7 @@ _CONTROL: dict[str, Any] = {"status_code": 202, "tags": ["control"], "responses"
 async def cancel_job(
     gateway: TheGateway, job_id: JobId, cancellation: Annotated[models.Cancellation | None, Body()] = None
 ) -> models.ActionAccepted:
-    """Whether it waits, runs or is paused. What runs is told to stop."""
+    """Cancels a waiting, running or paused job. Running tasks are told to stop."""
     reason = (cancellation or models.Cancellation()).reason
     async with gateway.connection() as conn:
         await control.cancel(conn, gateway.job_queue, job_id, reason)
@@ -153,7 +155,7 @@ async def cancel_job(
 
 @router.post("/{job_id}/pause", summary="Pause a job", **_CONTROL)
 async def pause_job(gateway: TheGateway, job_id: JobId) -> models.ActionAccepted:
-    """What runs goes on, nothing new begins."""
+    """Running tasks continue; no new ones begin."""
     async with gateway.connection() as conn:
         await lookup.require_claimed(conn, gateway.job_queue, job_id)
         await control.pause(conn, job_id)
@@ -168,18 +170,18 @@ async def resume_job(gateway: TheGateway, job_id: JobId) -> models.ActionAccepte
         return await _after(conn, gateway, job_id, "resume")
 
 
-@router.post("/{job_id}/retry", summary="Run again what failed", **_CONTROL)
+@router.post("/{job_id}/retry", summary="Retry a failed or cancelled job", **_CONTROL)
 async def retry_job(gateway: TheGateway, job_id: JobId) -> models.ActionAccepted:
-    """Of a failed or cancelled job. What completed keeps its output."""
+    """Runs the nodes again that did not complete. Completed nodes keep their outputs."""
     async with gateway.connection() as conn:
         await lookup.require_claimed(conn, gateway.job_queue, job_id)
         job = await control.retry(conn, job_id)
     return _accepted(job_id, "retry", job.status.value)
 
 
-@router.post("/{job_id}/release", summary="Let a parked job go on", **_CONTROL)
+@router.post("/{job_id}/release", summary="Release a parked job", **_CONTROL)
 async def release_job(gateway: TheGateway, job_id: JobId, principal: ThePrincipal) -> models.ActionAccepted:
-    """Of a job that was parked because the database refused what was written for it. If it still does, the job is
+    """Continues a job that was parked because the database refused a write. If the database refuses again, the job is
     parked again."""
     async with gateway.connection() as conn:
         await lookup.require_claimed(conn, gateway.job_queue, job_id)

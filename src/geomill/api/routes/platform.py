@@ -1,4 +1,4 @@
-"""The front desk over HTTP: submit, ask, decide."""
+"""Routes of partners and reviewers: submissions, status, decisions."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ async def submit_data(
     body: PlatformSubmission,
     options: Annotated[SubmitOptions, Query()],
 ) -> SubmissionAccepted:
-    """Answers at once; the work is done by a job. What is refused leaves nothing behind. With `dry_run=true` nothing is
-    kept, and the answer tells what would happen."""
+    """Answers at once; a job does the work. A refused submission leaves nothing behind. With `dry_run=true` nothing is
+    stored, and the answer describes what would happen."""
     _require_platform(principal, body.platform_id)
     async with gateway.connection() as conn:
         accepted = await submit(
@@ -79,11 +79,11 @@ async def submit_data(
     return SubmissionAccepted.of(accepted, dry_run=options.dry_run)
 
 
-@router.get("/status/{identifier}", summary="How it stands with an asset", responses=problem_responses(404))
+@router.get("/status/{identifier}", summary="Get the status of an asset", responses=problem_responses(404))
 async def get_status(
     gateway: TheGateway, principal: ThePrincipal, request: Request, identifier: Identifier
 ) -> AssetStatus:
-    """By the id of a request, a job or an asset."""
+    """The identifier is the id of a request, a job or an asset."""
     async with gateway.connection() as conn:
         asset_standing = await standing(conn, gateway.job_queue, identifier)
     _require_visible(principal, asset_standing.asset.platform_id, identifier)
@@ -95,7 +95,7 @@ async def get_status(
 async def retry_request(
     gateway: TheGateway, principal: ThePrincipal, request: Request, decision: Retry
 ) -> SubmissionAccepted:
-    """The same request, with a new job."""
+    """Runs the same request with a new job."""
     async with gateway.connection() as conn:
         await _require_own(conn, principal, decision.identifier)
         accepted = await retry(
@@ -108,8 +108,8 @@ async def retry_request(
 async def approve_asset(
     gateway: TheGateway, principal: ThePrincipal, request: Request, decision: Approval
 ) -> DecisionMade:
-    """Of an approved asset this changes the clearance. `public` starts the export, from `public` to `ouo` the
-    withdrawal."""
+    """Approving an approved asset changes its clearance. `public` starts an export; a change from `public` to `ouo`
+    starts a withdrawal."""
     async with gateway.connection() as conn:
         outcome = await review.approve(
             conn,
@@ -126,7 +126,7 @@ async def approve_asset(
 async def reject_asset(
     gateway: TheGateway, principal: ThePrincipal, request: Request, decision: Rejection
 ) -> DecisionMade:
-    """It then takes an overwrite with corrected data."""
+    """The partner must then submit corrected data with `overwrite`."""
     async with gateway.connection() as conn:
         outcome = await review.reject(
             conn,
@@ -143,7 +143,7 @@ async def reject_asset(
 async def revoke_asset(
     gateway: TheGateway, principal: ThePrincipal, request: Request, decision: Rejection
 ) -> DecisionMade:
-    """The asset leaves every service, also the external zone."""
+    """Removes the asset from every service, including the external zone."""
     async with gateway.connection() as conn:
         outcome = await review.revoke(
             conn,
@@ -160,7 +160,7 @@ async def revoke_asset(
 async def unpublish_asset(
     gateway: TheGateway, principal: ThePrincipal, request: Request, decision: Unpublishing
 ) -> DecisionMade:
-    """Submitting it again brings it back as a new revision."""
+    """Removes the asset from every list and service. Submitting it again brings it back as a new revision."""
     async with gateway.connection() as conn:
         outcome = await review.unpublish(
             conn,
@@ -179,7 +179,7 @@ async def unpublish_asset(
 async def roll_back_asset(
     gateway: TheGateway, principal: ThePrincipal, request: Request, decision: Rollback
 ) -> DecisionMade:
-    """Makes a new revision with the outputs of the old one; it waits for review."""
+    """Creates a new revision with the outputs of the old one. The new revision waits for review."""
     async with gateway.connection() as conn:
         outcome = await review.rollback(
             conn,
@@ -193,9 +193,8 @@ async def roll_back_asset(
     return DecisionMade.of(outcome)
 
 
-@router.post("/export/retry", status_code=202, summary="Run a failed export again", responses=_DECISION)
+@router.post("/export/retry", status_code=202, summary="Retry a failed export or withdrawal", responses=_DECISION)
 async def retry_export(gateway: TheGateway, principal: ThePrincipal, request: Request, decision: Retry) -> DecisionMade:
-    """Or a failed withdrawal."""
     async with gateway.connection() as conn:
         outcome = await review.retry_export(
             conn, gateway.desk, decision.identifier, actor(request, principal), decision.expected_revision
@@ -204,15 +203,16 @@ async def retry_export(gateway: TheGateway, principal: ThePrincipal, request: Re
 
 
 def _require_platform(principal: Principal, platform_id: str) -> None:
-    """Who also may read what is others' still submits for its own platform only."""
+    """Raise if the caller submits for another platform. A caller who may read other platforms' data still submits only
+    for its own."""
     if not principal.has(Role.OPERATOR) and principal.platform_id != platform_id:
         raise Forbidden(
-            f"this credential submits for the platform '{principal.platform_id}' only, not for '{platform_id}'"
+            f"this credential may submit only for the platform '{principal.platform_id}', not for '{platform_id}'"
         )
 
 
 def _require_visible(principal: Principal, platform_id: str, identifier: str) -> None:
-    """Another platform's asset is not even said to exist."""
+    """Raise `NotFoundError` for another platform's asset, so that its existence is not revealed."""
     if not sight_of(principal).covers(platform_id):
         raise assets.unknown(identifier)
 

@@ -1,4 +1,4 @@
-"""The registry of partner applications over HTTP."""
+"""Routes of the registry of partner applications."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ class PlatformFilters(ApiInput):
     inactive: bool = False
 
 
-@router.get("", summary="Partner applications, and the identifiers they use")
+@router.get("", summary="List partner applications and their identifiers")
 async def list_platforms(
     gateway: TheGateway, principal: ThePrincipal, filters: Annotated[PlatformFilters, Query()]
 ) -> PlatformPage:
-    """Another platform's workflows and containers are left out."""
+    """Omits the workflows and containers of other platforms."""
     async with gateway.connection() as conn:
         registered = await platforms.everything(conn, inactive=filters.inactive)
     return PlatformPage(platforms=[_as_seen_by(principal, platform) for platform in registered])
 
 
-@router.get("/{platform_id}", summary="One partner application", responses=problem_responses(404))
+@router.get("/{platform_id}", summary="Get a partner application", responses=problem_responses(404))
 async def get_platform(gateway: TheGateway, principal: ThePrincipal, platform_id: PlatformName) -> Platform:
     async with gateway.connection() as conn:
         return _as_seen_by(principal, await platforms.get(conn, platform_id))
@@ -48,7 +48,7 @@ async def get_platform(gateway: TheGateway, principal: ThePrincipal, platform_id
 
 @router.post("", status_code=201, summary="Register a partner application", responses=problem_responses(409))
 async def create_platform(gateway: TheGateway, new_platform: NewPlatform, response: Response) -> Platform:
-    """The container that is named like the platform must not be one that another platform was given."""
+    """The container with the platform's name must not already belong to another platform."""
     async with gateway.connection() as conn:
         await _require_free_container(conn, new_platform.platform_id)
         created = await platforms.create(conn, new_platform.model_dump())
@@ -58,8 +58,8 @@ async def create_platform(gateway: TheGateway, new_platform: NewPlatform, respon
 
 @router.put("/{platform_id}", summary="Change a partner application", responses=problem_responses(404))
 async def change_platform(gateway: TheGateway, platform_id: PlatformName, changes: PlatformChanges) -> Platform:
-    """Its required identifiers stay as they are. So do its workflows and containers unless they are named: leaving them
-    out must not widen what its partners may do."""
+    """The required identifiers never change. Workflows and containers change only if the body names them, so that
+    omitting them cannot widen what partners may do."""
     async with gateway.connection() as conn:
         platform = await platforms.get(conn, platform_id)
         try:
@@ -77,9 +77,9 @@ async def _require_free_container(conn: Connection, platform_id: str) -> None:
     for platform in await platforms.everything(conn, inactive=True):
         if platform.platform_id != platform_id and container in platform.containers:
             raise ConflictError(
-                f"the container '{container}', which would be that of '{platform_id}', was given to the platform"
+                f"the container '{container}', which '{platform_id}' would get, belongs to the platform"
                 f" '{platform.platform_id}'",
-                remedy="choose another platform_id, or take the container away from that platform first",
+                remedy="choose another platform_id, or remove the container from that platform first",
             )
 
 

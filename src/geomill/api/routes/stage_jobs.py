@@ -1,4 +1,4 @@
-"""Stage jobs over HTTP, in the words of the stage model."""
+"""Routes of stage jobs."""
 
 from __future__ import annotations
 
@@ -39,17 +39,21 @@ MOST_STAGES = 100
 
 
 class StageJobFilters(ApiInput):
-    """Of the list of stage jobs."""
+    """Filters of the list of stage jobs."""
 
     job_type: Text | None = None
     status: StageStatus | None = None
     limit: Annotated[int, Field(ge=1, le=1000)] = 50
-    cursor: Annotated[str, Field(max_length=300)] | None = Field(default=None, description="`next_cursor` of a page")
+    cursor: Annotated[str, Field(max_length=300)] | None = Field(
+        default=None, description="`next_cursor` of the previous page"
+    )
 
 
 class StageTaskFilters(ApiInput):
     stage: Annotated[int, Field(ge=1, le=MOST_STAGES)] = 1
-    after: Annotated[int, Field(ge=-1, le=2**31 - 1)] = Field(default=-1, description="`next_after` of a page")
+    after: Annotated[int, Field(ge=-1, le=2**31 - 1)] = Field(
+        default=-1, description="`next_after` of the previous page"
+    )
     limit: Annotated[int, Field(ge=1, le=1000)] = 200
 
 
@@ -57,7 +61,10 @@ class StageTaskFilters(ApiInput):
     "/submit/{job_type}",
     status_code=202,
     summary="Submit a stage job",
-    responses={200: {"model": StageAccepted, "description": "It is there already"}, **problem_responses(400, 404, 413)},
+    responses={
+        200: {"model": StageAccepted, "description": "The job exists already"},
+        **problem_responses(400, 404, 413),
+    },
 )
 async def submit_stage_job(
     gateway: TheGateway,
@@ -67,8 +74,8 @@ async def submit_stage_job(
     response: Response,
     parameters: Annotated[dict[str, Any] | None, Body()] = None,
 ) -> StageAccepted:
-    """The body is the parameters. The same request is the same job: one that runs or has completed is answered with
-    200. After a failure or a cancellation it begins again, as a new attempt with the same id."""
+    """The body holds the parameters. The same type and parameters are the same job: if it runs or has completed, the
+    answer is 200. After a failure or a cancellation it begins again, as a new attempt with the same id."""
     order = StageJobOrder(
         job_type=job_type, parameters=parameters or {}, submitted_by=principal.subject, **dict(options)
     )
@@ -79,9 +86,9 @@ async def submit_stage_job(
     return StageAccepted.of(submitted, gateway.job_queue)
 
 
-@router.get("/types", summary="The job types that can be submitted")
+@router.get("/types", summary="List the job types")
 async def list_job_types(gateway: TheGateway) -> list[JobType]:
-    """With the JSON Schema of their parameters, and circuits that are open."""
+    """Includes the JSON Schema of their parameters and open circuits."""
     async with gateway.connection() as conn:
         all_circuits = await circuits.read(conn)
     opened = {
@@ -94,7 +101,7 @@ async def list_job_types(gateway: TheGateway) -> list[JobType]:
 
 @router.get("", summary="List stage jobs, the newest first")
 async def list_stage_jobs(gateway: TheGateway, filters: Annotated[StageJobFilters, Query()]) -> StageJobPage:
-    """Each with its latest attempt."""
+    """Each job is shown with its latest attempt."""
     before = cursors.decode(filters.cursor) if filters.cursor else None
     async with gateway.connection() as conn:
         listed = await stage_jobs.page(
@@ -112,9 +119,9 @@ async def list_stage_jobs(gateway: TheGateway, filters: Annotated[StageJobFilter
     )
 
 
-@router.get("/status/{job_id}", summary="How a stage job stands", responses=problem_responses(404))
+@router.get("/status/{job_id}", summary="Get the status of a stage job", responses=problem_responses(404))
 async def get_stage_job(gateway: TheGateway, job_id: Name) -> StageJobDetails:
-    """Stage by stage, with the attempts before."""
+    """Includes each stage and earlier attempts."""
     async with gateway.connection() as conn:
         (latest, *_) = await stage_jobs.get(conn, gateway.job_queue, job_id)
         name = workflow_id(latest.run.job_type)
@@ -122,11 +129,11 @@ async def get_stage_job(gateway: TheGateway, job_id: Name) -> StageJobDetails:
         return StageJobDetails.of_view(await status.view(conn, gateway.job_queue, job_id, planned))
 
 
-@router.get("/status/{job_id}/tasks", summary="Tasks of a stage", responses=problem_responses(404))
+@router.get("/status/{job_id}/tasks", summary="List the tasks of a stage", responses=problem_responses(404))
 async def get_stage_tasks(
     gateway: TheGateway, job_id: Name, filters: Annotated[StageTaskFilters, Query()]
 ) -> StageTaskPage:
-    """Of the latest attempt: those that have begun, in their order."""
+    """Lists the tasks of the latest attempt that have begun, in order."""
     async with gateway.connection() as conn:
         (latest, *_) = await stage_jobs.get(conn, gateway.job_queue, job_id)
         plan = await _plan(conn, latest.run.run_id, filters.stage)
@@ -155,19 +162,19 @@ async def get_stage_tasks(
 
 
 async def _plan(conn: Connection, run_id: str, stage: int) -> Any:
-    """What the plan of a stage gave; nothing while there is none."""
+    """Return the output of the stage's plan, or None if it has not completed."""
     job_progress = await progress.find(conn, run_id)
     nodes = {node.node_id: node for node in job_progress.nodes} if job_progress else {}
     if job_progress and job_progress.job.details_gone:
-        raise NotFoundError(f"the tasks of stage {stage} are not known any more: {job_progress.job.details_gone}")
+        raise NotFoundError(f"the tasks of stage {stage} are gone: {job_progress.job.details_gone}")
     if job_progress and job_progress.job.definition_hash and compiler.plan(stage) not in nodes:
-        raise NotFoundError(f"there is no stage {stage}", remedy="GET /api/jobs/status/{job_id} lists the stages")
+        raise NotFoundError(f"the job has no stage {stage}", remedy="GET /api/jobs/status/{job_id} lists the stages")
     plan = nodes.get(compiler.plan(stage))
     return plan.output if plan else None
 
 
 async def _indexes(gateway: Gateway, plan: Any) -> list[str] | None:
-    """The plan of many tasks lies in the object store."""
+    """Return the indexes of a plan, which for many tasks is stored as a large output."""
     if plan is None:
         return None
     if large := large_output(plan):

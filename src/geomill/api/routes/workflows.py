@@ -1,4 +1,4 @@
-"""Workflows over HTTP: what can be run, and with what."""
+"""Routes of workflows."""
 
 from __future__ import annotations
 
@@ -22,23 +22,25 @@ class WorkflowSummary(BaseModel):
     name: str
     version: int
     description: str | None
-    started_by: Starter = Field(description="Who may start it: partners whose platform lists it, operators, or geomill")
-    inputs: dict[str, Any] = Field(description="As the workflow file declares them")
+    started_by: Starter = Field(
+        description="Who may start it: partners whose platform lists it, operators, or geomill itself"
+    )
+    inputs: dict[str, Any] = Field(description="Inputs as the workflow file declares them")
 
 
 class WorkflowDetails(WorkflowSummary):
-    definition: dict[str, Any] = Field(description="The whole definition, defaults written out")
-    definition_hash: str = Field(description="What jobs are pinned to")
+    definition: dict[str, Any] = Field(description="The definition with every default written out")
+    definition_hash: str = Field(description="The hash to which jobs are pinned")
     inputs_schema: dict[str, Any] = Field(description="JSON Schema of `input_params`")
     mermaid: str = Field(description="The graph as a Mermaid flowchart")
 
 
-@router.get("/workflows", summary="The workflows that can be run")
+@router.get("/workflows", summary="List the workflows")
 async def list_workflows(gateway: TheGateway) -> list[WorkflowSummary]:
     return [WorkflowSummary(**_summary(workflow)) for workflow in gateway.catalogue.all()]
 
 
-@router.get("/workflows/{workflow_id}", summary="One workflow", responses=problem_responses(404))
+@router.get("/workflows/{workflow_id}", summary="Get a workflow", responses=problem_responses(404))
 async def get_workflow(gateway: TheGateway, workflow_id: str) -> WorkflowDetails:
     workflow = gateway.catalogue.get(workflow_id)
     return WorkflowDetails(
@@ -50,7 +52,7 @@ async def get_workflow(gateway: TheGateway, workflow_id: str) -> WorkflowDetails
     )
 
 
-@router.get("/workflows-schema", summary="The JSON Schema of workflow files")
+@router.get("/workflows-schema", summary="Get the JSON Schema of workflow files")
 async def get_schema() -> dict[str, Any]:
     return json_schema()
 

@@ -1,4 +1,4 @@
-"""Assets: what operators ask about them, and what is outside of them beside their files."""
+"""Handlers for assets: reports, and the database side of exports, withdrawals and deletions."""
 
 from geomill.handlers.assets import drop_tables, plan_export, publish_outside, report_stuck, withdraw_outside
 

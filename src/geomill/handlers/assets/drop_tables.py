@@ -1,4 +1,4 @@
-"""Drops the tables that the revisions of an asset have made."""
+"""Drops the tables of an asset's revisions."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ class DropTablesOutput(BaseModel):
 
 @register_handler("assets.drop_tables", timeout_seconds=600, params=DropTablesParams, output=DropTablesOutput)
 async def drop_tables(ctx: HandlerContext[DropTablesParams]) -> DropTablesOutput:
-    """Drops the tables of every revision whose data is to be deleted. Rasters have none."""
+    """Drops the tables of every revision whose data the order deletes. Rasters have none."""
     return DropTablesOutput(dropped=await ctx.orders.drop_tables(ctx.params.asset_id, ctx.job_id))

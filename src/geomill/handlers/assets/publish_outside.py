@@ -1,4 +1,4 @@
-"""Makes an exported asset visible outside: its catalogue entry, and of a vector its table."""
+"""Makes an exported asset visible in the external zone: its catalogue entry and, for a vector, its table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from geomill.domain.assets.inventory import files_outside
 from geomill.domain.engine.job import JobPurpose
 from geomill.sdk import HandlerContext, register_handler
 
-NO_DATABASE = "there is no external database (GEOMILL_EXTERNAL_DATABASE_URL): only files are outside, and no catalogue"
+NO_DATABASE = (
+    "no external database is configured (GEOMILL_EXTERNAL_DATABASE_URL): only files were exported, without catalogue"
+)
 
 
 class PublishOutsideParams(BaseModel):
@@ -29,7 +31,7 @@ class PublishOutsideOutput(BaseModel):
     "assets.publish_outside", timeout_seconds=3600, params=PublishOutsideParams, output=PublishOutsideOutput
 )
 async def publish_outside(ctx: HandlerContext[PublishOutsideParams]) -> PublishOutsideOutput:
-    """Puts an exported asset into the external database, while the asset is held as public."""
+    """Writes an exported asset to the external database while the asset is locked as public."""
     asset_id = ctx.params.asset_id
     order = await ctx.orders.current(asset_id, ctx.job_id, JobPurpose.EXPORT)
     files = files_outside(await ctx.orders.files(order), order.blob_stem, order.revision)

@@ -1,4 +1,4 @@
-"""Looks for assets that are being processed for too long."""
+"""Reports assets that have been processing for too long."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ReportStuckOutput(BaseModel):
 
 @register_handler("assets.report_stuck", timeout_seconds=60, params=ReportStuckParams, output=ReportStuckOutput)
 async def report_stuck(ctx: HandlerContext[ReportStuckParams]) -> ReportStuckOutput:
-    """Names assets that have been under way for longer than `seconds`, and logs a warning for each."""
+    """Returns assets that have been processing for longer than `seconds`, and logs a warning for each."""
     rows = await ctx.asset_report("stuck", ctx.params.seconds)
     stuck = [StuckAsset.model_validate(row) for row in rows]
     ctx.logger.info("%d assets are stuck", len(stuck))

@@ -1,4 +1,4 @@
-"""Takes an asset out of the external catalogue, before its files go."""
+"""Removes an asset from the external catalogue before its files are deleted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class WithdrawOutsideOutput(BaseModel):
     "assets.withdraw_outside", timeout_seconds=600, params=WithdrawOutsideParams, output=WithdrawOutsideOutput
 )
 async def withdraw_outside(ctx: HandlerContext[WithdrawOutsideParams]) -> WithdrawOutsideOutput:
-    """Removes the catalogue entry and the tables from the external database. Nothing is there without one."""
+    """Removes the catalogue entry and the tables from the external database, if there is one."""
     order = await ctx.orders.current(ctx.params.asset_id, ctx.job_id, JobPurpose.WITHDRAW)
     removed = ctx.external is not None and await ctx.external.withdraw(order)
     return WithdrawOutsideOutput(removed=removed)

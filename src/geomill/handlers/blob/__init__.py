@@ -1,4 +1,4 @@
-"""Files: publish them as they are, copy them outside, take them back."""
+"""Handlers for files: publish them unchanged, export them, withdraw them."""
 
 from geomill.handlers.blob import delete_data, export_file, publish_file, settle, withdraw, write_manifest
 

@@ -1,4 +1,4 @@
-"""Deletes the files that the revisions of an asset have made."""
+"""Deletes the files of an asset's revisions."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ class DeleteDataOutput(BaseModel):
 
 @register_handler("blob.delete_data", timeout_seconds=3600, params=DeleteDataParams, output=DeleteDataOutput)
 async def delete_data(ctx: HandlerContext[DeleteDataParams]) -> DeleteDataOutput:
-    """Deletes every revision's folder in silver, up to the last one whose data is to be deleted. The source in bronze
-    is the partner's."""
+    """Deletes the folders in silver of every revision up to the last one of the order.
+
+    The source in bronze stays, because it belongs to the partner.
+    """
     order = await ctx.orders.current(ctx.params.asset_id, ctx.job_id, JobPurpose.DELETE)
     removed = 0
     for container in await ctx.orders.containers(order):

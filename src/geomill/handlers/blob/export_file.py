@@ -26,8 +26,11 @@ class ExportFileOutput(BaseModel):
 
 @register_handler("blob.export_file", timeout_seconds=3600, params=ExportFileParams, output=ExportFileOutput)
 async def export_file(ctx: HandlerContext[ExportFileParams]) -> ExportFileOutput:
-    """Copies a slice of the inventory. Each file is copied aside, its hash is compared with that of the inventory, and
-    then it is moved into place while the asset is held as public. A failure leaves the target as it was."""
+    """Copies a slice of the inventory to the external zone.
+
+    Each file is copied to a temporary place, its hash is compared with the inventory, and then it is moved into place
+    while the asset is locked as public. A failure leaves the target unchanged.
+    """
     params = ctx.params
     order = await ctx.orders.current(params.asset_id, ctx.job_id, JobPurpose.EXPORT)
     size = 0
@@ -49,7 +52,7 @@ async def _export(ctx: HandlerContext[ExportFileParams], order: AssetOrder, file
         digest = await sha256_of(ctx.storage, aside)
         if digest != source.sha256:
             raise HandlerError(
-                f"{source.name} is not what was published: its SHA-256 is {digest}, not {source.sha256}",
+                f"{source.name} differs from the published file: its SHA-256 is {digest}, not {source.sha256}",
                 code="hash_mismatch",
             )
         async with ctx.orders.holding(order.asset_id, ctx.job_id, JobPurpose.EXPORT):

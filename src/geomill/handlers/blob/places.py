@@ -1,4 +1,4 @@
-"""Where files of assets lie, and what is told of them."""
+"""Places of assets' files, and the entries of an inventory."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from geomill.domain.assets.inventory import PUBLIC_CONTAINER
 from geomill.sdk import ObjectName, Storage, Zone
 
 PUBLISHED = "published"
-"""The container in silver of files that are published as they are."""
+"""The container in silver of files that are published unchanged."""
 PUBLIC = PUBLIC_CONTAINER
 ARRIVING = "_arriving"
-"""The folder in which files wait until their hash is checked. No asset's folder begins with an underscore."""
+"""The folder of files whose hash is not checked yet. No asset's folder begins with an underscore."""
 
 Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 def of_task(task_id: str) -> str:
-    """A folder that no other attempt uses."""
+    """Return a folder name that no other attempt uses."""
     return re.sub(r"[^A-Za-z0-9-]", "-", task_id)
 
 
@@ -42,7 +42,7 @@ class OutputFile(BaseModel):
 
 
 async def sha256_of(storage: Storage, name: ObjectName) -> str:
-    """Of the bytes as they are stored."""
+    """Return the SHA-256 of the stored bytes."""
     digest = hashlib.sha256()
     async for part in storage.stream(name):
         digest.update(part)

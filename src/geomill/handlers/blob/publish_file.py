@@ -1,4 +1,4 @@
-"""Publishes a file as it is: for data that needs no processing."""
+"""Publishes a file unchanged, for data that needs no processing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class PublishFileOutput(BaseModel):
 
 @register_handler("blob.publish_file", timeout_seconds=3600, params=PublishFileParams, output=PublishFileOutput)
 async def publish_file(ctx: HandlerContext[PublishFileParams]) -> PublishFileOutput:
-    """Copies a file from bronze to silver, under the revision's own name, and compares the hashes of both."""
+    """Copies a file from bronze to silver, to the folder of its revision, and compares the hashes of both."""
     params = ctx.params
     source = ObjectName(Zone.BRONZE, params.container_name, params.file_name)
     path = f"{params.blob_prefix}/{params.file_name.rsplit('/', 1)[-1]}"

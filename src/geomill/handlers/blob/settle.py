@@ -1,4 +1,4 @@
-"""Waits until an earlier job has ended: what is outside is changed by one job at a time."""
+"""Waits until earlier jobs have ended, so that one job at a time changes the external copy of an asset."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class SettleParams(BaseModel):
 
 @register_handler("blob.settle", timeout_seconds=30, params=SettleParams)
 async def settle(ctx: HandlerContext[SettleParams]) -> None:
-    """Fails, to be tried again, while one of the previous jobs is under way."""
+    """Fails with a retryable error while one of the previous jobs is under way."""
     for previous in ctx.params.previous_job_ids:
         if not await ctx.job_ended(previous):
             raise HandlerError(f"the job {previous} has not ended yet", code="not_yet")

@@ -1,4 +1,4 @@
-"""Takes an asset out of the external zone."""
+"""Deletes an asset's files from the external zone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class WithdrawOutput(BaseModel):
 
 @register_handler("blob.withdraw", timeout_seconds=3600, params=WithdrawParams, output=WithdrawOutput)
 async def withdraw(ctx: HandlerContext[WithdrawParams]) -> WithdrawOutput:
-    """Deletes what is outside of an asset, the manifest first, and looks that nothing is left."""
+    """Deletes the external files of an asset, the manifest first, and checks that nothing is left."""
     order = await ctx.orders.current(ctx.params.asset_id, ctx.job_id, JobPurpose.WITHDRAW)
     stem = order.blob_stem
     await ctx.storage.delete(ObjectName(Zone.EXTERNAL, PUBLIC, f"{stem}/_manifest.json"))
@@ -30,5 +30,5 @@ async def withdraw(ctx: HandlerContext[WithdrawParams]) -> WithdrawOutput:
         ctx.progress(done + 1, len(folders) + 1)
     for folder in folders:
         async for left in ctx.storage.list(Zone.EXTERNAL, PUBLIC, folder):
-            raise HandlerError(f"{left.name} is still outside", code="still_outside")
+            raise HandlerError(f"{left.name} is still in the external zone", code="still_outside")
     return WithdrawOutput(removed=removed)

@@ -1,4 +1,4 @@
-"""Lists what is outside of an asset, in the external zone itself."""
+"""Writes the manifest of an asset's exported files to the external zone."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ class WriteManifestOutput(BaseModel):
 
 @register_handler("blob.write_manifest", timeout_seconds=300, params=WriteManifestParams, output=WriteManifestOutput)
 async def write_manifest(ctx: HandlerContext[WriteManifestParams]) -> WriteManifestOutput:
-    """Writes `_manifest.json` beside the files once all of them are there, then removes those of older revisions."""
+    """Writes `_manifest.json` beside the exported files once all of them exist, then removes those of older
+    revisions."""
     asset_id = ctx.params.asset_id
     order = await ctx.orders.current(asset_id, ctx.job_id, JobPurpose.EXPORT)
     path = f"{order.blob_stem}/_manifest.json"

@@ -1,1 +1,1 @@
-"""Small handlers to learn from, to test workflows with, and to imitate failures."""
+"""Small handlers for learning, for testing workflows and for simulating failures."""

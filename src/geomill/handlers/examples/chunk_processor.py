@@ -1,4 +1,4 @@
-"""Counts what is in a chunk: the body of a fan-out."""
+"""Counts the entries of a chunk, for use in a fan-out."""
 
 from __future__ import annotations
 

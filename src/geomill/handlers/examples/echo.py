@@ -1,4 +1,4 @@
-"""Returns its parameters. With `steps` > 1 it works in steps and resumes after the last one that was saved."""
+"""Returns its parameters. With `steps` > 1 it works in steps and resumes after the last checkpoint."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from geomill.sdk import HandlerContext, register_handler
 
 
 class EchoParams(BaseModel):
-    """Takes anything; these two have a meaning."""
+    """Accepts any parameters. These two control the steps."""
 
     model_config = ConfigDict(extra="allow")
 

@@ -1,4 +1,4 @@
-"""Fails, always."""
+"""Always fails."""
 
 from __future__ import annotations
 

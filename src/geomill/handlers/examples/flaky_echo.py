@@ -1,4 +1,4 @@
-"""Fails by chance, or exactly so many times, and then echoes."""
+"""Fails at random, or a given number of times, and then echoes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ class FlakyEchoParams(BaseModel):
     model_config = ConfigDict(extra="allow")
 
     failure_rate: Annotated[float, Field(ge=0, le=1)] = 0.2
-    fail_times: Annotated[int | None, Field(ge=0, description="Fail the first so many attempts, then succeed")] = None
+    fail_times: Annotated[int | None, Field(ge=0, description="Number of attempts that fail before one succeeds")] = (
+        None
+    )
 
 
 class FlakyEchoOutput(BaseModel):
@@ -26,7 +28,7 @@ class FlakyEchoOutput(BaseModel):
 
 @register_handler("flaky_echo", timeout_seconds=60, params=FlakyEchoParams, output=FlakyEchoOutput)
 async def flaky_echo(ctx: HandlerContext[FlakyEchoParams]) -> FlakyEchoOutput:
-    """Echoes, if it does not fail."""
+    """Echoes its parameters unless it fails."""
     if _fails(ctx):
         raise HandlerError(f"random failure of attempt {ctx.attempt}", code="flaky")
     return FlakyEchoOutput(
@@ -40,4 +42,4 @@ async def flaky_echo(ctx: HandlerContext[FlakyEchoParams]) -> FlakyEchoOutput:
 def _fails(ctx: HandlerContext[FlakyEchoParams]) -> bool:
     if ctx.params.fail_times is not None:
         return ctx.retry_count < ctx.params.fail_times
-    return random.random() < ctx.params.failure_rate  # noqa: S311  chance, not secrecy
+    return random.random() < ctx.params.failure_rate  # noqa: S311  not for security

@@ -1,4 +1,4 @@
-"""The first handler one meets."""
+"""The first handler of the tutorial."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ class HelloOutput(BaseModel):
 
 @register_handler("hello_world", timeout_seconds=30, params=HelloParams, output=HelloOutput)
 async def hello_world(ctx: HandlerContext[HelloParams]) -> HelloOutput:
-    """Greets."""
+    """Greets `name`."""
     return HelloOutput(message=f"Hello, {ctx.params.name}!")

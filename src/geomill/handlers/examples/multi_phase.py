@@ -1,4 +1,4 @@
-"""Works in phases and resumes after the last one that was saved."""
+"""Works in phases and resumes after the last checkpoint."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class MultiPhaseOutput(BaseModel):
     "multi_phase", queue="container-tasks", timeout_seconds=600, params=MultiPhaseParams, output=MultiPhaseOutput
 )
 async def multi_phase(ctx: HandlerContext[MultiPhaseParams]) -> MultiPhaseOutput:
-    """Does `phases` phases, each saved as a checkpoint."""
+    """Runs `phases` phases and saves a checkpoint after each."""
     results: list[str] = list(ctx.checkpoint.data["results"]) if ctx.checkpoint else []
     for phase in range(len(results) + 1, ctx.params.phases + 1):
         ctx.raise_if_cancelled()

@@ -1,4 +1,4 @@
-"""Tells by a size where to go, for conditional nodes."""
+"""Chooses a route by size, for conditional nodes."""
 
 from __future__ import annotations
 

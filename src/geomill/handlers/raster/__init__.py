@@ -1,4 +1,4 @@
-"""Rasters, step by step: from a file that nobody has vouched for to COGs, a mosaic and a catalogue entry.
+"""Handlers that turn an untrusted raster file into COGs, a mosaic and a STAC item.
 
-Each step loads the code that works on pixels when it runs, not when it is imported: see `geomill.raster`.
+Each handler imports the code that works on pixels when it runs, not when it is imported: see `geomill.raster`.
 """

@@ -1,4 +1,4 @@
-"""A copy of a source on this machine, for layouts in which a window of a remote file costs too much."""
+"""Copies a source to this machine, for layouts in which reading windows of a remote file is too expensive."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class BlobToMountParams(BaseModel):
 
 class BlobToMountOutput(BaseModel):
     path: str
-    """On the machine that ran the task."""
+    """A path on the machine that ran the task."""
     size_bytes: int
     source_file_hash: str
 
@@ -28,7 +28,7 @@ class BlobToMountOutput(BaseModel):
     output=BlobToMountOutput,
 )
 def blob_to_mount(ctx: HandlerContext[BlobToMountParams]) -> BlobToMountOutput:
-    """Copies a source to this machine. A copy that broke off is gone on with."""
+    """Copies a source to this machine. Resumes an interrupted copy."""
     target = mounted(ctx.job_id, ctx.params.source.file_name)
 
     def progress(done: int, total: int) -> None:

@@ -1,4 +1,4 @@
-"""Deletes what jobs needed only on their way. By schedule, so that a job that failed can be looked at before."""
+"""Deletes intermediates of jobs. It runs on a schedule, so that a failed job can be examined first."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from geomill.sdk import HandlerContext, Zone, register_handler
 
 class CleanupParams(BaseModel):
     job_id: str | None = None
-    """Of this job alone, whatever its age."""
+    """Delete only those of this job, whatever its age."""
     older_than_hours: Annotated[float, Field(ge=0)] = 72.0
 
 
@@ -35,15 +35,15 @@ class CleanupOutput(BaseModel):
     output=CleanupOutput,
 )
 def cleanup_intermediates(ctx: HandlerContext[CleanupParams]) -> CleanupOutput:
-    """Deletes the intermediates of a job, or all that are old."""
+    """Deletes the intermediates of one job, or all old ones."""
     params, storage = ctx.params, ctx.storage.sync
     if params.job_id:
         folder = folder_of(params.job_id)
         deleted = storage.delete_prefix(Zone.SILVER, INTERMEDIATE_CONTAINER, folder)
         copies = mount() / folder
-        there = copies.exists()
+        had_copies = copies.exists()
         shutil.rmtree(copies, ignore_errors=True)
-        return CleanupOutput(deleted_objects=deleted, deleted_copies=int(there))
+        return CleanupOutput(deleted_objects=deleted, deleted_copies=int(had_copies))
     limit = datetime.now(UTC) - timedelta(hours=params.older_than_hours)
     old = [info.name for info in storage.list(Zone.SILVER, INTERMEDIATE_CONTAINER) if info.modified <= limit]
     for number, name in enumerate(old, 1):
@@ -54,9 +54,9 @@ def cleanup_intermediates(ctx: HandlerContext[CleanupParams]) -> CleanupOutput:
 
 
 def _old_copies(hours: float) -> int:
-    """On this machine."""
+    """Delete old copies and drafts on this machine. Returns their number."""
     limit = time.time() - hours * 3600
-    left_behind = mount().parent.glob(f"{DRAFT_PREFIX}*")  # by tasks that were killed
+    left_behind = mount().parent.glob(f"{DRAFT_PREFIX}*")  # left by killed tasks
     folders = [*mount().glob("*"), *left_behind]
     old = [folder for folder in folders if _is_ours(folder) and folder.stat().st_mtime <= limit]
     for folder in old:

@@ -1,4 +1,4 @@
-"""A whole raster as one COG."""
+"""Encodes a whole raster as one COG."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from geomill.raster.tiers import Resampling, Tier, check_tier, resampling_for
 from geomill.sdk import HandlerContext, ObjectName, Zone, register_handler
 
 
-class WantedCog(BaseModel):
-    """How the file is to be, and where."""
+class CogOptions(BaseModel):
+    """Options of the output file."""
 
     blob_prefix: str
     target_crs: str = "EPSG:3857"
@@ -26,7 +26,7 @@ class WantedCog(BaseModel):
     output_container: str = RASTER_CONTAINER
 
 
-class CreateCogParams(WantedCog):
+class CreateCogParams(CogOptions):
     source: Source
     facts: RasterFacts
 
@@ -46,7 +46,7 @@ class CreateCogOutput(BaseModel):
     "raster.create_cog", queue="container-tasks", timeout_seconds=7200, params=CreateCogParams, output=CreateCogOutput
 )
 def create_cog(ctx: HandlerContext[CreateCogParams]) -> CreateCogOutput:
-    """Makes one COG of a raster, in the CRS and for the use that is wanted."""
+    """Writes a raster as one COG in the requested CRS and tier."""
     from geomill.datasets.freshness import check_unchanged
     from geomill.raster import cog
     from geomill.raster.opening import opened

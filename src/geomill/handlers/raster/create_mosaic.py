@@ -1,4 +1,4 @@
-"""All tiles of a raster as one: an index of where they lie, and statistics over all of them."""
+"""Combines the tiles of a raster: a MosaicJSON as their index, and statistics over all of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from geomill.sdk import HandlerContext, ObjectName, Zone, register_handler
 
 
 class TileBatchResult(BaseModel):
-    """What a batch of tiles returned."""
+    """The result of a batch of tiles."""
 
     parts: list[TilePart]
     empty: list[str] = []
@@ -26,12 +26,12 @@ class TileBatchResult(BaseModel):
 class CreateMosaicParams(BaseModel):
     plan: TilingPlan
     results: list[dict[str, Any]]
-    """Of each batch a `TileBatchResult`, or the place where one lies that is too large for a row."""
+    """A `TileBatchResult` of each batch, or the reference to a large output."""
     name: str
     blob_prefix: str
     output_container: str = RASTER_CONTAINER
     mosaic_path: str | None = None
-    """Of the MosaicJSON; below `blob_prefix` when absent."""
+    """Path of the MosaicJSON; below `blob_prefix` by default."""
 
 
 class CreateMosaicOutput(BaseModel):
@@ -54,7 +54,7 @@ class CreateMosaicOutput(BaseModel):
     output=CreateMosaicOutput,
 )
 def create_mosaic(ctx: HandlerContext[CreateMosaicParams]) -> CreateMosaicOutput:
-    """Writes the MosaicJSON of all tiles, and puts their statistics together."""
+    """Writes the MosaicJSON of all tiles and merges their statistics."""
     from geomill.raster.mosaic import mosaic_json
     from geomill.raster.statistics import BandStatistics, merged_bands
 

@@ -1,4 +1,4 @@
-"""One picture of a series of rasters."""
+"""Draws one image of a series of rasters."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 class CreateOverviewParams(BaseModel):
     validated: Annotated[list[dict[str, Any]], Field(min_length=1)]
-    """What `raster.validate` has returned for each raster, or the place where it lies."""
+    """Outputs of `raster.validate`, one for each raster, or references to large outputs."""
     scenes: list[dict[str, Any]]
-    """What `raster.create_scene` has returned, in the same order."""
+    """Outputs of `raster.create_scene`, in the same order."""
     blob_prefix: str
     output_container: str = RASTER_CONTAINER
     preview_pixels: Annotated[int, Field(ge=64, le=2048)] = 1024
@@ -38,9 +38,9 @@ class CreateOverviewOutput(BaseModel):
     files: list[FileEntry]
     blob_path: str
     zooms: list[int]
-    """At which each raster is as fine as a map of the web."""
+    """For each raster, the zoom at which map pixels are as large as its own."""
     order: list[int]
-    """Their numbers, from the top to the bottom."""
+    """Numbers of the rasters, from top to bottom."""
 
 
 @register_handler(
@@ -51,7 +51,7 @@ class CreateOverviewOutput(BaseModel):
     output=CreateOverviewOutput,
 )
 def create_overview(ctx: HandlerContext[CreateOverviewParams]) -> CreateOverviewOutput:
-    """Lays all rasters of a series over each other in one small picture, the latest on top."""
+    """Stacks all rasters of a series in one small image, the latest on top."""
     from geomill.raster import cog
     from geomill.raster.opening import environment
     from geomill.raster.overview import as_cog, overview, overview_grid
@@ -88,7 +88,8 @@ class _PlacedScene:
 
 
 def _placed(ctx: HandlerContext[CreateOverviewParams], number: int) -> _PlacedScene:
-    """Only what is needed of it: a thousand results of many bands are more than there is memory."""
+    """Read one scene and keep only the values that the overview needs, because a thousand full results do not fit into
+    memory."""
     from geomill.raster.opening import opened
     from geomill.raster.overview import OverviewScene, zoom_of
 

@@ -1,4 +1,4 @@
-"""Pictures for people, and the outline of what is valid, both from the overviews of what was made."""
+"""Draws preview images and outlines the valid data, both from the overviews of the COGs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def create_preview(ctx: HandlerContext[CreatePreviewParams]) -> CreatePreviewOut
 
     params, kind = ctx.params, ctx.params.plan.raster_type
     if not params.parts:
-        raise refused("empty", "no pixel of the raster is valid: there is nothing to show")
+        raise refused("empty", "no pixel of the raster is valid")
     parts = [(part.window, lambda part=part: opened(ctx.storage, part.file.name)) for part in params.parts]
     canvas = preview.Canvas.of(params.plan.grid, parts, params.preview_pixels, kind)
     image = preview.picture(canvas, kind)

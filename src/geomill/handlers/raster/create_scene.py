@@ -1,4 +1,4 @@
-"""One raster of a series: its COG, and pictures of it. Two steps in one task, since both work on the same pixels."""
+"""Writes the COG and the preview images of one scene. Both steps run in one task because they use the same pixels."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from geomill.handlers.raster.create_cog import CreateCogOutput, CreateCogParams, WantedCog, create_cog
+from geomill.handlers.raster.create_cog import CogOptions, CreateCogOutput, CreateCogParams, create_cog
 from geomill.handlers.raster.create_preview import CreatePreviewOutput, CreatePreviewParams, create_preview
 from geomill.handlers.raster.validate import ValidateOutput
 from geomill.sdk import HandlerContext, register_handler
 
 
-class CreateSceneParams(WantedCog):
+class CreateSceneParams(CogOptions):
     validated: dict[str, Any]
-    """What `raster.validate` has returned, or the place where it lies because it is too large for a row."""
+    """The output of `raster.validate`, or the reference to a large output."""
 
 
 class CreateSceneOutput(BaseModel):
@@ -31,7 +31,7 @@ class CreateSceneOutput(BaseModel):
     output=CreateSceneOutput,
 )
 def create_scene(ctx: HandlerContext[CreateSceneParams]) -> CreateSceneOutput:
-    """Makes the COG of a raster that was validated, its preview and its thumbnail."""
+    """Writes the COG of a validated raster, its preview and its thumbnail."""
     params = ctx.params
     validated = ValidateOutput.model_validate(ctx.read_output(params.validated))
     cog_params = CreateCogParams(
@@ -46,4 +46,6 @@ def create_scene(ctx: HandlerContext[CreateSceneParams]) -> CreateSceneOutput:
 
 def check_as_many(validated: Sequence[Any], scenes: Sequence[Any]) -> None:
     if len(validated) != len(scenes):
-        raise ValueError(f"{len(validated)} rasters were validated and {len(scenes)} made; give as many of both")
+        raise ValueError(
+            f"validated has {len(validated)} entries and scenes has {len(scenes)}; both need the same number"
+        )

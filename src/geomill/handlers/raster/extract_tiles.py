@@ -1,5 +1,7 @@
-"""The first of two passes, for sources of which no window can be read by itself: cut once, in order, into one piece for
-each tile, with a margin for the resampling."""
+"""Cuts a source whose windows cannot be read directly, as the first of two passes.
+
+It reads the source once, in order, and writes one piece for each tile, with a margin for resampling.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ class ExtractTilesParams(BaseModel):
     batches: list[list[Tile]]
     overlap: Annotated[int, Field(ge=16, le=4096)] = 512
     folder: str | None = None
-    """Of the pieces, among the intermediates; the job's own when absent."""
+    """Folder of the pieces among the intermediates; the job's own by default."""
 
 
 class ExtractTilesOutput(BaseModel):
@@ -36,7 +38,7 @@ class ExtractTilesOutput(BaseModel):
     intermediate_container: str
     total_tiles: int
     extraction_time_seconds: float
-    """Of this attempt."""
+    """Time of this attempt."""
 
 
 @register_handler(
@@ -47,7 +49,7 @@ class ExtractTilesOutput(BaseModel):
     output=ExtractTilesOutput,
 )
 def extract_tiles(ctx: HandlerContext[ExtractTilesParams]) -> ExtractTilesOutput:
-    """Cuts a source into the pieces that the tiles need."""
+    """Cuts a source into one piece for each tile."""
     from geomill.datasets.freshness import check_unchanged
     from geomill.raster.cutting import cut
     from geomill.raster.planning import source_window
@@ -61,7 +63,7 @@ def extract_tiles(ctx: HandlerContext[ExtractTilesParams]) -> ExtractTilesOutput
         for number, tile in enumerate(tiles[done:], done + 1):
             ctx.raise_if_cancelled()
             window = source_window(dataset, params.plan.grid, tile, params.overlap)
-            assert window is not None, "the scheme has only tiles that the source reaches"
+            assert window is not None, "the scheme has only tiles that overlap the source"
             ctx.storage.sync.put_bytes(intermediate(prefix, tile), cut(dataset, window))
             ctx.save_checkpoint(tile.tile_id, {"done": number})
             ctx.progress(number, len(tiles), f"{number} of {len(tiles)} tiles cut")
@@ -75,7 +77,7 @@ def extract_tiles(ctx: HandlerContext[ExtractTilesParams]) -> ExtractTilesOutput
 
 @contextmanager
 def _source(ctx: HandlerContext[ExtractTilesParams]) -> Iterator[DatasetReader]:
-    """A remote one is copied first, and one in a single strip is turned into tiles."""
+    """Open the source. A remote source is copied first, and one in a single strip is rewritten with tiles."""
     import rasterio
 
     from geomill.raster.cutting import retile
@@ -85,7 +87,7 @@ def _source(ctx: HandlerContext[ExtractTilesParams]) -> Iterator[DatasetReader]:
     name, copy = ctx.params.source.name, mounted(ctx.job_id, ctx.params.source.file_name)
     remote = ctx.storage.gdal_path(name).startswith("/vsi")
     if remote:
-        ctx.storage.sync.get_file(name, copy, progress=lambda done, total: _tell(ctx, done, total))
+        ctx.storage.sync.get_file(name, copy, progress=lambda done, total: _report(ctx, done, total))
     try:
         with opened_copy(ctx.storage, name, copy) if remote else opened(ctx.storage, name) as dataset:
             if is_one_strip(dataset):
@@ -99,6 +101,6 @@ def _source(ctx: HandlerContext[ExtractTilesParams]) -> Iterator[DatasetReader]:
         shutil.rmtree(copy.parent, ignore_errors=True)
 
 
-def _tell(ctx: HandlerContext[ExtractTilesParams], done: int, total: int) -> None:
+def _report(ctx: HandlerContext[ExtractTilesParams], done: int, total: int) -> None:
     ctx.raise_if_cancelled()
     ctx.progress(0.0, message=f"{done:,} of {total:,} bytes copied")

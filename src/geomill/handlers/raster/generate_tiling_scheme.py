@@ -1,4 +1,4 @@
-"""Cuts the output of a large raster into tiles, once and for all steps that follow."""
+"""Divides the output of a large raster into tiles, for all later steps."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class TilingParams(BaseModel):
     overview_level: Annotated[int, Field(ge=0, le=10)] = 2
     output_container: str = RASTER_CONTAINER
     scheme_path: str | None = None
-    """Of the scheme itself; below `blob_prefix` when absent."""
+    """Path of the scheme; below `blob_prefix` by default."""
 
 
 class TilingOutput(BaseModel):
@@ -57,7 +57,7 @@ class TilingOutput(BaseModel):
     output=TilingOutput,
 )
 def generate_tiling_scheme(ctx: HandlerContext[TilingParams]) -> TilingOutput:
-    """Lays one grid over the output, cuts it into tiles, and says in which way they are made."""
+    """Computes the output grid, divides it into tiles, and chooses the reading strategy."""
     import numpy as np
 
     from geomill.datasets.freshness import check_unchanged
@@ -115,8 +115,8 @@ def generate_tiling_scheme(ctx: HandlerContext[TilingParams]) -> TilingOutput:
 def _features(
     dataset: DatasetReader, plan: TilingPlan, every: list[Tile], overlap: int
 ) -> tuple[list[Tile], list[dict[str, Any]]]:
-    """Without the tiles that lie wholly beside the source. Those in which nothing is valid are found when they are
-    made: to know it before, every pixel would have to be read twice."""
+    """Return the tiles that overlap the source, and their features. Tiles without valid pixels are found only when they
+    are rendered, because finding them earlier would read every pixel twice."""
     from geomill.raster.footprint import from_bounds
     from geomill.raster.mosaic import geographic_bounds
     from geomill.raster.planning import source_window

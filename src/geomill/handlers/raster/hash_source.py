@@ -1,4 +1,4 @@
-"""The hash of a source that is too large to wait for it: beside other work."""
+"""Hashes a large source in parallel with other work."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class HashSourceOutput(BaseModel):
     output=HashSourceOutput,
 )
 def hash_source(ctx: HandlerContext[HashSourceParams]) -> HashSourceOutput:
-    """The SHA-256 of a source."""
+    """Returns the SHA-256 of a source."""
     source = ctx.params.source
     digest = sha256_of(ctx.storage, source.name, ctx)
-    check_unchanged(ctx.storage, source)  # what was hashed is what was worked on
+    check_unchanged(ctx.storage, source)  # the hash must be that of the processed version
     return HashSourceOutput(source_file_hash=digest)

@@ -1,7 +1,7 @@
-"""Makes some tiles of a large raster: each is warped into memory and encoded there, in one pass.
+"""Writes a batch of tiles of a large raster. Each tile is warped and encoded in memory, in one pass.
 
-A tile appears in the store whole and under its final name, and its bytes depend on nothing but the source and the plan.
-So it does no harm to make one twice; the checkpoint only saves the time.
+A tile appears in the store whole and under its final name, and its bytes depend only on the source and the plan. So
+writing one twice is harmless, and the checkpoint only saves time.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class TileBatchParams(BaseModel):
     tiles: list[Tile]
     blob_prefix: str
     intermediates: str | None = None
-    """Where cut-outs of the source lie, if it was cut."""
+    """Folder of the source's pieces, if it was cut."""
     output_container: str = RASTER_CONTAINER
     tile_path: str | None = None
-    """Of each tile, with {x} and {y} in it; below `blob_prefix` when absent."""
+    """Path of each tile, with {x} and {y} in it; below `blob_prefix` by default."""
 
     def path_of(self, tile: Tile) -> str:
         if self.tile_path is None:
@@ -41,7 +41,7 @@ class TileBatchParams(BaseModel):
 
 
 class MadeTile(BaseModel):
-    """`part` is None when nothing in the tile is valid."""
+    """A finished tile. `part` is None if no pixel of the tile is valid."""
 
     tile_id: str
     part: TilePart | None = None
@@ -53,9 +53,9 @@ class TileBatchOutput(BaseModel):
     parts: list[TilePart]
     empty: list[str]
     statistics: list[dict[str, Any]]
-    """Of the batch, by band; none when it is empty."""
+    """Statistics of the batch by band; empty if no tile has valid pixels."""
     resumed: int
-    """Tiles that an earlier attempt had made."""
+    """Number of tiles that an earlier attempt had finished."""
 
 
 @register_handler(
@@ -66,7 +66,7 @@ class TileBatchOutput(BaseModel):
     output=TileBatchOutput,
 )
 def process_tile_batch(ctx: HandlerContext[TileBatchParams]) -> TileBatchOutput:
-    """Makes a batch of tiles as COGs."""
+    """Writes a batch of tiles as COGs."""
     from geomill.datasets.freshness import check_unchanged
     from geomill.raster.statistics import BandStatistics, merged_bands
 

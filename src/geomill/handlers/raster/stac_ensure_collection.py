@@ -1,4 +1,4 @@
-"""The collection of an item, as a document beside its data."""
+"""Builds the STAC collection of an item and stores it beside the data."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class EnsureCollectionParams(BaseModel):
 class EnsureCollectionOutput(BaseModel):
     stac_collection_id: str
     stac_collection: dict[str, Any]
-    """For the catalogue, should it not have it yet."""
+    """The collection, which the catalogue adds if it does not have it yet."""
     files: list[FileEntry]
 
 
@@ -33,7 +33,7 @@ class EnsureCollectionOutput(BaseModel):
     "raster.stac_ensure_collection", timeout_seconds=120, params=EnsureCollectionParams, output=EnsureCollectionOutput
 )
 async def stac_ensure_collection(ctx: HandlerContext[EnsureCollectionParams]) -> EnsureCollectionOutput:
-    """Writes the STAC collection."""
+    """Builds the STAC collection and stores it as a document."""
     params = ctx.params
     description = params.description or f"Rasters of {params.stac_collection_id}"
     document = build_collection(params.stac_collection_id, params.bbox, params.times, description)

@@ -1,4 +1,4 @@
-"""The last stage of a large raster: mosaic, preview and STAC item of its tiles. Steps of the workflow in one task."""
+"""The last stage of a large raster: builds mosaic, preview and STAC item of its tiles in one task."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from geomill.datasets.source import Source
 from geomill.datasets.times import Times
 from geomill.handlers.raster.create_mosaic import CreateMosaicOutput, CreateMosaicParams, create_mosaic
 from geomill.handlers.raster.create_preview import CreatePreviewOutput, CreatePreviewParams, create_preview
-from geomill.handlers.raster.stac_register_item import RegisterItemParams, item_parts
+from geomill.handlers.raster.stac_build_item import StacItemParams, item_parts
 from geomill.raster.facts import RasterFacts, RasterType
 from geomill.raster.plan import TilingPlan
 from geomill.raster.stac import build_item
@@ -32,10 +32,10 @@ class StageMosaicParams(BaseModel):
     preview_folder: str
     item_path: str
     files: list[FileEntry] = []
-    """That other stages have made."""
+    """Files of earlier stages."""
     output_container: str = RASTER_CONTAINER
     tile_server_url: str | None = None
-    """Where its tiles will be served, with {z}, {x} and {y} in it."""
+    """Address of the served tiles, with {z}, {x} and {y} in it."""
 
 
 class StageMosaicOutput(BaseModel):
@@ -56,7 +56,7 @@ class StageMosaicOutput(BaseModel):
     output=StageMosaicOutput,
 )
 def stage_mosaic(ctx: HandlerContext[StageMosaicParams]) -> StageMosaicOutput:
-    """Makes the MosaicJSON, pictures and STAC item of a large raster."""
+    """Writes the MosaicJSON, the preview images and the STAC item of a large raster."""
     params = ctx.params
     mosaic = create_mosaic(ctx.with_params(_mosaic(params)))
     pictures = CreatePreviewParams.model_validate(
@@ -94,7 +94,7 @@ def _item(
     ctx: HandlerContext[StageMosaicParams], mosaic: CreateMosaicOutput, preview: CreatePreviewOutput
 ) -> FileEntry:
     params = ctx.params
-    item_params = RegisterItemParams(
+    item_params = StacItemParams(
         stac_item_id=params.name,
         stac_collection_id=params.stac_collection_id,
         source=params.source,

@@ -1,4 +1,4 @@
-"""The first stage of a large raster: look at it, and lay the grid over it. Two steps of the workflow in one task."""
+"""The first stage of a large raster: validates it and computes its tiling scheme in one task."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from geomill.sdk import HandlerContext, register_handler
 
 class StageTilingParams(BaseModel):
     validation: ValidateParams
-    tiling: Annotated[dict[str, Any], Field(description="As raster.generate_tiling_scheme takes them")]
+    tiling: Annotated[dict[str, Any], Field(description="Parameters of raster.generate_tiling_scheme")]
     band_names: list[str] | None = None
 
 
@@ -32,7 +32,7 @@ class StageTilingOutput(BaseModel):
     output=StageTilingOutput,
 )
 def stage_tiling_scheme(ctx: HandlerContext[StageTilingParams]) -> StageTilingOutput:
-    """Validates a raster and makes its tiling scheme."""
+    """Validates a raster and writes its tiling scheme."""
     validation = validate(ctx.with_params(ctx.params.validation))
     facts = _named(validation.facts, ctx.params.band_names)
     tiling = TilingParams.model_validate({**ctx.params.tiling, "source": validation.source, "facts": facts})

@@ -1,4 +1,4 @@
-"""The first look at a raster: may it be opened at all, what is it, and what is odd about it."""
+"""Checks whether a raster can be opened, and reports its facts and oddities."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class ValidateOutput(BaseModel):
     output=ValidateOutput,
 )
 def validate(ctx: HandlerContext[ValidateParams]) -> ValidateOutput:
-    """Opens a raster with care, and tells what it is."""
+    """Opens a raster safely and reports its facts."""
     from geomill.raster.attribute_table import read_classes
     from geomill.raster.inspection import inspect
     from geomill.raster.opening import opened

@@ -1,4 +1,4 @@
-"""Pages for people, and documents that are written like pages. All values are escaped."""
+"""HTML pages, and XML documents made from templates. All values are escaped."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FOLDER = Path(__file__).parent
 
 
 def _any_page(name: str) -> str | None:
-    """The libraries have a page for each kind of document, with scripts from elsewhere; ours shows them all."""
+    """Return one page for all documents. The libraries' own pages load scripts from other hosts."""
     return (_FOLDER / "document.html").read_text(encoding="utf-8") if name.endswith(".html") else None
 
 
@@ -23,7 +23,7 @@ def _shown(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A document as JSON would have it, whatever it is made of."""
+    """Return a document as JSON values."""
     return value.model_dump(mode="json", exclude_none=True) if isinstance(value, BaseModel) else value
 
 

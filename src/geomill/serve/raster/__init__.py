@@ -1,1 +1,1 @@
-"""Tiles, pictures and values of rasters."""
+"""Tiles, images and values of rasters."""

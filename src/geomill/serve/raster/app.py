@@ -1,4 +1,4 @@
-"""TiTiler, by asset id: its routes, our rasters."""
+"""TiTiler's routes for rasters by asset id."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ GDAL = {
 }
 STRICT = [Depends(strict_systems)]
 REMOTE = {"VSI_CACHE": "TRUE", "VSI_CACHE_SIZE": "5000000"}
-"""A file of a revision never changes, so what was read of a remote one may be kept."""
+"""Cache remote reads. This is safe because a file of a revision never changes."""
 
-NOT_THERE = "the place or the picture cannot be worked out in the reference system of the raster"
-UNREADABLE = "the raster cannot be read at the moment; the log says why"
+NOT_THERE = "the location or image cannot be computed in the reference system of the raster"
+UNREADABLE = "the raster cannot be read at the moment; see the server's log"
 STATUSES: dict[type[Exception], Answer] = {
     TileOutsideBounds: (404, "outside"),
     PointOutsideBounds: (404, "outside"),
@@ -61,7 +61,7 @@ STATUSES: dict[type[Exception], Answer] = {
     InvalidFormat: (400, "invalid_input"),
     IndexError: (400, "invalid_input"),
     RioTilerError: (400, "invalid_input"),
-    ValueError: (400, "invalid_input"),  # of numpy and rio-tiler, about what the caller has asked for
+    ValueError: (400, "invalid_input"),  # from numpy and rio-tiler, about the caller's parameters
     OverflowError: (400, "invalid_input", NOT_THERE),
     CPLE_AppDefinedError: (400, "invalid_input", NOT_THERE),
     CPLE_IllegalArgError: (400, "invalid_input", NOT_THERE),
@@ -73,7 +73,7 @@ STATUSES: dict[type[Exception], Answer] = {
 
 def create_raster_app(directory: Directory, storage: Storage) -> FastAPI:
     app = FastAPI(title="geomill rasters", version=__version__, docs_url=None, redoc_url=None)
-    credentials = storage.gdal_options(directory.zone)  # none where files lie in a folder
+    credentials = storage.gdal_options(directory.zone)  # empty if the zone is a folder
     environment = {"session": StoreSession(credentials), **GDAL, **(REMOTE if credentials else {})}
     app.state.shelf = RasterShelf(directory, storage, Mosaics(storage), environment)
     for prefix, source in ((PREFIX, dependencies.raster_source), (JOBS_PREFIX, dependencies.job_source)):
@@ -110,7 +110,7 @@ def _tiler(prefix: str, source: Any) -> TilerFactory:
 
 
 class _Turnstile:
-    """So many at once; memory is bounded by that and by the size of a picture."""
+    """Limits concurrent requests. Together with the size limit of images this bounds memory."""
 
     def __init__(self, app: ASGIApp, at_once: int) -> None:
         self._app, self._free = app, asyncio.Semaphore(at_once)

@@ -1,4 +1,4 @@
-"""What TiTiler's routes are told about a request: the raster by the asset's id, sizes within limits."""
+"""Dependencies of TiTiler's routes: they find the raster by asset id and check limits."""
 
 from __future__ import annotations
 
@@ -33,27 +33,27 @@ from geomill.serve.raster.readers import RasterSource, part_size
 from geomill.storage import Storage
 
 RAW = ("tif", "npy")
-"""Formats for programs: values as they are."""
+"""Formats for programs, with unscaled values."""
 PICTURES = ("tile", "preview", "bbox_image", "feature_image")
-"""Names of TiTiler's routes."""
+"""Names of TiTiler's image routes."""
 
 
 @dataclass(frozen=True, slots=True)
 class RasterShelf:
-    """Where the rasters of a zone are found."""
+    """Finds the rasters of a zone."""
 
     directory: Directory
     storage: Storage
     mosaics: Mosaics
     environment: dict[str, Any]
-    """Of GDAL."""
+    """GDAL options."""
 
     def source(self, served: Served) -> RasterSource:
         name = self._name(served.blob_path)
         if name is None:
             raise NotFoundError(
-                f"the asset '{served.asset_id}' has no single raster that is served",
-                remedy="of a series, ask for a scene: its id stands after a dot",
+                f"the asset '{served.asset_id}' is not served as one raster",
+                remedy="name a scene of the series as {asset_id}.{scene_id}",
             )
         return RasterSource(
             served,
@@ -76,7 +76,7 @@ class RasterShelf:
 async def raster_source(
     request: Request,
     sight: TheSight,
-    asset_id: Annotated[str, Path(description="Of a raster; of a series with a dot and a scene's id", max_length=256)],
+    asset_id: Annotated[str, Path(description="Id of a raster, or {asset_id}.{scene_id}", max_length=256)],
 ) -> RasterSource:
     limits.check(request)
     shelf: RasterShelf = request.app.state.shelf
@@ -87,9 +87,9 @@ async def raster_source(
 
 
 async def job_source(
-    request: Request, sight: TheSight, job_id: Annotated[str, Path(description="Of a stage job", max_length=64)]
+    request: Request, sight: TheSight, job_id: Annotated[str, Path(description="Id of a stage job", max_length=64)]
 ) -> RasterSource:
-    """What a job has made and nobody has published: for the house alone."""
+    """Return the unpublished raster of a stage job, which only staff may see."""
     limits.check(request)
     shelf: RasterShelf = request.app.state.shelf
     served = await job_raster(shelf.directory, shelf.storage, job_id, sight)
@@ -122,7 +122,7 @@ async def part_params(params: Annotated[PartFeatureParams, Depends(_part_params)
 
 @dataclass(frozen=True, slots=True)
 class ReaderOptions:
-    """`house`: colours are ours, as far as the caller says nothing about them."""
+    """`house` applies geomill's default colours unless the caller names others."""
 
     house: bool
 
@@ -131,7 +131,7 @@ class ReaderOptions:
 
 
 async def reader_options(request: Request) -> ReaderOptions:
-    """Values that are wanted as they are, or made into others, keep what they are."""
+    """Apply default colours only to images. Raw and computed values stay unchanged."""
     query = request.query_params
     raw = request.path_params.get("format") in RAW or query.get("tile_format") in RAW
     computed = "expression" in query or "algorithm" in query

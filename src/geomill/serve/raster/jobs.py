@@ -1,4 +1,4 @@
-"""Rasters that stage jobs have made, before anybody publishes them: found by the job's id, in its result."""
+"""Unpublished rasters of stage jobs, found by job id in the job's result."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from geomill.serve.directory import Directory
 from geomill.storage import Storage
 
 
-class MadeRaster(BaseModel):
-    """What the last stage of a job says about the raster that it has made."""
+class JobRaster(BaseModel):
+    """The raster that the last stage of a job has produced, as described in its result."""
 
     blob_path: str
     tiling_scheme: str | None = None
@@ -28,11 +28,11 @@ class MadeRaster(BaseModel):
 
 
 async def job_raster(directory: Directory, storage: Storage, job_id: str, sight: Sight) -> Served:
-    """`NotFoundError` for whoever may not look at jobs, too."""
+    """Return the raster of a job. Raises `NotFoundError` also if the caller may not see jobs."""
     result = await directory.job_result(job_id) if sight.everything and directory.zone is Zone.SILVER else None
-    raster = await _made(storage, result) if result else None
+    raster = await _read(storage, result) if result else None
     if raster is None:
-        raise NotFoundError(f"there is no job '{job_id[:64]}' with a raster that you may see")
+        raise NotFoundError(f"the job '{job_id[:64]}' has no raster, does not exist, or you may not see it")
     return Served(
         asset_id=job_id,
         platform_id="",
@@ -49,7 +49,7 @@ async def job_raster(directory: Directory, storage: Storage, job_id: str, sight:
     )
 
 
-async def _made(storage: Storage, result: dict[str, Any]) -> MadeRaster | None:
+async def _read(storage: Storage, result: dict[str, Any]) -> JobRaster | None:
     stages = {key: value for key, value in result.items() if key.startswith("stage_")}
     if not stages:
         return None
@@ -57,6 +57,6 @@ async def _made(storage: Storage, result: dict[str, Any]) -> MadeRaster | None:
     if isinstance(last, dict) and "large_metadata_path" in last:
         last = json.loads(await storage.read(ObjectName.parse(last["large_metadata_path"])))
     try:
-        return MadeRaster.model_validate(last)
+        return JobRaster.model_validate(last)
     except ValidationError:
-        return None  # it has made something else
+        return None  # the job's result is not a raster

@@ -1,4 +1,4 @@
-"""What one request may ask for, so that none can take the memory of the process."""
+"""Limits of one request, so that none can exhaust the memory of the process."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from geomill.errors import InputError, Problem
 from geomill.serve.tiles import check_tile
 
 LARGEST_SIDE = 2048
-"""Pixels of a picture, each way."""
+"""The maximum width and height of an image in pixels."""
 LARGEST_BUFFER = 64
 MOST_BANDS = 16
 LONGEST_EXPRESSION = 500
 MOST_FEATURES = 100
 MOST_TILES = 256
-"""Files of a mosaic that one picture is made from."""
+"""The maximum number of a mosaic's files that one image is read from."""
 MOST_SCENES = 64
-"""Rasters of a series that one picture is made from; what lies below them is seen in the overview."""
+"""The maximum number of scenes that one image is read from. Below them the overview is shown."""
 AT_ONCE = 16
-"""Requests for pixels; the others wait."""
+"""The maximum number of concurrent requests for pixels. The others wait."""
 
 LARGEST_COORDINATE = 1e9
 _COORDINATES = {"lon": 180, "minx": 180, "maxx": 180, "lat": 90, "miny": 90, "maxy": 90}
 _FINITE = ("rescale", "p", "c", "histogram_range")
 LARGEST_ZOOM = 30
-"""TiTiler goes through all levels from the least to the greatest that it is asked for."""
+"""The maximum zoom. TiTiler iterates over all levels between the requested minimum and maximum."""
 _RANGES = {
     "width": (1, LARGEST_SIDE),
     "height": (1, LARGEST_SIDE),
@@ -75,7 +75,7 @@ def _numbers(request: Request) -> Iterator[Problem]:
 
 
 def _places(request: Request) -> Iterator[Problem]:
-    """Points and boxes in the path. In degrees, unless the caller names another system."""
+    """Check points and boxes in the path. They are in degrees unless the caller names another system."""
     path = request.path_params
     degrees = request.query_params.get("coord_crs") is None
     for name, largest in _COORDINATES.items():
@@ -87,7 +87,7 @@ def _places(request: Request) -> Iterator[Problem]:
 
 
 def _number(text: object, otherwise: float = 0.0) -> float:
-    """What is no number is refused by who wants one."""
+    """Return the number, or `otherwise` if the text is not a number; the route refuses it later."""
     try:
         return float(str(text))
     except ValueError:
@@ -95,7 +95,7 @@ def _number(text: object, otherwise: float = 0.0) -> float:
 
 
 class Countdown:
-    """Of the features of one request."""
+    """Counts the features of one request."""
 
     def __init__(self) -> None:
         self._left = MOST_FEATURES
@@ -103,4 +103,4 @@ class Countdown:
     def take(self) -> None:
         self._left -= 1
         if self._left < 0:
-            raise InputError(f"the request has more than {MOST_FEATURES} features", remedy="ask in parts")
+            raise InputError(f"the request has more than {MOST_FEATURES} features", remedy="split the request")

@@ -1,4 +1,4 @@
-"""What readers of many files at once have in common."""
+"""Base of readers that combine many files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from rio_tiler.io import BaseReader
 
 
 class ManyReader(BaseReader):
-    """Its zooms follow from its grid: rio-tiler's readers of one file have attributes for them."""
+    """Computes zooms from the grid. rio-tiler's single-file readers have attributes for them."""
 
     @property
     def minzoom(self) -> int:

@@ -1,8 +1,8 @@
-"""A mosaic as one raster: a virtual dataset over those of its files that a request touches.
+"""A mosaic as one raster: a virtual dataset over the files that a request touches.
 
-The files are windows of one grid (see `raster/grid.py`), so GDAL can read across their edges as if there were none, and
-from their overviews when the picture is small. Which files there are says the MosaicJSON, where they lie in the grid
-the tiling scheme beside it. Both never change within a revision, and are read once.
+The files are windows of one grid (see `raster/grid.py`), so GDAL reads across their edges without seams, and from their
+overviews for small images. The MosaicJSON lists the files; the tiling scheme beside it gives their windows. Neither
+changes within a revision, so each is read once.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ SCHEME = "tiling_scheme.geojson"
 TILE = re.compile(r"tile_x?(?P<x>\d+)_y?(?P<y>\d+)(_cog)?\.tif$")
 SMALLEST_OVERVIEW = 256
 MARGIN = 16
-"""Pixels around a window, for the kernel of a warp."""
+"""Pixels added around a window for the kernel of a warp."""
 
 
 @dataclass(frozen=True)
 class Mosaic:
     grid: Grid
     parts: Sequence[tuple[Window, str]]
-    """Windows, and what GDAL opens for each."""
+    """Windows, and the path that GDAL opens for each."""
     bands: str
-    """Of the virtual dataset, with a place for the sources of each."""
+    """XML of the bands, with a placeholder for the sources of each."""
     types: Sequence[str]
-    """Of the bands, in GDAL's words."""
+    """GDAL's names of the bands' data types."""
     masked: bool
     head: str
 
@@ -55,17 +55,17 @@ class Mosaic:
         return CRS.from_user_input(self.grid.crs)
 
     def touching(self, bounds: Sequence[float], crs: CRS) -> list[tuple[Window, str]]:
-        """Raises `InputError` when that is more than one request may open."""
+        """Return the files that the bounds touch. Raises `InputError` if they are more than one request may open."""
         parts = [part for part in self.parts if _overlap(part[0], self._window(bounds, crs))]
         if len(parts) > MOST_TILES:
             raise InputError(
-                f"the picture would be made from {len(parts):,} files of the mosaic, and may be from {MOST_TILES}",
-                remedy="ask for a smaller part, or zoom in",
+                f"the image needs {len(parts):,} files of the mosaic, and at most {MOST_TILES} are allowed",
+                remedy="request a smaller area or a higher zoom",
             )
         return parts
 
     def virtual(self, parts: Iterable[tuple[Window, str]]) -> bytes:
-        """GDAL's virtual format, in XML."""
+        """Return the files as one GDAL virtual dataset (VRT), in XML."""
         bands = [(str(index), kind) for index, kind in enumerate(self.types, 1)]
         bands += [("mask,1", "Byte")] if self.masked else []
         parts = list(parts)
@@ -75,19 +75,19 @@ class Mosaic:
         ).encode()
 
     def _window(self, bounds: Sequence[float], crs: CRS) -> tuple[float, float, float, float]:
-        """Columns and rows: from, from, to, to."""
+        """Return the bounds in pixels: first column, first row, last column, last row."""
         if crs != self.crs:
             bounds = transform_bounds(crs, self.crs, *bounds, densify_pts=21)
         inverse = ~self.grid.affine
         left, top = inverse @ (bounds[0], bounds[3])
         right, bottom = inverse @ (bounds[2], bounds[1])
-        if not all(abs(edge) < 1e15 for edge in (left, top, right, bottom)):  # beyond what the projection can tell
+        if not all(abs(edge) < 1e15 for edge in (left, top, right, bottom)):  # outside the domain of the projection
             return 0, 0, self.grid.width, self.grid.height
         return left - MARGIN, top - MARGIN, right + MARGIN, bottom + MARGIN
 
 
 class Mosaics:
-    """Those that were read. Called from many threads."""
+    """Cache of opened mosaics. Safe for threads."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
@@ -95,7 +95,7 @@ class Mosaics:
         self._lock = Lock()
 
     def open(self, name: ObjectName, scheme: ObjectName | None = None) -> Mosaic:
-        """The tiling scheme lies beside the mosaic, unless it is said where."""
+        """Open a mosaic. The tiling scheme lies beside it unless `scheme` is given."""
         beside = ObjectName(name.zone, name.container, posixpath.join(posixpath.dirname(name.path), SCHEME))
         key = (name, scheme or beside)
         with self._lock:
@@ -131,10 +131,10 @@ class Mosaics:
 
 
 def _tile_id(path: str) -> str:
-    """Of a tile in the layout of assets, or of stage jobs."""
+    """Return the tile id from a path in the layout of assets or of stage jobs."""
     match = TILE.search(path)
     if match is None:
-        raise ConflictError(f"{path} is not named as the tiles of a mosaic are")
+        raise ConflictError(f"{path} does not have the name of a mosaic tile")
     return f"tile_x{match['x']}_y{match['y']}"
 
 
@@ -149,7 +149,7 @@ def _overlap(window: Window, box: tuple[float, float, float, float]) -> bool:
 
 
 def _described(grid: Grid, parts: Sequence[tuple[Window, str]], first: DatasetReader) -> Mosaic:
-    """What one file says of itself holds for all."""
+    """Describe the mosaic by its first file. All files have the same bands."""
     masked = MaskFlags.per_dataset in first.mask_flag_enums[0] and MaskFlags.alpha not in first.mask_flag_enums[0]
     place = ", ".join(f"{value!r}" for value in grid.affine.to_gdal())
     head = (
@@ -174,17 +174,17 @@ def _levels(grid: Grid) -> list[int]:
 
 
 def _band(first: DatasetReader, index: int, kind: str) -> str:
-    def said(tag: str, value: object) -> str:
+    def element(tag: str, value: object) -> str:
         return f"<{tag}>{escape(str(value))}</{tag}>".replace("{", "{{").replace("}", "}}")
 
     color = first.colorinterp[index - 1]
-    parts = [said("ColorInterp", color.name.capitalize())]
+    parts = [element("ColorInterp", color.name.capitalize())]
     if first.nodata is not None:
-        parts.append(said("NoDataValue", repr(float(first.nodata))))
+        parts.append(element("NoDataValue", repr(float(first.nodata))))
     if first.descriptions[index - 1]:
-        parts.append(said("Description", first.descriptions[index - 1]))
+        parts.append(element("Description", first.descriptions[index - 1]))
     if (first.scales[index - 1], first.offsets[index - 1]) != (1.0, 0.0):
-        parts += [said("Scale", first.scales[index - 1]), said("Offset", first.offsets[index - 1])]
+        parts += [element("Scale", first.scales[index - 1]), element("Offset", first.offsets[index - 1])]
     if color is ColorInterp.palette:
         colors = (color for _, color in sorted(first.colormap(index).items()))
         entries = (f'<Entry c1="{red}" c2="{green}" c3="{blue}" c4="{alpha}"/>' for red, green, blue, alpha in colors)
@@ -193,7 +193,7 @@ def _band(first: DatasetReader, index: int, kind: str) -> str:
 
 
 def _source(window: Window, path: str, band: str, kind: str) -> str:
-    """With its properties, so that GDAL opens it only when it reads from it."""
+    """Return a source of a band. Its properties let GDAL defer opening the file until it reads from it."""
     size = f'xSize="{window.width}" ySize="{window.height}"'
     return (
         f'<SimpleSource><SourceFilename relativeToVRT="0">{escape(path)}</SourceFilename>'

@@ -1,4 +1,4 @@
-"""Colours where the caller says nothing: bands, stretch and colormap by the rule of `raster/rendering.py`."""
+"""Default bands, stretch and colormap by the rule of `raster/rendering.py`, unless the caller names others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from geomill.raster.pictures import rendering_of
 from geomill.raster.rendering import kind_of
 
 RESCALE = "geomill_rescale"
-"""Where an image remembers the stretch that it gets unless another is given."""
+"""The metadata key of an image's default stretch."""
 
 
 class Painter:
@@ -24,7 +24,7 @@ class Painter:
     def paint(
         self, dataset: DatasetReader, read: Callable[..., ImageData], *args: Any, indexes: Any = None, **options: Any
     ) -> tuple[ImageData, Any]:
-        """The image, and the colormap that it gets unless another is given."""
+        """Return the image and its default colormap."""
         requested = (indexes,) if isinstance(indexes, int) else tuple(indexes or ())
         chosen = rendering_of(dataset, kind_of(self._served.raster_type), self._served.statistics, requested)
         image = read(*args, indexes=chosen.bands or indexes, **options)
@@ -36,7 +36,7 @@ class Painter:
 def render(
     image: ImageData, *, rescale: Any = None, color_formula: str | None = None, **options: Any
 ) -> tuple[bytes, str]:
-    """As TiTiler does, with our stretch where none is given."""
+    """Render as TiTiler does, with the default stretch if the caller gives none."""
     if rescale is None and color_formula is None:
         rescale = (image.metadata or {}).get(RESCALE)
     return render_image(image, rescale=rescale, color_formula=color_formula, **options)

@@ -1,4 +1,4 @@
-"""One raster, be it a file or a mosaic of many, as TiTiler reads it."""
+"""TiTiler readers of one raster, which is a file or a mosaic."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ from geomill.serve.raster.painting import Painter
 from geomill.serve.raster.series import SeriesReader
 
 WITHOUT_OVERVIEWS = 4096
-"""Pixels each way, above which a raster must have them: a small picture of it would be made from all pixels."""
+"""The largest width and height of a raster without overviews. A small image of a larger one would read every pixel."""
 
 
 @dataclass(frozen=True, slots=True)
 class RasterSource:
-    """What a request reads from."""
+    """The raster that a request reads from."""
 
     served: Served
     name: ObjectName
     path: str
-    """What GDAL opens."""
+    """The path that GDAL opens."""
     mosaics: Mosaics
     scheme: ObjectName | None = None
-    """Of a mosaic whose tiling scheme lies elsewhere."""
+    """The tiling scheme, if it does not lie beside the mosaic."""
     series: Series | None = None
-    """Of which the rest is the picture of the whole."""
+    """The series whose overview this raster is."""
     gdal_path: Callable[[str], str] = str
-    """What GDAL opens for a container and path."""
+    """Returns the path that GDAL opens for a container and path."""
 
 
 def open_reader(source: RasterSource, tms: TileMatrixSet = WEB_MERCATOR_TMS, *, house: bool = False) -> BaseReader:
-    """`house`: pictures are coloured by our rule, where the caller says nothing else."""
+    """Open the reader of a raster. `house` applies the default colours to images."""
     if source.series:
         return SeriesReader(source, tms, lambda path: CogReader(path, tms=tms), house=house)
     painter = Painter(source.served) if house else None
@@ -61,8 +61,8 @@ def open_reader(source: RasterSource, tms: TileMatrixSet = WEB_MERCATOR_TMS, *, 
 
 
 class CogReader(Reader):
-    """Opens with the one driver that our files are for: a file that was published as it came may claim to be another,
-    and some formats read other files."""
+    """Reads one GeoTIFF. It allows no other driver: a file that was published unchanged may have another format, and
+    some formats make GDAL read other files."""
 
     def __init__(self, path: str, painter: Painter | None = None, *, tms: TileMatrixSet = WEB_MERCATOR_TMS) -> None:
         self.painter, self.features = painter, Countdown()
@@ -70,13 +70,13 @@ class CogReader(Reader):
             dataset = rasterio.open(path, driver="GTiff")
         except RasterioIOError as error:
             raise ConflictError(
-                "what was published is not a GeoTIFF that can be read", remedy="publish it through a raster workflow"
+                "the published file is not a readable GeoTIFF", remedy="publish it through a raster workflow"
             ) from error
         large = max(dataset.width, dataset.height) > WITHOUT_OVERVIEWS
         if block_bytes(dataset) > LARGEST_BLOCK or (large and not dataset.overviews(1)):
             dataset.close()
             raise ConflictError(
-                "the raster is not laid out for maps", remedy="publish it through a raster workflow, as a COG"
+                "the raster has no tiles or overviews for maps", remedy="publish it as a COG through a raster workflow"
             )
         super().__init__(path, dataset=dataset, tms=tms)
         self._ctx_stack.enter_context(dataset)
@@ -106,7 +106,7 @@ class MosaicReader(ManyReader):
         self.colormap: dict[int, Any] | None = None
 
     def info(self) -> Info:
-        """One file tells as much as all."""
+        """Return the info of the first file, which holds for all."""
         with self._reading(self.input.parts[:1]) as reader:
             return reader.info()
 
@@ -143,7 +143,7 @@ class MosaicReader(ManyReader):
     @contextmanager
     def _reading(self, parts: Sequence[tuple[Window, str]]) -> Iterator[Reader]:
         if not parts:
-            raise TileOutsideBounds("there is no data there")
+            raise TileOutsideBounds("the raster has no data there")
         with MemoryFile(self.input.virtual(parts), ext=".vrt") as file, file.open(driver="VRT") as dataset:
             yield Reader(None, dataset=dataset, tms=self.tms)
 
@@ -156,5 +156,5 @@ class MosaicReader(ManyReader):
 
 
 def part_size(max_size: int | None, width: int | None, height: int | None) -> int | None:
-    """A picture whose size nobody said is not the size of the data."""
+    """Return the maximum size of a crop. The default bounds it, so that it is not as large as the data."""
     return None if width or height else max_size or LARGEST_SIDE // 2

@@ -1,5 +1,8 @@
-"""Many rasters as one picture: from afar the overview that was made of them, and close by the rasters themselves, laid
-over each other as they are in it. There is no one set of bands, so pictures are all that the whole has."""
+"""A series of rasters as one image.
+
+Zoomed out, it shows the overview made of all scenes. Zoomed in, it shows the scenes themselves, stacked in the same
+order. Scenes may differ in bands, so the series as a whole offers only images.
+"""
 
 from __future__ import annotations
 
@@ -33,11 +36,11 @@ if TYPE_CHECKING:
 
 Bounds = Sequence[float]
 ALMOST = 1.01
-"""A pixel of the overview may be this much larger than what was asked for."""
+"""The overview's pixels may be larger than requested by this factor."""
 
 
 class SeriesReader(ManyReader):
-    """`open_one` opens one file; `house` as for others."""
+    """Reads a series. `open_one` opens one file; `house` is as in `open_reader`."""
 
     def __init__(
         self, source: RasterSource, tms: TileMatrixSet, open_one: Callable[[str], Reader], *, house: bool
@@ -58,7 +61,7 @@ class SeriesReader(ManyReader):
         self._opened.close()
 
     def info(self) -> Info:
-        """Of the picture."""
+        """Return the info of the overview."""
         overview_info: Info = self._overview.info()
         return overview_info
 
@@ -93,7 +96,7 @@ class SeriesReader(ManyReader):
         return _overview_picture(self._overview, lambda **chosen: self._overview.preview(**options, **chosen))
 
     def point(self, lon: float, lat: float, coord_crs: CRS = WGS84_CRS, **options: Any) -> PointData:
-        """Of the topmost raster that has something there."""
+        """Return the values of the topmost scene that has data at this point."""
         for scene in self._touched((lon, lat, lon, lat), coord_crs):
             try:
                 with self._open(self.input.gdal_path(scene.blob_path)) as reader:
@@ -121,7 +124,7 @@ class SeriesReader(ManyReader):
             _refuse()
 
     def _size(self, bbox: Bounds, crs: CRS, target: CRS, options: dict[str, Any]) -> tuple[int, int]:
-        """Of a crop: as asked for, else as fine as the finest raster, within bounds."""
+        """Return the size of a crop: as requested, else as fine as the finest scene, within the limits."""
         left, bottom, right, top = transform_bounds(crs, target, *bbox, densify_pts=21) if crs != target else bbox
         ratio = (top - bottom) / (right - left) if right > left else 1.0
         wide, high = options.pop("width", None), options.pop("height", None)
@@ -140,7 +143,7 @@ class SeriesReader(ManyReader):
             return _overview_picture(self._overview, lambda **chosen: read(self._overview, **chosen))
         result: ImageData | None = None
         for number, scene in enumerate(self._touched(bounds, crs)):
-            if number == MOST_SCENES:  # what lies below so many is seen as from afar
+            if number == MOST_SCENES:  # below that many scenes the overview is shown
                 far = _overview_picture(self._overview, lambda **chosen: read(self._overview, **chosen))
                 return under(result, far) if result else far
             image = self._drawn(scene, read)
@@ -149,7 +152,7 @@ class SeriesReader(ManyReader):
             if result is not None and result.mask.all():
                 break
         if result is None:
-            raise TileOutsideBounds("there is no data there")
+            raise TileOutsideBounds("the series has no data there")
         return result
 
     def _drawn(self, scene: Scene, read: Callable[..., ImageData]) -> ImageData | None:
@@ -165,13 +168,13 @@ class SeriesReader(ManyReader):
                 return None
 
     def _is_afar(self, bounds: Bounds, crs: CRS, pixels: int) -> bool:
-        """Whether the overview is as fine as what is asked for."""
+        """Whether the overview is as fine as requested."""
         west, south, east, north = transform_bounds(crs, WEB_MERCATOR, *bounds, densify_pts=21)
         resolution = max(east - west, north - south) / pixels
         return not np.isfinite(resolution) or self._resolution <= resolution * ALMOST
 
     def _touched(self, bounds: Bounds, crs: CRS) -> Iterator[Scene]:
-        """From the top to the bottom."""
+        """Yield the scenes that the bounds touch, from top to bottom."""
         west, south, east, north = transform_bounds(crs, WGS84_CRS, *bounds, densify_pts=21)
         for scene in self._scenes.values():
             box = scene.bbox or (-180, -90, 180, 90)
@@ -187,6 +190,6 @@ def _overview_picture(overview: Reader, read: Callable[..., ImageData]) -> Image
 
 def _refuse() -> NoReturn:
     raise ConflictError(
-        "the rasters of a series may differ in bands and values: as a whole they have pictures only",
-        remedy="ask for a scene: its id stands after a dot",
+        "the scenes of a series may differ in bands and values, so the series as a whole has only images",
+        remedy="name a scene as {asset_id}.{scene_id}",
     )

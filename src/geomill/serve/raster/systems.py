@@ -1,4 +1,4 @@
-"""Names of reference systems in requests for pixels, checked before TiTiler gives them to GDAL."""
+"""Checks the names of reference systems in requests for pixels before TiTiler passes them to GDAL."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _NAMES = ("crs", "coord_crs", "coord-crs", "dst_crs", "dst-crs", "bbox_crs", "bb
 
 
 async def strict_systems(request: Request) -> None:
-    """A dependency of whole routers: it comes before those of a route, and so before TiTiler's own."""
+    """Check all names. As a dependency of whole routers it runs before TiTiler's own."""
     if b"crs" in request.scope["query_string"].lower():
         query = request.query_params
         for name in _NAMES:

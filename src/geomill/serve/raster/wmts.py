@@ -1,4 +1,4 @@
-"""WMTS capabilities of one raster: desktop GIS learn from it where the tiles are."""
+"""WMTS capabilities of one raster, from which desktop GIS learn the address of the tiles."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from geomill.serve.raster.readers import RasterSource, open_reader
 
 SETS = ("WebMercatorQuad", "WorldCRS84Quad")
 NOT_PASSED_ON = ("service", "request", "version", "tile_format")
-"""Parameters that are for the capabilities alone."""
+"""Parameters of the capabilities, which are not passed on to the tiles."""
 
 
 def router(tiler: TilerFactory) -> APIRouter:
@@ -30,10 +30,10 @@ def router(tiler: TilerFactory) -> APIRouter:
     def capabilities(
         request: Request,
         env: Annotated[dict[str, Any], Depends(dependencies.environment)],
-        tile_format: Annotated[ImageType, Query(description="Of the tiles")] = ImageType.png,
+        tile_format: Annotated[ImageType, Query(description="Format of the tiles")] = ImageType.png,
         source: RasterSource = Depends(tiler.path_dependency),  # noqa: B008  not a global name
     ) -> Response:
-        """All other parameters go on to the tiles: `?rescale=0,100` makes a layer with that stretch."""
+        """Other parameters are passed on to the tiles: `?rescale=0,100` makes a layer with that stretch."""
         with rasterio.Env(**env):
             sets = [_set(source, name) for name in SETS]
         document = ENVIRONMENT.get_template("wmts.xml").render(

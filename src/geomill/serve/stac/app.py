@@ -1,4 +1,4 @@
-"""Puts the STAC API together from stac-fastapi-pgstac and our rule of who sees what."""
+"""Assembles the STAC API from stac-fastapi-pgstac and geomill's visibility rule."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from geomill.storage import NO_STORAGE, Storage
 
 TITLES = {"internal": "geomill: catalogue", "external": "geomill: public catalogue"}
 ENABLED = ("sort", "fields", "filter", "pagination", "collection_search", "free_text")
-"""Not `query`, which the filter replaces, and nothing that writes."""
+"""Extensions. `query` is missing because the filter replaces it; nothing writes."""
 SORT = [f"https://api.stacspec.org/v1.{minor}.0/item-search#sort" for minor in (1, 0)]
-"""pystac-client knows the older name only."""
+"""pystac-client recognises only the older name."""
 
 
 def create_stac_app(
@@ -37,7 +37,7 @@ def create_stac_app(
     storage: Storage = NO_STORAGE,
     connections: int = 4,
 ) -> FastAPI:
-    """`database_url`: of the zone's own database. `connections`: at most so many, opened when they are needed."""
+    """Build the application. `database_url` is the zone's own database. At most `connections` are opened, on demand."""
     settings = _settings(zone)
     filters = CatalogueFilters()
     extensions = Extensions(
@@ -57,7 +57,7 @@ def create_stac_app(
     )
     api.client.landing_page_id = settings.stac_fastapi_landing_id
     app: FastAPI = api.app
-    app.user_middleware.clear()  # compression, CORS and proxies are the parent's affair
+    app.user_middleware.clear()  # the parent handles compression, CORS and proxies
     app.add_middleware(BoundedBody)
     app.add_middleware(_Mounted)
     app.state.zone = zone
@@ -68,11 +68,11 @@ def create_stac_app(
 
 
 def _settings(zone: str) -> Settings:
-    """All that the environment could change is said here."""
+    """Return settings with every value given, so that environment variables change nothing."""
     return Settings(
         _env_file=None,
         stac_fastapi_title=TITLES[zone],
-        stac_fastapi_description="What was published, as items and collections of STAC",
+        stac_fastapi_description="Published data as STAC items and collections",
         stac_fastapi_version=__version__,
         stac_fastapi_landing_id=f"geomill-{zone}",
         enabled_extensions=ENABLED,
@@ -85,7 +85,7 @@ def _settings(zone: str) -> Settings:
         docs_url="",
         root_path="",
         prefix_path="",
-        use_api_hydrate=True,  # pgstac would leave out what is null, and a date that is not known is null
+        use_api_hydrate=True,  # pgstac omits nulls, but an unknown date must be null
         cors_origins=(),
         cors_origin_regex=None,
         testing=False,
@@ -93,7 +93,7 @@ def _settings(zone: str) -> Settings:
 
 
 def _json_type(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """Nothing but JSON is posted here; stac-fastapi stumbles over what is not called so."""
+    """Return the headers with a JSON content type. stac-fastapi fails on other types, and only JSON is posted here."""
     if any(name == b"content-type" and b"json" in value for name, value in headers):
         return headers
     return [
@@ -103,14 +103,14 @@ def _json_type(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
 
 
 class _Mounted:
-    """Links begin at the place where the application is mounted, and lead to its own routes."""
+    """Makes links begin at the mount prefix and lead to the application's own routes."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if "root_path" in scope:
-            # in place: who mounts it looks for the route in it
+            # update in place: the parent reads the route from this scope
             scope.update(app_root_path=scope["root_path"], router=scope["app"].router)
         if scope.get("method") == "POST":
             scope["headers"] = _json_type(scope["headers"])

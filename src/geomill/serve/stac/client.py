@@ -1,4 +1,4 @@
-"""stac-fastapi's client for pgstac, with our rule in each of its queries."""
+"""stac-fastapi's client for pgstac, with geomill's visibility rule in each query."""
 
 from __future__ import annotations
 
@@ -26,43 +26,43 @@ from geomill.serve.stac.sessions import fetch_value, sight_of
 from geomill.sql import queries
 
 _TOKEN = re.compile(r"(next|prev):((?:[0-9a-f]{2})+):((?:[0-9a-f]{2})+)", re.IGNORECASE)
-GONE = "the token is not one of this search, or its item is gone: begin again without it"
+GONE = "the token does not belong to this search, or its item no longer exists: begin again without a token"
 
 
 class PagePlace(NamedTuple):
-    """Where a page begins, or ends: at an item, by collection and id."""
+    """The item, by collection and id, at which a page begins or ends."""
 
     item: list[str]
     backwards: bool
 
 
 class CatalogueClient(CoreCrudClient):  # type: ignore[misc]  # it has no types
-    """Items and collections that the caller may see; the others do not exist."""
+    """Items and collections that the caller may see. Others do not exist for the caller."""
 
     async def _search_base(self, search_request: PgstacSearch, request: Request, *, counted: bool = True) -> Any:
-        """In place of pgstac's own search stands ours, which knows who asks."""
+        """Run geomill's search, which applies the caller's sight, instead of pgstac's."""
         fields = chosen(search_request, by_post=request.method == "POST")
         check_sizes(fields=[*fields.included, *fields.excluded])
-        found = await _items(request, search_request, counted=counted)
-        links = PagingLinks(request=request, next=found["next"], prev=found["prev"])
+        page = await _items(request, search_request, counted=counted)
+        links = PagingLinks(request=request, next=page["next"], prev=page["prev"])
         return {
             "type": "FeatureCollection",
-            "features": [await _shown(item, request, fields) for item in found["features"]],
+            "features": [await _shown(item, request, fields) for item in page["features"]],
             "links": await links.get_links(),
-            "numberReturned": len(found["features"]),
-            **({"numberMatched": found["numberMatched"]} if counted else {}),
+            "numberReturned": len(page["features"]),
+            **({"numberMatched": page["numberMatched"]} if counted else {}),
         }
 
     def _clean_search_args(self, base_args: dict[str, Any], *arguments: Any, **named: Any) -> dict[str, Any]:
-        """stac-fastapi would parse the filter and the geometry without any limit."""
+        """Parse the filter and the geometry with limits, which stac-fastapi does not have."""
         condition, _language = named.pop("filter_query", None), named.pop("filter_lang", None)
         shape = named.pop("intersects", None)
-        wanted: dict[str, Any] = super()._clean_search_args(base_args, *arguments, **named)
+        search: dict[str, Any] = super()._clean_search_args(base_args, *arguments, **named)
         if condition:
-            wanted.update({"filter": read_filter(condition), "filter_lang": "cql2-json"})
+            search.update({"filter": read_filter(condition), "filter_lang": "cql2-json"})
         if shape:
-            wanted["intersects"] = read_json(shape, field="intersects")
-        return wanted
+            search["intersects"] = read_json(shape, field="intersects")
+        return search
 
     async def get_search(self, *arguments: Any, request: Request, **named: Any) -> Any:
         check_query(request)
@@ -77,17 +77,17 @@ class CatalogueClient(CoreCrudClient):  # type: ignore[misc]  # it has no types
         return _geojson(await super().item_collection(*arguments, request=request, **_without_empty(named)))
 
     async def get_item(self, item_id: str, collection_id: str, request: Request, **_more: Any) -> Any:
-        wanted = self.pgstac_search_model(ids=[item_id], collections=[collection_id], limit=1)
-        found = await self._search_base(wanted, request, counted=False)
-        if not found["features"]:
+        search = self.pgstac_search_model(ids=[item_id], collections=[collection_id], limit=1)
+        page = await self._search_base(search, request, counted=False)
+        if not page["features"]:
             raise NotFoundError(f"Item {item_id} in Collection {collection_id} does not exist.")
-        return found["features"][0]
+        return page["features"][0]
 
     async def get_collection(self, collection_id: str, request: Request, **_more: Any) -> Any:
-        found = await _collections(request, {"ids": [collection_id], "limit": 1})
-        if not found["collections"]:
+        page = await _collections(request, {"ids": [collection_id], "limit": 1})
+        if not page["collections"]:
             raise NotFoundError(f"Collection {collection_id} does not exist.")
-        return await _linked(found["collections"][0], request)
+        return await _linked(page["collections"][0], request)
 
     async def all_collections(
         self,
@@ -102,12 +102,12 @@ class CatalogueClient(CoreCrudClient):  # type: ignore[misc]  # it has no types
         filter_lang: str | None = None,
         **kwargs: Any,
     ) -> Any:
-        del filter_lang  # the text tells
+        del filter_lang  # the text itself shows its language
         check_query(request)
         check_box(bbox)
         fields, sortby = without_empty(fields), without_empty(sortby)
         check_sizes(fields=fields, sortby=sortby, q=kwargs.get("q"))
-        wanted = clean_collection_search_args(
+        search = clean_collection_search_args(
             {"bbox": _flat(bbox), "limit": limit, "offset": offset},
             datetime=datetime,
             fields=fields,
@@ -115,17 +115,17 @@ class CatalogueClient(CoreCrudClient):  # type: ignore[misc]  # it has no types
             q=kwargs.get("q"),
         )
         if filter_expr:
-            wanted["filter"], wanted["filter-lang"] = read_filter(filter_expr), "cql2-json"
-        found = await _collections(request, wanted)
-        shown, matched = found["collections"], found["numberMatched"]
-        start, size = found["offset"], found["limit"]
+            search["filter"], search["filter-lang"] = read_filter(filter_expr), "cql2-json"
+        page = await _collections(request, search)
+        shown, matched = page["collections"], page["numberMatched"]
+        start, size = page["offset"], page["limit"]
         links = CollectionSearchPagingLinks(
             request=request,
             next={"body": {"offset": start + size}} if start + size < matched else None,
             prev={"body": {"offset": max(min(start, matched) - size, 0)}} if start else None,
         )
         answer = {
-            "collections": [await _linked(one, request) if "id" in one else one for one in shown],
+            "collections": [await _linked(document, request) if "id" in document else document for document in shown],
             "links": await links.get_links(),
             "numberMatched": matched,
             "numberReturned": len(shown),
@@ -134,13 +134,13 @@ class CatalogueClient(CoreCrudClient):  # type: ignore[misc]  # it has no types
 
 
 class CatalogueFilters(FiltersClient):  # type: ignore[misc]  # it has no types
-    """Properties by which items can be found. They are the same for all, so they tell nothing of a collection, except
-    that it is there."""
+    """Properties by which items can be found. They are the same for all collections, so they reveal only that a
+    collection exists."""
 
     async def get_queryables(self, request: Request, collection_id: str | None = None, **kwargs: Any) -> Any:
         if collection_id is not None:
-            found = await _collections(request, {"ids": [collection_id], "limit": 1})
-            if not found["collections"]:
+            page = await _collections(request, {"ids": [collection_id], "limit": 1})
+            if not page["collections"]:
                 raise NotFoundError(f"Collection {collection_id} does not exist.")
         return await super().get_queryables(request, collection_id, **kwargs)
 
@@ -150,37 +150,37 @@ def _without_empty(named: dict[str, Any]) -> dict[str, Any]:
 
 
 def _geojson(answer: Any) -> Any:
-    """Answers with chosen fields are made by stac-fastapi as plain JSON."""
+    """Set the GeoJSON media type. stac-fastapi returns answers with selected fields as plain JSON."""
     if isinstance(answer, Response):
         answer.headers["Content-Type"] = "application/geo+json"
     return answer
 
 
-async def _items(request: Request, wanted: PgstacSearch, *, counted: bool) -> dict[str, Any]:
-    sight, place = sight_of(request), _place(getattr(wanted, "token", None))
-    wanted.bbox = _flat(wanted.bbox)
-    check_sizes(ids=wanted.ids, collections=wanted.collections, sortby=getattr(wanted, "sortby", None))
-    check_box(wanted.bbox)
-    if wanted.intersects:
-        check_finite(wanted.intersects.model_dump(), field="intersects")
-    if condition := getattr(wanted, "filter_expr", None):
+async def _items(request: Request, search: PgstacSearch, *, counted: bool) -> dict[str, Any]:
+    sight, place = sight_of(request), _place(getattr(search, "token", None))
+    search.bbox = _flat(search.bbox)
+    check_sizes(ids=search.ids, collections=search.collections, sortby=getattr(search, "sortby", None))
+    check_box(search.bbox)
+    if search.intersects:
+        check_finite(search.intersects.model_dump(), field="intersects")
+    if condition := getattr(search, "filter_expr", None):
         checked(condition)
-    search = wanted.model_dump(mode="json", exclude_none=True, by_alias=True, exclude={"conf", "token", "fields"})
+    document = search.model_dump(mode="json", exclude_none=True, by_alias=True, exclude={"conf", "token", "fields"})
     if not counted:
-        search["uncounted"] = True
-    found: dict[str, Any] | None = await fetch_value(
+        document["uncounted"] = True
+    page: dict[str, Any] | None = await fetch_value(
         request,
         queries("stac").search,
-        json.dumps(search),
+        json.dumps(document),
         sight.everything,
         sight.platform_id,
         sight.asset_id,
         place.item if place else None,
         bool(place and place.backwards),
     )
-    if found is None:
+    if page is None:
         raise InvalidQueryParameter(GONE)
-    return found
+    return page
 
 
 def _place(token: str | None) -> PagePlace | None:
@@ -197,8 +197,8 @@ def _place(token: str | None) -> PagePlace | None:
 
 
 async def _shown(item: dict[str, Any], request: Request, fields: Chosen) -> dict[str, Any]:
-    """With the fields that are asked for. Places of files become addresses; links to older revisions are for those who
-    may see them."""
+    """Return the item with the selected fields. Paths of files become URLs. Links to older revisions are only for
+    callers who may see them."""
     base = get_base_url(request)
     names = {"collection_id": item["collection"], "item_id": item["id"]}
     history = _sees_history(item, sight_of(request))
@@ -207,18 +207,19 @@ async def _shown(item: dict[str, Any], request: Request, fields: Chosen) -> dict
         if "href" in asset:
             asset["href"] = address(base, asset["href"])
     if "links" not in fields.excluded:
-        known = [link for link in shown.get("links", ()) if history or link["rel"] != "predecessor-version"]
-        shown["links"] = await ItemLinks(request=request, **names).get_links(extra_links=known)
+        own_links = [link for link in shown.get("links", ()) if history or link["rel"] != "predecessor-version"]
+        shown["links"] = await ItemLinks(request=request, **names).get_links(extra_links=own_links)
     return shown
 
 
 def _flat(bbox: Any) -> Any:
-    """Without heights, which our items do not have and PostGIS stumbles over."""
+    """Return the box without heights, which items do not have and PostGIS does not handle."""
     return (bbox[0], bbox[1], bbox[3], bbox[4]) if bbox and len(bbox) == 6 else bbox
 
 
 def address(base: str, href: str) -> str:
-    """Of something beside the STAC API, when it begins with a slash; else below it."""
+    """Return the URL of an href. With a leading slash it is relative to the parent of the STAC API, else to the STAC
+    API."""
     return urljoin(base, f"..{href}" if href.startswith("/") else href)
 
 
@@ -226,12 +227,12 @@ def _sees_history(item: Mapping[str, Any], sight: Sight) -> bool:
     return sight.covers((item.get("properties") or {}).get("geomill:platform"))
 
 
-async def _collections(request: Request, wanted: dict[str, Any]) -> dict[str, Any]:
+async def _collections(request: Request, search: dict[str, Any]) -> dict[str, Any]:
     sight = sight_of(request)
-    found: dict[str, Any] = await fetch_value(
-        request, queries("stac").collections, json.dumps(wanted), sight.everything, sight.platform_id
+    page: dict[str, Any] = await fetch_value(
+        request, queries("stac").collections, json.dumps(search), sight.everything, sight.platform_id
     )
-    return found
+    return page
 
 
 async def _linked(collection: dict[str, Any], request: Request) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The API in a browser. All of it comes from here: the page loads nothing from elsewhere."""
+"""The API documentation for browsers. The page loads nothing from other hosts."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ async def show() -> HTMLResponse:
 @router.get("/api-page/{file}")
 async def get_file(file: Annotated[str, InPath(max_length=40)]) -> FileResponse:
     if file not in FILES:
-        raise NotFoundError("there is nothing there; the page is api.html")
+        raise NotFoundError("the file does not exist; the documentation is at api.html")
     return FileResponse(FOLDER / file, media_type=FILES[file], headers={"Cache-Control": "max-age=86400"})

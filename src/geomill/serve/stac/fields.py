@@ -1,4 +1,4 @@
-"""Which fields of an item a search asks for, as the fields extension has it."""
+"""The fields extension: which fields of an item a search asks for."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ DEFAULT = frozenset(
         "properties.end_datetime",
     }
 )
-"""Of who names no field: what makes a valid item."""
+"""The fields of a valid item, which an empty `include` stands for."""
 
 
 class Chosen(NamedTuple):
-    """Nothing included: everything is."""
+    """Selected fields. An empty `included` means all fields."""
 
     included: frozenset[str] = frozenset()
     excluded: frozenset[str] = frozenset()
 
 
 def chosen(search: PgstacSearch, *, by_post: bool) -> Chosen:
-    """An `include` that is said and empty stands for the default fields; one that is not said for all of them. In an
-    address nothing empty can be said."""
+    """Return the fields of a search. In a body, an empty `include` means the default fields and a missing one means
+    all. A URL cannot contain an empty `include`."""
     fields = getattr(search, "fields", None)
-    said = by_post and "fields" in search.model_fields_set
+    explicit = by_post and "fields" in search.model_fields_set
     if fields is None:
-        if said:
-            raise InvalidQueryParameter("fields: null is no choice; give an object, or leave it out for all fields")
+        if explicit:
+            raise InvalidQueryParameter("fields must not be null; give an object, or omit it to get all fields")
         return Chosen()
     included, excluded = frozenset(fields.include or ()), frozenset(fields.exclude or ())
-    if said and not included and (not excluded or "include" in fields.model_fields_set):
+    if explicit and not included and (not excluded or "include" in fields.model_fields_set):
         included = DEFAULT
     return Chosen(included, excluded)

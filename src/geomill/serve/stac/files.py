@@ -1,4 +1,4 @@
-"""The files of items, whole or in ranges, and the items of revisions that were superseded: for whoever may see them."""
+"""Files of items, whole or in ranges, and the items of superseded revisions, for callers who may see them."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ class ItemFile:
 
 
 def router(storage: Storage) -> APIRouter:
-    made = APIRouter(tags=["Files"])
+    routes = APIRouter(tags=["Files"])
 
-    @made.get("/files/{asset_id}/{revision}/{path:path}", summary="A file of an item", response_class=Response)
-    @made.head("/files/{asset_id}/{revision}/{path:path}", summary="A file of an item", include_in_schema=False)
+    @routes.get("/files/{asset_id}/{revision}/{path:path}", summary="Get a file of an item", response_class=Response)
+    @routes.head("/files/{asset_id}/{revision}/{path:path}", summary="Get a file of an item", include_in_schema=False)
     async def get_file(request: Request, asset_id: AssetId, revision: Revision, path: str) -> Response:
         return await _send(request, storage, await _find(request, asset_id, revision, path))
 
-    @made.get("/collections/{collection_id}/items/{item_id}/versions/{revision}", summary="A superseded version")
+    @routes.get("/collections/{collection_id}/items/{item_id}/versions/{revision}", summary="Get a superseded version")
     async def get_version(request: Request, collection_id: str, item_id: str, revision: Revision) -> Response:
         return JSONResponse(
             await _version(request, collection_id, item_id, revision), media_type="application/geo+json"
         )
 
-    return made
+    return routes
 
 
 async def _find(request: Request, asset_id: str, revision: int, path: str) -> ItemFile:
@@ -62,7 +62,7 @@ async def _find(request: Request, asset_id: str, revision: int, path: str) -> It
             if re.sub(r"^.*?/_r[0-9]+/", "", file["path"]) == path:
                 name = ObjectName(Zone(file["zone"]), file["container"], file["path"])
                 return ItemFile(name, file["size"], file["sha256"], file["media_type"], row["public"])
-    raise NotFoundError(f"there is no file {path} of revision {revision} of {asset_id}")
+    raise NotFoundError(f"revision {revision} of {asset_id} has no file {path}")
 
 
 def _external(request: Request) -> bool:
@@ -70,36 +70,36 @@ def _external(request: Request) -> bool:
 
 
 def _may_see(row: dict[str, Any], sight: Sight) -> bool:
-    """Who has a signed link sees the newest revision, and no earlier one."""
+    """Whether the caller may see the file. A signed link opens the newest revision but no earlier one."""
     if row["public"] or sight.covers(row["platform_id"]):
         return True
     return bool(row["newest"] and sight.covers(row["platform_id"], row["asset_id"]))
 
 
-async def _send(request: Request, storage: Storage, found: ItemFile) -> Response:
-    etag = f'"{found.sha256}"'
+async def _send(request: Request, storage: Storage, file: ItemFile) -> Response:
+    etag = f'"{file.sha256}"'
     headers = {
         "ETag": etag,
         "Accept-Ranges": "bytes",
-        "Cache-Control": "public, max-age=60" if found.public else "private, no-cache",
+        "Cache-Control": "public, max-age=60" if file.public else "private, no-cache",
         "Vary": "Authorization, X-API-Key",
     }
     if request.headers.get("if-none-match") == etag:
         return Response(status_code=304, headers=headers)
-    start, end, status = _window(request.headers.get("range"), found.size)
+    start, end, status = _window(request.headers.get("range"), file.size)
     if status == 416:
-        return Response(status_code=416, headers={**headers, "Content-Range": f"bytes */{found.size}"})
+        return Response(status_code=416, headers={**headers, "Content-Range": f"bytes */{file.size}"})
     if status == 206:
-        headers["Content-Range"] = f"bytes {start}-{end - 1}/{found.size}"
+        headers["Content-Range"] = f"bytes {start}-{end - 1}/{file.size}"
     headers["Content-Length"] = str(end - start)
     if request.method == "HEAD":
-        return Response(status_code=status, headers=headers, media_type=found.media_type)
-    parts = _parts(storage, found.name, start, end)
-    return StreamingResponse(parts, status_code=status, headers=headers, media_type=found.media_type)
+        return Response(status_code=status, headers=headers, media_type=file.media_type)
+    parts = _parts(storage, file.name, start, end)
+    return StreamingResponse(parts, status_code=status, headers=headers, media_type=file.media_type)
 
 
 def _window(header: str | None, size: int) -> tuple[int, int, int]:
-    """Beginning, end and status. What is no single range is answered with the whole, as HTTP allows."""
+    """Return start, end and status. Anything but a single range is answered with the whole file, as HTTP allows."""
     match = _RANGE.fullmatch(header or "")
     if match is None or match.groups() == ("", ""):
         return 0, size, 200
@@ -124,7 +124,7 @@ async def _version(request: Request, collection_id: str, item_id: str, revision:
     if not _external(request):
         row = await fetch_value(request, queries("stac").version, collection_id, item_id, revision)
     if row is None or not sight.covers(row["platform_id"]):
-        raise NotFoundError(f"there is no version {revision} of item {item_id} in collection {collection_id}")
+        raise NotFoundError(f"item {item_id} in collection {collection_id} has no version {revision}")
     item = version_item(**row, collection_id=collection_id, item_id=item_id, revision=revision)
     base = get_base_url(request)
     for asset in item["assets"].values():

@@ -1,6 +1,6 @@
-"""What goes wrong, as problem documents.
+"""Errors of the STAC API as problem documents.
 
-What the database says about a caller's condition is not passed on: it may quote what the caller does not see.
+Database errors about a caller's condition are not passed on, because they may quote data that the caller must not see.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from geomill.errors import DatabaseUnreachable, GeomillError, InputError, NotFou
 
 log = logging.getLogger(__name__)
 
-NOT_FIT = "the search does not fit the data: it compares what cannot be compared, or a value is of the wrong kind"
-TOO_LONG = "the search took too long; ask for less at once"
+NOT_FIT = "the search does not fit the data: it compares incompatible values, or a value has the wrong type"
+TOO_LONG = "the search took too long; narrow it or use a smaller limit"
 
 
 def install(app: FastAPI) -> None:
@@ -39,12 +39,12 @@ def install(app: FastAPI) -> None:
         (asyncpg.AmbiguousFunctionError, _unfit),
         (asyncpg.IndeterminateDatatypeError, _unfit),
         (asyncpg.StatementTooComplexError, _unfit),
-        (asyncpg.InternalServerError, _unfit),  # of PostGIS, about a geometry of the caller's
+        (asyncpg.InternalServerError, _unfit),  # from PostGIS, about the caller's geometry
         (asyncpg.QueryCanceledError, _too_long),
         (asyncpg.PostgresConnectionError, _away),
         (asyncpg.OperatorInterventionError, _away),
         (asyncpg.InterfaceError, _away),
-        (asyncpg.InternalClientError, _away),  # of a session that ended while it was given back
+        (asyncpg.InternalClientError, _away),  # a session that ended while it was returned to the pool
         (asyncpg.CannotConnectNowError, _away),
         (asyncpg.TooManyConnectionsError, _away),
         (OSError, _away),
@@ -67,19 +67,19 @@ async def _invalid(request: Request, error: Exception) -> JSONResponse:
 
 
 async def _input(request: Request, error: InputError) -> JSONResponse:
-    """STAC wants 400 where our other services say 422."""
+    """STAC requires 400 where other services answer 422."""
     return problems.respond_to(request.url.path, error, status=400)
 
 
 async def _validation(request: Request, error: RequestValidationError) -> JSONResponse:
-    """STAC wants 400 where FastAPI says 422."""
+    """STAC requires 400 where FastAPI answers 422."""
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"][1:])
     return _answer(request, 400, InputError.code, f"the request is wrong: {where}: {first['msg']}")
 
 
 async def _refused(request: Request, error: asyncpg.RaiseError) -> JSONResponse:
-    """By pgstac, which looked at the search and not at the data."""
+    """Pass on the message of pgstac, which refers to the search and not to data."""
     log.info("a search was refused: %s", error, extra={"action": "search"})
     return _answer(request, 400, InputError.code, f"the search is refused: {error}")
 
@@ -102,4 +102,4 @@ async def _away(request: Request, error: Exception) -> JSONResponse:
 
 async def _internal(request: Request, error: Exception) -> JSONResponse:
     log.error("a request failed", exc_info=error, extra={"action": "search"})
-    return _answer(request, 500, GeomillError.code, "something went wrong inside; the log says what")
+    return _answer(request, 500, GeomillError.code, "an internal error occurred; see the server's log")

@@ -1,6 +1,6 @@
-"""What a search of the catalogue may ask for: known fields only, and of each a bounded number.
+"""Limits of a catalogue search: only known fields, with a bounded number of values each.
 
-A body is counted before it is parsed: reading a geometry takes ten microseconds for each of its points.
+A body is measured before it is parsed, because parsing a geometry takes ten microseconds for each point.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from geomill.serve.filters import check_json
 
 LONGEST_BODY = 250_000
 MOST_VALUES = 15_000
-"""Of a body: a geometry of 5,000 points has as many."""
+"""The maximum number of values in a body, as many as a geometry of 5,000 points has."""
 DEEPEST_BODY = 64
 MOST = {"ids": 1_000, "collections": 1_000, "sortby": 20, "fields": 200, "q": 50}
 LONGEST_TEXT = 5_000
 
 
 def check_query(request: Request) -> None:
-    """Raises `InputError` for a parameter that the route does not know."""
+    """Raise `InputError` for an unknown parameter."""
     route = request.scope["route"]
-    known = [parameter.alias for parameter in get_flat_params(route.dependant)]
-    _refuse_unknown(request.query_params, (*known, PARAMETER))
+    parameters = [parameter.alias for parameter in get_flat_params(route.dependant)]
+    _refuse_unknown(request.query_params, (*parameters, PARAMETER))
 
 
 async def check_body(request: Request, model: type[BaseModel]) -> None:
-    """Raises `InputError` for a field that the model does not know."""
-    known = [name for field, info in model.model_fields.items() for name in (field, info.alias) if name]
+    """Raise `InputError` for an unknown field."""
+    field_names = [name for field, info in model.model_fields.items() for name in (field, info.alias) if name]
     body = await request.json()
-    _refuse_unknown(body if isinstance(body, dict) else (), [name for name in known if name not in _INNER])
+    _refuse_unknown(body if isinstance(body, dict) else (), [name for name in field_names if name not in _INNER])
 
 
 def without_empty(names: list[str] | None) -> list[str] | None:
-    """The names of a list in an address. An empty one, as of `fields=`, means nothing; stac-fastapi fails on it."""
+    """Return the names without empty ones, such as that of `fields=`, on which stac-fastapi fails."""
     return [name for name in names if name] or None if names else None
 
 
@@ -54,17 +54,17 @@ def check_sizes(**fields: Any) -> None:
 
 def check_box(bbox: Any) -> None:
     if bbox and not all(math.isfinite(corner) for corner in bbox):
-        raise _wrong("bbox", "must be finite numbers")
+        raise _wrong("bbox", "must have only finite numbers")
 
 
 _INNER = ("conf", "filter_expr", "filter_crs", "filter_lang")
-"""Fields of the model that are not for callers, or have another name outside."""
+"""Fields of the model that are internal or have another name in requests."""
 
 
-def _refuse_unknown(names: Iterable[str], known: Iterable[str]) -> None:
+def _refuse_unknown(names: Iterable[str], allowed: Iterable[str]) -> None:
     for name in names:
-        if name not in known:
-            raise _wrong(name[:100], "there is no such field", nearest(name[:100], known))
+        if name not in allowed:
+            raise _wrong(name[:100], "the field does not exist", nearest(name[:100], allowed))
 
 
 def _wrong(field: str, message: str, hint: str = "") -> InputError:
@@ -73,7 +73,7 @@ def _wrong(field: str, message: str, hint: str = "") -> InputError:
 
 
 class BoundedBody:
-    """Counts a posted body before anything parses it."""
+    """Measures a posted body before it is parsed."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

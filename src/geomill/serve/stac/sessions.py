@@ -1,4 +1,5 @@
-"""Sessions that can only read. pgstac would note each search in tables, and answer counts from there a day later."""
+"""Read-only sessions. Otherwise pgstac would store each search and its counts in tables, and answer counts from there a
+day later."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ SESSION = {
 
 
 def lifespan(database_url: str, connections: int) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
-    """Connects when it is first asked."""
+    """Return the lifespan of the connection pool, which connects on first use."""
 
     @asynccontextmanager
     async def running(app: FastAPI) -> AsyncIterator[None]:
@@ -50,14 +51,14 @@ async def _begin(conn: asyncpg.Connection[Any]) -> None:
 
 
 async def _keep(_conn: Any) -> None:
-    """Nothing here changes a session, so nothing is put back between two uses: that would be a round trip."""
+    """Reset nothing between uses. No query changes a session, and a reset would cost a round trip."""
 
 
 def sight_of(request: Request) -> Sight:
     if request.app.state.zone == "external":
-        return EVERYTHING  # there is nothing else in there
-    found = getattr(request.state, "sight", None)
-    return found if isinstance(found, Sight) else PUBLIC_ONLY
+        return EVERYTHING  # that zone holds only public data
+    sight = getattr(request.state, "sight", None)
+    return sight if isinstance(sight, Sight) else PUBLIC_ONLY
 
 
 async def fetch_value(request: Request, statement: str, *arguments: Any) -> Any:

@@ -1,4 +1,4 @@
-"""TiPG: OGC API Features and Tiles of what the caller may see."""
+"""OGC API Features and Tiles by TiPG, for the assets that the caller may see."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _ALONE = Lock()
 CONNECTIONS = 8
 STATEMENT_SECONDS = 30
 INVALID = (422, "invalid_input")
-UNFIT = (422, "invalid_input", "the request does not fit the data: a value, geometry or column is of the wrong kind")
+UNFIT = (422, "invalid_input", "the request does not fit the data: a value, geometry or column has the wrong type")
 AWAY = (503, "database_unreachable", "the database does not answer; try again in a moment")
 STATUSES: dict[type[Exception], Answer] = {
     NotFound: (404, "not_found"),
@@ -69,9 +69,9 @@ STATUSES: dict[type[Exception], Answer] = {
     asyncpg.AmbiguousFunctionError: UNFIT,
     asyncpg.IndeterminateDatatypeError: UNFIT,
     asyncpg.StatementTooComplexError: UNFIT,
-    asyncpg.InternalServerError: UNFIT,  # of PostGIS, about a geometry of the caller's
-    asyncpg.QueryCanceledError: (503, "too_slow", "the query took too long; ask for less at once"),
-    asyncpg.UndefinedTableError: (404, "not_found", "the table is no longer there"),
+    asyncpg.InternalServerError: UNFIT,  # from PostGIS, about the caller's geometry
+    asyncpg.QueryCanceledError: (503, "too_slow", "the query took too long; narrow it or use a smaller limit"),
+    asyncpg.UndefinedTableError: (404, "not_found", "the table no longer exists"),
     asyncpg.InterfaceError: AWAY,
     asyncpg.PostgresConnectionError: AWAY,
     OSError: AWAY,
@@ -107,7 +107,7 @@ def create_vector_app(directory: Directory, url: str) -> FastAPI:
     )
     app.state.directory = directory
     mvt_settings.max_features_per_tile = MOST_IN_A_TILE
-    factory.create_csv_rows = csv_rows  # type: ignore[assignment]  # its routes look it up when they run
+    factory.create_csv_rows = csv_rows  # type: ignore[assignment]  # TiPG's routes look it up at run time
     app.include_router(_endpoints().router)
     app.add_api_route("/api.html", _described, name="swagger_ui_html", include_in_schema=False)
     prepare(app, STATUSES)
@@ -115,8 +115,11 @@ def create_vector_app(directory: Directory, url: str) -> FastAPI:
 
 
 def _endpoints() -> Endpoints:
-    """TiPG's routes name what they depend on when they are made, and take no others. FastAPI's overrides would do, but
-    work everything out anew at each request, which takes longer than a query."""
+    """Create TiPG's routes with dependencies of geomill.
+
+    TiPG binds dependencies by module name when it creates the routes, so the names are replaced meanwhile. FastAPI's
+    overrides are not used because they resolve all dependencies anew at each request, which takes longer than a query.
+    """
     others: dict[str, Any] = {name: on_the_loop(getattr(factory, name)) for name in QUICK}
     others["filter_query"] = checked_filter
     others["bbox_query"] = box_in_degrees
@@ -137,7 +140,7 @@ def _endpoints() -> Endpoints:
 
 
 async def _described(request: Request) -> Response:
-    """The API for people. TiPG links to it by this name."""
+    """Show the API documentation. TiPG links to this route by name."""
     paths = [
         {"path": path, "summary": operation.get("summary"), "description": operation.get("description")}
         for path, operations in request.app.openapi()["paths"].items()

@@ -1,7 +1,8 @@
-"""Collections as TiPG knows them: each asset is one, under its own id, whatever table its revision has. Of a layer that
-was split by its kinds of geometry, the other tables are collections too: `{asset_id}.lines`.
+"""Assets as TiPG collections.
 
-Nothing is kept that could be out of date: a request looks up what it needs, so a new table is there at once.
+Each asset is a collection under its own id, whichever table its revision has. If a layer was split by geometry type,
+the other tables are collections too: `{asset_id}.lines`. A request looks up what it needs, so a new table appears at
+once and nothing becomes stale.
 """
 
 from __future__ import annotations
@@ -26,22 +27,22 @@ from geomill.store.serving import FeatureTable
 SCHEMA = "geo"
 MOST_AT_ONCE = 1000
 FARTHEST = 1_000_000_000
-"""Where a page may begin: more than PostgreSQL takes is an error there."""
+"""The maximum offset of a page. PostgreSQL fails on larger numbers."""
 WORLD = [-180.0, -90.0, 180.0, 90.0]
 GEOMETRIES = ("geometry", "geography")
 TIMES = ("timestamp", "timestamptz", "date")
 MOST_IN_A_TILE = 50_000
 FEATURES = ("items", "item")
-"""Routes whose answers have coordinates."""
+"""Routes whose answers contain coordinates."""
 
 
 class AssetLayer(PgCollection):
-    """Of a tile that has more features than are shown, some of everywhere are, and not those that were loaded first:
-    else a map would have holes."""
+    """A layer of an asset. If a tile has too many features, it shows a sample from the whole tile instead of those
+    loaded first, so that maps have no holes."""
 
     scattered: bool = False
     axes: Axes | None = None
-    """Of the coordinates in an answer; degrees, if nothing is said."""
+    """Axes of the coordinates in the answer; None means degrees."""
 
     @property
     def systems(self) -> Systems:
@@ -61,7 +62,7 @@ class AssetLayer(PgCollection):
         elif simplify:
             shape = f"ST_SnapToGrid(ST_SimplifyPreserveTopology({shape}, {float(simplify)}), {float(simplify)})"
         shape = f"ST_FlipCoordinates({shape})" if self.axes.swapped else shape
-        return f"ST_SetSRID({shape}, 0)"  # else PostGIS says the system in each geometry
+        return f"ST_SetSRID({shape}, 0)"  # otherwise PostGIS repeats the CRS in each geometry
 
     def cql_where(self, *arguments: Any, **named: Any) -> Any:
         try:
@@ -71,8 +72,8 @@ class AssetLayer(PgCollection):
         except Exception as error:
             if type(error) is not Exception:
                 raise
-            # cql2 raises bare exceptions, here about ids and values that it cannot hold
-            raise InputError(f"the request has a value that cannot be compared: {str(error)[:200]}") from None
+            # cql2 raises bare exceptions, here about ids and values that it cannot represent
+            raise InputError(f"a value of the request cannot be compared: {str(error)[:200]}") from None
         return where
 
     async def get_tile(self, conn: asyncpg.Connection, *, sortby: str | None = None, **options: Any) -> Any:
@@ -91,7 +92,9 @@ async def collection(
     request: Request,
     sight: TheSight,
     collection_id: Annotated[str, Path(alias="collectionId", max_length=128)],
-    crs: Annotated[str | None, Query(description="Of the coordinates of features; degrees if not given.")] = None,
+    crs: Annotated[
+        str | None, Query(description="Reference system of the features' coordinates; degrees by default.")
+    ] = None,
 ) -> AssetLayer:
     limits.check(request)
     directory: Directory = request.app.state.directory
@@ -99,7 +102,7 @@ async def collection(
     served = await directory.asset(asset_id, sight, DataType.VECTOR)
     table = (await directory.tables([served])).get((served.asset_id, part))
     if table is None:
-        raise NotFoundError(f"the asset '{served.asset_id}' has no such table that is served")
+        raise NotFoundError(f"the asset '{served.asset_id}' has no served table for '{collection_id}'")
     caching.note(request, served)
     layer = as_collection(served, part, table)
     if request.scope["route"].name in FEATURES:

@@ -1,6 +1,6 @@
-"""Coordinates in other reference systems than degrees: OGC API Features, part 2.
+"""Coordinates in reference systems other than degrees: OGC API Features, part 2.
 
-TiPG ignores `crs` and `bbox-crs`, and a box in metres would be read as degrees. Axes are in the order of the system's
+TiPG ignores `crs` and `bbox-crs` and would read a box in metres as degrees. Axes are in the order of the system's
 definition: in EPSG:4326, latitude is first.
 """
 
@@ -23,7 +23,7 @@ CRS84 = "http://www.opengis.net/def/crs/OGC/1.3/CRS84"
 CRS84_HEIGHT = "http://www.opengis.net/def/crs/OGC/0/CRS84h"
 _EPSG = "http://www.opengis.net/def/crs/EPSG/0/"
 EVERYWHERE = (CRS84, f"{_EPSG}4326", f"{_EPSG}3857")
-"""Every collection can be had in these; and in the one that its table is in."""
+"""Systems that every collection offers, in addition to that of its table."""
 DEGREES = {CRS84: CRS84, "OGC:CRS84": CRS84, CRS84_HEIGHT: CRS84_HEIGHT, "OGC:CRS84h": CRS84_HEIGHT}
 _CODE = re.compile(r"(?:https?://www\.opengis\.net/def/crs/EPSG/[0-9.]+/|EPSG:)([0-9]{4,6})", re.IGNORECASE)
 
@@ -31,11 +31,12 @@ _CODE = re.compile(r"(?:https?://www\.opengis\.net/def/crs/EPSG/[0-9.]+/|EPSG:)(
 class Axes(NamedTuple):
     srid: int
     swapped: bool
-    """North comes first."""
+    """Whether northing or latitude comes first."""
 
 
 class Systems(NamedTuple):
-    """In what a collection can be had. `obeyed` is false where a column is called `crs`: then its values are asked."""
+    """Reference systems of a collection. `obeyed` is false if a column is called `crs`: the parameter then filters by
+    it."""
 
     srid: int | None
     heights: bool = False
@@ -47,7 +48,7 @@ class Systems(NamedTuple):
 
     @property
     def storage(self) -> str | None:
-        """PostGIS keeps degrees with the longitude first, which EPSG:4326 does not."""
+        """Return the system of the table. PostGIS stores degrees with longitude first, unlike EPSG:4326."""
         if self.srid is None or self.srid == 4326:
             return self.default
         return f"{_EPSG}{self.srid}" if self.obeyed and _axes(self.srid) else None
@@ -67,24 +68,24 @@ class Systems(NamedTuple):
 
 
 def named(text: str) -> str | None:
-    """The URI by which a system is listed; None if it has none."""
+    """Return the URI of a system, or None if it is unknown."""
     text = text.removeprefix("[").removesuffix("]")
     code = _CODE.fullmatch(text)
     return f"{_EPSG}{int(code[1])}" if code else DEGREES.get(text.replace("https://", "http://"))
 
 
 def axes(uri: str | None) -> Axes | None:
-    """None for degrees, longitude first, and for what is not known."""
+    """Return the axes of a system, or None for degrees with longitude first and for unknown systems."""
     return _axes(int(uri.removeprefix(_EPSG))) if uri and uri.startswith(_EPSG) else None
 
 
 async def box_in_degrees(
     bbox: Annotated[str | None, Query(description="Spatial Filter.")] = None,
     bbox_crs: Annotated[
-        str | None, Query(alias="bbox-crs", description="Of `bbox`; degrees if it is not given.")
+        str | None, Query(alias="bbox-crs", description="Reference system of `bbox`; degrees by default.")
     ] = None,
 ) -> list[float] | None:
-    """Takes the place of TiPG's own reading of `bbox`."""
+    """Read `bbox` instead of TiPG."""
     uri = None if bbox_crs is None else named(bbox_crs)
     system = axes(uri)
     if bbox_crs is not None and system is None and uri not in DEGREES:
@@ -92,22 +93,25 @@ async def box_in_degrees(
     if system is None or not bbox:
         box: list[float] | None = bbox_query(bbox)
         if box and not all(math.isfinite(corner) for corner in box):
-            raise _wrong(f"{bbox[:100] if bbox else ''!r} must have finite numbers only")
+            raise _wrong(f"{bbox[:100] if bbox else ''!r} must have only finite numbers")
         return box
     bounds = [float(number) for number in bbox.split(",")]
     if len(bounds) != 4:
-        raise _wrong(f"{bbox[:100]!r} has not four numbers, which it needs with bbox-crs")
+        raise _wrong(f"{bbox[:100]!r} must have four numbers if bbox-crs is given")
     west, south, east, north = (bounds[place] for place in ((1, 0, 3, 2) if system.swapped else range(4)))
     degrees = _to_degrees(system.srid).transform_bounds(west, south, east, north)
     if not all(math.isfinite(number) for number in degrees):
-        raise _wrong(f"{bbox[:100]!r} does not lie in EPSG:{system.srid}")
+        raise _wrong(f"{bbox[:100]!r} lies outside EPSG:{system.srid}")
     return list(degrees)
 
 
 @lru_cache(maxsize=100)
 def _axes(srid: int) -> Axes | None:
-    """PostGIS puts the axes into the order of maps, by PROJ's rules, which are not told by the directions alone: both
-    axes of a polar system point north. So a place is looked at in both orders."""
+    """Return the axes of an EPSG code, or None.
+
+    PostGIS orders axes by PROJ's rules for maps. The directions do not reveal that order, because both axes of a polar
+    system point north. So one point is transformed in both orders.
+    """
     try:
         system = CRS.from_epsg(srid)
         if not (system.is_geographic or system.is_projected):
@@ -127,7 +131,7 @@ def _to_degrees(srid: int) -> Transformer:
 
 
 def _unknown(field: str, text: str, choices: str) -> UnknownReferenceSystem:
-    problem = Problem(field, f"{text[:100]!r} is no reference system that is known here", f"use {choices}")
+    problem = Problem(field, f"{text[:100]!r} is not a known reference system", f"use {choices}")
     return UnknownReferenceSystem(f"the request is wrong: {problem}", problems=[problem])
 
 

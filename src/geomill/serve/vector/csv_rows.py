@@ -1,4 +1,4 @@
-"""Features as CSV. TiPG's own rows break off where there is no feature, and hold texts that a spreadsheet executes."""
+"""Features as CSV. TiPG's own rows fail if there is no feature, and contain texts that a spreadsheet would execute."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 
 
 def csv_rows(features: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Lines, the columns' names first; none if there is no feature."""
+    """Yield the header and the lines. Yields nothing if there is no feature."""
     writer = csv.writer(_Line())
     names: list[str] = []
     for feature in features:
@@ -23,14 +23,14 @@ def csv_rows(features: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _harmless(cell: Any) -> Any:
-    """A text that a spreadsheet would take for a formula gets an apostrophe before it, as spreadsheets write it."""
+    """Put an apostrophe before a text that a spreadsheet would take for a formula."""
     if isinstance(cell, str) and cell.startswith(_FORMULA) and not _NUMBER.fullmatch(cell):
         return f"'{cell}"
     return cell
 
 
 class _Line:
-    """Hands back what `csv` writes."""
+    """Returns what `csv` writes."""
 
     def write(self, line: str) -> str:
         return line

@@ -1,5 +1,5 @@
-"""What TiPG says of collections, and what it leaves out: in which reference systems they can be had (OGC API Features,
-part 2), and in a list their titles."""
+"""Adds to TiPG's documents of collections the reference systems (OGC API Features, part 2) and, in lists, the
+titles."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from geomill.serve.vector.collections import AssetLayer, TheCollection, collecti
 from geomill.serve.vector.crs import CONFORMANCE, EVERYWHERE
 
 GLOBAL = "#/crs"
-"""In a list: those that the list names for all."""
+"""Refers to the systems that a list names for all its collections."""
 TheCollections = Annotated[CollectionList, Depends(collections)]
 TheOutput = Annotated[MediaType | None, Depends(on_the_loop(OutputType))]
 
 
 class CollectionDocument(model.Collection):
-    storageCrs: str | None = None  # noqa: N815  the standard calls it so
+    storageCrs: str | None = None  # noqa: N815  the name in the standard
 
 
 class CollectionsDocument(model.Collections):
     crs: list[str]
-    collections: list[CollectionDocument]  # type: ignore[assignment]  # a list of more than theirs
+    collections: list[CollectionDocument]  # type: ignore[assignment]  # a list of a subclass
 
 
 class Features(OGCFeaturesFactory):
@@ -43,11 +43,11 @@ class Features(OGCFeaturesFactory):
 
     def _collections_route(self) -> None:
         super()._collections_route()  # type: ignore[no-untyped-call]
-        theirs = self._taken()
+        endpoint_of_tipg = self._pop_endpoint()
 
         async def collections(request: Request, collection_list: TheCollections, output_type: TheOutput = None) -> Any:
             """List of collections."""
-            document = _read(theirs(request, collection_list))
+            document = _read(endpoint_of_tipg(request, collection_list))
             document["crs"] = EVERYWHERE
             layers = cast("list[AssetLayer]", collection_list["collections"])
             for entry, layer in zip(document["collections"], layers, strict=True):
@@ -60,18 +60,18 @@ class Features(OGCFeaturesFactory):
 
     def _collection_route(self) -> None:
         super()._collection_route()  # type: ignore[no-untyped-call]
-        theirs = self._taken()
+        endpoint_of_tipg = self._pop_endpoint()
 
         async def collection(request: Request, collection: TheCollection, output_type: TheOutput = None) -> Any:
             """Metadata for a feature collection."""
-            document = _read(theirs(request, collection))
+            document = _read(endpoint_of_tipg(request, collection))
             document.update(_systems(collection, collection.systems.offered))
             return self._shown(request, document, output_type, "collection", f"{collection.id} collection")
 
         self._add("/collections/{collectionId}", collection, CollectionDocument)
 
-    def _taken(self) -> Callable[..., Response]:
-        """The function of the route that TiPG has just made; ours takes its place."""
+    def _pop_endpoint(self) -> Callable[..., Response]:
+        """Remove the route that TiPG has just added and return its function."""
         return cast("APIRoute", self.router.routes.pop()).endpoint
 
     def _add(self, path: str, endpoint: Callable[..., Any], document: type[Any]) -> None:

@@ -1,8 +1,8 @@
-"""What a filter of features may say.
+"""Checks filters of features.
 
-TiPG turns CQL2 into SQL, and any name with parentheses into a call of the database's function of that name: some of
-those read files or sleep. So only the operators of the standard pass (`geomill.serve.filters`), and only columns of
-the table.
+TiPG turns CQL2 into SQL, and any name with parentheses into a call of the database function with that name; some of
+these read files or sleep. So only operators of the standard (`geomill.serve.filters`) and columns of the table are
+allowed.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ TheLanguage = Annotated[Literal["cql2-text", "cql2-json"] | None, Query(alias="f
 
 
 async def checked_filter(collection: TheCollection, text: TheText = None, language: TheLanguage = None) -> Expr | None:
-    """Takes the place of TiPG's own reading of `filter`."""
-    del language  # the text tells
+    """Read `filter` instead of TiPG."""
+    del language  # the text itself shows its language
     if text is None:
         return None
     document = read_filter(text)
     columns = {column.name for column in collection.table_columns}
     for name in _properties(document):
         if name not in columns:
-            raise wrong_filter(f"names '{name}', which is no property of the collection; {nearest(name, columns)}")
+            raise wrong_filter(f"names '{name}', which is not a property of the collection; {nearest(name, columns)}")
     return _expression(document)
 
 
@@ -45,7 +45,7 @@ def _properties(node: Any) -> Iterator[str]:
 
 
 def _expression(document: dict[str, Any]) -> Expr:
-    """TiPG writes the SQL of it. What cannot be written is refused here."""
+    """Return the expression, from which TiPG writes SQL. Refuses one that cannot be written as SQL."""
     try:
         expression = Expr(document)
         expression.to_sql()

@@ -1,4 +1,4 @@
-"""What one request for features may ask for."""
+"""Limits of one request for features."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _problems(request: Request) -> Iterator[Problem]:
 
 
 def _number(text: str) -> float:
-    """What is no number is refused by the route."""
+    """Return the number, or 0 if the text is not a number; the route refuses it later."""
     try:
         return float(text)
     except ValueError:

@@ -1,1 +1,1 @@
-"""Pages for people: what there is, and a map of each."""
+"""HTML pages: the list of assets and a map of each."""

@@ -1,4 +1,4 @@
-"""The list of what a caller may see, and a map of each. All that a page loads comes from here."""
+"""The viewer: a list of the assets that a caller may see, and a map of each. Pages load nothing from other hosts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FILES = Path(__file__).with_name("files")
 MOST_AT_ONCE = 100
 MOST_SCENES = 1_000
 FARTHEST = 1_000_000_000
-"""Where a page may begin: more than PostgreSQL takes is an error there."""
+"""The maximum offset of a page. PostgreSQL fails on larger numbers."""
 
 
 def create_viewer_app(directory: Directory) -> FastAPI:
@@ -64,7 +64,7 @@ def create_viewer_app(directory: Directory) -> FastAPI:
     @app.get("/files/{file}")
     async def get_file(file: Annotated[str, InPath(max_length=40)]) -> FileResponse:
         if file not in files:
-            raise NotFoundError("there is no such file")
+            raise NotFoundError("the file does not exist")
         path, media_type = files[file]
         return FileResponse(path, media_type=media_type, headers={"Cache-Control": "public, max-age=86400"})
 
@@ -85,10 +85,10 @@ def create_viewer_app(directory: Directory) -> FastAPI:
         limit: Annotated[int, Query(ge=1, le=MOST_SCENES)] = MOST_SCENES,
         offset: Annotated[int, Query(ge=0, le=FARTHEST)] = 0,
     ) -> Response:
-        """Where the rasters of a series lie and what they are called, as GeoJSON, from the top to the bottom."""
+        """Bounding boxes and names of the scenes of a series as GeoJSON, from top to bottom."""
         served = await directory.asset(asset_id, sight, DataType.RASTER)
         if not served.series:
-            raise NotFoundError(f"the asset '{asset_id}' is no series of rasters")
+            raise NotFoundError(f"the asset '{asset_id}' is not a series of rasters")
         caching.note(request, served)
         named_scenes = list((await directory.series(served)).scenes.items())
         address, ticket = f"{_root(request)}/viewer/{asset_id}", _ticket(request)
@@ -110,7 +110,7 @@ def create_viewer_app(directory: Directory) -> FastAPI:
 
 
 def _files() -> dict[str, tuple[Path, str]]:
-    """MapLibre's are those of the Python package of that name, which is not imported for it."""
+    """Return the static files. Those of MapLibre come from its Python package, which is not imported."""
     package = find_spec("maplibre")
     assert package is not None
     assert package.origin is not None
@@ -124,7 +124,7 @@ def _files() -> dict[str, tuple[Path, str]]:
 
 
 def _root(request: Request) -> str:
-    """Of what the viewer is a part of."""
+    """Return the address at which the viewer's parent is mounted."""
     return str(request.base_url).rstrip("/").removesuffix("/viewer")
 
 
@@ -138,17 +138,17 @@ def _query(parameters: dict[str, Any]) -> str:
 
 def _feature(name: str, scene: Scene, viewer: str) -> dict[str, Any]:
     west, south, east, north = scene.bbox or (-180, -90, 180, 90)
-    east += 360 if east < west else 0  # a map goes on there
+    east += 360 if east < west else 0  # so that the box continues across the antimeridian
     ring = [[west, south], [east, south], [east, north], [west, north], [west, south]]
     geometry = {"type": "Polygon", "coordinates": [ring]}
     return {"type": "Feature", "id": name, "geometry": geometry, "properties": {"name": name, "viewer": viewer}}
 
 
 def _links(served: Served, root: str, query: str) -> list[dict[str, str]]:
-    """Where else the asset is to be found."""
+    """Return links to other views of the asset."""
     links = []
     if served.scene:
-        links.append({"title": "the whole", "href": f"{root}/viewer/{served.asset_id}{query}"})
+        links.append({"title": "whole series", "href": f"{root}/viewer/{served.asset_id}{query}"})
     if served.stac_item_id and served.stac_collection_id:
         collection, item = quote(served.stac_collection_id, safe=""), quote(served.stac_item_id, safe="")
         links.append({"title": "in the catalogue", "href": f"{root}/stac/collections/{collection}/items/{item}"})
@@ -167,7 +167,7 @@ def _listed(served: Served, root: str) -> dict[str, Any]:
 
 
 def _layer(served: Served, root: str, query: str) -> dict[str, Any]:
-    """What the script needs to know."""
+    """Return the values that the page's script needs."""
     if served.data_type is DataType.RASTER:
         url = f"{root}/raster/assets/{served.name}/{MATRIX}/tilejson.json{query}"
         point = f"{root}/raster/assets/{served.name}/point/"

@@ -1,1 +1,1 @@
-"""Stage jobs that geomill carries."""
+"""Stage jobs that come with geomill."""

@@ -20,8 +20,8 @@ from geomill.stages import (
 class HelloParameters(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    name: Annotated[str, Field(min_length=1, max_length=200, description="Who is greeted")] = "World"
-    greetings: Annotated[int, Field(ge=1, le=10_000, description="How often")] = 3
+    name: Annotated[str, Field(min_length=1, max_length=200, description="Name to greet")] = "World"
+    greetings: Annotated[int, Field(ge=1, le=10_000, description="Number of greetings")] = 3
 
 
 class HelloWorkflow(WorkflowDefinition):

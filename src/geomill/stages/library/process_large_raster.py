@@ -1,9 +1,9 @@
-"""A large raster in four stages: tiling scheme, cut where it must be, one COG for each tile, mosaic and STAC item.
+"""Processes a large raster in four stages: tiling scheme, cutting if necessary, a COG per tile, mosaic and STAC item.
 
-It shares its steps with the workflow of the same name; what differs is where things lie:
+It uses the same steps as the workflow of the same name, but another layout of files:
 
     tiling_schemes/{stem}_scheme.json                     the grid
-    {job8}/tiles/…                                        pieces of the source, if it had to be cut; intermediates
+    {job8}/tiles/…                                        pieces of a source that was cut; intermediates
     cogs/{stem}/{stem}_tile_{x}_{y}_cog.tif               the tiles
     mosaics/{job8}_mosaic.json, mosaics/{job8}/…          the mosaic, preview and thumbnail
     stac/{job8}_item.json                                 the STAC item
@@ -30,27 +30,27 @@ class LargeRasterParameters(BaseModel):
         "uploads"
     )
     tile_size: Annotated[int, Field(ge=512, le=8192, multiple_of=512)] | None = Field(
-        default=None, description="Pixels of a tile each way; chosen by bands and depth when absent"
+        default=None, description="Width and height of a tile in pixels; by default chosen by bands and depth"
     )
-    overlap: Annotated[int, Field(ge=16, le=4096, description="Margin around pieces of a source that is cut")] = 512
+    overlap: Annotated[int, Field(ge=16, le=4096, description="Margin in pixels around pieces of a cut source")] = 512
     raster_type: Literal[
         "auto", "rgb", "rgba", "nir", "multispectral", "dem", "categorical", "index", "continuous", "single_band"
     ] = "auto"
     output_tier: Literal["visualization", "analysis", "archive"] = "analysis"
-    jpeg_quality: Annotated[int, Field(ge=1, le=100, description="For the tier visualization")] = 85
-    band_names: list[str] | None = Field(default=None, description="For the STAC item; the file's own when absent")
+    jpeg_quality: Annotated[int, Field(ge=1, le=100, description="JPEG quality of the tier visualization")] = 85
+    band_names: list[str] | None = Field(default=None, description="Names in the STAC item; the file's own by default")
     overview_level: Annotated[int, Field(ge=0, le=10)] = Field(
-        default=2, description="Statistics of large tiles look at every 2^n-th pixel each way: at 0 at every one"
+        default=2, description="Statistics of large tiles read every 2^n-th row and column; 0 reads all"
     )
     target_crs: str = "EPSG:4326"
     resampling: Literal["auto", "nearest", "bilinear", "cubic"] = "auto"
-    datetime: str | None = Field(default=None, description="When the data was taken")
+    datetime: str | None = Field(default=None, description="Time of acquisition")
     extract: Literal["auto", "always"] = Field(
-        default="auto", description="Whether the source is cut first; auto: only if its windows cannot be read"
+        default="auto", description="Whether to cut the source first; auto cuts only if its windows cannot be read"
     )
-    output_container: str = Field(default="cogs", description="In the silver zone")
+    output_container: str = Field(default="cogs", description="Container in the silver zone")
     output_folder: Annotated[str, Field(pattern=r"^([^/\\]+(/[^/\\]+)*)?$", max_length=400)] = Field(
-        default="", description="Above all outputs. Jobs of one source with other parameters overwrite its tiles"
+        default="", description="Parent folder of all outputs. Jobs for the same source overwrite each other's tiles"
     )
 
 
@@ -82,7 +82,7 @@ class LargeRasterWorkflow(Stages):
 
 
 class OutputPlaces:
-    """Where the outputs of a job lie."""
+    """Paths of a job's outputs."""
 
     def __init__(self, order: LargeRasterParameters, job_id: str) -> None:
         self._folder = f"{order.output_folder}/" if order.output_folder else ""
@@ -99,7 +99,8 @@ class OutputPlaces:
 
     @property
     def pieces(self) -> str:
-        """Two jobs whose ids begin alike have pieces of their own."""
+        """Return the folder of the pieces. It contains the whole job id, so that jobs whose ids begin alike do not
+        share it."""
         return f"{self._job_id[:8]}/tiles/{self._job_id[8:]}"
 
     @property
@@ -175,7 +176,7 @@ def _scheme(order: LargeRasterParameters, places: OutputPlaces) -> StageTask:
 
 
 def _pieces(order: LargeRasterParameters, places: OutputPlaces, scheme: dict[str, Any]) -> list[StageTask]:
-    """Windows of most sources can be read directly: then there is nothing to do here."""
+    """Return the task that cuts the source, or none if its windows can be read directly, as with most sources."""
     if order.extract == "auto" and scheme["tiling"]["strategy"] != "two_pass":
         return []
     parameters = {

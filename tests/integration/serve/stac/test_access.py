@@ -128,7 +128,7 @@ async def check_pages(caller: Caller, allowed: set[str]) -> None:
         answer = await caller.get("/stac/search", token=token)
         assert answer.status_code == (200 if name in allowed else 400), (name, answer.text)
         if name not in allowed:
-            assert answer.json()["detail"].startswith("the token is not one of this search")
+            assert answer.json()["detail"].startswith("the token does not belong to this search")
 
 
 async def check_look_ups(caller: Caller, allowed: set[str]) -> None:

@@ -1,4 +1,4 @@
-// Shows one layer. What it is stands in the page; tiles come from this server, with the ticket of the page's own link.
+// Shows one layer, which the page describes. Tiles come from this server, with the ticket of the page's own link.
 "use strict";
 
 const layer = JSON.parse(document.getElementById("layer").textContent);
@@ -50,7 +50,7 @@ function addVector(tilejson, number) {
   });
 }
 
-// The rasters of a series: all by name, or those of a place that was clicked.
+// Lists the scenes of a series: all of them, or those at the place that was clicked.
 function listScenes(features, more) {
   const entries = features.map(({ properties }) => {
     const entry = document.createElement("li");
@@ -77,14 +77,14 @@ async function addScenes(address) {
     features.push(...page.features);
     next = page.links?.find((link) => link.rel === "next")?.href;
   }
-  const show = (found) => listScenes(found.slice(0, MOST_LISTED), found.length - MOST_LISTED);
+  const show = (scenes) => listScenes(scenes.slice(0, MOST_LISTED), scenes.length - MOST_LISTED);
   map.addSource("scenes", { type: "geojson", data: { type: "FeatureCollection", features } });
   map.addLayer({ id: "places", type: "fill", source: "scenes", paint: { "fill-opacity": 0 } });
   map.addLayer({ id: "outlines", type: "line", source: "scenes", paint: { "line-color": "#17456b", "line-width": 1 } });
   show(features);
   map.on("click", (event) => {
-    const names = new Set(map.queryRenderedFeatures(event.point, { layers: ["places"] }).map((one) => one.properties.name));
-    show(names.size ? features.filter((one) => names.has(one.properties.name)) : features);
+    const names = new Set(map.queryRenderedFeatures(event.point, { layers: ["places"] }).map((scene) => scene.properties.name));
+    show(names.size ? features.filter((scene) => names.has(scene.properties.name)) : features);
   });
 }
 

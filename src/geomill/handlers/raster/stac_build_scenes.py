@@ -1,4 +1,4 @@
-"""The catalogue entries of a series of rasters: an item of each, and one of the whole."""
+"""Builds the STAC items of a series: one for each scene, and one for the whole."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from geomill.datasets.stac import FILE, PROCESSING, VERSION, build_collection, p
 from geomill.datasets.times import Times
 from geomill.handlers.raster.create_overview import CreateOverviewOutput
 from geomill.handlers.raster.create_scene import CreateSceneOutput, check_as_many
-from geomill.handlers.raster.stac_register_item import RegisterItemParams, item_parts
+from geomill.handlers.raster.stac_build_item import StacItemParams, item_parts
 from geomill.handlers.raster.validate import ValidateOutput
 from geomill.raster.facts import RasterType
 from geomill.raster.plan import stem
@@ -25,13 +25,13 @@ from geomill.sdk import HandlerContext, ObjectName, Zone, register_handler
 MOST = 1_000
 
 
-class RegisterScenesParams(BaseModel):
-    """What the steps before have said of each raster, in the same order."""
+class StacScenesParams(BaseModel):
+    """Outputs of earlier steps for each raster, in the same order."""
 
     validated: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=MOST)]
-    """Of `raster.validate`, or the places where results lie that are too large for a row."""
+    """Outputs of `raster.validate`, or references to large outputs."""
     scenes: list[dict[str, Any]]
-    """Of `raster.create_scene`, likewise."""
+    """Outputs of `raster.create_scene`, or references to large outputs."""
     overview: CreateOverviewOutput
     stac_item_id: Annotated[str, Field(pattern=ID_PATTERN)]
     stac_collection_id: Annotated[str, Field(pattern=ID_PATTERN)]
@@ -47,79 +47,82 @@ class RegisterScenesParams(BaseModel):
 
 
 class SceneRecord(BaseModel):
-    """What a server needs to know of one."""
+    """The facts of a scene that serving needs."""
 
     blob_path: str
     raster_type: RasterType
     statistics: list[BandSummary]
     bbox: list[float]
     zoom: int
-    """At which it is as fine as a map of the web."""
+    """The zoom at which map pixels are as large as the scene's own."""
     rank: int
-    """0 lies on top of all others."""
+    """Position in the stack; 0 is on top."""
 
 
-class RegisterScenesOutput(BaseModel):
+class StacScenesOutput(BaseModel):
     stac_item_id: str
     stac_collection_id: str
     stac_item: dict[str, Any]
     stac_items: list[dict[str, Any]]
     stac_collection: dict[str, Any]
-    """For the catalogue, which takes them from the outputs of an asset's job."""
+    """The catalogue takes item, items and collection from the outputs of an asset's job."""
     scenes: dict[str, SceneRecord]
-    """By the id of their items."""
+    """Scenes by the id of their items."""
     blob_path: str
     raster_type: RasterType
-    """Of the picture of the whole."""
+    """Type of the overview image."""
     bbox: list[float]
     source_file_hash: str
     output_file_hash: str
-    """Of the lists of names and hashes."""
+    """Hashes of the lists of names and hashes."""
     files: list[FileEntry]
-    """All that the job has made."""
+    """All files of the job."""
     warnings: list[str]
 
 
 @register_handler(
-    "raster.stac_register_scenes",
+    "raster.stac_build_scenes",
     queue="container-tasks",
     timeout_seconds=1800,
-    params=RegisterScenesParams,
-    output=RegisterScenesOutput,
+    params=StacScenesParams,
+    output=StacScenesOutput,
+    former_names=("raster.stac_register_scenes",),
 )
-def stac_register_scenes(ctx: HandlerContext[RegisterScenesParams]) -> RegisterScenesOutput:
-    """Makes the STAC items of a series of rasters, as documents beside their data, and for the catalogue."""
+def stac_build_scenes(ctx: HandlerContext[StacScenesParams]) -> StacScenesOutput:
+    """Builds the STAC items of a series, stores them beside their data and returns them as outputs."""
     import shapely
     from shapely.geometry import shape
 
     from geomill.raster.footprint import as_geometry, bbox_of
 
     params = ctx.params
-    validated = [ValidateOutput.model_validate(ctx.read_output(one)) for one in params.validated]
-    names = scene_names([one.source.file_name for one in validated])
-    known = common_times([one.times for one in validated])
+    validations = [ValidateOutput.model_validate(ctx.read_output(output)) for output in params.validated]
+    names = scene_names([validation.source.file_name for validation in validations])
+    series_times = common_times([validation.times for validation in validations])
     items, documents, files, scenes, outlines, hashes, warnings = [], [], [], {}, [], [], []
-    for number, (name, seen) in enumerate(zip(names, validated, strict=True)):
+    for number, (name, validation) in enumerate(zip(names, validations, strict=True)):
         ctx.raise_if_cancelled()
-        made = CreateSceneOutput.model_validate(ctx.read_output(params.scenes[number]))
-        item = _scene(params, name, seen, made)
+        scene = CreateSceneOutput.model_validate(ctx.read_output(params.scenes[number]))
+        item = _scene(params, name, validation, scene)
         parts = item_parts(item, ctx.job_id)
         documents.append(_put(ctx, f"{item.blob_prefix}/item.json", build_item(parts), "stac_item"))
         items.append(build_item(parts.model_copy(update={"folder": params.blob_prefix})))
-        scenes[name] = _served(params.overview, number, made)
+        scenes[name] = _served(params.overview, number, scene)
         files += item.files
-        outlines.append(shape(made.preview.geometry))
-        hashes.append((made.cog.blob_path, made.cog.output_file_hash))
-        warnings += [f"{seen.source.file_name}: {warning}" for warning in (*seen.warnings, *made.cog.warnings)]
+        outlines.append(shape(scene.preview.geometry))
+        hashes.append((scene.cog.blob_path, scene.cog.output_file_hash))
+        scene_warnings = (*validation.warnings, *scene.cog.warnings)
+        warnings += [f"{validation.source.file_name}: {warning}" for warning in scene_warnings]
         ctx.progress(number + 1, len(names), f"item {number + 1} of {len(names)}")
     together = shapely.unary_union(outlines)
     geometry = as_geometry(list(getattr(together, "geoms", [together])))
     bbox = bbox_of(geometry)
-    whole = _whole(params, items, names, known, geometry, bbox, ctx.job_id)
-    collection = build_collection(params.stac_collection_id, bbox, known, f"Rasters of {params.stac_collection_id}")
+    whole = _whole(params, items, names, series_times, geometry, bbox, ctx.job_id)
+    description = f"Rasters of {params.stac_collection_id}"
+    collection = build_collection(params.stac_collection_id, bbox, series_times, description)
     documents.append(_put(ctx, f"{params.blob_prefix}/item.json", whole, "stac_item"))
     documents.append(_put(ctx, f"{params.blob_prefix}/collection.json", collection, "stac_collection"))
-    return RegisterScenesOutput(
+    return StacScenesOutput(
         stac_item_id=params.stac_item_id,
         stac_collection_id=params.stac_collection_id,
         stac_item=whole,
@@ -129,7 +132,9 @@ def stac_register_scenes(ctx: HandlerContext[RegisterScenesParams]) -> RegisterS
         blob_path=params.overview.blob_path,
         raster_type=RasterType.RGBA,
         bbox=bbox,
-        source_file_hash=_digest([(one.source.file_name, one.source_file_hash) for one in validated]),
+        source_file_hash=_digest(
+            (validation.source.file_name, validation.source_file_hash) for validation in validations
+        ),
         output_file_hash=_digest(hashes),
         files=[*files, *params.overview.files, *documents],
         warnings=warnings,
@@ -137,7 +142,7 @@ def stac_register_scenes(ctx: HandlerContext[RegisterScenesParams]) -> RegisterS
 
 
 def scene_names(file_names: list[str]) -> list[str]:
-    """Of the files, made different where they are not: `2020/a.tif` and `2021/a.tif` are `a` and `a-2`."""
+    """Return names for the files. Equal stems get numbers: `2020/a.tif` and `2021/a.tif` become `a` and `a-2`."""
     names: list[str] = []
     for file_name in file_names:
         name, number = stem(file_name), 1
@@ -148,62 +153,60 @@ def scene_names(file_names: list[str]) -> list[str]:
     return names
 
 
-def common_times(known: list[Times]) -> Times:
-    """From the first to the last. What is known least of one is known of all."""
-    start = min(one.datetime or one.start_datetime or "" for one in known)
-    end = max(one.datetime or one.end_datetime or "" for one in known)
-    origins = {one.known_from for one in known}
+def common_times(scene_times: list[Times]) -> Times:
+    """Return the range from the first to the last time, with the least certain origin of all."""
+    start = min(times.datetime or times.start_datetime or "" for times in scene_times)
+    end = max(times.datetime or times.end_datetime or "" for times in scene_times)
+    origins = {times.known_from for times in scene_times}
     origin = next((origin for origin in ("received", "file") if origin in origins), "input")
-    if start == end and all(one.datetime for one in known):
+    if start == end and all(times.datetime for times in scene_times):
         return Times(datetime=start, known_from=origin)
     return Times(start_datetime=start, end_datetime=end, known_from=origin)
 
 
-def _scene(
-    params: RegisterScenesParams, name: str, seen: ValidateOutput, made: CreateSceneOutput
-) -> RegisterItemParams:
-    return RegisterItemParams(
+def _scene(params: StacScenesParams, name: str, validation: ValidateOutput, scene: CreateSceneOutput) -> StacItemParams:
+    return StacItemParams(
         stac_item_id=name,
         stac_collection_id=params.stac_collection_id,
-        source=seen.source,
-        facts=seen.facts,
-        times=seen.times,
-        plan=made.cog.plan,
-        geometry=made.preview.geometry,
-        bbox=made.preview.bbox,
-        statistics=made.cog.statistics,
-        files=[*made.cog.files, *made.preview.files],
-        blob_prefix=made.cog.files[0].path.rpartition("/")[0],
+        source=validation.source,
+        facts=validation.facts,
+        times=validation.times,
+        plan=scene.cog.plan,
+        geometry=scene.preview.geometry,
+        bbox=scene.preview.bbox,
+        statistics=scene.cog.statistics,
+        files=[*scene.cog.files, *scene.preview.files],
+        blob_prefix=scene.cog.files[0].path.rpartition("/")[0],
         output_container=params.output_container,
         workflow_id=params.workflow_id,
         workflow_version=params.workflow_version,
     )
 
 
-def _served(overview: CreateOverviewOutput, number: int, made: CreateSceneOutput) -> SceneRecord:
+def _served(overview: CreateOverviewOutput, number: int, scene: CreateSceneOutput) -> SceneRecord:
     return SceneRecord(
-        blob_path=made.cog.blob_path,
-        raster_type=made.cog.plan.raster_type,
-        statistics=made.cog.statistics,
-        bbox=made.preview.bbox,
+        blob_path=scene.cog.blob_path,
+        raster_type=scene.cog.plan.raster_type,
+        statistics=scene.cog.statistics,
+        bbox=scene.preview.bbox,
         zoom=overview.zooms[number],
         rank=overview.order.index(number),
     )
 
 
 def _whole(
-    params: RegisterScenesParams,
+    params: StacScenesParams,
     items: list[dict[str, Any]],
     names: list[str],
-    known: Times,
+    series_times: Times,
     geometry: dict[str, Any],
     bbox: list[float],
     job_id: str,
 ) -> dict[str, Any]:
-    """Of very many it names none: each has an item of its own."""
+    """Return the item of the whole series. It lists no scenes if there are very many; each has an item of its own."""
     lineage = f"{len(items):,} rasters, each as a COG"
     shown = zip(names, items, strict=True) if len(items) <= MOST_TILES else ()
-    kept = ("href", "type", "roles", "file:size", "file:checksum")
+    asset_fields = ("href", "type", "roles", "file:size", "file:checksum")
     pictures = {file.role: file_asset(file, params.blob_prefix) for file in params.overview.files}
     return {
         "type": "Feature",
@@ -214,19 +217,22 @@ def _whole(
         "geometry": geometry,
         "bbox": bbox,
         "properties": {
-            **when(known),
+            **when(series_times),
             **provenance(lineage, SOFTWARE, params.workflow_id, params.workflow_version, job_id),
             "geomill:scenes": len(items),
         },
         "links": [],
         "assets": {
-            **{name: {"title": name, **{key: item["assets"]["data"][key] for key in kept}} for name, item in shown},
+            **{
+                name: {"title": name, **{key: item["assets"]["data"][key] for key in asset_fields}}
+                for name, item in shown
+            },
             **pictures,
         },
     }
 
 
-def _put(ctx: HandlerContext[RegisterScenesParams], path: str, document: dict[str, Any], role: str) -> FileEntry:
+def _put(ctx: HandlerContext[StacScenesParams], path: str, document: dict[str, Any], role: str) -> FileEntry:
     media_type = GEOJSON_TYPE if document["type"] == "Feature" else JSON_TYPE
     data = json.dumps(document, separators=(",", ":"), allow_nan=False).encode()
     name = ObjectName(Zone.SILVER, ctx.params.output_container, path)

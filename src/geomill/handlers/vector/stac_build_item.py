@@ -1,4 +1,4 @@
-"""The catalogue entry of a layer, and that of its collection."""
+"""Builds the STAC item of a layer and its collection. The job's outputs carry them to the catalogue."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from geomill.vector.facts import LayerColumn, LayerFacts
 from geomill.vector.stac import LayerItemParts, build_item
 
 
-class RegisterLayerParams(BaseModel):
+class StacLayerParams(BaseModel):
     stac_item_id: Annotated[str, Field(pattern=ID_PATTERN)]
     stac_collection_id: Annotated[str, Field(pattern=ID_PATTERN)]
     asset_id: str | None = None
@@ -37,7 +37,7 @@ class RegisterLayerParams(BaseModel):
     workflow_version: int | None = None
 
 
-class RegisterLayerOutput(BaseModel):
+class StacLayerOutput(BaseModel):
     stac_item_id: str
     stac_collection_id: str
     stac_item: dict[str, Any]
@@ -45,9 +45,15 @@ class RegisterLayerOutput(BaseModel):
     files: list[FileEntry]
 
 
-@register_handler("vector.stac_register", timeout_seconds=120, params=RegisterLayerParams, output=RegisterLayerOutput)
-async def stac_register(ctx: HandlerContext[RegisterLayerParams]) -> RegisterLayerOutput:
-    """Makes the STAC item and its collection, as documents beside the data, and for the catalogue."""
+@register_handler(
+    "vector.stac_build_item",
+    timeout_seconds=120,
+    params=StacLayerParams,
+    output=StacLayerOutput,
+    former_names=("vector.stac_register",),
+)
+async def stac_build_item(ctx: HandlerContext[StacLayerParams]) -> StacLayerOutput:
+    """Builds the STAC item and its collection, stores them beside the data and returns them as outputs."""
     params = ctx.params
     collection = build_collection(
         params.stac_collection_id, params.bbox, params.times, f"Features of {params.stac_collection_id}"
@@ -57,7 +63,7 @@ async def stac_register(ctx: HandlerContext[RegisterLayerParams]) -> RegisterLay
         await put_document(ctx.storage, params.output_container, f"{params.blob_prefix}/{name}.json", document, role)
         for name, document, role in (("collection", collection, "stac_collection"), ("item", item, "stac_item"))
     ]
-    return RegisterLayerOutput(
+    return StacLayerOutput(
         stac_item_id=params.stac_item_id,
         stac_collection_id=params.stac_collection_id,
         stac_item=item,
@@ -66,7 +72,7 @@ async def stac_register(ctx: HandlerContext[RegisterLayerParams]) -> RegisterLay
     )
 
 
-def item_parts(params: RegisterLayerParams, job_id: str) -> LayerItemParts:
+def item_parts(params: StacLayerParams, job_id: str) -> LayerItemParts:
     facts = params.facts
     crs = "as it was" if facts.crs == f"EPSG:{params.srid}" else f"from {facts.crs[:60]}"
     return LayerItemParts(

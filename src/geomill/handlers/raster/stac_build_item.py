@@ -1,4 +1,4 @@
-"""The catalogue entry of a raster."""
+"""Builds the STAC item of a raster. The job's outputs carry it to the catalogue."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from geomill.datasets.source import Source
 from geomill.datasets.times import Times
 from geomill.raster.facts import RasterFacts
 from geomill.raster.plan import TilingPlan
-from geomill.raster.stac import BandSummary, RasterItemParts, register_item
+from geomill.raster.stac import BandSummary, RasterItemParts, store_item
 from geomill.sdk import HandlerContext, register_handler
 
 
-class RegisterItemParams(BaseModel):
+class StacItemParams(BaseModel):
     stac_item_id: Annotated[str, Field(pattern=ID_PATTERN)]
     stac_collection_id: Annotated[str, Field(pattern=ID_PATTERN)]
     source: Source
@@ -33,21 +33,25 @@ class RegisterItemParams(BaseModel):
     workflow_version: int | None = None
 
 
-class RegisterItemOutput(BaseModel):
+class StacItemOutput(BaseModel):
     stac_item_id: str
     stac_collection_id: str
     stac_item: dict[str, Any]
-    """For the catalogue, which takes it from the outputs of an asset's job."""
+    """The item, which the catalogue takes from the outputs of an asset's job."""
     files: list[FileEntry]
 
 
 @register_handler(
-    "raster.stac_register_item", timeout_seconds=120, params=RegisterItemParams, output=RegisterItemOutput
+    "raster.stac_build_item",
+    timeout_seconds=120,
+    params=StacItemParams,
+    output=StacItemOutput,
+    former_names=("raster.stac_register_item",),
 )
-async def stac_register_item(ctx: HandlerContext[RegisterItemParams]) -> RegisterItemOutput:
-    """Makes the STAC item, as a document beside the data, and for the catalogue."""
-    item, file = await register_item(ctx.storage, ctx.params.output_container, item_parts(ctx.params, ctx.job_id))
-    return RegisterItemOutput(
+async def stac_build_item(ctx: HandlerContext[StacItemParams]) -> StacItemOutput:
+    """Builds the STAC item, stores it beside the data and returns it as an output."""
+    item, file = await store_item(ctx.storage, ctx.params.output_container, item_parts(ctx.params, ctx.job_id))
+    return StacItemOutput(
         stac_item_id=ctx.params.stac_item_id,
         stac_collection_id=ctx.params.stac_collection_id,
         stac_item=item,
@@ -55,7 +59,7 @@ async def stac_register_item(ctx: HandlerContext[RegisterItemParams]) -> Registe
     )
 
 
-def item_parts(params: RegisterItemParams, job_id: str) -> RasterItemParts:
+def item_parts(params: StacItemParams, job_id: str) -> RasterItemParts:
     grid, plan = params.plan.grid, params.plan
     how = "copied" if grid.crs == params.facts.crs else f"warped from {params.facts.crs[:60]} ({plan.resampling})"
     return RasterItemParts(
