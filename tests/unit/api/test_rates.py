@@ -43,10 +43,10 @@ def test_memory_is_bounded_and_the_one_in_use_stays() -> None:
 def test_never_more_than_burst_and_rate_allow(pauses: list[float], rate: float, burst: int) -> None:
     clock = Clock()
     buckets = Buckets(rate, burst, clock=clock)
-    begun, taken = clock.now, 0
+    begun, allowed = clock.now, 0
     for pause in pauses:
         clock.now += pause
         waiting = buckets.take("a")
-        taken += waiting == 0
+        allowed += waiting == 0
         assert waiting <= 1 / rate + 1e-6
-    assert taken <= burst + (clock.now - begun) * rate + 1e-6
+    assert allowed <= burst + (clock.now - begun) * rate + 1e-6

@@ -71,8 +71,8 @@ def test_a_commit_may_take_several_steps_at_once_or_reopen(machine: Machine) -> 
     while more := {(a, d) for a, b in closure for c, d in closure if b == c} - closure:
         closure |= more
     reopened = {(source, target) for source, targets in machine.reopens.items() for target in targets}
-    found = {(source, target) for source, targets in machine.commits.items() for target in targets}
-    assert found == {(source, target) for source, target in closure if source != target} | reopened
+    commits = {(source, target) for source, targets in machine.commits.items() for target in targets}
+    assert commits == {(source, target) for source, target in closure if source != target} | reopened
 
 
 def test_only_what_ended_without_success_is_reopened() -> None:

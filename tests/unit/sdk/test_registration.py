@@ -22,9 +22,9 @@ class Output(BaseModel):
 
 
 def mark_of(function: object) -> RegisteredHandler:
-    found = getattr(function, MARK)
-    assert isinstance(found, RegisteredHandler)
-    return found
+    mark = getattr(function, MARK)
+    assert isinstance(mark, RegisteredHandler)
+    return mark
 
 
 def test_the_function_is_marked_and_otherwise_as_it_was() -> None:
@@ -62,12 +62,12 @@ def test_a_description_wins_over_the_docstring() -> None:
 
 def test_async_functions_are_told_apart() -> None:
     @register_handler("one")
-    def one(ctx: object) -> None: ...
+    def blocking(ctx: object) -> None: ...
 
     @register_handler("two")
     async def two(ctx: object) -> None: ...
 
-    assert (mark_of(one).is_async, mark_of(two).is_async) == (False, True)
+    assert (mark_of(blocking).is_async, mark_of(two).is_async) == (False, True)
 
 
 @pytest.mark.parametrize("name", ["", "x" * 65])

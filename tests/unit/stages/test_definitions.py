@@ -57,7 +57,7 @@ def test_what_cannot_be(stages: list[dict[str, Any]], more: dict[str, Any], word
 def test_retries_are_the_stages_or_the_task_types_or_the_usual() -> None:
     often, once = RetryPolicy(max_attempts=9), RetryPolicy(max_attempts=1)
     job = job_of({}, {"retry": once}, {"task_type": "sleep"}, retries={"echo": often})
-    assert [job.definition.retry_of(one) for one in job.definition.stages] == [often, once, RetryPolicy()]
+    assert [job.definition.retry_of(definition) for definition in job.definition.stages] == [often, once, RetryPolicy()]
 
 
 def test_the_least_limit_counts() -> None:
@@ -67,8 +67,8 @@ def test_the_least_limit_counts() -> None:
 
 
 def test_plain_dicts() -> None:
-    found = from_plain("p", [{"number": 1, "name": "n", "task_type": "echo", "parallelism": "single"}])
-    assert (found.stage(1).stage_name, found.stage(1).single) == ("n", True)
+    definition = from_plain("p", [{"number": 1, "name": "n", "task_type": "echo", "parallelism": "single"}])
+    assert (definition.stage(1).stage_name, definition.stage(1).single) == ("n", True)
 
 
 def test_a_registration_that_does_not_fit() -> None:
@@ -89,10 +89,15 @@ def test_a_job_type_is_described_by_its_own_words() -> None:
     """And not by what its base class says of itself."""
     definition = from_plain("tried", [{"number": 1, "name": "one", "task_type": "echo"}])
 
-    class Told(controller()):  # type: ignore[misc]  # a class that is made by a function
+    class Documented(controller()):  # type: ignore[misc]  # a class that is made by a function
         """Says what it does.
 
         And more."""
 
-    marked = [stage_job("tried", workflow=definition)(one) for one in (controller(), Told)]
-    assert [getattr(one, STAGE_MARK).description for one in marked] == ["", "Says what it does."]
+    marked = [
+        stage_job("tried", workflow=definition)(controller_class) for controller_class in (controller(), Documented)
+    ]
+    assert [getattr(controller_class, STAGE_MARK).description for controller_class in marked] == [
+        "",
+        "Says what it does.",
+    ]

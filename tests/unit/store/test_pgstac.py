@@ -24,10 +24,10 @@ def test_the_same_and_a_newer_one_are_left_alone() -> None:
 
 
 def test_an_older_one_is_brought_up_step_by_step() -> None:
-    found = pgstac.steps("0.9.8")
-    assert found[0].summary == "bring pgstac to 0.9.9"
-    assert found[-1].summary == f"bring pgstac to {pgstac.wanted()}"
-    for step in found:
+    steps = pgstac.steps("0.9.8")
+    assert steps[0].summary == "bring pgstac to 0.9.9"
+    assert steps[-1].summary == f"bring pgstac to {pgstac.wanted()}"
+    for step in steps:
         assert step.script is not None
         assert not step.script.lstrip().upper().startswith("BEGIN;")
         assert "run_queued_queries_intransaction" in step.script

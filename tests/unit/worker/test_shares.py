@@ -30,10 +30,10 @@ def test_shares_add_up_and_follow_the_weights(weights: list[int], frees: list[in
     shares = Shares(names, dict(zip(names, weights, strict=True)))
     given_out: Counter[str] = Counter()
     for free in frees:
-        found = shares.of(free)
-        assert sum(found.values()) == free
-        assert min(found.values()) >= 0
-        given_out.update(found)
+        allotted = shares.of(free)
+        assert sum(allotted.values()) == free
+        assert min(allotted.values()) >= 0
+        given_out.update(allotted)
     for name, weight in zip(names, weights, strict=True):
         assert abs(given_out[name] - sum(frees) * weight / sum(weights)) <= len(names)
 

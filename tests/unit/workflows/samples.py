@@ -124,13 +124,13 @@ def load(source: str | bytes, file: str = "sample.yaml") -> Workflow:
 
 def problems(source: str | bytes) -> tuple[Problem, ...]:
     """What the loader says, in full."""
-    found: tuple[Problem, ...] = ()
+    reported: tuple[Problem, ...] = ()
     try:
         load(source)
     except WorkflowError as error:
-        found = error.problems or (Problem("", "an error without problems"),)
-    assert all(problem.file == "sample.yaml" and problem.line >= 1 for problem in found)
-    return found
+        reported = error.problems or (Problem("", "an error without problems"),)
+    assert all(problem.file == "sample.yaml" and problem.line >= 1 for problem in reported)
+    return reported
 
 
 def marked_line(source: str) -> int:

@@ -57,17 +57,17 @@ class Driver:
 
     def done(self, name: str, output: Any = None, *, item: int = SINGLE) -> Outcome:
         self.outputs[name, item] = output
-        return self.said(name, TaskReport.COMPLETED, item=item, output=output)
+        return self.report(name, TaskReport.COMPLETED, item=item, output=output)
 
     def failed(self, name: str, error: str = "no luck", *, item: int = SINGLE, **more: Any) -> Outcome:
-        return self.said(name, TaskReport.FAILED, item=item, error=error, **more)
+        return self.report(name, TaskReport.FAILED, item=item, error=error, **more)
 
-    def said(self, name: str, report: TaskReport, *, item: int = SINGLE, **more: Any) -> Outcome:
+    def report(self, name: str, report: TaskReport, *, item: int = SINGLE, **more: Any) -> Outcome:
         return Outcome(name, self.sent[name, item].attempt, report, item, **more)
 
-    def answer(self, wanted: Aggregate) -> Outcome:
+    def answer(self, fan_in: Aggregate) -> Outcome:
         values: list[Any] = []
-        for source in wanted.sources:
+        for source in fan_in.sources:
             if isinstance(self.graph.nodes[source].definition, FanOutNode):
                 values += [
                     output
@@ -76,8 +76,8 @@ class Driver:
                 ]
             else:
                 values.append(self.outputs.get((source, SINGLE)))
-        kind = self.graph.nodes[wanted.node_id].definition.aggregation
-        return Outcome(wanted.node_id, wanted.attempt, TaskReport.COMPLETED, output=aggregate(kind, values))
+        kind = self.graph.nodes[fan_in.node_id].definition.aggregation
+        return Outcome(fan_in.node_id, fan_in.attempt, TaskReport.COMPLETED, output=aggregate(kind, values))
 
     def statuses(self) -> dict[str, str]:
         return {name: node.status.value for name, node in self.run.nodes.items() if name not in ("START", "END")}

@@ -69,17 +69,17 @@ def test_a_successor_waits_for_all_and_sees_their_outputs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("megabytes", "taken", "branch"),
+    ("megabytes", "dispatched", "branch"),
     [(5, ["small"], "< 10"), (50, ["middle", "extra"], "< 100"), (500, ["large"], "default")],
 )
 def test_the_first_branch_that_holds_is_taken_and_the_others_are_skipped(
-    megabytes: int, taken: list[str], branch: str
+    megabytes: int, dispatched: list[str], branch: str
 ) -> None:
     job = Driver(BRANCHES)
-    assert names(job.feed(job.done("size", {"mb": megabytes}))) == taken
+    assert names(job.feed(job.done("size", {"mb": megabytes}))) == dispatched
     assert job.output("route")["branch"] == branch
     assert job.output("route")["value"] == megabytes
-    others = {"small", "middle", "extra", "large"} - set(taken)
+    others = {"small", "middle", "extra", "large"} - set(dispatched)
     assert {name for name, status in job.statuses().items() if status == "skipped"} >= others
 
 
@@ -125,7 +125,7 @@ def test_a_failure_ends_the_job_cancels_what_runs_and_skips_what_has_not_begun()
     retry = {"max_attempts": 1}
     nodes = {"a": task("c", retry=retry), "b": task("c"), "d": task("c"), "c": task("END")}
     job = Driver(nodes, first=["a", "b", "d"])
-    job.feed(job.said("d", TaskReport.RUNNING))
+    job.feed(job.report("d", TaskReport.RUNNING))
     decision = job.feed(job.failed("a", "disk full"))
     assert job.statuses() == {"a": "failed", "b": "cancelled", "c": "skipped", "d": "cancelled"}
     assert decision.cancels == [Cancel("b", SINGLE, 1), Cancel("d", SINGLE, 1)]
@@ -194,7 +194,7 @@ def test_what_the_policy_does_not_allow_is_not_tried_again(more: dict[str, Any])
 def test_an_abandoned_attempt_is_sent_again_at_once_and_does_not_count() -> None:
     job = Driver(chain("a", retry={"max_attempts": 1}))
     for attempt in range(2, 6):
-        (again,) = job.feed(job.said("a", TaskReport.ABANDONED)).dispatches
+        (again,) = job.feed(job.report("a", TaskReport.ABANDONED)).dispatches
         assert (again.attempt, again.retry_count, again.not_before) == (attempt, 0, None)
     job.feed(job.done("a"))
     assert job.run.status is JobStatus.COMPLETED
@@ -205,8 +205,8 @@ def test_an_abandoned_attempt_is_sent_again_at_once_and_does_not_count() -> None
 
 def test_running_is_noted_once_and_may_never_come() -> None:
     job = Driver(chain("a"))
-    assert [str(step.target) for step in job.feed(job.said("a", TaskReport.RUNNING)).steps] == ["running"]
-    assert job.feed(job.said("a", TaskReport.RUNNING)).steps == []
+    assert [str(step.target) for step in job.feed(job.report("a", TaskReport.RUNNING)).steps] == ["running"]
+    assert job.feed(job.report("a", TaskReport.RUNNING)).steps == []
     assert job.feed(job.done("a")).status is JobStatus.COMPLETED
 
 

@@ -107,7 +107,7 @@ def test_a_result_of_a_large_fan_out_touches_a_counter() -> None:
 
 def test_a_failed_item_fails_the_job_and_cancels_the_others() -> None:
     job = job_of(4, max_parallel=3, task={"retry": ONCE})
-    job.feed(job.said("many", TaskReport.RUNNING, item=2))
+    job.feed(job.report("many", TaskReport.RUNNING, item=2))
     decision = job.feed(*all_done(job, 0), job.failed("many", "broken", item=1))
     assert (decision.status, decision.failed_node) == (JobStatus.FAILED, "many")
     assert decision.error == "node 'many' failed: item 1: broken"
@@ -159,7 +159,7 @@ def test_an_item_is_tried_again_by_its_own_count() -> None:
     (again,) = job.feed(job.failed("many", item=1)).dispatches
     assert (again.item_index, again.attempt, again.retry_count) == (1, 2, 1)
     assert again.not_before == NOW + timedelta(seconds=3)
-    job.feed(job.said("many", TaskReport.ABANDONED, item=0))
+    job.feed(job.report("many", TaskReport.ABANDONED, item=0))
     assert (job.sent["many", 0].attempt, job.sent["many", 0].retry_count) == (2, 0)
     job.feed(job.failed("many", item=1))
     assert job.rows["many", 1].status is NodeStatus.FAILED
@@ -188,7 +188,7 @@ def test_reports_of_items_that_are_not_under_way_are_stale() -> None:
 
 def test_running_is_noted_once_per_item() -> None:
     job = job_of(2)
-    first, again = (job.feed(job.said("many", TaskReport.RUNNING, item=1)) for _ in range(2))
+    first, again = (job.feed(job.report("many", TaskReport.RUNNING, item=1)) for _ in range(2))
     assert (first.quiet_steps, first.steps) == (1, [])
     assert (again.quiet_steps, again.steps) == (0, [])
     assert job.run.fan_outs["many"].in_flight[1].status is NodeStatus.RUNNING
@@ -221,11 +221,11 @@ def test_a_fan_in_whose_outputs_cannot_be_had_fails_the_job() -> None:
     job = Driver({"a": task("all"), "all": {"type": "fan_in", "next": "END"}})
     evaluation = Evaluation(job.run, NOW)
     evaluation.feed([job.done("a")])
-    (wanted,) = evaluation.take_aggregates()
+    (fan_in,) = evaluation.take_aggregates()
     evaluation.feed(
         [
-            Outcome("all", wanted.attempt, TaskReport.RUNNING),
-            Outcome("all", wanted.attempt, TaskReport.FAILED, error="too large"),
+            Outcome("all", fan_in.attempt, TaskReport.RUNNING),
+            Outcome("all", fan_in.attempt, TaskReport.FAILED, error="too large"),
         ]
     )
     assert evaluation.decision().status is JobStatus.FAILED
@@ -240,9 +240,9 @@ def test_who_takes_over_asks_again_for_what_a_fan_in_waits_for() -> None:
     job.take(evaluation.decision())
     successor = job.restored()
     successor.carry_on()
-    (wanted,) = successor.take_aggregates()
-    assert wanted == Aggregate("all", 1, ("a",))
-    successor.feed([job.answer(wanted)])
+    (fan_in,) = successor.take_aggregates()
+    assert fan_in == Aggregate("all", 1, ("a",))
+    successor.feed([job.answer(fan_in)])
     assert job.take(successor.decision()).result == {"all": {"results": [5], "count": 1}}
 
 
