@@ -114,16 +114,16 @@ def _convert(job: tuple[Work, str]) -> None:
     work, piece = job
     profile = {"driver": "GTiff", "compress": "DEFLATE", "predictor": 2, "zlevel": 6, "tiled": True,
                "blockxsize": 512, "blockysize": 512, "interleave": "pixel"}  # fmt: skip
-    with rasterio.Env(**CACHE), MemoryFile(Path(piece).read_bytes()) as fetched, MemoryFile() as made:
+    with rasterio.Env(**CACHE), MemoryFile(Path(piece).read_bytes()) as fetched, MemoryFile() as converted:
         with (
             fetched.open() as source,
             WarpedVRT(source, crs=work.crs, resampling=Resampling.bilinear, add_alpha=True) as warped,
         ):
             cog_translate(
-                warped, made.name, profile, indexes=[1, 2, 3], add_mask=True, in_memory=True,
+                warped, converted.name, profile, indexes=[1, 2, 3], add_mask=True, in_memory=True,
                 overview_resampling="average", quiet=True,
             )  # fmt: skip
-        (Path(work.target) / Path(piece).name).write_bytes(made.read())
+        (Path(work.target) / Path(piece).name).write_bytes(converted.read())
 
 
 def two_passes(work: Work) -> None:

@@ -65,12 +65,12 @@ class Peer:
         return 200 / self._seconds("chains 200 5")
 
     def _seconds(self, work: str) -> float:
-        asked, answered = self._process.stdin, self._process.stdout
-        assert asked is not None
-        assert answered is not None
-        asked.write(f"{work}\n")
-        asked.flush()
-        return float(answered.readline())
+        requests, answers = self._process.stdin, self._process.stdout
+        assert requests is not None
+        assert answers is not None
+        requests.write(f"{work}\n")
+        requests.flush()
+        return float(answers.readline())
 
 
 @contextmanager

@@ -290,8 +290,8 @@ class _Copy:
 
     def _drop_added(self) -> None:
         """Drops the schemas and tables that a test added. Most of them are partitions of the catalogue."""
-        known = {"schemas": self._layout.schemas, "tables": self._layout.all_tables}
-        statements = self.session.execute(UNDO_ADDITIONS, known).fetchall()
+        layout = {"schemas": self._layout.schemas, "tables": self._layout.all_tables}
+        statements = self.session.execute(UNDO_ADDITIONS, layout).fetchall()
         self.session.execute("; ".join(statement for (statement,) in statements).encode())
 
     def _require_same(self, catalogs: Iterable[str]) -> None:

@@ -38,10 +38,10 @@ def postmaster(data: Path) -> int:
 
 def started_since(data: Path, former: int) -> int | None:
     try:
-        found = postmaster(data)
+        pid = postmaster(data)
     except OSError:
         return None
-    return found if found != former else None
+    return pid if pid != former else None
 
 
 def assert_only_the_key_opens(data: Path, port: int) -> None:

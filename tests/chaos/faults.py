@@ -26,7 +26,7 @@ OURS = "application_name LIKE 'geomill%' AND datname = current_database() AND pi
 
 
 @dataclass
-class Scene:
+class FaultScene:
     """What a fault finds."""
 
     platform: ChaosPlatform
@@ -56,7 +56,7 @@ BUSIEST = {
 }
 
 
-Act = Callable[[Scene], AbstractContextManager[None]]
+Act = Callable[[FaultScene], AbstractContextManager[None]]
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Fault:
 
 
 @contextmanager
-def _kill(scene: Scene, role: str) -> Iterator[None]:
+def _kill(scene: FaultScene, role: str) -> Iterator[None]:
     victim = scene.busiest(role)
     victim.kill()
     victim.wait()
@@ -88,7 +88,7 @@ def _kill(scene: Scene, role: str) -> Iterator[None]:
 
 
 @contextmanager
-def _terminate(scene: Scene, role: str) -> Iterator[None]:
+def _terminate(scene: FaultScene, role: str) -> Iterator[None]:
     victim = scene.victim(role)
     scene.platform.replace(role, victim)
     victim.send_signal(signal.SIGTERM)
@@ -97,7 +97,7 @@ def _terminate(scene: Scene, role: str) -> Iterator[None]:
 
 
 @contextmanager
-def _freeze(scene: Scene, role: str) -> Iterator[None]:
+def _freeze(scene: FaultScene, role: str) -> Iterator[None]:
     victim = scene.busiest(role)
     victim.send_signal(signal.SIGSTOP)
     try:
@@ -107,7 +107,7 @@ def _freeze(scene: Scene, role: str) -> Iterator[None]:
 
 
 @contextmanager
-def _kill_task_process(scene: Scene) -> Iterator[None]:
+def _kill_task_process(scene: FaultScene) -> Iterator[None]:
     """As the kernel does where memory is short: the child of a worker, not the worker."""
     workers = {process.pid for process in scene.platform.processes["worker"]}
     children = [pid for pid, parent in _parents().items() if parent in workers]
@@ -127,7 +127,7 @@ def _parents() -> dict[int, int]:
 
 
 @contextmanager
-def _skew(scene: Scene, hours: float) -> Iterator[None]:
+def _skew(scene: FaultScene, hours: float) -> Iterator[None]:
     """Time belongs to the database: a process whose own clock is wrong must do no harm."""
     for role in ("worker", "orchestrator", "gateway"):
         victim = scene.victim(role)
@@ -138,13 +138,13 @@ def _skew(scene: Scene, hours: float) -> Iterator[None]:
 
 
 @contextmanager
-def _end_sessions(scene: Scene, which: str) -> Iterator[None]:
+def _end_sessions(scene: FaultScene, which: str) -> Iterator[None]:
     scene.platform.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {OURS} AND {which}")
     yield
 
 
 @contextmanager
-def _lose_listeners(scene: Scene) -> Iterator[None]:
+def _lose_listeners(scene: FaultScene) -> Iterator[None]:
     """Only the sessions that listen and hold the locks of the living; the pools stay."""
     scene.platform.execute(
         "SELECT pg_terminate_backend(l.pid) FROM pg_locks AS l JOIN dagapp.dag_instances AS i"
@@ -155,7 +155,7 @@ def _lose_listeners(scene: Scene) -> Iterator[None]:
 
 
 @contextmanager
-def _outage(scene: Scene, mode: StopMode) -> Iterator[None]:
+def _outage(scene: FaultScene, mode: StopMode) -> Iterator[None]:
     scene.platform.stop_postgres(mode)
     try:
         yield
@@ -164,7 +164,7 @@ def _outage(scene: Scene, mode: StopMode) -> Iterator[None]:
 
 
 @contextmanager
-def _crash_of_a_backend(scene: Scene) -> Iterator[None]:
+def _crash_of_a_backend(scene: FaultScene) -> Iterator[None]:
     """The server ends every session and recovers by itself."""
     rows = scene.platform.rows(f"SELECT pid FROM pg_stat_activity WHERE {OURS} LIMIT 1")
     for (pid,) in rows:
@@ -173,7 +173,7 @@ def _crash_of_a_backend(scene: Scene) -> Iterator[None]:
 
 
 @contextmanager
-def _read_only(scene: Scene) -> Iterator[None]:
+def _read_only(scene: FaultScene) -> Iterator[None]:
     """As during a failover: the server is there, and refuses to write."""
     scene.platform.execute("ALTER SYSTEM SET default_transaction_read_only = on")
     scene.platform.execute("SELECT pg_reload_conf()")
@@ -185,14 +185,14 @@ def _read_only(scene: Scene) -> Iterator[None]:
 
 
 @contextmanager
-def _start_read_only(scene: Scene) -> Iterator[None]:
+def _start_read_only(scene: FaultScene) -> Iterator[None]:
     with _read_only(scene):
         scene.platform.restart_roles()
         yield
 
 
 @contextmanager
-def _lock_row(scene: Scene, query: str) -> Iterator[None]:
+def _lock_row(scene: FaultScene, query: str) -> Iterator[None]:
     """Of something that is just being worked on; there may be nothing for a moment."""
     with scene.platform.connect() as conn:
         deadline = time.monotonic() + VICTIM_SECONDS
@@ -216,7 +216,7 @@ READ_SOMETHING = "SELECT count(*) FROM dagapp.dag_queue"
 
 
 @contextmanager
-def _leave_open(scene: Scene) -> Iterator[None]:
+def _leave_open(scene: FaultScene) -> Iterator[None]:
     """A transaction that somebody began and forgot: nothing that is deleted meanwhile can be cleaned away."""
     with scene.platform.connect() as conn:
         conn.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
@@ -228,7 +228,7 @@ MIGRATED = ("dagapp.dag_jobs", "dagapp.dag_queue", "dagapp.dag_node_states", "ap
 
 
 @contextmanager
-def _add_columns(scene: Scene) -> Iterator[None]:
+def _add_columns(scene: FaultScene) -> Iterator[None]:
     """What a migration does while roles run."""
     name = f"chaos_{scene.chance.randrange(10**9)}"
     for table in MIGRATED:
@@ -248,7 +248,7 @@ EXECUTE FUNCTION chaos.refuse();
 
 
 @contextmanager
-def _refuse_an_asset(scene: Scene) -> Iterator[None]:
+def _refuse_an_asset(scene: FaultScene) -> Iterator[None]:
     """Its job may begin and not end: the verdict is refused, and whatever else would end it."""
     scene.platform.execute(REFUSING)
     life = Life(f"refused{scene.chance.randrange(10**9)}")
@@ -260,13 +260,13 @@ def _refuse_an_asset(scene: Scene) -> Iterator[None]:
 
 
 @contextmanager
-def _kill_by_task(scene: Scene) -> Iterator[None]:
+def _kill_by_task(scene: FaultScene) -> Iterator[None]:
     scene.users.submit(deadly(f"deadly-{scene.chance.randrange(10**9)}"))
     yield
 
 
 @contextmanager
-def _take_all_connections(scene: Scene) -> Iterator[None]:
+def _take_all_connections(scene: FaultScene) -> Iterator[None]:
     """Whoever has to reconnect now is turned away."""
     with ExitStack() as stack:
         connections: list[psycopg.Connection[Any]] = []
@@ -281,7 +281,7 @@ def _take_all_connections(scene: Scene) -> Iterator[None]:
 
 
 @contextmanager
-def _shuffle_queue(scene: Scene) -> Iterator[None]:
+def _shuffle_queue(scene: FaultScene) -> Iterator[None]:
     """Leases lost, order changed: as an at-least-once broker may do."""
     scene.platform.execute("UPDATE dagapp.dag_queue SET priority = (random() * 10)::int WHERE lease_token IS NULL")
     scene.platform.execute(
@@ -292,7 +292,7 @@ def _shuffle_queue(scene: Scene) -> Iterator[None]:
 
 
 @contextmanager
-def _lose_connections(scene: Scene, role: str = "") -> Iterator[None]:
+def _lose_connections(scene: FaultScene, role: str = "") -> Iterator[None]:
     """Every packet of the connections that are there is dropped, and no other: nobody is told."""
     network = scene.platform.network
     assert network
@@ -306,7 +306,7 @@ def _lose_connections(scene: Scene, role: str = "") -> Iterator[None]:
 
 
 @contextmanager
-def _lose_network(scene: Scene) -> Iterator[None]:
+def _lose_network(scene: FaultScene) -> Iterator[None]:
     """Nothing reaches the server, new connections neither."""
     network = scene.platform.network
     assert network
@@ -318,7 +318,7 @@ def _lose_network(scene: Scene) -> Iterator[None]:
 
 
 @contextmanager
-def _fill(scene: Scene, disk: str) -> Iterator[None]:
+def _fill(scene: FaultScene, disk: str) -> Iterator[None]:
     """The server may stop by itself; whoever looks after it starts it once there is room again."""
     scene.platform.disks[disk].fill()
     try:
@@ -336,7 +336,7 @@ def _fill(scene: Scene, disk: str) -> Iterator[None]:
             time.sleep(0.2)
 
 
-def _use_up_the_log(scene: Scene) -> None:
+def _use_up_the_log(scene: FaultScene) -> None:
     """Some files of it are kept for later use: as long as there are such, nobody needs room."""
     with suppress(psycopg.OperationalError):
         for _ in range(MOST_LOG_FILES):

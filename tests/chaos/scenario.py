@@ -14,13 +14,13 @@ from typing import Any
 
 import psycopg
 
-from tests.chaos.faults import FAULTS, Fault, Scene
+from tests.chaos.faults import FAULTS, Fault, FaultScene
 from tests.chaos.invariants import violations
-from tests.chaos.ledger import Line, begun_again, repeats
+from tests.chaos.ledger import LedgerEntry, begun_again, repeats
 from tests.chaos.platform import ChaosPlatform
 from tests.chaos.publishers import Publisher, wait_for_first, wrong_lives
 from tests.chaos.users import Order, Users, holding
-from tests.chaos.watch import Watch, supervised
+from tests.chaos.watch import JobWatch, supervised
 
 HELD = 24
 """Tasks that run when the fault comes."""
@@ -38,7 +38,7 @@ START_SECONDS = 60.0
 
 
 @dataclass
-class Outcome:
+class FaultOutcome:
     fault: str
     title: str
     skipped: str = ""
@@ -68,7 +68,7 @@ class Outcome:
         return {name: value for name, value in asdict(self).items() if name != "log"}
 
 
-def run_scenarios(names: Sequence[str], *, seed: int = 1, patience: float = 60.0) -> Iterator[Outcome]:
+def run_scenarios(names: Sequence[str], *, seed: int = 1, patience: float = 60.0) -> Iterator[FaultOutcome]:
     """Each fault alone. One that left no trace leaves its platform to the next, which saves the time of a start."""
     remaining = deque(names)
     while remaining:
@@ -81,15 +81,17 @@ def run_scenarios(names: Sequence[str], *, seed: int = 1, patience: float = 60.0
                 yield outcome
 
 
-def _run_scenario(platform: ChaosPlatform, fault: Fault, seed: int, patience: float, earlier: list[Order]) -> Outcome:
-    outcome = Outcome(fault.name, fault.title)
+def _run_scenario(
+    platform: ChaosPlatform, fault: Fault, seed: int, patience: float, earlier: list[Order]
+) -> FaultOutcome:
+    outcome = FaultOutcome(fault.name, fault.title)
     if fault.needs in platform.missing:
         outcome.skipped = platform.missing[fault.needs]
         outcome.recovery = 0.0
         return outcome
     users = Users(platform, f"{seed}-{fault.name}-{len(earlier)}", pause=PAUSE_SECONDS)
     publisher = Publisher(platform, f"{fault.name.replace('-', '')}{len(earlier)}n")
-    scene = Scene(platform, users, publisher, random.Random(seed))
+    scene = FaultScene(platform, users, publisher, random.Random(seed))
     _Scenario(scene, fault, outcome, patience, earlier).run()
     earlier += users.orders
     if outcome.violations:
@@ -99,15 +101,15 @@ def _run_scenario(platform: ChaosPlatform, fault: Fault, seed: int, patience: fl
 
 @dataclass
 class _Scenario:
-    scene: Scene
+    scene: FaultScene
     fault: Fault
-    outcome: Outcome
+    outcome: FaultOutcome
     patience: float
     earlier: Sequence[Order]
     """What was ordered of the same platform before."""
 
     def run(self) -> None:
-        self.watch = Watch(self.scene.platform)
+        self.watch = JobWatch(self.scene.platform)
         self._lines_before = len(self.scene.platform.ledger.lines())
         self._begin()
         ended_before = self.scene.platform.ended
@@ -127,10 +129,10 @@ class _Scenario:
         """A quiet load, and tasks that take until after the fault."""
         users, platform = self.scene.users, self.scene.platform
         seconds = (0 if self.fault.until_settled else self.fault.seconds) + HOLD_SECONDS
-        held = holding(f"held-{users.seed}", HELD, seconds)
-        users.submit(held)
+        job = holding(f"held-{users.seed}", HELD, seconds)
+        users.submit(job)
         deadline = time.monotonic() + START_SECONDS
-        while platform.ledger.begun(held.job_id) < HELD:
+        while platform.ledger.begun(job.job_id) < HELD:
             if time.monotonic() > deadline:
                 raise TimeoutError(f"the tasks did not begin\n{platform.log_tail()}")
             time.sleep(0.05)
@@ -162,7 +164,7 @@ class _Scenario:
         later = [ends[order.job_id] for order in self._load() if order.sent_at >= since and order.job_id in ends]
         return min(later) - since if later else None
 
-    def _taken_over(self, begun: float, lines: Sequence[Line]) -> float | None:
+    def _taken_over(self, begun: float, lines: Sequence[LedgerEntry]) -> float | None:
         query = "SELECT extract(epoch FROM created_at) FROM dagapp.dag_job_events WHERE event_type = 'job_reclaimed'"
         moments = [float(at) for (at,) in self.scene.platform.rows(query)]
         moments += [line.at + time.time() - time.monotonic() for line in begun_again(lines)]

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 import psycopg
 
 from geomill.errors import EmbeddedError
-from tests.chaos.faults import FAULTS, Fault, Scene
-from tests.chaos.watch import Watch
+from tests.chaos.faults import FAULTS, Fault, FaultScene
+from tests.chaos.watch import JobWatch
 
 PATIENCE_SECONDS = 90.0
 PAUSE_SECONDS = (0.3, 1.2)
@@ -26,7 +26,7 @@ class Hit:
 
 @dataclass
 class Storm:
-    scene: Scene
+    scene: FaultScene
     faults: Sequence[Fault] = tuple(FAULTS.values())
     longest: float = 60.0
     """Seconds that one fault may last."""
@@ -42,7 +42,7 @@ class Storm:
             for fault in self.faults
             if fault.weight and fault.needs not in missing and fault.range[0] <= self.longest
         ]
-        self._watch = Watch(self.scene.platform)
+        self._watch = JobWatch(self.scene.platform)
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def start(self) -> None:

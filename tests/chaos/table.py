@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tests.chaos.faults import FAULTS
-from tests.chaos.scenario import Outcome
+from tests.chaos.scenario import FaultOutcome
 
 Record = Mapping[str, Any]
 NOT_MEASURED = ""
@@ -27,7 +27,7 @@ def seconds(value: float | None) -> str:
 HEAD = ("fault", "first job", "all before", "standstill", "taken over", "begun again", "bad answers", "violations")
 
 
-def of_outcomes(outcomes: Sequence[Outcome]) -> str:
+def of_outcomes(outcomes: Sequence[FaultOutcome]) -> str:
     return table(HEAD, [_row(outcome.record()) for outcome in outcomes])
 
 

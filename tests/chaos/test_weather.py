@@ -92,8 +92,8 @@ def _read_only(platform: ChaosPlatform) -> Iterator[None]:
 
 
 def _pids(platform: ChaosPlatform) -> list[int]:
-    assert all(process.poll() is None for found in platform.processes.values() for process in found)
-    return [process.pid for found in platform.processes.values() for process in found]
+    assert all(process.poll() is None for processes in platform.processes.values() for process in processes)
+    return [process.pid for processes in platform.processes.values() for process in processes]
 
 
 def _complaints(platform: ChaosPlatform, text: str) -> int:

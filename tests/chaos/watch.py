@@ -35,7 +35,7 @@ def supervised(platform: ChaosPlatform) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Watch:
+class JobWatch:
     platform: ChaosPlatform
 
     def ends(self) -> dict[str, float]:

@@ -13,11 +13,11 @@ from geomill.sdk import HandlerContext, register_handler
 from geomill.sdk.registration import MARK, RegisteredHandler
 
 
-class Params(BaseModel):
+class NumberParams(BaseModel):
     n: int
 
 
-class Output(BaseModel):
+class NumberOutput(BaseModel):
     m: int
 
 
@@ -28,18 +28,18 @@ def mark_of(function: object) -> RegisteredHandler:
 
 
 def test_the_function_is_marked_and_otherwise_as_it_was() -> None:
-    def work(ctx: HandlerContext[Params]) -> dict[str, int]:
+    def work(ctx: HandlerContext[NumberParams]) -> dict[str, int]:
         """Works.
 
         At length.
         """
         return {"m": 1}
 
-    registered = register_handler("work", queue="q", timeout_seconds=5, params=Params, output=Output)(work)
+    registered = register_handler("work", queue="q", timeout_seconds=5, params=NumberParams, output=NumberOutput)(work)
     assert registered is work
     info = mark_of(work).info
     assert (info.name, info.queue, info.timeout_seconds) == ("work", "q", 5)
-    assert (info.params, info.output, info.description) == (Params, Output, "Works.")
+    assert (info.params, info.output, info.description) == (NumberParams, NumberOutput, "Works.")
     assert mark_of(work).function is work
 
 

@@ -21,7 +21,7 @@ class Anything(BaseModel):
     model_config = ConfigDict(extra="allow")
 
 
-class EchoOutput(BaseModel):
+class SampleEchoOutput(BaseModel):
     echoed_params: dict[str, Any]
     task_id: str
 
@@ -88,7 +88,7 @@ class Info(BaseModel):
 HANDLERS = {
     info.name: info
     for info in (
-        HandlerInfo("echo", params=Anything, output=EchoOutput, timeout_seconds=60),
+        HandlerInfo("echo", params=Anything, output=SampleEchoOutput, timeout_seconds=60),
         HandlerInfo("strict", queue="container-tasks", params=Strict, output=Info, timeout_seconds=600),
         HandlerInfo("fussy", params=Fussy),
         HandlerInfo("broken", params=Broken),

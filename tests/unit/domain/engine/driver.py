@@ -25,7 +25,7 @@ def chain(*names: str, **more: Any) -> dict[str, Any]:
     return {name: task(after, **more) for name, after in zip(names, [*names[1:], "END"], strict=True)}
 
 
-class Driver:
+class JobDriver:
     def __init__(self, nodes: dict[str, Any], inputs: dict[str, Any] | None = None, **workflow: Any) -> None:
         first = workflow.pop("first", next(iter(nodes), "END"))
         self.window = workflow.pop("window", WINDOW)

@@ -11,7 +11,7 @@ from geomill.domain.engine.decision import Aggregate, Cancel, Outcome
 from geomill.domain.engine.evaluator import Evaluation
 from geomill.domain.engine.task import TaskReport
 from geomill.domain.states import JobStatus, NodeStatus
-from tests.unit.domain.engine.driver import Driver, items, names, task
+from tests.unit.domain.engine.driver import JobDriver, items, names, task
 from tests.unit.domain.engine.simulation import NOW
 
 ONCE = {"max_attempts": 1}
@@ -22,13 +22,13 @@ def fan_out(source: Any = "{{ inputs.items }}", **more: Any) -> dict[str, Any]:
     return {"type": "fan_out", "source": source, "task": body, "next": "all", **more}
 
 
-def job_of(count: int, *, window: int = 5_000, aggregation: str = "collect", **more: Any) -> Driver:
+def job_of(count: int, *, window: int = 5_000, aggregation: str = "collect", **more: Any) -> JobDriver:
     gather = {"type": "fan_in", "aggregation": aggregation, "next": "after"}
     nodes = {"many": fan_out(**more), "all": gather, "after": task("END", params={"n": "{{ nodes.all.output.count }}"})}
-    return Driver(nodes, {"items": [f"i{number}" for number in range(count)]}, window=window)
+    return JobDriver(nodes, {"items": [f"i{number}" for number in range(count)]}, window=window)
 
 
-def all_done(job: Driver, *indices: int) -> list[Outcome]:
+def all_done(job: JobDriver, *indices: int) -> list[Outcome]:
     return [job.done("many", {"n": index}, item=index) for index in indices]
 
 
@@ -58,7 +58,9 @@ def test_no_items_flow_on_at_once_and_the_fan_in_gets_an_empty_list() -> None:
 
 @pytest.mark.parametrize("source", ["text", 3, None, {"a": 1}])
 def test_a_source_that_is_no_list_fails_the_job(source: Any) -> None:
-    job = Driver({"many": fan_out("{{ inputs.source }}"), "all": {"type": "fan_in", "next": "END"}}, {"source": source})
+    job = JobDriver(
+        {"many": fan_out("{{ inputs.source }}"), "all": {"type": "fan_in", "next": "END"}}, {"source": source}
+    )
     assert job.run.status is JobStatus.FAILED
     assert "must be a list" in job.last.error
 
@@ -209,7 +211,7 @@ def test_a_fan_in_asks_for_the_nodes_that_led_to_it_in_order() -> None:
         "c": task("all"),
         "all": {"type": "fan_in", "next": "END"},
     }
-    job = Driver(nodes, first=["b", "a", "route", "c"])
+    job = JobDriver(nodes, first=["b", "a", "route", "c"])
     evaluation = Evaluation(job.run, NOW)
     evaluation.feed([job.done("c"), job.failed("a"), job.done("b")])
     assert evaluation.take_aggregates() == [Aggregate("all", 1, ("b", "c"))]
@@ -218,7 +220,7 @@ def test_a_fan_in_asks_for_the_nodes_that_led_to_it_in_order() -> None:
 
 
 def test_a_fan_in_whose_outputs_cannot_be_had_fails_the_job() -> None:
-    job = Driver({"a": task("all"), "all": {"type": "fan_in", "next": "END"}})
+    job = JobDriver({"a": task("all"), "all": {"type": "fan_in", "next": "END"}})
     evaluation = Evaluation(job.run, NOW)
     evaluation.feed([job.done("a")])
     (fan_in,) = evaluation.take_aggregates()
@@ -233,7 +235,7 @@ def test_a_fan_in_whose_outputs_cannot_be_had_fails_the_job() -> None:
 
 
 def test_who_takes_over_asks_again_for_what_a_fan_in_waits_for() -> None:
-    job = Driver({"a": task("all"), "all": {"type": "fan_in", "next": "END"}})
+    job = JobDriver({"a": task("all"), "all": {"type": "fan_in", "next": "END"}})
     evaluation = Evaluation(job.run, NOW)
     evaluation.feed([job.done("a", 5)])
     assert len(evaluation.take_aggregates()) == 1
@@ -274,12 +276,12 @@ def test_one_decision_sends_a_slice_and_says_that_there_is_more() -> None:
 
 def test_the_params_of_a_task_may_be_the_whole_item() -> None:
     node = {"type": "fan_out", "source": [{"a": 1}, {"b": 2}], "task": {"handler": "h", "params": "{{ item }}"}}
-    driver = Driver({"each": {**node, "next": "END"}})
+    driver = JobDriver({"each": {**node, "next": "END"}})
     assert [driver.params("each", item) for item in (0, 1)] == [{"a": 1}, {"b": 2}]
 
 
 def test_params_that_are_no_mapping_fail_their_item() -> None:
     node = {"type": "fan_out", "source": [{"a": 1}, 7], "task": {"handler": "h", "params": "{{ item }}"}}
-    driver = Driver({"each": {**node, "next": "END"}})
+    driver = JobDriver({"each": {**node, "next": "END"}})
     assert driver.run.status.value == "failed"
     assert "must give a mapping, but it is '7'" in driver.last.error

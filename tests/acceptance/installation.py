@@ -16,7 +16,7 @@ from tests.acceptance.running import ready, show_key
 
 
 @dataclass
-class Town:
+class Installation:
     """A running geomill, its data folder, the command, and a client of the gateway with the administrator's key."""
 
     process: subprocess.Popen[bytes]
@@ -55,7 +55,7 @@ class Town:
 
 
 @contextmanager
-def town_in(data: Path, geomill: Geomill, **settings: str) -> Iterator[Town]:
+def installation_in(data: Path, geomill: Geomill, **settings: str) -> Iterator[Installation]:
     with ready(data, **settings) as (process, client):
         show_key(client, data)
-        yield Town(process, data, geomill, client)
+        yield Installation(process, data, geomill, client)
