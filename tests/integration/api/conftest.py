@@ -72,8 +72,8 @@ async def make_client(database: str) -> AsyncIterator[Callable[..., Any]]:
 
 @pytest.fixture
 def issuer() -> Iterator[Issuer]:
-    with Issuer() as found:
-        yield found
+    with Issuer() as fake_issuer:
+        yield fake_issuer
 
 
 @pytest.fixture

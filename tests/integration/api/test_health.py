@@ -95,18 +95,26 @@ async def test_the_external_zones_database_is_migrated_along(
 
 async def test_health_shows_processes_queues_and_failing_duties(busy: AsyncClient, pool: Pool) -> None:
     await eventually(lambda: ready(busy))
-    found = (await busy.get("/health")).json()
-    assert found["status"] == "ok"
-    assert {one["role"]: one["alive"] for one in found["instances"]} == {"orchestrator": True, "worker": True}
-    assert all(one["heartbeat_seconds"] < 10 and one["pid"] and one["version"] for one in found["instances"])
-    orchestrator = next(one["instance_id"] for one in found["instances"] if one["role"] == "orchestrator")
+    health = (await busy.get("/health")).json()
+    assert health["status"] == "ok"
+    assert {instance["role"]: instance["alive"] for instance in health["instances"]} == {
+        "orchestrator": True,
+        "worker": True,
+    }
+    assert all(
+        instance["heartbeat_seconds"] < 10 and instance["pid"] and instance["version"]
+        for instance in health["instances"]
+    )
+    orchestrator = next(
+        instance["instance_id"] for instance in health["instances"] if instance["role"] == "orchestrator"
+    )
     duties = Duties(orchestrator)
     duties.failed("orphans", ValueError("no such table"))
     async with pool.connection() as conn:
         assert await duties.tell(conn)
-    found = (await busy.get("/health")).json()
-    assert found["status"] == "degraded"
-    assert found["reasons"] == [f"orphans of {orchestrator} fails"]
+    health = (await busy.get("/health")).json()
+    assert health["status"] == "degraded"
+    assert health["reasons"] == [f"orphans of {orchestrator} fails"]
     assert "geomill_duties_failing 1.0" in (await busy.get("/metrics")).text
 
 
@@ -123,8 +131,8 @@ async def test_duties_are_told_only_when_something_is_new(pool: Pool) -> None:
         assert not await duties.tell(conn)
         duties.passed("orphans")
         assert await duties.tell(conn)
-        (one,) = await instances.everyone(conn)
-    assert one.duties["orphans"] | {"error": "ValueError: boom", "failing": False} == one.duties["orphans"]
+        (instance,) = await instances.everyone(conn)
+    assert instance.duties["orphans"] | {"error": "ValueError: boom", "failing": False} == instance.duties["orphans"]
 
 
 async def test_metrics_can_be_read_and_are_bounded_in_labels(
@@ -173,14 +181,14 @@ async def test_the_oldest_transaction_is_seen(
         assert "forgetful" in health["oldest_transaction"]["name"]
         assert health["oldest_transaction"]["seconds"] > 0
         assert any("forgetful" in reason for reason in health["reasons"])
-        findings = {one.subject: one for one in await examine_database(database, tmp_path)}
+        findings = {finding.subject: finding for finding in await examine_database(database, tmp_path)}
         assert findings["open transactions"].level is Level.WARN
         assert "forgetful" in findings["open transactions"].message
         figures = (await idle.get("/metrics")).text
         assert float(re.search(r"^geomill_oldest_transaction_seconds (\S+)", figures, re.MULTILINE)[1]) > 0
         await outside.rollback()
     async with pool.connection() as conn:
-        assert not [one for one in await metrics.horizon(conn) if "forgetful" in one.name]
+        assert not [holder for holder in await metrics.horizon(conn) if "forgetful" in holder.name]
 
 
 async def test_doctor_does_not_say_that_queues_are_served_where_nobody_looks(database: str, tmp_path: Path) -> None:

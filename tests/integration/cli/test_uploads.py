@@ -70,13 +70,13 @@ async def test_a_refusal_leaves_no_upload(data: Path, content: bytes, more: tupl
 async def test_an_order_that_was_given_before_leaves_only_its_own(data: Path) -> None:
     first = await submit(data, TIFF, "--idempotency-key", "once")
     assert first.exit_code == 0, first.output
-    (kept,) = uploads(data)
+    (upload,) = uploads(data)
     again = await submit(data, TIFF, "--idempotency-key", "once")
     assert again.exit_code == 0, again.output
-    assert uploads(data) == [kept]
+    assert uploads(data) == [upload]
     refused = await submit(data, TIFF)
     assert "overwrite" in str(refused.exception)
-    assert uploads(data) == [kept]
+    assert uploads(data) == [upload]
 
 
 async def test_nothing_is_uploaded_when_no_gateway_answers(data: Path) -> None:

@@ -13,13 +13,13 @@ MakePlatform = Callable[..., Platform]
 @pytest.fixture
 async def make_platform(database: str, pool: Pool) -> AsyncIterator[MakePlatform]:
     """`make_platform(yaml, …)`: those workflows; without any, the ones that geomill carries."""
-    made: list[Platform] = []
+    platforms: list[Platform] = []
 
     def make(*texts: str) -> Platform:
         catalogue = catalogue_of(handlers_of(), *texts) if texts else library()
-        made.append(Platform(database, pool, catalogue, handlers_of()))
-        return made[-1]
+        platforms.append(Platform(database, pool, catalogue, handlers_of()))
+        return platforms[-1]
 
     yield make
-    for platform in made:
+    for platform in platforms:
         await platform.shutdown()

@@ -139,7 +139,7 @@ class Platform:
         async with self.pool.connection() as conn:
             return await (await conn.execute(query)).fetchall()
 
-    async def seen(self, query: str) -> list[dict[str, Any]]:
+    async def rows_soon(self, query: str) -> list[dict[str, Any]]:
         """The rows of a query, as soon as there are some."""
         async with asyncio.timeout(PATIENCE):
             while not (rows := await self.rows(query)):  # noqa: ASYNC110  what is looked at is in the database

@@ -104,7 +104,7 @@ async def test_one_that_is_refused_does_not_keep_the_others(make_platform: MakeP
 
 async def test_many_are_taken_in_one_transaction(make_platform: MakePlatform) -> None:
     platform = make_platform(ONE)
-    wanted = {await platform.submit("one") for _ in range(FEW + 2)}
+    submitted = {await platform.submit("one") for _ in range(FEW + 2)}
     async with platform.pool.connection() as conn:
         claimed = await claimer(platform).claim(conn, 25)
-    assert ({job.job_id for job in claimed.jobs}, claimed.messages) == (wanted, FEW + 2)
+    assert ({job.job_id for job in claimed.jobs}, claimed.messages) == (submitted, FEW + 2)

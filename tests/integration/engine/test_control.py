@@ -217,15 +217,15 @@ async def test_submissions_are_shared_among_equals(make_platform: MakePlatform) 
     platform = make_platform(SLOW)
     orchestrators = [platform.orchestrator(claim_batch=5, scan_seconds=0.05) for _ in range(3)]
     async with asyncio.timeout(10):
-        while {one._share.peers for one in orchestrators} != {3}:  # noqa: ASYNC110
+        while {orchestrator._share.peers for orchestrator in orchestrators} != {3}:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
     jobs = [await platform.submit("slow") for _ in range(60)]
     for job_id in jobs:
         await platform.until(job_id, lambda job: job is not None)
     async with asyncio.timeout(10):
-        while sum(one.owned for one in orchestrators) < 60:  # noqa: ASYNC110  a job is in the database a little earlier
+        while sum(orchestrator.owned for orchestrator in orchestrators) < 60:  # noqa: ASYNC110  a job is in the database a little earlier
             await asyncio.sleep(0.01)
-    owned = [one.owned for one in orchestrators]
+    owned = [orchestrator.owned for orchestrator in orchestrators]
     assert sum(owned) == 60
     assert max(owned) <= 1.5 * 20
 

@@ -85,13 +85,13 @@ async def test_a_job_that_is_read_slowly_is_not_older_than_its_rounds(
     slow = iter([True])
 
     async def read_slowly(conn: Connection, job: Job, graphs: Graphs, large: LargeOutputs) -> OwnedJob:
-        found = await load(conn, job, graphs, large)
+        loaded = await load(conn, job, graphs, large)
         if next(slow, False):
             for _ in range(100):
                 if await platform.rows(fanned):
                     break
                 await asyncio.sleep(0.02)
-        return found
+        return loaded
 
     monkeypatch.setattr("geomill.engine.orchestrator.load", read_slowly)
     job_id = await platform.submit("steps")

@@ -57,11 +57,11 @@ class Receiver:
 
 @pytest.fixture
 async def receiver() -> AsyncIterator[Receiver]:
-    found = Receiver()
-    server = await asyncio.start_server(found.serve, "127.0.0.1", 0)
-    found.port = server.sockets[0].getsockname()[1]
+    http_receiver = Receiver()
+    server = await asyncio.start_server(http_receiver.serve, "127.0.0.1", 0)
+    http_receiver.port = server.sockets[0].getsockname()[1]
     async with server:
-        yield found
+        yield http_receiver
 
 
 MakeCaller = Callable[..., CallbackCaller]
@@ -69,15 +69,15 @@ MakeCaller = Callable[..., CallbackCaller]
 
 @pytest.fixture
 async def make_caller(db: Database) -> AsyncIterator[MakeCaller]:
-    made: list[CallbackCaller] = []
+    callers: list[CallbackCaller] = []
 
     def make(**options: Any) -> CallbackCaller:
         values = {"secret": SECRET, "allowed": LOOPBACK, "public_url": "https://geo.example/", **options}
-        made.append(CallbackCaller(db.pool, CallbackOptions(**values)))
-        return made[-1]
+        callers.append(CallbackCaller(db.pool, CallbackOptions(**values)))
+        return callers[-1]
 
     yield make
-    for caller in made:
+    for caller in callers:
         await caller.stop()
 
 

@@ -29,16 +29,16 @@ async def test_the_address_that_was_checked_is_the_one_that_is_called(
     db: Database, receiver: Receiver, make_caller: MakeCaller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A name that answers with a permitted address first and with an inner one afterwards is asked only once."""
-    asked: list[str] = []
+    lookups: list[str] = []
 
     async def resolve(host: str, port: int) -> list[Any]:
-        asked.append(host)
-        return [delivery.ip_address("127.0.0.1" if len(asked) == 1 else "127.0.0.2")]
+        lookups.append(host)
+        return [delivery.ip_address("127.0.0.1" if len(lookups) == 1 else "127.0.0.2")]
 
     monkeypatch.setattr(delivery, "_resolve", resolve)
     await db.ended_job(f"http://rebind.example:{receiver.port}/x")
     await call(make_caller())
-    assert asked == ["rebind.example"]
+    assert lookups == ["rebind.example"]
     assert receiver.requests[0].headers["host"] == f"rebind.example:{receiver.port}"
 
 

@@ -30,9 +30,9 @@ async def test_delivered_once_and_signed(db: Database, receiver: Receiver, make_
     assert await call(caller) == 1
     assert await call(caller) == 0
     (request,) = receiver.requests
-    told = json.loads(request.body)
-    assert told.pop("completed_at")
-    assert told == {
+    body = json.loads(request.body)
+    assert body.pop("completed_at")
+    assert body == {
         "job_id": job.job_id,
         "status": "failed",
         "workflow_id": "hello_world",
@@ -169,14 +169,14 @@ async def test_at_most_so_many_at_once_and_many_callers_call_once_each(
     db: Database, receiver: Receiver, make_caller: MakeCaller
 ) -> None:
     jobs = [await db.ended_job(receiver.url) for _ in range(12)]
-    one = make_caller(concurrency=3)
-    assert await one.run_once() == 3
-    await one.idle()
+    caller = make_caller(concurrency=3)
+    assert await caller.run_once() == 3
+    await caller.idle()
     callers = [make_caller(concurrency=4) for _ in range(4)]
     for _ in range(3):
         await asyncio.gather(*map(call, callers))
-    told = [json.loads(request.body)["job_id"] for request in receiver.requests]
-    assert sorted(told) == sorted(job.job_id for job in jobs)
+    job_ids = [json.loads(request.body)["job_id"] for request in receiver.requests]
+    assert sorted(job_ids) == sorted(job.job_id for job in jobs)
 
 
 async def test_each_run_of_a_job_is_told(db: Database, receiver: Receiver, make_caller: MakeCaller) -> None:
@@ -217,7 +217,7 @@ async def test_a_killed_platform_leaves_the_call_to_the_next(
     job = await platform.run("hello_world", callback_url=receiver.url)
     await platform.crash(orchestrator)
     await call(make_caller())
-    (request,) = [one for one in receiver.requests if json.loads(one.body)["job_id"] == job.job_id]
+    (request,) = [received for received in receiver.requests if json.loads(received.body)["job_id"] == job.job_id]
     assert json.loads(request.body)["status"] == JobStatus.COMPLETED.value
 
 

@@ -37,10 +37,10 @@ LARGE_ITEMS = [str(number) * 60_000 for number in range(20)]
 
 @pytest.fixture
 async def platform(make_platform, tmp_path: Path) -> Platform:
-    made = make_platform()
-    made.storage = Storage(StorageRecipe.in_folder(tmp_path))
-    await made.storage.prepare()
-    return made
+    new_platform = make_platform()
+    new_platform.storage = Storage(StorageRecipe.in_folder(tmp_path))
+    await new_platform.storage.prepare()
+    return new_platform
 
 
 @pytest.fixture
@@ -72,12 +72,12 @@ async def execute(platform: Platform, statement: str) -> None:
 
 async def left(platform: Platform, job_id: str) -> dict[str, int]:
     """Rows of each table that a job has details in."""
-    found = {}
+    counts = {}
     for table in DETAILS:
         (row,) = await platform.rows(f"SELECT count(*) AS n FROM dagapp.{table} WHERE job_id = '{job_id}'")
         if row["n"]:
-            found[table] = row["n"]
-    return found
+            counts[table] = row["n"]
+    return counts
 
 
 async def job_of(platform: Platform, job_id: str):
@@ -213,9 +213,9 @@ async def test_a_store_that_is_away_is_told_and_tried_again(platform, monkeypatc
 
 def command(database: str, tmp_path: Path, *arguments: str) -> Coroutine[Any, Any, Process]:
     """`geomill jobs …`, as a process of its own."""
-    ours = {"GEOMILL_DATABASE_URL": database, "GEOMILL_SILVER": str(tmp_path / "silver")}
+    settings = {"GEOMILL_DATABASE_URL": database, "GEOMILL_SILVER": str(tmp_path / "silver")}
     others = {name: value for name, value in os.environ.items() if not name.startswith("GEOMILL_")}
-    return asyncio.create_subprocess_exec(GEOMILL, "jobs", *arguments, env=others | ours, stdout=PIPE, stderr=PIPE)
+    return asyncio.create_subprocess_exec(GEOMILL, "jobs", *arguments, env=others | settings, stdout=PIPE, stderr=PIPE)
 
 
 async def test_by_hand(platform, database, tmp_path):
@@ -228,9 +228,9 @@ async def test_by_hand(platform, database, tmp_path):
             ("prune", "--older-than", "9"),
         )
     ]
-    (dry, _), (said, _), (_, wrong) = [await process.communicate() for process in begun]
+    (dry, _), (output, _), (_, wrong) = [await process.communicate() for process in begun]
     assert json.loads(dry)["due"] == 0, "the settings say 90 days"
-    assert b"deleted the details of 1 jobs" in said
+    assert b"deleted the details of 1 jobs" in output
     assert b"give a number and m, h, d or w" in wrong
     shown, _ = await (await command(database, tmp_path, "show", old)).communicate()
     assert b"its details were deleted on" in shown
@@ -257,8 +257,8 @@ async def test_two_at_once_share_the_work(platform):
     old = [await an_old_job(platform) for _ in range(6)]
     options = RetentionOptions(details=MONTH, batch=3)
     both = await asyncio.gather(*(Retention(platform.pool, platform.storage, options).run_once() for _ in range(2)))
-    assert sum(one.jobs for one in both) == 6
-    assert [await left(platform, one) for one in old] == [{}] * 6
+    assert sum(deletion.jobs for deletion in both) == 6
+    assert [await left(platform, job_id) for job_id in old] == [{}] * 6
 
 
 async def test_old_dead_letters_go_and_young_ones_stay(platform, duty):
@@ -293,5 +293,5 @@ async def test_the_orchestrator_does_it_by_itself(platform):
     platform.orchestrator(retention=RetentionOptions(details=MONTH, look_seconds=0.05))
     job = await platform.run("hello_world")
     await age(platform, job.job_id)
-    await platform.until(job.job_id, lambda found: not found.details_left)
+    await platform.until(job.job_id, lambda latest: not latest.details_left)
     assert await left(platform, job.job_id) == {}

@@ -58,7 +58,7 @@ REFS = {"dataset_id": "IDN_lulc", "resource_id": "jakarta_2024", "version_id": "
 ADA, BOB = Actor("ada", "10.0.0.1"), Actor("bob")
 
 
-def wanted(**changes: Any) -> Submission:
+def submission_of(**changes: Any) -> Submission:
     fields: dict[str, Any] = {
         "platform_id": "ddh",
         "platform_refs": REFS,
@@ -81,7 +81,9 @@ class Office:
         self, actor: Actor = ADA, *, starter: Starter = Starter.OPERATORS, dry_run: bool = False, **changes: Any
     ) -> Accepted:
         async with self.engine.pool.connection() as conn:
-            return await submit(conn, self.desk, wanted(**changes), replace(actor, starter=starter), dry_run=dry_run)
+            return await submit(
+                conn, self.desk, submission_of(**changes), replace(actor, starter=starter), dry_run=dry_run
+            )
 
     async def published(self, actor: Actor = ADA, **changes: Any) -> Asset:
         """Submitted, and its job has ended."""

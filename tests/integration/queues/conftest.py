@@ -22,7 +22,7 @@ MAX_DELIVERIES = 3
 class Bench:
     """A broker as two processes see it, and what a test needs beside the protocol."""
 
-    one: Broker[Any]
+    broker: Broker[Any]
     other: Broker[Any]
     transaction: Callable[[], Any]
     corrupt: Callable[[str], Awaitable[None]]
@@ -32,7 +32,7 @@ class Bench:
 
     async def send(self, *messages: Message, queue: str = QUEUE) -> None:
         async with self.transaction() as transaction:
-            await self.one.send(transaction, queue, messages)
+            await self.broker.send(transaction, queue, messages)
 
 
 async def _postgres(pool: Pool) -> Bench:

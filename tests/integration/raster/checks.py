@@ -34,8 +34,8 @@ def read(storage: Storage, name: ObjectName) -> bytes:
 def sizes(storage: Storage, container: str, prefix: str = "") -> dict[str, int]:
     """Of all objects, by path."""
     top = Path(storage.recipe.zones["silver"]) / container
-    found = {path.relative_to(top).as_posix(): path for path in (top / prefix).rglob("*") if path.is_file()}
-    return {name: path.stat().st_size for name, path in found.items()}
+    paths = {path.relative_to(top).as_posix(): path for path in (top / prefix).rglob("*") if path.is_file()}
+    return {name: path.stat().st_size for name, path in paths.items()}
 
 
 def check_cog(storage: Storage, name: ObjectName) -> None:

@@ -30,10 +30,10 @@ PIXELS = sources.rgb(900)
 
 @pytest.fixture(scope="module")
 def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with azurite(tmp_path_factory.mktemp("azurite")) as found:
+    with azurite(tmp_path_factory.mktemp("azurite")) as url:
         for container in (sources.CONTAINER, "cogs"):
-            make_container(found, container)
-        yield found
+            make_container(url, container)
+        yield url
 
 
 @pytest.fixture
@@ -47,8 +47,13 @@ async def behind(endpoint: str) -> AsyncIterator[tuple[Proxy, Storage]]:
 async def test_trouble_while_pixels_are_read(behind: tuple[Proxy, Storage], kind: Kind) -> None:
     proxy, storage = behind
     await storage.put_bytes(SOURCE, PIXELS.encode())
-    seen = await asyncio.to_thread(validated, storage)
-    params = {"source": seen["source"], "facts": seen["facts"], "blob_prefix": "one", "target_crs": "source"}
+    validation = await asyncio.to_thread(validated, storage)
+    params = {
+        "source": validation["source"],
+        "facts": validation["facts"],
+        "blob_prefix": "one",
+        "target_crs": "source",
+    }
 
     def attempt() -> HandlerRun:
         return run_handler(create_cog, params, storage=storage)
@@ -64,5 +69,5 @@ async def test_trouble_while_pixels_are_read(behind: tuple[Proxy, Storage], kind
     proxy.faults.clear()
     output = first.output if first.success else (await asyncio.to_thread(attempt)).output
     data = await storage.read(ObjectName.parse(f"silver/{output['blob_path']}"))
-    with MemoryFile(data) as memory, memory.open() as found:
-        np.testing.assert_array_equal(found.read(), PIXELS.data)
+    with MemoryFile(data) as memory, memory.open() as dataset:
+        np.testing.assert_array_equal(dataset.read(), PIXELS.data)

@@ -34,9 +34,9 @@ SHAPES = ("{}", "/vsicurl/{}", "+proj=longlat +nadgrids={}", "urn:ogc:def:crs:{}
 @pytest.mark.parametrize("handler", [create_cog, generate_tiling_scheme])
 def test_a_target_crs_calls_nobody(storage: Storage, listener: Listener, handler: Any, shape: str) -> None:
     sources.put(storage, sources.rgb(64))
-    seen = validated(storage)
+    validation = validated(storage)
     target = shape.format(listener.url)
-    params = {"source": seen["source"], "facts": seen["facts"], "blob_prefix": "x", "target_crs": target}
+    params = {"source": validation["source"], "facts": validation["facts"], "blob_prefix": "x", "target_crs": target}
     run = run_handler(handler, params, storage=storage)
     assert (run.ended.error_code, run.ended.retryable) == ("bad_target_crs", False), run.error
     assert "EPSG:32633" in run.error
@@ -46,9 +46,9 @@ def test_a_target_crs_calls_nobody(storage: Storage, listener: Listener, handler
 def test_the_crs_of_a_plan_calls_nobody(storage: Storage, listener: Listener) -> None:
     """A plan goes from task to task as JSON, so what it says is checked again."""
     sources.put(storage, sources.rgb(600))
-    seen, scheme = tiling(storage)
+    validation, scheme = tiling(storage)
     scheme["plan"]["grid"]["crs"] = listener.url
-    params = {"source": seen["source"], "plan": scheme["plan"], "tiles": scheme["batches"][0], "blob_prefix": "x"}
+    params = {"source": validation["source"], "plan": scheme["plan"], "tiles": scheme["batches"][0], "blob_prefix": "x"}
     run = run_handler(process_tile_batch, params, storage=storage)
     assert (run.ended.error_code, run.ended.retryable) == ("invalid_params", False), run.error
     assert listener.calls == []

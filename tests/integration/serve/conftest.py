@@ -27,12 +27,12 @@ def outer_database(server: str, bare_template: str) -> Iterator[str]:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def house(module_database: str, shelf: Storage) -> AsyncIterator[House]:
     """The internal zone, with a client that shows no credential."""
-    async with House.open(module_database, shelf) as found:
-        yield found
+    async with House.open(module_database, shelf) as open_house:
+        yield open_house
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def outside(outer_database: str, shelf: Storage) -> AsyncIterator[Outside]:
     """The external zone."""
-    async with Outside.open(outer_database, shelf) as found:
-        yield found
+    async with Outside.open(outer_database, shelf) as open_zone:
+        yield open_zone
