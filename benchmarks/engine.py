@@ -66,7 +66,7 @@ class Others:
 
 
 class Turns(dict[str, list[float]]):
-    """What each made of it, turn by turn."""
+    """The figures of each program, turn by turn."""
 
     def note(self, **figures: float) -> None:
         for name, figure in figures.items():
@@ -76,7 +76,7 @@ class Turns(dict[str, list[float]]):
         return statistics.median(self[name])
 
     def ratio(self, name: str, other: str) -> float:
-        """Of two that ran in the same turn."""
+        """Return the median ratio of two figures of the same turn."""
         return statistics.median(
             figure / other_figure for figure, other_figure in zip(self[name], self[other], strict=True)
         )
@@ -118,7 +118,7 @@ async def throughput(client: BenchmarkClient, roles: Roles, others: Others) -> d
 
 
 async def _fans(client: BenchmarkClient, items: int, altogether: int = 20_000) -> float:
-    """As many one after the other as the bare loop has tasks in its turn."""
+    """Return the median of several fan-outs, together as many tasks as the bare loop has in its turn."""
     return statistics.median([await _fan(client, items) for _ in range(altogether // items)])
 
 
@@ -205,7 +205,8 @@ async def idle(client: BenchmarkClient, roles: Roles) -> list[Figure]:
 
 
 def _commits(url: str) -> int:
-    """Of the database, seen from another one: looking does not count. A statement by itself is a transaction, too."""
+    """Return the commits of the database, read from another one so that reading does not count. A statement by itself
+    is a transaction, too."""
     address = urlsplit(url)
     query = "SELECT xact_commit FROM pg_stat_database WHERE datname = %s"
     with psycopg.connect(address._replace(path="/postgres").geturl(), autocommit=True) as outside:

@@ -1,4 +1,4 @@
-"""What one partner waits for while another floods the platform, beside what it waits for alone, in the same run."""
+"""How long one partner waits while another floods the platform, beside how long it waits alone, in the same run."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ ITEMS = 2_000
 CHAINS = 40
 TURNS = 8
 LAST_SECONDS = 15.0
-"""Of the time, in which the bare loop takes its turns, too."""
+"""The last part of the time, in which the bare loop takes its turns, too."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,8 @@ class Pace:
     tasks_per_second: float
     chain_seconds: float
     bare_per_second: float
-    """Of the bare loop, in a database of its own, which nobody holds back: what the machine could do meanwhile."""
+    """The speed of the bare loop in a database of its own, which nobody holds back. It shows what the machine could do
+    meanwhile."""
 
     @classmethod
     async def measured(cls, client: BenchmarkClient, bare_url: str, seconds: float) -> Pace:

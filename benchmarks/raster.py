@@ -68,7 +68,7 @@ def _used() -> float:
 
 
 def _used_by(roles: Roles) -> float:
-    """Of all roles and the processes below them that are still there."""
+    """Return the CPU seconds of all roles and of their child processes that still run."""
     pids = [process.pid for process in roles.everyone()]
     everyone = [*pids, *(child for pid in pids for child in _children(pid))]
     ticks = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13] for pid in everyone]

@@ -1,4 +1,4 @@
-"""What is asked of the STAC API, and the items that it has: ten collections, nine of ten items public."""
+"""The questions to the STAC API, and its items: ten collections, nine of ten items public."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _collection(name: str) -> dict[str, Any]:
 
 
 def item(number: int) -> dict[str, Any]:
-    """As a raster's: some 3 KB."""
+    """Return an item like that of a raster, some 3 KB."""
     west, south = number * 7 % 358 - 179.0, number * 11 % 168 - 84.0
     ring = [[west, south], [west + 1, south], [west + 1, south + 1], [west, south + 1], [west, south]]
     band = {"name": "b", "data_type": "uint8", "statistics": {"minimum": 0, "maximum": 255, "mean": 99, "stddev": 20}}

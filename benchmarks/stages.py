@@ -60,7 +60,7 @@ class BenchController(StageController):
 
 @register_handler("bench.plan")
 def plan(ctx: HandlerContext[Any]) -> dict[str, Any]:
-    """What an author of the same graph would write."""
+    """Plan the tasks as an author of the same graph would write it."""
     return {"tasks": [{}] * TASKS}
 
 
@@ -152,7 +152,7 @@ def _figures(seconds: dict[str, list[float]]) -> list[Figure]:
 
 
 def _ratio(stage_times: list[float], other_times: list[float]) -> str:
-    """Of each turn, so that what lasts longer than a turn is in neither."""
+    """Compare turn by turn, so that a disturbance longer than a turn is in neither."""
     ratios = [stage_time / other_time for stage_time, other_time in zip(stage_times, other_times, strict=True)]
     low, middle, high = statistics.quantiles(ratios, n=4)
     return f"stages take {middle:.1%} of its time; half of the turns {low:.0%} to {high:.0%}"

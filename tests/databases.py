@@ -209,7 +209,7 @@ class ReusedDatabase:
 
 @dataclass(frozen=True)
 class _Layout:
-    """What is in every copy of a template, by object identifier: they are the same in all of them."""
+    """The objects in every copy of a template, by object identifier. The identifiers are the same in all copies."""
 
     schemas: list[str]
     all_tables: list[int]
@@ -247,7 +247,7 @@ class _State:
     last_values: list[int | None]
     """By sequence."""
     settings: str
-    """Of the database."""
+    """The settings of the database."""
 
 
 class _Copy:

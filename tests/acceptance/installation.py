@@ -30,7 +30,7 @@ class Installation:
         return done.json
 
     def show(self, asset_id: str) -> Any:
-        """As `geomill assets show`, without the time that a command takes to start."""
+        """Return what `geomill assets show` prints, without the time that a command takes to start."""
         answer = self.client.get(f"/api/assets/{asset_id}")
         assert answer.status_code == 200, answer.text
         return answer.json()

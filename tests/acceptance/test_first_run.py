@@ -1,4 +1,4 @@
-"""What a newcomer does first, with the real command on a private database."""
+"""The first steps of a newcomer, with the real command on a private database."""
 
 from __future__ import annotations
 

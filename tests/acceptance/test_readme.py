@@ -40,7 +40,8 @@ def exchanges(text: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def save_files(text: str, folder: Path) -> None:
-    """As the text says: workflows by their id in `workflows`, the first Python block by the name it is given."""
+    """Save the files that the text shows: workflows by their id in `workflows`, the first Python block by the name it
+    is given."""
     (folder / "workflows").mkdir()
     for block in blocks(text, "yaml"):
         if match := re.match(r"workflow_id: (\w+)", block):

@@ -1,4 +1,5 @@
-"""Who our processes are in the database, and what they know: a plain owner is enough for everything."""
+"""Each process has a database role of its own and knows only its own settings. A plain owner of the databases can set
+everything up."""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ def publish_both(installation: Installation) -> dict[str, Any]:
 
 
 def look(base: str, published: dict[str, Any]) -> None:
-    """As somebody without any key."""
+    """Call the services without any key."""
     with httpx.Client(base_url=base, timeout=60) as client:
         assert client.get("/stac/search").json()["numberMatched"] == 2
         assert client.get("/stac/search", params={"filter": "eo:cloud_cover < 5"}).status_code == 200
@@ -99,7 +100,7 @@ def environ_of(pid: int) -> dict[str, str]:
 
 
 def sessions(data: Path) -> set[tuple[str, str, str]]:
-    """Who is connected: role, database, and what they call themselves; without those of this test."""
+    """Return role, database and application name of each session, except the sessions of this test."""
     with psycopg.connect(Cluster(data).url("postgres")) as conn:
         return set(
             conn.execute(

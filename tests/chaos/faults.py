@@ -1,4 +1,5 @@
-"""What can be done to the platform while it works. Each fault is a context: it begins, lasts, and is over."""
+"""The faults that a test can inflict on the running platform. Each fault is a context: it begins, lasts, and is
+over."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ OURS = "application_name LIKE 'geomill%' AND datname = current_database() AND pi
 
 @dataclass
 class FaultScene:
-    """What a fault finds."""
+    """The platform, its users and the source of randomness that a fault works with."""
 
     platform: ChaosPlatform
     users: Users
@@ -108,7 +109,7 @@ def _freeze(scene: FaultScene, role: str) -> Iterator[None]:
 
 @contextmanager
 def _kill_task_process(scene: FaultScene) -> Iterator[None]:
-    """As the kernel does where memory is short: the child of a worker, not the worker."""
+    """Kill the child of a worker, not the worker, as the kernel does when memory is short."""
     workers = {process.pid for process in scene.platform.processes["worker"]}
     children = [pid for pid, parent in _parents().items() if parent in workers]
     for pid in children[: max(1, len(children) // 2)]:
@@ -174,7 +175,7 @@ def _crash_of_a_backend(scene: FaultScene) -> Iterator[None]:
 
 @contextmanager
 def _read_only(scene: FaultScene) -> Iterator[None]:
-    """As during a failover: the server is there, and refuses to write."""
+    """Make the server refuse writes, as during a failover."""
     scene.platform.execute("ALTER SYSTEM SET default_transaction_read_only = on")
     scene.platform.execute("SELECT pg_reload_conf()")
     try:
@@ -193,7 +194,7 @@ def _start_read_only(scene: FaultScene) -> Iterator[None]:
 
 @contextmanager
 def _lock_row(scene: FaultScene, query: str) -> Iterator[None]:
-    """Of something that is just being worked on; there may be nothing for a moment."""
+    """Lock a row that is being worked on. For a moment there may be none, so try until a deadline."""
     with scene.platform.connect() as conn:
         deadline = time.monotonic() + VICTIM_SECONDS
         conn.execute("BEGIN")
@@ -229,7 +230,7 @@ MIGRATED = ("dagapp.dag_jobs", "dagapp.dag_queue", "dagapp.dag_node_states", "ap
 
 @contextmanager
 def _add_columns(scene: FaultScene) -> Iterator[None]:
-    """What a migration does while roles run."""
+    """Add columns, as a migration does while roles run."""
     name = f"chaos_{scene.chance.randrange(10**9)}"
     for table in MIGRATED:
         with scene.platform.connect() as conn:
@@ -267,7 +268,7 @@ def _kill_by_task(scene: FaultScene) -> Iterator[None]:
 
 @contextmanager
 def _take_all_connections(scene: FaultScene) -> Iterator[None]:
-    """Whoever has to reconnect now is turned away."""
+    """Take all connections, so that a process that has to reconnect is turned away."""
     with ExitStack() as stack:
         connections: list[psycopg.Connection[Any]] = []
         try:

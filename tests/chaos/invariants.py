@@ -1,5 +1,5 @@
-"""What must be true at the end: the tables against the orders of users and the ledger of handlers. Each query finds
-violations; all must find none."""
+"""The invariants at the end of a run: the tables must agree with the orders of users and the ledger of handlers. Each
+query finds violations; all must find none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What handlers did, in a file of their own beside the database: one line when a task begins and one when it ends.
+"""The ledger of handlers, a file beside the database: one line when a task begins and one when it ends.
 
 A line that was written outlives the process that wrote it, however that ends, and it needs no database. The times are
 those of the machine's one monotonic clock, so that lines of different processes can be compared.
@@ -76,7 +76,7 @@ class Ledger:
 
 @dataclass(frozen=True)
 class Repeats:
-    """What was done more than once. A retry of a failed attempt is none of it."""
+    """The work that was done more than once. A retry of a failed attempt does not count."""
 
     begun_again: int
     ended_again: int

@@ -62,7 +62,7 @@ class ChaosPlatform:
     ended: int = 0
     """Processes that ended without being told to."""
     missing: dict[str, str] = field(default_factory=dict)
-    """What this system does not allow, with the reason."""
+    """The abilities that this system lacks, with the reason."""
     network: Network | None = None
     disks: dict[str, Disk] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -158,7 +158,7 @@ class ChaosPlatform:
         return [f"http://{host}:{self._gateway_port(number)}" for number in range(self.gateways)]
 
     def client(self, number: int = 0, timeout: float = 5.0) -> httpx.Client:
-        """Of a gateway; it is closed with the platform."""
+        """Return a client of a gateway. It is closed with the platform."""
         headers = {"Authorization": f"Bearer {self.key}"}
         client = httpx.Client(base_url=self.gateway_urls[number % self.gateways], headers=headers, timeout=timeout)
         self._stack.callback(client.close)
@@ -246,7 +246,7 @@ class ChaosPlatform:
         return "\n".join((self.folder / "roles.log").read_text(errors="replace").splitlines()[-lines:])
 
     def connect(self) -> psycopg.Connection[Any]:
-        """As an administrator who is not bound by what is done to the others."""
+        """Connect as an administrator, who is not bound by the faults that hit the others."""
         return psycopg.connect(
             self.url, autocommit=True, options="-c default_transaction_read_only=off", connect_timeout=5
         )

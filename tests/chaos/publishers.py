@@ -26,7 +26,7 @@ class StoppedError(Exception):
 
 @dataclass
 class Life:
-    """What was done with one asset so far, and what therefore must be."""
+    """The history of one asset, and the state that it must therefore have."""
 
     name: str
     asset_id: str = ""

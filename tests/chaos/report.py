@@ -1,4 +1,4 @@
-"""What a storm did: a table of faults with their recoveries, and what must never be more than nothing."""
+"""The report of a storm: a table of faults with their recoveries, and the counts that must be zero."""
 
 from __future__ import annotations
 

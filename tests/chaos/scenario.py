@@ -61,7 +61,7 @@ class FaultOutcome:
     violations: list[str] = field(default_factory=list)
     jobs: int = 0
     load: float = 0.0
-    """Of the machine, in the minute after the fault."""
+    """The load of the machine in the minute after the fault."""
     log: str = ""
 
     def record(self) -> dict[str, Any]:
@@ -106,7 +106,7 @@ class _Scenario:
     outcome: FaultOutcome
     patience: float
     earlier: Sequence[Order]
-    """What was ordered of the same platform before."""
+    """The earlier orders of the same platform."""
 
     def run(self) -> None:
         self.watch = JobWatch(self.scene.platform)
@@ -174,7 +174,7 @@ class _Scenario:
         return [order for order in list(self.scene.users.orders) if order.workflow_id == "chaos"]
 
     def _end(self, recovered: bool) -> None:
-        """What did not recover is not waited for a second time."""
+        """End the scenario. A platform that did not recover is not waited for a second time."""
         users = self.scene.users
         users.stop.set()
         users.wait(30)

@@ -32,7 +32,7 @@ class Storm:
     """Seconds that one fault may last."""
     hits: list[Hit] = field(default_factory=list)
     error: Exception | None = None
-    """What the storm itself died of: then it proves nothing."""
+    """The error that ended the storm itself. Then the storm proves nothing."""
     _stop: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:

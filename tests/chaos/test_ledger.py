@@ -1,4 +1,4 @@
-"""What counts as done again, and what does not."""
+"""Which lines of the ledger count as work done again, and which do not."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What the platform was seen to survive, kept so: full disks, no connection left, wrong clocks, killed task processes,
-and a gateway that dies between commit and answer. Real roles with default settings; the faults are short."""
+"""The platform survives full disks, no connection left, wrong clocks, killed task processes, and a gateway that dies
+between commit and answer. Real roles with default settings; the faults are short."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ POLL_SECONDS = 0.2
 
 @contextmanager
 def supervised(platform: ChaosPlatform) -> Iterator[None]:
-    """Whoever ends by itself is started again, as a service manager does."""
+    """Start each process again that ends by itself, as a service manager does."""
     stop = threading.Event()
 
     def supervise() -> None:

@@ -204,7 +204,7 @@ def test_the_handler_tests_shown_pass(monkeypatch: pytest.MonkeyPatch, tmp_path:
 
 
 def test_the_stage_jobs_shown_compile(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Of the how-to, and of the tutorial."""
+    """The stage jobs of the how-to and of the tutorial compile."""
     shown = {
         "shown_stages": blocks(DOCS / "how-to" / "write-a-stage-job.md", "python"),
         "shown_tutorial": blocks(DOCS / "tutorial" / "first-stage-job.md", "python"),

@@ -1,4 +1,4 @@
-"""What each process of `geomill up` is told."""
+"""The environment that `geomill up` gives to each process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who counts as dead. Time is given, nothing waits."""
+"""Which processes count as dead. The test sets the time; nothing waits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a raster is, how it is encoded, when it was taken, what files are called."""
+"""The rules for a raster's type, encoding, date and file names."""
 
 from __future__ import annotations
 

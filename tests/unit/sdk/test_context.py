@@ -1,4 +1,4 @@
-"""What a handler is given."""
+"""The context that a handler is given."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be said of stages."""
+"""Definitions of stages: which are valid, and how they are described."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def stage(number: int, **more: Any) -> dict[str, Any]:
 
 
 class TwoStages(WorkflowDefinition):
-    """As the stage model shows it: a class with defaults."""
+    """A class with defaults, as the stage model shows it."""
 
     job_type: str = "two"
     stages: list[StageDefinition] = [StageDefinition(**stage(1)), StageDefinition(**stage(2, depends_on_stage=1))]  # noqa: RUF012
@@ -86,7 +86,7 @@ def test_a_workflow_that_is_wrong_names_its_job_type() -> None:
 
 
 def test_a_job_type_is_described_by_its_own_words() -> None:
-    """And not by what its base class says of itself."""
+    """The description is the class's own docstring, not that of its base class."""
     definition = from_plain("tried", [{"number": 1, "name": "one", "task_type": "echo"}])
 
     class Documented(controller()):  # type: ignore[misc]  # a class that is made by a function

@@ -12,7 +12,7 @@ from geomill.stages.results import TaskResults
 
 
 def results(total: int, page: int) -> tuple[TaskResults, list[int]]:
-    """As a database would give them, and from where each page was read."""
+    """Return results as a database gives them, and the places from which pages were read."""
     all_of_them = [TaskResult(f"t{place}", str(place)) for place in range(total)]
     read: list[int] = []
 

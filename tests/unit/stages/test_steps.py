@@ -32,7 +32,7 @@ class _Silent:
 
 @dataclass
 class Pages:
-    """Of a database, as `outcomes_page` gives them: some at a time."""
+    """The outcomes of a node, a page at a time, as `outcomes_page` gives them."""
 
     outcomes: Sequence[ItemOutcome]
     size: int = 2
@@ -86,7 +86,7 @@ def failed(index: int, error: str = "no luck") -> ItemOutcome:
 
 
 def plan(*tasks: Any, outcomes: tuple[Any, ...] = (), indexes: list[str] | None = None, **stage: Any) -> dict[str, Any]:
-    """What the second stage makes of these."""
+    """Return the plan of the second stage for these tasks."""
     job = job_of({}, stage, made_by=controller(lambda *_: tasks))
     return step(job, stage=2, outcomes=outcomes, indexes=indexes)
 

@@ -1,4 +1,4 @@
-"""What a file is, by its first megabyte."""
+"""The format of a file, detected from its first megabyte."""
 
 from __future__ import annotations
 

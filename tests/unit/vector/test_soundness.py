@@ -1,4 +1,4 @@
-"""What is set aside as right is what GEOS would have left as it is, to the last bit."""
+"""Geometries that skip GEOS are those that GEOS would leave unchanged to the last bit."""
 
 from __future__ import annotations
 

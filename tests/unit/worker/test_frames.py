@@ -17,7 +17,7 @@ values = st.recursive(
 
 
 def sent(data: bytes) -> list[frames.Frame | None]:
-    """As a child receives it, until the end."""
+    """Return the frames that a child receives, until the end."""
     sender, receiver = socket.socketpair()
     with sender, receiver:
         sender.sendall(data)

@@ -123,7 +123,7 @@ def load(source: str | bytes, file: str = "sample.yaml") -> Workflow:
 
 
 def problems(source: str | bytes) -> tuple[Problem, ...]:
-    """What the loader says, in full."""
+    """Return all problems that the loader reports."""
     reported: tuple[Problem, ...] = ()
     try:
         load(source)

@@ -43,7 +43,7 @@ class JobDriver:
         return self.take(evaluate(self.run, outcomes, NOW, self.answer, window=self.window))
 
     def take(self, decision: Decision) -> Decision:
-        """What the engine does once a decision is committed."""
+        """Apply a decision, as the engine does once it is committed."""
         self.last = decision
         self.sent.update({(d.node_id, d.item_index): d for d in decision.dispatches})
         write(self.rows, decision)
@@ -51,7 +51,7 @@ class JobDriver:
         return decision
 
     def restored(self, **more: Any) -> Evaluation:
-        """As another orchestrator would take the job over."""
+        """Restore the job from its rows, as another orchestrator does when it takes the job over."""
         self.run = RunState.restore(self.graph, "job", self.run.inputs, self.run.status, self.rows.values(), **more)
         return Evaluation(self.run, NOW, window=self.window)
 

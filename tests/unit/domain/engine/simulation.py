@@ -156,7 +156,7 @@ class World:
         return (before | fresh) - {SINGLE}
 
     def retry(self) -> None:
-        """What an operator does with a job that ended badly, and the successor that takes it from there."""
+        """Retry a job that ended badly, as an operator does; a successor continues it."""
         for again in reopen(self.graph, self.rows.values()):
             put(self.rows, row(again.node_id, again.item_index, again.status, again.attempt))
         self.run = RunState.restore(self.graph, "job", {}, JobStatus.RUNNING, self.rows.values())
@@ -170,7 +170,7 @@ Rows = dict[tuple[str, int], NodeState]
 
 
 def write(rows: Rows, decision: Decision) -> None:
-    """What the store does: the changed rows, from the decision alone."""
+    """Write the changed rows from the decision alone, as the store does."""
     for name, run in decision.nodes.items():
         put(rows, row(name, SINGLE, run.status, run.attempt, run.failures, run.output, run.error or None))
     for name, change in decision.fan_outs.items():

@@ -1,4 +1,4 @@
-"""What is certain to have run, against all that can happen: every choice of every conditional is played through."""
+"""The nodes that are certain to have run, checked against every choice of every conditional."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def graphs(draw: st.DrawFn, conditionals: bool = True) -> Workflow:
 
 
 def worlds(graph: Workflow) -> list[set[str]]:
-    """For every outcome of every conditional the nodes that run."""
+    """Return, for every outcome of every conditional, the nodes that run."""
     order = topological_order(incoming(graph.nodes), outgoing(graph.nodes))
     choices = {n: node.branches for n, node in graph.nodes.items() if isinstance(node, ConditionalNode)}
     played = []
