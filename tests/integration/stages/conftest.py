@@ -36,31 +36,33 @@ class StagePlatform(Platform):
 
     async def complete(self, job_type: str, parameters: Any = None) -> StageJobView:
         """Submitted, and as it stands at its end."""
-        found = await self.order(job_type, parameters)
-        await self.ended(found.run.run_id)
-        return await self.view(found.run.job_id)
+        order = await self.order(job_type, parameters)
+        await self.ended(order.run.run_id)
+        return await self.view(order.run.job_id)
 
 
 @pytest.fixture
 async def make_stages(database: str, pool: Pool, tmp_path: Path) -> AsyncIterator[Callable[[], StagePlatform]]:
     """`make_stages()`: the stage jobs of the tests and of the library. The roles are the test's affair."""
-    made: list[StagePlatform] = []
+    platforms: list[StagePlatform] = []
 
     def make() -> StagePlatform:
         registry, job_types = handlers_of(*MODULES), load_stage_jobs(MODULES)
         catalogue = job_types.join(WorkflowCatalogue([]), handlers=registry.info, queues=TASK_QUEUES)
-        made.append(StagePlatform(database, pool, catalogue, registry, folder_storage(tmp_path), job_types=job_types))
-        return made[-1]
+        platforms.append(
+            StagePlatform(database, pool, catalogue, registry, folder_storage(tmp_path), job_types=job_types)
+        )
+        return platforms[-1]
 
     yield make
-    for platform in made:
+    for platform in platforms:
         await platform.shutdown()
 
 
 @pytest.fixture
 async def platform(make_stages: Callable[[], StagePlatform]) -> StagePlatform:
     """With one orchestrator and one worker."""
-    found = make_stages()
-    found.orchestrator()
-    found.worker()
-    return found
+    new_platform = make_stages()
+    new_platform.orchestrator()
+    new_platform.worker()
+    return new_platform

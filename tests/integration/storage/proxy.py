@@ -27,7 +27,7 @@ class Proxy:
     upstream: str
     url: str = ""
     faults: list[Fault] = field(default_factory=list)
-    seen: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
     hit: int = 0
     open: set[asyncio.StreamWriter] = field(default_factory=set)
 
@@ -37,7 +37,7 @@ class Proxy:
         with suppress(asyncio.IncompleteReadError, ConnectionError):
             head = await reader.readuntil(b"\r\n\r\n")
             line = head.partition(b"\r\n")[0].decode()
-            self.seen.append(line)
+            self.requests.append(line)
             await self._answer(reader, writer, head, self._fault(head.decode()))
         writer.transport.abort() if writer.transport.get_write_buffer_size() else writer.close()
         self.open.discard(writer)

@@ -127,7 +127,7 @@ async def test_an_upload_that_is_cancelled_is_taken_back(s3_endpoint: str, large
 
 async def test_a_download_that_fails_goes_on_later(behind: Behind, large: Path) -> None:
     await behind.direct.put_file(silver("x"), large)
-    target, seen = large.with_name("back"), list[int]()
+    target, progress = large.with_name("back"), list[int]()
 
     def fail_from_now_on(done: int, _: int) -> None:
         if done:
@@ -139,8 +139,8 @@ async def test_a_download_that_fails_goes_on_later(behind: Behind, large: Path) 
     with pytest.raises(StorageUnavailable):
         await behind.impatient.get_file(silver("x"), target)
     behind.proxy.faults = []
-    stored = await behind.storage.get_file(silver("x"), target, progress=lambda done, _: seen.append(done))
-    assert seen == [PART, len(CONTENT)]
+    stored = await behind.storage.get_file(silver("x"), target, progress=lambda done, _: progress.append(done))
+    assert progress == [PART, len(CONTENT)]
     assert stored.sha256 == sha256(CONTENT).hexdigest()
 
 

@@ -19,7 +19,7 @@ def storage(tmp_path: Path) -> Storage:
 @pytest.fixture
 async def platform(database: str, pool: Pool, storage: Storage) -> AsyncIterator[Platform]:
     """An orchestrator with the library, and zones in a folder. The worker is the test's affair."""
-    made = Platform(database, pool, library(), handlers_of(), storage)
-    made.orchestrator()
-    yield made
-    await made.shutdown()
+    new_platform = Platform(database, pool, library(), handlers_of(), storage)
+    new_platform.orchestrator()
+    yield new_platform
+    await new_platform.shutdown()

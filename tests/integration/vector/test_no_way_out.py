@@ -111,16 +111,16 @@ def geopackage(url: str, folder: Path) -> bytes:
 
 def geoparquet(url: str, folder: Path) -> bytes:
     geo = {"version": "1.0.0", "primary_column": "wkb", "columns": {"wkb": {"encoding": "WKB", "crs": url}}}
-    made = sources.table(SQUARES).replace_schema_metadata({b"geo": json.dumps(geo).encode()})
-    pq.write_table(made, folder / "made.parquet")
+    table = sources.table(SQUARES).replace_schema_metadata({b"geo": json.dumps(geo).encode()})
+    pq.write_table(table, folder / "made.parquet")
     return (folder / "made.parquet").read_bytes()
 
 
 def geoparquet_json(url: str, folder: Path) -> bytes:
     crs = {"$schema": url, "type": "link", "href": url, "id": {"authority": url, "code": 1}}
     geo = {"version": "1.0.0", "primary_column": "wkb", "columns": {"wkb": {"encoding": "WKB", "crs": crs}}}
-    made = sources.table(SQUARES).replace_schema_metadata({b"geo": json.dumps(geo).encode()})
-    pq.write_table(made, folder / "made.parquet")
+    table = sources.table(SQUARES).replace_schema_metadata({b"geo": json.dumps(geo).encode()})
+    pq.write_table(table, folder / "made.parquet")
     return (folder / "made.parquet").read_bytes()
 
 
@@ -156,8 +156,8 @@ def test_a_file_that_mentions_an_address_calls_nobody(
     """Whether it is loaded or refused."""
     file_name, make = MENTIONED[kind]
     sources.put(steps.storage, file_name, make(listener.url, tmp_path))
-    seen = steps.validate(file_name)
-    if seen.success:
+    validation = steps.validate(file_name)
+    if validation.success:
         steps.publish(file_name)
     assert listener.calls == []
 
@@ -177,6 +177,6 @@ def test_no_option_calls_anybody(steps: Steps, listener: Listener, option: str, 
 
 def test_the_projjson_of_a_file_is_understood(steps: Steps, tmp_path: Path) -> None:
     """As most writers of GeoParquet name their system."""
-    made = sources.parquet(tmp_path, sources.table(SQUARES), crs=CRS.from_epsg(4258).to_json_dict())
-    sources.put(steps.storage, "a.parquet", made)
+    content = sources.parquet(tmp_path, sources.table(SQUARES), crs=CRS.from_epsg(4258).to_json_dict())
+    sources.put(steps.storage, "a.parquet", content)
     assert ok(steps.validate("a.parquet"))["facts"]["crs"] == "EPSG:4258"

@@ -22,7 +22,7 @@ INPUTS = {
 }  # fmt: skip
 
 
-async def made(platform: Platform, **inputs: Any) -> dict[str, Any]:
+async def publish(platform: Platform, **inputs: Any) -> dict[str, Any]:
     platform.worker(concurrency=2)
     job = await platform.run("vector_processing", {**INPUTS, **inputs})
     assert job.status is JobStatus.COMPLETED, job.error_message
@@ -36,8 +36,8 @@ def squares(storage: Storage, folder: Path, count: int, **options: Any) -> None:
 
 async def test_every_feature_is_in_the_deepest_tiles(platform: Platform, storage: Storage, tmp_path: Path) -> None:
     squares(storage, tmp_path, 2_000)
-    found = await made(platform)
-    item = pystac.Item.from_dict(found["stac_item"])
+    output = await publish(platform)
+    item = pystac.Item.from_dict(output["stac_item"])
     assert item.assets["pmtiles"].media_type == "application/vnd.pmtiles"
     path = tmp_path / "silver/vectors/x/parcels.pmtiles"
     with path.open("rb") as file:
@@ -47,7 +47,7 @@ async def test_every_feature_is_in_the_deepest_tiles(platform: Platform, storage
     assert (header["clustered"], header["addressed_tiles_count"]) == (True, len(places))
     assert 0 < header["min_zoom"] == metadata["vector_layers"][0]["minzoom"]  # above, they are smaller than a pixel
     assert [header[f"{edge}_e7"] / 1e7 for edge in ("min_lon", "min_lat", "max_lon", "max_lat")] == pytest.approx(
-        found["bbox"]
+        output["bbox"]
     )
     assert metadata["vector_layers"][0]["fields"]["number"] == "Number"
     fields, rows = read(path)
@@ -56,9 +56,9 @@ async def test_every_feature_is_in_the_deepest_tiles(platform: Platform, storage
     table = await platform.rows(
         "SELECT gid, name, number, ST_AsBinary(ST_Transform(geom, 3857)) AS geom FROM geo.parcels"
     )
-    known = {row["gid"]: row for row in table}
+    by_gid = {row["gid"]: row for row in table}
     for row in rows:
-        same = known[row["mvt_id"]]
+        same = by_gid[row["mvt_id"]]
         assert (row["name"], row["number"]) == (same["name"], same["number"])
         assert shapely.from_wkb(same["geom"]).buffer(50).covers(shapely.from_wkb(row["wkb"]))
 
@@ -74,7 +74,7 @@ def read(path: Path) -> tuple[list[str], list[dict[str, Any]]]:
 @pytest.mark.parametrize("crs", ["EPSG:32631", "EPSG:3035"])
 async def test_tables_in_other_systems(platform: Platform, storage: Storage, tmp_path: Path, crs: str) -> None:
     squares(storage, tmp_path, 300)
-    await made(platform, target_crs=crs, pmtiles_max_zoom=11)
+    await publish(platform, target_crs=crs, pmtiles_max_zoom=11)
     _, rows = read(tmp_path / "silver/vectors/x/parcels.pmtiles")
     assert len({row["mvt_id"] for row in rows}) == 300
 
@@ -82,7 +82,7 @@ async def test_tables_in_other_systems(platform: Platform, storage: Storage, tmp
 async def test_the_poles_are_left_out(platform: Platform, storage: Storage, tmp_path: Path) -> None:
     shapes = [shapely.box(-180, -90, 180, -60), shapely.box(0, 80, 10, 90), shapely.box(5, 5, 6, 6)]
     sources.put(storage, "a.gpkg", sources.encoded(tmp_path, sources.table(shapes), kind="Polygon"))
-    await made(platform, pmtiles_max_zoom=3)
+    await publish(platform, pmtiles_max_zoom=3)
     _, rows = read(tmp_path / "silver/vectors/x/parcels.pmtiles")
     assert {row["mvt_id"] for row in rows} == {1, 2, 3}
 

@@ -47,20 +47,20 @@ async def test_a_layer_becomes_a_table_with_a_catalogue_entry(
     asset = {"asset_id": "a1", "blob_prefix": "x/1", "stac_item_id": "parcels", "stac_collection_id": "land"}
     job = await platform.run("vector_processing", {**INPUTS, **asset, "geoparquet": True})
     assert job.status is JobStatus.COMPLETED, job.error_message
-    made: dict[str, Any] = job.result_data or {}
-    assert (made["table_name"], made["row_count"], made["geometry_type"]) == ("parcels", 2_000, "MultiPolygon")
-    assert made["bbox"] == pytest.approx([5.0, 45.0, 5.999, 45.199])
-    assert [file["path"] for file in made["files"]] == [
+    output: dict[str, Any] = job.result_data or {}
+    assert (output["table_name"], output["row_count"], output["geometry_type"]) == ("parcels", 2_000, "MultiPolygon")
+    assert output["bbox"] == pytest.approx([5.0, 45.0, 5.999, 45.199])
+    assert [file["path"] for file in output["files"]] == [
         "x/1/parcels.parquet", "x/1/collection.json", "x/1/item.json",
     ]  # fmt: skip
     assert await staging(platform) == set()
     assert not (mount() / folder_of(job.job_id)).exists()
-    item = pystac.Item.from_dict(made["stac_item"])
+    item = pystac.Item.from_dict(output["stac_item"])
     assert item.assets["features"].href == "/vector/collections/a1/items"
     assert item.properties["table:row_count"] == 2_000
     assert shapely.geometry.shape(item.geometry).is_valid
     for name in ("item", "collection"):
-        assert check_stac(storage, ObjectName(Zone.SILVER, "vectors", f"x/1/{name}.json")) == made[f"stac_{name}"]
+        assert check_stac(storage, ObjectName(Zone.SILVER, "vectors", f"x/1/{name}.json")) == output[f"stac_{name}"]
     parquet = tmp_path / "silver/vectors/x/1/parcels.parquet"
     sources.put(storage, "again.parquet", parquet.read_bytes())
     again = await platform.run("vector_processing", {**INPUTS, "file_name": "again.parquet", "table_name": "again"})
@@ -96,8 +96,8 @@ async def loaded(platform: Platform, job_id: str, chunks: int) -> None:
     async with asyncio.timeout(60):
         while True:
             if (await platform.rows(f"SELECT to_regclass('{table}') AS there"))[0]["there"]:
-                found = await platform.rows(f"SELECT count(*) AS n FROM {table}")
-                if found[0]["n"] >= chunks:
+                rows = await platform.rows(f"SELECT count(*) AS n FROM {table}")
+                if rows[0]["n"] >= chunks:
                     return
             await asyncio.sleep(0.01)
 
@@ -123,10 +123,10 @@ def test_a_chunk_is_loaded_once_and_a_table_finished_once(storage: Storage, data
     plan, chunks = steps.planned("a.gpkg", chunk_rows=300)
     first = [ok(steps.load(plan, chunk)) for chunk in chunks]
     second = [ok(steps.load(plan, chunk)) for chunk in chunks]
-    assert [one["resumed"] for one in first + second] == [False] * 4 + [True] * 4
-    assert [{**one, "resumed": False} for one in second] == first
-    made = [ok(steps.finish(plan, chunks, "parcels")) for _ in range(2)]
-    assert made[0] == made[1]
+    assert [load["resumed"] for load in first + second] == [False] * 4 + [True] * 4
+    assert [{**load, "resumed": False} for load in second] == first
+    outputs = [ok(steps.finish(plan, chunks, "parcels")) for _ in range(2)]
+    assert outputs[0] == outputs[1]
     assert steps.rows("SELECT count(*) AS n FROM geo.parcels") == [{"n": 1_000}]
     missing = Steps(storage, database)
     plan, chunks = missing.planned("a.gpkg", chunk_rows=300)
@@ -155,8 +155,8 @@ def test_the_key_is_built_beside_the_spatial_index(
     assert left == [{"name": f"{stem}_areas_key"}]
     assert steps.tables() == set(), "nothing is seen"
     ok(steps.finish(plan, chunks, "parcels"))
-    found = steps.rows("SELECT indexdef FROM pg_indexes WHERE schemaname = 'geo' ORDER BY indexname")
-    assert [row["indexdef"] for row in found] == [
+    indexes = steps.rows("SELECT indexdef FROM pg_indexes WHERE schemaname = 'geo' ORDER BY indexname")
+    assert [row["indexdef"] for row in indexes] == [
         "CREATE INDEX parcels_gix ON geo.parcels USING gist (geom)",
         "CREATE UNIQUE INDEX parcels_key ON geo.parcels USING btree (gid)",
     ]

@@ -36,8 +36,8 @@ class Bench(Platform):
         )
 
     async def only_attempt(self) -> dict[str, Any]:
-        (found,) = await self.attempts()
-        return found
+        (attempt,) = await self.attempts()
+        return attempt
 
     async def try_out(self, handler: str, params: dict[str, Any] | None = None, **node: Any) -> Job:
         return await self.run(self.offer(handler, params, **node))
@@ -46,7 +46,7 @@ class Bench(Platform):
 @pytest.fixture
 async def bench(database: str, pool: Pool) -> AsyncIterator[Bench]:
     registry = handlers_of(HANDLERS)
-    made = Bench(database, pool, catalogue_of(registry), registry)
-    made.orchestrator(scan_seconds=0.1)
-    yield made
-    await made.shutdown()
+    new_bench = Bench(database, pool, catalogue_of(registry), registry)
+    new_bench.orchestrator(scan_seconds=0.1)
+    yield new_bench
+    await new_bench.shutdown()

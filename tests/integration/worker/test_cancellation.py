@@ -73,10 +73,10 @@ async def test_a_worker_that_only_has_short_tasks_never_checks_its_leases(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worker = bench.worker()
-    asked = []
-    monkeypatch.setattr("geomill.worker.keeper.queue.lost", lambda *args: asked.append(args))
+    checks = []
+    monkeypatch.setattr("geomill.worker.keeper.queue.lost", lambda *args: checks.append(args))
     for _ in range(3):
         await bench.try_out("hello_world")
         await asyncio.sleep(0.3)
-    assert asked == []
+    assert checks == []
     assert worker._keeper._due(time.monotonic()) == []

@@ -18,8 +18,8 @@ class Leaving:
 
     def __init__(self, bench: Bench, **options: object) -> None:
         self.stop = asyncio.Event()
-        made = WorkerOptions(("functionapp-tasks",), processes=1, **options)  # type: ignore[arg-type]
-        self.worker = Worker(bench.url, bench.pool, bench.registry, made)
+        worker_options = WorkerOptions(("functionapp-tasks",), processes=1, **options)  # type: ignore[arg-type]
+        self.worker = Worker(bench.url, bench.pool, bench.registry, worker_options)
         self.task = asyncio.create_task(self.worker.run(self.stop))
 
     async def leave(self) -> float:
@@ -30,8 +30,8 @@ class Leaving:
 
 
 async def node(bench: Bench) -> dict[str, object]:
-    (found,) = await bench.rows("SELECT attempt, retry_count FROM dagapp.dag_node_states WHERE node_id = 'work'")
-    return found
+    (row,) = await bench.rows("SELECT attempt, retry_count FROM dagapp.dag_node_states WHERE node_id = 'work'")
+    return row
 
 
 async def test_a_handler_saves_where_it_is_and_the_next_worker_resumes(bench: Bench) -> None:

@@ -18,9 +18,9 @@ from tests.integration.worker.waiting import gone, until
 async def test_where_handlers_run(bench: Bench) -> None:
     bench.worker(processes=1)
     await bench.try_out("pid")
-    ours = (await bench.only_attempt())["output"]
-    assert ours["pid"] != os.getpid()
-    assert ours["parent"] == os.getpid()
+    output = (await bench.only_attempt())["output"]
+    assert output["pid"] != os.getpid()
+    assert output["parent"] == os.getpid()
     for handler, here in (("inline_pid", True), ("isolated_async", False)):
         job = await bench.try_out(handler)
         assert job.result_data is not None
@@ -40,14 +40,14 @@ async def test_a_crash_ends_one_attempt_and_says_how(bench: Bench, how: str, man
     assert (attempt["error_code"], attempt["retryable"]) == ("crashed", True)
     assert manner in attempt["error_message"]
     reference = attempt["error_message"].rpartition(" ")[2]
-    said = "\n".join(text for _, text in await lines(bench, job.job_id))
-    assert f"reference {reference}" in said
-    assert "about to go" in said
-    assert "printed before the end" in said
+    log = "\n".join(text for _, text in await lines(bench, job.job_id))
+    assert f"reference {reference}" in log
+    assert "about to go" in log
+    assert "printed before the end" in log
     for text in ("about to go", "printed before the end", "handlers.py"):
         assert text not in attempt["error_message"]
     if how == "SIGSEGV":
-        assert "handlers.py" in said  # the Python traceback of the crash
+        assert "handlers.py" in log  # the Python traceback of the crash
     assert (await bench.try_out("pid")).status is JobStatus.COMPLETED
     assert worker.instance_id in bench.running
 

@@ -36,7 +36,7 @@ def process(bench: Bench) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def children(pid: int) -> list[int]:
-    return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 async def test_a_killed_worker_leaves_no_child_and_its_task_resumes(
@@ -71,12 +71,12 @@ async def test_three_connections_whatever_the_concurrency(bench: Bench, process:
     most = running_at_once = 0
     async with asyncio.timeout(15):
         while running_at_once < 40:
-            (found,) = await bench.rows(
+            (counts,) = await bench.rows(
                 "SELECT count(*) FILTER (WHERE a.application_name = 'geomill worker') AS pooled,"
                 " (SELECT count(*) FROM dagapp.dag_queue WHERE lease_token IS NOT NULL) AS leased"
                 " FROM pg_stat_activity AS a WHERE a.datname = current_database()"
             )
-            running_at_once = max(running_at_once, found["leased"])
-            most = max(most, found["pooled"])
+            running_at_once = max(running_at_once, counts["leased"])
+            most = max(most, counts["pooled"])
             await asyncio.sleep(0.02)
     assert most <= 2  # and the one that listens

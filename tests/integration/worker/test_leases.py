@@ -134,8 +134,8 @@ async def test_notes_that_the_database_refuses_are_dropped(bench: Bench, monkeyp
 
 async def lease_of(bench: Bench, shares: dict[str, int]) -> dict[str, int]:
     async with bench.pool.connection() as conn:
-        found = await queue.lease(conn, shares, "me")
-    return {name: sum(one.queue_name == name for one in found.deliveries) for name in shares}
+        lease = await queue.lease(conn, shares, "me")
+    return {name: sum(delivery.queue_name == name for delivery in lease.deliveries) for name in shares}
 
 
 async def test_each_queue_gets_its_share_and_what_one_has_not_goes_to_the_others(bench: Bench) -> None:
@@ -152,9 +152,9 @@ async def test_each_queue_gets_its_share_and_what_one_has_not_goes_to_the_others
 async def test_a_queue_at_its_limit_is_not_taken_for_empty(bench: Bench) -> None:
     await fill(bench, a=1, b=20)
     async with bench.pool.connection() as conn:
-        found = await queue.lease(conn, {"a": 4, "b": 1, "c": 3}, "me", limits={"b": 2})
-    assert sorted(one.message_id for one in found.deliveries) == ["a0", "b0", "b1"]
-    assert found.empty == {"a", "c"}
+        lease = await queue.lease(conn, {"a": 4, "b": 1, "c": 3}, "me", limits={"b": 2})
+    assert sorted(delivery.message_id for delivery in lease.deliveries) == ["a0", "b0", "b1"]
+    assert lease.empty == {"a", "c"}
 
 
 async def fill(bench: Bench, **counts: int) -> None:
