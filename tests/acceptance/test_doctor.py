@@ -92,7 +92,7 @@ def test_what_waits_in_vain_and_disks_that_are_nearly_full(geomill: Geomill, dat
     assert "→ run 'geomill worker --queue gpu'" in ended.out
     assert "warn queues: no orchestrator knows the workflow 'new': its submissions wait, since 20" in ended.out
     assert "warn data folder: " in ended.out
-    assert "warn silver: its disk is nearly full: " in ended.out
+    assert "warn silver: the disk is nearly full: " in ended.out
     shown = geomill("jobs", "show", "j", GEOMILL_DATABASE_URL=database)
     assert "no orchestrator knows the workflow 'new'" in shown.out
 

@@ -58,5 +58,5 @@ def test_the_doctor_looks_at_each_zone(geomill: Geomill, database: str, tmp_path
 def test_the_doctor_makes_no_folders(geomill: Geomill, database: str, tmp_path: Path) -> None:
     ended = geomill("--data", str(tmp_path / "data"), "doctor", "--json", GEOMILL_DATABASE_URL=database)
     findings = {finding["subject"]: finding for finding in ended.json}
-    assert "made when it is first used" in findings["bronze"]["message"]
+    assert "created on first use" in findings["bronze"]["message"]
     assert not (tmp_path / "data").exists()

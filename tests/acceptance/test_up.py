@@ -160,7 +160,7 @@ def test_on_another_interface_the_key_is_asked_for_and_tls_is_recommended(databa
     finally:
         gateway.send_signal(signal.SIGTERM)
         assert gateway.wait(PATIENCE) == 0
-    assert "let a proxy with TLS stand before it" in (tmp_path / "log").read_text()
+    assert "put a proxy with TLS in front of it" in (tmp_path / "log").read_text()
 
 
 @pytest.mark.slow

@@ -231,7 +231,7 @@ async def test_by_hand(platform, database, tmp_path):
     (dry, _), (output, _), (_, wrong) = [await process.communicate() for process in begun]
     assert json.loads(dry)["due"] == 0, "the settings say 90 days"
     assert b"deleted the details of 1 jobs" in output
-    assert b"give a number and m, h, d or w" in wrong
+    assert b"write a number and m, h, d or w" in wrong
     shown, _ = await (await command(database, tmp_path, "show", old)).communicate()
     assert b"its details were deleted on" in shown
 

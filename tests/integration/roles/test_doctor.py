@@ -29,7 +29,7 @@ async def test_who_may_make_roles_is_too_much(split: Split) -> None:
             finding, *_ = await examine_roles(split.url(DatabaseRole.OWNER))
         finally:
             admin.execute("ALTER ROLE geomill_owner NOCREATEROLE")
-    assert (finding.level, "may make roles" in finding.message) == (Level.WARN, True)
+    assert (finding.level, "create roles" in finding.message) == (Level.WARN, True)
 
 
 @pytest.mark.parametrize(

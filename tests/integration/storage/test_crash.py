@@ -21,13 +21,13 @@ DYING = """
 import json, os, signal, sys
 from pathlib import Path
 from geomill.sdk import ObjectName
-from geomill.storage import Recipe, Storage
+from geomill.storage import Storage, StorageRecipe
 
 def die(done, total):
     if done > total / 2:
         os.kill(os.getpid(), signal.SIGKILL)
 
-storage = Storage(Recipe.from_json(json.load(sys.stdin)))
+storage = Storage(StorageRecipe.from_json(json.load(sys.stdin)))
 storage.sync.put_file(ObjectName.parse(sys.argv[1]), Path(sys.argv[2]), progress=die)
 """
 
@@ -64,9 +64,9 @@ def test_what_was_there_before_stays(recipe: StorageRecipe, source: Path) -> Non
 ENDING = """
 import asyncio, json, sys
 from geomill.sdk import ObjectName
-from geomill.storage import Recipe, Storage
+from geomill.storage import Storage, StorageRecipe
 
-storage = Storage(Recipe.from_json(json.load(sys.stdin)))
+storage = Storage(StorageRecipe.from_json(json.load(sys.stdin)))
 name = ObjectName.parse(sys.argv[1])
 async def main():
     await storage.put_bytes(name, b"1")

@@ -11,6 +11,7 @@ from geomill.domain.jsonvalue import to_json
 from geomill.domain.states import JobStatus
 from geomill.queues import postgres as queue
 from geomill.queues.postgres import Outgoing
+from geomill.sdk.registry import Registry
 from tests.integration.worker.conftest import Bench
 from tests.integration.worker.test_cancellation import running
 from tests.integration.worker.waiting import until, until_rows
@@ -101,8 +102,7 @@ async def test_a_malformed_message_is_a_dead_letter_and_blocks_nobody(bench: Ben
 
 async def test_an_unknown_handler_fails_the_attempt_for_good(bench: Bench) -> None:
     bench.offer("pid", retry={"max_attempts": 3})
-    del bench.registry._handlers  # what the orchestrator knows and this worker does not
-    bench.registry._handlers = {}
+    bench.registry = Registry({})  # the orchestrator knows the handler, and this worker does not
     bench.worker()
     job = await bench.run("pid")
     assert job.status is JobStatus.FAILED
