@@ -27,8 +27,8 @@ from benchmarks.server import database
 TICKS = os.sysconf("SC_CLK_TCK")
 LARGE = 100_000
 REPEATS = 5
-"""Ours, the bare program and the peer take turns, and what is told of each is the median: a machine with neighbours is
-half as fast in one minute as in the next. The largest fan-out runs once, between two turns of the bare program."""
+"""geomill, the bare program and the peer take turns, and each figure is a median: a machine with neighbours is half as
+fast in one minute as in the next. The largest fan-out runs once, between two turns of the bare program."""
 
 
 def run() -> list[Figure]:
@@ -83,7 +83,7 @@ class Turns(dict[str, list[float]]):
 
 
 async def chain(client: BenchmarkClient, roles: Roles, others: Others) -> Turns:
-    """W1: one orchestrator and as many workers as there are; as many as the bare program has, one."""
+    """W1: one orchestrator and the workers of this run. The bare program has one worker."""
     await client.run("chain5", count=20)
     turns = Turns()
     for _ in range(REPEATS):
@@ -181,7 +181,7 @@ def _fan_figure(items: str, turns: Turns, name: str) -> Figure:
 
 
 async def idle(client: BenchmarkClient, roles: Roles) -> list[Figure]:
-    """W4 and W6: what a job waits for when nothing else is going on, and what nothing costs."""
+    """W4 and W6: the latency of a job on an idle platform, and the cost of the idle platform."""
     port = free_port()
     roles.start("gateway", "--port", str(port))
     async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as http:
@@ -253,7 +253,7 @@ async def _submit_to_start(client: BenchmarkClient, submitter: Submitter) -> flo
 
 
 async def kills(client: BenchmarkClient, roles: Roles) -> list[Figure]:
-    """W5: `kill -9`, and until the work goes on."""
+    """W5: the time from `kill -9` until the work continues."""
     await client.run("chain5", count=10)
     workers = [await _after_kill_of_worker(client, roles) for _ in range(5)]
     owners = [await _after_kill_of_owner(client, roles) for _ in range(5)]

@@ -37,7 +37,7 @@ class Pace:
 
     @classmethod
     async def measured(cls, client: BenchmarkClient, bare_url: str, seconds: float) -> Pace:
-        """The medians of the last turns of as many as fit into the time."""
+        """Repeat the measurement until the time is over. Return the medians of the last turns."""
         fans: list[float] = []
         chains: list[float] = []
         loops: list[float] = []

@@ -86,7 +86,7 @@ def running(url: str) -> Iterator[Peer]:
 
 
 async def answer() -> None:
-    """The seconds of each piece of work that is asked for, until nobody asks."""
+    """Print the seconds of each piece of work that is requested, until the input ends."""
     async with app.open_async():
         for line in sys.stdin:
             kind, *numbers = line.split()

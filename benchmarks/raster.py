@@ -56,7 +56,7 @@ def make(path: Path, megabytes: int) -> None:
 
 
 def timed(work: Callable[[], Any]) -> tuple[float, float, Any]:
-    """Seconds, seconds of CPU, and what came out. With busy neighbours the CPU is what can be compared."""
+    """Return seconds, CPU seconds and the result. On a busy machine, compare the CPU seconds."""
     begun, used = time.monotonic(), _used()
     result = work()
     return time.monotonic() - begun, _used() - used, result

@@ -175,7 +175,8 @@ class BenchmarkClient:
 
 
 async def settled(share: float = 0.1, seconds: float = 30.0) -> None:
-    """Until the machine is quiet: processes that have just started load their libraries and start children ahead."""
+    """Wait until the machine is quiet: processes that have just started load their libraries and start children
+    ahead."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         before = _busy_and_all()

@@ -50,7 +50,7 @@ async def measure(pair: ServingPair) -> list[Figure]:
 
 
 async def _alternating(pair: ServingPair, clients: int) -> tuple[list[float], list[float]]:
-    """In turns, the same questions to one side and then to the other."""
+    """Ask the same questions of one side and then of the other, in turns."""
     times: tuple[list[float], list[float]] = ([], [])
     async with httpx.AsyncClient(timeout=60, limits=httpx.Limits(max_connections=clients)) as client:
         for side in (pair.geomill, pair.bare):

@@ -36,7 +36,7 @@ from geomill.stages import (
 
 STAGES, TASKS, REPEATS = 4, 1_000, 40
 PAUSE_SECONDS = 0.15
-"""Until a job's last writes are over."""
+"""The pause after a job, in which its last writes end."""
 MODULE = "benchmarks.stages"
 
 

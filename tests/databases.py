@@ -245,7 +245,7 @@ class _State:
     written: list[int]
     """By table, how many rows were ever written."""
     last_values: list[int | None]
-    """By sequence."""
+    """The last value of each sequence."""
     settings: str
     """The settings of the database."""
 

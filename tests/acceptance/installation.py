@@ -46,7 +46,7 @@ class Installation:
         return {str(path.relative_to(self.data / name)): path.read_bytes() for path in files}
 
     def outside(self) -> dict[str, bytes]:
-        """Without the manifest."""
+        """Return the files of the external zone without the manifest."""
         return {name: content for name, content in self.zone("external").items() if not name.endswith("_manifest.json")}
 
     def ended(self, decided: Any) -> None:

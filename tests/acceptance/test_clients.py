@@ -48,7 +48,7 @@ pytestmark = pytest.mark.filterwarnings(
 CHROMIUM = shutil.which("chromium")
 GREEN, BLUE = (34, 139, 34), (30, 60, 200)
 COMPLETE = "UPDATE app.geospatial_assets SET revision = 2, served_revision = 2, outputs = %s WHERE asset_id = %s"
-"""The second revision. The catalogue follows."""
+"""Completes the second revision. The catalogue follows."""
 
 
 @dataclass
@@ -56,7 +56,7 @@ class FilledServer:
     url: str
     storage: Storage
     reader: str
-    """A key."""
+    """The key of a reader."""
     raster: str
     hidden: str
     mosaic: str
@@ -243,7 +243,7 @@ options = {"CRS": sys.argv[3]} if len(sys.argv) > 3 else {}
 meta, _, geometries, _ = pyogrio.raw.read(sys.argv[1], layer=sys.argv[2], **options)
 print(json.dumps([meta["crs"], shapely.get_coordinates(shapely.from_wkb(geometries)).tolist()]))
 """
-"""In a process of its own: GDAL would wait for a server that waits for it."""
+"""Read in a process of its own: in this one GDAL would wait for a server that waits for GDAL."""
 
 
 def test_gdal_reads_features_in_the_system_that_it_asks_for(served: FilledServer) -> None:
@@ -313,7 +313,7 @@ def test_owslib_reads_features(served: FilledServer) -> None:
 
 
 def test_cogeo_mosaic_reads_what_was_published(served: FilledServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its paths are relative to its own file."""
+    """The paths of a mosaic are relative to its own file."""
     path = Path(served.storage.gdal_path(ObjectName(Zone.SILVER, "cogs", "many/mosaic.json")))
     monkeypatch.chdir(path.parent)
     with MosaicBackend(str(path)) as mosaic:
@@ -337,7 +337,7 @@ def browser() -> Iterator[Any]:
 
 
 def drawn(browser: Any, url: str) -> tuple[Any, list[str]]:
-    """The picture of a page once its map is drawn, and what went wrong in it."""
+    """Return the picture of a page once its map is drawn, and the errors of the page."""
     page = browser.new_page(viewport={"width": 900, "height": 600})
     wrong: list[str] = []
     page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)

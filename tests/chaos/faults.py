@@ -250,7 +250,7 @@ EXECUTE FUNCTION chaos.refuse();
 
 @contextmanager
 def _refuse_an_asset(scene: FaultScene) -> Iterator[None]:
-    """Its job may begin and not end: the verdict is refused, and whatever else would end it."""
+    """Make the database refuse every end of an asset's job, the verdict included."""
     scene.platform.execute(REFUSING)
     life = Life(f"refused{scene.chance.randrange(10**9)}")
     scene.publisher.submit(life, 1, wait=False)
@@ -320,7 +320,7 @@ def _lose_network(scene: FaultScene) -> Iterator[None]:
 
 @contextmanager
 def _fill(scene: FaultScene, disk: str) -> Iterator[None]:
-    """The server may stop by itself; whoever looks after it starts it once there is room again."""
+    """Fill a disk. The server may stop by itself; it is started again once there is room."""
     scene.platform.disks[disk].fill()
     try:
         if disk == "wal":
@@ -338,7 +338,7 @@ def _fill(scene: FaultScene, disk: str) -> Iterator[None]:
 
 
 def _use_up_the_log(scene: FaultScene) -> None:
-    """Some files of it are kept for later use: as long as there are such, nobody needs room."""
+    """Use up the log files that PostgreSQL keeps for reuse. Until then it needs no room."""
     with suppress(psycopg.OperationalError):
         for _ in range(MOST_LOG_FILES):
             scene.platform.execute("SELECT txid_current()")

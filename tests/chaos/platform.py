@@ -56,7 +56,7 @@ class ChaosPlatform:
     workers: int = 2
     gateways: int = 2
     settings: dict[str, str] = field(default_factory=dict)
-    """None: what is tested is what users have."""
+    """Settings of the roles. There are none by default, as users have it."""
     processes: dict[str, list[Process]] = field(default_factory=dict)
     leaving: list[Process] = field(default_factory=list)
     ended: int = 0
@@ -181,7 +181,7 @@ class ChaosPlatform:
             time.sleep(0.1)
 
     def _gateway_port(self, number: int) -> int:
-        """In a network of their own the ports are theirs."""
+        """Return the port of a gateway. In a network of their own, all ports are free for the roles."""
         return (GATEWAY_PORT if self.network else 20_000 + os.getpid() % 20_000) + number
 
     def _start(self, role: str, number: int, skew: float = 0.0) -> Process:
@@ -212,14 +212,14 @@ class ChaosPlatform:
                 processes[number] = self._start(role, number, skew)
 
     def keep_alive(self) -> None:
-        """A supervisor's part: whoever ended by itself is started again."""
+        """Start each process again that ended by itself, as a supervisor does."""
         for role, processes in self.processes.items():
             for process in [process for process in processes if process.poll() is not None]:
                 self.ended += 1
                 self.replace(role, process)
 
     def restart_roles(self) -> None:
-        """All at once, as when a machine comes back."""
+        """Start all processes at once, as when a machine comes back."""
         for role in ROLES:
             for process in list(self.processes[role]):
                 process.kill()

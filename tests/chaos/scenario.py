@@ -29,7 +29,7 @@ HOLD_SECONDS = 15.0
 USERS = 2
 PAUSE_SECONDS = 0.2
 WARM_UP_JOBS = 40
-"""Until sessions have prepared what they use."""
+"""Enough jobs that sessions have prepared their statements."""
 SKEWS = "clock-"
 """Faults that leave processes with wrong clocks behind."""
 AFTERWARDS_SECONDS = 5.0
@@ -126,7 +126,7 @@ class _Scenario:
         self.outcome.processes_ended = self.scene.platform.ended - ended_before
 
     def _begin(self) -> None:
-        """A quiet load, and tasks that take until after the fault."""
+        """Begin a quiet load, and tasks that last until after the fault."""
         users, platform = self.scene.users, self.scene.platform
         seconds = (0 if self.fault.until_settled else self.fault.seconds) + HOLD_SECONDS
         job = holding(f"held-{users.seed}", HELD, seconds)

@@ -49,7 +49,7 @@ class Storm:
         self._thread.start()
 
     def wait_for(self, hits: int, seconds: float) -> None:
-        """Until there were so many faults, or so much time has passed."""
+        """Wait for so many faults, or until the time is over."""
         deadline = time.monotonic() + seconds
         while len(self.hits) < hits and self._thread.is_alive() and time.monotonic() < deadline:
             time.sleep(0.1)

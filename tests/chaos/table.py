@@ -62,7 +62,7 @@ def _row(record: Record) -> list[str]:
 
 
 def _recovery(record: Record) -> str:
-    """Where work must go on during the fault, what comes only after it is none."""
+    """Return the recovery time. If work must continue during the fault, a recovery after it does not count."""
     fault, recovery, lasted = FAULTS[record["fault"]], record["recovery"], record["lasted"]
     if fault.lasting and fault.seconds and (recovery is None or recovery > lasted):
         return f"not in {lasted:.0f} s"

@@ -54,7 +54,7 @@ class JobWatch:
         return not missing
 
     def wait_for_more(self, than: int, seconds: float) -> bool:
-        """Until more jobs have ended than before."""
+        """Wait until more jobs have ended than before."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             with suppress(psycopg.OperationalError):

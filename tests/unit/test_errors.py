@@ -22,7 +22,7 @@ def tree(root: type[GeomillError]) -> list[type[GeomillError]]:
     return [root, *(error_class for child in root.__subclasses__() for error_class in tree(child))]
 
 
-OURS = [error_class for error_class in tree(GeomillError) if error_class.__module__ == errors.__name__]
+GEOMILL_ERRORS = [error_class for error_class in tree(GeomillError) if error_class.__module__ == errors.__name__]
 
 
 def test_a_message_is_followed_by_its_remedy() -> None:
@@ -35,9 +35,11 @@ def test_a_message_is_followed_by_its_remedy() -> None:
 def test_every_error_is_drawn_at_the_top_and_has_a_code_of_its_own() -> None:
     assert errors.__doc__ is not None
     assert [
-        error_class.__name__ for error_class in [*OURS, HandlerError] if error_class.__name__ not in errors.__doc__
+        error_class.__name__
+        for error_class in [*GEOMILL_ERRORS, HandlerError]
+        if error_class.__name__ not in errors.__doc__
     ] == []
-    assert len({error_class.code for error_class in OURS}) == len(OURS)
+    assert len({error_class.code for error_class in GEOMILL_ERRORS}) == len(GEOMILL_ERRORS)
 
 
 def test_the_caller_s_mistakes_have_an_exit_code_of_their_own() -> None:

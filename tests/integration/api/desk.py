@@ -11,7 +11,7 @@ from geomill.domain.access.principal import Role
 from geomill.domain.objectname import ObjectName, Zone
 from geomill.storage import Storage
 from tests.integration.api.conftest import bearing, eventually, make_key
-from tests.integration.engine.platform import Platform
+from tests.integration.engine.platform import EnginePlatform
 
 FAILING = """
 workflow_id: failing
@@ -46,7 +46,7 @@ class Counter:
 
     client: AsyncClient
     storage: Storage
-    engine: Platform
+    engine: EnginePlatform
     url: str
 
     async def key(self, *roles: Role, platform_id: str | None = None) -> dict[str, str]:

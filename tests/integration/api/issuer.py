@@ -36,7 +36,7 @@ class Issuer:
                 self.wfile.write(body)
 
             def log_message(self, *_: Any) -> None:
-                """Nothing."""
+                """Log nothing."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})

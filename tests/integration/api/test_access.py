@@ -1,4 +1,4 @@
-"""Who may pass which door: every route, every role, and nobody."""
+"""Every route answers every role, and callers without one, as its rule says."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def test_every_route_by_every_role(idle: AsyncClient, database: str, role:
 
 
 def test_what_is_open_and_what_is_the_administrators() -> None:
-    """Written down twice, so that nobody opens a route by a slip in the table."""
+    """The rules are written down twice, so that a slip in the table opens no route."""
     assert [rule for rule, who in RULES.items() if who.roles is None] == [
         "GET /health/live",
         "GET /health/ready",

@@ -1,4 +1,4 @@
-"""What needs somebody's attention is told: by /health/ready, /health, /metrics and the views of a job."""
+"""Problems that need attention are reported by /health/ready, /health, /metrics and the views of a job."""
 
 from __future__ import annotations
 

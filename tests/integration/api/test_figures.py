@@ -1,4 +1,4 @@
-"""What /metrics shows of all processes together."""
+"""The figures in /metrics are those of all processes together."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ async def test_ready_when_there_is_somebody_to_run_jobs(make_platform: Any, make
 
 
 async def test_not_ready_without_the_schema(make_platform: Any, empty_database: str, issuer: Issuer) -> None:
-    """Nor are there keys then: who migrates over HTTP has a token."""
+    """Without the schema there are no keys either. A caller who migrates over HTTP has a token."""
     async with client_of(empty_database, make_platform(), access=issuer.settings()) as client:
         unknown = await client.get("/health", headers=bearing(Secret.new()))
         assert (unknown.status_code, unknown.json()["code"]) == (503, "unavailable")
@@ -73,7 +73,7 @@ async def test_not_ready_when_something_is_lost_later(busy: AsyncClient, databas
 
 
 async def test_the_schema_is_compared_again_after_a_while(pool: Pool) -> None:
-    """A lost trigger does not show in any answer."""
+    """No other answer would show that a trigger is missing."""
     readiness = Readiness(pool, sound_seconds=0.0)
     assert (await readiness.look()).reasons == ["no orchestrator is alive", "no worker is alive"]
     async with pool.connection() as conn:
@@ -172,7 +172,7 @@ async def test_figures_are_read_once_for_many_that_scrape(idle: AsyncClient, mon
 async def test_the_oldest_transaction_is_seen(
     idle: AsyncClient, database: str, pool: Pool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Somebody outside has left one open. How old is too old is ten minutes; for the test, it is none."""
+    """A session outside has left a transaction open. The limit of ten minutes is zero for the test."""
     monkeypatch.setattr(metrics, "OLD_SECONDS", 0.0)
     async with await psycopg.AsyncConnection.connect(database, application_name="forgetful") as outside:
         await outside.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")

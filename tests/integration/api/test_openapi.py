@@ -45,7 +45,7 @@ MAY_BE_UNWELL = {"/health/ready"}
 
 
 @dataclass(frozen=True)
-class Served:
+class GatewayThread:
     """A gateway in a thread of its own, on a real socket, with an asset in its database."""
 
     url: str
@@ -56,7 +56,7 @@ class Served:
 
 
 @pytest.fixture
-def served(database: str, tmp_path: Path) -> Iterator[Served]:
+def served(database: str, tmp_path: Path) -> Iterator[GatewayThread]:
     storage = Storage(StorageRecipe.in_folder(tmp_path))
     storage.sync.prepare()
     storage.sync.put_bytes(ObjectName(Zone.BRONZE, "uploads", "a.tif"), TIFF)
@@ -83,13 +83,13 @@ def served(database: str, tmp_path: Path) -> Iterator[Served]:
             "platform_id": "ddh",
             "workflow_id": "publish_file",
         }
-        yield Served(url, httpx.get(f"{url}/openapi.json").json(), headers, path_values)
+        yield GatewayThread(url, httpx.get(f"{url}/openapi.json").json(), headers, path_values)
     finally:
         server.should_exit = True
         thread.join()
 
 
-def operations(served: Served) -> Iterator[Any]:
+def operations(served: GatewayThread) -> Iterator[Any]:
     for result in schemathesis.openapi.from_dict(served.document).get_all_operations():
         operation = result.ok()
         if operation.path not in ENDLESS:
@@ -97,7 +97,7 @@ def operations(served: Served) -> Iterator[Any]:
 
 
 def for_each_case(strategy: Any, examples: int, check: Callable[[Any], None]) -> list[str]:
-    """What schemathesis found."""
+    """Check the cases of a strategy. Return the failures that schemathesis reports."""
 
     @seed(SEED)
     @settings(
@@ -130,7 +130,7 @@ def places(operation: Any, path_values: dict[str, str]) -> dict[str, str] | None
 
 
 @pytest.mark.parametrize("mode", list(GenerationMode))
-def test_an_administrator_gets_what_is_promised(served: Served, mode: GenerationMode) -> None:
+def test_an_administrator_gets_what_is_promised(served: GatewayThread, mode: GenerationMode) -> None:
     cases = 0
 
     def check(case: Any) -> None:
@@ -149,7 +149,7 @@ def test_an_administrator_gets_what_is_promised(served: Served, mode: Generation
     assert cases > 60
 
 
-def test_a_stranger_gets_nothing(served: Served) -> None:
+def test_a_stranger_gets_nothing(served: GatewayThread) -> None:
     def check(case: Any) -> None:
         answer = case.call(base_url=served.url)
         case.validate_response(answer, checks=checks(case))

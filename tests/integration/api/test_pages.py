@@ -1,4 +1,4 @@
-"""What a browser gets: the API's own page, from here alone; and which pages of others may call."""
+"""The pages for browsers: the API's own page loads nothing from elsewhere, and only permitted origins may call."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def _unsigned(issuer: Issuer) -> str:
 
 
 def _with_the_public_key_as_secret(issuer: Issuer) -> str:
-    """What a verifier that lets the token choose its algorithm would accept."""
+    """Return a token that a verifier would accept if it let the token choose its algorithm."""
     public = issuer.keys["first"].public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     parts = [{"alg": "HS256", "typ": "JWT", "kid": "first"}, issuer.claims("admin")]
     text = ".".join(base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts)

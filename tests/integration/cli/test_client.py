@@ -22,11 +22,11 @@ from geomill.errors import Forbidden, InputError, NotFoundError, SettingsError, 
 from geomill.settings import AccessSettings, QueueSettings, Settings
 from tests.integration.api.conftest import make_key
 from tests.integration.engine.conftest import make_platform as make_platform
-from tests.integration.engine.platform import Platform
+from tests.integration.engine.platform import EnginePlatform
 
 
 @pytest.fixture
-async def address(make_platform: Callable[..., Platform], database: str) -> AsyncIterator[str]:
+async def address(make_platform: Callable[..., EnginePlatform], database: str) -> AsyncIterator[str]:
     """Where a gateway listens."""
     app = create_app(database, make_platform().catalogue, QueueSettings(), AccessSettings())
     with listen("127.0.0.1", 0) as listener:

@@ -20,14 +20,14 @@ from geomill.storage import Storage, StorageRecipe
 from tests.integration.api.conftest import make_key
 from tests.integration.cli.test_client import serving
 from tests.integration.engine.conftest import make_platform as make_platform
-from tests.integration.engine.platform import Platform
+from tests.integration.engine.platform import EnginePlatform
 
 TIFF = b"II*\0" + bytes(1000)
 REFS = ("--ref", "dataset_id=d", "--ref", "resource_id=r", "--ref", "version_id=v")
 
 
 @pytest.fixture
-async def data(make_platform: Callable[..., Platform], database: str, tmp_path: Path) -> AsyncIterator[Path]:
+async def data(make_platform: Callable[..., EnginePlatform], database: str, tmp_path: Path) -> AsyncIterator[Path]:
     """The data folder of a gateway, without anybody who would run what is submitted."""
     storage = Storage(StorageRecipe.in_folder(tmp_path))
     await storage.prepare()

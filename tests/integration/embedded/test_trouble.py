@@ -1,4 +1,4 @@
-"""What goes wrong around a cluster: crashes, strangers, races, closed folders."""
+"""Trouble around a cluster: crashes, other users, races, closed folders."""
 
 import os
 import shutil

@@ -51,7 +51,7 @@ def catalogue_of(registry: Registry, *texts: str) -> WorkflowCatalogue:
 
 
 @dataclass
-class Platform:
+class EnginePlatform:
     url: str
     pool: Pool
     catalogue: WorkflowCatalogue
@@ -91,7 +91,7 @@ class Platform:
         return role
 
     async def crash(self, role: Any) -> None:
-        """As `kill -9` would: nothing is handed over, the sessions end."""
+        """End a role as `kill -9` would: nothing is handed over, the sessions end."""
         self.crashed.add(role.instance_id)
         task = self.running.pop(role.instance_id)
         task.cancel()
@@ -149,3 +149,7 @@ class Platform:
     async def shutdown(self) -> None:
         self.stop.set()
         await asyncio.gather(*self.running.values())
+
+
+Platform = EnginePlatform
+"""The former name, until the catalogue's tests use the new one."""

@@ -86,7 +86,7 @@ async def test_what_nobody_serves_fails_when_its_time_is_over(make_platform: Mak
 
 
 async def test_a_long_line_before_a_busy_worker_does_not_fail(make_platform: MakePlatform) -> None:
-    """It is served, however slowly: the time counts only while nobody is there."""
+    """The queue is served, however slowly: the time counts only while no worker serves it."""
     platform = make_platform(ONE)
     platform.worker(queues=(HEAVY_QUEUE,))
     await eventually(lambda: _registered(platform))
@@ -102,7 +102,7 @@ async def test_a_long_line_before_a_busy_worker_does_not_fail(make_platform: Mak
 
 
 async def test_the_time_begins_when_the_last_worker_leaves(make_platform: MakePlatform) -> None:
-    """Not when the task was sent: a backlog of days outlives a restart of its only worker."""
+    """The time does not begin when the task was sent: a backlog of days outlives a restart of its only worker."""
     platform = make_platform(ONE)
     async with platform.pool.connection() as conn:
         await conn.execute(

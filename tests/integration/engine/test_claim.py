@@ -9,7 +9,7 @@ from geomill.engine.claim import FEW, Claimer
 from geomill.engine.owned import Graphs
 from geomill.store.pool import Connection
 from tests.integration.engine.conftest import MakePlatform
-from tests.integration.engine.platform import Platform
+from tests.integration.engine.platform import EnginePlatform
 
 ONE = """
 workflow_id: one
@@ -34,11 +34,11 @@ class Interrupted(Claimer):
         return await super()._admit(conn, received)
 
 
-def claimer(platform: Platform, *meanwhile: tuple[Connection, str]) -> Interrupted:
+def claimer(platform: EnginePlatform, *meanwhile: tuple[Connection, str]) -> Interrupted:
     return Interrupted("me", "dag-jobs", platform.catalogue, Graphs(), meanwhile=list(meanwhile))
 
 
-async def written(platform: Platform) -> dict[str, int]:
+async def written(platform: EnginePlatform) -> dict[str, int]:
     tables = ("dag_jobs", "dag_node_states", "dag_queue", "dag_job_events")
     (row,) = await platform.rows("SELECT " + ", ".join(f"(SELECT count(*) FROM dagapp.{t}) AS {t}" for t in tables))
     return row

@@ -1,4 +1,4 @@
-"""Outputs beyond a megabyte lie in the object store; whoever works with them does not notice."""
+"""Outputs beyond a megabyte lie in the object store, and templates and handlers read them as they read others."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def platform(make_platform: MakePlatform, tmp_path):
 
 
 async def row_of(platform, node_id: str) -> dict:
-    """Of the latest job."""
+    """Return the row of a node of the latest job."""
     (row, *_) = await platform.rows(
         f"SELECT output FROM dagapp.dag_node_states WHERE node_id = '{node_id}' AND item_index < 0 ORDER BY job_id DESC"
     )

@@ -12,7 +12,7 @@ import pytest
 from geomill.domain.engine.callback import Allowance
 from geomill.engine.maintenance.callbacks import CallbackCaller, CallbackOptions
 from geomill.store import callbacks
-from tests.integration.maintenance.conftest import Database
+from tests.integration.maintenance.conftest import JobDatabase
 
 SECRET = "a secret of some length"
 LOOPBACK = Allowance.of(["127.0.0.1"])
@@ -68,7 +68,7 @@ MakeCaller = Callable[..., CallbackCaller]
 
 
 @pytest.fixture
-async def make_caller(db: Database) -> AsyncIterator[MakeCaller]:
+async def make_caller(db: JobDatabase) -> AsyncIterator[MakeCaller]:
     callers: list[CallbackCaller] = []
 
     def make(**options: Any) -> CallbackCaller:
@@ -87,10 +87,10 @@ async def call(caller: CallbackCaller) -> int:
     return begun
 
 
-async def make_due(db: Database) -> None:
+async def make_due(db: JobDatabase) -> None:
     await db.rows("UPDATE dagapp.dag_callbacks SET due_at = now() WHERE status = 'pending'")
 
 
-async def of_job(db: Database, job_id: str) -> Any:
+async def of_job(db: JobDatabase, job_id: str) -> Any:
     async with db.pool.connection() as conn:
         return (await callbacks.of_job(conn, job_id))[-1]

@@ -1,4 +1,4 @@
-"""Old details go, whoever dies meanwhile; what somebody still needs stays."""
+"""Retention deletes old details even if processes die meanwhile, and keeps what is still needed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from geomill.storage import Storage, StorageRecipe
 from geomill.store import jobs, retention
 from geomill.store.duties import Duties
 from tests.integration.engine.conftest import make_platform
-from tests.integration.engine.platform import Platform
+from tests.integration.engine.platform import EnginePlatform
 
 __all__ = ["make_platform"]
 
@@ -36,7 +36,7 @@ LARGE_ITEMS = [str(number) * 60_000 for number in range(20)]
 
 
 @pytest.fixture
-async def platform(make_platform, tmp_path: Path) -> Platform:
+async def platform(make_platform, tmp_path: Path) -> EnginePlatform:
     new_platform = make_platform()
     new_platform.storage = Storage(StorageRecipe.in_folder(tmp_path))
     await new_platform.storage.prepare()
@@ -44,12 +44,14 @@ async def platform(make_platform, tmp_path: Path) -> Platform:
 
 
 @pytest.fixture
-def duty(platform: Platform) -> Retention:
+def duty(platform: EnginePlatform) -> Retention:
     return Retention(platform.pool, platform.storage, OPTIONS)
 
 
-async def an_old_job(platform: Platform, workflow: str = "hello_world", inputs: dict[str, Any] | None = None) -> str:
-    """It ran, and ended two months ago."""
+async def an_old_job(
+    platform: EnginePlatform, workflow: str = "hello_world", inputs: dict[str, Any] | None = None
+) -> str:
+    """Return the id of a job that completed two months ago."""
     if not platform.running:
         platform.orchestrator()
         platform.worker()
@@ -58,19 +60,19 @@ async def an_old_job(platform: Platform, workflow: str = "hello_world", inputs: 
     return job.job_id
 
 
-async def age(platform: Platform, job_id: str, days: int = 60) -> None:
+async def age(platform: EnginePlatform, job_id: str, days: int = 60) -> None:
     await execute(
         platform,
         f"UPDATE dagapp.dag_jobs SET completed_at = now() - interval '{days} days' WHERE job_id = '{job_id}'",
     )
 
 
-async def execute(platform: Platform, statement: str) -> None:
+async def execute(platform: EnginePlatform, statement: str) -> None:
     async with platform.pool.connection() as conn:
         await conn.execute(statement)
 
 
-async def left(platform: Platform, job_id: str) -> dict[str, int]:
+async def left(platform: EnginePlatform, job_id: str) -> dict[str, int]:
     """Rows of each table that a job has details in."""
     counts = {}
     for table in DETAILS:
@@ -80,12 +82,12 @@ async def left(platform: Platform, job_id: str) -> dict[str, int]:
     return counts
 
 
-async def job_of(platform: Platform, job_id: str):
+async def job_of(platform: EnginePlatform, job_id: str):
     async with platform.pool.connection() as conn:
         return await jobs.get(conn, job_id)
 
 
-async def objects(platform: Platform) -> list[str]:
+async def objects(platform: EnginePlatform) -> list[str]:
     return [info.name.path async for info in platform.storage.list(Zone.SILVER, "results")]
 
 
@@ -141,8 +143,8 @@ async def test_what_is_still_to_be_told_is_kept(platform, duty):
     assert (await duty.run_once()).jobs == 1
 
 
-async def a_cancelled_job(platform: Platform) -> str:
-    """That could be retried, and ended two months ago."""
+async def a_cancelled_job(platform: EnginePlatform) -> str:
+    """Return the id of a job that could be retried and ended two months ago."""
     platform.orchestrator()
     job_id = await platform.submit("hello_world")
     await platform.until(job_id, lambda job: job is not None)
@@ -176,12 +178,12 @@ async def test_a_retry_that_comes_second_is_refused(platform):
     assert (await job_of(platform, old)).status.value == "cancelled"
 
 
-async def retry(platform: Platform, job_id: str) -> None:
+async def retry(platform: EnginePlatform, job_id: str) -> None:
     async with platform.pool.connection() as conn:
         await control.retry(conn, job_id)
 
 
-async def until_somebody_waits(platform: Platform) -> None:
+async def until_somebody_waits(platform: EnginePlatform) -> None:
     async with asyncio.timeout(10):
         while True:
             if await platform.rows(f"SELECT {WAITING}"):

@@ -21,7 +21,7 @@ from geomill.storage import Storage, StorageRecipe
 from geomill.store import assets
 from geomill.store.pool import Pool
 from geomill.workflows.collection import WorkflowCatalogue
-from tests.integration.engine.platform import Platform, catalogue_of, handlers_of, library
+from tests.integration.engine.platform import EnginePlatform, catalogue_of, handlers_of, library
 
 PUBLISH = """
     workflow_id: publish
@@ -73,7 +73,7 @@ def submission_of(**changes: Any) -> Submission:
 class Office:
     """A front desk with a real engine behind it."""
 
-    engine: Platform
+    engine: EnginePlatform
     desk: Desk
     storage: Storage
 
@@ -86,7 +86,7 @@ class Office:
             )
 
     async def published(self, actor: Actor = ADA, **changes: Any) -> Asset:
-        """Submitted, and its job has ended."""
+        """Submit an asset and wait until its job has ended."""
         accepted = await self.submit(actor, **changes)
         await self.engine.ended(accepted.request.job_id)
         return await self.asset(accepted.asset.asset_id)
@@ -114,7 +114,7 @@ async def office(database: str, pool: Pool, tmp_path: Path) -> AsyncIterator[Off
     storage = Storage(StorageRecipe.in_folder(tmp_path))
     await storage.prepare()
     await storage.put_bytes(ObjectName(Zone.BRONZE, "uploads", "a.tif"), TIFF)
-    engine = Platform(database, pool, catalogue, registry, storage=storage)
+    engine = EnginePlatform(database, pool, catalogue, registry, storage=storage)
     desk = Desk(
         catalogue, "dag-jobs", WorkflowExporter(catalogue, "dag-jobs"), dict.fromkeys(DataType, "publish"), storage
     )

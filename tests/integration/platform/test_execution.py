@@ -57,7 +57,7 @@ async def test_a_completed_job_fills_the_asset(office):
 
 
 async def test_warnings_of_any_shape_can_be_read_again(office):
-    """The outputs are a workflow author's; an asset that cannot be read would break every list that it is on."""
+    """The workflow's author chooses the outputs. An asset that cannot be read would break every list that it is on."""
     office.engine.orchestrator()
     office.engine.worker()
     asset = await office.published(processing_options={"warnings": ["cloudy", 7, {"band": 3}, None]})

@@ -90,7 +90,7 @@ async def test_a_job_released_too_early_is_parked_again(office: Office) -> None:
 
 
 async def test_nobody_takes_over_a_parked_job_and_reports_wait_for_its_release(office: Office) -> None:
-    """Its owner dies; those who come next leave it alone, and a report that comes meanwhile is there on release."""
+    """The owner dies. Its successors leave the job alone, and a report that arrives meanwhile is there on release."""
     await refuse(office, *ON_ASSETS)
     first = office.engine.orchestrator(scan_seconds=0.1)
     office.engine.worker()

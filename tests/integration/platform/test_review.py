@@ -148,7 +148,7 @@ async def test_nobody_approves_what_they_did_not_see(running):
 
 
 async def test_an_id_of_an_earlier_revision_approves_nothing(running):
-    """Who looked at the first request has not seen the data of the second."""
+    """A reviewer of the first request has not seen the data of the second."""
     first = await published(running)
     await published(running, overwrite=True)
     for identifier in (first.last_request_id, first.current_job_id):

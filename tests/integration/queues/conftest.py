@@ -19,7 +19,7 @@ MAX_DELIVERIES = 3
 
 
 @dataclass(frozen=True)
-class Bench:
+class BrokerBench:
     """A broker as two processes see it, and what a test needs beside the protocol."""
 
     broker: Broker[Any]
@@ -35,7 +35,7 @@ class Bench:
             await self.broker.send(transaction, queue, messages)
 
 
-async def _postgres(pool: Pool) -> Bench:
+async def _postgres(pool: Pool) -> BrokerBench:
     @asynccontextmanager
     async def transaction() -> AsyncIterator[Any]:
         async with pool.connection() as conn, conn.transaction():
@@ -54,14 +54,14 @@ async def _postgres(pool: Pool) -> Bench:
         await execute(f"UPDATE dagapp.dag_queue SET {moved} FROM make_interval(secs => %s) AS past", seconds)
 
     brokers = [PostgresBroker(pool, consumer, max_deliveries=MAX_DELIVERIES) for consumer in ("one", "other")]
-    return Bench(*brokers, transaction=transaction, corrupt=corrupt, pass_time=pass_time)
+    return BrokerBench(*brokers, transaction=transaction, corrupt=corrupt, pass_time=pass_time)
 
 
 BROKERS = {"postgres": _postgres}
 
 
 @pytest.fixture(params=BROKERS)
-async def bench(request: pytest.FixtureRequest, pool: Pool) -> Bench:
+async def bench(request: pytest.FixtureRequest, pool: Pool) -> BrokerBench:
     return await BROKERS[request.param](pool)
 
 

@@ -1,4 +1,4 @@
-"""What every broker must do, in the words of the protocol."""
+"""The behaviour that the protocol requires of every broker."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import pytest
 
 from geomill.domain.engine.message import JobQueueMessage, TaskMessage
 from geomill.queues.broker import EXPIRED, MALFORMED, TOO_MANY_DELIVERIES, Delivered, Message
-from tests.integration.queues.conftest import MAX_DELIVERIES, QUEUE, Bench, job
+from tests.integration.queues.conftest import MAX_DELIVERIES, QUEUE, BrokerBench, job
 
 
-async def receive(bench: Bench, limit: int = 10) -> list[Delivered[JobQueueMessage]]:
+async def receive(bench: BrokerBench, limit: int = 10) -> list[Delivered[JobQueueMessage]]:
     return await bench.broker.receive(QUEUE, JobQueueMessage, limit)
 
 
-async def ids(bench: Bench, limit: int = 10) -> list[str]:
+async def ids(bench: BrokerBench, limit: int = 10) -> list[str]:
     return [delivery.message_id for delivery in await receive(bench, limit)]
 
 
-async def test_what_is_sent_is_received_and_completed(bench: Bench) -> None:
+async def test_what_is_sent_is_received_and_completed(bench: BrokerBench) -> None:
     await bench.send(job("a"))
     (got,) = await receive(bench)
     assert (got.queue_name, got.message_id, got.body.workflow_id, got.delivery_count) == (QUEUE, "a", "hello_world", 1)
@@ -29,7 +29,7 @@ async def test_what_is_sent_is_received_and_completed(bench: Bench) -> None:
     assert (await bench.broker.depth(QUEUE)).leased == 0
 
 
-async def test_a_send_is_part_of_the_senders_transaction(bench: Bench) -> None:
+async def test_a_send_is_part_of_the_senders_transaction(bench: BrokerBench) -> None:
     async def fail() -> None:
         async with bench.transaction() as transaction:
             await bench.broker.send(transaction, QUEUE, [job("a")])
@@ -40,7 +40,7 @@ async def test_a_send_is_part_of_the_senders_transaction(bench: Bench) -> None:
     assert await receive(bench) == []
 
 
-async def test_queues_do_not_mix(bench: Bench) -> None:
+async def test_queues_do_not_mix(bench: BrokerBench) -> None:
     await bench.send(job("a"))
     task = TaskMessage(task_id="t", job_id="j", node_id="n", handler="echo", timeout_seconds=1, attempt=1)
     await bench.send(Message("t", task), queue="functionapp-tasks")
@@ -49,18 +49,18 @@ async def test_queues_do_not_mix(bench: Bench) -> None:
     assert await ids(bench) == ["a"]
 
 
-async def test_higher_priority_first_then_in_order(bench: Bench) -> None:
+async def test_higher_priority_first_then_in_order(bench: BrokerBench) -> None:
     await bench.send(job("low"), job("high", priority=9), job("late"), job("middle", priority=5))
     assert [(await ids(bench, 1))[0] for _ in range(4)] == ["high", "middle", "low", "late"]
 
 
-async def test_sent_twice_stored_once(bench: Bench) -> None:
+async def test_sent_twice_stored_once(bench: BrokerBench) -> None:
     await bench.send(job("a"), job("a"))
     await bench.send(job("a"))
     assert await ids(bench) == ["a"]
 
 
-async def test_a_scheduled_message_is_not_seen_before_its_time(bench: Bench) -> None:
+async def test_a_scheduled_message_is_not_seen_before_its_time(bench: BrokerBench) -> None:
     await bench.send(job("a", visible_at=datetime.now(UTC) + timedelta(seconds=60)))
     assert await receive(bench) == []
     assert (await bench.broker.depth(QUEUE)).scheduled == 1
@@ -68,7 +68,7 @@ async def test_a_scheduled_message_is_not_seen_before_its_time(bench: Bench) -> 
     assert await ids(bench) == ["a"]
 
 
-async def test_two_receivers_never_get_the_same_message(bench: Bench) -> None:
+async def test_two_receivers_never_get_the_same_message(bench: BrokerBench) -> None:
     await bench.send(*(job(str(number)) for number in range(100)))
     batches = await asyncio.gather(
         *(broker.receive(QUEUE, JobQueueMessage, 7) for broker in (bench.broker, bench.other) for _ in range(10))
@@ -77,7 +77,7 @@ async def test_two_receivers_never_get_the_same_message(bench: Bench) -> None:
     assert len(got) == len(set(got)) == 100
 
 
-async def test_a_lease_that_ends_gives_the_message_to_another(bench: Bench) -> None:
+async def test_a_lease_that_ends_gives_the_message_to_another(bench: BrokerBench) -> None:
     await bench.send(job("a"))
     (first,) = await receive(bench)
     assert await bench.other.receive(QUEUE, JobQueueMessage, 1) == []
@@ -90,7 +90,7 @@ async def test_a_lease_that_ends_gives_the_message_to_another(bench: Bench) -> N
     assert await bench.other.complete([second]) == {second.receipt}
 
 
-async def test_a_lease_that_is_renewed_goes_on(bench: Bench) -> None:
+async def test_a_lease_that_is_renewed_goes_on(bench: BrokerBench) -> None:
     await bench.send(job("a"))
     (delivery,) = await receive(bench)
     assert await bench.broker.renew([delivery], 300) == {delivery.receipt}
@@ -100,7 +100,7 @@ async def test_a_lease_that_is_renewed_goes_on(bench: Bench) -> None:
     assert await bench.broker.complete([delivery]) == set()
 
 
-async def test_abandoned_with_a_delay_it_comes_back_later(bench: Bench) -> None:
+async def test_abandoned_with_a_delay_it_comes_back_later(bench: BrokerBench) -> None:
     await bench.send(job("a"), job("b"))
     a, b = await receive(bench)
     assert await bench.broker.abandon([a]) == {a.receipt}
@@ -110,7 +110,7 @@ async def test_abandoned_with_a_delay_it_comes_back_later(bench: Bench) -> None:
     assert await ids(bench) == ["b"]
 
 
-async def test_dead_lettered_with_reason_and_description(bench: Bench) -> None:
+async def test_dead_lettered_with_reason_and_description(bench: BrokerBench) -> None:
     await bench.send(job("a", priority=3))
     (delivery,) = await receive(bench)
     assert await bench.broker.dead_letter([delivery], "Unwanted", "nobody wants it") == {delivery.receipt}
@@ -121,7 +121,7 @@ async def test_dead_lettered_with_reason_and_description(bench: Bench) -> None:
     assert len(await bench.broker.peek_dead_letters(None, 10)) == 1
 
 
-async def test_what_cannot_be_read_is_dead_lettered_and_the_rest_is_received(bench: Bench) -> None:
+async def test_what_cannot_be_read_is_dead_lettered_and_the_rest_is_received(bench: BrokerBench) -> None:
     await bench.corrupt("bad")
     await bench.send(job("good"))
     assert await ids(bench, 1) == ["good"]
@@ -130,7 +130,7 @@ async def test_what_cannot_be_read_is_dead_lettered_and_the_rest_is_received(ben
     assert dead.description
 
 
-async def test_too_many_deliveries_end_it(bench: Bench) -> None:
+async def test_too_many_deliveries_end_it(bench: BrokerBench) -> None:
     await bench.send(job("a"))
     for _ in range(MAX_DELIVERIES):
         await bench.broker.abandon(await receive(bench))
@@ -139,14 +139,14 @@ async def test_too_many_deliveries_end_it(bench: Bench) -> None:
     assert (dead.reason, dead.description) == (TOO_MANY_DELIVERIES, "it was delivered 3 times and never completed")
 
 
-async def test_past_its_time_to_live_it_is_dead(bench: Bench) -> None:
+async def test_past_its_time_to_live_it_is_dead(bench: BrokerBench) -> None:
     await bench.send(job("a", ttl_seconds=30), job("b"))
     await bench.pass_time(31)
     assert await ids(bench) == ["b"]
     assert [dead.reason for dead in await bench.broker.peek_dead_letters(QUEUE, 10)] == [EXPIRED]
 
 
-async def test_depth_and_peek_change_nothing(bench: Bench) -> None:
+async def test_depth_and_peek_change_nothing(bench: BrokerBench) -> None:
     await bench.send(job("a"), job("b", priority=1), job("c", visible_at=datetime.now(UTC) + timedelta(hours=1)))
     await receive(bench, 1)
     depth = await bench.broker.depth(QUEUE)
@@ -159,12 +159,12 @@ async def test_depth_and_peek_change_nothing(bench: Bench) -> None:
     assert (await bench.broker.depth("nothing")).waiting == 0
 
 
-async def _bury(bench: Bench, *names: str) -> None:
+async def _bury(bench: BrokerBench, *names: str) -> None:
     await bench.send(*map(job, names))
     await bench.broker.dead_letter(await receive(bench), "Unwanted", "for a test")
 
 
-async def test_redriven_it_is_a_new_message(bench: Bench) -> None:
+async def test_redriven_it_is_a_new_message(bench: BrokerBench) -> None:
     await _bury(bench, "a", "b", "c")
     async with bench.transaction() as transaction:
         sent = await bench.broker.redrive(transaction, QUEUE, ["b"], 10)
@@ -177,7 +177,7 @@ async def test_redriven_it_is_a_new_message(bench: Bench) -> None:
     assert await bench.broker.peek_dead_letters(QUEUE, 10) == []
 
 
-async def test_a_dead_letter_whose_id_waits_again_stays(bench: Bench) -> None:
+async def test_a_dead_letter_whose_id_waits_again_stays(bench: BrokerBench) -> None:
     await _bury(bench, "a")
     await bench.send(job("a"))
     async with bench.transaction() as transaction:
@@ -186,7 +186,7 @@ async def test_a_dead_letter_whose_id_waits_again_stays(bench: Bench) -> None:
     assert await ids(bench) == ["a"]
 
 
-async def test_two_redrives_at_once_send_once(bench: Bench) -> None:
+async def test_two_redrives_at_once_send_once(bench: BrokerBench) -> None:
     await _bury(bench, "a", "b")
 
     async def redrive() -> list[str]:

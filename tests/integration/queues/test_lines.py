@@ -20,7 +20,7 @@ QUEUE = "functionapp-tasks"
 
 
 async def fill(conn: Connection, *waiting: tuple[str, int, int]) -> None:
-    """(tenant, priority, how many): the ids tell all three."""
+    """Send messages for each (tenant, priority, count). Their ids name all three."""
     await queue.send(
         conn,
         [
@@ -111,7 +111,7 @@ async def test_young_submissions_are_left_alone(pool: Pool) -> None:
 
 
 async def test_a_message_stays_its_tenants(pool: Pool) -> None:
-    """Deferred, given back by a dead worker, or sent again from the dead letters."""
+    """The tenant stays when a message is deferred, given back by a dead worker, or sent again from the dead letters."""
     async with pool.connection() as conn:
         await fill(conn, ("a", 0, 1), ("b", 0, 1))
         deliveries = (await queue.lease(conn, {QUEUE: 2}, "w")).deliveries

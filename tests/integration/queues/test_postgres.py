@@ -1,4 +1,4 @@
-"""What is PostgreSQL's own: locks, plans, the records of refused submissions, the commands."""
+"""The parts that only PostgreSQL has: locks, plans, the records of refused submissions, the commands."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from geomill.queues.postgres import Outgoing
 from geomill.queues.postgres_broker import PostgresBroker
 from geomill.store.pool import Pool
 from tests.integration.engine.conftest import MakePlatform, make_platform
-from tests.integration.queues.conftest import QUEUE, Bench, job
+from tests.integration.queues.conftest import QUEUE, BrokerBench, job
 
 __all__ = ["make_platform"]
 
 
-async def test_a_locked_message_is_passed_by(bench: Bench, pool: Pool) -> None:
+async def test_a_locked_message_is_passed_by(bench: BrokerBench, pool: Pool) -> None:
     await bench.send(job("first"), job("second"))
     async with pool.connection() as holder, holder.transaction():
         await holder.execute("SELECT FROM dagapp.dag_queue WHERE message_id = 'first' FOR UPDATE")
@@ -35,7 +35,7 @@ async def test_a_locked_message_is_passed_by(bench: Bench, pool: Pool) -> None:
     assert got.message_id == "first"
 
 
-async def test_who_waits_for_a_lock_finds_the_lease_gone(bench: Bench, pool: Pool) -> None:
+async def test_who_waits_for_a_lock_finds_the_lease_gone(bench: BrokerBench, pool: Pool) -> None:
     """The old holder's completion waits for the row while it is given to somebody else, then does nothing."""
     await bench.send(job("a"))
     (old,) = await bench.broker.receive(QUEUE, JobQueueMessage, 1)
@@ -109,7 +109,7 @@ def run(database: str, monkeypatch: pytest.MonkeyPatch) -> Any:
     return command
 
 
-async def test_list(run: Any, bench: Bench) -> None:
+async def test_list(run: Any, bench: BrokerBench) -> None:
     await bench.send(job("a"), job("b"))
     await bench.broker.receive(QUEUE, JobQueueMessage, 1)
     await bench.send(job("x"), queue="elsewhere")
@@ -121,14 +121,14 @@ async def test_list(run: Any, bench: Bench) -> None:
     assert queues[QUEUE]["leased"] == 1
 
 
-async def test_peek(run: Any, bench: Bench) -> None:
+async def test_peek(run: Any, bench: BrokerBench) -> None:
     await bench.send(job("a"))
     assert "hello_world" in (await run("peek", QUEUE)).output
     assert json.loads((await run("peek", QUEUE, "--json")).output)[0]["message_id"] == "a"
     assert (await bench.broker.depth(QUEUE)).waiting == 1
 
 
-async def test_dead_letters_and_redrive(run: Any, bench: Bench) -> None:
+async def test_dead_letters_and_redrive(run: Any, bench: BrokerBench) -> None:
     await bench.send(job("a"), job("b"), job("c"))
     await bench.broker.dead_letter(await bench.broker.receive(QUEUE, JobQueueMessage, 9), "Unwanted", "for a test")
     assert "Unwanted: for a test" in (await run("dead-letters")).output

@@ -1,4 +1,4 @@
-"""What is wrong with a file is told at once, for good, and leaves nothing behind."""
+"""A bad file is refused at once and for good, with the reason, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_a_name_that_leads_elsewhere_is_refused(storage: Storage) -> None:
 def test_pixels_that_are_missing_end_the_work_and_nothing_is_published(
     storage: Storage, layout: dict[str, Any]
 ) -> None:
-    """The header is at the front and whole, so that only reading finds it."""
+    """The header is whole and at the front, so that only reading the pixels shows what is missing."""
     sources.put(storage, sources.rgb(700, options=layout))
     validation, scheme = tiling(storage)
     path = Path(storage.gdal_path(sources.ObjectName("bronze", sources.CONTAINER, "a.tif")))

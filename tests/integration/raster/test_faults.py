@@ -18,7 +18,7 @@ from geomill.sdk.testing import HandlerRun, run_handler
 from tests.integration.raster import sources
 from tests.integration.raster.steps import validated
 from tests.integration.storage.conftest import azure_recipe
-from tests.integration.storage.proxy import Fault, Kind, Proxy, proxied
+from tests.integration.storage.proxy import Kind, Proxy, ProxyFault, proxied
 from tests.integration.storage.servers import azurite, make_container
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -58,7 +58,7 @@ async def test_trouble_while_pixels_are_read(behind: tuple[Proxy, Storage], kind
     def attempt() -> HandlerRun:
         return run_handler(create_cog, params, storage=storage)
 
-    proxy.faults.append(Fault(kind, r"(?s)GET .*a\.tif.*User-Agent: GDAL.*bytes=[1-9]", times=2))
+    proxy.faults.append(ProxyFault(kind, r"(?s)GET .*a\.tif.*User-Agent: GDAL.*bytes=[1-9]", times=2))
     first = await asyncio.to_thread(attempt)
     assert proxy.hit
     assert kind != "busy" or first.success  # GDAL waits and asks again

@@ -12,7 +12,7 @@ from geomill.domain.states import JobStatus
 from geomill.handlers.raster.process_tile_batch import process_tile_batch
 from geomill.sdk import Storage
 from geomill.sdk.testing import run_handler
-from tests.integration.engine.platform import Platform
+from tests.integration.engine.platform import EnginePlatform
 from tests.integration.raster import sources
 from tests.integration.raster.checks import sizes
 from tests.integration.raster.sources import SyntheticRaster
@@ -31,7 +31,7 @@ def written(storage: Storage, prefix: str) -> dict[str, int]:
     return {path.name: path.stat().st_mtime_ns for path in top.glob("tiles/*.tif")}
 
 
-async def test_a_killed_process_costs_no_finished_tile(platform: Platform, storage: Storage) -> None:
+async def test_a_killed_process_costs_no_finished_tile(platform: EnginePlatform, storage: Storage) -> None:
     sources.put(storage, SyntheticRaster(sources.noise((1, 7_168, 7_680), rough=0.05)))
     worker = platform.worker(concurrency=1)
     job_id = await platform.submit("process_large_raster", {**INPUTS, "blob_prefix": "killed"})

@@ -28,7 +28,7 @@ from geomill.serve.stac import create_stac_app
 from geomill.store import assets
 from geomill.store.pool import Pool
 from geomill.workflows.collection import WorkflowCatalogue
-from tests.integration.engine.platform import Platform, catalogue_of
+from tests.integration.engine.platform import EnginePlatform, catalogue_of
 from tests.integration.raster import sources
 from tests.integration.raster.checks import check_stac, sizes
 from tests.integration.raster.steps import cog, validated
@@ -103,7 +103,7 @@ async def test_an_asset_of_several_items_has_them_in_the_catalogue(database: str
     registry = load_handlers()
     carried = WorkflowCatalogue.load([], handlers=registry.info, queues=TASK_QUEUES)
     catalogue = WorkflowCatalogue([*catalogue_of(registry, SCENES.replace("PARTS", PARTS)).all(), *carried.all()])
-    platform = Platform(database, pool, catalogue, registry, storage)
+    platform = EnginePlatform(database, pool, catalogue, registry, storage)
     platform.orchestrator()
     platform.worker(concurrency=2)
     desk = Desk(catalogue, "dag-jobs", WorkflowExporter(catalogue, "dag-jobs"), {DataType.RASTER: "scenes"}, storage)
@@ -153,7 +153,7 @@ def test_items_name_their_files_from_their_own_folder_and_for_the_catalogue_from
 
 
 async def test_several_rasters_are_one_asset(database: str, pool: Pool, storage: Storage) -> None:
-    """From the order to tiles of each, through the workflow that comes with it."""
+    """The workflow of the library leads from the order to tiles of each raster."""
     far = from_origin(520_000, 5_000_000, 10, 10)
     sources.put(storage, sources.rgb(200), "2020/a.tif")
     sources.put(
@@ -161,7 +161,7 @@ async def test_several_rasters_are_one_asset(database: str, pool: Pool, storage:
     )
     registry = load_handlers()
     catalogue = WorkflowCatalogue.load([], handlers=registry.info, queues=TASK_QUEUES)
-    platform = Platform(database, pool, catalogue, registry, storage)
+    platform = EnginePlatform(database, pool, catalogue, registry, storage)
     platform.orchestrator()
     platform.worker(concurrency=2)
     exporter = WorkflowExporter(catalogue, "dag-jobs")

@@ -32,18 +32,18 @@ from geomill.store import assets
 from geomill.store.pool import Pool, open_pool
 from geomill.worker import aside
 from geomill.workflows.collection import WorkflowCatalogue
-from tests.integration.engine.platform import Platform
+from tests.integration.engine.platform import EnginePlatform
 from tests.integration.raster import sources
 from tests.integration.raster.checks import check_cog, check_stac, sizes
-from tests.integration.serve.zone import KEY, House, Outside
+from tests.integration.serve.zone import KEY, ExternalServer, House
 
 pytestmark = pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning")
 WEB = grids.get("WebMercatorQuad")
 RED, GREEN, BLUE = (200, 30, 30), (30, 160, 30), (30, 30, 220)
 MANY = 100
-"""Bands, whose histograms and whose names are more than `TO_PUT_ASIDE`."""
+"""So many bands that their histograms and names exceed `TO_PUT_ASIDE`."""
 TO_PUT_ASIDE = 50_000
-"""Instead of a megabyte, for which the raster would have to be large."""
+"""The limit of the test, lower than a megabyte so that the raster can be small."""
 
 
 def plain(color: tuple[int, int, int], west: int, **more: Any) -> sources.SyntheticRaster:
@@ -62,7 +62,7 @@ def many_bands() -> sources.SyntheticRaster:
 class Shop:
     """Everything that takes an order and carries it out."""
 
-    platform: Platform
+    platform: EnginePlatform
     desk: Desk
     pool: Pool
 
@@ -90,7 +90,7 @@ def image(answer: Response) -> Any:
 
 
 def share(picture: Any, color: tuple[int, int, int]) -> float:
-    """Of what is drawn."""
+    """Return the share of a colour in the drawn pixels."""
     near = np.abs(picture[:3].astype(int) - np.array(color)[:, None, None]).max(axis=0) <= 8
     return float(near[picture[3] > 0].mean())
 
@@ -108,7 +108,7 @@ async def shop(database: str, external_database: str, pool: Pool, storage: Stora
     exporter = WorkflowExporter(catalogue, "dag-jobs")
     desk = Desk(catalogue, "dag-jobs", exporter, {DataType.RASTER: "process_raster_collection"}, storage)
     async with open_pool(external_database, size=2, idle=True) as outside:
-        platform = Platform(database, pool, catalogue, registry, storage, ExternalDatabase(pool, outside))
+        platform = EnginePlatform(database, pool, catalogue, registry, storage, ExternalDatabase(pool, outside))
         platform.orchestrator()
         platform.worker(concurrency=2)
         yield Shop(platform, desk, pool)
@@ -118,7 +118,8 @@ async def shop(database: str, external_database: str, pool: Pool, storage: Stora
 async def test_a_series_is_one_picture_inside_and_outside(
     shop: Shop, database: str, external_database: str, storage: Storage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Red lies beside green, under half of which lies blue, which is newer than it was given; far bands are others."""
+    """Red lies beside green. Blue covers half of green, because its date is later. The raster of many bands lies
+    elsewhere."""
     monkeypatch.setattr(aside, "LARGE", TO_PUT_ASIDE)
     for name, raster in (
         ("red.tif", plain(RED, 500_000)),
@@ -196,7 +197,7 @@ async def whole_is_seen(house: House, asset: Asset, headers: Any) -> None:
 
 
 async def outside_too(shop: Shop, asset: Asset, external_database: str, storage: Storage) -> None:
-    """What is public is outside, with all of its scenes, and nothing else is."""
+    """A public series is in the external zone with all of its scenes, and nothing else is."""
     sources.put(storage, plain(RED, 500_000), "secret.tif")
     job, secret = await shop.ordered({"secret.tif": "2020-01-01"}, "secret")
     assert job.status is JobStatus.COMPLETED, job.error_message
@@ -226,9 +227,9 @@ async def outside_too(shop: Shop, asset: Asset, external_database: str, storage:
             assert (await outside.client.get(f"/raster/assets/{asset.asset_id}{name}/info")).status_code == 404
 
 
-class ExternalHouse(Outside):
+class ExternalHouse(ExternalServer):
     """On a database that an export has filled."""
 
     @classmethod
     async def prepare(cls, pool: Pool) -> None:
-        """It has everything."""
+        """Create nothing: the export has created everything."""

@@ -23,7 +23,7 @@ from geomill.platform.submit import submit
 from geomill.sdk import ObjectName, Storage, Zone
 from geomill.sdk.testing import run_handler
 from geomill.store import assets
-from tests.integration.engine.platform import Platform
+from tests.integration.engine.platform import EnginePlatform
 from tests.integration.raster import sources, steps
 from tests.integration.raster.checks import check_cog, check_stac, read, sizes
 from tests.integration.raster.sources import SyntheticRaster
@@ -36,11 +36,11 @@ def names(files: list[dict[str, Any]], role: str) -> list[ObjectName]:
 
 
 def check_inventory(storage: Storage, files: list[dict[str, Any]], prefix: str) -> None:
-    """What is told is there, and what is there is told."""
+    """The inventory names exactly the files that exist."""
     assert {f["path"]: f["size"] for f in files} == sizes(storage, "cogs", prefix)
 
 
-async def test_a_small_raster(platform: Platform, storage: Storage) -> None:
+async def test_a_small_raster(platform: EnginePlatform, storage: Storage) -> None:
     sources.put(storage, sources.dem())
     platform.worker(concurrency=2)
     job = await platform.run("raster_processing", {**INPUTS, "blob_prefix": "d/r/r1", "stac_item_id": "d-r"})
@@ -59,7 +59,7 @@ async def test_a_small_raster(platform: Platform, storage: Storage) -> None:
     assert {"data", "thumbnail", "overview"} <= item["assets"].keys()
 
 
-async def test_a_large_raster(platform: Platform, storage: Storage) -> None:
+async def test_a_large_raster(platform: EnginePlatform, storage: Storage) -> None:
     sources.put(storage, sources.rgb(1200))
     platform.worker(concurrency=2)
     job = await platform.run("process_large_raster", {**INPUTS, "tile_size": 512, "datetime": "2024-04-17"})
@@ -83,7 +83,7 @@ async def test_a_large_raster(platform: Platform, storage: Storage) -> None:
 
 
 def _check_statistics(storage: Storage, result: dict[str, Any]) -> None:
-    """Against all pixels of all tiles."""
+    """Compare the statistics with all pixels of all tiles."""
     opened = [rasterio.open(storage.gdal_path(name)) for name in names(result["files"], "tile")]
     data, _ = merge(opened, masked=True)
     for dataset in opened:
@@ -95,7 +95,7 @@ def _check_statistics(storage: Storage, result: dict[str, Any]) -> None:
         assert sum(band["histogram"]["buckets"]) == data[index].count()
 
 
-async def test_a_raster_that_must_be_cut_first_has_the_same_pixels(platform: Platform, storage: Storage) -> None:
+async def test_a_raster_that_must_be_cut_first_has_the_same_pixels(platform: EnginePlatform, storage: Storage) -> None:
     raster = SyntheticRaster(sources.noise((3, 1700, 1700), rough=0.05))
     sources.put(storage, raster)
     raster.options = {"compress": "deflate", "blockysize": 1700}
@@ -120,7 +120,7 @@ async def test_a_raster_that_must_be_cut_first_has_the_same_pixels(platform: Pla
     assert sizes(storage, "intermediates") == {}
 
 
-async def test_an_asset_takes_what_the_job_has_made(platform: Platform, storage: Storage) -> None:
+async def test_an_asset_takes_what_the_job_has_made(platform: EnginePlatform, storage: Storage) -> None:
     sources.put(storage, sources.rgb(200))
     platform.worker(concurrency=2)
     exporter = WorkflowExporter(platform.catalogue, "dag-jobs")
@@ -153,7 +153,7 @@ async def test_an_asset_takes_what_the_job_has_made(platform: Platform, storage:
     assert counted == {"items": 1, "public_items": 0}
 
 
-async def test_an_attribute_table_beside_the_raster(platform: Platform, storage: Storage) -> None:
+async def test_an_attribute_table_beside_the_raster(platform: EnginePlatform, storage: Storage) -> None:
     raster = sources.categorical()
     raster.colormap = None
     name = sources.put(storage, raster)
@@ -175,7 +175,7 @@ async def test_an_attribute_table_beside_the_raster(platform: Platform, storage:
 
 
 def test_results_of_tiles_that_lie_aside(storage: Storage) -> None:
-    """Of a raster with hundreds of bands they are too large for a row: the mosaic reads them where they lie."""
+    """Results of a raster with hundreds of bands are too large for a row. The mosaic reads them from the store."""
     sources.put(storage, sources.rgb(1_300))
     validation, scheme = steps.tiling(storage, target_crs="source")
     common = {"plan": scheme["plan"], "blob_prefix": "many"}

@@ -41,7 +41,7 @@ def administrator(server: str) -> Iterator[str]:
 
 @pytest.fixture
 def databases(server: str, administrator: str) -> Iterator[tuple[str, str]]:
-    """With postgis in them, which their server made."""
+    """Two databases in which the server's administrator has made postgis."""
     names = (f"managed_{uuid4().hex[:12]}", f"managed_{uuid4().hex[:12]}")
     with psycopg.connect(server, autocommit=True) as admin:
         for name in names:

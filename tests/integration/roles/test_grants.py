@@ -1,4 +1,4 @@
-"""What each role may do with each table, asked of the server."""
+"""The rights of each role on each table, as the server reports them."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ async def test_what_a_release_takes_away_is_gone_after_its_migration(split: Spli
 
 
 async def test_tables_of_the_owner_are_handed_to_the_loader_and_a_stranger_s_are_left_alone(split: Split) -> None:
-    """The first is what a deployment with one role leaves behind."""
+    """A deployment with one role leaves tables of the owner behind."""
     with psycopg.connect(split.admin, autocommit=True) as admin:
         admin.execute("CREATE TABLE geo.strange (id bigint)")
     with psycopg.connect(split.url(DatabaseRole.OWNER), autocommit=True) as owner:
@@ -206,7 +206,7 @@ async def test_tables_of_the_owner_are_handed_to_the_loader_and_a_stranger_s_are
 
 
 async def test_the_engine_may_delete_leftovers(split: Split) -> None:
-    """It asks every statement of the duty; there is nothing to delete."""
+    """Run every statement of the duty. There is nothing to delete."""
     periods = KeptFor(timedelta(days=1), timedelta(days=1))
     async with open_pool(split.url(ENGINE), size=1) as pool, pool.connection() as conn:
         assert await leftovers.due(conn, periods, 10) == []

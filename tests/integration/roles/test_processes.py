@@ -1,4 +1,4 @@
-"""What processes do with their own roles that a superuser or an owner would hide."""
+"""Processes under their own roles. A superuser or an owner would hide missing rights."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import pytest_asyncio
 from geomill.sdk.testing import folder_storage
 from geomill.storage import Storage
 from tests.databases import copied
-from tests.integration.serve.zone import House, Outside
+from tests.integration.serve.zone import ExternalServer, House
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ async def house(module_database: str, shelf: Storage) -> AsyncIterator[House]:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def outside(outer_database: str, shelf: Storage) -> AsyncIterator[Outside]:
+async def outside(outer_database: str, shelf: Storage) -> AsyncIterator[ExternalServer]:
     """The external zone."""
-    async with Outside.open(outer_database, shelf) as open_zone:
+    async with ExternalServer.open(outer_database, shelf) as open_zone:
         yield open_zone

@@ -1,4 +1,4 @@
-"""Who sees what: each caller at each endpoint of each kind of asset, every cell of it."""
+"""Each caller at each endpoint of each kind of asset sees what the rule of visibility allows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from geomill.serve.directory import FRESH_SECONDS
 from geomill.storage import Storage
 from tests.integration.raster import sources, steps
 from tests.integration.serve.test_vectors import make_table
-from tests.integration.serve.zone import KEY, House, Outside, id_of
+from tests.integration.serve.zone import KEY, ExternalServer, House, id_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -225,7 +225,7 @@ async def test_a_revocation_works_within_its_bound(full: House, raster: str) -> 
 
 
 async def test_outside_there_is_only_what_was_exported_and_no_credential_counts(
-    outside: Outside, shelf: Storage, raster: str
+    outside: ExternalServer, shelf: Storage, raster: str
 ) -> None:
     container, _, path = raster.partition("/")
     data = await shelf.read(ObjectName(Zone.SILVER, container, path))

@@ -23,7 +23,7 @@ from geomill.raster.facts import RasterType
 from geomill.raster.rendering import RAMPS, class_color
 from geomill.sdk import ObjectName, Storage, Zone
 from geomill.sdk.testing import run_handler
-from tests.integration.listener import Listener
+from tests.integration.listener import CallRecorder
 from tests.integration.raster import sources, steps
 from tests.integration.serve.zone import House, id_of
 
@@ -48,7 +48,7 @@ def tile_at(zoom: int) -> Tile:
 
 
 def warped(path: str, tile: Tile, size: int = 256) -> NDArray[Any]:
-    """What a tile must be: by GDAL, without TiTiler."""
+    """Return the expected pixels of a tile, computed by GDAL without TiTiler."""
     bounds = WEB.xy_bounds(tile)
     options = {"crs": CRS.from_epsg(3857), "width": size, "height": size, "transform": from_bounds(*bounds, size, size)}
     with (
@@ -360,7 +360,7 @@ async def test_a_system_that_is_an_address_calls_nobody(
 ) -> None:
     """TiTiler gives these names to GDAL, which fetches what looks like an address."""
     base = await published(house, f"systems-{path[:4]}-{name}", heights, "dem", clearance_state="public")
-    with Listener() as listener:
+    with CallRecorder() as listener:
         answer = await house.client.get(f"{base}/{path}", params={name: listener.url})
         assert listener.calls == []
     assert answer.status_code == 422, answer.text

@@ -309,7 +309,7 @@ async def test_who_has_it_already_is_told_so(house: House) -> None:
 
 
 async def test_a_full_tile_shows_some_of_everywhere(house: House, tmp_path: Path) -> None:
-    """Not those that were loaded first: a map would have holes."""
+    """The tile does not show the features that were loaded first: the map would have holes."""
     path, _ = await published(house)
     tile = WEB.tile(15.05, 45.05, 8)
     answer = await house.client.get(f"{path}/tiles/WebMercatorQuad/8/{tile.x}/{tile.y}", params={"limit": 20})

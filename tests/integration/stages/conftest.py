@@ -15,14 +15,14 @@ from geomill.stages.status import StageJobView, view
 from geomill.stages.submission import Submitted, submit
 from geomill.store.pool import Pool
 from geomill.workflows.collection import WorkflowCatalogue
-from tests.integration.engine.platform import Platform, handlers_of
+from tests.integration.engine.platform import EnginePlatform, handlers_of
 
 MODULES = ["tests.integration.stages.controllers"]
 QUEUE = "dag-jobs"
 
 
 @dataclass
-class StagePlatform(Platform):
+class StagePlatform(EnginePlatform):
     job_types: StageJobs = field(default_factory=StageJobs)
 
     async def order(self, job_type: str, parameters: Any = None, **more: Any) -> Submitted:
@@ -35,7 +35,7 @@ class StagePlatform(Platform):
             return await view(conn, QUEUE, job_id, None)
 
     async def complete(self, job_type: str, parameters: Any = None) -> StageJobView:
-        """Submitted, and as it stands at its end."""
+        """Submit a job and wait for its end. Return its view."""
         order = await self.order(job_type, parameters)
         await self.ended(order.run.run_id)
         return await self.view(order.run.job_id)
@@ -61,7 +61,7 @@ async def make_stages(database: str, pool: Pool, tmp_path: Path) -> AsyncIterato
 
 @pytest.fixture
 async def platform(make_stages: Callable[[], StagePlatform]) -> StagePlatform:
-    """With one orchestrator and one worker."""
+    """A platform with one orchestrator and one worker."""
     new_platform = make_stages()
     new_platform.orchestrator()
     new_platform.worker()

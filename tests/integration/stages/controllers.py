@@ -77,7 +77,7 @@ class Widths(BaseModel):
 
 
 class Counting(StageController):
-    """As many tasks as the parameters say; each adds one to the sum of the stage before."""
+    """Creates as many tasks as the parameters say; each adds one to the sum of the stage before."""
 
     Parameters = Widths
 
@@ -222,7 +222,8 @@ class PlainJob:
 
 
 class Paged(StageController):
-    """As many tasks as it is told; each hands its name over, and the second stage sees what came of the first."""
+    """Creates as many tasks as the parameters say. Each hands over its name, and the second stage reads the results of
+    the first."""
 
     def create_stage_tasks(self, stage: int, context: JobExecutionContext) -> Sequence[StageTask]:
         names = [f"t{place}" for place in range(context.parameters["tasks"])]
@@ -255,7 +256,8 @@ class Holding(BaseModel):
 
 
 def _arrive(params: dict[str, Any], place: str) -> Path | None:
-    """What opens the gate, if the job is held at this place. Whoever waits can be told by the process."""
+    """Return the file that opens the gate, if the job is held at this place. The file it leaves names the process that
+    waits."""
     if params["hold_at"] != place:
         return None
     folder = Path(params["folder"])

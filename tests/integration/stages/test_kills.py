@@ -59,7 +59,7 @@ async def until(true: Callable[[], bool], what: str) -> None:
 
 
 async def held_by(worker: Process, folder: Path) -> None:
-    """Until each of the jobs waits at its border, in this worker."""
+    """Wait until each of the jobs waits at its border, in this worker."""
     waiting = [folder / f"{border}.{worker.pid}" for border in BORDERS]
     await until(lambda: all(file.exists() for file in waiting), f"all held by {worker.pid}")
 
@@ -101,7 +101,7 @@ async def test_kill_9_at_every_border(
 
 
 async def _reported(platform: StagePlatform, expected: int) -> None:
-    """Until the ends of all held steps are in the inbox of an orchestrator that does not look."""
+    """Wait until the ends of all held steps are in the inbox of an orchestrator that does not look."""
     async with asyncio.timeout(30):
         while True:
             (row,) = await platform.rows("SELECT count(DISTINCT job_id) AS jobs FROM dagapp.dag_inbox")

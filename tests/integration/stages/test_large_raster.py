@@ -118,7 +118,7 @@ async def test_statistics_of_large_tiles_are_of_the_wanted_overview(platform: St
 
 
 async def test_its_tiles_are_served(platform: StagePlatform, storage: Storage, database: str) -> None:
-    """To the house, by the job's id: nobody has published them."""
+    """The job's id is enough to read its tiles inside: nobody has published them."""
     sources.put(storage, sources.rgb(900))
     view = await platform.complete("process_large_raster", {**WANTED, "output_folder": "some/where"})
     assert view.latest.status is StageStatus.COMPLETED, view.latest.error

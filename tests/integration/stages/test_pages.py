@@ -22,7 +22,7 @@ TASKS = 25
 async def test_a_stage_of_more_tasks_than_a_page(
     platform: StagePlatform, monkeypatch: pytest.MonkeyPatch, job_type: str
 ) -> None:
-    """In a process of its own, and in the worker's."""
+    """The job's code runs in a process of its own, and in the worker's."""
     monkeypatch.setattr(nodes, "PAGE_ROWS", 7)
     view = await platform.complete(job_type, {"tasks": TASKS})
     assert view.latest.status is StageStatus.COMPLETED, view.latest.error

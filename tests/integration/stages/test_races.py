@@ -1,4 +1,4 @@
-"""Whoever is last turns out the lights, and nobody else: each stage advances exactly once."""
+"""Each stage advances exactly once, after its last task, however many tasks end at the same moment."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ async def test_after_its_submission_was_given_up(make_stages) -> None:
 
 
 async def test_after_an_orchestrator_that_does_not_know_its_type(make_stages) -> None:
-    """Its submission waits for one that does, and the same request is the same attempt meanwhile."""
+    """The submission waits for an orchestrator that knows the type. Meanwhile the same request is the same attempt."""
     platform: StagePlatform = make_stages()
     first, catalogue = await platform.order("counting"), platform.catalogue
     platform.catalogue = WorkflowCatalogue([])
@@ -130,7 +130,7 @@ async def test_an_attempt_that_another_has_replaced_is_not_retried(platform: Sta
 
 
 async def test_a_retry_and_a_submission_at_once_are_one_run(platform: StagePlatform) -> None:
-    """Whoever holds the attempt's row first decides: the other sees what became of it."""
+    """The first to lock the attempt's row decides. The other sees its decision."""
     for note in map(str, range(5)):
         first = await platform.order("counting", {"fail_stage": 1, "note": note})
         await platform.ended(first.run.run_id)

@@ -1,4 +1,4 @@
-"""What every store does, whichever it is."""
+"""The behaviour that every store has."""
 
 from __future__ import annotations
 
@@ -330,7 +330,7 @@ async def test_cancelling_an_upload_leaves_nothing(storage: Storage, large: Path
 
 
 def test_what_is_cool_goes_to_the_cheaper_class(storage: Storage, large: Path) -> None:
-    """A folder has no classes, and takes it all the same."""
+    """A folder has no storage classes and accepts the option."""
     waiting = storage.sync
     small, big, warm = silver("cool.bin"), silver("cool-large.bin"), silver("warm.bin")
     waiting.put_bytes(small, b"x", media_type="text/plain", cool=True)
@@ -344,7 +344,7 @@ def test_what_is_cool_goes_to_the_cheaper_class(storage: Storage, large: Path) -
 
 
 def _class(store: Any, key: str) -> str | None:
-    """As the server says it: obstore does not tell."""
+    """Return the storage class that the server reports. obstore does not show it."""
     if isinstance(store, LocalStore):
         return None
     url = obstore.sign(store, "GET", key, timedelta(minutes=5))

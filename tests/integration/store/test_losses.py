@@ -1,4 +1,4 @@
-"""What is missing in a database, or was changed by hand, is noticed by every role and named."""
+"""Every role notices and names objects that are missing in a database or were changed by hand."""
 
 from __future__ import annotations
 

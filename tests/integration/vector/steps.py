@@ -28,13 +28,13 @@ def ok(run: HandlerRun) -> dict[str, Any]:
 
 
 def copies(job_id: str) -> list[Path]:
-    """By columns, of its source, on this machine."""
+    """Return the columnar copies of the job's source on this machine."""
     return list((mount() / folder_of(job_id)).glob("columns-*/data.parquet"))
 
 
 @dataclass
 class Steps:
-    """One job."""
+    """Runs the steps of one job."""
 
     storage: Storage
     url: str
@@ -59,7 +59,7 @@ class Steps:
         return self.run(finish, {"plan": plan, "chunks": len(chunks), "table_name": table_name, **options})
 
     def publish(self, file_name: str, table_name: str = "made_r1", **options: Any) -> dict[str, Any]:
-        """All of it, as the workflow does; what `finish` says, and the warnings of both."""
+        """Run all steps, as the workflow does. Return the output of `finish` with the warnings of all steps."""
         plan, chunks = self.planned(file_name, **options)
         for chunk in chunks:
             ok(self.load(plan, chunk))

@@ -1,4 +1,4 @@
-"""What is wrong with a file is told at once, for good, and leaves nothing behind."""
+"""A bad file is refused at once and for good, with the reason, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def link(folder: Path) -> bytes:
 
 
 def locked(folder: Path) -> bytes:
-    """With the mark of a password, which is all that is looked at."""
+    """Return a zip file whose entries carry the password flag. Only the flag is checked."""
     data = bytearray(sources.zipped({"made.gpkg": b"x" * 100}))
     for magic, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         data[data.index(magic) + place] |= 1
@@ -72,7 +72,7 @@ def bomb(folder: Path) -> bytes:
 
 
 def wrong_sum(folder: Path) -> bytes:
-    """Whole by its directory, and other bytes than it says."""
+    """Return a zip file with a changed byte, so that its checksum is wrong."""
     data = bytearray(sources.zipped({"made.gpkg": gpkg(folder)}))
     data[len(data) // 3] ^= 0xFF
     return bytes(data)
@@ -210,7 +210,7 @@ def test_a_layer_that_lies_about_its_geometries(steps: Steps, tmp_path: Path) ->
 
 
 def test_a_huge_geometry_is_refused(steps: Steps, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a limit that a test can reach: what counts is that size is looked at before anything is made of it."""
+    """The limit is lowered for the test. The size is checked before the geometry is decoded."""
     monkeypatch.setattr(geometry, "LARGEST", 1_000_000)
     table = sources.table([SQUARES[0], circle(100_000)])
     sources.put(steps.storage, "a.gpkg", sources.encoded(tmp_path, table, kind="Polygon"))
@@ -220,7 +220,7 @@ def test_a_huge_geometry_is_refused(steps: Steps, tmp_path: Path, monkeypatch: p
 
 
 def test_a_large_geometry_is_loaded(steps: Steps, tmp_path: Path) -> None:
-    """All of whose points are corners of its hull."""
+    """All points of the geometry are corners of its hull."""
     sources.put(steps.storage, "a.gpkg", sources.encoded(tmp_path, sources.table([circle(400_000)]), kind="Polygon"))
     output = steps.publish("a.gpkg")
     assert output["bbox"] == pytest.approx([4, 44, 6, 46])

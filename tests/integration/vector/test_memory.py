@@ -48,7 +48,8 @@ def test_a_large_geojson_takes_no_more_than_a_small_one(storage: Storage, tmp_pa
 
 
 def test_a_source_is_read_in_order_once(steps: Steps) -> None:
-    """By its validation: chunks begin in the middle of a copy, which goes with the job."""
+    """The validation reads the source and makes a copy in which chunks can begin in the middle. The copy is deleted
+    with the job."""
     sources.put(steps.storage, "a.geojson", collection(45_000))
     plan, chunks = steps.planned("a.geojson", chunk_rows=20_000)
     assert [(chunk["start"], chunk["stop"]) for chunk in chunks] == [(0, 1), (1, 2), (2, 3)]

@@ -22,7 +22,7 @@ from geomill.domain.states import JobStatus
 from geomill.handlers.vector.cleanup_staging import cleanup_staging
 from geomill.sdk import ObjectName, Storage, Zone
 from geomill.vector import indexing
-from tests.integration.engine.platform import Platform
+from tests.integration.engine.platform import EnginePlatform
 from tests.integration.raster.checks import check_stac
 from tests.integration.vector import sources
 from tests.integration.vector.steps import Steps, ok
@@ -34,13 +34,13 @@ def put(storage: Storage, folder: Path, count: int) -> None:
     sources.put(storage, "a.gpkg", sources.encoded(folder, sources.table(sources.squares(count)), kind="Polygon"))
 
 
-async def staging(platform: Platform) -> set[str]:
+async def staging(platform: EnginePlatform) -> set[str]:
     query = "SELECT relname FROM pg_class WHERE relnamespace = to_regnamespace('geo_staging') AND relkind = 'r'"
     return {row["relname"] for row in await platform.rows(query)}
 
 
 async def test_a_layer_becomes_a_table_with_a_catalogue_entry(
-    platform: Platform, storage: Storage, tmp_path: Path
+    platform: EnginePlatform, storage: Storage, tmp_path: Path
 ) -> None:
     put(storage, tmp_path, 2_000)
     platform.worker(concurrency=4)
@@ -72,7 +72,7 @@ async def test_a_layer_becomes_a_table_with_a_catalogue_entry(
     assert differing == [{"n": 0}]
 
 
-async def test_a_kill_in_the_middle_costs_nothing(platform: Platform, storage: Storage, tmp_path: Path) -> None:
+async def test_a_kill_in_the_middle_costs_nothing(platform: EnginePlatform, storage: Storage, tmp_path: Path) -> None:
     """The process that loads is killed again and again. Rows are there once, and nothing is seen before all are."""
     put(storage, tmp_path, 8_000)
     worker = platform.worker(concurrency=2)
@@ -91,7 +91,7 @@ async def test_a_kill_in_the_middle_costs_nothing(platform: Platform, storage: S
     assert await staging(platform) == set()
 
 
-async def loaded(platform: Platform, job_id: str, chunks: int) -> None:
+async def loaded(platform: EnginePlatform, job_id: str, chunks: int) -> None:
     table = f"geo_staging.load_{job_id.replace('-', '')}_chunks"
     async with asyncio.timeout(60):
         while True:
@@ -102,7 +102,7 @@ async def loaded(platform: Platform, job_id: str, chunks: int) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_what_a_failed_job_leaves_is_swept(platform: Platform, storage: Storage, tmp_path: Path) -> None:
+async def test_what_a_failed_job_leaves_is_swept(platform: EnginePlatform, storage: Storage, tmp_path: Path) -> None:
     wide = {f"c{number}": [float(number)] for number in range(1_500)}
     sources.put(storage, "a.parquet", sources.parquet(tmp_path, sources.table(sources.squares(1), **wide)))
     platform.worker(concurrency=2)
@@ -117,7 +117,7 @@ async def test_what_a_failed_job_leaves_is_swept(platform: Platform, storage: St
 
 
 def test_a_chunk_is_loaded_once_and_a_table_finished_once(storage: Storage, database: str, tmp_path: Path) -> None:
-    """Attempts whose forerunner died between its commit and its report."""
+    """The attempts before these died between their commit and their report."""
     put(storage, tmp_path, 1_000)
     steps = Steps(storage, database)
     plan, chunks = steps.planned("a.gpkg", chunk_rows=300)
@@ -139,7 +139,8 @@ def test_a_chunk_is_loaded_once_and_a_table_finished_once(storage: Storage, data
 def test_the_key_is_built_beside_the_spatial_index(
     storage: Storage, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By another session, as of many rows; and once, whether or not an attempt that died has left it."""
+    """Another session builds the key, as it does for many rows. It is built once, whether or not an attempt that died
+    has left it."""
     monkeypatch.setattr(indexing, "MANY", 1)
     put(storage, tmp_path, 1_000)
     steps = Steps(storage, database)
@@ -174,7 +175,7 @@ def test_long_names_of_revisions_and_kinds_do_not_collide(storage: Storage, data
 
 
 async def test_a_geometry_of_300_megabytes_is_refused_and_leaves_nothing(
-    platform: Platform, storage: Storage, tmp_path: Path
+    platform: EnginePlatform, storage: Storage, tmp_path: Path
 ) -> None:
     put(storage, tmp_path, 2_000)
     points = 20_000_000

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from geomill.domain.states import JobStatus
-from tests.integration.worker.conftest import HANDLERS, Bench
+from tests.integration.worker.conftest import HANDLERS, TaskBench
 from tests.integration.worker.test_cancellation import running
 from tests.integration.worker.waiting import gone, until, until_rows
 
@@ -28,7 +28,7 @@ def start(url: str, *arguments: str, **settings: str) -> subprocess.Popen[bytes]
 
 
 @pytest.fixture
-def process(bench: Bench) -> Iterator[subprocess.Popen[bytes]]:
+def process(bench: TaskBench) -> Iterator[subprocess.Popen[bytes]]:
     started = start(bench.url, "--concurrency", "50", "--queue", "functionapp-tasks=2", GEOMILL_TASK_PROCESSES="2")
     yield started
     started.kill()
@@ -40,7 +40,7 @@ def children(pid: int) -> list[int]:
 
 
 async def test_a_killed_worker_leaves_no_child_and_its_task_resumes(
-    bench: Bench, process: subprocess.Popen[bytes]
+    bench: TaskBench, process: subprocess.Popen[bytes]
 ) -> None:
     job_id = await running(bench, "polite", steps=40)
     orphans = children(process.pid)
@@ -55,7 +55,7 @@ async def test_a_killed_worker_leaves_no_child_and_its_task_resumes(
     assert (await bench.ended(job_id)).status is JobStatus.COMPLETED
 
 
-async def test_a_terminated_worker_drains(bench: Bench, process: subprocess.Popen[bytes]) -> None:
+async def test_a_terminated_worker_drains(bench: TaskBench, process: subprocess.Popen[bytes]) -> None:
     await running(bench, "polite", steps=400)
     process.send_signal(signal.SIGTERM)
     await until(lambda: process.poll() is not None)
@@ -64,7 +64,7 @@ async def test_a_terminated_worker_drains(bench: Bench, process: subprocess.Pope
     assert await bench.attempts() == []
 
 
-async def test_three_connections_whatever_the_concurrency(bench: Bench, process: subprocess.Popen[bytes]) -> None:
+async def test_three_connections_whatever_the_concurrency(bench: TaskBench, process: subprocess.Popen[bytes]) -> None:
     bench.offer("nap", {"seconds": 1})
     for _ in range(40):
         await bench.submit("nap")

@@ -11,8 +11,8 @@ import pytest
 
 from geomill.storage import Storage, StorageRecipe
 from geomill.worker.children.surroundings import Wishes
-from tests.integration.listener import Listener
-from tests.integration.worker.conftest import Bench
+from tests.integration.listener import CallRecorder
+from tests.integration.worker.conftest import TaskBench
 
 SECRETS = {
     "GEOMILL_DATABASE_URL": "postgresql://engine:secret-a@host/db",
@@ -28,7 +28,7 @@ SECRETS = {
 }
 
 
-async def run(bench: Bench, handler: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+async def run(bench: TaskBench, handler: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
     job = await bench.try_out(handler, params)
     assert job.result_data is not None, job.error_message
     output: dict[str, Any] = job.result_data["work"]
@@ -36,10 +36,10 @@ async def run(bench: Bench, handler: str, params: dict[str, Any] | None = None) 
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a network namespace is Linux's")
-async def test_a_task_calls_nobody_and_has_its_database(bench: Bench) -> None:
+async def test_a_task_calls_nobody_and_has_its_database(bench: TaskBench) -> None:
     if "host=%2F" not in bench.url:
         pytest.skip("the database is reached by the network")
-    with Listener() as listener:
+    with CallRecorder() as listener:
         bench.worker(processes=1)
         output = await run(bench, "call", {"port": listener.port})
         assert listener.calls == []
@@ -47,14 +47,14 @@ async def test_a_task_calls_nobody_and_has_its_database(bench: Bench) -> None:
     assert (output["answer"], output["uid"]) == (1, os.getuid())
 
 
-async def test_the_operator_may_open_the_network(bench: Bench) -> None:
-    with Listener() as listener:
+async def test_the_operator_may_open_the_network(bench: TaskBench) -> None:
+    with CallRecorder() as listener:
         bench.worker(processes=1, wishes=Wishes(network=True))
         output = await run(bench, "call", {"port": listener.port})
     assert output["ended"] == "connected"
 
 
-async def test_the_environment_holds_no_secret(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_environment_holds_no_secret(bench: TaskBench, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in SECRETS.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("MY_HANDLERS_PLACE", "here")
@@ -66,9 +66,9 @@ async def test_the_environment_holds_no_secret(bench: Bench, monkeypatch: pytest
 
 
 async def test_files_are_for_this_user_alone_and_nothing_is_imported_from_here(
-    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bench: TaskBench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a folder with a module that would take the place of one of Python's."""
+    """The current folder has a module with the name of one of Python's own."""
     (tmp_path / "json.py").write_text("raise SystemExit('from here')", encoding="ascii")
     monkeypatch.setattr(sys, "path", ["", *sys.path])
     monkeypatch.chdir(tmp_path)

@@ -18,9 +18,9 @@ def environment_of(kind: str) -> dict[str, str]:
 
 
 def test_every_concern_is_somebody_s() -> None:
-    """A new one has to be given to who reads it, or nobody gets it."""
-    told_to_somebody = {concern for concerns in NEEDS.values() for concern in concerns}
-    assert told_to_somebody == set(Settings.CONCERNS) - {DatabaseSettings, ClientSettings}
+    """A new concern must be given to the processes that read it; otherwise none gets it."""
+    needed_concerns = {concern for concerns in NEEDS.values() for concern in concerns}
+    assert needed_concerns == set(Settings.CONCERNS) - {DatabaseSettings, ClientSettings}
 
 
 @pytest.mark.parametrize("secret", SECRETS)

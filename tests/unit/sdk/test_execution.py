@@ -174,7 +174,7 @@ SECRET = "SELECT secret FROM t at /srv/geomill/x on db.internal:5432"
 def test_of_any_other_error_only_a_reference_is_told(
     error: BaseException, code: str, is_async: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Partners read it. The log has all of it, under the same reference."""
+    """Partners read the message. The log has the whole error under the same reference."""
 
     async def work(ctx: Any) -> None:
         raise error

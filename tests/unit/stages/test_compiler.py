@@ -127,7 +127,7 @@ def test_any_stage_job_is_the_graph_that_one_would_write(stages: list[dict[str, 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=4), st.randoms(use_true_random=False))
 def test_a_compiled_job_gives_what_its_code_says_in_any_order(widths: list[int], chance: Any) -> None:
-    """Played through the evaluator, with the code of the controller itself; against a plain loop."""
+    """The compiled job, run through the evaluator with the controller's code, gives the results of a plain loop."""
     stage_controller = controller(
         lambda stage, context: [
             StageTask(

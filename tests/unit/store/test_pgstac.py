@@ -40,7 +40,8 @@ def test_one_that_nobody_knows_is_refused() -> None:
 
 @pytest.mark.parametrize("current", [None, "0.9.0", "0.9.12"])
 def test_the_files_touch_no_role_themselves(current: str | None) -> None:
-    """They would fail for who may not, even if nothing is left to do: our own block does what is missing."""
+    """Statements on roles would fail without the right to them, even if nothing is left to do. Our own block does what
+    is missing."""
     for step in pgstac.steps(current):
         assert step.script is not None
         preamble, _, rest = step.script.partition("$roles$;")

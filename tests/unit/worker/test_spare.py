@@ -18,7 +18,7 @@ QUEUES = (LIGHT_QUEUE, HEAVY_QUEUE)
 
 @dataclass
 class FakeSlot:
-    """All that is asked of a slot here."""
+    """The part of a slot that the search for a spare task reads."""
 
     delivery: Delivery
 

@@ -1,4 +1,4 @@
-"""When an attempt may not go on. Time is given, nothing waits."""
+"""When an attempt is ended. The test sets the time; nothing waits."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Strict(BaseModel):
 
 
 class Fussy(BaseModel):
-    """Its validator expects what may not be known yet."""
+    """A model whose validator expects values that may not be known yet."""
 
     first: int = 1
     second: int = 2

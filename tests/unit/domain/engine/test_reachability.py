@@ -139,7 +139,7 @@ def test_parallel_paths_inside_a_branch_are_certain_where_they_meet() -> None:
 
 
 def test_a_join_beside_another_path_is_certain() -> None:
-    """Neither branch is certain, but where both lead is."""
+    """Neither branch is certain, but the node to which both lead is."""
     graph = workflow(
         {
             "S": {"type": "start", "next": ["c", "other"]},
