@@ -29,7 +29,7 @@ from benchmarks import serving_stac
 from benchmarks.figures import Figure
 from benchmarks.server import database
 from benchmarks.serving_pairs import ServingPair, measure, reading
-from benchmarks.serving_programs import OURS, STAC, TIPG, TITILER
+from benchmarks.serving_programs import GEOMILL, STAC, TIPG, TITILER
 from geomill.domain.objectname import ObjectName, Zone
 from geomill.storage import Storage, StorageRecipe
 
@@ -62,7 +62,7 @@ def run() -> Iterator[Figure]:
         file = _fill(url, Path(folder))
         key = serving_stac.fill(url)
         with (
-            _serving(OURS, folder, url) as geomill,
+            _serving(GEOMILL, folder, url) as geomill,
             _serving(TITILER, folder, url) as titiler,
             _serving(TIPG, folder, url) as tipg,
             _serving(STAC, folder, url) as stac,

@@ -23,7 +23,7 @@ from tests.chaos.users import Users, deadly
 MOST_CONNECTIONS = 400
 VICTIM_SECONDS = 5.0
 MOST_LOG_FILES = 30
-OURS = "application_name LIKE 'geomill%' AND datname = current_database() AND pid <> pg_backend_pid()"
+SESSIONS = "application_name LIKE 'geomill%' AND datname = current_database() AND pid <> pg_backend_pid()"
 
 
 @dataclass
@@ -140,7 +140,7 @@ def _skew(scene: FaultScene, hours: float) -> Iterator[None]:
 
 @contextmanager
 def _end_sessions(scene: FaultScene, which: str) -> Iterator[None]:
-    scene.platform.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {OURS} AND {which}")
+    scene.platform.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {SESSIONS} AND {which}")
     yield
 
 
@@ -167,7 +167,7 @@ def _outage(scene: FaultScene, mode: StopMode) -> Iterator[None]:
 @contextmanager
 def _crash_of_a_backend(scene: FaultScene) -> Iterator[None]:
     """The server ends every session and recovers by itself."""
-    rows = scene.platform.rows(f"SELECT pid FROM pg_stat_activity WHERE {OURS} LIMIT 1")
+    rows = scene.platform.rows(f"SELECT pid FROM pg_stat_activity WHERE {SESSIONS} LIMIT 1")
     for (pid,) in rows:
         os.kill(int(pid), signal.SIGKILL)
     yield
@@ -276,7 +276,7 @@ def _take_all_connections(scene: FaultScene) -> Iterator[None]:
                 connections.append(stack.enter_context(scene.platform.connect()))
         except psycopg.OperationalError:
             connections[0].execute(
-                f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {OURS} AND random() < 0.3".encode()
+                f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {SESSIONS} AND random() < 0.3".encode()
             )
         yield
 
