@@ -42,13 +42,13 @@ def chain_step_milliseconds(url: str, steps: int = 400) -> float:
             for _ in ears.notifies(timeout=1, stop_after=1):
                 pass
             with conn.transaction():
-                taken = conn.execute("DELETE FROM inbox RETURNING task").fetchall()
-                for (task,) in taken:
+                tasks = conn.execute("DELETE FROM inbox RETURNING task").fetchall()
+                for (task,) in tasks:
                     conn.execute("INSERT INTO node VALUES (%s, 'done')", [task])
                     conn.execute("INSERT INTO queue VALUES (%s, '{}')", [task + 1])
-            if taken:
+            if tasks:
                 conn.execute("SELECT pg_notify('worker', '')")
-                done += len(taken)
+                done += len(tasks)
         seconds = time.perf_counter() - begun
         process.terminate()
         process.join()
@@ -64,10 +64,10 @@ def _worker(url: str) -> None:
             for _ in ears.notifies(timeout=1, stop_after=1):
                 pass
             with conn.transaction():
-                taken = conn.execute(take).fetchall()
-                if taken:
-                    conn.execute("INSERT INTO inbox (task) SELECT unnest(%s::bigint[])", [[one for (one,) in taken]])
-            if taken:
+                tasks = conn.execute(take).fetchall()
+                if tasks:
+                    conn.execute("INSERT INTO inbox (task) SELECT unnest(%s::bigint[])", [[task for (task,) in tasks]])
+            if tasks:
                 conn.execute("SELECT pg_notify('owner', '')")
 
 
@@ -105,8 +105,8 @@ def _claim_complete(url: str) -> None:
         " INSERT INTO result (message_id, output) SELECT message_id, '{}' FROM gone"
     )
     with psycopg.connect(url, autocommit=True) as conn:
-        while taken := conn.execute(claim).fetchall():
-            conn.execute(complete, [[row[0] for row in taken]])
+        while tasks := conn.execute(claim).fetchall():
+            conn.execute(complete, [[row[0] for row in tasks]])
 
 
 def commit_milliseconds(url: str, commits: int = 300) -> float:

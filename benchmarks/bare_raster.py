@@ -90,11 +90,12 @@ def one_pass(work: Work) -> None:
 
 
 SPECIFIED_TILE, SPECIFIED_OVERLAP = 8192, 512
-"""Of the specification: windows of the source, each with a margin to the right and below."""
+"""The tiles of the specification: windows of the source, each with a margin to the right and below."""
 
 
 def _extract(source: Any, folder: Path) -> Iterable[str]:
-    """As the specification does it: read a window, write it to a buffer in memory, put that into the store."""
+    """Cut the source as the specification does: read a window, write it to a buffer in memory, put that into the
+    store."""
     for row in range(0, source.height, SPECIFIED_TILE):
         for column in range(0, source.width, SPECIFIED_TILE):
             width = min(SPECIFIED_TILE + SPECIFIED_OVERLAP, source.width - column)
@@ -110,20 +111,21 @@ def _extract(source: Any, folder: Path) -> Iterable[str]:
 
 
 def _convert(job: tuple[Work, str]) -> None:
-    """As the specification does it: fetch the piece, rio-cogeo in memory from a warped view of it, into the store."""
+    """Convert a piece as the specification does: fetch it, run rio-cogeo in memory on a warped view of it, store the
+    result."""
     work, piece = job
     profile = {"driver": "GTiff", "compress": "DEFLATE", "predictor": 2, "zlevel": 6, "tiled": True,
                "blockxsize": 512, "blockysize": 512, "interleave": "pixel"}  # fmt: skip
-    with rasterio.Env(**CACHE), MemoryFile(Path(piece).read_bytes()) as fetched, MemoryFile() as made:
+    with rasterio.Env(**CACHE), MemoryFile(Path(piece).read_bytes()) as fetched, MemoryFile() as converted:
         with (
             fetched.open() as source,
             WarpedVRT(source, crs=work.crs, resampling=Resampling.bilinear, add_alpha=True) as warped,
         ):
             cog_translate(
-                warped, made.name, profile, indexes=[1, 2, 3], add_mask=True, in_memory=True,
+                warped, converted.name, profile, indexes=[1, 2, 3], add_mask=True, in_memory=True,
                 overview_resampling="average", quiet=True,
             )  # fmt: skip
-        (Path(work.target) / Path(piece).name).write_bytes(made.read())
+        (Path(work.target) / Path(piece).name).write_bytes(converted.read())
 
 
 def two_passes(work: Work) -> None:

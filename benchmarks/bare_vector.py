@@ -1,5 +1,5 @@
-"""What others do with the same file: the shortest program on Arrow and binary COPY, without and with what a table needs
-to be served, geopandas, and ogr2ogr. None of them repairs anything."""
+"""Other programs on the same file: the shortest one on Arrow and binary COPY, without and with what a table needs to be
+served, geopandas, and ogr2ogr. None of them repairs anything."""
 
 from __future__ import annotations
 

@@ -21,14 +21,14 @@ import psycopg
 
 from benchmarks import bare, peer
 from benchmarks.figures import Figure
-from benchmarks.roles import Client, Roles, running, settled
+from benchmarks.roles import BenchmarkClient, Roles, running, settled
 from benchmarks.server import database
 
 TICKS = os.sysconf("SC_CLK_TCK")
 LARGE = 100_000
 REPEATS = 5
-"""Ours, the bare program and the peer take turns, and what is told of each is the median: a machine with neighbours is
-half as fast in one minute as in the next. The largest fan-out runs once, between two turns of the bare program."""
+"""geomill, the bare program and the peer take turns, and each figure is a median: a machine with neighbours is half as
+fast in one minute as in the next. The largest fan-out runs once, between two turns of the bare program."""
 
 
 def run() -> list[Figure]:
@@ -40,16 +40,16 @@ def run() -> list[Figure]:
         bare.prepare(bare_url)
         others = Others(bare_url, procrastinate)
         figures = [Figure("bare psycopg: one commit", bare.commit_milliseconds(bare_url), "ms")]
-        with database() as url, running(url, partial(chain, others=others), workers=1) as found:
-            figures += _chain(found)
-        with database() as url, running(url, partial(chain, others=others), workers=2) as found:
-            figures += _vain(found)
-        with database() as url, running(url, partial(throughput, others=others), workers=2) as found:
-            figures += _throughput(found)
-    with database() as url, running(url, idle, workers=1) as found:
-        figures += found
-    with database() as url, running(url, kills, orchestrators=2, workers=2) as found:
-        figures += found
+        with database() as url, running(url, partial(chain, others=others), workers=1) as result:
+            figures += _chain(result)
+        with database() as url, running(url, partial(chain, others=others), workers=2) as result:
+            figures += _vain(result)
+        with database() as url, running(url, partial(throughput, others=others), workers=2) as result:
+            figures += _throughput(result)
+    with database() as url, running(url, idle, workers=1) as measured:
+        figures += measured
+    with database() as url, running(url, kills, orchestrators=2, workers=2) as measured:
+        figures += measured
     return figures
 
 
@@ -66,34 +66,36 @@ class Others:
 
 
 class Turns(dict[str, list[float]]):
-    """What each made of it, turn by turn."""
+    """The figures of each program, turn by turn."""
 
-    def note(self, **made: float) -> None:
-        for name, figure in made.items():
+    def note(self, **figures: float) -> None:
+        for name, figure in figures.items():
             self.setdefault(name, []).append(figure)
 
     def of(self, name: str) -> float:
         return statistics.median(self[name])
 
     def ratio(self, name: str, other: str) -> float:
-        """Of two that ran in the same turn."""
-        return statistics.median(mine / its for mine, its in zip(self[name], self[other], strict=True))
+        """Return the median ratio of two figures of the same turn."""
+        return statistics.median(
+            figure / other_figure for figure, other_figure in zip(self[name], self[other], strict=True)
+        )
 
 
-async def chain(client: Client, roles: Roles, others: Others) -> Turns:
-    """W1: one orchestrator and as many workers as there are; as many as the bare program has, one."""
+async def chain(client: BenchmarkClient, roles: Roles, others: Others) -> Turns:
+    """W1: one orchestrator and the workers of this run. The bare program has one worker."""
     await client.run("chain5", count=20)
     turns = Turns()
     for _ in range(REPEATS):
         turns.note(
             bare=others.bare_step(),
-            ours=1000 * await client.run("chain50") / 50,
+            geomill=1000 * await client.run("chain50") / 50,
             peer=others.procrastinate.chain_milliseconds(),
         )
     return turns
 
 
-async def throughput(client: Client, roles: Roles, others: Others) -> dict[str, Any]:
+async def throughput(client: BenchmarkClient, roles: Roles, others: Others) -> dict[str, Any]:
     await client.run("chain5", count=20)
     await client.run("fan", {"items": list(range(1_000))})  # sessions prepare the statements that chains do not need
     fans, workflows, large = Turns(), Turns(), Turns()
@@ -107,24 +109,24 @@ async def throughput(client: Client, roles: Roles, others: Others) -> dict[str, 
     await _fan(client, 10_000)
     costs = {name: (after - before[name]) / 10_000 for name, after in (await _costs(client)).items()}
     for _ in range(REPEATS):
-        ours = 200 / await client.run("chain5", count=200)
-        workflows.note(ours=ours, peer=others.procrastinate.workflows_per_second())
+        per_second = 200 / await client.run("chain5", count=200)
+        workflows.note(geomill=per_second, peer=others.procrastinate.workflows_per_second())
     around = others.bare_loop()
-    large.note(ours=await _fan(client, LARGE), peer=fans.of("peer"), bare=(around + others.bare_loop()) / 2)
+    large.note(geomill=await _fan(client, LARGE), peer=fans.of("peer"), bare=(around + others.bare_loop()) / 2)
     memory = max(_peak_megabytes(process.pid) for process in roles.processes["orchestrator"])
     return {"fans": fans, "costs": costs, "workflows": workflows, "large": large, "memory": memory}
 
 
-async def _fans(client: Client, items: int, altogether: int = 20_000) -> float:
-    """As many one after the other as the bare loop has tasks in its turn."""
+async def _fans(client: BenchmarkClient, items: int, altogether: int = 20_000) -> float:
+    """Return the median of several fan-outs, together as many tasks as the bare loop has in its turn."""
     return statistics.median([await _fan(client, items) for _ in range(altogether // items)])
 
 
-async def _fan(client: Client, items: int) -> float:
+async def _fan(client: BenchmarkClient, items: int) -> float:
     return items / await client.run("fan", {"items": list(range(items))})
 
 
-async def _costs(client: Client) -> dict[str, float]:
+async def _costs(client: BenchmarkClient) -> dict[str, float]:
     async with client.pool.connection() as conn:
         await conn.execute("SELECT pg_stat_clear_snapshot()")
     await asyncio.sleep(12)  # a session that has nothing to do hands in its statistics after ten seconds
@@ -139,44 +141,47 @@ def _chain(turns: Turns) -> list[Figure]:
     return [
         Figure("bare psycopg: chain step, two commits, two notifications", turns.of("bare"), "ms"),
         Figure(
-            "W1 chain of 50, per step", turns.of("ours"), "ms", f"{turns.ratio('ours', 'bare'):.2f} times bare psycopg"
+            "W1 chain of 50, per step",
+            turns.of("geomill"),
+            "ms",
+            f"{turns.ratio('geomill', 'bare'):.2f} times bare psycopg",
         ),
-        Figure("   procrastinate", turns.of("peer"), "ms", f"{turns.ratio('peer', 'ours'):.1f} times ours"),
+        Figure("   procrastinate", turns.of("peer"), "ms", f"{turns.ratio('peer', 'geomill'):.1f} times geomill"),
     ]
 
 
 def _vain(turns: Turns) -> list[Figure]:
-    note = f"{turns.ratio('ours', 'bare'):.2f} times bare psycopg, which has one"
-    return [Figure("W1 with two workers, of which one is in vain", turns.of("ours"), "ms", note)]
+    note = f"{turns.ratio('geomill', 'bare'):.2f} times bare psycopg, which has one"
+    return [Figure("W1 with two workers, of which one is in vain", turns.of("geomill"), "ms", note)]
 
 
-def _throughput(found: dict[str, Any]) -> list[Figure]:
-    fans, workflows, large = found["fans"], found["workflows"], found["large"]
+def _throughput(result: dict[str, Any]) -> list[Figure]:
+    fans, workflows, large = result["fans"], result["workflows"], result["large"]
     return [
         Figure("bare psycopg: claim 100, complete 100, two processes", fans.of("bare"), "tasks/s"),
         *(_fan_figure(items, fans, items) for items in ("1,000", "10,000")),
-        _fan_figure(f"{LARGE:,}", large, "ours"),
+        _fan_figure(f"{LARGE:,}", large, "geomill"),
         Figure("   procrastinate, 1,000 tasks", fans.of("peer"), "tasks/s"),
-        Figure(f"   peak memory of the orchestrator, {LARGE:,} items", found["memory"], "MB"),
+        Figure(f"   peak memory of the orchestrator, {LARGE:,} items", result["memory"], "MB"),
         Figure(
             "W3 200 workflows of 5 steps",
-            workflows.of("ours"),
+            workflows.of("geomill"),
             "jobs/s",
-            f"{workflows.ratio('ours', 'peer'):.1f} times procrastinate",
+            f"{workflows.ratio('geomill', 'peer'):.1f} times procrastinate",
         ),
         Figure("   procrastinate", workflows.of("peer"), "jobs/s"),
-        Figure("W7 write-ahead log per task of a fan-out", found["costs"]["wal"] / 1024, "KiB"),
-        Figure("   commits per task", found["costs"]["commits"], ""),
+        Figure("W7 write-ahead log per task of a fan-out", result["costs"]["wal"] / 1024, "KiB"),
+        Figure("   commits per task", result["costs"]["commits"], ""),
     ]
 
 
-def _fan_figure(items: str, turns: Turns, ours: str) -> Figure:
-    note = f"{turns.ratio(ours, 'peer'):.1f} times procrastinate, {turns.ratio(ours, 'bare'):.0%} of the bare loop"
-    return Figure(f"W2 fan-out and fan-in of {items}", turns.of(ours), "tasks/s", note)
+def _fan_figure(items: str, turns: Turns, name: str) -> Figure:
+    note = f"{turns.ratio(name, 'peer'):.1f} times procrastinate, {turns.ratio(name, 'bare'):.0%} of the bare loop"
+    return Figure(f"W2 fan-out and fan-in of {items}", turns.of(name), "tasks/s", note)
 
 
-async def idle(client: Client, roles: Roles) -> list[Figure]:
-    """W4 and W6: what a job waits for when nothing else is going on, and what nothing costs."""
+async def idle(client: BenchmarkClient, roles: Roles) -> list[Figure]:
+    """W4 and W6: the latency of a job on an idle platform, and the cost of the idle platform."""
     port = free_port()
     roles.start("gateway", "--port", str(port))
     async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as http:
@@ -200,11 +205,12 @@ async def idle(client: Client, roles: Roles) -> list[Figure]:
 
 
 def _commits(url: str) -> int:
-    """Of the database, seen from another one: looking does not count. A statement by itself is a transaction, too."""
-    found = urlsplit(url)
+    """Return the commits of the database, read from another one so that reading does not count. A statement by itself
+    is a transaction, too."""
+    address = urlsplit(url)
     query = "SELECT xact_commit FROM pg_stat_database WHERE datname = %s"
-    with psycopg.connect(found._replace(path="/postgres").geturl(), autocommit=True) as outside:
-        row = outside.execute(query, [found.path.removeprefix("/")]).fetchone()
+    with psycopg.connect(address._replace(path="/postgres").geturl(), autocommit=True) as outside:
+        row = outside.execute(query, [address.path.removeprefix("/")]).fetchone()
     assert row is not None
     return int(row[0])
 
@@ -232,13 +238,13 @@ class Submitter:
         body = json.dumps({"workflow_id": workflow_id})
         self._connection.request("POST", "/api/v1/jobs", body, self._headers)
         with self._connection.getresponse() as answer:
-            found = json.load(answer)
+            reply = json.load(answer)
         if answer.status != 202:
-            raise RuntimeError(f"the gateway refused: {found}")
-        return str(found["job_id"])
+            raise RuntimeError(f"the gateway refused: {reply}")
+        return str(reply["job_id"])
 
 
-async def _submit_to_start(client: Client, submitter: Submitter) -> float:
+async def _submit_to_start(client: BenchmarkClient, submitter: Submitter) -> float:
     begun = time.time()
     job_id = submitter.submit("stamp")
     await client.ended([job_id])
@@ -246,8 +252,8 @@ async def _submit_to_start(client: Client, submitter: Submitter) -> float:
     return (await client.number(query, job_id) - begun) * 1000
 
 
-async def kills(client: Client, roles: Roles) -> list[Figure]:
-    """W5: `kill -9`, and until the work goes on."""
+async def kills(client: BenchmarkClient, roles: Roles) -> list[Figure]:
+    """W5: the time from `kill -9` until the work continues."""
     await client.run("chain5", count=10)
     workers = [await _after_kill_of_worker(client, roles) for _ in range(5)]
     owners = [await _after_kill_of_owner(client, roles) for _ in range(5)]
@@ -263,7 +269,7 @@ def _worst(seconds: list[float]) -> str:
     return f"worst of {len(seconds)}: {max(seconds):.1f} s"
 
 
-async def _after_kill_of_worker(client: Client, roles: Roles) -> float:
+async def _after_kill_of_worker(client: BenchmarkClient, roles: Roles) -> float:
     (job_id,) = await client.submit("hold")
     holder = "SELECT i.pid FROM dagapp.dag_checkpoints c JOIN dagapp.dag_queue q ON q.message_id LIKE c.job_id || ':%%'"
     pid = await _eventually(
@@ -272,14 +278,14 @@ async def _after_kill_of_worker(client: Client, roles: Roles) -> float:
     return await _kill_and_replace(client, roles, "worker", int(pid), job_id)
 
 
-async def _after_kill_of_owner(client: Client, roles: Roles) -> float:
+async def _after_kill_of_owner(client: BenchmarkClient, roles: Roles) -> float:
     (job_id,) = await client.submit("chain50")
     owner = "SELECT pid FROM dagapp.dag_jobs JOIN dagapp.dag_instances ON instance_id = owner_id WHERE job_id = %s"
     pid = await _eventually(client, owner, job_id)
     return await _kill_and_replace(client, roles, "orchestrator", int(pid), job_id)
 
 
-async def _kill_and_replace(client: Client, roles: Roles, role: str, pid: int, job_id: str) -> float:
+async def _kill_and_replace(client: BenchmarkClient, roles: Roles, role: str, pid: int, job_id: str) -> float:
     os.kill(pid, signal.SIGKILL)
     begun = time.perf_counter()
     await client.ended([job_id])
@@ -291,7 +297,7 @@ async def _kill_and_replace(client: Client, roles: Roles, role: str, pid: int, j
     return seconds
 
 
-async def _eventually(client: Client, query: str, *parameters: Any) -> float:
+async def _eventually(client: BenchmarkClient, query: str, *parameters: Any) -> float:
     async with asyncio.timeout(20):
         while True:
             async with client.pool.connection() as conn:
@@ -302,9 +308,9 @@ async def _eventually(client: Client, query: str, *parameters: Any) -> float:
 
 
 def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
 
 
 def _cpu(roles: Roles) -> float:

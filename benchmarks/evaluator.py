@@ -88,5 +88,5 @@ def _begin(body: dict[str, Any], inputs: dict[str, Any]) -> RunState:
     return RunState.begin(compile_graph(workflow), "job", inputs)
 
 
-def _answer(wanted: Aggregate) -> Outcome:
-    return Outcome(wanted.node_id, wanted.attempt, TaskReport.COMPLETED, output={"count": 0})
+def _answer(fan_in: Aggregate) -> Outcome:
+    return Outcome(fan_in.node_id, fan_in.attempt, TaskReport.COMPLETED, output={"count": 0})

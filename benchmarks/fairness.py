@@ -1,4 +1,4 @@
-"""What one partner waits for while another floods the platform, beside what it waits for alone, in the same run."""
+"""How long one partner waits while another floods the platform, beside how long it waits alone, in the same run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 from benchmarks.figures import Figure
-from benchmarks.roles import Client, Roles, fan, running, single
+from benchmarks.roles import BenchmarkClient, Roles, fan, running, single
 from benchmarks.server import database
 
 FLOOD, NEWCOMER = "flood", "newcomer"
@@ -30,12 +30,12 @@ def run() -> list[Figure]:
     options: dict[str, Any] = {"workers": 2, "concurrency": 4, "workflows": WORKFLOWS}
     figures: list[Figure] = []
     for workload in (submissions, items, hours):
-        with database() as url, running(url, workload, **options) as found:
-            figures += found
+        with database() as url, running(url, workload, **options) as measured:
+            figures += measured
     return figures
 
 
-async def submissions(client: Client, roles: Roles) -> list[Figure]:
+async def submissions(client: BenchmarkClient, roles: Roles) -> list[Figure]:
     """1,000 submissions of one task of 50 ms each, on eight slots: six seconds of work."""
     alone = await _waits(client)
     await client.submit("work", count=SUBMISSIONS, tenant=FLOOD)
@@ -52,7 +52,7 @@ async def submissions(client: Client, roles: Roles) -> list[Figure]:
     ]
 
 
-async def items(client: Client, roles: Roles) -> list[Figure]:
+async def items(client: BenchmarkClient, roles: Roles) -> list[Figure]:
     """A fan-out of 100,000 items that do nothing: what is measured is the engine at its limit."""
     alone = await _waits(client)
     (job_id,) = await client.submit("fan", {"items": list(range(ITEMS))}, tenant=FLOOD)
@@ -63,7 +63,7 @@ async def items(client: Client, roles: Roles) -> list[Figure]:
     return [Figure(f"   behind a fan-out of {ITEMS:,}, p50", _milliseconds(flooded), "ms", note)]
 
 
-async def hours(client: Client, roles: Roles) -> list[Figure]:
+async def hours(client: BenchmarkClient, roles: Roles) -> list[Figure]:
     """Tasks of another partner hold every slot, and none of them ends."""
     await client.submit("work", {"seconds": 600}, count=20, tenant=FLOOD)
     leased = "SELECT count(*) FROM dagapp.dag_queue WHERE lease_token IS NOT NULL"
@@ -76,11 +76,11 @@ async def hours(client: Client, roles: Roles) -> list[Figure]:
     ]
 
 
-async def _waits(client: Client, samples: int = SAMPLES) -> list[float]:
+async def _waits(client: BenchmarkClient, samples: int = SAMPLES) -> list[float]:
     return [await _wait(client, NEWCOMER) for _ in range(samples)]
 
 
-async def _wait(client: Client, tenant: str) -> float:
+async def _wait(client: BenchmarkClient, tenant: str) -> float:
     """Seconds from before the submission to the start of its task."""
     begun = time.time()
     (job_id,) = await client.submit("stamp", tenant=tenant)

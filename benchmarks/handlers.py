@@ -16,13 +16,13 @@ async def noop(ctx: HandlerContext[Any]) -> dict[str, Any]:
 
 @register_handler("bench.stamp")
 async def stamp(ctx: HandlerContext[Any]) -> dict[str, Any]:
-    """When it began."""
+    """Return the time at which the task began."""
     return {"began": time.time()}
 
 
 @register_handler("bench.work", timeout_seconds=3600)
 async def work(ctx: HandlerContext[Any]) -> dict[str, Any]:
-    """Takes its time and no processor."""
+    """Wait without using the processor."""
     ends_at = time.monotonic() + ctx.params["seconds"]
     while (left := ends_at - time.monotonic()) > 0:
         ctx.raise_if_cancelled()

@@ -65,12 +65,12 @@ class Peer:
         return 200 / self._seconds("chains 200 5")
 
     def _seconds(self, work: str) -> float:
-        asked, answered = self._process.stdin, self._process.stdout
-        assert asked is not None
-        assert answered is not None
-        asked.write(f"{work}\n")
-        asked.flush()
-        return float(answered.readline())
+        requests, answers = self._process.stdin, self._process.stdout
+        assert requests is not None
+        assert answers is not None
+        requests.write(f"{work}\n")
+        requests.flush()
+        return float(answers.readline())
 
 
 @contextmanager
@@ -86,7 +86,7 @@ def running(url: str) -> Iterator[Peer]:
 
 
 async def answer() -> None:
-    """The seconds of each piece of work that is asked for, until nobody asks."""
+    """Print the seconds of each piece of work that is requested, until the input ends."""
     async with app.open_async():
         for line in sys.stdin:
             kind, *numbers = line.split()

@@ -50,7 +50,7 @@ FROM generate_series(1, %s) AS n
 
 
 @dataclass(frozen=True)
-class Gateway:
+class GatewayClient:
     url: str
     headers: dict[str, str]
 
@@ -68,19 +68,19 @@ class Gateway:
         assert answer.status_code == 202, answer.text
 
     async def per_second(self, clients: int) -> float:
-        async def one(client: httpx.AsyncClient, name: int) -> None:
+        async def submit_many(client: httpx.AsyncClient, name: int) -> None:
             for number in range(SUBMITS // clients):
                 await self.submit(client, f"{clients}-{name}-{number}")
 
         async with httpx.AsyncClient(base_url=self.url, headers=self.headers, timeout=30) as client:
             await self.submit(client, f"warm-{clients}")
             begun = time.perf_counter()
-            await asyncio.gather(*(one(client, name) for name in range(clients)))
+            await asyncio.gather(*(submit_many(client, name) for name in range(clients)))
             return SUBMITS / (time.perf_counter() - begun)
 
 
 @contextmanager
-def gateway(url: str) -> Iterator[Gateway]:
+def gateway(url: str) -> Iterator[GatewayClient]:
     """A real `geomill gateway`, with a store in a folder."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
@@ -91,9 +91,9 @@ def gateway(url: str) -> Iterator[Gateway]:
         roles = _Limitless(url, Path(folder))
         roles.start("gateway", "--port", str(port))
         try:
-            found = Gateway(f"http://127.0.0.1:{port}", asyncio.run(_credential(url)))
-            _until_live(found.url)
-            yield found
+            running_gateway = GatewayClient(f"http://127.0.0.1:{port}", asyncio.run(_credential(url)))
+            _until_live(running_gateway.url)
+            yield running_gateway
         finally:
             roles.stop()
 
@@ -137,10 +137,10 @@ def run() -> Iterator[Figure]:
 
 def _submitting(url: str) -> Iterator[Figure]:
     bare.prepare(url)
-    with gateway(url) as found:
+    with gateway(url) as running_gateway:
         for clients in (1, 8):
             commit = bare.commit_milliseconds(url)
-            speed = asyncio.run(found.per_second(clients))
+            speed = asyncio.run(running_gateway.per_second(clients))
             yield Figure(f"orders through HTTP, {clients} clients", speed, "per s")
             ratio = 1000 / speed / commit
             yield Figure("  as bare commits of one row", ratio, "commits", f"one takes {commit:.2f} ms now")

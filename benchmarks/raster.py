@@ -25,7 +25,7 @@ from rasterio.windows import Window
 
 from benchmarks import bare_raster
 from benchmarks.figures import Figure
-from benchmarks.roles import Client, Roles, running
+from benchmarks.roles import BenchmarkClient, Roles, running
 from benchmarks.server import database
 from geomill.raster.grid import tile_size
 from geomill.raster.planning import output_grid
@@ -56,19 +56,19 @@ def make(path: Path, megabytes: int) -> None:
 
 
 def timed(work: Callable[[], Any]) -> tuple[float, float, Any]:
-    """Seconds, seconds of CPU, and what came out. With busy neighbours the CPU is what can be compared."""
+    """Return seconds, CPU seconds and the result. On a busy machine, compare the CPU seconds."""
     begun, used = time.monotonic(), _used()
     result = work()
     return time.monotonic() - begun, _used() - used, result
 
 
 def _used() -> float:
-    found = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(usage.ru_utime + usage.ru_stime for usage in found)
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
 def _used_by(roles: Roles) -> float:
-    """Of all roles and the processes below them that are still there."""
+    """Return the CPU seconds of all roles and of their child processes that still run."""
     pids = [process.pid for process in roles.everyone()]
     everyone = [*pids, *(child for pid in pids for child in _children(pid))]
     ticks = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13] for pid in everyone]
@@ -130,7 +130,7 @@ def run() -> Iterator[Figure]:
             yield from figures
 
 
-async def _measure(client: Client, roles: Roles, folder: Path) -> list[Figure]:
+async def _measure(client: BenchmarkClient, roles: Roles, folder: Path) -> list[Figure]:
     large, small = folder / "bronze/uploads/large.tif", folder / "bronze/uploads/small.tif"
     with rasterio.open(large) as dataset:
         grid, _ = output_grid(dataset, "EPSG:4326")
@@ -145,43 +145,43 @@ async def _measure(client: Client, roles: Roles, folder: Path) -> list[Figure]:
 
     peaks = Peaks(roles.processes["worker"][0].pid)
     peaks.start()
-    ours, best, our_cpu, best_cpu = [], [], 0.0, 0.0
+    geomill_times, best, our_cpu, best_cpu = [], [], 0.0, 0.0
     for _ in range(ROUNDS):
         seconds, cpu, _nothing = bare(bare_raster.one_pass)
         best.append(seconds)
         best_cpu += cpu / ROUNDS
         used = _used_by(roles)
-        ours.append(await client.run("process_large_raster", {**inputs, "file_name": "large.tif"}))
+        geomill_times.append(await client.run("process_large_raster", {**inputs, "file_name": "large.tif"}))
         our_cpu += (_used_by(roles) - used) / ROUNDS
         shutil.rmtree(folder / "silver" / "cogs")
     peak = peaks.stop()
     two, two_cpu, _nothing = bare(bare_raster.two_passes)
-    one, one_cpu, which = bare(bare_raster.whole)
-    mine, theirs = statistics.median(ours), statistics.median(best)
+    whole, one_cpu, which = bare(bare_raster.whole)
+    geomill_seconds, bare_seconds = statistics.median(geomill_times), statistics.median(best)
     figures = [
         Figure(
             f"process_large_raster, {MEGABYTES} MB of pixels",
-            MEGABYTES / mine,
+            MEGABYTES / geomill_seconds,
             "MB/s",
             f"tiles of {size}, {our_cpu:.1f} s of CPU",
         ),
         Figure(
             "  bare program of the same design",
-            MEGABYTES / theirs,
+            MEGABYTES / bare_seconds,
             "MB/s",
-            f"we reach {theirs / mine:.2f} of it, {best_cpu / our_cpu:.2f} by CPU",
+            f"we reach {bare_seconds / geomill_seconds:.2f} of it, {best_cpu / our_cpu:.2f} by CPU",
         ),
         Figure(
             "  the specification's two passes",
             MEGABYTES / two,
             "MB/s",
-            f"we are {two / mine:.2f} times as fast, {two_cpu / our_cpu:.2f} by CPU",
+            f"we are {two / geomill_seconds:.2f} times as fast, {two_cpu / our_cpu:.2f} by CPU",
         ),
         Figure(
             f"  {which}, whole file",
-            MEGABYTES / one,
+            MEGABYTES / whole,
             "MB/s",
-            f"we are {one / mine:.2f} times as fast, {one_cpu / our_cpu:.2f} by CPU",
+            f"we are {whole / geomill_seconds:.2f} times as fast, {one_cpu / our_cpu:.2f} by CPU",
         ),
         Figure("  peak memory of a handler process", peak, "MB"),
     ]
@@ -189,7 +189,7 @@ async def _measure(client: Client, roles: Roles, folder: Path) -> list[Figure]:
     return [*figures, *await _huge(client, roles, folder, inputs)] if HUGE_MEGABYTES else figures
 
 
-async def _huge(client: Client, roles: Roles, folder: Path, inputs: dict[str, Any]) -> list[Figure]:
+async def _huge(client: BenchmarkClient, roles: Roles, folder: Path, inputs: dict[str, Any]) -> list[Figure]:
     side = int((HUGE_MEGABYTES * 1024 * 1024 / 3) ** 0.5) // 16 * 16
     profile = {"driver": "GTiff", "width": side, "height": side, "count": 3, "dtype": "uint8", "crs": "EPSG:32633"}
     layout = {
@@ -210,12 +210,12 @@ async def _huge(client: Client, roles: Roles, folder: Path, inputs: dict[str, An
     return [Figure(f"peak memory of a handler process, {HUGE_MEGABYTES} MB of pixels", peaks.stop(), "MB", note)]
 
 
-async def _small(client: Client, small: Path, folder: Path, inputs: dict[str, Any]) -> list[Figure]:
-    ours, bare = [], []
+async def _small(client: BenchmarkClient, small: Path, folder: Path, inputs: dict[str, Any]) -> list[Figure]:
+    geomill_times, bare = [], []
     for _ in range(3):
         with clean(folder / "bare") as target:
             bare.append(timed(lambda target=target: bare_raster.single(str(small), target, "EPSG:3857"))[0])
-        ours.append(await client.run("raster_processing", {**inputs, "file_name": "small.tif"}))
-    mine, theirs = statistics.median(ours), statistics.median(bare)
-    note = f"bare COG {theirs:.2f} s; 2 times and 0.5 s are {2 * theirs + 0.5:.2f} s"
-    return [Figure(f"raster_processing, {SMALL_MEGABYTES} MB", mine, "s", note)]
+        geomill_times.append(await client.run("raster_processing", {**inputs, "file_name": "small.tif"}))
+    geomill_seconds, bare_seconds = statistics.median(geomill_times), statistics.median(bare)
+    note = f"bare COG {bare_seconds:.2f} s; 2 times and 0.5 s are {2 * bare_seconds + 0.5:.2f} s"
+    return [Figure(f"raster_processing, {SMALL_MEGABYTES} MB", geomill_seconds, "s", note)]

@@ -82,7 +82,7 @@ class Roles:
         }
 
     def everyone(self) -> list[subprocess.Popen[bytes]]:
-        return [process for found in self.processes.values() for process in found]
+        return [process for processes in self.processes.values() for process in processes]
 
     def stop(self) -> None:
         for process in self.everyone():
@@ -108,19 +108,19 @@ def roles(
     with tempfile.TemporaryDirectory() as folder:
         for workflow in workflows:
             (Path(folder) / f"{workflow['workflow_id']}.yaml").write_text(yaml.safe_dump(workflow, sort_keys=False))
-        found = Roles(url, Path(folder), (HANDLERS, *modules))
+        started = Roles(url, Path(folder), (HANDLERS, *modules))
         try:
             for _ in range(orchestrators):
-                found.start("orchestrator")
+                started.start("orchestrator")
             for _ in range(workers):
-                found.start("worker", "--concurrency", str(concurrency))
-            yield found
+                started.start("worker", "--concurrency", str(concurrency))
+            yield started
         finally:
-            found.stop()
+            started.stop()
 
 
 @dataclass
-class Client:
+class BenchmarkClient:
     pool: Pool
     catalogue: WorkflowCatalogue
 
@@ -175,7 +175,8 @@ class Client:
 
 
 async def settled(share: float = 0.1, seconds: float = 30.0) -> None:
-    """Until the machine is quiet: processes that have just started load their libraries and start children ahead."""
+    """Wait until the machine is quiet: processes that have just started load their libraries and start children
+    ahead."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         before = _busy_and_all()
@@ -194,15 +195,15 @@ def _busy_and_all() -> tuple[int, int]:
 @contextmanager
 def running(url: str, work: Any, **options: Any) -> Iterator[Any]:
     """Run `await work(client, roles)` with the roles up; yields what it returns."""
-    with roles(url, **options) as found:
+    with roles(url, **options) as started:
 
         async def main() -> Any:
-            registry = load_handlers(found.modules)
-            catalogue = WorkflowCatalogue.load([found.folder], handlers=registry.info, queues=TASK_QUEUES)
+            registry = load_handlers(started.modules)
+            catalogue = WorkflowCatalogue.load([started.folder], handlers=registry.info, queues=TASK_QUEUES)
             async with open_pool(url, size=2) as pool:
-                client = Client(pool, catalogue)
-                await client.ready(len(found.everyone()))
+                client = BenchmarkClient(pool, catalogue)
+                await client.ready(len(started.everyone()))
                 await settled()
-                return await work(client, found)
+                return await work(client, started)
 
         yield asyncio.run(main())

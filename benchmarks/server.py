@@ -28,15 +28,15 @@ def server() -> Iterator[str]:
     if folder:
         yield Cluster(Path(folder)).url("postgres")
         return
-    made = Path(tempfile.mkdtemp(prefix="geomill-bench-", dir="/var/tmp"))
-    made.chmod(0o755)
-    os.environ[FOLDER] = str(made)
+    cluster_folder = Path(tempfile.mkdtemp(prefix="geomill-bench-", dir="/var/tmp"))
+    cluster_folder.chmod(0o755)
+    os.environ[FOLDER] = str(cluster_folder)
     try:
-        with Cluster(made) as cluster:
+        with Cluster(cluster_folder) as cluster:
             yield cluster.url("postgres")
     finally:
         del os.environ[FOLDER]
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(cluster_folder, ignore_errors=True)
 
 
 @contextmanager
@@ -44,10 +44,10 @@ def database(*, migrated: bool = True) -> Iterator[str]:
     with server() as url, psycopg.connect(url, autocommit=True) as admin:
         name = f"bench_{uuid4().hex[:8]}"
         admin.execute(f"CREATE DATABASE {name}")
-        found = urlsplit(url)._replace(path=f"/{name}").geturl()
+        database_url = urlsplit(url)._replace(path=f"/{name}").geturl()
         if migrated:
-            asyncio.run(_migrate(found))
-        yield found
+            asyncio.run(_migrate(database_url))
+        yield database_url
         admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 

@@ -28,8 +28,8 @@ from rasterio.transform import from_origin
 from benchmarks import serving_stac
 from benchmarks.figures import Figure
 from benchmarks.server import database
-from benchmarks.serving_pairs import Pair, measure, reading
-from benchmarks.serving_programs import OURS, STAC, TIPG, TITILER
+from benchmarks.serving_pairs import ServingPair, measure, reading
+from benchmarks.serving_programs import GEOMILL, STAC, TIPG, TITILER
 from geomill.domain.objectname import ObjectName, Zone
 from geomill.storage import Storage, StorageRecipe
 
@@ -62,12 +62,12 @@ def run() -> Iterator[Figure]:
         file = _fill(url, Path(folder))
         key = serving_stac.fill(url)
         with (
-            _serving(OURS, folder, url) as ours,
+            _serving(GEOMILL, folder, url) as geomill,
             _serving(TITILER, folder, url) as titiler,
             _serving(TIPG, folder, url) as tipg,
             _serving(STAC, folder, url) as stac,
         ):
-            everything = (*_pairs(ours, titiler, tipg, file), *serving_stac.pairs(ours, stac, key))
+            everything = (*_pairs(geomill, titiler, tipg, file), *serving_stac.pairs(geomill, stac, key))
             for pair in everything:
                 if ONLY in pair.what:
                     yield from asyncio.run(measure(pair))
@@ -120,11 +120,11 @@ def _wait(address: str, process: subprocess.Popen[bytes]) -> None:
     raise RuntimeError("a server of the benchmark did not answer")
 
 
-def _pairs(ours: str, titiler: str, tipg: str, file: str) -> Iterator[Pair]:
+def _pairs(geomill: str, titiler: str, tipg: str, file: str) -> Iterator[ServingPair]:
     tiles = list(WEB.tiles(15.01, 45.08, 15.15, 45.19, zooms=[14]))
     places = [f"{tile.z}/{tile.x}/{tile.y}" for tile in tiles]
-    raster = f"{ours}/raster/assets/{ASSET}"
-    vector, table = f"{ours}/vector/collections/{LAYER}", f"{tipg}/collections/geo.squares"
+    raster = f"{geomill}/raster/assets/{ASSET}"
+    vector, table = f"{geomill}/vector/collections/{LAYER}", f"{tipg}/collections/geo.squares"
     yield reading(
         "raster tile, 256 px, PNG",
         [f"{raster}/tiles/WebMercatorQuad/{place}.png?bidx=1&bidx=2&bidx=3" for place in places],

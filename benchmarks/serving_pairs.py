@@ -28,47 +28,47 @@ class Ask:
 
 
 @dataclass(frozen=True)
-class Pair:
+class ServingPair:
     what: str
-    ours: Sequence[Ask]
+    geomill: Sequence[Ask]
     bare: Sequence[Ask]
 
 
-def reading(what: str, ours: Sequence[str], bare: Sequence[str]) -> Pair:
-    return Pair(what, [Ask(url) for url in ours], [Ask(url) for url in bare])
+def reading(what: str, geomill: Sequence[str], bare: Sequence[str]) -> ServingPair:
+    return ServingPair(what, [Ask(url) for url in geomill], [Ask(url) for url in bare])
 
 
-async def measure(pair: Pair) -> list[Figure]:
+async def measure(pair: ServingPair) -> list[Figure]:
     figures = []
     for clients in CLIENTS:
-        ours, bare = await _alternating(pair, clients)
+        geomill, bare = await _alternating(pair, clients)
         for name, share in (("p50", 50), ("p95", 95)):
-            mine, theirs = (statistics.quantiles(times, n=100)[share - 1] * 1000 for times in (ours, bare))
+            geomill_ms, bare_ms = (statistics.quantiles(times, n=100)[share - 1] * 1000 for times in (geomill, bare))
             what = f"{pair.what}, {clients} client{'s' if clients > 1 else ''}, {name}"
-            figures.append(Figure(what, mine, "ms", f"{mine / theirs:.2f} times bare ({theirs:.1f} ms)"))
+            figures.append(Figure(what, geomill_ms, "ms", f"{geomill_ms / bare_ms:.2f} times bare ({bare_ms:.1f} ms)"))
     return figures
 
 
-async def _alternating(pair: Pair, clients: int) -> tuple[list[float], list[float]]:
-    """In turns, the same questions to one side and then to the other."""
+async def _alternating(pair: ServingPair, clients: int) -> tuple[list[float], list[float]]:
+    """Ask the same questions of one side and then of the other, in turns."""
     times: tuple[list[float], list[float]] = ([], [])
     async with httpx.AsyncClient(timeout=60, limits=httpx.Limits(max_connections=clients)) as client:
-        for side in (pair.ours, pair.bare):
+        for side in (pair.geomill, pair.bare):
             for turn in range(-20 // TURN[clients], 0):
                 await _ask(client, side, turn, clients)
         for turn in range(REQUESTS // TURN[clients]):
-            for kept, side in zip(times, (pair.ours, pair.bare), strict=True):
-                kept += await _ask(client, side, turn, clients)
+            for side_times, side in zip(times, (pair.geomill, pair.bare), strict=True):
+                side_times += await _ask(client, side, turn, clients)
     return times
 
 
-async def _ask(client: httpx.AsyncClient, asked: Sequence[Ask], turn: int, clients: int) -> list[float]:
+async def _ask(client: httpx.AsyncClient, questions: Sequence[Ask], turn: int, clients: int) -> list[float]:
     waiting: list[int] = list(range(turn * TURN[clients], (turn + 1) * TURN[clients]))
     times: list[float] = []
 
     async def work() -> None:
         while waiting:
-            ask = asked[waiting.pop() % len(asked)]
+            ask = questions[waiting.pop() % len(questions)]
             begun = time.perf_counter()
             (await _send(client, ask)).raise_for_status()
             times.append(time.perf_counter() - begun)

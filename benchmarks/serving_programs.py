@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-OURS = """
+GEOMILL = """
 import asyncio, sys, socket
 from geomill.domain.objectname import Zone
 from geomill.serve.app import create_serving_app

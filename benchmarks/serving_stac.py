@@ -1,4 +1,4 @@
-"""What is asked of the STAC API, and the items that it has: ten collections, nine of ten items public."""
+"""The questions to the STAC API, and its items: ten collections, nine of ten items public."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from benchmarks.serving_pairs import Ask, Pair
+from benchmarks.serving_pairs import Ask, ServingPair
 from geomill.catalogue import bulk
 from geomill.domain.access.api_key import Secret
 from geomill.domain.access.principal import Role
@@ -38,7 +38,7 @@ def _collection(name: str) -> dict[str, Any]:
 
 
 def item(number: int) -> dict[str, Any]:
-    """As a raster's: some 3 KB."""
+    """Return an item like that of a raster, some 3 KB."""
     west, south = number * 7 % 358 - 179.0, number * 11 % 168 - 84.0
     ring = [[west, south], [west + 1, south], [west + 1, south + 1], [west, south + 1], [west, south]]
     band = {"name": "b", "data_type": "uint8", "statistics": {"minimum": 0, "maximum": 255, "mean": 99, "stddev": 20}}
@@ -65,13 +65,13 @@ def item(number: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def pairs(ours: str, bare: str, key: str) -> Iterator[Pair]:
+def pairs(geomill: str, bare: str, key: str) -> Iterator[ServingPair]:
     for who, headers in (("anonymous", {}), ("reviewer", {"X-API-Key": key})):
-        for what, asked in _questions():
-            yield Pair(
+        for what, questions in _questions():
+            yield ServingPair(
                 f"STAC: {what}, {who}",
-                [Ask(f"{ours}/stac{path}", body, headers) for path, body in asked],
-                [Ask(f"{bare}{path}", body) for path, body in asked],
+                [Ask(f"{geomill}/stac{path}", body, headers) for path, body in questions],
+                [Ask(f"{bare}{path}", body) for path, body in questions],
             )
 
 
@@ -89,7 +89,7 @@ def _questions() -> Iterator[tuple[str, list[tuple[str, bytes | None]]]]:
         }
         for number in range(120)
     ]
-    bodies = [{"filter": one, "filter-lang": "cql2-json", "limit": 10} for one in filters]
+    bodies = [{"filter": condition, "filter-lang": "cql2-json", "limit": 10} for condition in filters]
     yield "POST search with CQL2", [("/search", json.dumps(body).encode()) for body in bodies]
     public = [number for number in range(0, ITEMS, 7) if number % 10]
     yield (

@@ -22,7 +22,7 @@ import httpx
 from benchmarks import wide
 from benchmarks.engine import _until_it_answers, free_port
 from benchmarks.figures import Figure
-from benchmarks.roles import Client, Roles, running
+from benchmarks.roles import BenchmarkClient, Roles, running
 from benchmarks.server import database
 from geomill.sdk import HandlerContext, register_handler
 from geomill.stages import (
@@ -36,7 +36,7 @@ from geomill.stages import (
 
 STAGES, TASKS, REPEATS = 4, 1_000, 40
 PAUSE_SECONDS = 0.15
-"""Until a job's last writes are over."""
+"""The pause after a job, in which its last writes end."""
 MODULE = "benchmarks.stages"
 
 
@@ -60,7 +60,7 @@ class BenchController(StageController):
 
 @register_handler("bench.plan")
 def plan(ctx: HandlerContext[Any]) -> dict[str, Any]:
-    """What an author of the same graph would write."""
+    """Plan the tasks as an author of the same graph would write it."""
     return {"tasks": [{}] * TASKS}
 
 
@@ -99,15 +99,15 @@ def _fan_out(number: int, source: str, following: str, params: Any = "{{ item }}
 
 def run() -> list[Figure]:
     workflows = (by_hand(), lean())
-    with database() as url, running(url, measure, workers=2, workflows=workflows, modules=(MODULE,)) as found:
-        figures = _figures(found)
+    with database() as url, running(url, measure, workers=2, workflows=workflows, modules=(MODULE,)) as seconds:
+        figures = _figures(seconds)
     return [*figures, *wide.run()]
 
 
-async def measure(client: Client, roles: Roles) -> dict[str, list[float]]:
+async def measure(client: BenchmarkClient, roles: Roles) -> dict[str, list[float]]:
     port = free_port()
     roles.start("gateway", "--port", str(port))
-    found: dict[str, list[float]] = {"stages": [], "by hand": [], "lean": []}
+    seconds_by_graph: dict[str, list[float]] = {"stages": [], "by hand": [], "lean": []}
     async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=await client.credential()) as http:
         await _until_it_answers(http)
         numbers = count()
@@ -121,9 +121,9 @@ async def measure(client: Client, roles: Roles) -> dict[str, list[float]]:
             for name in (*order, "lean") if turn % 4 == 0 else order:
                 seconds = await _timed(client, ways[name])
                 if turn >= 0:
-                    found[name].append(seconds)
+                    seconds_by_graph[name].append(seconds)
                 await asyncio.sleep(PAUSE_SECONDS)
-    return found
+    return seconds_by_graph
 
 
 async def _submit(http: httpx.AsyncClient, path: str, body: dict[str, Any]) -> str:
@@ -131,7 +131,7 @@ async def _submit(http: httpx.AsyncClient, path: str, body: dict[str, Any]) -> s
     return str(answer.get("message_id") or answer["job_id"])
 
 
-async def _timed(client: Client, submit: Any) -> float:
+async def _timed(client: BenchmarkClient, submit: Any) -> float:
     begun = time.time()
     job_id = await submit()
     await client.ended([job_id])
@@ -139,20 +139,20 @@ async def _timed(client: Client, submit: Any) -> float:
     return await client.number(query, job_id) - begun
 
 
-def _figures(found: dict[str, list[float]]) -> list[Figure]:
-    stages, by_hand, lean = (statistics.median(found[name]) for name in ("stages", "by hand", "lean"))
+def _figures(seconds: dict[str, list[float]]) -> list[Figure]:
+    stages, by_hand, lean = (statistics.median(seconds[name]) for name in ("stages", "by hand", "lean"))
     tasks = STAGES * TASKS
-    low, _, high = statistics.quantiles(found["stages"], n=4)
+    low, _, high = statistics.quantiles(seconds["stages"], n=4)
     runs = f"half of {REPEATS} runs take {low:.2f} to {high:.2f} s"
     return [
         Figure(f"{STAGES} stages of {TASKS:,} tasks, as a stage job", tasks / stages, "tasks/s", runs),
-        Figure("   the same graph in YAML", tasks / by_hand, "tasks/s", _ratio(found["stages"], found["by hand"])),
+        Figure("   the same graph in YAML", tasks / by_hand, "tasks/s", _ratio(seconds["stages"], seconds["by hand"])),
         Figure("   the leanest graph", tasks / lean, "tasks/s", f"{stages / lean:.0%}"),
     ]
 
 
-def _ratio(ours: list[float], theirs: list[float]) -> str:
-    """Of each turn, so that what lasts longer than a turn is in neither."""
-    ratios = [one / other for one, other in zip(ours, theirs, strict=True)]
+def _ratio(stage_times: list[float], other_times: list[float]) -> str:
+    """Compare turn by turn, so that a disturbance longer than a turn is in neither."""
+    ratios = [stage_time / other_time for stage_time, other_time in zip(stage_times, other_times, strict=True)]
     low, middle, high = statistics.quantiles(ratios, n=4)
     return f"stages take {middle:.1%} of its time; half of the turns {low:.0%} to {high:.0%}"

@@ -20,7 +20,7 @@ from benchmarks import bare_vector
 from benchmarks.bare_vector import timed
 from benchmarks.figures import Figure
 from benchmarks.raster import Peaks
-from benchmarks.roles import Client, Roles, running
+from benchmarks.roles import BenchmarkClient, Roles, running
 from benchmarks.server import database
 
 ROWS = int(os.environ.get("BENCH_VECTOR_ROWS", "1000000"))
@@ -65,37 +65,55 @@ def run() -> Iterator[Figure]:
         make(uploads / "polygons.gpkg", ROWS)
         make(uploads / "small.gpkg", 1_000)
         os.environ |= {"GEOMILL_BRONZE": str(folder / "bronze"), "GEOMILL_SILVER": str(folder / "silver")}
-        with running(url, lambda client, roles: _measure(client, roles, folder, url), workers=1, concurrency=4) as made:
-            yield from made
+        with running(
+            url, lambda client, roles: _measure(client, roles, folder, url), workers=1, concurrency=4
+        ) as figures:
+            yield from figures
 
 
-async def _measure(client: Client, roles: Roles, folder: Path, url: str) -> list[Figure]:
+async def _measure(client: BenchmarkClient, roles: Roles, folder: Path, url: str) -> list[Figure]:
     path = folder / "bronze/uploads/polygons.gpkg"
     inputs = {"container_name": "uploads", "datetime": "2024-01-01", "table_name": "bench"}
     for _ in range(2):
         small = await client.run("vector_processing", {**inputs, "file_name": "small.gpkg"})  # the second one is warm
     peaks = Peaks(roles.processes["worker"][0].pid)
     peaks.start()
-    ours, loads, bare, indexed = [], [], [], []
+    geomill_times, loads, bare, indexed = [], [], [], []
     for _ in range(ROUNDS):
         bare.append(timed(bare_vector.arrow_copy, path, url))
         indexed.append(timed(bare_vector.arrow_copy_and_index, path, url))
-        ours.append(await client.run("vector_processing", {**inputs, "file_name": "polygons.gpkg"}))
+        geomill_times.append(await client.run("vector_processing", {**inputs, "file_name": "polygons.gpkg"}))
         loads.append(await client.number(LOAD_SECONDS))
     peak = peaks.stop()
     loaded = await client.number("SELECT count(*) FROM geo.bench")
     assert loaded == ROWS, f"{loaded} rows"
     some = min(ROWS, MOST_GEOPANDAS)
     frames = some / timed(bare_vector.geopandas_copy, path, url, some)
-    mine, load, theirs, whole = (ROWS / statistics.median(times) for times in (ours, loads, bare, indexed))
+    geomill_rate, load, bare_rate, whole = (
+        ROWS / statistics.median(times) for times in (geomill_times, loads, bare, indexed)
+    )
     ogr = ROWS / timed(bare_vector.ogr2ogr, path, url)
     return [
-        Figure(f"vector_processing, {ROWS:,} polygons", mine, "rows/s", "with repairs, key, index, statistics, STAC"),
-        Figure("  its load alone, with repairs", load, "rows/s", f"{load / theirs:.2f} of the bare COPY"),
-        Figure("  bare Arrow and binary COPY", theirs, "rows/s", f"we reach {mine / theirs:.2f} of it, with all else"),
-        Figure("  the same with key, index, statistics", whole, "rows/s", f"we reach {mine / whole:.2f} of it"),
-        Figure("  ogr2ogr with PG_USE_COPY, with index", ogr, "rows/s", f"we are {mine / ogr:.2f} times as fast"),
-        Figure(f"  geopandas to_postgis, {some:,}", frames, "rows/s", f"we are {mine / frames:.2f} times as fast"),
+        Figure(
+            f"vector_processing, {ROWS:,} polygons",
+            geomill_rate,
+            "rows/s",
+            "with repairs, key, index, statistics, STAC",
+        ),
+        Figure("  its load alone, with repairs", load, "rows/s", f"{load / bare_rate:.2f} of the bare COPY"),
+        Figure(
+            "  bare Arrow and binary COPY",
+            bare_rate,
+            "rows/s",
+            f"we reach {geomill_rate / bare_rate:.2f} of it, with all else",
+        ),
+        Figure("  the same with key, index, statistics", whole, "rows/s", f"we reach {geomill_rate / whole:.2f} of it"),
+        Figure(
+            "  ogr2ogr with PG_USE_COPY, with index", ogr, "rows/s", f"we are {geomill_rate / ogr:.2f} times as fast"
+        ),
+        Figure(
+            f"  geopandas to_postgis, {some:,}", frames, "rows/s", f"we are {geomill_rate / frames:.2f} times as fast"
+        ),
         Figure("  peak memory of a handler process", peak, "MB"),
         Figure("vector_processing, 1,000 polygons", small, "s", "what a small job takes"),
     ]

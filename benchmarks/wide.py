@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.engine import _peak_megabytes as peak
 from benchmarks.figures import Figure
-from benchmarks.roles import Client, Roles, running
+from benchmarks.roles import BenchmarkClient, Roles, running
 from benchmarks.server import database
 from geomill.domain.engine.message import TASK_QUEUES
 from geomill.sdk import HandlerContext, register_handler
@@ -50,20 +50,20 @@ class WideController(StageController):
 
 
 def run() -> list[Figure]:
-    with database() as url, running(url, measure, workers=2, modules=(MODULE,)) as found:
-        return list(found)
+    with database() as url, running(url, measure, workers=2, modules=(MODULE,)) as measured:
+        return list(measured)
 
 
-async def measure(client: Client, roles: Roles) -> list[Figure]:
+async def measure(client: BenchmarkClient, roles: Roles) -> list[Figure]:
     registry, jobs = load_handlers(roles.modules), load_stage_jobs(roles.modules)
     client.catalogue = jobs.join(client.catalogue, handlers=registry.info, queues=TASK_QUEUES)
     children: dict[int, float] = {}
     watching = asyncio.create_task(_watch(roles, children))
     seconds = await client.run("stages.bench_wide")
     watching.cancel()
-    wanted = TASKS * (TASKS - 1) / 2
+    expected = TASKS * (TASKS - 1) / 2
     query = "SELECT (result_data #>> '{stage_2,sum}')::float8 FROM dagapp.dag_jobs WHERE status = 'completed'"
-    assert await client.number(query) == wanted
+    assert await client.number(query) == expected
     orchestrator, worker = (max(map(peak, _pids(roles, role))) for role in ("orchestrator", "worker"))
     peaks = f"at most {orchestrator:.0f} MB in the orchestrator, {worker:.0f} in a worker, {max(children.values()):.0f}"
     return [Figure(f"a stage of {TASKS:,} tasks", TASKS / seconds, "tasks/s", f"{peaks} in the process of the code")]

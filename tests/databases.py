@@ -209,7 +209,7 @@ class ReusedDatabase:
 
 @dataclass(frozen=True)
 class _Layout:
-    """What is in every copy of a template, by object identifier: they are the same in all of them."""
+    """The objects in every copy of a template, by object identifier. The identifiers are the same in all copies."""
 
     schemas: list[str]
     all_tables: list[int]
@@ -245,9 +245,9 @@ class _State:
     written: list[int]
     """By table, how many rows were ever written."""
     last_values: list[int | None]
-    """By sequence."""
+    """The last value of each sequence."""
     settings: str
-    """Of the database."""
+    """The settings of the database."""
 
 
 class _Copy:
@@ -290,8 +290,8 @@ class _Copy:
 
     def _drop_added(self) -> None:
         """Drops the schemas and tables that a test added. Most of them are partitions of the catalogue."""
-        known = {"schemas": self._layout.schemas, "tables": self._layout.all_tables}
-        statements = self.session.execute(UNDO_ADDITIONS, known).fetchall()
+        layout = {"schemas": self._layout.schemas, "tables": self._layout.all_tables}
+        statements = self.session.execute(UNDO_ADDITIONS, layout).fetchall()
         self.session.execute("; ".join(statement for (statement,) in statements).encode())
 
     def _require_same(self, catalogs: Iterable[str]) -> None:

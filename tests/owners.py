@@ -82,7 +82,8 @@ class Split:
 
 @contextmanager
 def split_roles(server: str) -> Iterator[Split]:
-    """Prepared by an administrator with the statements of `geomill db bootstrap`, then migrated by the owner."""
+    """Two databases that an administrator prepares with the statements of `geomill db bootstrap` and the owner
+    migrates."""
     inside, outside = (f"split_{uuid4().hex[:12]}" for _ in range(2))
     split = Split(server, inside, outside)
     with psycopg.connect(server, autocommit=True) as admin:

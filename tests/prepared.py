@@ -21,7 +21,7 @@ from tests.conftest import FOLDER
 
 LOCAL = "postgresql.local.conf"
 NOT_DURABLE = "fsync = off\nfull_page_writes = off\n"
-"""For a server that no power failure hits. A test may kill it: the system still has what it wrote."""
+"""Settings for a server that no power failure hits. A test may kill it: the system still has what it wrote."""
 
 
 def copy_prepared(data: Path, *, durable: bool = False) -> None:

@@ -20,7 +20,7 @@ GEOMILL = str(Path(sys.executable).with_name("geomill"))
 
 
 @dataclass(frozen=True)
-class Ended:
+class CommandResult:
     code: int
     out: str
     err: str
@@ -30,14 +30,14 @@ class Ended:
         return json.loads(self.out)
 
 
-Geomill = Callable[..., Ended]
+Geomill = Callable[..., CommandResult]
 
 
 @pytest.fixture(scope="session")
 def geomill() -> Geomill:
     """Runs the real command: `geomill("jobs", "list", GEOMILL_DATABASE_URL=url)`."""
 
-    def run(*arguments: str, **environ: str) -> Ended:
+    def run(*arguments: str, **environ: str) -> CommandResult:
         done = subprocess.run(
             [GEOMILL, *arguments],
             env={**os.environ, "COLUMNS": "200", **environ},
@@ -46,7 +46,7 @@ def geomill() -> Geomill:
             timeout=300,
             check=False,
         )
-        return Ended(done.returncode, done.stdout, done.stderr)
+        return CommandResult(done.returncode, done.stdout, done.stderr)
 
     return run
 

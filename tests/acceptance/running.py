@@ -27,7 +27,7 @@ def free_port() -> int:
 
 def children(pid: int) -> dict[str, int]:
     """The processes of a supervisor, by their role."""
-    found: dict[str, int] = {}
+    pids: dict[str, int] = {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdecimal():
             try:
@@ -36,8 +36,8 @@ def children(pid: int) -> dict[str, int]:
             except OSError:
                 continue
             if parent == pid and "geomill.cli.child" in words:
-                found[words[words.index("geomill.cli.child") + 1]] = int(folder.name)
-    return found
+                pids[words[words.index("geomill.cli.child") + 1]] = int(folder.name)
+    return pids
 
 
 def alive(pid: int) -> bool:
@@ -50,10 +50,10 @@ def alive(pid: int) -> bool:
 
 def eventually(true: Callable[[], Any], what: str, patience: float = PATIENCE) -> Any:
     deadline = time.monotonic() + patience
-    while not (found := true()):
+    while not (outcome := true()):
         assert time.monotonic() < deadline, f"in vain: {what}"
         time.sleep(0.05)
-    return found
+    return outcome
 
 
 @contextmanager

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.acceptance.conftest import Geomill, data_folder
+from tests.acceptance.installation import Installation, installation_in
 from tests.acceptance.running import children, eventually
-from tests.acceptance.town import Town, town_in
 from tests.prepared import copy_prepared
 
 pytestmark = pytest.mark.slow
@@ -20,65 +20,67 @@ STEM = "idnlulc/jakarta2024/v10"
 
 
 @pytest.fixture(scope="module")
-def town(geomill: Geomill) -> Iterator[Town]:
+def installation(geomill: Geomill) -> Iterator[Installation]:
     with data_folder() as data:
         copy_prepared(data)
-        with town_in(data, geomill) as town:
-            yield town
+        with installation_in(data, geomill) as installation:
+            yield installation
 
 
-def submit(town: Town, name: str, content: bytes, *more: str) -> Any:
-    file = town.data.parent / "jakarta.tif"
+def submit(installation: Installation, name: str, content: bytes, *more: str) -> Any:
+    file = installation.data.parent / "jakarta.tif"
     file.write_bytes(content)
     refs = ("--ref", f"dataset_id={name}", "--ref", "resource_id=jakarta_2024", "--ref", "version_id=v1.0")
     order = ("submit", str(file), "--data-type", "raster", "--workflow", "publish_file", *refs)
-    return town.run(*order, *more, "--wait")
+    return installation.run(*order, *more, "--wait")
 
 
-def test_a_whole_life(town: Town) -> None:
-    before = town.zone("silver")
-    first = submit(town, "IDN_lulc", TIFF)
+def test_a_whole_life(installation: Installation) -> None:
+    before = installation.zone("silver")
+    first = submit(installation, "IDN_lulc", TIFF)
     asset_id = first["asset_id"]
     assert first["status"] == "completed"
-    assert town.states(asset_id) == (1, "completed", "pending_review", "uncleared", None, True)
-    assert town.zone("silver") == before | {f"published/{STEM}/_r1/jakarta.tif": TIFF}
-    assert town.outside() == {}
+    assert installation.states(asset_id) == (1, "completed", "pending_review", "uncleared", None, True)
+    assert installation.zone("silver") == before | {f"published/{STEM}/_r1/jakarta.tif": TIFF}
+    assert installation.outside() == {}
 
-    town.run("approve", first["request_id"], "--clearance", "ouo", "--expected-revision", "1")
-    assert town.states(asset_id) == (1, "completed", "approved", "ouo", None, True)
-    assert town.outside() == {}
+    installation.run("approve", first["request_id"], "--clearance", "ouo", "--expected-revision", "1")
+    assert installation.states(asset_id) == (1, "completed", "approved", "ouo", None, True)
+    assert installation.outside() == {}
 
-    town.ended(town.run("approve", asset_id, "--clearance", "public"))
-    assert town.states(asset_id) == (1, "completed", "approved", "public", 1, True)
-    assert town.outside() == {f"public/{STEM}/_r1/jakarta.tif": TIFF}
+    installation.ended(installation.run("approve", asset_id, "--clearance", "public"))
+    assert installation.states(asset_id) == (1, "completed", "approved", "public", 1, True)
+    assert installation.outside() == {f"public/{STEM}/_r1/jakarta.tif": TIFF}
 
-    second = submit(town, "IDN_lulc", TIFF + b"2", "--overwrite")
-    assert town.states(asset_id) == (2, "completed", "pending_review", "uncleared", 1, True)
-    assert town.outside() == {f"public/{STEM}/_r1/jakarta.tif": TIFF}, "the old one is still outside"
-    refused = town.geomill("assets", "approve", first["request_id"], "--clearance", "ouo", GEOMILL_DATA=str(town.data))
+    second = submit(installation, "IDN_lulc", TIFF + b"2", "--overwrite")
+    assert installation.states(asset_id) == (2, "completed", "pending_review", "uncleared", 1, True)
+    assert installation.outside() == {f"public/{STEM}/_r1/jakarta.tif": TIFF}, "the old one is still outside"
+    refused = installation.geomill(
+        "assets", "approve", first["request_id"], "--clearance", "ouo", GEOMILL_DATA=str(installation.data)
+    )
     assert refused.code != 0
     assert "earlier revision" in refused.err
 
-    town.ended(town.run("approve", second["job_id"], "--clearance", "public"))
-    assert town.outside() == {f"public/{STEM}/_r2/jakarta.tif": TIFF + b"2"}
+    installation.ended(installation.run("approve", second["job_id"], "--clearance", "public"))
+    assert installation.outside() == {f"public/{STEM}/_r2/jakarta.tif": TIFF + b"2"}
 
-    town.run("rollback", asset_id, "--to", "1", "--reason", "clouds")
-    assert town.states(asset_id) == (3, "completed", "pending_review", "uncleared", 2, True)
-    assert town.outside() == {f"public/{STEM}/_r2/jakarta.tif": TIFF + b"2"}
-    town.ended(town.run("approve", asset_id, "--clearance", "public", "--expected-revision", "3"))
-    assert town.outside() == {f"public/{STEM}/_r3/jakarta.tif": TIFF}
+    installation.run("rollback", asset_id, "--to", "1", "--reason", "clouds")
+    assert installation.states(asset_id) == (3, "completed", "pending_review", "uncleared", 2, True)
+    assert installation.outside() == {f"public/{STEM}/_r2/jakarta.tif": TIFF + b"2"}
+    installation.ended(installation.run("approve", asset_id, "--clearance", "public", "--expected-revision", "3"))
+    assert installation.outside() == {f"public/{STEM}/_r3/jakarta.tif": TIFF}
 
-    town.ended(town.run("unpublish", asset_id, "--reason", "over"))
-    assert town.states(asset_id) == (3, "completed", "approved", "public", None, False)
-    assert town.zone("external") == {}
+    installation.ended(installation.run("unpublish", asset_id, "--reason", "over"))
+    assert installation.states(asset_id) == (3, "completed", "approved", "public", None, False)
+    assert installation.zone("external") == {}
     files = {f"published/{STEM}/_r{number}/jakarta.tif" for number in (1, 2)}
-    assert set(town.zone("silver")) == set(before) | files
+    assert set(installation.zone("silver")) == set(before) | files
 
-    submit(town, "IDN_lulc", TIFF + b"4")
-    assert town.states(asset_id) == (4, "completed", "pending_review", "uncleared", None, True)
-    details = town.run("show", asset_id)
-    assert [one["revision"] for one in reversed(details["revisions"])] == [1, 2, 3]
-    assert [one["decision"] for one in reversed(details["audit"])] == [
+    submit(installation, "IDN_lulc", TIFF + b"4")
+    assert installation.states(asset_id) == (4, "completed", "pending_review", "uncleared", None, True)
+    details = installation.run("show", asset_id)
+    assert [revision["revision"] for revision in reversed(details["revisions"])] == [1, 2, 3]
+    assert [entry["decision"] for entry in reversed(details["audit"])] == [
         "submitted",
         "approved",
         "clearance_changed",
@@ -89,18 +91,20 @@ def test_a_whole_life(town: Town) -> None:
         "unpublished",
         "reactivated",
     ]
-    assert {one["status"] for one in details["jobs"]} == {"completed"}
+    assert {job["status"] for job in details["jobs"]} == {"completed"}
 
 
-def test_an_export_ends_whoever_is_killed(town: Town) -> None:
+def test_an_export_ends_whoever_is_killed(installation: Installation) -> None:
     content = TIFF * 4000  # some megabytes, so that there is time to kill
-    asset_id = submit(town, "killed", content)["asset_id"]
+    asset_id = submit(installation, "killed", content)["asset_id"]
     for role in ("worker", "orchestrator"):
-        before = children(town.process.pid)
-        made = town.run("approve", asset_id, "--clearance", "public")
+        before = children(installation.process.pid)
+        decision = installation.run("approve", asset_id, "--clearance", "public")
         os.kill(before[role], signal.SIGKILL)
-        town.ended(made)
-        assert town.outside() == {"public/killed/jakarta2024/v10/_r1/jakarta.tif": content}
-        eventually(lambda role=role, old=before: children(town.process.pid).get(role) not in (None, old[role]), role)
-        town.ended(town.run("approve", asset_id, "--clearance", "ouo"))
-        assert town.outside() == {}
+        installation.ended(decision)
+        assert installation.outside() == {"public/killed/jakarta2024/v10/_r1/jakarta.tif": content}
+        eventually(
+            lambda role=role, old=before: children(installation.process.pid).get(role) not in (None, old[role]), role
+        )
+        installation.ended(installation.run("approve", asset_id, "--clearance", "ouo"))
+        assert installation.outside() == {}

@@ -174,7 +174,7 @@ def test_a_busy_platform_is_backed_up_destroyed_and_restored(
             moving = tmp_path / "moving.gpkg"
             vectors.write(moving, vectors.table(vectors.squares(20_000)), kind="Polygon")
             place.publish(moving, "vector", "moving", "--option", "chunk_rows=200", wait=False)
-            taken = place.run("backup", str(backup))
+            manifest = place.run("backup", str(backup))
             after_backup = load.accepted
             eventually(lambda: load.accepted > after_backup, "submissions after the backup")
         assert memory(place, raster, layer) == before
@@ -182,7 +182,7 @@ def test_a_busy_platform_is_backed_up_destroyed_and_restored(
 
     verified = geomill("backup", "verify", str(backup), "--json")
     assert (verified.code, verified.json["sound"], verified.json["extra"]) == (0, True, [])
-    done = geomill("--data", str(restored), "restore", str(backup), "--sha256", taken["sha256"], "--json")
+    done = geomill("--data", str(restored), "restore", str(backup), "--sha256", manifest["sha256"], "--json")
     try:
         assert done.code == 0, done.err + done.out
         assert done.json["sound"]

@@ -29,7 +29,7 @@ def commands(page: str) -> str:
 
 @pytest.fixture
 def folder(prepared_data: Path, geomill: Geomill) -> Iterator[Path]:
-    """With a platform in `./data` that has done something."""
+    """A folder with a platform in `./data` that has run a job."""
     home = prepared_data.parent
     done = geomill("--data", str(prepared_data), "jobs", "submit", "hello_world", "--wait")
     assert done.code == 0, done.err

@@ -86,7 +86,7 @@ def test_an_unreachable_database_is_named_without_its_password(geomill: Geomill)
 
 
 def test_a_data_folder_that_cannot_be_made(geomill: Geomill) -> None:
-    """In /proc not even root may write."""
+    """Not even root can write in /proc."""
     ended = geomill("--data", "/proc/geomill", "jobs", "list")
     assert ended.code == 1
     assert ended.err.startswith("error: ")

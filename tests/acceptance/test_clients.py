@@ -48,15 +48,15 @@ pytestmark = pytest.mark.filterwarnings(
 CHROMIUM = shutil.which("chromium")
 GREEN, BLUE = (34, 139, 34), (30, 60, 200)
 COMPLETE = "UPDATE app.geospatial_assets SET revision = 2, served_revision = 2, outputs = %s WHERE asset_id = %s"
-"""The second revision. The catalogue follows."""
+"""Completes the second revision. The catalogue follows."""
 
 
 @dataclass
-class Served:
+class FilledServer:
     url: str
     storage: Storage
     reader: str
-    """A key."""
+    """The key of a reader."""
     raster: str
     hidden: str
     mosaic: str
@@ -67,11 +67,11 @@ class Served:
 
 
 @pytest.fixture(scope="module")
-def served(module_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def served(module_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FilledServer]:
     """A server on a port, in a thread, with a raster, a mosaic and a vector layer."""
     storage = folder_storage(tmp_path_factory.mktemp("zones"))
     url = module_database
-    made = asyncio.run(_fill(url, storage))
+    asset_ids = asyncio.run(_fill(url, storage))
     with listen("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
         app = create_serving_app(Services(Zone.SILVER, url, storage, KEY), url, AccessSettings(), hosts=("127.0.0.1",))
@@ -80,7 +80,7 @@ def served(module_database: str, tmp_path_factory: pytest.TempPathFactory) -> It
         thread.start()
         while not running.started:
             time.sleep(0.02)
-        yield Served(f"http://127.0.0.1:{port}", storage, **made)
+        yield FilledServer(f"http://127.0.0.1:{port}", storage, **asset_ids)
         running.should_exit = True
         thread.join()
 
@@ -91,11 +91,13 @@ async def _fill(url: str, storage: Storage) -> dict[str, str]:
     async with open_pool(url, size=2) as pool:
         house = House(url, storage, pool, None, None)  # type: ignore[arg-type]
         await House.prepare(pool)
-        sources.put(storage, sources.Made(green))
-        one = steps.cog(storage, "green", target_crs="EPSG:3857")
-        outputs = {"raster_type": "rgb", "statistics": one["statistics"], "bbox": [15.0, 45.1, 15.076, 45.154]}
-        raster = await house.publish("green", blob_path=one["blob_path"], outputs=outputs)
-        hidden = await house.publish("hidden", blob_path=one["blob_path"], outputs=outputs, clearance_state="ouo")
+        sources.put(storage, sources.SyntheticRaster(green))
+        cog_output = steps.cog(storage, "green", target_crs="EPSG:3857")
+        outputs = {"raster_type": "rgb", "statistics": cog_output["statistics"], "bbox": [15.0, 45.1, 15.076, 45.154]}
+        raster = await house.publish("green", blob_path=cog_output["blob_path"], outputs=outputs)
+        hidden = await house.publish(
+            "hidden", blob_path=cog_output["blob_path"], outputs=outputs, clearance_state="ouo"
+        )
         await _catalogue(house)
         many = _mosaic(storage)
         outputs = {"raster_type": "rgb", "statistics": many["statistics"], "bbox": outputs["bbox"]}
@@ -126,18 +128,26 @@ async def _catalogue(house: House) -> None:
     for name, west, clearance in kinds:
         sources.put(
             house.storage,
-            sources.Made(np.full((1, 600, 600), 7, "uint8"), transform=from_origin(west, 5_000_000, 10, 10)),
+            sources.SyntheticRaster(np.full((1, 600, 600), 7, "uint8"), transform=from_origin(west, 5_000_000, 10, 10)),
         )
-        seen, made = steps.validated(house.storage), steps.cog(house.storage, f"{name}/_r2", target_crs="EPSG:32633")
+        validation, cog_output = (
+            steps.validated(house.storage),
+            steps.cog(house.storage, f"{name}/_r2", target_crs="EPSG:32633"),
+        )
         geometry = {"type": "Point", "coordinates": [15.0, 45.1]}
         params = {
-            "stac_item_id": name, "stac_collection_id": "tests", "source": seen["source"], "facts": seen["facts"],
-            "times": seen["times"], "plan": made["plan"], "geometry": geometry, "bbox": [15.0, 45.1, 15.0, 45.1],
-            "statistics": made["statistics"], "files": made["files"], "blob_prefix": f"{name}/_r2",
+            "stac_item_id": name, "stac_collection_id": "tests", "source": validation["source"],
+            "facts": validation["facts"], "times": validation["times"], "plan": cog_output["plan"],
+            "geometry": geometry, "bbox": [15.0, 45.1, 15.0, 45.1],
+            "statistics": cog_output["statistics"], "files": cog_output["files"], "blob_prefix": f"{name}/_r2",
         }  # fmt: skip
-        found = steps.ok(run_handler(stac_build_item, params, storage=house.storage))
-        outputs = {"stac_item": found["stac_item"], "files": made["files"], "statistics": made["statistics"]}
-        asset_id = await house.publish(name, blob_path=made["blob_path"], clearance_state=clearance)
+        built = steps.ok(run_handler(stac_build_item, params, storage=house.storage))
+        outputs = {
+            "stac_item": built["stac_item"],
+            "files": cog_output["files"],
+            "statistics": cog_output["statistics"],
+        }
+        asset_id = await house.publish(name, blob_path=cog_output["blob_path"], clearance_state=clearance)
         await house.execute(COMPLETE, json.dumps(outputs), asset_id)
 
 
@@ -146,22 +156,23 @@ async def _series(house: House) -> str:
     from geomill.handlers.raster.create_overview import create_overview
     from geomill.handlers.raster.create_scene import create_scene
 
-    seen, made = [], []
+    validations, scene_outputs = [], []
     for name, color, west in (("one", GREEN, 500_000), ("two", BLUE, 503_000)):
         data = np.empty((3, 300, 300), "uint8")
         data[:] = np.array(color, "uint8")[:, None, None]
-        sources.put(house.storage, sources.Made(data, transform=from_origin(west, 5_000_000, 10, 10)))
-        seen.append(steps.validated(house.storage))
-        params = {"validated": seen[-1], "blob_prefix": f"series/{name}"}
-        made.append(steps.ok(run_handler(create_scene, params, storage=house.storage)))
-    params = {"validated": seen, "scenes": made, "blob_prefix": "series"}
+        sources.put(house.storage, sources.SyntheticRaster(data, transform=from_origin(west, 5_000_000, 10, 10)))
+        validations.append(steps.validated(house.storage))
+        params = {"validated": validations[-1], "blob_prefix": f"series/{name}"}
+        scene_outputs.append(steps.ok(run_handler(create_scene, params, storage=house.storage)))
+    params = {"validated": validations, "scenes": scene_outputs, "blob_prefix": "series"}
     whole = steps.ok(run_handler(create_overview, params, storage=house.storage))
     scenes = {
         name: {
-            "blob_path": one["cog"]["blob_path"], "raster_type": "rgb", "statistics": one["cog"]["statistics"],
-            "bbox": one["preview"]["bbox"], "zoom": whole["zooms"][number], "rank": whole["order"].index(number),
+            "blob_path": scene_output["cog"]["blob_path"], "raster_type": "rgb",
+            "statistics": scene_output["cog"]["statistics"], "bbox": scene_output["preview"]["bbox"],
+            "zoom": whole["zooms"][number], "rank": whole["order"].index(number),
         }
-        for number, (name, one) in enumerate(zip(("one", "two"), made, strict=True))
+        for number, (name, scene_output) in enumerate(zip(("one", "two"), scene_outputs, strict=True))
     }  # fmt: skip
     outputs = {"raster_type": "rgba", "scenes": scenes, "bbox": [15.0, 45.126, 15.077, 45.154]}
     return await house.publish("series", blob_path=whole["blob_path"], outputs=outputs)
@@ -171,11 +182,13 @@ def _mosaic(storage: Storage) -> dict[str, Any]:
     from geomill.handlers.raster.create_mosaic import create_mosaic
     from geomill.handlers.raster.process_tile_batch import process_tile_batch
 
-    sources.put(storage, sources.Made(sources.noise((3, 1100, 1100))))
-    seen, scheme = steps.tiling(storage, "many", 512, target_crs="EPSG:3857")
+    sources.put(storage, sources.SyntheticRaster(sources.noise((3, 1100, 1100))))
+    validation, scheme = steps.tiling(storage, "many", 512, target_crs="EPSG:3857")
     common = {"plan": scheme["plan"], "blob_prefix": "many"}
     results = [
-        steps.ok(run_handler(process_tile_batch, {**common, "source": seen["source"], "tiles": batch}, storage=storage))
+        steps.ok(
+            run_handler(process_tile_batch, {**common, "source": validation["source"], "tiles": batch}, storage=storage)
+        )
         for batch in scheme["batches"]
     ]
     return steps.ok(run_handler(create_mosaic, {**common, "results": results, "name": "many"}, storage=storage))
@@ -193,13 +206,13 @@ def image(data: bytes) -> Any:
         return dataset.read()
 
 
-def test_gdal_reads_a_raster_through_wmts(served: Served, tmp_path: Path) -> None:
+def test_gdal_reads_a_raster_through_wmts(served: FilledServer, tmp_path: Path) -> None:
     for asset_id in (served.raster, served.mosaic):
         document = f"{served.url}/raster/assets/{asset_id}/WMTSCapabilities.xml"
         source = f"WMTS:{document},layer={asset_id},tilematrixset=WebMercatorQuad"
-        told = json.loads(run("gdalinfo", "-json", source))
-        assert 'ID["EPSG",3857]' in told["coordinateSystem"]["wkt"]
-        corner = told["wgs84Extent"]["coordinates"][0][0]
+        info = json.loads(run("gdalinfo", "-json", source))
+        assert 'ID["EPSG",3857]' in info["coordinateSystem"]["wkt"]
+        corner = info["wgs84Extent"]["coordinates"][0][0]
         assert corner == pytest.approx([15.0, 45.154], abs=0.05)
         run("gdal_translate", "-q", "-outsize", "200", "0", source, str(tmp_path / "picture.png"))
         with rasterio.open(tmp_path / "picture.png") as picture:
@@ -208,15 +221,15 @@ def test_gdal_reads_a_raster_through_wmts(served: Served, tmp_path: Path) -> Non
             assert tuple(middle) == GREEN
 
 
-def test_gdal_reads_features_by_key(served: Served) -> None:
+def test_gdal_reads_features_by_key(served: FilledServer) -> None:
     header = f"Authorization: Bearer {served.reader}"
     listed = run("ogrinfo", f"OAPIF:{served.url}/vector")
     assert served.vector in listed
     assert served.secret_vector not in listed
     assert served.secret_vector in run("ogrinfo", f"OAPIF:{served.url}/vector", GDAL_HTTP_HEADERS=header)
-    told = run("ogrinfo", "-so", f"OAPIF:{served.url}/vector", served.vector)
-    assert "Feature Count: 100" in told
-    assert "select: String" in told
+    info = run("ogrinfo", "-so", f"OAPIF:{served.url}/vector", served.vector)
+    assert "Feature Count: 100" in info
+    assert "select: String" in info
     some = run(
         "ogrinfo", "-q", "-spat", "15.001", "45.001", "15.012", "45.002", f"OAPIF:{served.url}/vector", served.vector
     )
@@ -230,34 +243,34 @@ options = {"CRS": sys.argv[3]} if len(sys.argv) > 3 else {}
 meta, _, geometries, _ = pyogrio.raw.read(sys.argv[1], layer=sys.argv[2], **options)
 print(json.dumps([meta["crs"], shapely.get_coordinates(shapely.from_wkb(geometries)).tolist()]))
 """
-"""In a process of its own: GDAL would wait for a server that waits for it."""
+"""Read in a process of its own: in this one GDAL would wait for a server that waits for GDAL."""
 
 
-def test_gdal_reads_features_in_the_system_that_it_asks_for(served: Served) -> None:
+def test_gdal_reads_features_in_the_system_that_it_asks_for(served: FilledServer) -> None:
     """OGC API Features, part 2. In EPSG:3035 north is first, which GDAL turns; it complains where an answer is in
     another system than it asked for."""
-    told, degrees = json.loads(_read(served, served.laea_vector, "OGC:CRS84"))
+    crs, degrees = json.loads(_read(served, served.laea_vector, "OGC:CRS84"))
     points = np.array(degrees)
     assert (len(points), points.min(axis=0).tolist()) == (500, pytest.approx([15, 45], abs=1e-6))
     for system in ("EPSG:3857", "EPSG:3035"):
-        told, found = json.loads(_read(served, served.laea_vector, system))
-        assert pyproj.CRS(told) == pyproj.CRS(system)
-        wanted = pyproj.Transformer.from_crs("OGC:CRS84", system, always_xy=True).transform(*points.T)
-        assert np.abs(np.array(found).T - wanted).max() < 0.05
-    told, found = json.loads(_read(served, served.laea_vector))
-    assert told == "EPSG:3035"  # in which the table is: nothing is transformed
-    told, found = json.loads(_read(served, served.vector))
-    assert np.array(found).min(axis=0) == pytest.approx([15, 45], abs=1e-9)
+        crs, coordinates = json.loads(_read(served, served.laea_vector, system))
+        assert pyproj.CRS(crs) == pyproj.CRS(system)
+        expected = pyproj.Transformer.from_crs("OGC:CRS84", system, always_xy=True).transform(*points.T)
+        assert np.abs(np.array(coordinates).T - expected).max() < 0.05
+    crs, coordinates = json.loads(_read(served, served.laea_vector))
+    assert crs == "EPSG:3035"  # in which the table is: nothing is transformed
+    crs, coordinates = json.loads(_read(served, served.vector))
+    assert np.array(coordinates).min(axis=0) == pytest.approx([15, 45], abs=1e-9)
     with pytest.raises(AssertionError, match="EPSG:2154 not found in list of CRS valid for"):
         _read(served, served.laea_vector, "EPSG:2154")
 
 
-def _read(served: Served, layer: str, *system: str) -> str:
+def _read(served: FilledServer, layer: str, *system: str) -> str:
     command = [sys.executable, "-W", "error", "-c", READ, f"OAPIF:{served.url}/vector", layer, *system]
     return run(*command, CPL_LOG="/dev/stderr")
 
 
-def test_gdal_mosaics_what_a_search_finds(served: Served) -> None:
+def test_gdal_mosaics_what_a_search_finds(served: FilledServer) -> None:
     """STACIT: the search is the dataset. GDAL before 3.10.2 reads items of STAC 1.0 only (OSGeo/gdal issue 11753), so
     this is rasterio's GDAL. It sends the header of a key only where the address begins with /vsicurl/."""
     search = f"{served.url}/stac/search?collections=tests"
@@ -272,7 +285,7 @@ def test_gdal_mosaics_what_a_search_finds(served: Served) -> None:
         assert np.unique(dataset.read(1)).tolist() == [7]
 
 
-def test_owslib_finds_and_fetches_tiles(served: Served) -> None:
+def test_owslib_finds_and_fetches_tiles(served: FilledServer) -> None:
     client = WebMapTileService(f"{served.url}/raster/assets/{served.raster}/WMTSCapabilities.xml")
     layer = client.contents[served.raster]
     assert layer.boundingBoxWGS84 == pytest.approx((15.0, 45.1, 15.077, 45.154), abs=0.01)
@@ -287,20 +300,20 @@ def test_owslib_finds_and_fetches_tiles(served: Served) -> None:
         column=(place.mintilecol + place.maxtilecol) // 2,
         format="image/png",
     )
-    found = image(tile.read())
-    assert (found[:3, 128, 128] == GREEN).all()
+    pixels = image(tile.read())
+    assert (pixels[:3, 128, 128] == GREEN).all()
 
 
-def test_owslib_reads_features(served: Served) -> None:
+def test_owslib_reads_features(served: FilledServer) -> None:
     client = Features(f"{served.url}/vector/")
     assert served.vector in client.feature_collections()
-    found = client.collection_items(served.vector, limit=5, bbox=[15.001, 45.001, 15.012, 45.002])
-    assert [feature["id"] for feature in found["features"]] == [0, 1]
+    page = client.collection_items(served.vector, limit=5, bbox=[15.001, 45.001, 15.012, 45.002])
+    assert [feature["id"] for feature in page["features"]] == [0, 1]
     assert client.collection_queryables(served.vector)["properties"]["select"]["type"] == "string"
 
 
-def test_cogeo_mosaic_reads_what_was_published(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its paths are relative to its own file."""
+def test_cogeo_mosaic_reads_what_was_published(served: FilledServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The paths of a mosaic are relative to its own file."""
     path = Path(served.storage.gdal_path(ObjectName(Zone.SILVER, "cogs", "many/mosaic.json")))
     monkeypatch.chdir(path.parent)
     with MosaicBackend(str(path)) as mosaic:
@@ -318,13 +331,13 @@ def browser() -> Iterator[Any]:
     assert CHROMIUM, "chromium is missing: run script/setup --tests"
     with sync_playwright() as playwright:
         options = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=options)
-        yield found
-        found.close()
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=options)
+        yield chromium
+        chromium.close()
 
 
 def drawn(browser: Any, url: str) -> tuple[Any, list[str]]:
-    """The picture of a page once its map is drawn, and what went wrong in it."""
+    """Return the picture of a page once its map is drawn, and the errors of the page."""
     page = browser.new_page(viewport={"width": 900, "height": 600})
     wrong: list[str] = []
     page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
@@ -332,9 +345,9 @@ def drawn(browser: Any, url: str) -> tuple[Any, list[str]]:
     page.on("response", lambda answer: wrong.append(f"{answer.status} {answer.url}") if answer.status >= 500 else None)
     page.goto(url)
     page.wait_for_selector("body[data-drawn=yes]", timeout=60_000)
-    found = image(page.screenshot())
+    pixels = image(page.screenshot())
     page.close()
-    return found, [one for one in wrong if "404" not in one]
+    return pixels, [message for message in wrong if "404" not in message]
 
 
 def share(picture: Any, color: tuple[int, ...], tolerance: int = 6) -> float:
@@ -342,14 +355,14 @@ def share(picture: Any, color: tuple[int, ...], tolerance: int = 6) -> float:
 
 
 @pytest.mark.slow
-def test_a_browser_draws_a_raster(served: Served, browser: Any) -> None:
+def test_a_browser_draws_a_raster(served: FilledServer, browser: Any) -> None:
     picture, wrong = drawn(browser, f"{served.url}/viewer/{served.raster}")
     assert not wrong
     assert share(picture, GREEN) > 0.4
 
 
 @pytest.mark.slow
-def test_a_browser_draws_a_series_and_leads_to_its_scenes(served: Served, browser: Any) -> None:
+def test_a_browser_draws_a_series_and_leads_to_its_scenes(served: FilledServer, browser: Any) -> None:
     picture, wrong = drawn(browser, f"{served.url}/viewer/{served.series}")
     assert not wrong
     assert share(picture, GREEN) > 0.15
@@ -366,13 +379,13 @@ def test_a_browser_draws_a_series_and_leads_to_its_scenes(served: Served, browse
     page.close()
 
 
-def test_a_browser_draws_features(served: Served, browser: Any) -> None:
+def test_a_browser_draws_features(served: FilledServer, browser: Any) -> None:
     picture, wrong = drawn(browser, f"{served.url}/viewer/{served.vector}")
     assert not wrong
     assert 0.08 < share(picture, (132, 175, 209), 8) < 0.3  # half of each way is a square, half see-through
 
 
-def test_a_browser_needs_no_more_than_a_signed_link(served: Served, browser: Any) -> None:
+def test_a_browser_needs_no_more_than_a_signed_link(served: FilledServer, browser: Any) -> None:
     ticket = KEY.ticket(served.hidden, int(time.time()) + 300, 0)
     picture, wrong = drawn(browser, f"{served.url}/viewer/{served.hidden}?{PARAMETER}={ticket}")
     assert not wrong

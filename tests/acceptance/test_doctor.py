@@ -10,30 +10,30 @@ import pytest
 from tests.acceptance.conftest import Geomill
 
 
-def levels(found: list[dict[str, str]]) -> dict[str, str]:
-    return {finding["subject"]: finding["level"] for finding in found}
+def levels(findings: list[dict[str, str]]) -> dict[str, str]:
+    return {finding["subject"]: finding["level"] for finding in findings}
 
 
 def test_a_sound_machine_without_anything_running(geomill: Geomill, database: str) -> None:
     ended = geomill("doctor", "--json", GEOMILL_DATABASE_URL=database)
     assert ended.code == 0, ended.out
-    found = levels(ended.json)
-    assert found | {"database": "ok", "schema": "ok", "clock": "ok", "workflows": "ok", "handlers": "ok"} == found
-    assert found | {"orchestrators": "warn", "workers": "warn", "dead letters": "ok", "stuck jobs": "ok"} == found
+    level_of = levels(ended.json)
+    assert level_of | {"database": "ok", "schema": "ok", "clock": "ok", "workflows": "ok", "handlers": "ok"} == level_of
+    assert level_of | {"orchestrators": "warn", "workers": "warn", "dead letters": "ok", "stuck jobs": "ok"} == level_of
 
 
 @pytest.mark.slow
 def test_the_external_database(geomill: Geomill, database: str, external_database: str, empty_database: str) -> None:
     def look(url: str) -> str:
-        found = geomill("doctor", GEOMILL_DATABASE_URL=database, GEOMILL_EXTERNAL_DATABASE_URL=url)
-        return next(line for line in found.out.splitlines() if "external database" in line)
+        ended = geomill("doctor", GEOMILL_DATABASE_URL=database, GEOMILL_EXTERNAL_DATABASE_URL=url)
+        return next(line for line in ended.out.splitlines() if "external database" in line)
 
     assert look(external_database).startswith("ok   external database: up to date, pgstac ")
     assert look(empty_database).startswith("fail external database: the schema is incomplete: ")
-    given = {"GEOMILL_DATABASE_URL": database, "GEOMILL_EXTERNAL_DATABASE_URL": empty_database}
-    told = geomill("db", "migrate", **given).out
-    assert "external zone:" in told
-    assert "done: create table external.assets" in told
+    variables = {"GEOMILL_DATABASE_URL": database, "GEOMILL_EXTERNAL_DATABASE_URL": empty_database}
+    output = geomill("db", "migrate", **variables).out
+    assert "external zone:" in output
+    assert "done: create table external.assets" in output
     assert look(empty_database).startswith("ok ")
 
 
@@ -85,8 +85,8 @@ def test_what_waits_in_vain_and_disks_that_are_nearly_full(geomill: Geomill, dat
             "INSERT INTO dagapp.dag_queue (queue_name, message_id, body)"
             """ VALUES ('dag-jobs.unknown', 'j', '{"job_id": "j", "workflow_id": "new"}')"""
         )
-    given = {"GEOMILL_DATABASE_URL": database, "GEOMILL_SPACE_WARNING_MB": "1000000000000"}
-    ended = geomill("--data", str(data), "doctor", **given)
+    variables = {"GEOMILL_DATABASE_URL": database, "GEOMILL_SPACE_WARNING_MB": "1000000000000"}
+    ended = geomill("--data", str(data), "doctor", **variables)
     assert ended.code == 0
     assert "warn queues: nobody serves the queue 'gpu': what is in it waits, since 20" in ended.out
     assert "→ run 'geomill worker --queue gpu'" in ended.out

@@ -1,4 +1,4 @@
-"""What a newcomer does first, with the real command on a private database."""
+"""The first steps of a newcomer, with the real command on a private database."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def test_submit_without_waiting_is_queued_until_somebody_comes(geomill: Geomill,
 
 def test_what_handlers_said_can_be_read(geomill: Geomill, database: str) -> None:
     job = geomill("jobs", "submit", "report_stuck_assets", "--wait", "--json", GEOMILL_DATABASE_URL=database).json
-    said = geomill("jobs", "logs", job["job_id"], "--node", "look", "--json", GEOMILL_DATABASE_URL=database)
-    assert [line["message"] for line in said.json] == ["0 assets are stuck"]
+    logs = geomill("jobs", "logs", job["job_id"], "--node", "look", "--json", GEOMILL_DATABASE_URL=database)
+    assert [line["message"] for line in logs.json] == ["0 assets are stuck"]
     assert "0 assets are stuck" in geomill("jobs", "logs", job["job_id"], GEOMILL_DATABASE_URL=database).out
 
 

@@ -76,15 +76,15 @@ async def test_who_was_frozen_finds_itself_fenced_out(database, tmp_path, victim
         leased = "SELECT leased_by FROM dagapp.dag_queue WHERE lease_token IS NOT NULL"
         await until(conn, leased, bool)
         [before] = await until(conn, "SELECT owner_id, owner_epoch FROM dagapp.dag_jobs", bool)
-        [held] = await until(conn, leased, bool)
+        [lease] = await until(conn, leased, bool)
         frozen.send_signal(signal.SIGSTOP)
         stack.enter_context(role(*kinds[victim], **environ))
         if victim == "orchestrator":
-            taken = "SELECT owner_id, owner_epoch FROM dagapp.dag_jobs"
-            [after] = await until(conn, taken, lambda rows: rows[0]["owner_id"] not in (None, before["owner_id"]))
+            owners = "SELECT owner_id, owner_epoch FROM dagapp.dag_jobs"
+            [after] = await until(conn, owners, lambda rows: rows[0]["owner_id"] not in (None, before["owner_id"]))
             assert after["owner_epoch"] > before["owner_epoch"]
         else:
-            await until(conn, leased, lambda rows: rows and rows[0]["leased_by"] != held["leased_by"])
+            await until(conn, leased, lambda rows: rows and rows[0]["leased_by"] != lease["leased_by"])
         frozen.send_signal(signal.SIGCONT)
         [job] = await until(
             conn, "SELECT status::text, result_data FROM dagapp.dag_jobs", lambda rows: rows[0]["status"] != "running"

@@ -13,13 +13,13 @@ from tests.acceptance.conftest import Geomill
 @pytest.mark.slow
 def test_make_list_and_revoke(geomill: Geomill, database: str) -> None:
     here = {"GEOMILL_DATABASE_URL": database}
-    made = geomill(
+    created = geomill(
         "keys", "create", "--role", "operator", "--role", "reader", "--name", "nightly", "--expires", "90d", **here
     )
-    assert made.code == 0
-    key = made.out.strip()
+    assert created.code == 0
+    key = created.out.strip()
     assert key.startswith("gm_")
-    assert key not in made.err
+    assert key not in created.err
     listed = geomill("keys", "list", **here)
     assert "nightly" in listed.out
     assert "operator, reader" in listed.out
@@ -58,20 +58,20 @@ def test_what_is_refused_makes_nothing(geomill: Geomill, data: Path, options: li
 
 @pytest.mark.slow
 def test_doctor_looks_at_the_administrators_key(geomill: Geomill, database: str, data: Path) -> None:
-    def found() -> str:
+    def key_line() -> str:
         ended = geomill("--data", str(data), "doctor", GEOMILL_DATABASE_URL=database)
         return next(line for line in ended.out.splitlines() if "administrator's key" in line)
 
-    assert found().startswith("ok")
+    assert key_line().startswith("ok")
     data.mkdir()
-    made = geomill("keys", "create", "--role", "admin", "--name", "a", GEOMILL_DATABASE_URL=database)
-    (data / "admin.key").write_text(made.out)
-    open_to_others = found()
+    created = geomill("keys", "create", "--role", "admin", "--name", "a", GEOMILL_DATABASE_URL=database)
+    (data / "admin.key").write_text(created.out)
+    open_to_others = key_line()
     assert open_to_others.startswith("warn")
     assert "other users of this machine can read" in open_to_others
     (data / "admin.key").chmod(0o600)
-    assert found().endswith("is valid")
+    assert key_line().endswith("is valid")
     geomill("keys", "revoke", "a", GEOMILL_DATABASE_URL=database)
-    assert "has expired or was revoked" in found()
+    assert "has expired or was revoked" in key_line()
     (data / "admin.key").write_text("rubbish")
-    assert "holds no key of this database" in found()
+    assert "holds no key of this database" in key_line()

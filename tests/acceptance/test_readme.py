@@ -40,11 +40,12 @@ def exchanges(text: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def save_files(text: str, folder: Path) -> None:
-    """As the text says: workflows by their id in `workflows`, the first Python block by the name it is given."""
+    """Save the files that the text shows: workflows by their id in `workflows`, the first Python block by the name it
+    is given."""
     (folder / "workflows").mkdir()
     for block in blocks(text, "yaml"):
-        if found := re.match(r"workflow_id: (\w+)", block):
-            (folder / "workflows" / f"{found[1]}.yaml").write_text(block)
+        if match := re.match(r"workflow_id: (\w+)", block):
+            (folder / "workflows" / f"{match[1]}.yaml").write_text(block)
     for block in blocks(text, "python")[:1]:
         name = re.search(r"[Ss]ave this as `(\w+\.py)`", text)
         (folder / (name[1] if name else "my_handlers.py")).write_text(block)
@@ -81,9 +82,9 @@ def test_the_commands_shown(page: str, running: Path, tmp_path: Path) -> None:
             timeout=300,
             check=False,
         )
-        said = [line.rstrip() for line in (done.stdout + done.stderr).splitlines()]
+        output_lines = [line.rstrip() for line in (done.stdout + done.stderr).splitlines()]
         assert done.returncode == 0, f"{command}\n{done.stderr}"
-        lacking = [line for line in shown if line not in said and not VARYING.search(line)]
-        assert not lacking, f"{command}\nsaid {said}"
+        lacking = [line for line in shown if line not in output_lines and not VARYING.search(line)]
+        assert not lacking, f"{command}\nsaid {output_lines}"
         ran += 1
     assert ran >= 2

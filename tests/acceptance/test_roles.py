@@ -1,4 +1,5 @@
-"""Who our processes are in the database, and what they know: a plain owner is enough for everything."""
+"""Each process has a database role of its own and knows only its own settings. A plain owner of the databases can set
+everything up."""
 
 from __future__ import annotations
 
@@ -19,9 +20,9 @@ from geomill.embedded import Cluster
 from geomill.store.connection import connect
 from geomill.store.migrate import migrate
 from tests.acceptance.conftest import Geomill
+from tests.acceptance.installation import Installation, installation_in
 from tests.acceptance.running import children, eventually
-from tests.acceptance.town import Town, town_in
-from tests.integration.raster.sources import Made
+from tests.integration.raster.sources import SyntheticRaster
 from tests.integration.vector import sources
 from tests.owners import owned_database
 
@@ -30,30 +31,30 @@ RASTER = ("--data-type", "raster", "--ref", "dataset_id=d", "--ref", "resource_i
 VECTOR = ("--data-type", "vector", "--ref", "dataset_id=d", "--ref", "resource_id=shapes", "--ref", "version_id=v1")
 
 
-def outside_url(town: Town) -> str:
-    log = (town.data.parent / "log").read_text()
-    found = re.search(r"public maps, open to everybody: (http://\S+)/viewer/", log)
-    assert found is not None, log
-    return found[1]
+def outside_url(installation: Installation) -> str:
+    log = (installation.data.parent / "log").read_text()
+    match = re.search(r"public maps, open to everybody: (http://\S+)/viewer/", log)
+    assert match is not None, log
+    return match[1]
 
 
-def publish_both(town: Town) -> dict[str, Any]:
+def publish_both(installation: Installation) -> dict[str, Any]:
     """A raster and a vector asset, processed, approved as public and copied outside."""
-    pixels, shapes = town.data.parent / "pixels.tif", town.data.parent / "shapes.gpkg"
-    pixels.write_bytes(Made(np.arange(256 * 256, dtype=np.uint16).reshape(1, 256, 256)).encode())
+    pixels, shapes = installation.data.parent / "pixels.tif", installation.data.parent / "shapes.gpkg"
+    pixels.write_bytes(SyntheticRaster(np.arange(256 * 256, dtype=np.uint16).reshape(1, 256, 256)).encode())
     sources.write(shapes, sources.table(sources.squares(50)), kind="Polygon")
     submitted = {
-        "raster": town.run("submit", str(pixels), *RASTER, "--wait"),
-        "vector": town.run("submit", str(shapes), *VECTOR, "--wait"),
+        "raster": installation.run("submit", str(pixels), *RASTER, "--wait"),
+        "vector": installation.run("submit", str(shapes), *VECTOR, "--wait"),
     }
-    for one in submitted.values():
-        assert one["status"] == "completed", one
-        town.ended(town.run("approve", one["asset_id"], "--clearance", "public"))
-    return {kind: one["asset_id"] for kind, one in submitted.items()}
+    for asset in submitted.values():
+        assert asset["status"] == "completed", asset
+        installation.ended(installation.run("approve", asset["asset_id"], "--clearance", "public"))
+    return {kind: asset["asset_id"] for kind, asset in submitted.items()}
 
 
 def look(base: str, published: dict[str, Any]) -> None:
-    """As somebody without any key."""
+    """Call the services without any key."""
     with httpx.Client(base_url=base, timeout=60) as client:
         assert client.get("/stac/search").json()["numberMatched"] == 2
         assert client.get("/stac/search", params={"filter": "eo:cloud_cover < 5"}).status_code == 200
@@ -63,13 +64,13 @@ def look(base: str, published: dict[str, Any]) -> None:
         assert (preview.status_code, preview.headers["content-type"]) == (200, "image/png")
 
 
-def live_a_life(town: Town) -> None:
-    published = publish_both(town)
-    look(str(town.client.base_url), published)
-    look(outside_url(town), published)
+def live_a_life(installation: Installation) -> None:
+    published = publish_both(installation)
+    look(str(installation.client.base_url), published)
+    look(outside_url(installation), published)
     for asset_id in published.values():
-        town.run("unpublish", asset_id, "--delete-data", "--reason", "over")
-    eventually(lambda: not town.zone("silver") and not town.outside(), "nothing is left")
+        installation.run("unpublish", asset_id, "--delete-data", "--reason", "over")
+    eventually(lambda: not installation.zone("silver") and not installation.outside(), "nothing is left")
 
 
 def test_a_role_that_merely_owns_its_databases_is_enough(server: str, data: Path, geomill: Geomill) -> None:
@@ -83,8 +84,8 @@ def test_a_role_that_merely_owns_its_databases_is_enough(server: str, data: Path
         migrated = geomill("db", "migrate", **settings)
         assert migrated.code == 0, migrated.err
         assert geomill("db", "status", **settings).out.endswith("up to date\n")
-        with town_in(data, geomill, **settings) as town:
-            live_a_life(town)
+        with installation_in(data, geomill, **settings) as installation:
+            live_a_life(installation)
             rebuilt = geomill("catalogue", "rebuild", **settings)
             assert rebuilt.code == 0, rebuilt.err
 
@@ -99,7 +100,7 @@ def environ_of(pid: int) -> dict[str, str]:
 
 
 def sessions(data: Path) -> set[tuple[str, str, str]]:
-    """Who is connected: role, database, and what they call themselves; without those of this test."""
+    """Return role, database and application name of each session, except the sessions of this test."""
     with psycopg.connect(Cluster(data).url("postgres")) as conn:
         return set(
             conn.execute(
@@ -111,26 +112,26 @@ def sessions(data: Path) -> set[tuple[str, str, str]]:
 
 def test_each_process_is_a_role_of_its_own_and_knows_what_it_needs(prepared_data: Path, geomill: Geomill) -> None:
     data = prepared_data
-    with town_in(data, geomill, **SECRETS) as town:
-        live_a_life(town)
+    with installation_in(data, geomill, **SECRETS) as installation:
+        live_a_life(installation)
 
-        found = sessions(data)
-        assert {role for role, _, _ in found} <= set(DatabaseRole) - {DatabaseRole.OWNER}
-        named = {name: role for role, _, name in found}
+        connected = sessions(data)
+        assert {role for role, _, _ in connected} <= set(DatabaseRole) - {DatabaseRole.OWNER}
+        named = {name: role for role, _, name in connected}
         assert named["geomill orchestrator"] == named["geomill worker"] == DatabaseRole.ENGINE
         assert named["geomill gateway"] == DatabaseRole.GATEWAY
-        assert {(role, where) for role, where, name in found if name in ("geomill stac", "geomill vectors")} == {
+        assert {(role, where) for role, where, name in connected if name in ("geomill stac", "geomill vectors")} == {
             (DatabaseRole.READER, "geomill"),
             (DatabaseRole.EXTERNAL, "geomill_external"),
         }
 
-        told = {kind: environ_of(pid) for kind, pid in children(town.process.pid).items()}
-        assert {kind for kind, environ in told.items() if CALLBACK in environ.values()} == {"orchestrator"}
-        assert {kind for kind, environ in told.items() if LINK in environ.values()} == {"gateway"}
+        environments = {kind: environ_of(pid) for kind, pid in children(installation.process.pid).items()}
+        assert {kind for kind, environ in environments.items() if CALLBACK in environ.values()} == {"orchestrator"}
+        assert {kind for kind, environ in environments.items() if LINK in environ.values()} == {"gateway"}
         superuser = (data / "postgres" / "password").read_text().strip()
-        for environ in told.values():
+        for environ in environments.values():
             assert superuser not in str(environ)
-        outside = told["serve"]
+        outside = environments["serve"]
         assert {name for name in outside if name.startswith(("GEOMILL_", "PG"))} == {
             "GEOMILL_EXTERNAL_DATABASE_URL", "GEOMILL_EXTERNAL", "GEOMILL_LOG_FORMAT",
         }  # fmt: skip
@@ -163,8 +164,8 @@ async def migrate_all(cluster: Cluster) -> None:
 
 def test_a_data_folder_of_an_older_release_goes_on_with_the_roles(data: Path, geomill: Geomill) -> None:
     make_as_an_older_release_did(data)
-    with town_in(data, geomill) as town:
-        live_a_life(town)
+    with installation_in(data, geomill) as installation:
+        live_a_life(installation)
         assert {role for role, _, _ in sessions(data)} <= set(DatabaseRole) - {DatabaseRole.OWNER}
         with psycopg.connect(Cluster(data).url()) as conn:
             rows = conn.execute(

@@ -39,13 +39,13 @@ def serving(zone: str, variables: dict[str, str]) -> Iterator[httpx.Client]:
     command = [GEOMILL, "serve", "--zone", zone, "--port", "0"]
     with subprocess.Popen(command, env=variables, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
-        found = None
+        match = None
         for line in process.stderr:
-            if found := re.search(r"listening on (http://\S+)", line):
+            if match := re.search(r"listening on (http://\S+)", line):
                 break
-        assert found is not None
+        assert match is not None
         try:
-            with httpx.Client(base_url=found[1], timeout=120) as client:
+            with httpx.Client(base_url=match[1], timeout=120) as client:
                 yield client
         finally:
             process.terminate()
@@ -69,8 +69,8 @@ def test_each_zone_is_served_alone(database: str, external_database: str, tmp_pa
         assert client.get("/stac/search", headers=reader).json()["numberMatched"] == 2
         assert client.get("/health/ready").json() == {"status": "ready", "reasons": []}
         assert client.get("/metrics").status_code == 401
-        told = client.get("/metrics", headers=reader).text
-        assert 'geomill_http_requests_total{method="GET",route="/stac/search",status="200"} 2.0' in told
+        metrics = client.get("/metrics", headers=reader).text
+        assert 'geomill_http_requests_total{method="GET",route="/stac/search",status="200"} 2.0' in metrics
         assert client.get("/api/assets", headers=reader).status_code == 404
     with serving("external", variables) as client:
         assert client.get("/stac/search", headers=reader).json()["numberMatched"] == 0
@@ -100,8 +100,8 @@ def test_a_catalogue_in_which_somebody_wrote_is_found_out_and_made_anew(
     with psycopg.connect(database, autocommit=True) as conn:
         conn.execute("UPDATE pgstac.items SET content = content || '{\"x\": 1}' WHERE id = 'open'")
         conn.execute("DELETE FROM pgstac.items WHERE id = 'closed'")
-    found = command(variables, "catalogue", "check", "--json")
-    assert (found.returncode, json.loads(found.stdout)) == (
+    check = command(variables, "catalogue", "check", "--json")
+    assert (check.returncode, json.loads(check.stdout)) == (
         1,
         {
             "sound": False,

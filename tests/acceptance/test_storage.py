@@ -44,12 +44,12 @@ def test_the_doctor_looks_at_each_zone(geomill: Geomill, database: str, tmp_path
         AWS_SECRET_ACCESS_KEY="s3cret",
     )
     assert ended.code == 1
-    found = {finding["subject"]: finding for finding in ended.json}
-    assert (found["bronze"]["level"], found["bronze"]["remedy"]) == ("fail", "mount it or create it")
-    assert found["silver"]["level"] == "ok"
-    assert found["silver"]["message"].startswith(f"{tmp_path / 'silver'}, written in ")
-    assert found["external"]["level"] == "fail"
-    assert "s3://geo-data" in found["external"]["message"]
+    findings = {finding["subject"]: finding for finding in ended.json}
+    assert (findings["bronze"]["level"], findings["bronze"]["remedy"]) == ("fail", "mount it or create it")
+    assert findings["silver"]["level"] == "ok"
+    assert findings["silver"]["message"].startswith(f"{tmp_path / 'silver'}, written in ")
+    assert findings["external"]["level"] == "fail"
+    assert "s3://geo-data" in findings["external"]["message"]
     assert "s3cret" not in ended.out + ended.err
     assert [path for path in (tmp_path / "silver").rglob("*") if path.is_file()] == []
     assert not (tmp_path / "external").exists()
@@ -57,6 +57,6 @@ def test_the_doctor_looks_at_each_zone(geomill: Geomill, database: str, tmp_path
 
 def test_the_doctor_makes_no_folders(geomill: Geomill, database: str, tmp_path: Path) -> None:
     ended = geomill("--data", str(tmp_path / "data"), "doctor", "--json", GEOMILL_DATABASE_URL=database)
-    found = {finding["subject"]: finding for finding in ended.json}
-    assert "created on first use" in found["bronze"]["message"]
+    findings = {finding["subject"]: finding for finding in ended.json}
+    assert "created on first use" in findings["bronze"]["message"]
     assert not (tmp_path / "data").exists()

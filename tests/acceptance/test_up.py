@@ -38,10 +38,10 @@ def postmaster(data: Path) -> int:
 
 def started_since(data: Path, former: int) -> int | None:
     try:
-        found = postmaster(data)
+        pid = postmaster(data)
     except OSError:
         return None
-    return found if found != former else None
+    return pid if pid != former else None
 
 
 def assert_only_the_key_opens(data: Path, port: int) -> None:
@@ -61,7 +61,7 @@ def assert_only_the_key_opens(data: Path, port: int) -> None:
 
 @pytest.mark.slow
 def test_everything_on_one_machine(data: Path) -> None:
-    """From nothing: the first start makes the private database."""
+    """The first start on an empty data folder makes the private database."""
     port = free_port()
     with running(data, port) as process, client_of(port) as client:
         eventually(lambda: is_ready(client), "ready")

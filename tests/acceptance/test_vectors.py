@@ -16,8 +16,8 @@ from psycopg.rows import dict_row
 
 from geomill.embedded import Cluster
 from tests.acceptance.conftest import Geomill
+from tests.acceptance.installation import Installation
 from tests.acceptance.running import children, eventually, ready, show_key
-from tests.acceptance.town import Town
 from tests.integration.vector import sources
 
 pytestmark = pytest.mark.slow
@@ -25,7 +25,7 @@ REFS = ("--ref", "dataset_id=IDN_roads", "--ref", "resource_id=parcels", "--ref"
 STEM = "idn_roads_parcels_v10"
 
 
-class Land(Town):
+class VectorInstallation(Installation):
     def order(self, count: int, *more: str) -> Any:
         path = self.data.parent / "parcels.gpkg"
         path.unlink(missing_ok=True)
@@ -46,45 +46,45 @@ class Land(Town):
 
 
 @pytest.fixture
-def land(prepared_data: Path, geomill: Geomill) -> Iterator[Land]:
+def installation(prepared_data: Path, geomill: Geomill) -> Iterator[VectorInstallation]:
     with ready(prepared_data) as (process, client):
         show_key(client, prepared_data)
-        yield Land(process, prepared_data, geomill, client)
+        yield VectorInstallation(process, prepared_data, geomill, client)
 
 
-def test_a_whole_life(land: Land) -> None:
-    path = land.data.parent / "nowhere.csv"
+def test_a_whole_life(installation: VectorInstallation) -> None:
+    path = installation.data.parent / "nowhere.csv"
     path.write_text("x,y\n500000,5000000\n")
     order = ("assets", "submit", str(path), "--data-type", "vector", "--ref", "dataset_id=nowhere", *REFS[2:], "--wait")
-    refused = land.geomill(*order, GEOMILL_DATA=str(land.data))
+    refused = installation.geomill(*order, GEOMILL_DATA=str(installation.data))
     assert refused.code == 1
     assert "source_crs" in refused.err + refused.out
-    assert land.tables("geo") == set()
+    assert installation.tables("geo") == set()
 
-    first = land.order(300, "--wait")
+    first = installation.order(300, "--wait")
     asset_id = first["asset_id"]
     assert first["status"] == "completed"
-    shown = land.show(asset_id)
+    shown = installation.show(asset_id)
     assert (shown["table_name"], shown["served_revision"]) == (f"{STEM}_r1", 1)
-    assert land.rows(f"SELECT count(*) AS n FROM geo.{STEM}_r1") == [{"n": 300}]
-    item = json.loads(next(data for name, data in land.zone("silver").items() if name.endswith("item.json")))
+    assert installation.rows(f"SELECT count(*) AS n FROM geo.{STEM}_r1") == [{"n": 300}]
+    item = json.loads(next(data for name, data in installation.zone("silver").items() if name.endswith("item.json")))
     assert item["assets"]["features"]["href"] == f"/vector/collections/{asset_id}/items"
     assert shapely.from_geojson(json.dumps(item["geometry"])).covers(shapely.box(*item["bbox"]))
 
-    second = land.order(20_000, "--overwrite", "--option", "chunk_rows=500")
-    eventually(lambda: land.chunks() > 2, "some chunks")
-    os.kill(children(land.process.pid)["worker"], signal.SIGKILL)
-    during = land.show(asset_id)
+    second = installation.order(20_000, "--overwrite", "--option", "chunk_rows=500")
+    eventually(lambda: installation.chunks() > 2, "some chunks")
+    os.kill(children(installation.process.pid)["worker"], signal.SIGKILL)
+    during = installation.show(asset_id)
     assert (during["table_name"], during["served_revision"], during["revision"]) == (f"{STEM}_r1", 1, 2)
-    assert land.tables("geo") == {f"{STEM}_r1"}, "nothing half made is visible"
-    assert land.run("status", second["request_id"], "--wait")["status"] == "completed"
-    assert land.run("show", asset_id)["table_name"] == f"{STEM}_r2"
-    found = land.rows(f"SELECT count(*) AS n, count(DISTINCT number) AS once FROM geo.{STEM}_r2")
-    assert found == [{"n": 20_000, "once": 20_000}]
-    assert land.tables("geo_staging") == set()
-    assert land.tables("geo") == {f"{STEM}_r1", f"{STEM}_r2"}
+    assert installation.tables("geo") == {f"{STEM}_r1"}, "nothing half made is visible"
+    assert installation.run("status", second["request_id"], "--wait")["status"] == "completed"
+    assert installation.run("show", asset_id)["table_name"] == f"{STEM}_r2"
+    rows = installation.rows(f"SELECT count(*) AS n, count(DISTINCT number) AS once FROM geo.{STEM}_r2")
+    assert rows == [{"n": 20_000, "once": 20_000}]
+    assert installation.tables("geo_staging") == set()
+    assert installation.tables("geo") == {f"{STEM}_r1", f"{STEM}_r2"}
 
-    gone = land.run("unpublish", asset_id, "--delete-data", "--reason", "over")
-    eventually(lambda: not land.tables("geo"), "no tables")
+    gone = installation.run("unpublish", asset_id, "--delete-data", "--reason", "over")
+    eventually(lambda: not installation.tables("geo"), "no tables")
     assert gone["delete_job_id"]
-    eventually(lambda: not land.zone("silver"), "no files")
+    eventually(lambda: not installation.zone("silver"), "no files")

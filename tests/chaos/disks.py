@@ -16,7 +16,7 @@ SMALLEST = 4096
 
 
 def why_not() -> str | None:
-    """What is missing here, or None."""
+    """Return what this machine lacks for the test, or None."""
     if os.geteuid() != 0:
         return "mounting a disk needs root"
     if not shutil.which("mkfs.ext4"):
@@ -51,7 +51,7 @@ class Disk:
         self.image.unlink(missing_ok=True)
 
     def fill(self) -> None:
-        """To the last block."""
+        """Fill the disk to the last block."""
         size = self.megabytes * 1024 * 1024
         with (self.folder / FILLER).open("ab") as file:
             while size >= SMALLEST:

@@ -1,4 +1,5 @@
-"""What can be done to the platform while it works. Each fault is a context: it begins, lasts, and is over."""
+"""The faults that a test can inflict on the running platform. Each fault is a context: it begins, lasts, and is
+over."""
 
 from __future__ import annotations
 
@@ -22,12 +23,12 @@ from tests.chaos.users import Users, deadly
 MOST_CONNECTIONS = 400
 VICTIM_SECONDS = 5.0
 MOST_LOG_FILES = 30
-OURS = "application_name LIKE 'geomill%' AND datname = current_database() AND pid <> pg_backend_pid()"
+SESSIONS = "application_name LIKE 'geomill%' AND datname = current_database() AND pid <> pg_backend_pid()"
 
 
 @dataclass
-class Scene:
-    """What a fault finds."""
+class FaultScene:
+    """The platform, its users and the source of randomness that a fault works with."""
 
     platform: ChaosPlatform
     users: Users
@@ -56,7 +57,7 @@ BUSIEST = {
 }
 
 
-Act = Callable[[Scene], AbstractContextManager[None]]
+Act = Callable[[FaultScene], AbstractContextManager[None]]
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ class Fault:
 
 
 @contextmanager
-def _kill(scene: Scene, role: str) -> Iterator[None]:
+def _kill(scene: FaultScene, role: str) -> Iterator[None]:
     victim = scene.busiest(role)
     victim.kill()
     victim.wait()
@@ -88,7 +89,7 @@ def _kill(scene: Scene, role: str) -> Iterator[None]:
 
 
 @contextmanager
-def _terminate(scene: Scene, role: str) -> Iterator[None]:
+def _terminate(scene: FaultScene, role: str) -> Iterator[None]:
     victim = scene.victim(role)
     scene.platform.replace(role, victim)
     victim.send_signal(signal.SIGTERM)
@@ -97,7 +98,7 @@ def _terminate(scene: Scene, role: str) -> Iterator[None]:
 
 
 @contextmanager
-def _freeze(scene: Scene, role: str) -> Iterator[None]:
+def _freeze(scene: FaultScene, role: str) -> Iterator[None]:
     victim = scene.busiest(role)
     victim.send_signal(signal.SIGSTOP)
     try:
@@ -107,8 +108,8 @@ def _freeze(scene: Scene, role: str) -> Iterator[None]:
 
 
 @contextmanager
-def _kill_task_process(scene: Scene) -> Iterator[None]:
-    """As the kernel does where memory is short: the child of a worker, not the worker."""
+def _kill_task_process(scene: FaultScene) -> Iterator[None]:
+    """Kill the child of a worker, not the worker, as the kernel does when memory is short."""
     workers = {process.pid for process in scene.platform.processes["worker"]}
     children = [pid for pid, parent in _parents().items() if parent in workers]
     for pid in children[: max(1, len(children) // 2)]:
@@ -127,7 +128,7 @@ def _parents() -> dict[int, int]:
 
 
 @contextmanager
-def _skew(scene: Scene, hours: float) -> Iterator[None]:
+def _skew(scene: FaultScene, hours: float) -> Iterator[None]:
     """Time belongs to the database: a process whose own clock is wrong must do no harm."""
     for role in ("worker", "orchestrator", "gateway"):
         victim = scene.victim(role)
@@ -138,13 +139,13 @@ def _skew(scene: Scene, hours: float) -> Iterator[None]:
 
 
 @contextmanager
-def _end_sessions(scene: Scene, which: str) -> Iterator[None]:
-    scene.platform.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {OURS} AND {which}")
+def _end_sessions(scene: FaultScene, which: str) -> Iterator[None]:
+    scene.platform.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {SESSIONS} AND {which}")
     yield
 
 
 @contextmanager
-def _lose_listeners(scene: Scene) -> Iterator[None]:
+def _lose_listeners(scene: FaultScene) -> Iterator[None]:
     """Only the sessions that listen and hold the locks of the living; the pools stay."""
     scene.platform.execute(
         "SELECT pg_terminate_backend(l.pid) FROM pg_locks AS l JOIN dagapp.dag_instances AS i"
@@ -155,7 +156,7 @@ def _lose_listeners(scene: Scene) -> Iterator[None]:
 
 
 @contextmanager
-def _outage(scene: Scene, mode: StopMode) -> Iterator[None]:
+def _outage(scene: FaultScene, mode: StopMode) -> Iterator[None]:
     scene.platform.stop_postgres(mode)
     try:
         yield
@@ -164,17 +165,17 @@ def _outage(scene: Scene, mode: StopMode) -> Iterator[None]:
 
 
 @contextmanager
-def _crash_of_a_backend(scene: Scene) -> Iterator[None]:
+def _crash_of_a_backend(scene: FaultScene) -> Iterator[None]:
     """The server ends every session and recovers by itself."""
-    rows = scene.platform.rows(f"SELECT pid FROM pg_stat_activity WHERE {OURS} LIMIT 1")
+    rows = scene.platform.rows(f"SELECT pid FROM pg_stat_activity WHERE {SESSIONS} LIMIT 1")
     for (pid,) in rows:
         os.kill(int(pid), signal.SIGKILL)
     yield
 
 
 @contextmanager
-def _read_only(scene: Scene) -> Iterator[None]:
-    """As during a failover: the server is there, and refuses to write."""
+def _read_only(scene: FaultScene) -> Iterator[None]:
+    """Make the server refuse writes, as during a failover."""
     scene.platform.execute("ALTER SYSTEM SET default_transaction_read_only = on")
     scene.platform.execute("SELECT pg_reload_conf()")
     try:
@@ -185,15 +186,15 @@ def _read_only(scene: Scene) -> Iterator[None]:
 
 
 @contextmanager
-def _start_read_only(scene: Scene) -> Iterator[None]:
+def _start_read_only(scene: FaultScene) -> Iterator[None]:
     with _read_only(scene):
         scene.platform.restart_roles()
         yield
 
 
 @contextmanager
-def _lock_row(scene: Scene, query: str) -> Iterator[None]:
-    """Of something that is just being worked on; there may be nothing for a moment."""
+def _lock_row(scene: FaultScene, query: str) -> Iterator[None]:
+    """Lock a row that is being worked on. For a moment there may be none, so try until a deadline."""
     with scene.platform.connect() as conn:
         deadline = time.monotonic() + VICTIM_SECONDS
         conn.execute("BEGIN")
@@ -216,7 +217,7 @@ READ_SOMETHING = "SELECT count(*) FROM dagapp.dag_queue"
 
 
 @contextmanager
-def _leave_open(scene: Scene) -> Iterator[None]:
+def _leave_open(scene: FaultScene) -> Iterator[None]:
     """A transaction that somebody began and forgot: nothing that is deleted meanwhile can be cleaned away."""
     with scene.platform.connect() as conn:
         conn.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
@@ -228,8 +229,8 @@ MIGRATED = ("dagapp.dag_jobs", "dagapp.dag_queue", "dagapp.dag_node_states", "ap
 
 
 @contextmanager
-def _add_columns(scene: Scene) -> Iterator[None]:
-    """What a migration does while roles run."""
+def _add_columns(scene: FaultScene) -> Iterator[None]:
+    """Add columns, as a migration does while roles run."""
     name = f"chaos_{scene.chance.randrange(10**9)}"
     for table in MIGRATED:
         with scene.platform.connect() as conn:
@@ -248,8 +249,8 @@ EXECUTE FUNCTION chaos.refuse();
 
 
 @contextmanager
-def _refuse_an_asset(scene: Scene) -> Iterator[None]:
-    """Its job may begin and not end: the verdict is refused, and whatever else would end it."""
+def _refuse_an_asset(scene: FaultScene) -> Iterator[None]:
+    """Make the database refuse every end of an asset's job, the verdict included."""
     scene.platform.execute(REFUSING)
     life = Life(f"refused{scene.chance.randrange(10**9)}")
     scene.publisher.submit(life, 1, wait=False)
@@ -260,14 +261,14 @@ def _refuse_an_asset(scene: Scene) -> Iterator[None]:
 
 
 @contextmanager
-def _kill_by_task(scene: Scene) -> Iterator[None]:
+def _kill_by_task(scene: FaultScene) -> Iterator[None]:
     scene.users.submit(deadly(f"deadly-{scene.chance.randrange(10**9)}"))
     yield
 
 
 @contextmanager
-def _take_all_connections(scene: Scene) -> Iterator[None]:
-    """Whoever has to reconnect now is turned away."""
+def _take_all_connections(scene: FaultScene) -> Iterator[None]:
+    """Take all connections, so that a process that has to reconnect is turned away."""
     with ExitStack() as stack:
         connections: list[psycopg.Connection[Any]] = []
         try:
@@ -275,13 +276,13 @@ def _take_all_connections(scene: Scene) -> Iterator[None]:
                 connections.append(stack.enter_context(scene.platform.connect()))
         except psycopg.OperationalError:
             connections[0].execute(
-                f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {OURS} AND random() < 0.3".encode()
+                f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {SESSIONS} AND random() < 0.3".encode()
             )
         yield
 
 
 @contextmanager
-def _shuffle_queue(scene: Scene) -> Iterator[None]:
+def _shuffle_queue(scene: FaultScene) -> Iterator[None]:
     """Leases lost, order changed: as an at-least-once broker may do."""
     scene.platform.execute("UPDATE dagapp.dag_queue SET priority = (random() * 10)::int WHERE lease_token IS NULL")
     scene.platform.execute(
@@ -292,7 +293,7 @@ def _shuffle_queue(scene: Scene) -> Iterator[None]:
 
 
 @contextmanager
-def _lose_connections(scene: Scene, role: str = "") -> Iterator[None]:
+def _lose_connections(scene: FaultScene, role: str = "") -> Iterator[None]:
     """Every packet of the connections that are there is dropped, and no other: nobody is told."""
     network = scene.platform.network
     assert network
@@ -306,7 +307,7 @@ def _lose_connections(scene: Scene, role: str = "") -> Iterator[None]:
 
 
 @contextmanager
-def _lose_network(scene: Scene) -> Iterator[None]:
+def _lose_network(scene: FaultScene) -> Iterator[None]:
     """Nothing reaches the server, new connections neither."""
     network = scene.platform.network
     assert network
@@ -318,8 +319,8 @@ def _lose_network(scene: Scene) -> Iterator[None]:
 
 
 @contextmanager
-def _fill(scene: Scene, disk: str) -> Iterator[None]:
-    """The server may stop by itself; whoever looks after it starts it once there is room again."""
+def _fill(scene: FaultScene, disk: str) -> Iterator[None]:
+    """Fill a disk. The server may stop by itself; it is started again once there is room."""
     scene.platform.disks[disk].fill()
     try:
         if disk == "wal":
@@ -336,8 +337,8 @@ def _fill(scene: Scene, disk: str) -> Iterator[None]:
             time.sleep(0.2)
 
 
-def _use_up_the_log(scene: Scene) -> None:
-    """Some files of it are kept for later use: as long as there are such, nobody needs room."""
+def _use_up_the_log(scene: FaultScene) -> None:
+    """Use up the log files that PostgreSQL keeps for reuse. Until then it needs no room."""
     with suppress(psycopg.OperationalError):
         for _ in range(MOST_LOG_FILES):
             scene.platform.execute("SELECT txid_current()")

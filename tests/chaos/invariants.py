@@ -1,12 +1,12 @@
-"""What must be true at the end: the tables against the orders of users and the ledger of handlers. Each query finds
-violations; all must find none."""
+"""The invariants at the end of a run: the tables must agree with the orders of users and the ledger of handlers. Each
+query finds violations; all must find none."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 
-from tests.chaos.ledger import Line
+from tests.chaos.ledger import LedgerEntry
 from tests.chaos.platform import ChaosPlatform
 from tests.chaos.users import Order
 
@@ -78,7 +78,7 @@ VIOLATIONS = {
 }
 
 
-def violations(platform: ChaosPlatform, orders: Sequence[Order], lines: Sequence[Line]) -> list[str]:
+def violations(platform: ChaosPlatform, orders: Sequence[Order], lines: Sequence[LedgerEntry]) -> list[str]:
     platform.execute(EXPECTED)
     with platform.connect() as conn, conn.cursor() as cursor:
         with cursor.copy("COPY chaos.expected FROM STDIN") as copy:

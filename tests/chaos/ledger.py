@@ -1,4 +1,4 @@
-"""What handlers did, in a file of their own beside the database: one line when a task begins and one when it ends.
+"""The ledger of handlers, a file beside the database: one line when a task begins and one when it ends.
 
 A line that was written outlives the process that wrote it, however that ends, and it needs no database. The times are
 those of the machine's one monotonic clock, so that lines of different processes can be compared.
@@ -23,7 +23,7 @@ VARIABLE = "CHAOS_LEDGER"
 BEGIN, END, FAILED = "begin", "end", "failed"
 
 
-class Line(NamedTuple):
+class LedgerEntry(NamedTuple):
     what: str
     task_id: str
     job_id: str
@@ -50,7 +50,9 @@ def written(ctx: HandlerContext[Any]) -> Iterator[None]:
 
 
 def _append(what: str, ctx: HandlerContext[Any]) -> None:
-    line = Line(what, ctx.task_id, ctx.job_id, ctx.node_id, ctx.item_index, ctx.attempt, os.getpid(), time.monotonic())
+    line = LedgerEntry(
+        what, ctx.task_id, ctx.job_id, ctx.node_id, ctx.item_index, ctx.attempt, os.getpid(), time.monotonic()
+    )
     descriptor = os.open(os.environ[VARIABLE], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     try:
         os.write(descriptor, (json.dumps(line) + "\n").encode())  # one write: lines of two processes never mix
@@ -62,10 +64,10 @@ def _append(what: str, ctx: HandlerContext[Any]) -> None:
 class Ledger:
     path: Path
 
-    def lines(self) -> list[Line]:
+    def lines(self) -> list[LedgerEntry]:
         if not self.path.exists():
             return []
-        return [Line(*json.loads(text)) for text in self.path.read_text(encoding="utf-8").splitlines()]
+        return [LedgerEntry(*json.loads(text)) for text in self.path.read_text(encoding="utf-8").splitlines()]
 
     def begun(self, job_id: str) -> int:
         """How many different tasks of a job have begun."""
@@ -74,7 +76,7 @@ class Ledger:
 
 @dataclass(frozen=True)
 class Repeats:
-    """What was done more than once. A retry of a failed attempt is none of it."""
+    """The work that was done more than once. A retry of a failed attempt does not count."""
 
     begun_again: int
     ended_again: int
@@ -82,7 +84,7 @@ class Repeats:
     """Attempts that ran while another one of the same item did."""
 
 
-def begun_again(lines: Sequence[Line]) -> list[Line]:
+def begun_again(lines: Sequence[LedgerEntry]) -> list[LedgerEntry]:
     """Beginnings of a task that had begun before and had not failed."""
     under_way: set[tuple[str, str, int]] = set()
     again = []
@@ -95,12 +97,12 @@ def begun_again(lines: Sequence[Line]) -> list[Line]:
     return again
 
 
-def repeats(lines: Sequence[Line]) -> Repeats:
+def repeats(lines: Sequence[LedgerEntry]) -> Repeats:
     ended = Counter(line.item for line in lines if line.what == END)
     return Repeats(len(begun_again(lines)), sum(count - 1 for count in ended.values()), _overlaps(lines))
 
 
-def _overlaps(lines: Sequence[Line]) -> int:
+def _overlaps(lines: Sequence[LedgerEntry]) -> int:
     """Only attempts that ended by themselves: of one that was killed, nobody knows when."""
     spans: dict[tuple[str, str, int], list[tuple[float, float]]] = {}
     opened: dict[tuple[str, int], float] = {}

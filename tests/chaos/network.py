@@ -18,7 +18,7 @@ TABLE = "chaos"
 
 
 def why_not() -> str | None:
-    """What is missing here, or None."""
+    """Return what this machine lacks for the test, or None."""
     if os.geteuid() != 0:
         return "network namespaces need root"
     if missing := [tool for tool in ("ip", "nft") if not shutil.which(tool)]:
@@ -50,7 +50,7 @@ class Network:
 
     @property
     def inside(self) -> list[str]:
-        """What begins a command that is to run in the roles' network. It has the same process id as without."""
+        """The prefix of a command that runs in the roles' network. The command keeps its process id."""
         return ["ip", "netns", "exec", self.name]
 
     def __enter__(self) -> Network:

@@ -56,13 +56,13 @@ class ChaosPlatform:
     workers: int = 2
     gateways: int = 2
     settings: dict[str, str] = field(default_factory=dict)
-    """None: what is tested is what users have."""
+    """Settings of the roles. There are none by default, as users have it."""
     processes: dict[str, list[Process]] = field(default_factory=dict)
     leaving: list[Process] = field(default_factory=list)
     ended: int = 0
     """Processes that ended without being told to."""
     missing: dict[str, str] = field(default_factory=dict)
-    """What this system does not allow, with the reason."""
+    """The abilities that this system lacks, with the reason."""
     network: Network | None = None
     disks: dict[str, Disk] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -158,7 +158,7 @@ class ChaosPlatform:
         return [f"http://{host}:{self._gateway_port(number)}" for number in range(self.gateways)]
 
     def client(self, number: int = 0, timeout: float = 5.0) -> httpx.Client:
-        """Of a gateway; it is closed with the platform."""
+        """Return a client of a gateway. It is closed with the platform."""
         headers = {"Authorization": f"Bearer {self.key}"}
         client = httpx.Client(base_url=self.gateway_urls[number % self.gateways], headers=headers, timeout=timeout)
         self._stack.callback(client.close)
@@ -181,7 +181,7 @@ class ChaosPlatform:
             time.sleep(0.1)
 
     def _gateway_port(self, number: int) -> int:
-        """In a network of their own the ports are theirs."""
+        """Return the port of a gateway. In a network of their own, all ports are free for the roles."""
         return (GATEWAY_PORT if self.network else 20_000 + os.getpid() % 20_000) + number
 
     def _start(self, role: str, number: int, skew: float = 0.0) -> Process:
@@ -212,14 +212,14 @@ class ChaosPlatform:
                 processes[number] = self._start(role, number, skew)
 
     def keep_alive(self) -> None:
-        """A supervisor's part: whoever ended by itself is started again."""
+        """Start each process again that ended by itself, as a supervisor does."""
         for role, processes in self.processes.items():
             for process in [process for process in processes if process.poll() is not None]:
                 self.ended += 1
                 self.replace(role, process)
 
     def restart_roles(self) -> None:
-        """All at once, as when a machine comes back."""
+        """Start all processes at once, as when a machine comes back."""
         for role in ROLES:
             for process in list(self.processes[role]):
                 process.kill()
@@ -246,7 +246,7 @@ class ChaosPlatform:
         return "\n".join((self.folder / "roles.log").read_text(errors="replace").splitlines()[-lines:])
 
     def connect(self) -> psycopg.Connection[Any]:
-        """As an administrator who is not bound by what is done to the others."""
+        """Connect as an administrator, who is not bound by the faults that hit the others."""
         return psycopg.connect(
             self.url, autocommit=True, options="-c default_transaction_read_only=off", connect_timeout=5
         )

@@ -21,12 +21,12 @@ FAILED = "failed"
 
 
 class StoppedError(Exception):
-    """The run is over; the life of the asset is not."""
+    """The run ended before the life of the asset did."""
 
 
 @dataclass
 class Life:
-    """What was done with one asset so far, and what therefore must be."""
+    """The history of one asset, and the state that it must therefore have."""
 
     name: str
     asset_id: str = ""
@@ -37,7 +37,7 @@ class Life:
     whole: bool = False
     """Every step was done and seen."""
     refusal: str = ""
-    """An answer that no weather explains."""
+    """An answer that no fault explains."""
 
 
 @dataclass
@@ -68,7 +68,7 @@ class Publisher:
         self._clients = itertools.cycle([self.platform.client(number) for number in range(self.platform.gateways)])
 
     def submit(self, life: Life, revision: int, *, wait: bool = True) -> str:
-        """The id of the request."""
+        """Submit a revision. Return the id of the request."""
         life.content = TIFF + f"{life.name} {revision}".encode()
         folder = self.platform.zones / "bronze" / CONTAINER
         folder.mkdir(parents=True, exist_ok=True)
@@ -116,8 +116,8 @@ class Publisher:
             self._pause()
 
     def _decide(self, life: Life, action: str, state: str, decision: str, **options: str) -> None:
-        """Sent until the asset says so: after a lost answer, the second one may be refused because the first was
-        heard."""
+        """Send the decision until the asset shows it. After a lost answer, the second one may be refused because the
+        first took effect."""
         body = {"asset_id": life.asset_id, "expected_revision": life.revision, **options}
         while True:
             self._ask("POST", f"/api/platform/{action}", body, refused=True)
@@ -128,7 +128,7 @@ class Publisher:
         life.decisions.append(decision)
 
     def _ask(self, method: str, path: str, body: dict[str, Any] | None = None, *, refused: bool = False) -> Any:
-        """Until there is an answer that says something; with `refused` a conflict is one."""
+        """Send the request until an answer is conclusive. With `refused`, a conflict is conclusive, too."""
         while True:
             try:
                 answer = next(self._clients).request(method, path, json=body)
@@ -148,7 +148,7 @@ class Publisher:
 
 
 def wrong_lives(platform: ChaosPlatform, publisher: Publisher) -> list[str]:
-    """Assets that are not what was made of them: state, decisions and files."""
+    """Return the assets whose state, decisions or files differ from what was done with them."""
     wrong = []
     for life in [life for life in publisher.lives if life.whole]:
         states = platform.rows(

@@ -1,4 +1,4 @@
-"""What a storm did: a table of faults with their recoveries, and what must never be more than nothing."""
+"""The report of a storm: a table of faults with their recoveries, and the counts that must be zero."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ class Report:
 
 
 def _row(title: str, recoveries: Sequence[float | None]) -> list[str]:
-    known = [recovery for recovery in recoveries if recovery is not None]
-    worst = None if len(known) < len(recoveries) else max(known, default=None)
-    return [title, str(len(recoveries)), seconds(statistics.median(known) if known else None), seconds(worst)]
+    recovered = [recovery for recovery in recoveries if recovery is not None]
+    worst = None if len(recovered) < len(recoveries) else max(recovered, default=None)
+    return [title, str(len(recoveries)), seconds(statistics.median(recovered) if recovered else None), seconds(worst)]
 
 
 def recoveries(hits: Sequence[Hit], ends: Mapping[str, float]) -> dict[str, list[float | None]]:

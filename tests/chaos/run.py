@@ -16,17 +16,17 @@ import sys
 import time
 from pathlib import Path
 
-from tests.chaos.faults import FAULTS, Scene
+from tests.chaos.faults import FAULTS, FaultScene
 from tests.chaos.invariants import violations
 from tests.chaos.ledger import repeats
 from tests.chaos.platform import ChaosPlatform
 from tests.chaos.publishers import Publisher, wrong_lives
 from tests.chaos.report import Report, recoveries
-from tests.chaos.scenario import Outcome, run_scenarios
+from tests.chaos.scenario import FaultOutcome, run_scenarios
 from tests.chaos.storm import Storm
 from tests.chaos.table import compared, of_outcomes
 from tests.chaos.users import Users
-from tests.chaos.watch import Watch, supervised
+from tests.chaos.watch import JobWatch, supervised
 
 USERS = 4
 ENOUGH = 0.9
@@ -39,11 +39,11 @@ def run(jobs: int, seed: int, *, patience: float = 240.0, longest: float = 60.0,
     begun = time.monotonic()
     with ChaosPlatform() as platform, supervised(platform):
         users, publisher = Users(platform, seed), Publisher(platform)
-        storm = Storm(Scene(platform, users, publisher, random.Random(seed)), longest=longest)
+        storm = Storm(FaultScene(platform, users, publisher, random.Random(seed)), longest=longest)
         publisher.start()
         users.start(USERS, jobs)
         storm.start()
-        watch = Watch(platform)
+        watch = JobWatch(platform)
         try:
             watch.wait_for_more(int(jobs * ENOUGH), patience + jobs)
             storm.wait_for(faults, patience)
@@ -72,7 +72,7 @@ def _report(platform: ChaosPlatform, users: Users, publisher: Publisher, storm: 
         jobs=len(users.orders),
         assets=len(publisher.lives),
         seconds=seconds,
-        faults=recoveries(storm.hits, Watch(platform).ends()),
+        faults=recoveries(storm.hits, JobWatch(platform).ends()),
         violations=violated,
         repeats=repeats(lines),
         taken_over=number("SELECT count(*) FROM dagapp.dag_job_events WHERE event_type = 'job_reclaimed'"),
@@ -97,7 +97,7 @@ def _storm(arguments: argparse.Namespace) -> bool:
 
 def _one_by_one(arguments: argparse.Namespace) -> bool:
     names = list(FAULTS) if "all" in arguments.fault else arguments.fault
-    outcomes: list[Outcome] = []
+    outcomes: list[FaultOutcome] = []
     for outcome in run_scenarios(names, seed=arguments.seed, patience=arguments.patience):
         outcomes.append(outcome)
         for violation in outcome.violations:

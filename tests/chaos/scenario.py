@@ -14,13 +14,13 @@ from typing import Any
 
 import psycopg
 
-from tests.chaos.faults import FAULTS, Fault, Scene
+from tests.chaos.faults import FAULTS, Fault, FaultScene
 from tests.chaos.invariants import violations
-from tests.chaos.ledger import Line, begun_again, repeats
+from tests.chaos.ledger import LedgerEntry, begun_again, repeats
 from tests.chaos.platform import ChaosPlatform
 from tests.chaos.publishers import Publisher, wait_for_first, wrong_lives
 from tests.chaos.users import Order, Users, holding
-from tests.chaos.watch import Watch, supervised
+from tests.chaos.watch import JobWatch, supervised
 
 HELD = 24
 """Tasks that run when the fault comes."""
@@ -29,7 +29,7 @@ HOLD_SECONDS = 15.0
 USERS = 2
 PAUSE_SECONDS = 0.2
 WARM_UP_JOBS = 40
-"""Until sessions have prepared what they use."""
+"""Enough jobs that sessions have prepared their statements."""
 SKEWS = "clock-"
 """Faults that leave processes with wrong clocks behind."""
 AFTERWARDS_SECONDS = 5.0
@@ -38,7 +38,7 @@ START_SECONDS = 60.0
 
 
 @dataclass
-class Outcome:
+class FaultOutcome:
     fault: str
     title: str
     skipped: str = ""
@@ -61,14 +61,14 @@ class Outcome:
     violations: list[str] = field(default_factory=list)
     jobs: int = 0
     load: float = 0.0
-    """Of the machine, in the minute after the fault."""
+    """The load of the machine in the minute after the fault."""
     log: str = ""
 
     def record(self) -> dict[str, Any]:
         return {name: value for name, value in asdict(self).items() if name != "log"}
 
 
-def run_scenarios(names: Sequence[str], *, seed: int = 1, patience: float = 60.0) -> Iterator[Outcome]:
+def run_scenarios(names: Sequence[str], *, seed: int = 1, patience: float = 60.0) -> Iterator[FaultOutcome]:
     """Each fault alone. One that left no trace leaves its platform to the next, which saves the time of a start."""
     remaining = deque(names)
     while remaining:
@@ -81,15 +81,17 @@ def run_scenarios(names: Sequence[str], *, seed: int = 1, patience: float = 60.0
                 yield outcome
 
 
-def _run_scenario(platform: ChaosPlatform, fault: Fault, seed: int, patience: float, earlier: list[Order]) -> Outcome:
-    outcome = Outcome(fault.name, fault.title)
+def _run_scenario(
+    platform: ChaosPlatform, fault: Fault, seed: int, patience: float, earlier: list[Order]
+) -> FaultOutcome:
+    outcome = FaultOutcome(fault.name, fault.title)
     if fault.needs in platform.missing:
         outcome.skipped = platform.missing[fault.needs]
         outcome.recovery = 0.0
         return outcome
     users = Users(platform, f"{seed}-{fault.name}-{len(earlier)}", pause=PAUSE_SECONDS)
     publisher = Publisher(platform, f"{fault.name.replace('-', '')}{len(earlier)}n")
-    scene = Scene(platform, users, publisher, random.Random(seed))
+    scene = FaultScene(platform, users, publisher, random.Random(seed))
     _Scenario(scene, fault, outcome, patience, earlier).run()
     earlier += users.orders
     if outcome.violations:
@@ -99,15 +101,15 @@ def _run_scenario(platform: ChaosPlatform, fault: Fault, seed: int, patience: fl
 
 @dataclass
 class _Scenario:
-    scene: Scene
+    scene: FaultScene
     fault: Fault
-    outcome: Outcome
+    outcome: FaultOutcome
     patience: float
     earlier: Sequence[Order]
-    """What was ordered of the same platform before."""
+    """The earlier orders of the same platform."""
 
     def run(self) -> None:
-        self.watch = Watch(self.scene.platform)
+        self.watch = JobWatch(self.scene.platform)
         self._lines_before = len(self.scene.platform.ledger.lines())
         self._begin()
         ended_before = self.scene.platform.ended
@@ -124,13 +126,13 @@ class _Scenario:
         self.outcome.processes_ended = self.scene.platform.ended - ended_before
 
     def _begin(self) -> None:
-        """A quiet load, and tasks that take until after the fault."""
+        """Begin a quiet load, and tasks that last until after the fault."""
         users, platform = self.scene.users, self.scene.platform
         seconds = (0 if self.fault.until_settled else self.fault.seconds) + HOLD_SECONDS
-        held = holding(f"held-{users.seed}", HELD, seconds)
-        users.submit(held)
+        job = holding(f"held-{users.seed}", HELD, seconds)
+        users.submit(job)
         deadline = time.monotonic() + START_SECONDS
-        while platform.ledger.begun(held.job_id) < HELD:
+        while platform.ledger.begun(job.job_id) < HELD:
             if time.monotonic() > deadline:
                 raise TimeoutError(f"the tasks did not begin\n{platform.log_tail()}")
             time.sleep(0.05)
@@ -162,7 +164,7 @@ class _Scenario:
         later = [ends[order.job_id] for order in self._load() if order.sent_at >= since and order.job_id in ends]
         return min(later) - since if later else None
 
-    def _taken_over(self, begun: float, lines: Sequence[Line]) -> float | None:
+    def _taken_over(self, begun: float, lines: Sequence[LedgerEntry]) -> float | None:
         query = "SELECT extract(epoch FROM created_at) FROM dagapp.dag_job_events WHERE event_type = 'job_reclaimed'"
         moments = [float(at) for (at,) in self.scene.platform.rows(query)]
         moments += [line.at + time.time() - time.monotonic() for line in begun_again(lines)]
@@ -172,7 +174,7 @@ class _Scenario:
         return [order for order in list(self.scene.users.orders) if order.workflow_id == "chaos"]
 
     def _end(self, recovered: bool) -> None:
-        """What did not recover is not waited for a second time."""
+        """End the scenario. A platform that did not recover is not waited for a second time."""
         users = self.scene.users
         users.stop.set()
         users.wait(30)

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 import psycopg
 
 from geomill.errors import EmbeddedError
-from tests.chaos.faults import FAULTS, Fault, Scene
-from tests.chaos.watch import Watch
+from tests.chaos.faults import FAULTS, Fault, FaultScene
+from tests.chaos.watch import JobWatch
 
 PATIENCE_SECONDS = 90.0
 PAUSE_SECONDS = (0.3, 1.2)
@@ -26,13 +26,13 @@ class Hit:
 
 @dataclass
 class Storm:
-    scene: Scene
+    scene: FaultScene
     faults: Sequence[Fault] = tuple(FAULTS.values())
     longest: float = 60.0
     """Seconds that one fault may last."""
     hits: list[Hit] = field(default_factory=list)
     error: Exception | None = None
-    """What the storm itself died of: then it proves nothing."""
+    """The error that ended the storm itself. Then the storm proves nothing."""
     _stop: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
@@ -42,14 +42,14 @@ class Storm:
             for fault in self.faults
             if fault.weight and fault.needs not in missing and fault.range[0] <= self.longest
         ]
-        self._watch = Watch(self.scene.platform)
+        self._watch = JobWatch(self.scene.platform)
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def start(self) -> None:
         self._thread.start()
 
     def wait_for(self, hits: int, seconds: float) -> None:
-        """Until there were so many faults, or so much time has passed."""
+        """Wait for so many faults, or until the time is over."""
         deadline = time.monotonic() + seconds
         while len(self.hits) < hits and self._thread.is_alive() and time.monotonic() < deadline:
             time.sleep(0.1)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tests.chaos.faults import FAULTS
-from tests.chaos.scenario import Outcome
+from tests.chaos.scenario import FaultOutcome
 
 Record = Mapping[str, Any]
 NOT_MEASURED = ""
@@ -27,7 +27,7 @@ def seconds(value: float | None) -> str:
 HEAD = ("fault", "first job", "all before", "standstill", "taken over", "begun again", "bad answers", "violations")
 
 
-def of_outcomes(outcomes: Sequence[Outcome]) -> str:
+def of_outcomes(outcomes: Sequence[FaultOutcome]) -> str:
     return table(HEAD, [_row(outcome.record()) for outcome in outcomes])
 
 
@@ -62,7 +62,7 @@ def _row(record: Record) -> list[str]:
 
 
 def _recovery(record: Record) -> str:
-    """Where work must go on during the fault, what comes only after it is none."""
+    """Return the recovery time. If work must continue during the fault, a recovery after it does not count."""
     fault, recovery, lasted = FAULTS[record["fault"]], record["recovery"], record["lasted"]
     if fault.lasting and fault.seconds and (recovery is None or recovery > lasted):
         return f"not in {lasted:.0f} s"

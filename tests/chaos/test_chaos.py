@@ -11,7 +11,7 @@ from tests.chaos.run import run
 pytestmark = pytest.mark.slow
 FAULTS = 6
 LONGEST_SECONDS = 3.0
-"""Of one fault: the longer ones belong to `script/chaos`."""
+"""The longest time of one fault. Longer ones belong to `script/chaos`."""
 
 
 def test_nothing_is_lost_and_nothing_happens_twice() -> None:

@@ -1,12 +1,12 @@
-"""What counts as done again, and what does not."""
+"""Which lines of the ledger count as work done again, and which do not."""
 
 from __future__ import annotations
 
-from tests.chaos.ledger import BEGIN, END, FAILED, Line, Repeats, repeats
+from tests.chaos.ledger import BEGIN, END, FAILED, LedgerEntry, Repeats, repeats
 
 
-def line(what: str, at: float, *, attempt: int = 1, pid: int = 1, item: int = 0) -> Line:
-    return Line(what, f"job:each[{item}]:{attempt}", "job", "each", item, attempt, pid, at)
+def line(what: str, at: float, *, attempt: int = 1, pid: int = 1, item: int = 0) -> LedgerEntry:
+    return LedgerEntry(what, f"job:each[{item}]:{attempt}", "job", "each", item, attempt, pid, at)
 
 
 def test_a_retry_of_a_failed_attempt_is_no_repeat() -> None:

@@ -1,5 +1,5 @@
-"""What the platform was seen to survive, kept so: full disks, no connection left, wrong clocks, killed task processes,
-and a gateway that dies between commit and answer. Real roles with default settings; the faults are short."""
+"""The platform survives full disks, no connection left, wrong clocks, killed task processes, and a gateway that dies
+between commit and answer. Real roles with default settings; the faults are short."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.chaos.faults import FAULTS, Scene
+from tests.chaos.faults import FAULTS, FaultScene
 from tests.chaos.invariants import violations
 from tests.chaos.platform import ChaosPlatform
 from tests.chaos.publishers import Publisher, wrong_lives
 from tests.chaos.users import Users, ordinary
-from tests.chaos.watch import Watch, supervised
+from tests.chaos.watch import JobWatch, supervised
 
 pytestmark = pytest.mark.slow
 PATIENCE = 180.0
@@ -41,14 +41,14 @@ FOR EACH ROW WHEN (NEW.queue_name = 'dag-jobs') EXECUTE FUNCTION chaos.linger();
 
 
 @pytest.fixture(scope="module")
-def scene() -> Iterator[Scene]:
+def scene() -> Iterator[FaultScene]:
     with ChaosPlatform() as platform, supervised(platform):
-        scene = Scene(platform, Users(platform, 1), Publisher(platform), random.Random(1))
+        scene = FaultScene(platform, Users(platform, 1), Publisher(platform), random.Random(1))
         yield scene
         assert not violations(platform, scene.users.orders, platform.ledger.lines()), "lost, doubled or wrong"
 
 
-def eventually(scene: Scene, query: str, expected: list[tuple[Any, ...]]) -> None:
+def eventually(scene: FaultScene, query: str, expected: list[tuple[Any, ...]]) -> None:
     deadline = time.monotonic() + PATIENCE
     while (rows := scene.platform.rows(query)) != expected:
         assert time.monotonic() < deadline, f"{query}: {rows}\n{scene.platform.log_tail()}"
@@ -56,7 +56,7 @@ def eventually(scene: Scene, query: str, expected: list[tuple[Any, ...]]) -> Non
 
 
 @pytest.mark.parametrize("name", SURVIVED)
-def test_jobs_and_assets_outlive_it(scene: Scene, name: str) -> None:
+def test_jobs_and_assets_outlive_it(scene: FaultScene, name: str) -> None:
     fault = FAULTS[name]
     if fault.needs in scene.platform.missing:
         pytest.skip(f"{fault.needs}: {scene.platform.missing[fault.needs]}")
@@ -66,17 +66,17 @@ def test_jobs_and_assets_outlive_it(scene: Scene, name: str) -> None:
     publisher.start()
     for number in range(3):
         users.submit(ordinary(f"{name}-before-{number}", chance))
-    with fault.act(Scene(scene.platform, users, publisher, chance)):
+    with fault.act(FaultScene(scene.platform, users, publisher, chance)):
         users.stop.wait(SHORT_SECONDS)
     for number in range(3):
         users.submit(ordinary(f"{name}-after-{number}", chance))
     scene.users.orders += users.orders
-    assert Watch(scene.platform).wait_until_ended([order.job_id for order in users.orders], PATIENCE)
+    assert JobWatch(scene.platform).wait_until_ended([order.job_id for order in users.orders], PATIENCE)
     assert publisher.finish(PATIENCE), scene.platform.log_tail()
     assert not wrong_lives(scene.platform, publisher)
 
 
-def test_a_gateway_killed_between_commit_and_answer_doubles_nothing(scene: Scene) -> None:
+def test_a_gateway_killed_between_commit_and_answer_doubles_nothing(scene: FaultScene) -> None:
     platform = scene.platform
     order = ordinary("between-commit-and-answer", random.Random(3))
     body = {"workflow_id": order.workflow_id, "input_params": order.inputs, "idempotency_key": order.key}
@@ -106,4 +106,4 @@ def test_a_gateway_killed_between_commit_and_answer_doubles_nothing(scene: Scene
 
     scene.users.submit(order, number=1)
     assert order.accepted
-    assert Watch(platform).wait_until_ended([order.job_id], PATIENCE)
+    assert JobWatch(platform).wait_until_ended([order.job_id], PATIENCE)

@@ -38,7 +38,7 @@ def _is_read_only(platform: ChaosPlatform) -> bool:
 
 
 def _submit(platform: ChaosPlatform, **inputs: Any) -> str:
-    """As an application of the library does: the message is the job."""
+    """Submit as an application of the library does: the message is the job."""
     job_id = new_id()
     body = to_json({"job_id": job_id, "workflow_id": "weather", "input_params": inputs})
     with psycopg.connect(platform.url, autocommit=True) as conn:
@@ -92,8 +92,8 @@ def _read_only(platform: ChaosPlatform) -> Iterator[None]:
 
 
 def _pids(platform: ChaosPlatform) -> list[int]:
-    assert all(process.poll() is None for found in platform.processes.values() for process in found)
-    return [process.pid for found in platform.processes.values() for process in found]
+    assert all(process.poll() is None for processes in platform.processes.values() for process in processes)
+    return [process.pid for processes in platform.processes.values() for process in processes]
 
 
 def _complaints(platform: ChaosPlatform, text: str) -> int:
@@ -132,7 +132,7 @@ def test_read_only_for_a_while_ends_no_process_and_loses_no_result(platform: Cha
 
 
 def test_sessions_that_began_while_the_database_was_read_only_do_not_stay_so(platform: ChaosPlatform) -> None:
-    """What is set for a database holds for sessions that begin after it."""
+    """A setting of a database holds for sessions that begin after it was set."""
     name = str(platform.rows("SELECT current_database()")[0][0])
     end_all = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'geomill%'"
     pids = _pids(platform)

@@ -65,13 +65,13 @@ class Users:
     stop: threading.Event = field(default_factory=threading.Event)
     enough: threading.Event = field(default_factory=threading.Event)
     refusals: list[str] = field(default_factory=list)
-    """Answers that no weather explains."""
+    """Answers that no fault explains."""
     _threads: list[threading.Thread] = field(default_factory=list)
     _clients: dict[tuple[int, int], httpx.Client] = field(default_factory=dict)
 
     def start(self, users: int, jobs: int | None = None) -> None:
-        """Each in a thread, until `stop` is set; or with `jobs`, until so many are accepted in all and `enough` is set.
-        Beyond that number they are slow."""
+        """Start the users, each in a thread, until `stop` is set; or with `jobs`, until so many are accepted in all and
+        `enough` is set. Beyond that number they are slow."""
         for number in range(users):
             share = None if jobs is None else jobs // users + (1 if number < jobs % users else 0)
             thread = threading.Thread(target=self._work, args=(number, share), daemon=True)
@@ -79,14 +79,14 @@ class Users:
             thread.start()
 
     def wait(self, seconds: float) -> bool:
-        """Whether all have ended."""
+        """Return whether all users have ended."""
         deadline = time.monotonic() + seconds
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
         return not any(thread.is_alive() for thread in self._threads)
 
     def submit(self, order: Order, number: int = 0) -> None:
-        """Until it is accepted. An order that never was may be there or not."""
+        """Send the order until it is accepted. An order that was never accepted may exist or not."""
         self.orders.append(order)
         order.sent_at = time.time()
         body = {"workflow_id": order.workflow_id, "input_params": order.inputs, "idempotency_key": order.key}
@@ -98,7 +98,7 @@ class Users:
                 return
 
     def _client(self, number: int, turn: int) -> httpx.Client:
-        """Each user has one for each gateway."""
+        """Return a client. Each user has one for each gateway."""
         gateway = turn % self.platform.gateways
         if (number, gateway) not in self._clients:
             self._clients[number, gateway] = self.platform.client(gateway)

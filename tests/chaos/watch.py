@@ -18,7 +18,7 @@ POLL_SECONDS = 0.2
 
 @contextmanager
 def supervised(platform: ChaosPlatform) -> Iterator[None]:
-    """Whoever ends by itself is started again, as a service manager does."""
+    """Start each process again that ends by itself, as a service manager does."""
     stop = threading.Event()
 
     def supervise() -> None:
@@ -35,7 +35,7 @@ def supervised(platform: ChaosPlatform) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Watch:
+class JobWatch:
     platform: ChaosPlatform
 
     def ends(self) -> dict[str, float]:
@@ -54,7 +54,7 @@ class Watch:
         return not missing
 
     def wait_for_more(self, than: int, seconds: float) -> bool:
-        """Until more jobs have ended than before."""
+        """Wait until more jobs have ended than before."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             with suppress(psycopg.OperationalError):

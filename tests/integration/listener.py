@@ -7,8 +7,8 @@ import threading
 from types import TracebackType
 
 
-class Listener:
-    """On a port of its own. `url` leads to it; `calls` has the beginning of each request."""
+class CallRecorder:
+    """A server on a port of its own. `url` leads to it; `calls` has the beginning of each request."""
 
     def __init__(self) -> None:
         self.calls: list[bytes] = []
@@ -23,7 +23,7 @@ class Listener:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}/x"
 
-    def __enter__(self) -> Listener:
+    def __enter__(self) -> CallRecorder:
         self._thread.start()
         return self
 

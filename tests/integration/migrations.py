@@ -1,4 +1,4 @@
-"""What migrations of newer releases do to tables that are in use."""
+"""Changes that migrations of newer releases make to tables in use."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def add_columns(url: str) -> None:
 
 
 def widen_requests(url: str) -> None:
-    """A submission comes to them in the middle of its transaction."""
+    """Widen the table of requests, which a submission reaches in the middle of its transaction."""
     widen_columns(url, [PlatformRequest], at_least=5)
 
 
 def widen_columns(url: str, models: Sequence[type[Entity]] = TABLES, at_least: int = 40) -> None:
-    """As far as no trigger depends on them."""
+    """Widen the columns on which no trigger depends."""
     widened = 0
     with psycopg.connect(url, autocommit=True) as conn:
         for model in models:

@@ -92,13 +92,13 @@ def test_every_command_has_a_heading_and_every_option_is_in_the_reference() -> N
 
 def _section(text: str, path: str) -> str:
     """From the command's heading to the next one."""
-    found = re.search(rf"^##+ {re.escape(path)}\n(.*?)(?=^##|\Z)", text, re.DOTALL | re.MULTILINE)
-    return found[1] if found else ""
+    match = re.search(rf"^##+ {re.escape(path)}\n(.*?)(?=^##|\Z)", text, re.DOTALL | re.MULTILINE)
+    return match[1] if match else ""
 
 
 def test_no_command_is_described_that_is_not_there() -> None:
-    known = {path for path, _ in commands(get_command(app))}
-    assert set(re.findall(r"^##+ (geomill.*)$", reference("cli.md"), re.MULTILINE)) <= known
+    command_paths = {path for path, _ in commands(get_command(app))}
+    assert set(re.findall(r"^##+ (geomill.*)$", reference("cli.md"), re.MULTILINE)) <= command_paths
 
 
 def errors(error: type[GeomillError] = GeomillError) -> Iterator[type[GeomillError]]:
@@ -197,14 +197,14 @@ def test_the_handler_tests_shown_pass(monkeypatch: pytest.MonkeyPatch, tmp_path:
     importlib.invalidate_caches()
     names: dict[str, Any] = {}
     exec(tests.replace("my_handlers", "shown_for_tests"), names)
-    found = [name for name in names if name.startswith("test_")]
-    assert len(found) == 3
-    for name in found:
+    test_names = [name for name in names if name.startswith("test_")]
+    assert len(test_names) == 3
+    for name in test_names:
         names[name](tmp_path) if name == "test_counts" else names[name]()
 
 
 def test_the_stage_jobs_shown_compile(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Of the how-to, and of the tutorial."""
+    """The stage jobs of the how-to and of the tutorial compile."""
     shown = {
         "shown_stages": blocks(DOCS / "how-to" / "write-a-stage-job.md", "python"),
         "shown_tutorial": blocks(DOCS / "tutorial" / "first-stage-job.md", "python"),
@@ -273,11 +273,11 @@ def test_no_file_names_a_place_of_the_writers_machine() -> None:
         pytest.skip("not a checkout")
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
-    found = [
+    mentions = [
         f"{name}: {place}"
         for name in listed
         if name not in MAY_NAME_FOREIGN and (ROOT / name).is_file()
         for place in FOREIGN
         if place in (ROOT / name).read_text(encoding="utf-8", errors="replace")
     ]
-    assert found == []
+    assert mentions == []

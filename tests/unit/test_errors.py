@@ -19,10 +19,10 @@ from geomill.sdk import HandlerError
 
 
 def tree(root: type[GeomillError]) -> list[type[GeomillError]]:
-    return [root, *(found for child in root.__subclasses__() for found in tree(child))]
+    return [root, *(error_class for child in root.__subclasses__() for error_class in tree(child))]
 
 
-OURS = [found for found in tree(GeomillError) if found.__module__ == errors.__name__]
+GEOMILL_ERRORS = [error_class for error_class in tree(GeomillError) if error_class.__module__ == errors.__name__]
 
 
 def test_a_message_is_followed_by_its_remedy() -> None:
@@ -34,12 +34,16 @@ def test_a_message_is_followed_by_its_remedy() -> None:
 
 def test_every_error_is_drawn_at_the_top_and_has_a_code_of_its_own() -> None:
     assert errors.__doc__ is not None
-    assert [found.__name__ for found in [*OURS, HandlerError] if found.__name__ not in errors.__doc__] == []
-    assert len({found.code for found in OURS}) == len(OURS)
+    assert [
+        error_class.__name__
+        for error_class in [*GEOMILL_ERRORS, HandlerError]
+        if error_class.__name__ not in errors.__doc__
+    ] == []
+    assert len({error_class.code for error_class in GEOMILL_ERRORS}) == len(GEOMILL_ERRORS)
 
 
 def test_the_caller_s_mistakes_have_an_exit_code_of_their_own() -> None:
-    assert {found.exit_code for found in tree(InputError)} == {2}
+    assert {error_class.exit_code for error_class in tree(InputError)} == {2}
     assert NotFoundError.exit_code == 2
     assert GeomillError.exit_code == 1
 
@@ -74,7 +78,7 @@ def test_a_destructive_migration_carries_the_refused_sql() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "known", "hint"),
+    ("name", "words", "hint"),
     [
         ("ecco", ["sleep", "echo"], "did you mean 'echo'?"),
         ("ECHO", ["sleep", "echo"], "did you mean 'echo'?"),
@@ -87,5 +91,5 @@ def test_a_destructive_migration_carries_the_refused_sql() -> None:
         ("zzz", [], "there are none"),
     ],
 )
-def test_the_nearest_known_word_is_named(name: str, known: list[str], hint: str) -> None:
-    assert nearest(name, iter(known)) == hint
+def test_the_nearest_known_word_is_named(name: str, words: list[str], hint: str) -> None:
+    assert nearest(name, iter(words)) == hint

@@ -121,7 +121,7 @@ def has_flags(owner: Any, name: str) -> bool:
 
 class Part(NamedTuple):
     name: str
-    """As `private_uses` prints it, or the full name."""
+    """The name as `private_uses` prints it, or the full name."""
     use: str
     shape: Shape
 
@@ -288,7 +288,7 @@ PGSTAC = (
     "table pgstac.migrations",
     "table pgstac.partition_stats",
 )
-"""What our SQL uses of pgstac, as `sql/pgstac.json` names it."""
+"""The parts of pgstac that our SQL uses, as `sql/pgstac.json` names them."""
 
 
 # The tests

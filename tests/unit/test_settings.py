@@ -23,12 +23,12 @@ def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch):
-    def given(environ: dict[str, str], **options: Any) -> Settings:
+    def read_settings(environ: dict[str, str], **options: Any) -> Settings:
         for name, value in environ.items():
             monkeypatch.setenv(name, value)
         return Settings(os.environ, **options)
 
-    return given
+    return read_settings
 
 
 def test_without_variables_there_are_defaults(read) -> None:
@@ -68,13 +68,13 @@ def test_the_specification_s_name_works_with_and_without_the_prefix(read, name: 
 
 
 @pytest.mark.parametrize(
-    ("name", "meant"), [("GEOMILL_DATABSE_URL", "GEOMILL_DATABASE_URL"), ("GEOMILL_WORKFLOW", "GEOMILL_WORKFLOWS")]
+    ("name", "suggestion"), [("GEOMILL_DATABSE_URL", "GEOMILL_DATABASE_URL"), ("GEOMILL_WORKFLOW", "GEOMILL_WORKFLOWS")]
 )
-def test_an_unknown_variable_is_refused_and_the_nearest_named(read, name: str, meant: str) -> None:
+def test_an_unknown_variable_is_refused_and_the_nearest_named(read, name: str, suggestion: str) -> None:
     with pytest.raises(SettingsError) as caught:
         read({name: "x"})
     assert f"the environment variable {name} is not a setting" in str(caught.value)
-    assert f"did you mean '{meant}'?" in str(caught.value)
+    assert f"did you mean '{suggestion}'?" in str(caught.value)
 
 
 def test_the_variables_of_others_are_left_alone(read) -> None:
@@ -132,7 +132,7 @@ def test_who_may_call_is_not_opened_by_a_slip(read, environ: dict[str, str], wor
 
 
 def test_an_issuer_and_a_gateway(read) -> None:
-    found = read(
+    settings = read(
         {
             "GEOMILL_OIDC_ISSUER": "https://login.example.org/realms/geo",
             "GEOMILL_OIDC_AUDIENCE": "geomill",
@@ -142,9 +142,9 @@ def test_an_issuer_and_a_gateway(read) -> None:
         },
         url="https://given.example",
     )
-    assert found.access.oidc_algorithms == ["PS256", "EdDSA"]
-    assert found.client.url == "https://given.example"
-    assert "gm_secret" not in repr(found.client)
+    assert settings.access.oidc_algorithms == ["PS256", "EdDSA"]
+    assert settings.client.url == "https://given.example"
+    assert "gm_secret" not in repr(settings.client)
 
 
 def test_settings_are_frozen(read) -> None:
@@ -153,6 +153,6 @@ def test_settings_are_frozen(read) -> None:
 
 
 def test_every_variable_has_a_description() -> None:
-    found = variables()
-    assert {"GEOMILL_DATABASE_URL", "GEOMILL_DATA", "JOB_QUEUE_NAME", "GEOMILL_QUEUES"} <= set(found)
-    assert [name for name, description in found.items() if not description] == []
+    descriptions = variables()
+    assert {"GEOMILL_DATABASE_URL", "GEOMILL_DATA", "JOB_QUEUE_NAME", "GEOMILL_QUEUES"} <= set(descriptions)
+    assert [name for name, description in descriptions.items() if not description] == []

@@ -1,4 +1,4 @@
-"""For a process whose clock is wrong: Python reads this file before anything else when its folder is on the path."""
+"""Sets the clock of a process wrong: Python reads this file before anything else when its folder is on the path."""
 
 from __future__ import annotations
 

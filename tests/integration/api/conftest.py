@@ -19,7 +19,7 @@ from geomill.store.pool import open_pool
 from geomill.workflows.collection import WorkflowCatalogue
 from tests.integration.api.issuer import Issuer
 from tests.integration.engine.conftest import make_platform as make_platform
-from tests.integration.engine.platform import Platform, catalogue_of
+from tests.integration.engine.platform import EnginePlatform, catalogue_of
 
 BASE = "http://127.0.0.1:8000"
 SLOW = """
@@ -48,7 +48,7 @@ def bearing(secret: Secret | str) -> dict[str, str]:
 
 @asynccontextmanager
 async def client_of(
-    url: str, platform: Platform, *, access: AccessSettings | None = None, **options: Any
+    url: str, platform: EnginePlatform, *, access: AccessSettings | None = None, **options: Any
 ) -> AsyncIterator[AsyncClient]:
     """A client without a credential."""
     app = create_app(url, platform.catalogue, QueueSettings(), access or AccessSettings(), **options)
@@ -62,7 +62,7 @@ async def make_client(database: str) -> AsyncIterator[Callable[..., Any]]:
     """`await make_client(platform)`: a gateway of that platform, called by an administrator."""
     async with AsyncExitStack() as stack:
 
-        async def make(platform: Platform, **options: Any) -> AsyncClient:
+        async def make(platform: EnginePlatform, **options: Any) -> AsyncClient:
             client = await stack.enter_async_context(client_of(database, platform, **options))
             client.headers.update(bearing(await make_key(database, Role.ADMIN)))
             return client
@@ -72,18 +72,18 @@ async def make_client(database: str) -> AsyncIterator[Callable[..., Any]]:
 
 @pytest.fixture
 def issuer() -> Iterator[Issuer]:
-    with Issuer() as found:
-        yield found
+    with Issuer() as fake_issuer:
+        yield fake_issuer
 
 
 @pytest.fixture
-async def idle(make_platform: Callable[..., Platform], make_client: Any) -> AsyncClient:
+async def idle(make_platform: Callable[..., EnginePlatform], make_client: Any) -> AsyncClient:
     """A gateway without orchestrators and workers: what is submitted stays queued."""
     return await make_client(make_platform())
 
 
 @pytest.fixture
-async def busy(make_platform: Callable[..., Platform], make_client: Any) -> AsyncClient:
+async def busy(make_platform: Callable[..., EnginePlatform], make_client: Any) -> AsyncClient:
     """A gateway with one of each."""
     platform = make_platform()
     platform.orchestrator()
@@ -102,7 +102,9 @@ async def ready(client: AsyncClient) -> bool:
 
 
 @pytest.fixture
-async def make_counter(make_platform: Callable[..., Platform], database: str, tmp_path: Path) -> AsyncIterator[Any]:
+async def make_counter(
+    make_platform: Callable[..., EnginePlatform], database: str, tmp_path: Path
+) -> AsyncIterator[Any]:
     """`await make_counter(busy=True)`: a front desk with a store, and an engine that works or does not."""
     from tests.integration.api.desk import FAILING, TIFF, Counter
 

@@ -11,7 +11,7 @@ from geomill.domain.access.principal import Role
 from geomill.domain.objectname import ObjectName, Zone
 from geomill.storage import Storage
 from tests.integration.api.conftest import bearing, eventually, make_key
-from tests.integration.engine.platform import Platform
+from tests.integration.engine.platform import EnginePlatform
 
 FAILING = """
 workflow_id: failing
@@ -46,7 +46,7 @@ class Counter:
 
     client: AsyncClient
     storage: Storage
-    engine: Platform
+    engine: EnginePlatform
     url: str
 
     async def key(self, *roles: Role, platform_id: str | None = None) -> dict[str, str]:
@@ -61,20 +61,20 @@ class Counter:
     async def submit(self, **changes: Any) -> dict[str, Any]:
         answer = await self.post("submit", order(**changes))
         assert answer.status_code == 202, answer.text
-        found: dict[str, Any] = answer.json()
-        return found
+        body: dict[str, Any] = answer.json()
+        return body
 
     async def decide(self, action: str, **body: Any) -> dict[str, Any]:
         answer = await self.post(action, body)
         assert answer.status_code < 300, answer.text
-        found: dict[str, Any] = answer.json()
-        return found
+        result: dict[str, Any] = answer.json()
+        return result
 
     async def status(self, identifier: str) -> dict[str, Any]:
         answer = await self.get(f"/api/platform/status/{identifier}")
         assert answer.status_code == 200, answer.text
-        found: dict[str, Any] = answer.json()
-        return found
+        body: dict[str, Any] = answer.json()
+        return body
 
     async def ended(self, identifier: str) -> dict[str, Any]:
         async def look() -> bool:
@@ -94,5 +94,5 @@ def problem(answer: Response, status: int, code: str) -> dict[str, Any]:
     """A problem document with this status and code."""
     assert (answer.status_code, answer.json().get("code")) == (status, code), answer.text
     assert answer.headers["content-type"] == "application/problem+json"
-    found: dict[str, Any] = answer.json()
-    return found
+    body: dict[str, Any] = answer.json()
+    return body

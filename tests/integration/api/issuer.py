@@ -19,7 +19,7 @@ AUDIENCE = "geomill"
 
 class Issuer:
     def __init__(self) -> None:
-        self.asked: list[str] = []
+        self.requests: list[str] = []
         self.away = False
         self.keys: dict[str, Any] = {}
         self.published: list[dict[str, Any]] = []
@@ -28,7 +28,7 @@ class Issuer:
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                issuer.asked.append(self.path)
+                issuer.requests.append(self.path)
                 body = json.dumps(issuer.answer(self.path)).encode()
                 self.send_response(503 if issuer.away else 200)
                 self.send_header("Content-Length", str(len(body)))
@@ -36,7 +36,7 @@ class Issuer:
                 self.wfile.write(body)
 
             def log_message(self, *_: Any) -> None:
-                """Nothing."""
+                """Log nothing."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -67,7 +67,7 @@ class Issuer:
         self.published.append({**described, "kid": key_id, "use": "sig"})
 
     def withdraw(self, key_id: str) -> None:
-        self.published = [one for one in self.published if one["kid"] != key_id]
+        self.published = [key for key in self.published if key["kid"] != key_id]
 
     def claims(self, *roles: str, **more: Any) -> dict[str, Any]:
         now = int(time.time())

@@ -1,4 +1,4 @@
-"""Who may pass which door: every route, every role, and nobody."""
+"""Every route answers every role, and callers without one, as its rule says."""
 
 from __future__ import annotations
 
@@ -38,23 +38,23 @@ async def test_every_route_by_every_role(idle: AsyncClient, database: str, role:
     walked = await routes(idle)
     assert len(walked) >= 18
     for method, path, operation in walked:
-        found = await status(idle, method, path, headers)
+        status_code = await status(idle, method, path, headers)
         who = RULES[f"{method} {path}"]
         if who is EVERYONE:
-            assert found not in (401, 403), (method, path)
+            assert status_code not in (401, 403), (method, path)
             assert operation["security"] == []
             continue
         assert operation["security"] == [{"bearer": []}, {"key": []}]
         assert {"401", "403"} <= set(operation["responses"])
         if role is None:
-            assert found == 401, (method, path)
+            assert status_code == 401, (method, path)
         else:
-            assert (found == 403) is (role not in operation["x-roles"]), (method, path, role, found)
-            assert found != 401
+            assert (status_code == 403) is (role not in operation["x-roles"]), (method, path, role, status_code)
+            assert status_code != 401
 
 
 def test_what_is_open_and_what_is_the_administrators() -> None:
-    """Written down twice, so that nobody opens a route by a slip in the table."""
+    """The rules are written down twice, so that a slip in the table opens no route."""
     assert [rule for rule, who in RULES.items() if who.roles is None] == [
         "GET /health/live",
         "GET /health/ready",

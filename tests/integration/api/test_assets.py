@@ -25,16 +25,16 @@ async def listed(counter: Any, **query: Any) -> list[str]:
 async def test_pages_hold_every_asset_once_while_more_come(counter: Any) -> None:
     for number in range(7):
         await counter.submit(platform_refs={**REFS, "version_id": f"v{number}"})
-    seen, cursor = [], None
+    versions, cursor = [], None
     while True:
         query = {"limit": 3, **({"cursor": cursor} if cursor else {})}
         page = (await counter.get("/api/assets", **query)).json()
-        seen += [asset["platform_refs"]["version_id"] for asset in page["assets"]]
+        versions += [asset["platform_refs"]["version_id"] for asset in page["assets"]]
         cursor = page["next_cursor"]
         if cursor is None:
             break
-        await counter.submit(platform_refs={**REFS, "version_id": f"late{len(seen)}"})
-    assert seen == [f"v{number}" for number in reversed(range(7))]
+        await counter.submit(platform_refs={**REFS, "version_id": f"late{len(versions)}"})
+    assert versions == [f"v{number}" for number in reversed(range(7))]
 
 
 async def test_filters(counter: Any) -> None:
@@ -90,8 +90,8 @@ QUERIES: list[dict[str, Any]] = [
 
 async def test_a_wrong_query_is_told(counter: Any) -> None:
     for query in QUERIES:
-        found = problem(await counter.get("/api/assets", **query), 422, "invalid_input")
-        assert found["errors"][0]["field"] in query
+        refusal = problem(await counter.get("/api/assets", **query), 422, "invalid_input")
+        assert refusal["errors"][0]["field"] in query
 
 
 @pytest.mark.parametrize("asset_id", ["nobody", "%00", "x" * 65])

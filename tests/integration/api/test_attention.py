@@ -1,4 +1,4 @@
-"""What needs somebody's attention is told: by /health/ready, /health, /metrics and the views of a job."""
+"""Problems that need attention are reported by /health/ready, /health, /metrics and the views of a job."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ nodes:
 
 
 async def reasons(client: AsyncClient, path: str) -> list[str]:
-    found: list[str] = (await client.get(path)).json()["reasons"]
-    return found
+    listed: list[str] = (await client.get(path)).json()["reasons"]
+    return listed
 
 
 async def test_a_queue_that_nobody_serves(make_platform: Any, make_client: Any, monkeypatch: Any) -> None:
@@ -40,15 +40,15 @@ async def test_a_queue_that_nobody_serves(make_platform: Any, make_client: Any, 
     accepted = (await client.post("/api/v1/jobs", json={"workflow_id": "heavy"})).json()
     expected = "nobody serves the queue 'container-tasks': what is in it waits"
 
-    async def told() -> bool:
+    async def is_reported() -> bool:
         return await reasons(client, "/health/ready") == [expected]
 
-    await eventually(told)
+    await eventually(is_reported)
     ready = await client.get("/health/ready")
     assert (ready.status_code, ready.json()["status"]) == (200, "ready")  # everything else runs
     health = (await client.get("/health")).json()
     assert (health["status"], health["reasons"]) == ("degraded", [expected])
-    assert {one["queue_name"]: one["consumers"] for one in health["queues"]} == {"container-tasks": 0}
+    assert {entry["queue_name"]: entry["consumers"] for entry in health["queues"]} == {"container-tasks": 0}
     assert await consumers(client) == {"container-tasks": 0, LIGHT_QUEUE: 1, "dag-jobs": 1}
     waits = ["the step 'say' waits for a worker of the queue 'container-tasks': there is none"]
     job = (await client.get(f"/api/v1/jobs/{accepted['job_id']}")).json()
@@ -80,10 +80,10 @@ async def test_a_workflow_that_no_orchestrator_knows(make_platform: Any, make_cl
     ignorant.worker()
     expected = "no orchestrator knows the workflow 'heavy': its submissions wait"
 
-    async def told() -> bool:
+    async def is_reported() -> bool:
         return await reasons(client, "/health/ready") == [expected]
 
-    await eventually(told)
+    await eventually(is_reported)
     job = (await client.get(f"/api/v1/jobs/{queued}")).json()
     assert job["progress"]["waits"] == ["no orchestrator knows the workflow 'heavy'"]
 
@@ -92,16 +92,16 @@ async def test_dead_letters(busy: AsyncClient, pool: Any) -> None:
     async with pool.connection() as conn:
         await queue.send(conn, [Outgoing("dag-jobs", "x", '{"workflow_id": "hello_world", "input_params": 7}')])
 
-    async def told() -> bool:
+    async def is_reported() -> bool:
         return "1 dead letter on dag-jobs: MalformedMessage" in await reasons(busy, "/health")
 
-    await eventually(told)
-    found = (await busy.get("/health")).json()
-    assert found["dead_letters"] == [{"queue_name": "dag-jobs", "reason": "MalformedMessage", "letters": 1}]
+    await eventually(is_reported)
+    health = (await busy.get("/health")).json()
+    assert health["dead_letters"] == [{"queue_name": "dag-jobs", "reason": "MalformedMessage", "letters": 1}]
     async with pool.connection() as conn:
         await conn.execute("UPDATE dagapp.dag_dead_letters SET dead_lettered_at = now() - interval '2 days'")
-    found = (await busy.get("/health")).json()
-    assert (found["status"], len(found["dead_letters"])) == ("ok", 1)
+    health = (await busy.get("/health")).json()
+    assert (health["status"], len(health["dead_letters"])) == ("ok", 1)
 
 
 async def test_a_disk_that_is_nearly_full(make_platform: Any, make_client: Any, tmp_path: Path) -> None:
@@ -111,14 +111,14 @@ async def test_a_disk_that_is_nearly_full(make_platform: Any, make_client: Any, 
     storage = Storage(StorageRecipe.in_folder(tmp_path))
     client = await make_client(platform, storage=storage, space_warning_bytes=10**18)
     await eventually(lambda: _ready(client))
-    found = (await client.get("/health")).json()
-    assert found["status"] == "degraded"
-    places = {one["place"]: one for one in found["space"]}
+    health = (await client.get("/health")).json()
+    assert health["status"] == "degraded"
+    places = {disk["place"]: disk for disk in health["space"]}
     assert set(places) == {"data", "bronze", "silver", "external"}
-    assert all(0 < one["free_bytes"] <= one["total_bytes"] and one["low"] for one in places.values())
-    assert found["database_bytes"] > 1_000_000
-    assert any(reason.startswith("the disk of silver is nearly full: ") for reason in found["reasons"])
-    assert str(tmp_path) not in str(found)
+    assert all(0 < disk["free_bytes"] <= disk["total_bytes"] and disk["low"] for disk in places.values())
+    assert health["database_bytes"] > 1_000_000
+    assert any(reason.startswith("the disk of silver is nearly full: ") for reason in health["reasons"])
+    assert str(tmp_path) not in str(health)
     text = (await client.get("/metrics")).text
     assert 'geomill_space_free_bytes{place="silver"}' in text
     assert "geomill_database_bytes " in text

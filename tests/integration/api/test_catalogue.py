@@ -10,10 +10,10 @@ from geomill.sql import schema_sql
 async def test_workflows(idle: AsyncClient) -> None:
     listed = (await idle.get("/api/v1/workflows")).json()
     assert "hello_world" in [workflow["workflow_id"] for workflow in listed]
-    one = (await idle.get("/api/v1/workflows/echo_test")).json()
-    assert one["mermaid"].startswith("flowchart TD")
-    assert set(one["definition"]["nodes"]) == {"START", "echo", "END"}
-    count = one["inputs_schema"]["properties"]["count"]
+    workflow = (await idle.get("/api/v1/workflows/echo_test")).json()
+    assert workflow["mermaid"].startswith("flowchart TD")
+    assert set(workflow["definition"]["nodes"]) == {"START", "echo", "END"}
+    count = workflow["inputs_schema"]["properties"]["count"]
     assert count | {"type": "integer", "minimum": 0, "default": 1} == count
     assert (await idle.get("/api/v1/workflows-schema")).json()["title"] == "geomill workflow"
 

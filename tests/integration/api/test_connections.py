@@ -75,9 +75,11 @@ class Server:
     def connection(self, first: bytes = b"", address: str = "127.0.0.1") -> Iterator[Any]:
         import socket
 
-        with socket.create_connection(("127.0.0.1", self.port), timeout=30, source_address=(address, 0)) as made:
-            made.sendall(first)
-            yield made
+        with socket.create_connection(
+            ("127.0.0.1", self.port), timeout=30, source_address=(address, 0)
+        ) as client_socket:
+            client_socket.sendall(first)
+            yield client_socket
 
     def get(self, path: str = "/", address: str = OTHER, **headers: str) -> httpx.Response:
         transport = httpx.HTTPTransport(local_address=address)
@@ -96,25 +98,25 @@ def start() -> Iterator[Callable[..., Server]]:
 
 def answer(connection: Any) -> bytes:
     """All that comes until the other side ends the connection."""
-    found = b""
+    received = b""
     try:
         while more := connection.recv(65_536):
-            found += more
+            received += more
     except ConnectionResetError:
         pass
-    return found
+    return received
 
 
 def test_a_head_has_a_size(start: Callable[..., Server]) -> None:
     server = start(head_limit=8192)
-    with server.connection(HALF + b"X-Large: " + b"x" * 7000 + b"\r\n\r\n") as fits:
-        assert fits.recv(100).startswith(b"HTTP/1.1 200")
+    with server.connection(HALF + b"X-Large: " + b"x" * 7000 + b"\r\n\r\n") as accepted:
+        assert accepted.recv(100).startswith(b"HTTP/1.1 200")
     with server.connection(HALF + b"X-Large: " + b"x" * 9000 + b"\r\n\r\n") as whole:
         assert b"431 Request Header Fields Too Large" in answer(whole)
     with server.connection(HALF + b"X-Large: " + b"x" * 9000) as half:
-        found = answer(half)
-        assert b"431 Request Header Fields Too Large" in found
-        assert b"application/problem+json" in found
+        refusal = answer(half)
+        assert b"431 Request Header Fields Too Large" in refusal
+        assert b"application/problem+json" in refusal
     with server.connection(b"GET /" + b"x" * 9000 + b" HTTP/1.1\r\nHost: x\r\n\r\n") as address:
         assert b"431" in answer(address)
     with server.connection(HALF + b"".join(b"X-%d: y\r\n" % n for n in range(2000)) + b"\r\n") as many:
@@ -232,7 +234,7 @@ def test_streams_of_one_caller_are_limited(start: Callable[..., Server], databas
 
     with ExitStack() as stack:
         begun = [stack.enter_context(server.connection(stream(first))) for _ in range(3)]
-        assert all(one.recv(15) == b"HTTP/1.1 200 OK" for one in begun)
+        assert all(connection.recv(15) == b"HTTP/1.1 200 OK" for connection in begun)
         refused = stack.enter_context(server.connection(stream(first)))
         assert b"429 Too Many Requests" in refused.recv(1000)
         assert stack.enter_context(server.connection(stream(second))).recv(15) == b"HTTP/1.1 200 OK"

@@ -1,4 +1,4 @@
-"""What /metrics shows of all processes together."""
+"""The figures in /metrics are those of all processes together."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from tests.integration.engine.conftest import MakePlatform
 
 async def test_processes_add_up(pool: Pool) -> None:
     async def process(number: int) -> None:
-        mine = Tallies()
+        process_tallies = Tallies()
         for _ in range(10):
-            mine.count("retries", 2)
-            mine.observe("step_run_seconds", number)
+            process_tallies.count("retries", 2)
+            process_tallies.observe("step_run_seconds", number)
             async with pool.connection() as conn:
-                await mine.tell(conn)
+                await process_tallies.tell(conn)
 
     await asyncio.gather(*map(process, (0, 1, 4000)))
     async with pool.connection() as conn:
-        found = {(one.name, one.bucket): one.value for one in await tallies.read(conn)}
-    assert found == {
+        sums = {(tally.name, tally.bucket): tally.value for tally in await tallies.read(conn)}
+    assert sums == {
         ("retries", 0.0): 60.0,
         ("step_run_seconds", -1.0): 40010.0,
         ("step_run_seconds", 0.002): 10.0,
@@ -36,15 +36,15 @@ async def test_processes_add_up(pool: Pool) -> None:
 
 
 async def test_what_could_not_be_told_is_told_later(pool: Pool) -> None:
-    mine = Tallies()
-    mine.count("retries", 3)
+    process_tallies = Tallies()
+    process_tallies.count("retries", 3)
     async with pool.connection() as conn:
         await conn.close()
         with pytest.raises(Exception, match="closed"):
-            await mine.tell(conn)
+            await process_tallies.tell(conn)
     async with pool.connection() as conn:
-        await mine.tell(conn)
-        assert [one.value for one in await tallies.read(conn)] == [3.0]
+        await process_tallies.tell(conn)
+        assert [tally.value for tally in await tallies.read(conn)] == [3.0]
 
 
 async def test_roles_tell_what_they_did(
@@ -55,12 +55,12 @@ async def test_roles_tell_what_they_did(
     platform.orchestrator(scan_seconds=0.05)
     platform.worker(check_seconds=0.05)
     await platform.run("retry_test")
-    wanted = {"geomill_retries_total", "geomill_transitions_total", "geomill_step_run_seconds_count"}
+    expected = {"geomill_retries_total", "geomill_transitions_total", "geomill_step_run_seconds_count"}
     async with asyncio.timeout(15):
         while True:
             text = (await Figures(pool).text()).decode()
             values = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
-            if all(float(values.get(name, 0)) > 0 for name in wanted):
+            if all(float(values.get(name, 0)) > 0 for name in expected):
                 break
             await asyncio.sleep(0.1)
     assert float(values['geomill_step_wait_seconds_bucket{le="+Inf"}']) >= 2

@@ -1,4 +1,4 @@
-"""Whatever is sent, the answer is never our fault."""
+"""No request leads to an internal server error."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ async def test_ready_when_there_is_somebody_to_run_jobs(make_platform: Any, make
 
 
 async def test_not_ready_without_the_schema(make_platform: Any, empty_database: str, issuer: Issuer) -> None:
-    """Nor are there keys then: who migrates over HTTP has a token."""
+    """Without the schema there are no keys either. A caller who migrates over HTTP has a token."""
     async with client_of(empty_database, make_platform(), access=issuer.settings()) as client:
         unknown = await client.get("/health", headers=bearing(Secret.new()))
         assert (unknown.status_code, unknown.json()["code"]) == (503, "unavailable")
@@ -73,7 +73,7 @@ async def test_not_ready_when_something_is_lost_later(busy: AsyncClient, databas
 
 
 async def test_the_schema_is_compared_again_after_a_while(pool: Pool) -> None:
-    """A lost trigger does not show in any answer."""
+    """No other answer would show that a trigger is missing."""
     readiness = Readiness(pool, sound_seconds=0.0)
     assert (await readiness.look()).reasons == ["no orchestrator is alive", "no worker is alive"]
     async with pool.connection() as conn:
@@ -95,18 +95,26 @@ async def test_the_external_zones_database_is_migrated_along(
 
 async def test_health_shows_processes_queues_and_failing_duties(busy: AsyncClient, pool: Pool) -> None:
     await eventually(lambda: ready(busy))
-    found = (await busy.get("/health")).json()
-    assert found["status"] == "ok"
-    assert {one["role"]: one["alive"] for one in found["instances"]} == {"orchestrator": True, "worker": True}
-    assert all(one["heartbeat_seconds"] < 10 and one["pid"] and one["version"] for one in found["instances"])
-    orchestrator = next(one["instance_id"] for one in found["instances"] if one["role"] == "orchestrator")
+    health = (await busy.get("/health")).json()
+    assert health["status"] == "ok"
+    assert {instance["role"]: instance["alive"] for instance in health["instances"]} == {
+        "orchestrator": True,
+        "worker": True,
+    }
+    assert all(
+        instance["heartbeat_seconds"] < 10 and instance["pid"] and instance["version"]
+        for instance in health["instances"]
+    )
+    orchestrator = next(
+        instance["instance_id"] for instance in health["instances"] if instance["role"] == "orchestrator"
+    )
     duties = Duties(orchestrator)
     duties.failed("orphans", ValueError("no such table"))
     async with pool.connection() as conn:
         assert await duties.tell(conn)
-    found = (await busy.get("/health")).json()
-    assert found["status"] == "degraded"
-    assert found["reasons"] == [f"orphans of {orchestrator} fails"]
+    health = (await busy.get("/health")).json()
+    assert health["status"] == "degraded"
+    assert health["reasons"] == [f"orphans of {orchestrator} fails"]
     assert "geomill_duties_failing 1.0" in (await busy.get("/metrics")).text
 
 
@@ -123,8 +131,8 @@ async def test_duties_are_told_only_when_something_is_new(pool: Pool) -> None:
         assert not await duties.tell(conn)
         duties.passed("orphans")
         assert await duties.tell(conn)
-        (one,) = await instances.everyone(conn)
-    assert one.duties["orphans"] | {"error": "ValueError: boom", "failing": False} == one.duties["orphans"]
+        (instance,) = await instances.everyone(conn)
+    assert instance.duties["orphans"] | {"error": "ValueError: boom", "failing": False} == instance.duties["orphans"]
 
 
 async def test_metrics_can_be_read_and_are_bounded_in_labels(
@@ -164,7 +172,7 @@ async def test_figures_are_read_once_for_many_that_scrape(idle: AsyncClient, mon
 async def test_the_oldest_transaction_is_seen(
     idle: AsyncClient, database: str, pool: Pool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Somebody outside has left one open. How old is too old is ten minutes; for the test, it is none."""
+    """A session outside has left a transaction open. The limit of ten minutes is zero for the test."""
     monkeypatch.setattr(metrics, "OLD_SECONDS", 0.0)
     async with await psycopg.AsyncConnection.connect(database, application_name="forgetful") as outside:
         await outside.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
@@ -173,14 +181,14 @@ async def test_the_oldest_transaction_is_seen(
         assert "forgetful" in health["oldest_transaction"]["name"]
         assert health["oldest_transaction"]["seconds"] > 0
         assert any("forgetful" in reason for reason in health["reasons"])
-        findings = {one.subject: one for one in await examine_database(database, tmp_path)}
+        findings = {finding.subject: finding for finding in await examine_database(database, tmp_path)}
         assert findings["open transactions"].level is Level.WARN
         assert "forgetful" in findings["open transactions"].message
         figures = (await idle.get("/metrics")).text
         assert float(re.search(r"^geomill_oldest_transaction_seconds (\S+)", figures, re.MULTILINE)[1]) > 0
         await outside.rollback()
     async with pool.connection() as conn:
-        assert not [one for one in await metrics.horizon(conn) if "forgetful" in one.name]
+        assert not [holder for holder in await metrics.horizon(conn) if "forgetful" in holder.name]
 
 
 async def test_doctor_does_not_say_that_queues_are_served_where_nobody_looks(database: str, tmp_path: Path) -> None:

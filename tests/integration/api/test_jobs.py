@@ -56,9 +56,9 @@ async def test_a_submission_is_answered_alike_on_the_direct_and_on_the_ordinary_
         for body in (b'{"workflow_id": "hello_world", "idempotency_key": "k"}', b'{"workflow_id": ""}', b"{", b"")
         for kind in ("application/json", "application/json; charset=utf-8")
     ]
-    seen = [(one.status_code, one.json(), dict(one.headers) | {"date": ""}) for one in answers]
-    assert seen[0::2] == seen[1::2]
-    assert [one.status_code for one in answers[0::2]] == [202, 422, 400, 422]
+    contents = [(answer.status_code, answer.json(), dict(answer.headers) | {"date": ""}) for answer in answers]
+    assert contents[0::2] == contents[1::2]
+    assert [answer.status_code for answer in answers[0::2]] == [202, 422, 400, 422]
 
 
 async def test_inputs_is_understood_too_and_items_are_counted(busy: AsyncClient) -> None:
@@ -111,36 +111,36 @@ async def test_filters(busy: AsyncClient) -> None:
     for accepted in (hello, echo):
         await until(busy, accepted["job_id"], "completed")
 
-    async def found(**wanted: Any) -> set[str]:
-        return {job["job_id"] for job in (await busy.get(JOBS, params=wanted)).json()["jobs"]}
+    async def matching(**filters: Any) -> set[str]:
+        return {job["job_id"] for job in (await busy.get(JOBS, params=filters)).json()["jobs"]}
 
-    assert await found(workflow_id="echo_test") == {echo["job_id"]}
-    assert await found(correlation_id="a") == {hello["job_id"]}
-    assert await found(status="completed") == {hello["job_id"], echo["job_id"]}
-    assert await found(status="failed") == set()
+    assert await matching(workflow_id="echo_test") == {echo["job_id"]}
+    assert await matching(correlation_id="a") == {hello["job_id"]}
+    assert await matching(status="completed") == {hello["job_id"], echo["job_id"]}
+    assert await matching(status="failed") == set()
 
 
 @pytest.mark.parametrize("limit", [1, 3, 7, 50])
 async def test_pages_show_every_job_once_however_many_share_a_moment(idle: AsyncClient, pool: Pool, limit: int) -> None:
     """New jobs come while somebody pages: they are in front, and disturb nothing."""
-    made = (
+    insert = (
         "INSERT INTO dagapp.dag_jobs (job_id, workflow_id, status, created_at, completed_at)"
         " SELECT %s || n, 'w', 'failed', timestamptz '2026-01-01Z' + make_interval(secs => n / 5), now()"
         " FROM generate_series(1, %s) AS n"
     )
     async with pool.connection() as conn:
-        await conn.execute(made, ("old", 23))
-    seen: list[str] = []
+        await conn.execute(insert, ("old", 23))
+    listed: list[str] = []
     cursor: str | None = None
     while True:
         page = (await idle.get(JOBS, params={"limit": limit} | ({"cursor": cursor} if cursor else {}))).json()
-        seen += [job["job_id"] for job in page["jobs"] if job["job_id"].startswith("old")]
+        listed += [job["job_id"] for job in page["jobs"] if job["job_id"].startswith("old")]
         async with pool.connection() as conn:
-            await conn.execute(made.replace("'2026-01-01Z'", "'2027-01-01Z'"), (f"new{len(seen)}-", 1))
+            await conn.execute(insert.replace("'2026-01-01Z'", "'2027-01-01Z'"), (f"new{len(listed)}-", 1))
         cursor = page["next_cursor"]
         if cursor is None:
             break
-    assert sorted(seen) == sorted(f"old{n}" for n in range(1, 24))
+    assert sorted(listed) == sorted(f"old{n}" for n in range(1, 24))
 
 
 async def test_events_are_paged(busy: AsyncClient) -> None:
@@ -236,10 +236,10 @@ async def test_a_parked_job_is_seen_everywhere_and_can_be_released(
     assert (job["status"], "secret_table" in job["parked_reason"]) == ("running", False)
     health = (await busy.get("/health")).json()
     assert health["status"] == "degraded"
-    assert [one["job_id"] for one in health["parked"]] == [job_id]
+    assert [parked["job_id"] for parked in health["parked"]] == [job_id]
     assert any(job_id in reason and "parked" in reason for reason in health["reasons"])
     assert health["jobs"] == {"parked": 1}
-    findings = {one.subject: one for one in await examine_database(database, tmp_path)}
+    findings = {finding.subject: finding for finding in await examine_database(database, tmp_path)}
     assert job_id in findings["parked jobs"].message
     async with pool.connection() as conn:
         await conn.execute("DROP TRIGGER refuse ON dagapp.dag_jobs")
@@ -247,5 +247,5 @@ async def test_a_parked_job_is_seen_everywhere_and_can_be_released(
     assert (answer.status_code, answer.json()["action"]) == (202, "release")
     assert (await until(busy, job_id, "completed"))["parked_at"] is None
     events = (await busy.get(f"{JOBS}/{job_id}/events")).json()["events"]
-    assert [one["event_data"]["by"] for one in events if one["event_type"] == "job_released"] != [None]
+    assert [event["event_data"]["by"] for event in events if event["event_type"] == "job_released"] != [None]
     assert (await busy.post(f"{JOBS}/{job_id}/release")).status_code == 409

@@ -64,9 +64,9 @@ async def test_what_is_remembered_is_bounded(idle: AsyncClient, database: str, m
     for secret in secrets:
         assert (await health(idle, secret))[0] == 200
     app: Any = idle._transport.app  # type: ignore[attr-defined]
-    known = app.state.gateway.authenticator._known
-    assert len(known) == 3
-    assert not any(secret.reveal().encode() in known for secret in secrets)
+    remembered = app.state.gateway.authenticator._known
+    assert len(remembered) == 3
+    assert not any(secret.reveal().encode() in remembered for secret in secrets)
 
 
 async def test_the_last_use_is_noted_beside_the_requests_and_once_a_minute(
@@ -79,8 +79,8 @@ async def test_the_last_use_is_noted_beside_the_requests_and_once_a_minute(
 
     async def used() -> Any:
         async with pool.connection() as conn:
-            found = await keys.find(conn, secret.key_id)
-        return found and found.key.last_used_at
+            record = await keys.find(conn, secret.key_id)
+        return record and record.key.last_used_at
 
     assert await used() is None
     await health(client, secret)
@@ -130,14 +130,14 @@ async def test_the_log_names_the_subject_and_never_the_key(
     wrong = Secret.new()
     await idle.post("/api/v1/jobs", headers=bearing(wrong))
     lines = [vars(record) for record in caplog.records if record.name.startswith("geomill.")]
-    told = [(line["action"], line.get("subject"), line["message"]) for line in lines if "action" in line]
-    assert ("request", "key:nightly", "POST /api/v1/jobs") in told
-    assert ("refused", "key:nightly", "refused: POST /api/v1/bootstrap/migrate") in told
-    assert ("refused", None, "refused: the key does not exist") in told
+    log_lines = [(line["action"], line.get("subject"), line["message"]) for line in lines if "action" in line]
+    assert ("request", "key:nightly", "POST /api/v1/jobs") in log_lines
+    assert ("refused", "key:nightly", "refused: POST /api/v1/bootstrap/migrate") in log_lines
+    assert ("refused", None, "refused: the key does not exist") in log_lines
     everything = caplog.text + str([vars(record) for record in caplog.records])
-    for one in (secret, wrong):
-        assert one.reveal() not in everything
-        assert one.reveal().rsplit("_", 1)[1] not in everything
+    for credential in (secret, wrong):
+        assert credential.reveal() not in everything
+        assert credential.reveal().rsplit("_", 1)[1] not in everything
 
 
 async def test_the_store_refuses_what_makes_no_sense(pool: Pool) -> None:
@@ -146,8 +146,8 @@ async def test_the_store_refuses_what_makes_no_sense(pool: Pool) -> None:
             await keys.create(conn, Secret.new(), name="a", roles=[Role.SUBMITTER], created_by="me")
         with pytest.raises(InputError, match="needs a role"):
             await keys.create(conn, Secret.new(), name="a", roles=[], created_by="me")
-        made = await keys.create(conn, Secret.new(), name="a", roles=[Role.READER, Role.READER], created_by="me")
-        assert made.roles == [Role.READER]
+        key = await keys.create(conn, Secret.new(), name="a", roles=[Role.READER, Role.READER], created_by="me")
+        assert key.roles == [Role.READER]
         with pytest.raises(ConflictError, match="already a key 'a'"):
             await keys.create(conn, Secret.new(), name="a", roles=[Role.READER], created_by="me")
         assert (await keys.revoke(conn, "a")).revoked_at
@@ -173,12 +173,12 @@ async def test_a_flood_of_wrong_keys_is_a_few_queries(database: str) -> None:
         lookup = KeyLookup(pool)
         async with pool.connection():  # nobody else has one, so all of these wait
             flood = [asyncio.create_task(lookup.find(Secret.new().key_id)) for _ in range(400)]
-            found = asyncio.create_task(lookup.find(right.key_id))
+            search = asyncio.create_task(lookup.find(right.key_id))
             gone = asyncio.create_task(lookup.find(Secret.new().key_id))
             await asyncio.sleep(0)
             gone.cancel()
-        assert {await one for one in flood} == {None}
-        key = await found
+        assert {await lookup_task for lookup_task in flood} == {None}
+        key = await search
         assert key is not None
         assert key.key.fits(right)
         assert pool.get_stats()["requests_num"] <= 3

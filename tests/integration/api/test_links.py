@@ -44,7 +44,7 @@ async def gateway(
 
 async def test_the_gateway_answers_for_the_services_too(gateway: tuple[AsyncClient, House], storage: Storage) -> None:
     client, house = gateway
-    sources.put(storage, sources.Made(sources.noise((1, 100, 100))))
+    sources.put(storage, sources.SyntheticRaster(sources.noise((1, 100, 100))))
     path = steps.cog(storage, "one")["blob_path"]
     hidden = await house.publish("hidden", blob_path=path, clearance_state="ouo")
     headers = bearing(await make_key(house.url, Role.READER))
@@ -67,7 +67,7 @@ async def test_links_open_what_they_are_for_without_a_credential(
     gateway: tuple[AsyncClient, House], storage: Storage
 ) -> None:
     client, house = gateway
-    sources.put(storage, sources.Made(sources.noise((1, 100, 100))))
+    sources.put(storage, sources.SyntheticRaster(sources.noise((1, 100, 100))))
     path = steps.cog(storage, "one")["blob_path"]
     await house.publish("shown", blob_path=path)
     await house.publish("hidden", blob_path=path, clearance_state="ouo")
@@ -78,12 +78,12 @@ async def test_links_open_what_they_are_for_without_a_credential(
     await house.publish("gone", blob_path=path, deleted_at="2026-01-01", deleted_by="x")
     reader = bearing(await make_key(house.url, Role.READER))
     for name, signed in (("shown", False), ("hidden", True), ("layer", True)):
-        found = (await client.get(f"/api/assets/{id_of(name)}/links", headers=reader)).json()
-        assert found["revision"] == 1
-        assert (found["expires_at"] is not None) == signed
-        wanted = {"viewer", "tilejson", "tiles", "stac_item"}
-        assert set(found["links"]) == wanted | ({"features", "collection"} if name == "layer" else {"wmts", "preview"})
-        for kind, link in found["links"].items():
+        body = (await client.get(f"/api/assets/{id_of(name)}/links", headers=reader)).json()
+        assert body["revision"] == 1
+        assert (body["expires_at"] is not None) == signed
+        common = {"viewer", "tilejson", "tiles", "stac_item"}
+        assert set(body["links"]) == common | ({"features", "collection"} if name == "layer" else {"wmts", "preview"})
+        for kind, link in body["links"].items():
             assert link.startswith(BASE)
             assert (PARAMETER in link) == (signed and kind != "stac_item")
             if kind not in ("tiles", "stac_item"):
@@ -91,7 +91,7 @@ async def test_links_open_what_they_are_for_without_a_credential(
                 plain = urlsplit(link)._replace(query="").geturl()
                 assert (await client.get(plain)).status_code == (404 if signed else 200)
         status = (await client.get(f"/api/platform/status/{id_of(name)}", headers=reader)).json()
-        assert set(found["links"]) <= set(status["links"])
+        assert set(body["links"]) <= set(status["links"])
         assert (await client.get(status["links"]["viewer"])).status_code == 200
     gone = (await client.get(f"/api/assets/{id_of('gone')}/links", headers=reader)).json()
     assert (gone["links"], gone["revision"]) == ({}, None)

@@ -14,7 +14,7 @@ OFTEN = 8
 
 
 async def use(counter: Any, prefix: str) -> list[tuple[str, int]]:
-    """What a partner, a reviewer and an operator do, with the status of each answer."""
+    """Act as a partner, a reviewer and an operator. Return each act with the status of its answer."""
     answers = []
     for number in range(OFTEN):
         refs = {"dataset_id": "d", "resource_id": f"{prefix}-{number}", "version_id": "v1"}

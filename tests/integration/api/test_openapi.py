@@ -45,18 +45,18 @@ MAY_BE_UNWELL = {"/health/ready"}
 
 
 @dataclass(frozen=True)
-class Served:
+class GatewayThread:
     """A gateway in a thread of its own, on a real socket, with an asset in its database."""
 
     url: str
     document: dict[str, Any]
     headers: dict[str, str]
-    known: dict[str, str]
+    path_values: dict[str, str]
     """Parameters of paths that lead somewhere."""
 
 
 @pytest.fixture
-def served(database: str, tmp_path: Path) -> Iterator[Served]:
+def served(database: str, tmp_path: Path) -> Iterator[GatewayThread]:
     storage = Storage(StorageRecipe.in_folder(tmp_path))
     storage.sync.prepare()
     storage.sync.put_bytes(ObjectName(Zone.BRONZE, "uploads", "a.tif"), TIFF)
@@ -75,7 +75,7 @@ def served(database: str, tmp_path: Path) -> Iterator[Served]:
         headers = bearing(asyncio.run(make_key(database, Role.ADMIN)))
         accepted = httpx.post(f"{url}/api/platform/submit", json=order(), headers=headers).raise_for_status().json()
         staged = httpx.post(f"{url}/api/jobs/submit/hello_world", headers=headers).raise_for_status().json()
-        known = {
+        path_values = {
             "identifier": accepted["request_id"],
             "asset_id": accepted["asset_id"],
             "job_id": staged["job_id"],  # known to both kinds of jobs
@@ -83,13 +83,13 @@ def served(database: str, tmp_path: Path) -> Iterator[Served]:
             "platform_id": "ddh",
             "workflow_id": "publish_file",
         }
-        yield Served(url, httpx.get(f"{url}/openapi.json").json(), headers, known)
+        yield GatewayThread(url, httpx.get(f"{url}/openapi.json").json(), headers, path_values)
     finally:
         server.should_exit = True
         thread.join()
 
 
-def operations(served: Served) -> Iterator[Any]:
+def operations(served: GatewayThread) -> Iterator[Any]:
     for result in schemathesis.openapi.from_dict(served.document).get_all_operations():
         operation = result.ok()
         if operation.path not in ENDLESS:
@@ -97,7 +97,7 @@ def operations(served: Served) -> Iterator[Any]:
 
 
 def for_each_case(strategy: Any, examples: int, check: Callable[[Any], None]) -> list[str]:
-    """What schemathesis found."""
+    """Check the cases of a strategy. Return the failures that schemathesis reports."""
 
     @seed(SEED)
     @settings(
@@ -121,16 +121,16 @@ def for_each_case(strategy: Any, examples: int, check: Callable[[Any], None]) ->
 
 
 def checks(case: Any) -> list[Any]:
-    return [one for one in CHECKS if one is not not_a_server_error or case.operation.path not in MAY_BE_UNWELL]
+    return [check for check in CHECKS if check is not not_a_server_error or case.operation.path not in MAY_BE_UNWELL]
 
 
-def places(operation: Any, known: dict[str, str]) -> dict[str, str] | None:
+def places(operation: Any, path_values: dict[str, str]) -> dict[str, str] | None:
     names = [parameter.name for parameter in operation.path_parameters]
-    return {name: known[name] for name in names} if names and all(name in known for name in names) else None
+    return {name: path_values[name] for name in names} if names and all(name in path_values for name in names) else None
 
 
 @pytest.mark.parametrize("mode", list(GenerationMode))
-def test_an_administrator_gets_what_is_promised(served: Served, mode: GenerationMode) -> None:
+def test_an_administrator_gets_what_is_promised(served: GatewayThread, mode: GenerationMode) -> None:
     cases = 0
 
     def check(case: Any) -> None:
@@ -141,17 +141,21 @@ def test_an_administrator_gets_what_is_promised(served: Served, mode: Generation
     wrong = []
     for operation in operations(served):
         wrong += for_each_case(operation.as_strategy(generation_mode=mode), 3, check)
-        if mode is GenerationMode.POSITIVE and (found := places(operation, served.known)):
-            wrong += for_each_case(operation.as_strategy(generation_mode=mode, path_parameters=found), 3, check)
+        if mode is GenerationMode.POSITIVE and (path_parameters := places(operation, served.path_values)):
+            wrong += for_each_case(
+                operation.as_strategy(generation_mode=mode, path_parameters=path_parameters), 3, check
+            )
     assert "\n".join(wrong) == ""
     assert cases > 60
 
 
-def test_a_stranger_gets_nothing(served: Served) -> None:
+def test_a_stranger_gets_nothing(served: GatewayThread) -> None:
     def check(case: Any) -> None:
         answer = case.call(base_url=served.url)
         case.validate_response(answer, checks=checks(case))
         assert answer.status_code == 401 or not case.operation.definition.raw["security"]
 
-    wrong = [one for operation in operations(served) for one in for_each_case(operation.as_strategy(), 1, check)]
+    wrong = [
+        failure for operation in operations(served) for failure in for_each_case(operation.as_strategy(), 1, check)
+    ]
     assert "\n".join(wrong) == ""

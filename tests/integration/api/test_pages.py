@@ -1,4 +1,4 @@
-"""What a browser gets: the API's own page, from here alone; and which pages of others may call."""
+"""The pages for browsers: the API's own page loads nothing from elsewhere, and only permitted origins may call."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ async def test_the_page_loads_nothing_from_elsewhere(idle: AsyncClient) -> None:
     assert page.status_code == 200
     assert not re.findall(r"(?:src|href)=\"(?:https?:)?//", page.text)
     assert "'self'" in page.headers["content-security-policy"]
-    wanted = re.findall(r"(?:src|href)=\"(docs/[^\"]+)\"", page.text)
-    assert len(wanted) == 3
-    for place in wanted:
+    addresses = re.findall(r"(?:src|href)=\"(docs/[^\"]+)\"", page.text)
+    assert len(addresses) == 3
+    for place in addresses:
         answer = await idle.get(f"/{place}")
         assert (answer.status_code, len(answer.content) > 1000) == (200, True)
     for place in ("/docs/redoc.standalone.js", "/docs/..%2f__init__.py", "/docs/core.py"):

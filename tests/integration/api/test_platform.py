@@ -30,10 +30,10 @@ async def counter(make_counter: Any) -> Any:
 async def test_an_order_is_taken_at_once(idle_counter: Any) -> None:
     answer = await idle_counter.post("submit", order(clearance_level="public", priority=1, correlation_id="c"))
     assert answer.status_code == 202
-    found = answer.json()
-    assert answer.headers["location"] == found["monitor_url"] == f"/api/platform/status/{found['request_id']}"
-    assert (found["operation"], found["revision"], found["status"]) == ("created", 1, "accepted")
-    status = await idle_counter.status(found["request_id"])
+    accepted = answer.json()
+    assert answer.headers["location"] == accepted["monitor_url"] == f"/api/platform/status/{accepted['request_id']}"
+    assert (accepted["operation"], accepted["revision"], accepted["status"]) == ("created", 1, "accepted")
+    status = await idle_counter.status(accepted["request_id"])
     assert (status["status"], status["processing_status"], status["progress"]["fraction"]) == ("queued", "pending", 0.0)
     assert (status["asset"]["proposed_clearance"], status["clearance_state"]) == ("public", "uncleared")
 
@@ -142,51 +142,55 @@ async def test_a_body_that_is_nested_without_end(idle_counter: Any) -> None:
 async def test_an_inactive_platform_takes_nothing(idle_counter: Any) -> None:
     body = {"display_name": "D", "is_active": False}
     assert (await idle_counter.client.put("/api/platforms/ddh", json=body)).status_code == 200
-    found = problem(await idle_counter.post("submit", order()), 409, "platform_inactive")
-    assert "administrator" in found["detail"]
-    assert [one["platform_id"] for one in (await idle_counter.get("/api/platforms")).json()["platforms"]] == ["arcgis"]
+    refusal = problem(await idle_counter.post("submit", order()), 409, "platform_inactive")
+    assert "administrator" in refusal["detail"]
+    assert [platform["platform_id"] for platform in (await idle_counter.get("/api/platforms")).json()["platforms"]] == [
+        "arcgis"
+    ]
 
 
 async def test_a_whole_life_over_http(counter: Any) -> None:
-    found = await counter.published()
-    asset_id = found["asset_id"]
-    assert (found["status"], found["progress"]["fraction"]) == ("completed", 1.0)
-    assert found["outputs"]["blob_path"] == found["asset"]["blob_path"] == "published/idnlulc/jakarta2024/v10/_r1/a.tif"
+    status = await counter.published()
+    asset_id = status["asset_id"]
+    assert (status["status"], status["progress"]["fraction"]) == ("completed", 1.0)
+    assert (
+        status["outputs"]["blob_path"] == status["asset"]["blob_path"] == "published/idnlulc/jakarta2024/v10/_r1/a.tif"
+    )
     served = {"stac_item", "viewer", "tilejson", "tiles", "wmts", "preview"}
-    assert set(found["links"]) == {"asset", "job", "events", "stream"} | served
+    assert set(status["links"]) == {"asset", "job", "events", "stream"} | served
     for link in ("asset", "job", "events"):
-        assert (await counter.get(found["links"][link])).status_code == 200
+        assert (await counter.get(status["links"][link])).status_code == 200
 
-    made = await counter.decide("approve", job_id=found["job_id"], clearance_level="ouo", expected_revision=1)
-    assert (made["decision"], made["clearance_state"], made["export_job_id"]) == ("approved", "ouo", None)
-    made = await counter.decide("approve", request_id=found["request_id"], access_level="public")
-    assert (made["decision"], made["reviewer"]) == ("clearance_changed", "key:root")
-    assert (await counter.ended(made["export_job_id"]))["status"] == "completed"
+    decision = await counter.decide("approve", job_id=status["job_id"], clearance_level="ouo", expected_revision=1)
+    assert (decision["decision"], decision["clearance_state"], decision["export_job_id"]) == ("approved", "ouo", None)
+    decision = await counter.decide("approve", request_id=status["request_id"], access_level="public")
+    assert (decision["decision"], decision["reviewer"]) == ("clearance_changed", "key:root")
+    assert (await counter.ended(decision["export_job_id"]))["status"] == "completed"
     export = (await counter.status(asset_id))["export"]
     assert (export["status"], export["external_revision"], len(export["files"])) == ("completed", 1, 1)
 
-    made = await counter.decide("approve", asset_id=asset_id, clearance_level="ouo")
-    assert "hidden" in made["warning"]
-    assert made["action_required"]
-    assert (await counter.ended(made["export_job_id"]))["status"] == "completed"
+    decision = await counter.decide("approve", asset_id=asset_id, clearance_level="ouo")
+    assert "hidden" in decision["warning"]
+    assert decision["action_required"]
+    assert (await counter.ended(decision["export_job_id"]))["status"] == "completed"
 
     await counter.put("a.tif", TIFF + b"2")
     second = await counter.published(overwrite=True)
     assert (second["revision"], second["approval_state"]) == (2, "pending_review")
     assert (await counter.decide("reject", asset_id=asset_id, reason=" holes "))["approval_state"] == "rejected"
-    made = await counter.decide("rollback", asset_id=asset_id, revision=1, reason="clouds", expected_revision=2)
-    assert (made["revision"], made["approval_state"]) == (3, "pending_review")
+    decision = await counter.decide("rollback", asset_id=asset_id, revision=1, reason="clouds", expected_revision=2)
+    assert (decision["revision"], decision["approval_state"]) == (3, "pending_review")
     await counter.decide("approve", asset_id=asset_id, clearance_level="ouo")
     would = await counter.decide("unpublish", asset_id=asset_id, dry_run=True, delete_data=True)
     assert (would["dry_run"], would["deleted"], would["would"]["deletes_revisions"]) == (True, True, 3)
-    made = await counter.decide("revoke", asset_id=asset_id, reason="wrong data")
-    assert (made["deleted"], made["approval_state"]) == (True, "rejected")
+    decision = await counter.decide("revoke", asset_id=asset_id, reason="wrong data")
+    assert (decision["deleted"], decision["approval_state"]) == (True, "rejected")
     again = await counter.submit()
     assert (again["operation"], again["revision"]) == ("reactivated", 4)
 
     details = (await counter.get(f"/api/assets/{asset_id}")).json()
-    assert [one["revision"] for one in details["revisions"]] == [3, 2, 1]
-    assert [one["decision"] for one in reversed(details["audit"])] == [
+    assert [revision["revision"] for revision in details["revisions"]] == [3, 2, 1]
+    assert [entry["decision"] for entry in reversed(details["audit"])] == [
         "submitted",
         "approved",
         "clearance_changed",
@@ -198,33 +202,33 @@ async def test_a_whole_life_over_http(counter: Any) -> None:
         "revoked",
         "reactivated",
     ]
-    assert {one["actor"] for one in details["audit"]} == {"key:root"}
+    assert {entry["actor"] for entry in details["audit"]} == {"key:root"}
     assert details["audit"][0]["client_address"] == "127.0.0.1"
-    assert [one["revision"] for one in details["requests"]] == [4, 2, 1]
-    assert {one["purpose"] for one in details["jobs"]} >= {"process", "export", "withdraw"}
+    assert [request["revision"] for request in details["requests"]] == [4, 2, 1]
+    assert {job["purpose"] for job in details["jobs"]} >= {"process", "export", "withdraw"}
 
 
 async def test_the_status_of_a_failure_says_what_to_do(counter: Any) -> None:
     accepted = await counter.submit(workflow_id="failing", file_name="a.tif")
-    found = await counter.ended(accepted["request_id"])
-    assert (found["status"], found["processing_status"]) == ("failed", "failed")
-    assert found["error"]["message"]
-    assert found["error"]["node"]
-    assert "/api/platform/retry" in found["error"]["remedy"]
-    refused = await counter.post("approve", {"asset_id": found["asset_id"], "clearance_level": "ouo"})
+    failed = await counter.ended(accepted["request_id"])
+    assert (failed["status"], failed["processing_status"]) == ("failed", "failed")
+    assert failed["error"]["message"]
+    assert failed["error"]["node"]
+    assert "/api/platform/retry" in failed["error"]["remedy"]
+    refused = await counter.post("approve", {"asset_id": failed["asset_id"], "clearance_level": "ouo"})
     assert "cannot be approved" in problem(refused, 409, "asset_state")["detail"]
     problem(
-        await counter.post("retry", {"asset_id": found["asset_id"], "expected_revision": 2}), 409, "revision_changed"
+        await counter.post("retry", {"asset_id": failed["asset_id"], "expected_revision": 2}), 409, "revision_changed"
     )
-    again = await counter.post("retry", {"job_id": found["job_id"]})
+    again = await counter.post("retry", {"job_id": failed["job_id"]})
     assert again.status_code == 202
-    assert again.json()["request_id"] == found["request_id"]
-    assert again.json()["job_id"] != found["job_id"]
-    assert (await counter.ended(found["request_id"]))["retry_count"] == 1
+    assert again.json()["request_id"] == failed["request_id"]
+    assert again.json()["job_id"] != failed["job_id"]
+    assert (await counter.ended(failed["request_id"]))["retry_count"] == 1
     newer = await counter.published(overwrite=True)
     assert newer["error"] is None
-    old = await counter.status(found["request_id"])
-    assert (old["status"], old["error"]["message"]) == ("failed", found["error"]["message"])
+    old = await counter.status(failed["request_id"])
+    assert (old["status"], old["error"]["message"]) == ("failed", failed["error"]["message"])
 
 
 async def test_each_of_the_three_ids_in_each_phase(idle_counter: Any) -> None:
@@ -295,8 +299,8 @@ DECISIONS: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("action", "body"), DECISIONS)
 async def test_a_decision_about_nothing_or_too_early(idle_counter: Any, action: str, body: dict[str, Any]) -> None:
-    found = problem(await idle_counter.post(action, {"asset_id": "nobody", **body}), 404, "not_found")
-    assert "nobody" in found["detail"]
+    refusal = problem(await idle_counter.post(action, {"asset_id": "nobody", **body}), 404, "not_found")
+    assert "nobody" in refusal["detail"]
     accepted = await idle_counter.submit()
     if action not in ("reject", "unpublish"):
         refused = await idle_counter.post(action, {"request_id": accepted["request_id"], **body})
@@ -329,21 +333,21 @@ async def test_a_priority_above_normal_is_the_operators_to_give(idle_counter: An
 
 
 async def test_a_partner_who_retries_what_an_operator_hurried_is_back_at_normal(counter: Any) -> None:
-    found = await counter.published(workflow_id="failing", priority=1)
+    failed = await counter.published(workflow_id="failing", priority=1)
     partner = await counter.key(Role.SUBMITTER, platform_id="ddh")
     query = "SELECT priority FROM dagapp.dag_jobs ORDER BY created_at"
     assert await counter.engine.rows(query) == [{"priority": 4}]
-    again = await counter.post("retry", {"asset_id": found["asset_id"]}, by=partner)
+    again = await counter.post("retry", {"asset_id": failed["asset_id"]}, by=partner)
     assert again.status_code == 202
     await counter.engine.until(again.json()["job_id"], lambda job: job is not None)
     assert await counter.engine.rows(query) == [{"priority": 4}, {"priority": 0}]
 
 
 async def test_another_platforms_submitter_sees_and_touches_nothing(counter: Any) -> None:
-    found = await counter.published(workflow_id="failing")
+    failed = await counter.published(workflow_id="failing")
     own = await counter.key(Role.SUBMITTER, platform_id="ddh")
     other = await counter.key(Role.SUBMITTER, platform_id="arcgis")
-    ids = [found[name] for name in ("asset_id", "request_id", "job_id")]
+    ids = [failed[name] for name in ("asset_id", "request_id", "job_id")]
     for identifier in ids:
         path = f"/api/platform/status/{identifier}"
         assert (await counter.get(path, by=own)).status_code == 200
@@ -351,16 +355,16 @@ async def test_another_platforms_submitter_sees_and_touches_nothing(counter: Any
         nobody = problem(await counter.get("/api/platform/status/nobody", by=other), 404, "not_found")
         assert unseen["detail"].replace(identifier, "nobody") == nobody["detail"], "not even that it exists"
     for name in ("asset_id", "request_id", "job_id"):
-        problem(await counter.post("retry", {name: found[name]}, by=other), 404, "not_found")
-    problem(await counter.get(f"/api/assets/{found['asset_id']}", by=other), 404, "not_found")
+        problem(await counter.post("retry", {name: failed[name]}, by=other), 404, "not_found")
+    problem(await counter.get(f"/api/assets/{failed['asset_id']}", by=other), 404, "not_found")
     for query in ({}, {"platform_id": "ddh"}, {"text": "lulc"}, {"deleted": "true"}):
         assert (await counter.get("/api/assets", by=other, **query)).json()["assets"] == []
     assert len((await counter.get("/api/assets", by=own)).json()["assets"]) == 1
     problem(await counter.post("submit", order(overwrite=True), by=other), 403, "forbidden")
-    assert (await counter.post("retry", {"asset_id": found["asset_id"]}, by=own)).status_code == 202
+    assert (await counter.post("retry", {"asset_id": failed["asset_id"]}, by=own)).status_code == 202
     for action, body in DECISIONS:
         if action != "retry":
-            problem(await counter.post(action, {"asset_id": found["asset_id"], **body}, by=own), 403, "forbidden")
+            problem(await counter.post(action, {"asset_id": failed["asset_id"], **body}, by=own), 403, "forbidden")
     problem(await counter.get("/api/assets/reports/failed", by=own), 403, "forbidden")
 
 

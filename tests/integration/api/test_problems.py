@@ -138,7 +138,8 @@ async def test_a_database_that_is_away_is_503(
 async def test_a_database_that_takes_no_changes_is_503_for_them_and_answers_the_rest(
     idle: Any, database: str, server: str
 ) -> None:
-    """Sessions that began meanwhile stay so: all of them are given up with the first change that one refuses."""
+    """Sessions that began while the database was read-only stay read-only. The pool drops all of them when the first
+    one refuses a change."""
     import psycopg
 
     name = database.rsplit("/", 1)[1].split("?")[0]

@@ -20,14 +20,14 @@ from tests.integration.stages.conftest import make_stages as make_stages
 
 @pytest.fixture
 async def platform(make_stages: Any) -> StagePlatform:
-    found: StagePlatform = make_stages()
-    return found
+    stage_platform: StagePlatform = make_stages()
+    return stage_platform
 
 
 @pytest.fixture
 async def client(platform: StagePlatform, make_client: Any) -> AsyncClient:
-    found: AsyncClient = await make_client(platform, job_types=platform.job_types, storage=platform.storage)
-    return found
+    http_client: AsyncClient = await make_client(platform, job_types=platform.job_types, storage=platform.storage)
+    return http_client
 
 
 def start(platform: StagePlatform) -> None:
@@ -38,8 +38,8 @@ def start(platform: StagePlatform) -> None:
 async def status(client: AsyncClient, job_id: str) -> dict[str, Any]:
     answer = await client.get(f"/api/jobs/status/{job_id}")
     assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    body: dict[str, Any] = answer.json()
+    return body
 
 
 async def ended(client: AsyncClient, job_id: str) -> dict[str, Any]:
@@ -65,7 +65,7 @@ async def test_from_submission_to_result(client: AsyncClient, platform: StagePla
     done = await ended(client, accepted["job_id"])
     assert done["status"] == "COMPLETED", done
     assert (done["stage"], done["total_stages"], done["progress"]) == (3, 3, 1.0)
-    assert [one["tasks"] for one in done["stages"]] == [
+    assert [stage["tasks"] for stage in done["stages"]] == [
         {"total": count, "completed": count, "failed": 0} for count in (2, 1, 1)
     ]
     assert done["result_data"]["stage_3"] == {"sum": 4, "tasks": 1, "failed": []}
@@ -82,14 +82,14 @@ async def test_tasks_have_their_names_results_and_errors(client: AsyncClient, pl
     job_id = (await client.post("/api/jobs/submit/plain", json={"blob_name": "a.tif", "tiles": 3})).json()["job_id"]
     await ended(client, job_id)
     first = (await client.get(f"/api/jobs/status/{job_id}/tasks")).json()["tasks"]
-    assert [one["task_id"] for one in first] == [f"{job_id[:8]}-s1-list-tiles"]
+    assert [task["task_id"] for task in first] == [f"{job_id[:8]}-s1-list-tiles"]
     page = (await client.get(f"/api/jobs/status/{job_id}/tasks", params={"stage": 2, "limit": 2})).json()
-    assert [one["task_id"] for one in page["tasks"]] == [f"{job_id[:8]}-s2-tile_{number}" for number in (0, 1)]
+    assert [task["task_id"] for task in page["tasks"]] == [f"{job_id[:8]}-s2-tile_{number}" for number in (0, 1)]
     assert page["tasks"][0]["result_data"] == {"value": "tile_0"}
     assert page["tasks"][0]["status"] == "COMPLETED"
     rest = {"stage": 2, "limit": 2, "after": page["next_after"]}
     last = (await client.get(f"/api/jobs/status/{job_id}/tasks", params=rest)).json()
-    assert ([one["task_index"] for one in last["tasks"]], last["next_after"]) == (["tile_2"], None)
+    assert ([task["task_index"] for task in last["tasks"]], last["next_after"]) == (["tile_2"], None)
     assert (await client.get(f"/api/jobs/status/{job_id}/tasks", params={"stage": 9})).status_code == 404
     failing = {"widths": [1, 1, 1], "fail_stage": 2}
     job_id = (await client.post("/api/jobs/submit/counting", json=failing)).json()["job_id"]
@@ -104,7 +104,7 @@ async def test_a_plan_that_lies_in_the_store(client: AsyncClient, platform: Stag
     job_id = (await client.post("/api/jobs/submit/bulky")).json()["job_id"]
     assert (await ended(client, job_id))["status"] == "COMPLETED"
     tasks = (await client.get(f"/api/jobs/status/{job_id}/tasks")).json()["tasks"]
-    assert [(one["task_index"], one["result_data"]) for one in tasks] == [
+    assert [(task["task_index"], task["result_data"]) for task in tasks] == [
         ("left", {"value": 4}),
         ("right", {"value": 5}),
     ]
@@ -116,7 +116,7 @@ async def test_an_open_circuit_is_seen(client: AsyncClient, platform: StagePlatf
     await platform.rows("""
         INSERT INTO dagapp.dag_circuits (handler, failures, error_code, error_message, opened_at, probe_at)
         VALUES ('test.call', 5, 'down', 'the service does not answer', now(), now()) RETURNING 1 AS one""")
-    types = {one["job_type"]: one for one in (await client.get("/api/jobs/types")).json()}
+    types = {job_type["job_type"]: job_type for job_type in (await client.get("/api/jobs/types")).json()}
     assert types["calling"]["stages"][0]["open_circuit"]["error_code"] == "down"
     assert types["counting"]["stages"][0]["open_circuit"] is None
     job_id = (await client.post("/api/jobs/submit/calling", json={"service": "tiles"})).json()["job_id"]
@@ -130,7 +130,7 @@ async def test_what_is_wrong_is_told_field_by_field(client: AsyncClient) -> None
     answer = await client.post("/api/jobs/submit/counting", json={"widths": "many", "not": 1})
     problem = answer.json()
     assert (answer.status_code, problem["code"]) == (422, "invalid_inputs")
-    assert {one["field"] for one in problem["errors"]} == {"widths", "not"}
+    assert {error["field"] for error in problem["errors"]} == {"widths", "not"}
     assert "did you mean 'note'?" in str(problem["errors"])
     unknown = await client.post("/api/jobs/submit/countin", json={})
     assert (unknown.status_code, unknown.json()["code"]) == (404, "not_found")
@@ -148,12 +148,12 @@ async def test_the_list_and_the_types(client: AsyncClient) -> None:
     ]
     await client.post("/api/jobs/submit/wide")
     page = (await client.get("/api/jobs", params={"job_type": "counting", "limit": 2})).json()
-    assert [one["job_id"] for one in page["jobs"]] == [ids[2], ids[1]]
+    assert [job["job_id"] for job in page["jobs"]] == [ids[2], ids[1]]
     rest = (await client.get("/api/jobs", params={"job_type": "counting", "cursor": page["next_cursor"]})).json()
-    assert ([one["job_id"] for one in rest["jobs"]], rest["next_cursor"]) == ([ids[0]], None)
+    assert ([job["job_id"] for job in rest["jobs"]], rest["next_cursor"]) == ([ids[0]], None)
     assert len((await client.get("/api/jobs", params={"status": "QUEUED"})).json()["jobs"]) == 4
     assert (await client.get("/api/jobs", params={"status": "COMPLETED"})).json()["jobs"] == []
-    types = {one["job_type"]: one for one in (await client.get("/api/jobs/types")).json()}
+    types = {job_type["job_type"]: job_type for job_type in (await client.get("/api/jobs/types")).json()}
     assert {"counting", "plain", "hello_world"} <= types.keys()
     assert types["counting"]["parameters_schema"]["properties"]["seconds"]["type"] == "number"
     assert types["counting"]["total_stages"] == 3
@@ -165,13 +165,13 @@ async def test_the_list_and_the_types(client: AsyncClient) -> None:
 async def test_cancelled_by_its_id_and_submitted_again(client: AsyncClient) -> None:
     job_id = (await client.post("/api/jobs/submit/counting")).json()["job_id"]
     assert (await client.post(f"/api/v1/jobs/{job_id}/cancel", json={"reason": "enough"})).status_code == 202
-    found = await status(client, job_id)
-    assert (found["status"], found["cancelled"], found["error_details"]) == ("FAILED", True, "enough")
+    body = await status(client, job_id)
+    assert (body["status"], body["cancelled"], body["error_details"]) == ("FAILED", True, "enough")
     again = await client.post("/api/jobs/submit/counting")
     assert (again.status_code, again.json()["attempt"]) == (202, 2)
-    found = await status(client, job_id)
-    assert [(one["attempt"], one["status"]) for one in found["attempts"]] == [(2, "QUEUED"), (1, "FAILED")]
-    assert (await client.get(f"/api/v1/jobs/{job_id}")).json()["job_id"] == found["run_id"]
+    body = await status(client, job_id)
+    assert [(attempt["attempt"], attempt["status"]) for attempt in body["attempts"]] == [(2, "QUEUED"), (1, "FAILED")]
+    assert (await client.get(f"/api/v1/jobs/{job_id}")).json()["job_id"] == body["run_id"]
 
 
 async def test_the_end_of_an_attempt_is_told(client: AsyncClient, platform: StagePlatform, receiver: Receiver) -> None:

@@ -16,27 +16,27 @@ from tests.integration.api.test_jobs import submit, until
 
 def parse(text: str) -> list[tuple[str, int | None, Any]]:
     """Name, id and data of each event."""
-    found = []
+    events = []
     for block in text.split("\n\n"):
         fields = dict(line.split(": ", 1) for line in block.splitlines() if not line.startswith(":"))
         if fields:
             number = int(fields["id"]) if "id" in fields else None
-            found.append((fields["event"], number, json.loads(fields["data"])))
-    return found
+            events.append((fields["event"], number, json.loads(fields["data"])))
+    return events
 
 
 async def test_events_progress_and_the_end(busy: AsyncClient) -> None:
     accepted = await submit(busy)
     answer = await busy.get(accepted["stream_url"])
     assert answer.headers["content-type"].startswith("text/event-stream")
-    seen = parse(answer.text)
-    happened = [data["event_type"] for name, _, data in seen if name == "event"]
+    events = parse(answer.text)
+    happened = [data["event_type"] for name, _, data in events if name == "event"]
     assert happened[0] == "job_created"
     assert happened[-1] == "job_completed"
-    name, _, outcome = seen[-1]
+    name, _, outcome = events[-1]
     assert (name, outcome["status"]) == ("end", "completed")
     assert outcome["result"] == {"message": "Hello, World!"}
-    assert [data["status"] for name, _, data in seen if name == "progress"][-1] == "completed"
+    assert [data["status"] for name, _, data in events if name == "progress"][-1] == "completed"
 
 
 async def test_who_comes_back_misses_nothing_and_sees_nothing_twice(busy: AsyncClient) -> None:
@@ -45,7 +45,7 @@ async def test_who_comes_back_misses_nothing_and_sees_nothing_twice(busy: AsyncC
     whole = [number for _, number, _ in parse((await busy.get(accepted["stream_url"])).text) if number]
     for place, number in enumerate(whole):
         answer = await busy.get(accepted["stream_url"], headers={"Last-Event-ID": str(number)})
-        assert [found for _, found, _ in parse(answer.text) if found] == whole[place + 1 :]
+        assert [number for _, number, _ in parse(answer.text) if number] == whole[place + 1 :]
 
 
 async def test_many_listeners_share_the_looks_and_hold_no_connection(
@@ -63,9 +63,9 @@ async def test_many_listeners_share_the_looks_and_hold_no_connection(
     listeners = [asyncio.create_task(listen()) for _ in range(20)]
     await asyncio.sleep(0.3)
     assert len(streams._watches) == 1
-    heard = await asyncio.gather(*listeners)
-    assert all(events[-1].event == "end" for events in heard)
-    assert all(3 <= sum(event.event == "progress" for event in events) <= 8 for events in heard)
+    followed = await asyncio.gather(*listeners)
+    assert all(events[-1].event == "end" for events in followed)
+    assert all(3 <= sum(event.event == "progress" for event in events) <= 8 for events in followed)
     assert streams._watches == {}
 
 
@@ -77,9 +77,9 @@ async def test_a_queued_job_is_followed_until_it_is_claimed(make_platform: Any, 
     await asyncio.sleep(0.2)
     platform.orchestrator()
     platform.worker()
-    seen = parse((await following).text)
-    assert seen[0][2]["status"] == "queued"
-    assert seen[-1][0] == "end"
+    events = parse((await following).text)
+    assert events[0][2]["status"] == "queued"
+    assert events[-1][0] == "end"
 
 
 async def test_a_job_that_vanishes_ends_its_stream(make_platform: Any, make_client: Any, pool: Pool) -> None:

@@ -24,9 +24,9 @@ from tests.integration.api.test_jobs import submit
 
 @pytest.fixture
 async def client(make_platform: Any, make_client: Any, issuer: Issuer) -> AsyncClient:
-    found = await make_client(make_platform(), access=issuer.settings())
-    del found.headers["Authorization"]
-    return found
+    http_client = await make_client(make_platform(), access=issuer.settings())
+    del http_client.headers["Authorization"]
+    return http_client
 
 
 async def ask(client: AsyncClient, token: str, path: str = "/api/platforms") -> tuple[int, str]:
@@ -43,7 +43,7 @@ async def test_a_token_is_as_good_as_a_key(client: AsyncClient, issuer: Issuer) 
     accepted = await submit(client)
     assert (await client.get(accepted["status_url"])).json()["submitted_by"] == "ada"
     assert (await client.post("/api/v1/bootstrap/migrate")).status_code == 403
-    assert issuer.asked == ["/realms/test/.well-known/openid-configuration", "/realms/test/keys"]
+    assert issuer.requests == ["/realms/test/.well-known/openid-configuration", "/realms/test/keys"]
 
 
 def _unsigned(issuer: Issuer) -> str:
@@ -51,7 +51,7 @@ def _unsigned(issuer: Issuer) -> str:
 
 
 def _with_the_public_key_as_secret(issuer: Issuer) -> str:
-    """What a verifier that lets the token choose its algorithm would accept."""
+    """Return a token that a verifier would accept if it let the token choose its algorithm."""
     public = issuer.keys["first"].public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     parts = [{"alg": "HS256", "typ": "JWT", "kid": "first"}, issuer.claims("admin")]
     text = ".".join(base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts)
@@ -146,20 +146,20 @@ async def test_other_claims(make_platform: Any, make_client: Any, issuer: Issuer
     accepted = await submit(client)
     assert (await client.get(accepted["status_url"])).json()["submitted_by"] == "ada@example.org"
     assert (await ask(client, issuer.token(**claims)))[0] == 401
-    assert issuer.asked == ["/realms/test/keys"]
+    assert issuer.requests == ["/realms/test/keys"]
 
 
 async def test_a_new_key_of_the_issuer_is_found_and_asking_is_limited(client: AsyncClient, issuer: Issuer) -> None:
     assert (await ask(client, issuer.token("reader")))[0] == 200
     issuer.add_key("second")
-    asked = len(issuer.asked)
+    before = len(issuer.requests)
     assert (await ask(client, issuer.token("reader", key_id="second")))[0] == 401
-    assert len(issuer.asked) == asked
+    assert len(issuer.requests) == before
     app: Any = client._transport.app  # type: ignore[attr-defined]
     app.state.gateway.authenticator._tokens._keys._may_fetch_at = 0.0
     assert (await ask(client, issuer.token("reader", key_id="second")))[0] == 200
     assert (await ask(client, issuer.token("reader", sub="bob")))[0] == 200
-    assert len(issuer.asked) == asked + 2
+    assert len(issuer.requests) == before + 2
 
 
 async def test_a_withdrawn_key_goes_and_nobody_waits_for_that(
@@ -181,9 +181,9 @@ async def test_an_issuer_that_is_away(client: AsyncClient, issuer: Issuer) -> No
     issuer.away = True
     answer = await client.get("/health", headers=bearing(issuer.token("reader")))
     assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
-    asked = len(issuer.asked)
+    before = len(issuer.requests)
     assert (await ask(client, issuer.token("reader")))[0] == 503
-    assert len(issuer.asked) == asked
+    assert len(issuer.requests) == before
     issuer.away = False
     app: Any = client._transport.app  # type: ignore[attr-defined]
     app.state.gateway.authenticator._tokens._keys._may_fetch_at = 0.0

@@ -86,13 +86,13 @@ async def test_each_workflow_is_started_by_those_it_is_meant_for(idle_counter: A
 async def test_no_schedule_and_no_retry_starts_what_is_of_the_house(idle_counter: Any, workflow_id: str) -> None:
     scheduler = Scheduler(idle_counter.engine.catalogue, "dag-jobs")
     async with idle_counter.engine.pool.connection() as conn:
-        made: Schedule = await create(
+        schedule: Schedule = await create(
             conn, schedule_id="s", workflow_id=workflow_id, input_params={"asset_id": "a" * 32}, interval_seconds=1
         )
         await conn.execute("UPDATE dagapp.dag_schedules SET next_due_at = now() - interval '1 second'")
         fired = await scheduler.run_once(conn)
         with pytest.raises(Forbidden, match="is started by geomill only"):
-            await scheduler.fire(conn, made.schedule_id)
+            await scheduler.fire(conn, schedule.schedule_id)
     assert (fired.jobs, list(fired.refused)) == ([], ["s"])
     assert await queued(idle_counter) == []
 
@@ -139,8 +139,8 @@ async def test_another_platforms_container_is_as_if_it_were_not_there(idle_count
         document = problem(answer, 422, "unusable_source")
         answers.append(str(document).replace(container, "…"))
     assert answers[0] == answers[1]
-    mine = await idle_counter.post("submit", order(file_name="b.tif"), by=by)
-    assert answers[0] == str(problem(mine, 422, "unusable_source")).replace("uploads", "…")
+    own_answer = await idle_counter.post("submit", order(file_name="b.tif"), by=by)
+    assert answers[0] == str(problem(own_answer, 422, "unusable_source")).replace("uploads", "…")
 
     owner = await idle_counter.key(Role.SUBMITTER, platform_id="arcgis")
     theirs = order(platform_id="arcgis", platform_refs=OTHERS, container_name="arcgis", file_name="b.tif")
@@ -159,8 +159,8 @@ async def test_no_platform_is_called_like_the_container_of_another(idle_counter:
     assert (await idle_counter.client.post("/api/platforms", json={**body, "platform_id": "my_app"})).status_code == 201
     await idle_counter.put("c.tif", TIFF, container="my-app")
     by = await idle_counter.key(Role.SUBMITTER, platform_id="my_app")
-    mine = order(platform_id="my_app", platform_refs={"id": "x"}, container_name="my-app", file_name="c.tif")
-    assert (await idle_counter.post("submit", mine, by=by)).status_code == 202
+    own_order = order(platform_id="my_app", platform_refs={"id": "x"}, container_name="my-app", file_name="c.tif")
+    assert (await idle_counter.post("submit", own_order, by=by)).status_code == 202
 
 
 async def test_a_partner_does_not_learn_the_containers_of_others(idle_counter: Any) -> None:
@@ -223,7 +223,7 @@ async def test_whatever_a_submitter_sends_nothing_but_its_own_asset_changes(coun
 
     await eventually(exported)
     by = await counter.key(Role.SUBMITTER, platform_id="ddh")
-    mine = {"dataset_id": "mine", "resource_id": "mine", "version_id": "v1"}
+    own_refs = {"dataset_id": "mine", "resource_id": "mine", "version_id": "v1"}
     before = await world(counter, "mine")
     stem = "secret/0"
     values: dict[str, list[Any]] = {
@@ -247,7 +247,7 @@ async def test_whatever_a_submitter_sends_nothing_but_its_own_asset_changes(coun
     for _ in range(int(os.environ.get("TRUST_COUNT", "60"))):
         options = {name: chance.choice(values[name]) for name in chance.sample(list(values), chance.randint(0, 4))}
         body = order(
-            platform_refs={**mine, "version_id": chance.choice(["v1", "v2", "../../secret/0", "secret/0/_r1"])},
+            platform_refs={**own_refs, "version_id": chance.choice(["v1", "v2", "../../secret/0", "secret/0/_r1"])},
             workflow_id=chance.choice([*LIBRARY, "publish_file", "publish_file", None]),
             processing_options=options,
             container_name=chance.choice(["uploads", "arcgis", "published", "ddh"]),

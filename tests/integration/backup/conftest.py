@@ -218,7 +218,7 @@ def check(depot: Depot) -> Verdict:
 
 
 def restore(depot: Depot, place: Place, *, cancel_jobs: bool = False) -> tuple[RestoredObjects, RestoredDatabases]:
-    """As the command does it."""
+    """Restore a backup as the command does."""
     manifest = read_manifest(depot)
     require_fit(manifest, has_outside=True)
     asyncio.run(require_empty_target(place.inside, place.outside))

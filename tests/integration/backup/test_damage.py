@@ -37,7 +37,7 @@ def lengthen(file: Path) -> None:
 def test_any_file_that_is_not_as_it_was_is_told(backup: FolderDepot, damage: Callable[[Path], None]) -> None:
     files = [file for file in sorted(backup.root.rglob("*")) if file.is_file() and file.name != "manifest.json"]
     assert len(files) > 30
-    told = 0
+    damaged_files = 0
     for file in files:
         content = file.read_bytes()
         if not content:
@@ -46,10 +46,10 @@ def test_any_file_that_is_not_as_it_was_is_told(backup: FolderDepot, damage: Cal
         verdict = check(backup)
         name = file.relative_to(backup.root).as_posix()
         assert any(name in problem for problem in verdict.problems), name
-        told += 1
+        damaged_files += 1
         file.write_bytes(content)
     assert check(backup).sound
-    assert told > 30
+    assert damaged_files > 30
 
 
 @pytest.mark.parametrize("damage", [flip, cut, Path.unlink], ids=["changed", "cut", "gone"])

@@ -1,4 +1,4 @@
-"""What is restored is what was there."""
+"""A restored platform has the same data as the one that was backed up."""
 
 from __future__ import annotations
 
@@ -296,7 +296,7 @@ def test_a_backup_of_a_later_release_is_refused(target: Place, backup: FolderDep
 
 
 def test_a_column_that_is_new_gets_its_default(unchanged_source: Place, target: Place, backup: FolderDepot) -> None:
-    """A backup of an earlier release lacks it."""
+    """A backup of an earlier release lacks the column."""
 
     def without_containers(manifest: dict[str, Any]) -> None:
         part = next(table for table in manifest["inside"]["tables"] if table["table"] == "app.platforms")

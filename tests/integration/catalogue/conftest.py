@@ -14,7 +14,7 @@ from geomill.platform.export import WorkflowExporter
 from geomill.storage import Storage, StorageRecipe
 from geomill.store.pool import Pool, open_pool
 from geomill.workflows.collection import WorkflowCatalogue
-from tests.integration.engine.platform import Platform, catalogue_of, handlers_of, library
+from tests.integration.engine.platform import EnginePlatform, catalogue_of, handlers_of, library
 from tests.integration.platform.conftest import TIFF, Office
 
 PUBLISH = """
@@ -86,7 +86,7 @@ async def office(database: str, external_database: str, pool: Pool, tmp_path: Pa
     await storage.prepare()
     await storage.put_bytes(ObjectName(Zone.BRONZE, "uploads", "a.tif"), TIFF)
     async with open_pool(external_database, size=2, idle=True) as outside:
-        engine = Platform(
+        engine = EnginePlatform(
             database, pool, catalogue, registry, storage=storage, external=ExternalDatabase(pool, outside)
         )
         exporter = WorkflowExporter(catalogue, "dag-jobs")

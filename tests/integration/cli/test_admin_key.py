@@ -23,10 +23,10 @@ async def live(pool: Pool) -> list[ApiKey]:
 
 async def ensured(database: str, data: Path, *, shared: bool = False) -> Secret:
     await admin_key.ensure(database, data, shared=shared)
-    found = folder.read_key(data)
-    assert found is not None
+    secret = folder.read_key(data)
+    assert secret is not None
     assert (data / "admin.key").stat().st_mode & 0o777 == 0o600
-    return found
+    return secret
 
 
 async def test_it_is_made_once_and_kept(database: str, pool: Pool, tmp_path: Path) -> None:
@@ -72,16 +72,16 @@ async def test_a_file_with_the_id_of_another_key(database: str, pool: Pool, tmp_
     async with pool.connection() as conn:
         await keys.create(conn, reader, name="reader", roles=[Role.READER], created_by="me")
     folder.write_key(tmp_path, reader)
-    found = await ensured(database, tmp_path)
-    assert found.key_id != reader.key_id
+    secret = await ensured(database, tmp_path)
+    assert secret.key_id != reader.key_id
     assert {key.name for key in await live(pool)} == {"reader", "admin"}
 
 
 async def test_many_at_once_agree(database: str, pool: Pool, tmp_path: Path) -> None:
     await asyncio.gather(*(admin_key.ensure(database, tmp_path, shared=False) for _ in range(6)))
-    found = folder.read_key(tmp_path)
-    assert found is not None
-    assert [key.fits(found) for key in await live(pool)] == [True]
+    secret = folder.read_key(tmp_path)
+    assert secret is not None
+    assert [key.fits(secret) for key in await live(pool)] == [True]
 
 
 async def test_on_a_shared_database_each_machine_has_its_own(

@@ -22,16 +22,16 @@ from geomill.errors import Forbidden, InputError, NotFoundError, SettingsError, 
 from geomill.settings import AccessSettings, QueueSettings, Settings
 from tests.integration.api.conftest import make_key
 from tests.integration.engine.conftest import make_platform as make_platform
-from tests.integration.engine.platform import Platform
+from tests.integration.engine.platform import EnginePlatform
 
 
 @pytest.fixture
-async def address(make_platform: Callable[..., Platform], database: str) -> AsyncIterator[str]:
+async def address(make_platform: Callable[..., EnginePlatform], database: str) -> AsyncIterator[str]:
     """Where a gateway listens."""
     app = create_app(database, make_platform().catalogue, QueueSettings(), AccessSettings())
     with listen("127.0.0.1", 0) as listener:
-        async with serving(app, listener) as found:
-            yield found
+        async with serving(app, listener) as url:
+            yield url
 
 
 @asynccontextmanager
@@ -98,16 +98,16 @@ async def test_problem_documents_become_errors(address: str, database: str, data
 async def test_named_by_the_environment(
     address: str, database: str, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mine = await make_key(database, Role.READER)
+    reader_key = await make_key(database, Role.READER)
     monkeypatch.setenv("GEOMILL_URL", address)
     folder.write_key(data, await make_key(database, Role.ADMIN))
     with pytest.raises(SettingsError, match=f"no key is set for the gateway {address}; set GEOMILL_KEY"):
         await call("GET", "/health")
-    monkeypatch.setenv("GEOMILL_KEY", mine.reveal())
+    monkeypatch.setenv("GEOMILL_KEY", reader_key.reveal())
     assert await call("GET", "/health")
     with pytest.raises(Forbidden):
         await call("POST", "/api/v1/bootstrap/migrate")
-    assert mine.reveal() not in repr(vars(Settings(os.environ)))
+    assert reader_key.reveal() not in repr(vars(Settings(os.environ)))
 
 
 async def test_nobody_there(data: Path) -> None:

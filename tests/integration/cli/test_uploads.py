@@ -20,14 +20,14 @@ from geomill.storage import Storage, StorageRecipe
 from tests.integration.api.conftest import make_key
 from tests.integration.cli.test_client import serving
 from tests.integration.engine.conftest import make_platform as make_platform
-from tests.integration.engine.platform import Platform
+from tests.integration.engine.platform import EnginePlatform
 
 TIFF = b"II*\0" + bytes(1000)
 REFS = ("--ref", "dataset_id=d", "--ref", "resource_id=r", "--ref", "version_id=v")
 
 
 @pytest.fixture
-async def data(make_platform: Callable[..., Platform], database: str, tmp_path: Path) -> AsyncIterator[Path]:
+async def data(make_platform: Callable[..., EnginePlatform], database: str, tmp_path: Path) -> AsyncIterator[Path]:
     """The data folder of a gateway, without anybody who would run what is submitted."""
     storage = Storage(StorageRecipe.in_folder(tmp_path))
     await storage.prepare()
@@ -70,13 +70,13 @@ async def test_a_refusal_leaves_no_upload(data: Path, content: bytes, more: tupl
 async def test_an_order_that_was_given_before_leaves_only_its_own(data: Path) -> None:
     first = await submit(data, TIFF, "--idempotency-key", "once")
     assert first.exit_code == 0, first.output
-    (kept,) = uploads(data)
+    (upload,) = uploads(data)
     again = await submit(data, TIFF, "--idempotency-key", "once")
     assert again.exit_code == 0, again.output
-    assert uploads(data) == [kept]
+    assert uploads(data) == [upload]
     refused = await submit(data, TIFF)
     assert "overwrite" in str(refused.exception)
-    assert uploads(data) == [kept]
+    assert uploads(data) == [upload]
 
 
 async def test_nothing_is_uploaded_when_no_gateway_answers(data: Path) -> None:

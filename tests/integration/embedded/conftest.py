@@ -51,14 +51,14 @@ def data_with_cluster(data: Path, stopped: Path) -> Path:
 
 @pytest.fixture
 def make() -> Iterator[MakeCluster]:
-    made: list[Cluster] = []
+    clusters: list[Cluster] = []
 
     def make_cluster(data: Path, **settings: str) -> Cluster:
-        made.append(Cluster(data, settings=FAST | settings))
-        return made[-1]
+        clusters.append(Cluster(data, settings=FAST | settings))
+        return clusters[-1]
 
     yield make_cluster
-    for cluster in made:
+    for cluster in clusters:
         cluster.stop("immediate")
 
 

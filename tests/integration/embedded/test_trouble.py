@@ -1,4 +1,4 @@
-"""What goes wrong around a cluster: crashes, strangers, races, closed folders."""
+"""Trouble around a cluster: crashes, other users, races, closed folders."""
 
 import os
 import shutil
@@ -172,17 +172,17 @@ try:
 except EmbeddedError as error:
     print(error)
 """
-    said, _ = spawn(code, uid=NOBODY if os.geteuid() == 0 else None).communicate(timeout=300)
-    assert said.startswith(f"the data folder {closed} cannot be written")
-    assert said.strip().endswith("choose another folder with GEOMILL_DATA")
+    output, _ = spawn(code, uid=NOBODY if os.geteuid() == 0 else None).communicate(timeout=300)
+    assert output.startswith(f"the data folder {closed} cannot be written")
+    assert output.strip().endswith("choose another folder with GEOMILL_DATA")
     assert list(closed.iterdir()) == []
 
 
 @as_root
 def test_a_plain_user_runs_his_own_and_root_joins_in(make, data):
     code = f"c = Cluster(Path({str(data)!r}), settings={FAST!r}); print(c.start(), c.url())"
-    said, _ = spawn(code, uid=NOBODY).communicate(timeout=300)
-    started, url = said.split()
+    output, _ = spawn(code, uid=NOBODY).communicate(timeout=300)
+    started, url = output.split()
     assert started == "True"
     assert (data / "postgres").stat().st_uid == NOBODY
     assert stat.S_IMODE((data / "postgres").stat().st_mode) == 0o700

@@ -5,21 +5,21 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 
 from geomill.store.pool import Pool
-from tests.integration.engine.platform import Platform, catalogue_of, handlers_of, library
+from tests.integration.engine.platform import EnginePlatform, catalogue_of, handlers_of, library
 
-MakePlatform = Callable[..., Platform]
+MakePlatform = Callable[..., EnginePlatform]
 
 
 @pytest.fixture
 async def make_platform(database: str, pool: Pool) -> AsyncIterator[MakePlatform]:
     """`make_platform(yaml, …)`: those workflows; without any, the ones that geomill carries."""
-    made: list[Platform] = []
+    platforms: list[EnginePlatform] = []
 
-    def make(*texts: str) -> Platform:
+    def make(*texts: str) -> EnginePlatform:
         catalogue = catalogue_of(handlers_of(), *texts) if texts else library()
-        made.append(Platform(database, pool, catalogue, handlers_of()))
-        return made[-1]
+        platforms.append(EnginePlatform(database, pool, catalogue, handlers_of()))
+        return platforms[-1]
 
     yield make
-    for platform in made:
+    for platform in platforms:
         await platform.shutdown()

@@ -10,7 +10,7 @@ from geomill.sdk import HandlerContext, register_handler
 
 
 @dataclass
-class Gate:
+class TaskGate:
     begun: list[str] = field(default_factory=list)
     """The jobs of the tasks, in the order in which they began."""
     running: list[tuple[str, asyncio.Event]] = field(default_factory=list)
@@ -37,13 +37,13 @@ class Gate:
             event.set()
 
 
-gate = Gate()
+gate = TaskGate()
 """Handlers are functions of a module, so what they share with a test is, too."""
 
 
-def new_gate() -> Gate:
+def new_gate() -> TaskGate:
     global gate
-    gate = Gate()
+    gate = TaskGate()
     return gate
 
 

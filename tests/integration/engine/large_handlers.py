@@ -15,10 +15,10 @@ async def numbers(ctx: HandlerContext[Any]) -> dict[str, Any]:
 
 @register_handler("measure_async")
 async def measure_async(ctx: HandlerContext[Any]) -> dict[str, Any]:
-    return {"counts": [len((await ctx.read_output_async(one))["elements"]) for one in ctx.params["results"]]}
+    return {"counts": [len((await ctx.read_output_async(result))["elements"]) for result in ctx.params["results"]]}
 
 
 @register_handler("measure", isolated=True)
 def measure(ctx: HandlerContext[Any]) -> dict[str, Any]:
     outcomes = ctx.item_outcomes("each")
-    return {"counts": [len(ctx.read_output(one.output)["elements"]) for one in outcomes]}
+    return {"counts": [len(ctx.read_output(outcome.output)["elements"]) for outcome in outcomes]}

@@ -51,7 +51,7 @@ def catalogue_of(registry: Registry, *texts: str) -> WorkflowCatalogue:
 
 
 @dataclass
-class Platform:
+class EnginePlatform:
     url: str
     pool: Pool
     catalogue: WorkflowCatalogue
@@ -91,7 +91,7 @@ class Platform:
         return role
 
     async def crash(self, role: Any) -> None:
-        """As `kill -9` would: nothing is handed over, the sessions end."""
+        """End a role as `kill -9` would: nothing is handed over, the sessions end."""
         self.crashed.add(role.instance_id)
         task = self.running.pop(role.instance_id)
         task.cancel()
@@ -139,7 +139,7 @@ class Platform:
         async with self.pool.connection() as conn:
             return await (await conn.execute(query)).fetchall()
 
-    async def seen(self, query: str) -> list[dict[str, Any]]:
+    async def rows_soon(self, query: str) -> list[dict[str, Any]]:
         """The rows of a query, as soon as there are some."""
         async with asyncio.timeout(PATIENCE):
             while not (rows := await self.rows(query)):  # noqa: ASYNC110  what is looked at is in the database
@@ -149,3 +149,7 @@ class Platform:
     async def shutdown(self) -> None:
         self.stop.set()
         await asyncio.gather(*self.running.values())
+
+
+Platform = EnginePlatform
+"""The former name, until the catalogue's tests use the new one."""

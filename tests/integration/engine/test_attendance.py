@@ -54,9 +54,9 @@ async def test_a_queue_that_nobody_serves_is_known_until_somebody_does(make_plat
     job_id = await platform.submit("one")
     await eventually(lambda: _is(unserved(platform), [HEAVY_QUEUE]))
     async with platform.pool.connection() as conn:
-        found = await progress.find(conn, job_id)
-    assert found is not None
-    assert found.waits == ("the step 'say' waits for a worker of the queue 'container-tasks': there is none",)
+        job_progress = await progress.find(conn, job_id)
+    assert job_progress is not None
+    assert job_progress.waits == ("the step 'say' waits for a worker of the queue 'container-tasks': there is none",)
     platform.worker(queues=(HEAVY_QUEUE,))
     assert (await platform.ended(job_id)).status is JobStatus.COMPLETED
     await eventually(lambda: _is(unserved(platform), []))
@@ -69,9 +69,9 @@ async def test_the_items_of_a_fan_out_wait_with_the_same_reason(make_platform: M
     job_id = await platform.submit("fan")
     await eventually(lambda: _is(unserved(platform), [HEAVY_QUEUE]))
     async with platform.pool.connection() as conn:
-        found = await progress.find(conn, job_id)
-    assert found is not None
-    assert found.waits == ("the step 'each' waits for a worker of the queue 'container-tasks': there is none",)
+        job_progress = await progress.find(conn, job_id)
+    assert job_progress is not None
+    assert job_progress.waits == ("the step 'each' waits for a worker of the queue 'container-tasks': there is none",)
 
 
 async def test_what_nobody_serves_fails_when_its_time_is_over(make_platform: MakePlatform) -> None:
@@ -86,7 +86,7 @@ async def test_what_nobody_serves_fails_when_its_time_is_over(make_platform: Mak
 
 
 async def test_a_long_line_before_a_busy_worker_does_not_fail(make_platform: MakePlatform) -> None:
-    """It is served, however slowly: the time counts only while nobody is there."""
+    """The queue is served, however slowly: the time counts only while no worker serves it."""
     platform = make_platform(ONE)
     platform.worker(queues=(HEAVY_QUEUE,))
     await eventually(lambda: _registered(platform))
@@ -102,7 +102,7 @@ async def test_a_long_line_before_a_busy_worker_does_not_fail(make_platform: Mak
 
 
 async def test_the_time_begins_when_the_last_worker_leaves(make_platform: MakePlatform) -> None:
-    """Not when the task was sent: a backlog of days outlives a restart of its only worker."""
+    """The time does not begin when the task was sent: a backlog of days outlives a restart of its only worker."""
     platform = make_platform(ONE)
     async with platform.pool.connection() as conn:
         await conn.execute(
@@ -139,10 +139,10 @@ async def test_a_submission_waits_for_an_orchestrator_that_knows_its_workflow(ma
 async def test_those_in_the_same_batch_that_are_known_go_on(make_platform: MakePlatform) -> None:
     elsewhere, here = make_platform(ONE), make_platform(FAN)
     unknown = [await elsewhere.submit("one") for _ in range(6)]
-    known = [await here.submit("fan") for _ in range(6)]
+    job_ids = [await here.submit("fan") for _ in range(6)]
     here.orchestrator(attendance=QUICK)
     here.worker()
-    for job_id in known:
+    for job_id in job_ids:
         assert (await here.ended(job_id)).status is JobStatus.COMPLETED
     waiting = await here.rows("SELECT message_id FROM dagapp.dag_queue WHERE queue_name = 'dag-jobs.unknown'")
     assert {row["message_id"] for row in waiting} == set(unknown)
@@ -162,8 +162,8 @@ async def test_one_that_waits_so_is_stored_once_and_can_be_cancelled(make_platfo
     assert await here.rows(waiting) == []
 
 
-async def _is(found, expected) -> bool:
-    return await found == expected
+async def _is(awaitable, expected) -> bool:
+    return await awaitable == expected
 
 
 async def _reasons(platform) -> list[str]:

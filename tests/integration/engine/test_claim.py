@@ -9,7 +9,7 @@ from geomill.engine.claim import FEW, Claimer
 from geomill.engine.owned import Graphs
 from geomill.store.pool import Connection
 from tests.integration.engine.conftest import MakePlatform
-from tests.integration.engine.platform import Platform
+from tests.integration.engine.platform import EnginePlatform
 
 ONE = """
 workflow_id: one
@@ -34,11 +34,11 @@ class Interrupted(Claimer):
         return await super()._admit(conn, received)
 
 
-def claimer(platform: Platform, *meanwhile: tuple[Connection, str]) -> Interrupted:
+def claimer(platform: EnginePlatform, *meanwhile: tuple[Connection, str]) -> Interrupted:
     return Interrupted("me", "dag-jobs", platform.catalogue, Graphs(), meanwhile=list(meanwhile))
 
 
-async def written(platform: Platform) -> dict[str, int]:
+async def written(platform: EnginePlatform) -> dict[str, int]:
     tables = ("dag_jobs", "dag_node_states", "dag_queue", "dag_job_events")
     (row,) = await platform.rows("SELECT " + ", ".join(f"(SELECT count(*) FROM dagapp.{t}) AS {t}" for t in tables))
     return row
@@ -104,7 +104,7 @@ async def test_one_that_is_refused_does_not_keep_the_others(make_platform: MakeP
 
 async def test_many_are_taken_in_one_transaction(make_platform: MakePlatform) -> None:
     platform = make_platform(ONE)
-    wanted = {await platform.submit("one") for _ in range(FEW + 2)}
+    submitted = {await platform.submit("one") for _ in range(FEW + 2)}
     async with platform.pool.connection() as conn:
         claimed = await claimer(platform).claim(conn, 25)
-    assert ({job.job_id for job in claimed.jobs}, claimed.messages) == (wanted, FEW + 2)
+    assert ({job.job_id for job in claimed.jobs}, claimed.messages) == (submitted, FEW + 2)

@@ -11,7 +11,7 @@ from geomill.domain.engine.job import Job
 from geomill.domain.states import JobStatus
 from geomill.queues import postgres as queue
 from tests.integration.engine.conftest import MakePlatform
-from tests.integration.engine.platform import Platform
+from tests.integration.engine.platform import EnginePlatform
 
 QUICK = """
 workflow_id: quick
@@ -40,7 +40,7 @@ async def test_a_lease_whose_answer_was_lost_goes_back_at_once(make_platform: Ma
             await asyncio.sleep(0.02)
 
 
-async def _run(platform: Platform) -> Job:
+async def _run(platform: EnginePlatform) -> Job:
     """The test's own sessions were killed too."""
     while True:
         try:

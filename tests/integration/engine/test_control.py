@@ -1,4 +1,4 @@
-"""What people do to jobs, and what time does to them."""
+"""Commands of people to jobs, and the limits of time on jobs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from geomill.domain.states import JobStatus
 from geomill.engine import control
 from geomill.errors import ConflictError, NotFoundError
 from tests.integration.engine.conftest import MakePlatform
-from tests.integration.engine.platform import Platform
+from tests.integration.engine.platform import EnginePlatform
 
 SLOW = """
 workflow_id: slow
@@ -78,7 +78,7 @@ nodes:
 """  # noqa: E501
 
 
-async def act(platform: Platform, name: str, *arguments: str) -> None:
+async def act(platform: EnginePlatform, name: str, *arguments: str) -> None:
     async with platform.pool.connection() as conn:
         await getattr(control, name)(conn, *arguments)
 
@@ -217,15 +217,15 @@ async def test_submissions_are_shared_among_equals(make_platform: MakePlatform) 
     platform = make_platform(SLOW)
     orchestrators = [platform.orchestrator(claim_batch=5, scan_seconds=0.05) for _ in range(3)]
     async with asyncio.timeout(10):
-        while {one._share.peers for one in orchestrators} != {3}:  # noqa: ASYNC110
+        while {orchestrator._share.peers for orchestrator in orchestrators} != {3}:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
     jobs = [await platform.submit("slow") for _ in range(60)]
     for job_id in jobs:
         await platform.until(job_id, lambda job: job is not None)
     async with asyncio.timeout(10):
-        while sum(one.owned for one in orchestrators) < 60:  # noqa: ASYNC110  a job is in the database a little earlier
+        while sum(orchestrator.owned for orchestrator in orchestrators) < 60:  # noqa: ASYNC110  a job is in the database a little earlier
             await asyncio.sleep(0.01)
-    owned = [one.owned for one in orchestrators]
+    owned = [orchestrator.owned for orchestrator in orchestrators]
     assert sum(owned) == 60
     assert max(owned) <= 1.5 * 20
 
@@ -240,8 +240,8 @@ async def test_what_is_urgent_is_claimed_first(make_platform: MakePlatform) -> N
     assert {row["priority"] for row in first} == {5}
 
 
-async def _refuse(platform: Platform, what: str) -> None:
-    """The database takes no node or item that completes, if it is such a one."""
+async def _refuse(platform: EnginePlatform, what: str) -> None:
+    """Make the database refuse the completion of matching nodes or items."""
     async with platform.pool.connection() as conn:
         await conn.execute(
             "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS"
@@ -269,7 +269,7 @@ async def test_a_job_that_the_database_refuses_ends_and_the_others_go_on(make_pl
 async def test_items_of_a_refused_job_are_cancelled_and_run_again_when_it_is_retried(
     make_platform: MakePlatform,
 ) -> None:
-    """They have no rows before they end: those of the refused job get them, so that a retry finds them."""
+    """Items have no rows before they end. Those of the refused job get rows, so that a retry finds them."""
     platform = make_platform(PARTLY.replace("[0, 1, 5]", "[0, 0, 0]"))
     await _refuse(platform, "NEW.item_index >= 0")
     platform.orchestrator()

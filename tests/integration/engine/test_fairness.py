@@ -16,8 +16,8 @@ from geomill.sdk.registry import load_handlers
 from geomill.store.pool import Pool
 from geomill.store.signals import notify, queue_channel
 from tests.integration.engine import gated_handlers
-from tests.integration.engine.gated_handlers import Gate
-from tests.integration.engine.platform import PATIENCE, Platform, catalogue_of
+from tests.integration.engine.gated_handlers import TaskGate
+from tests.integration.engine.platform import PATIENCE, EnginePlatform, catalogue_of
 
 ONE = """
     workflow_id: one
@@ -55,8 +55,8 @@ FAN = """
 """
 
 
-class Partners(Platform):
-    gate: Gate
+class Partners(EnginePlatform):
+    gate: TaskGate
 
     async def hand_in(self, tenant: str, count: int = 1, workflow_id: str = "one", **inputs: Any) -> list[str]:
         messages = [JobQueueMessage(workflow_id=workflow_id, tenant=tenant, input_params=inputs) for _ in range(count)]
@@ -74,7 +74,7 @@ class Partners(Platform):
         await self.when(lambda: len(self.gate.begun) >= count)
 
     async def until_waiting(self, tenant: str, count: int = 1) -> None:
-        """Until so many tasks of a tenant wait for a worker."""
+        """Wait until so many tasks of a tenant wait for a worker."""
         waiting = (
             "SELECT count(*) FROM dagapp.dag_queue"
             f" WHERE tenant = '{tenant}' AND queue_name <> '{JOBS_QUEUE}' AND lease_token IS NULL"
@@ -145,7 +145,8 @@ async def test_a_single_slot_passes_between_partners(partners: Partners) -> None
 
 
 async def test_one_partner_does_not_hold_both_slots_while_another_waits(partners: Partners) -> None:
-    """Whoever's task ends: the slots are one of each, although one partner has ten times as many tasks waiting."""
+    """Each partner has one slot, no matter whose task ends, although one partner has ten times as many tasks
+    waiting."""
     partners.orchestrator()
     partners.worker(concurrency=2, spare=0)
     many = await partners.hand_in("a", 50)
@@ -175,7 +176,7 @@ async def test_with_two_workers_the_first_slot_that_is_free_is_the_newcomers(par
 
 
 async def test_all_slots_held_for_hours_leave_one_more_for_who_has_none(partners: Partners) -> None:
-    """Nothing ends. The next partner begins all the same, with one task; the one after it waits for that to end."""
+    """No task ends. The next partner still begins, with one task; the one after it waits for that task to end."""
     partners.orchestrator()
     partners.worker(concurrency=2, poll_seconds=0.05)
     await partners.hand_in("a", 10)

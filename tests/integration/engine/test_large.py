@@ -1,4 +1,4 @@
-"""Outputs beyond a megabyte lie in the object store; whoever works with them does not notice."""
+"""Outputs beyond a megabyte lie in the object store, and templates and handlers read them as they read others."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ ITEMS = [str(number) * 60_000 for number in range(20)]
 
 @pytest.fixture
 async def platform(make_platform: MakePlatform, tmp_path):
-    made = make_platform()
-    made.storage = Storage(StorageRecipe.in_folder(tmp_path))
-    await made.storage.prepare()
-    return made
+    new_platform = make_platform()
+    new_platform.storage = Storage(StorageRecipe.in_folder(tmp_path))
+    await new_platform.storage.prepare()
+    return new_platform
 
 
 async def row_of(platform, node_id: str) -> dict:
-    """Of the latest job."""
+    """Return the row of a node of the latest job."""
     (row, *_) = await platform.rows(
         f"SELECT output FROM dagapp.dag_node_states WHERE node_id = '{node_id}' AND item_index < 0 ORDER BY job_id DESC"
     )
@@ -45,8 +45,8 @@ async def test_a_large_output_is_a_file_and_templates_read_it(platform):
     assert len(content) == stored["size"] > LARGE
     assert hashlib.sha256(content).hexdigest() == stored["sha256"]
     assert json.loads(content)["echoed_params"]["item_list"] == ITEMS
-    [kept] = await platform.rows("SELECT output FROM dagapp.dag_task_results WHERE node_id = 'prepare'")
-    assert kept["output"] == {"large_output": stored}
+    [row] = await platform.rows("SELECT output FROM dagapp.dag_task_results WHERE node_id = 'prepare'")
+    assert row["output"] == {"large_output": stored}
 
 
 async def test_a_successor_reads_it_too(platform):
@@ -127,16 +127,16 @@ KINDS = {
 
 @pytest.fixture
 async def fans(make_platform: MakePlatform, tmp_path):
-    made = make_platform()
-    made.registry = load_handlers(["tests.integration.engine.large_handlers"])
+    new_platform = make_platform()
+    new_platform.registry = load_handlers(["tests.integration.engine.large_handlers"])
     texts = [
         FAN.format(name=name, after=after, outputs=f"{{found: '{{{{ {node}.output }}}}'}}")
         for name, (after, node) in KINDS.items()
     ]
-    made.catalogue = catalogue_of(made.registry, *texts)
-    made.storage = Storage(StorageRecipe.in_folder(tmp_path))
-    await made.storage.prepare()
-    return made
+    new_platform.catalogue = catalogue_of(new_platform.registry, *texts)
+    new_platform.storage = Storage(StorageRecipe.in_folder(tmp_path))
+    await new_platform.storage.prepare()
+    return new_platform
 
 
 async def items_of(platform, node_id: str = "each") -> list:
@@ -208,7 +208,7 @@ async def test_what_many_small_ones_come_to_goes_aside_and_templates_read_it(pla
     assert reference is not None
     assert reference.size > LARGE
     gathered = reference.value(await platform.storage.read(reference.name))
-    assert [one["echoed_params"]["item_value"] for one in gathered["results"]] == items
+    assert [result["echoed_params"]["item_value"] for result in gathered["results"]] == items
 
 
 async def test_more_than_can_be_gathered_fails_with_the_remedy(platform, monkeypatch):
@@ -221,5 +221,5 @@ async def test_more_than_can_be_gathered_fails_with_the_remedy(platform, monkeyp
 
 
 async def test_a_late_answer_to_the_same_attempt_overwrites_nothing():
-    mine, yours = (LargeOutput.of("job", "node", 1, content) for content in (b"mine", b"yours"))
-    assert mine.path != yours.path
+    first, second = (LargeOutput.of("job", "node", 1, content) for content in (b"mine", b"yours"))
+    assert first.path != second.path

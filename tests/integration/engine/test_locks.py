@@ -11,7 +11,7 @@ import pytest
 
 from geomill.domain.states import JobStatus
 from tests.integration.engine.conftest import MakePlatform
-from tests.integration.engine.platform import Platform
+from tests.integration.engine.platform import EnginePlatform
 
 GATED = """
 workflow_id: gated
@@ -37,14 +37,14 @@ async def holding(url: str, query: str, *arguments: object) -> AsyncIterator[Non
         await conn.rollback()
 
 
-async def begun(platform: Platform, count: int) -> list[str]:
+async def begun(platform: EnginePlatform, count: int) -> list[str]:
     submitted = [await platform.submit("gated") for _ in range(count)]
     for job_id in submitted:
         await platform.until(job_id, lambda job: job is not None)
     return submitted
 
 
-async def completed(platform: Platform, jobs: Sequence[str]) -> None:
+async def completed(platform: EnginePlatform, jobs: Sequence[str]) -> None:
     for job_id in jobs:
         assert (await platform.ended(job_id)).status is JobStatus.COMPLETED
 
@@ -84,7 +84,7 @@ async def test_many_locked_jobs_cost_the_others_no_more_than_one(make_platform: 
 
 
 async def test_a_locked_table_is_waited_for(make_platform: MakePlatform) -> None:
-    """As by a migration: nothing is ended or parked for it."""
+    """A lock as a migration takes it ends and parks no job."""
     platform = make_platform(GATED)
     orchestrator = platform.orchestrator()
     platform.worker()

@@ -14,7 +14,7 @@ from geomill.engine.maintenance.callbacks import CallbackOptions
 from geomill.store.pool import Pool
 from geomill.store.signals import SCHEMA_CHANNEL, notify
 from tests.integration.engine.conftest import MakePlatform
-from tests.integration.engine.platform import Platform
+from tests.integration.engine.platform import EnginePlatform
 from tests.integration.engine.test_takeover import STEPS
 from tests.integration.maintenance.receiver import LOOPBACK, Receiver, receiver
 from tests.integration.migrations import add_columns, widen_columns
@@ -24,7 +24,7 @@ __all__ = ["receiver"]
 JOBS = 6
 
 
-async def run_jobs(platform: Platform, url: str) -> set[str]:
+async def run_jobs(platform: EnginePlatform, url: str) -> set[str]:
     jobs = [await platform.submit("steps", callback_url=url) for _ in range(JOBS)]
     ended: list[Job] = [await platform.ended(job_id) for job_id in jobs]
     assert [job.status for job in ended] == [JobStatus.COMPLETED] * JOBS

@@ -30,8 +30,12 @@ async def test_items_under_way_count_and_are_heard(make_platform: MakePlatform) 
     async with asyncio.timeout(20):
         while True:
             async with platform.pool.connection() as conn:
-                found = await progress.find(conn, job_id)
-            node = next((one for one in found.nodes if one.node_id == "each"), None) if found else None
+                job_progress = await progress.find(conn, job_id)
+            node = (
+                next((candidate for candidate in job_progress.nodes if candidate.node_id == "each"), None)
+                if job_progress
+                else None
+            )
             if node and node.items_completed == 1 and node.message:
                 break
             await asyncio.sleep(0.05)

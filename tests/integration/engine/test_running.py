@@ -84,17 +84,17 @@ async def test_hello_world(make_platform: MakePlatform) -> None:
     assert await platform.rows("SELECT 1 FROM dagapp.dag_queue UNION ALL SELECT 1 FROM dagapp.dag_inbox") == []
 
 
-@pytest.mark.parametrize(("size", "taken", "skipped"), [(10, "light", "heavy"), (10**9, "heavy", "light")])
+@pytest.mark.parametrize(("size", "chosen", "skipped"), [(10, "light", "heavy"), (10**9, "heavy", "light")])
 async def test_a_conditional_takes_one_branch_and_the_join_runs(
-    make_platform: MakePlatform, size: int, taken: str, skipped: str
+    make_platform: MakePlatform, size: int, chosen: str, skipped: str
 ) -> None:
     platform = make_platform(BRANCHES)
     platform.orchestrator()
     platform.worker()
     job = await platform.run("branches", {"size": size})
     statuses = await platform.statuses(job.job_id)
-    assert (statuses[taken], statuses[skipped], statuses["join"]) == ("completed", "skipped", "completed")
-    assert job.result_data["join"]["echoed_params"] == {"said": f"Hello, {taken}!"}
+    assert (statuses[chosen], statuses[skipped], statuses["join"]) == ("completed", "skipped", "completed")
+    assert job.result_data["join"]["echoed_params"] == {"said": f"Hello, {chosen}!"}
 
 
 @pytest.mark.parametrize("count", [0, 1, 250])
@@ -141,10 +141,10 @@ async def test_the_same_key_gives_one_job(make_platform: MakePlatform) -> None:
     platform.worker()
     await platform.ended(first)
     await platform.ended(await platform.submit("hello_world"))
-    found = await platform.rows("SELECT job_id FROM dagapp.dag_jobs ORDER BY created_at")
-    assert first in {row["job_id"] for row in found}
-    assert second not in {row["job_id"] for row in found}
-    assert len(found) == 2
+    rows = await platform.rows("SELECT job_id FROM dagapp.dag_jobs ORDER BY created_at")
+    assert first in {row["job_id"] for row in rows}
+    assert second not in {row["job_id"] for row in rows}
+    assert len(rows) == 2
 
 
 async def test_what_is_refused_at_the_door_leaves_nothing(make_platform: MakePlatform) -> None:

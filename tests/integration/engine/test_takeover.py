@@ -1,4 +1,4 @@
-"""What happens when a process is gone: its work goes on elsewhere, and nothing is done twice."""
+"""The work of a process that is gone continues elsewhere, and nothing is done twice."""
 
 from __future__ import annotations
 
@@ -78,20 +78,20 @@ async def test_items_that_were_only_sent_have_no_rows_and_a_successor_knows_them
 async def test_a_job_that_is_read_slowly_is_not_older_than_its_rounds(
     make_platform: MakePlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its reports go on arriving meanwhile. Whoever took it over must not be left with what it was before them."""
+    """Reports arrive while the job is read. The new owner must not end up with the state before them."""
     platform = make_platform(STEPS)
     first = platform.orchestrator()
     fanned = "SELECT 1 FROM dagapp.dag_node_states WHERE node_id = 'each' AND items_sent = 3"
     slow = iter([True])
 
     async def read_slowly(conn: Connection, job: Job, graphs: Graphs, large: LargeOutputs) -> OwnedJob:
-        found = await load(conn, job, graphs, large)
+        loaded = await load(conn, job, graphs, large)
         if next(slow, False):
             for _ in range(100):
                 if await platform.rows(fanned):
                     break
                 await asyncio.sleep(0.02)
-        return found
+        return loaded
 
     monkeypatch.setattr("geomill.engine.orchestrator.load", read_slowly)
     job_id = await platform.submit("steps")

@@ -9,13 +9,13 @@ import psycopg
 import pytest
 
 from geomill.embedded import Cluster
-from tests.integration.liveness.stage import Stage
+from tests.integration.liveness.stage import LivenessStage
 from tests.prepared import copy_prepared
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    """Of this module's own, because it is stopped and started. What it commits is on disk."""
+    """A cluster of this module's own, because it is stopped and started. Its commits are on disk."""
     folder = Path(tempfile.mkdtemp(prefix="gm-live-", dir="/var/tmp"))
     folder.chmod(0o755)
     copy_prepared(folder / "data", durable=True)
@@ -27,8 +27,8 @@ def cluster() -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def stage(cluster: Cluster, tmp_path: Path) -> Iterator[Stage]:
-    stage = Stage(cluster, cluster.url(), tmp_path)
+def stage(cluster: Cluster, tmp_path: Path) -> Iterator[LivenessStage]:
+    stage = LivenessStage(cluster, cluster.url(), tmp_path)
     yield stage
     stage.close()
     with psycopg.connect(cluster.url(), autocommit=True) as conn:

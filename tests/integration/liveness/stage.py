@@ -59,7 +59,7 @@ def within(seconds: float) -> float:
     return seconds * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
-class Line(NamedTuple):
+class TaskLine(NamedTuple):
     word: str
     key: str
     at: float
@@ -67,7 +67,7 @@ class Line(NamedTuple):
 
 
 @dataclass
-class Stage:
+class LivenessStage:
     cluster: Cluster
     url: str
     folder: Path
@@ -126,11 +126,11 @@ class Stage:
             return await _fetch(conn, query, parameters)
 
     async def ready(self, count: int) -> None:
-        """Until so many processes have registered."""
+        """Wait until so many processes have registered."""
         await self.until_rows("SELECT 1 FROM dagapp.dag_instances HAVING count(*) >= %(count)s", count=count)
 
     async def until_rows(self, query: str, seconds: float = PATIENCE, **parameters: Any) -> list[dict[str, Any]]:
-        """Until the query finds something. A database that is away finds nothing."""
+        """Wait until the query returns rows. A database that is away returns none."""
         async with asyncio.timeout(seconds):
             while True:
                 with contextlib.suppress(psycopg.OperationalError, DatabaseUnreachable):
@@ -141,7 +141,7 @@ class Stage:
                 await asyncio.sleep(0.05)
 
     async def ended(self, job_ids: list[str], seconds: float = PATIENCE) -> dict[str, dict[str, Any]]:
-        """Job id → status and error, of all."""
+        """Return status and error of all jobs, by job id."""
         query = (
             "SELECT array_agg(j) AS jobs FROM (SELECT job_id, status::text, error_message FROM dagapp.dag_jobs"
             " WHERE job_id = ANY(%(job_ids)s) AND completed_at IS NOT NULL) AS j HAVING count(*) = %(count)s"
@@ -153,11 +153,11 @@ class Stage:
         )
         return {row["job_id"]: row for row in rows}
 
-    def lines(self, word: str | None = None) -> list[Line]:
+    def lines(self, word: str | None = None) -> list[TaskLine]:
         parsed = []
         for text in self.ledger.read_text().splitlines():
             parts = text.split()
-            parsed.append(Line(parts[0], parts[1], float(parts[2]), int(parts[3])))
+            parsed.append(TaskLine(parts[0], parts[1], float(parts[2]), int(parts[3])))
         return [line for line in parsed if word in (None, line.word)]
 
     def counts(self, word: str) -> Counter[str]:

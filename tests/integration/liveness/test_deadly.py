@@ -7,14 +7,14 @@ import subprocess
 
 import pytest
 
-from tests.integration.liveness.stage import Stage
+from tests.integration.liveness.stage import LivenessStage
 
 pytestmark = pytest.mark.slow
 INNOCENTS = 24
 WORKERS = 2
 
 
-async def test_only_the_guilty_task_is_charged(stage: Stage) -> None:
+async def test_only_the_guilty_task_is_charged(stage: LivenessStage) -> None:
     stage.start("orchestrator")
     workers = [stage.start("worker") for _ in range(WORKERS)]
     await stage.ready(1 + WORKERS)
@@ -39,8 +39,8 @@ async def test_only_the_guilty_task_is_charged(stage: Stage) -> None:
     assert [tuple(row.values()) for row in results] == [(1, "worker_lost", True), (2, "worker_lost", True)]
 
 
-async def keep_alive(stage: Stage, workers: list[subprocess.Popen[bytes]]) -> None:
-    """A supervisor's part."""
+async def keep_alive(stage: LivenessStage, workers: list[subprocess.Popen[bytes]]) -> None:
+    """Start workers again, as a supervisor does."""
     while True:
         for number, worker in enumerate(workers):
             if worker.poll() is not None:

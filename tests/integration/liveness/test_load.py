@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import pytest
 
 from geomill.store.instances import SILENT_SECONDS
-from tests.integration.liveness.stage import Stage
+from tests.integration.liveness.stage import LivenessStage
 
 BUSY = int(os.environ.get("LIVENESS_LOAD", "0"))
 SECONDS = 60.0
@@ -30,7 +30,7 @@ def busy_loops() -> Iterator[None]:
 
 
 @pytest.mark.skipif(not BUSY, reason="slows everything else down; set LIVENESS_LOAD=20")
-async def test_a_busy_machine_is_no_reason_to_take_anybody_for_dead(stage: Stage) -> None:
+async def test_a_busy_machine_is_no_reason_to_take_anybody_for_dead(stage: LivenessStage) -> None:
     for _ in range(2):
         stage.start("orchestrator")
         stage.start("worker")

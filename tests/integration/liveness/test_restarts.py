@@ -13,7 +13,7 @@ import pytest
 
 from geomill.embedded.cluster import StopMode
 from geomill.store.connection import connect
-from tests.integration.liveness.stage import Stage, within
+from tests.integration.liveness.stage import LivenessStage, within
 
 pytestmark = pytest.mark.slow
 TASKS = 24
@@ -22,7 +22,7 @@ DOWN_SECONDS = float(os.environ.get("LIVENESS_DOWN_SECONDS", "3"))
 
 
 @pytest.mark.parametrize("mode", ["fast", "immediate"])
-async def test_no_task_begins_again_after_a_restart(stage: Stage, mode: StopMode) -> None:
+async def test_no_task_begins_again_after_a_restart(stage: LivenessStage, mode: StopMode) -> None:
     async def restart() -> None:
         await asyncio.to_thread(stage.cluster.stop, mode)
         await asyncio.sleep(DOWN_SECONDS)
@@ -31,7 +31,7 @@ async def test_no_task_begins_again_after_a_restart(stage: Stage, mode: StopMode
     await no_task_begins_again(stage, restart)
 
 
-async def test_no_task_begins_again_after_a_crash_of_one_backend(stage: Stage) -> None:
+async def test_no_task_begins_again_after_a_crash_of_one_backend(stage: LivenessStage) -> None:
     """PostgreSQL ends all its sessions and recovers, under the same postmaster."""
 
     async def crash() -> None:
@@ -43,7 +43,7 @@ async def test_no_task_begins_again_after_a_crash_of_one_backend(stage: Stage) -
     await no_task_begins_again(stage, crash)
 
 
-async def no_task_begins_again(stage: Stage, trouble: Callable[[], Awaitable[None]]) -> None:
+async def no_task_begins_again(stage: LivenessStage, trouble: Callable[[], Awaitable[None]]) -> None:
     for _ in range(2):
         stage.start("orchestrator")
         stage.start("worker", "--concurrency", "12")
@@ -61,7 +61,7 @@ async def no_task_begins_again(stage: Stage, trouble: Callable[[], Awaitable[Non
 
 
 @pytest.mark.parametrize("role", ["worker", "orchestrator"])
-async def test_a_kill_is_noticed_within_two_seconds(stage: Stage, role: str) -> None:
+async def test_a_kill_is_noticed_within_two_seconds(stage: LivenessStage, role: str) -> None:
     processes = {name: [stage.start(name) for _ in range(2)] for name in ("orchestrator", "worker")}
     await stage.ready(4)
     await settled(stage)
@@ -77,6 +77,6 @@ async def test_a_kill_is_noticed_within_two_seconds(stage: Stage, role: str) -> 
         stage.start(role)
 
 
-async def settled(stage: Stage) -> None:
-    """Until the server is old enough that a free lock means something."""
+async def settled(stage: LivenessStage) -> None:
+    """Wait until the server has run long enough that a free lock proves that a process is gone."""
     await stage.until_rows("SELECT 1 WHERE pg_postmaster_start_time() < now() - interval '11 s'")

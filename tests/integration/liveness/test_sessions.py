@@ -7,14 +7,14 @@ import asyncio
 import psycopg
 import pytest
 
-from tests.integration.liveness.stage import Stage, within
+from tests.integration.liveness.stage import LivenessStage, within
 from tests.integration.liveness.test_restarts import settled
 
 pytestmark = pytest.mark.slow
 NIGHT_SECONDS = 600
 """Longer than any test: tasks end when they are woken."""
 OTHERS_LOOK_SECONDS = 3
-"""A process without its session is noticed within two."""
+"""Others notice a process without its session within two seconds."""
 LISTENERS = """
     SELECT l.pid, pg_terminate_backend(l.pid)
     FROM dagapp.dag_instances AS i
@@ -23,7 +23,7 @@ LISTENERS = """
 """
 
 
-async def test_a_worker_without_its_listener_keeps_its_tasks(stage: Stage) -> None:
+async def test_a_worker_without_its_listener_keeps_its_tasks(stage: LivenessStage) -> None:
     stage.start("orchestrator")
     stage.start("worker")
     await stage.ready(2)
@@ -41,7 +41,7 @@ async def test_a_worker_without_its_listener_keeps_its_tasks(stage: Stage) -> No
     assert set(stage.counts("begun").values()) == {1}, stage.log()
 
 
-async def test_a_listener_that_cannot_be_opened_for_a_while_costs_no_task(stage: Stage) -> None:
+async def test_a_listener_that_cannot_be_opened_for_a_while_costs_no_task(stage: LivenessStage) -> None:
     """The server takes no new session for some seconds; those of the pool stay."""
     stage.start("orchestrator")
     stage.start("worker")

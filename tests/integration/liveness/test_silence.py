@@ -7,13 +7,13 @@ import time
 
 import pytest
 
-from tests.integration.liveness.stage import Stage, within
+from tests.integration.liveness.stage import LivenessStage, within
 
 pytestmark = pytest.mark.slow
 THRESHOLD_SECONDS, LOOK_SECONDS = 25.0, 5.0
 
 
-async def test_a_frozen_orchestrator_holds_its_jobs_for_half_a_minute_at_most(stage: Stage) -> None:
+async def test_a_frozen_orchestrator_holds_its_jobs_for_half_a_minute_at_most(stage: LivenessStage) -> None:
     first = stage.start("orchestrator")
     stage.start("worker")
     await stage.ready(2)
@@ -30,7 +30,7 @@ async def test_a_frozen_orchestrator_holds_its_jobs_for_half_a_minute_at_most(st
     assert stage.counts("begun") == {"n": 1}
 
 
-async def test_a_frozen_worker_and_its_children_stop_before_others_begin(stage: Stage) -> None:
+async def test_a_frozen_worker_and_its_children_stop_before_others_begin(stage: LivenessStage) -> None:
     stage.start("orchestrator")
     first = stage.start("worker")
     await stage.ready(2)

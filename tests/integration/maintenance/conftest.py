@@ -17,7 +17,7 @@ def catalogue() -> WorkflowCatalogue:
     return WorkflowCatalogue.load([], handlers=load_handlers().info, queues=queues)
 
 
-class Database:
+class JobDatabase:
     """Short ways to see and change rows."""
 
     def __init__(self, pool: Pool) -> None:
@@ -29,7 +29,7 @@ class Database:
             return await cursor.fetchall() if cursor.description else []
 
     async def ended_job(self, url: str | None) -> Job:
-        """A job that was refused at the door: a verdict without a run."""
+        """Return a job that was refused before it ran: it has a verdict and no run."""
         query = """
             INSERT INTO dagapp.dag_jobs
                 (job_id, workflow_id, status, started_at, completed_at, callback_url, correlation_id, error_message)
@@ -44,5 +44,5 @@ class Database:
 
 
 @pytest.fixture
-def db(pool: Pool) -> Database:
-    return Database(pool)
+def db(pool: Pool) -> JobDatabase:
+    return JobDatabase(pool)

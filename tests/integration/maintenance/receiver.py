@@ -12,7 +12,7 @@ import pytest
 from geomill.domain.engine.callback import Allowance
 from geomill.engine.maintenance.callbacks import CallbackCaller, CallbackOptions
 from geomill.store import callbacks
-from tests.integration.maintenance.conftest import Database
+from tests.integration.maintenance.conftest import JobDatabase
 
 SECRET = "a secret of some length"
 LOOPBACK = Allowance.of(["127.0.0.1"])
@@ -57,27 +57,27 @@ class Receiver:
 
 @pytest.fixture
 async def receiver() -> AsyncIterator[Receiver]:
-    found = Receiver()
-    server = await asyncio.start_server(found.serve, "127.0.0.1", 0)
-    found.port = server.sockets[0].getsockname()[1]
+    http_receiver = Receiver()
+    server = await asyncio.start_server(http_receiver.serve, "127.0.0.1", 0)
+    http_receiver.port = server.sockets[0].getsockname()[1]
     async with server:
-        yield found
+        yield http_receiver
 
 
 MakeCaller = Callable[..., CallbackCaller]
 
 
 @pytest.fixture
-async def make_caller(db: Database) -> AsyncIterator[MakeCaller]:
-    made: list[CallbackCaller] = []
+async def make_caller(db: JobDatabase) -> AsyncIterator[MakeCaller]:
+    callers: list[CallbackCaller] = []
 
     def make(**options: Any) -> CallbackCaller:
         values = {"secret": SECRET, "allowed": LOOPBACK, "public_url": "https://geo.example/", **options}
-        made.append(CallbackCaller(db.pool, CallbackOptions(**values)))
-        return made[-1]
+        callers.append(CallbackCaller(db.pool, CallbackOptions(**values)))
+        return callers[-1]
 
     yield make
-    for caller in made:
+    for caller in callers:
         await caller.stop()
 
 
@@ -87,10 +87,10 @@ async def call(caller: CallbackCaller) -> int:
     return begun
 
 
-async def make_due(db: Database) -> None:
+async def make_due(db: JobDatabase) -> None:
     await db.rows("UPDATE dagapp.dag_callbacks SET due_at = now() WHERE status = 'pending'")
 
 
-async def of_job(db: Database, job_id: str) -> Any:
+async def of_job(db: JobDatabase, job_id: str) -> Any:
     async with db.pool.connection() as conn:
         return (await callbacks.of_job(conn, job_id))[-1]

@@ -10,14 +10,14 @@ from geomill.domain.engine.callback import Allowance, CallbackStatus
 from geomill.engine.maintenance import delivery
 from geomill.errors import InputError
 from tests.integration.engine.conftest import MakePlatform, make_platform
-from tests.integration.maintenance.conftest import Database
+from tests.integration.maintenance.conftest import JobDatabase
 from tests.integration.maintenance.receiver import MakeCaller, Receiver, call, make_caller, of_job, receiver
 
 __all__ = ["make_caller", "make_platform", "receiver"]
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "2130706433", "0", "169.254.169.254", "10.0.0.1"])
-async def test_an_address_of_the_inside_is_refused(db: Database, make_caller: MakeCaller, host: str) -> None:
+async def test_an_address_of_the_inside_is_refused(db: JobDatabase, make_caller: MakeCaller, host: str) -> None:
     job = await db.ended_job(f"http://{host}:1/")
     await call(make_caller(allowed=Allowance()))
     row = await of_job(db, job.job_id)
@@ -26,24 +26,24 @@ async def test_an_address_of_the_inside_is_refused(db: Database, make_caller: Ma
 
 
 async def test_the_address_that_was_checked_is_the_one_that_is_called(
-    db: Database, receiver: Receiver, make_caller: MakeCaller, monkeypatch: pytest.MonkeyPatch
+    db: JobDatabase, receiver: Receiver, make_caller: MakeCaller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A name that answers with a permitted address first and with an inner one afterwards is asked only once."""
-    asked: list[str] = []
+    lookups: list[str] = []
 
     async def resolve(host: str, port: int) -> list[Any]:
-        asked.append(host)
-        return [delivery.ip_address("127.0.0.1" if len(asked) == 1 else "127.0.0.2")]
+        lookups.append(host)
+        return [delivery.ip_address("127.0.0.1" if len(lookups) == 1 else "127.0.0.2")]
 
     monkeypatch.setattr(delivery, "_resolve", resolve)
     await db.ended_job(f"http://rebind.example:{receiver.port}/x")
     await call(make_caller())
-    assert asked == ["rebind.example"]
+    assert lookups == ["rebind.example"]
     assert receiver.requests[0].headers["host"] == f"rebind.example:{receiver.port}"
 
 
 async def test_only_the_permitted_ones_of_several_addresses_are_called(
-    db: Database, receiver: Receiver, make_caller: MakeCaller, monkeypatch: pytest.MonkeyPatch
+    db: JobDatabase, receiver: Receiver, make_caller: MakeCaller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def resolve(host: str, port: int) -> list[Any]:
         return [delivery.ip_address(text) for text in ("127.0.0.3", "127.0.0.1")]
@@ -54,7 +54,7 @@ async def test_only_the_permitted_ones_of_several_addresses_are_called(
     assert (await of_job(db, job.job_id)).status is CallbackStatus.DELIVERED
 
 
-async def test_a_redirect_is_not_followed(db: Database, receiver: Receiver, make_caller: MakeCaller) -> None:
+async def test_a_redirect_is_not_followed(db: JobDatabase, receiver: Receiver, make_caller: MakeCaller) -> None:
     receiver.statuses = [307]
     job = await db.ended_job(receiver.url)
     await call(make_caller())

@@ -9,7 +9,7 @@ from geomill.domain.engine.callback import CallbackStatus, sign
 from geomill.domain.states import JobStatus
 from geomill.store.duties import Duties
 from tests.integration.engine.conftest import MakePlatform, make_platform
-from tests.integration.maintenance.conftest import Database
+from tests.integration.maintenance.conftest import JobDatabase
 from tests.integration.maintenance.receiver import (
     SECRET,
     MakeCaller,
@@ -24,15 +24,15 @@ from tests.integration.maintenance.receiver import (
 __all__ = ["make_caller", "make_platform", "receiver"]
 
 
-async def test_delivered_once_and_signed(db: Database, receiver: Receiver, make_caller: MakeCaller) -> None:
+async def test_delivered_once_and_signed(db: JobDatabase, receiver: Receiver, make_caller: MakeCaller) -> None:
     job = await db.ended_job(receiver.url)
     caller = make_caller()
     assert await call(caller) == 1
     assert await call(caller) == 0
     (request,) = receiver.requests
-    told = json.loads(request.body)
-    assert told.pop("completed_at")
-    assert told == {
+    body = json.loads(request.body)
+    assert body.pop("completed_at")
+    assert body == {
         "job_id": job.job_id,
         "status": "failed",
         "workflow_id": "hello_world",
@@ -51,18 +51,20 @@ async def test_delivered_once_and_signed(db: Database, receiver: Receiver, make_
     assert (event["event_type"], event["event_status"]) == ("callback_delivered", "success")
 
 
-async def test_without_a_secret_it_is_not_signed(db: Database, receiver: Receiver, make_caller: MakeCaller) -> None:
+async def test_without_a_secret_it_is_not_signed(db: JobDatabase, receiver: Receiver, make_caller: MakeCaller) -> None:
     await db.ended_job(receiver.url)
     await call(make_caller(secret=None))
     assert "x-geomill-signature" not in receiver.requests[0].headers
 
 
-async def test_jobs_without_a_url_and_jobs_under_way_call_nobody(db: Database, make_caller: MakeCaller) -> None:
+async def test_jobs_without_a_url_and_jobs_under_way_call_nobody(db: JobDatabase, make_caller: MakeCaller) -> None:
     await db.ended_job(None)
     assert await call(make_caller()) == 0
 
 
-async def test_a_500_is_tried_again_with_the_same_id(db: Database, receiver: Receiver, make_caller: MakeCaller) -> None:
+async def test_a_500_is_tried_again_with_the_same_id(
+    db: JobDatabase, receiver: Receiver, make_caller: MakeCaller
+) -> None:
     receiver.statuses = [500, 503, 200]
     job = await db.ended_job(receiver.url)
     caller = make_caller()
@@ -79,7 +81,7 @@ async def test_a_500_is_tried_again_with_the_same_id(db: Database, receiver: Rec
     assert kinds == ["callback_failed", "callback_failed", "callback_delivered"]
 
 
-async def test_no_connection_is_tried_again(db: Database, make_caller: MakeCaller) -> None:
+async def test_no_connection_is_tried_again(db: JobDatabase, make_caller: MakeCaller) -> None:
     server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     server.close()
@@ -91,7 +93,7 @@ async def test_no_connection_is_tried_again(db: Database, make_caller: MakeCalle
     assert row.last_error.startswith("no connection to 127.0.0.1")
 
 
-async def test_a_host_that_is_not_found_is_tried_again(db: Database, make_caller: MakeCaller) -> None:
+async def test_a_host_that_is_not_found_is_tried_again(db: JobDatabase, make_caller: MakeCaller) -> None:
     job = await db.ended_job("http://nowhere.invalid/")
     await call(make_caller())
     row = await of_job(db, job.job_id)
@@ -99,7 +101,7 @@ async def test_a_host_that_is_not_found_is_tried_again(db: Database, make_caller
     assert "'nowhere.invalid' cannot be resolved" in row.last_error
 
 
-async def test_after_a_day_it_is_given_up(db: Database, receiver: Receiver, make_caller: MakeCaller) -> None:
+async def test_after_a_day_it_is_given_up(db: JobDatabase, receiver: Receiver, make_caller: MakeCaller) -> None:
     receiver.statuses = [500]
     job = await db.ended_job(receiver.url)
     caller = make_caller()
@@ -114,7 +116,7 @@ async def test_after_a_day_it_is_given_up(db: Database, receiver: Receiver, make
 
 
 async def test_who_does_not_answer_is_given_time_and_no_more(
-    db: Database, receiver: Receiver, make_caller: MakeCaller
+    db: JobDatabase, receiver: Receiver, make_caller: MakeCaller
 ) -> None:
     receiver.hold = asyncio.Event()
     job = await db.ended_job(receiver.url)
@@ -123,7 +125,7 @@ async def test_who_does_not_answer_is_given_time_and_no_more(
     receiver.hold.set()
 
 
-async def test_while_one_calls_nobody_else_does(db: Database, receiver: Receiver, make_caller: MakeCaller) -> None:
+async def test_while_one_calls_nobody_else_does(db: JobDatabase, receiver: Receiver, make_caller: MakeCaller) -> None:
     receiver.hold = asyncio.Event()
     await db.ended_job(receiver.url)
     first, second = make_caller(), make_caller()
@@ -136,7 +138,7 @@ async def test_while_one_calls_nobody_else_does(db: Database, receiver: Receiver
 
 
 async def test_whoever_dies_while_calling_is_replaced(
-    db: Database, receiver: Receiver, make_caller: MakeCaller
+    db: JobDatabase, receiver: Receiver, make_caller: MakeCaller
 ) -> None:
     receiver.hold = asyncio.Event()
     job = await db.ended_job(receiver.url)
@@ -151,7 +153,7 @@ async def test_whoever_dies_while_calling_is_replaced(
     assert (row.status, row.attempts) == (CallbackStatus.DELIVERED, 2)
 
 
-async def test_a_late_attempt_changes_nothing(db: Database, receiver: Receiver, make_caller: MakeCaller) -> None:
+async def test_a_late_attempt_changes_nothing(db: JobDatabase, receiver: Receiver, make_caller: MakeCaller) -> None:
     receiver.hold = asyncio.Event()
     receiver.statuses = [500]
     job = await db.ended_job(receiver.url)
@@ -166,20 +168,20 @@ async def test_a_late_attempt_changes_nothing(db: Database, receiver: Receiver, 
 
 
 async def test_at_most_so_many_at_once_and_many_callers_call_once_each(
-    db: Database, receiver: Receiver, make_caller: MakeCaller
+    db: JobDatabase, receiver: Receiver, make_caller: MakeCaller
 ) -> None:
     jobs = [await db.ended_job(receiver.url) for _ in range(12)]
-    one = make_caller(concurrency=3)
-    assert await one.run_once() == 3
-    await one.idle()
+    caller = make_caller(concurrency=3)
+    assert await caller.run_once() == 3
+    await caller.idle()
     callers = [make_caller(concurrency=4) for _ in range(4)]
     for _ in range(3):
         await asyncio.gather(*map(call, callers))
-    told = [json.loads(request.body)["job_id"] for request in receiver.requests]
-    assert sorted(told) == sorted(job.job_id for job in jobs)
+    job_ids = [json.loads(request.body)["job_id"] for request in receiver.requests]
+    assert sorted(job_ids) == sorted(job.job_id for job in jobs)
 
 
-async def test_each_run_of_a_job_is_told(db: Database, receiver: Receiver, make_caller: MakeCaller) -> None:
+async def test_each_run_of_a_job_is_told(db: JobDatabase, receiver: Receiver, make_caller: MakeCaller) -> None:
     job = await db.ended_job(receiver.url)
     caller = make_caller()
     await call(caller)
@@ -194,7 +196,7 @@ async def test_each_run_of_a_job_is_told(db: Database, receiver: Receiver, make_
     assert (await of_job(db, job.job_id)).run_number == 2
 
 
-async def test_the_duty_calls_when_it_is_woken(db: Database, receiver: Receiver, make_caller: MakeCaller) -> None:
+async def test_the_duty_calls_when_it_is_woken(db: JobDatabase, receiver: Receiver, make_caller: MakeCaller) -> None:
     caller = make_caller(concurrency=1)
     duty = asyncio.create_task(caller.run())
     for _ in range(3):
@@ -209,7 +211,7 @@ async def test_the_duty_calls_when_it_is_woken(db: Database, receiver: Receiver,
 
 
 async def test_a_killed_platform_leaves_the_call_to_the_next(
-    make_platform: MakePlatform, db: Database, receiver: Receiver, make_caller: MakeCaller
+    make_platform: MakePlatform, db: JobDatabase, receiver: Receiver, make_caller: MakeCaller
 ) -> None:
     platform = make_platform()
     orchestrator = platform.orchestrator()
@@ -217,11 +219,11 @@ async def test_a_killed_platform_leaves_the_call_to_the_next(
     job = await platform.run("hello_world", callback_url=receiver.url)
     await platform.crash(orchestrator)
     await call(make_caller())
-    (request,) = [one for one in receiver.requests if json.loads(one.body)["job_id"] == job.job_id]
+    (request,) = [received for received in receiver.requests if json.loads(received.body)["job_id"] == job.job_id]
     assert json.loads(request.body)["status"] == JobStatus.COMPLETED.value
 
 
-async def test_looking_for_ended_jobs_costs_nothing_when_there_are_none(db: Database) -> None:
+async def test_looking_for_ended_jobs_costs_nothing_when_there_are_none(db: JobDatabase) -> None:
     await db.rows(
         "INSERT INTO dagapp.dag_jobs (job_id, workflow_id, status, completed_at, callback_url, called_back_run) "
         "SELECT n::text, 'w', 'failed', now(), 'http://x', 1 FROM generate_series(1, 5000) AS n"
@@ -236,7 +238,7 @@ async def test_looking_for_ended_jobs_costs_nothing_when_there_are_none(db: Data
 
 
 async def test_a_database_that_is_away_ends_neither_duty_nor_call(
-    db: Database, receiver: Receiver, make_caller: MakeCaller
+    db: JobDatabase, receiver: Receiver, make_caller: MakeCaller
 ) -> None:
     await db.ended_job(receiver.url)
     caller = make_caller()

@@ -1,4 +1,4 @@
-"""Old details go, whoever dies meanwhile; what somebody still needs stays."""
+"""Retention deletes old details even if processes die meanwhile, and keeps what is still needed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from geomill.storage import Storage, StorageRecipe
 from geomill.store import jobs, retention
 from geomill.store.duties import Duties
 from tests.integration.engine.conftest import make_platform
-from tests.integration.engine.platform import Platform
+from tests.integration.engine.platform import EnginePlatform
 
 __all__ = ["make_platform"]
 
@@ -36,20 +36,22 @@ LARGE_ITEMS = [str(number) * 60_000 for number in range(20)]
 
 
 @pytest.fixture
-async def platform(make_platform, tmp_path: Path) -> Platform:
-    made = make_platform()
-    made.storage = Storage(StorageRecipe.in_folder(tmp_path))
-    await made.storage.prepare()
-    return made
+async def platform(make_platform, tmp_path: Path) -> EnginePlatform:
+    new_platform = make_platform()
+    new_platform.storage = Storage(StorageRecipe.in_folder(tmp_path))
+    await new_platform.storage.prepare()
+    return new_platform
 
 
 @pytest.fixture
-def duty(platform: Platform) -> Retention:
+def duty(platform: EnginePlatform) -> Retention:
     return Retention(platform.pool, platform.storage, OPTIONS)
 
 
-async def an_old_job(platform: Platform, workflow: str = "hello_world", inputs: dict[str, Any] | None = None) -> str:
-    """It ran, and ended two months ago."""
+async def an_old_job(
+    platform: EnginePlatform, workflow: str = "hello_world", inputs: dict[str, Any] | None = None
+) -> str:
+    """Return the id of a job that completed two months ago."""
     if not platform.running:
         platform.orchestrator()
         platform.worker()
@@ -58,34 +60,34 @@ async def an_old_job(platform: Platform, workflow: str = "hello_world", inputs: 
     return job.job_id
 
 
-async def age(platform: Platform, job_id: str, days: int = 60) -> None:
+async def age(platform: EnginePlatform, job_id: str, days: int = 60) -> None:
     await execute(
         platform,
         f"UPDATE dagapp.dag_jobs SET completed_at = now() - interval '{days} days' WHERE job_id = '{job_id}'",
     )
 
 
-async def execute(platform: Platform, statement: str) -> None:
+async def execute(platform: EnginePlatform, statement: str) -> None:
     async with platform.pool.connection() as conn:
         await conn.execute(statement)
 
 
-async def left(platform: Platform, job_id: str) -> dict[str, int]:
+async def left(platform: EnginePlatform, job_id: str) -> dict[str, int]:
     """Rows of each table that a job has details in."""
-    found = {}
+    counts = {}
     for table in DETAILS:
         (row,) = await platform.rows(f"SELECT count(*) AS n FROM dagapp.{table} WHERE job_id = '{job_id}'")
         if row["n"]:
-            found[table] = row["n"]
-    return found
+            counts[table] = row["n"]
+    return counts
 
 
-async def job_of(platform: Platform, job_id: str):
+async def job_of(platform: EnginePlatform, job_id: str):
     async with platform.pool.connection() as conn:
         return await jobs.get(conn, job_id)
 
 
-async def objects(platform: Platform) -> list[str]:
+async def objects(platform: EnginePlatform) -> list[str]:
     return [info.name.path async for info in platform.storage.list(Zone.SILVER, "results")]
 
 
@@ -141,8 +143,8 @@ async def test_what_is_still_to_be_told_is_kept(platform, duty):
     assert (await duty.run_once()).jobs == 1
 
 
-async def a_cancelled_job(platform: Platform) -> str:
-    """That could be retried, and ended two months ago."""
+async def a_cancelled_job(platform: EnginePlatform) -> str:
+    """Return the id of a job that could be retried and ended two months ago."""
     platform.orchestrator()
     job_id = await platform.submit("hello_world")
     await platform.until(job_id, lambda job: job is not None)
@@ -176,12 +178,12 @@ async def test_a_retry_that_comes_second_is_refused(platform):
     assert (await job_of(platform, old)).status.value == "cancelled"
 
 
-async def retry(platform: Platform, job_id: str) -> None:
+async def retry(platform: EnginePlatform, job_id: str) -> None:
     async with platform.pool.connection() as conn:
         await control.retry(conn, job_id)
 
 
-async def until_somebody_waits(platform: Platform) -> None:
+async def until_somebody_waits(platform: EnginePlatform) -> None:
     async with asyncio.timeout(10):
         while True:
             if await platform.rows(f"SELECT {WAITING}"):
@@ -213,9 +215,9 @@ async def test_a_store_that_is_away_is_told_and_tried_again(platform, monkeypatc
 
 def command(database: str, tmp_path: Path, *arguments: str) -> Coroutine[Any, Any, Process]:
     """`geomill jobs …`, as a process of its own."""
-    ours = {"GEOMILL_DATABASE_URL": database, "GEOMILL_SILVER": str(tmp_path / "silver")}
+    settings = {"GEOMILL_DATABASE_URL": database, "GEOMILL_SILVER": str(tmp_path / "silver")}
     others = {name: value for name, value in os.environ.items() if not name.startswith("GEOMILL_")}
-    return asyncio.create_subprocess_exec(GEOMILL, "jobs", *arguments, env=others | ours, stdout=PIPE, stderr=PIPE)
+    return asyncio.create_subprocess_exec(GEOMILL, "jobs", *arguments, env=others | settings, stdout=PIPE, stderr=PIPE)
 
 
 async def test_by_hand(platform, database, tmp_path):
@@ -228,9 +230,9 @@ async def test_by_hand(platform, database, tmp_path):
             ("prune", "--older-than", "9"),
         )
     ]
-    (dry, _), (said, _), (_, wrong) = [await process.communicate() for process in begun]
+    (dry, _), (output, _), (_, wrong) = [await process.communicate() for process in begun]
     assert json.loads(dry)["due"] == 0, "the settings say 90 days"
-    assert b"deleted the details of 1 jobs" in said
+    assert b"deleted the details of 1 jobs" in output
     assert b"write a number and m, h, d or w" in wrong
     shown, _ = await (await command(database, tmp_path, "show", old)).communicate()
     assert b"its details were deleted on" in shown
@@ -257,8 +259,8 @@ async def test_two_at_once_share_the_work(platform):
     old = [await an_old_job(platform) for _ in range(6)]
     options = RetentionOptions(details=MONTH, batch=3)
     both = await asyncio.gather(*(Retention(platform.pool, platform.storage, options).run_once() for _ in range(2)))
-    assert sum(one.jobs for one in both) == 6
-    assert [await left(platform, one) for one in old] == [{}] * 6
+    assert sum(deletion.jobs for deletion in both) == 6
+    assert [await left(platform, job_id) for job_id in old] == [{}] * 6
 
 
 async def test_old_dead_letters_go_and_young_ones_stay(platform, duty):
@@ -293,5 +295,5 @@ async def test_the_orchestrator_does_it_by_itself(platform):
     platform.orchestrator(retention=RetentionOptions(details=MONTH, look_seconds=0.05))
     job = await platform.run("hello_world")
     await age(platform, job.job_id)
-    await platform.until(job.job_id, lambda found: not found.details_left)
+    await platform.until(job.job_id, lambda latest: not latest.details_left)
     assert await left(platform, job.job_id) == {}

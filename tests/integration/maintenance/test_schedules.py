@@ -17,7 +17,7 @@ from geomill.engine.maintenance.schedules import Fired, Scheduler, create, set_p
 from geomill.errors import ConflictError, InputError, InputsError, NotFoundError
 from geomill.store.pool import Pool
 from geomill.workflows.collection import WorkflowCatalogue
-from tests.integration.maintenance.conftest import Database
+from tests.integration.maintenance.conftest import JobDatabase
 
 QUEUE = "dag-jobs"
 
@@ -27,7 +27,7 @@ def scheduler(catalogue: WorkflowCatalogue) -> Scheduler:
     return Scheduler(catalogue, QUEUE)
 
 
-async def made(db: Database, *, overdue: float = 0, **fields: Any) -> Schedule:
+async def create_schedule(db: JobDatabase, *, overdue: float = 0, **fields: Any) -> Schedule:
     """A schedule whose first due time lies `overdue` seconds back."""
     timing = {} if "cron" in fields else {"interval_seconds": 60}
     values = {"schedule_id": "s", "workflow_id": "hello_world", "input_params": {}, **timing, **fields}
@@ -40,47 +40,47 @@ async def made(db: Database, *, overdue: float = 0, **fields: Any) -> Schedule:
                 next_due_at = now() - make_interval(secs => %(age)s)
             WHERE schedule_id = %(schedule_id)s"""
         await db.rows(query, age=overdue, schedule_id=schedule.schedule_id)
-    return await found(db, schedule.schedule_id)
+    return await load_schedule(db, schedule.schedule_id)
 
 
-async def found(db: Database, schedule_id: str = "s") -> Schedule:
+async def load_schedule(db: JobDatabase, schedule_id: str = "s") -> Schedule:
     rows = await db.rows("SELECT * FROM dagapp.dag_schedules WHERE schedule_id = %(id)s", id=schedule_id)
     return Schedule.from_row(rows[0])
 
 
-async def queued(db: Database) -> list[dict[str, Any]]:
+async def queued(db: JobDatabase) -> list[dict[str, Any]]:
     return [row["body"] for row in await db.rows("SELECT body FROM dagapp.dag_queue ORDER BY sequence")]
 
 
-async def look(db: Database, scheduler: Scheduler) -> Fired:
+async def look(db: JobDatabase, scheduler: Scheduler) -> Fired:
     async with db.pool.connection() as conn:
         return await scheduler.run_once(conn)
 
 
-async def test_nothing_is_due(db: Database, scheduler: Scheduler) -> None:
-    schedule = await made(db)
+async def test_nothing_is_due(db: JobDatabase, scheduler: Scheduler) -> None:
+    schedule = await create_schedule(db)
     assert schedule.next_due_at == schedule.created_at + timedelta(seconds=60)
     assert await look(db, scheduler) == Fired()
 
 
-async def test_a_due_schedule_fires_and_is_due_again(db: Database, scheduler: Scheduler) -> None:
-    before = await made(db, overdue=1, input_params={"name": "Ada"})
+async def test_a_due_schedule_fires_and_is_due_again(db: JobDatabase, scheduler: Scheduler) -> None:
+    before = await create_schedule(db, overdue=1, input_params={"name": "Ada"})
     assert before.next_due_at is not None
     fired = await look(db, scheduler)
     (body,) = await queued(db)
     assert fired.jobs == [body["job_id"]]
     assert (body["workflow_id"], body["input_params"]) == ("hello_world", {"name": "Ada"})
     assert (body["correlation_id"], body["submitted_by"]) == ("s", "schedule")
-    after = await found(db)
+    after = await load_schedule(db)
     assert after.next_due_at == before.next_due_at + timedelta(seconds=60)
     assert after.last_fired_at is not None
     assert after.open_jobs == fired.jobs
     assert await look(db, scheduler) == Fired()
 
 
-async def test_four_at_once_fire_once_per_due_time(db: Database, scheduler: Scheduler) -> None:
+async def test_four_at_once_fire_once_per_due_time(db: JobDatabase, scheduler: Scheduler) -> None:
     for number in range(20):
-        await made(db, overdue=125, schedule_id=f"s{number}", catch_up=CatchUp.ALL, max_concurrent=10)
+        await create_schedule(db, overdue=125, schedule_id=f"s{number}", catch_up=CatchUp.ALL, max_concurrent=10)
 
     async def often() -> list[str]:
         return [job_id for _ in range(5) for job_id in (await look(db, scheduler)).jobs]
@@ -90,8 +90,8 @@ async def test_four_at_once_fire_once_per_due_time(db: Database, scheduler: Sche
     assert sorted(fired) == sorted(body["job_id"] for body in await queued(db))
 
 
-async def test_a_schedule_that_somebody_deals_with_is_passed_by(db: Database, scheduler: Scheduler) -> None:
-    await made(db, overdue=1)
+async def test_a_schedule_that_somebody_deals_with_is_passed_by(db: JobDatabase, scheduler: Scheduler) -> None:
+    await create_schedule(db, overdue=1)
     async with db.pool.connection() as holder, holder.transaction():
         await holder.execute("SELECT FROM dagapp.dag_schedules FOR UPDATE")
         async with asyncio.timeout(5):
@@ -100,9 +100,9 @@ async def test_a_schedule_that_somebody_deals_with_is_passed_by(db: Database, sc
 
 
 async def test_a_crash_in_between_loses_nothing_and_fires_nothing_twice(
-    db: Database, scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch
+    db: JobDatabase, scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = await made(db, overdue=1)
+    before = await create_schedule(db, overdue=1)
 
     async def crash(*_: Any) -> None:
         raise RuntimeError("power cut")
@@ -112,13 +112,13 @@ async def test_a_crash_in_between_loses_nothing_and_fires_nothing_twice(
         with pytest.raises(RuntimeError):
             await look(db, scheduler)
     assert await queued(db) == []
-    assert await found(db) == before
+    assert await load_schedule(db) == before
     assert len((await look(db, scheduler)).jobs) == 1
     assert len(await queued(db)) == 1
 
 
-async def test_a_due_time_set_back_by_hand_gives_the_same_job(db: Database, scheduler: Scheduler) -> None:
-    await made(db, overdue=1, max_concurrent=5)
+async def test_a_due_time_set_back_by_hand_gives_the_same_job(db: JobDatabase, scheduler: Scheduler) -> None:
+    await create_schedule(db, overdue=1, max_concurrent=5)
     first = await look(db, scheduler)
     await db.rows("UPDATE dagapp.dag_schedules SET next_due_at = next_due_at - interval '60 s'")
     assert (await look(db, scheduler)).jobs == first.jobs
@@ -126,26 +126,26 @@ async def test_a_due_time_set_back_by_hand_gives_the_same_job(db: Database, sche
 
 
 @pytest.mark.parametrize(("policy", "expected"), [(CatchUp.SKIP, 0), (CatchUp.LAST, 1), (CatchUp.ALL, 5)])
-async def test_catching_up(db: Database, scheduler: Scheduler, policy: CatchUp, expected: int) -> None:
-    await made(db, overdue=4 * 3600 + 600, interval_seconds=3600, catch_up=policy, max_concurrent=9)
+async def test_catching_up(db: JobDatabase, scheduler: Scheduler, policy: CatchUp, expected: int) -> None:
+    await create_schedule(db, overdue=4 * 3600 + 600, interval_seconds=3600, catch_up=policy, max_concurrent=9)
     assert len((await look(db, scheduler)).jobs) == expected
-    after = await found(db)
+    after = await load_schedule(db)
     assert after.next_due_at is not None
     assert after.next_due_at > after.updated_at
 
 
-async def test_catching_up_a_few_at_a_time(db: Database, catalogue: WorkflowCatalogue) -> None:
-    await made(db, overdue=301, catch_up=CatchUp.ALL, max_concurrent=99)
+async def test_catching_up_a_few_at_a_time(db: JobDatabase, catalogue: WorkflowCatalogue) -> None:
+    await create_schedule(db, overdue=301, catch_up=CatchUp.ALL, max_concurrent=99)
     scheduler = Scheduler(catalogue, QUEUE, catch_up_limit=2)
     assert [len((await look(db, scheduler)).jobs) for _ in range(4)] == [2, 2, 2, 0]
 
 
-async def _end(db: Database, job_id: str) -> None:
+async def _end(db: JobDatabase, job_id: str) -> None:
     await db.rows("DELETE FROM dagapp.dag_queue WHERE message_id = %(id)s", id=job_id)
 
 
-async def test_no_more_jobs_at_once_than_allowed(db: Database, scheduler: Scheduler) -> None:
-    await made(db, overdue=301, catch_up=CatchUp.ALL, max_concurrent=2)
+async def test_no_more_jobs_at_once_than_allowed(db: JobDatabase, scheduler: Scheduler) -> None:
+    await create_schedule(db, overdue=301, catch_up=CatchUp.ALL, max_concurrent=2)
     first = await look(db, scheduler)
     assert (len(first.jobs), first.blocked) == (2, ["s"])
     assert await look(db, scheduler) == Fired(), "it is held for a moment"
@@ -155,11 +155,11 @@ async def test_no_more_jobs_at_once_than_allowed(db: Database, scheduler: Schedu
     await db.rows("UPDATE dagapp.dag_schedules SET held_until = now()")
     second = await look(db, scheduler)
     assert len(second.jobs) == 1
-    assert (await found(db)).open_jobs == [first.jobs[1], *second.jobs]
+    assert (await load_schedule(db)).open_jobs == [first.jobs[1], *second.jobs]
 
 
-async def test_a_job_that_runs_counts_too(db: Database, scheduler: Scheduler) -> None:
-    await made(db, overdue=61)
+async def test_a_job_that_runs_counts_too(db: JobDatabase, scheduler: Scheduler) -> None:
+    await create_schedule(db, overdue=61)
     running = await db.ended_job(None)
     await db.rows("INSERT INTO dagapp.dag_definitions VALUES ('h', 'hello_world', 1, '{}')")
     await db.rows("UPDATE dagapp.dag_jobs SET status = 'running', completed_at = NULL, definition_hash = 'h'")
@@ -170,32 +170,32 @@ async def test_a_job_that_runs_counts_too(db: Database, scheduler: Scheduler) ->
     assert len((await look(db, scheduler)).jobs) == 1
 
 
-async def test_what_cannot_fire_says_why_and_stops_nobody(db: Database, scheduler: Scheduler) -> None:
-    await made(db, overdue=50, schedule_id="gone", workflow_id="hello_wurld")
-    await made(db, overdue=40, schedule_id="wrong", input_params={"nam": "Ada"})
-    await made(db, overdue=30, schedule_id="zone")
+async def test_what_cannot_fire_says_why_and_stops_nobody(db: JobDatabase, scheduler: Scheduler) -> None:
+    await create_schedule(db, overdue=50, schedule_id="gone", workflow_id="hello_wurld")
+    await create_schedule(db, overdue=40, schedule_id="wrong", input_params={"nam": "Ada"})
+    await create_schedule(db, overdue=30, schedule_id="zone")
     await db.rows(
         "UPDATE dagapp.dag_schedules SET cron = '* * * * *', interval_seconds = NULL, timezone = 'Mars' "
         "WHERE schedule_id = 'zone'"
     )
-    good = await made(db, overdue=1, schedule_id="good")
+    good = await create_schedule(db, overdue=1, schedule_id="good")
     one_by_one = Scheduler(scheduler.catalogue, QUEUE, batch=1)
     looks = [await look(db, one_by_one) for _ in range(5)]
-    assert {name for one in looks for name in one.refused} == {"gone", "wrong", "zone"}
-    assert sum(len(one.jobs) for one in looks) == 1
-    gone = await found(db, "gone")
+    assert {name for fired in looks for name in fired.refused} == {"gone", "wrong", "zone"}
+    assert sum(len(fired.jobs) for fired in looks) == 1
+    gone = await load_schedule(db, "gone")
     assert gone.last_error == "there is no workflow 'hello_wurld'; did you mean 'hello_world'?"
-    assert "there is no input 'nam'" in str((await found(db, "wrong")).last_error)
-    assert "there is no time zone 'Mars'" in str((await found(db, "zone")).last_error)
-    assert (await found(db, good.schedule_id)).last_error is None
+    assert "there is no input 'nam'" in str((await load_schedule(db, "wrong")).last_error)
+    assert "there is no time zone 'Mars'" in str((await load_schedule(db, "zone")).last_error)
+    assert (await load_schedule(db, good.schedule_id)).last_error is None
     await db.rows("UPDATE dagapp.dag_schedules SET workflow_id = 'hello_world', held_until = now() "
                   "WHERE schedule_id = 'gone'")  # fmt: skip
     assert len((await look(db, scheduler)).jobs) == 1
-    assert (await found(db, "gone")).last_error is None
+    assert (await load_schedule(db, "gone")).last_error is None
 
 
-async def test_pause_and_resume(db: Database, scheduler: Scheduler) -> None:
-    await made(db, overdue=3600, catch_up=CatchUp.ALL)
+async def test_pause_and_resume(db: JobDatabase, scheduler: Scheduler) -> None:
+    await create_schedule(db, overdue=3600, catch_up=CatchUp.ALL)
     async with db.pool.connection() as conn:
         assert (await set_paused(conn, "s", paused=True)).paused
         assert await scheduler.run_once(conn) == Fired()
@@ -205,8 +205,8 @@ async def test_pause_and_resume(db: Database, scheduler: Scheduler) -> None:
         assert await scheduler.run_once(conn) == Fired()
 
 
-async def test_fire_by_hand(db: Database, scheduler: Scheduler) -> None:
-    before = await made(db)
+async def test_fire_by_hand(db: JobDatabase, scheduler: Scheduler) -> None:
+    before = await create_schedule(db)
     async with db.pool.connection() as conn:
         job_id = await scheduler.fire(conn, "s")
         with pytest.raises(ConflictError, match="1 of at most 1 jobs of 's' are under way"):
@@ -214,7 +214,7 @@ async def test_fire_by_hand(db: Database, scheduler: Scheduler) -> None:
         with pytest.raises(NotFoundError, match="there is no schedule 'x'"):
             await scheduler.fire(conn, "x")
     assert [body["job_id"] for body in await queued(db)] == [job_id]
-    assert (await found(db)).next_due_at == before.next_due_at
+    assert (await load_schedule(db)).next_due_at == before.next_due_at
 
 
 async def test_the_due_query_uses_its_index(pool: Pool) -> None:

@@ -22,7 +22,7 @@ from geomill.storage import Storage, StorageRecipe
 from geomill.store import assets
 from geomill.store.pool import Pool
 from geomill.workflows.collection import WorkflowCatalogue
-from tests.integration.engine.platform import PATIENCE, Platform, catalogue_of, handlers_of, library
+from tests.integration.engine.platform import PATIENCE, EnginePlatform, catalogue_of, handlers_of, library
 
 PUBLISH = """
     workflow_id: publish
@@ -59,7 +59,7 @@ REFS = {"dataset_id": "IDN_lulc", "resource_id": "jakarta_2024", "version_id": "
 ADA, BOB = Actor("ada", "10.0.0.1"), Actor("bob")
 
 
-def wanted(**changes: Any) -> Submission:
+def submission_of(**changes: Any) -> Submission:
     fields: dict[str, Any] = {
         "platform_id": "ddh",
         "platform_refs": REFS,
@@ -74,7 +74,7 @@ def wanted(**changes: Any) -> Submission:
 class Office:
     """A front desk with a real engine behind it."""
 
-    engine: Platform
+    engine: EnginePlatform
     desk: Desk
     storage: Storage
 
@@ -82,10 +82,12 @@ class Office:
         self, actor: Actor = ADA, *, starter: Starter = Starter.OPERATORS, dry_run: bool = False, **changes: Any
     ) -> Accepted:
         async with self.engine.pool.connection() as conn:
-            return await submit(conn, self.desk, wanted(**changes), replace(actor, starter=starter), dry_run=dry_run)
+            return await submit(
+                conn, self.desk, submission_of(**changes), replace(actor, starter=starter), dry_run=dry_run
+            )
 
     async def published(self, actor: Actor = ADA, **changes: Any) -> Asset:
-        """Submitted, and its job has ended. The catalogue has followed."""
+        """Submit an asset, and wait until its job has ended and the catalogue has followed."""
         accepted = await self.submit(actor, **changes)
         await self.ended(accepted.request.job_id)
         return await self.asset(accepted.asset.asset_id)
@@ -121,7 +123,7 @@ async def office(database: str, pool: Pool, tmp_path: Path) -> AsyncIterator[Off
     storage = Storage(StorageRecipe.in_folder(tmp_path))
     await storage.prepare()
     await storage.put_bytes(ObjectName(Zone.BRONZE, "uploads", "a.tif"), TIFF)
-    engine = Platform(database, pool, catalogue, registry, storage=storage)
+    engine = EnginePlatform(database, pool, catalogue, registry, storage=storage)
     desk = Desk(
         catalogue, "dag-jobs", WorkflowExporter(catalogue, "dag-jobs"), dict.fromkeys(DataType, "publish"), storage
     )

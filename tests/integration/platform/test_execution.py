@@ -57,7 +57,7 @@ async def test_a_completed_job_fills_the_asset(office):
 
 
 async def test_warnings_of_any_shape_can_be_read_again(office):
-    """The outputs are a workflow author's; an asset that cannot be read would break every list that it is on."""
+    """The workflow's author chooses the outputs. An asset that cannot be read would break every list that it is on."""
     office.engine.orchestrator()
     office.engine.worker()
     asset = await office.published(processing_options={"warnings": ["cloudy", 7, {"band": 3}, None]})
@@ -69,14 +69,16 @@ async def test_a_running_job_tells_how_far_it_is(office, monkeypatch):
     office.engine.orchestrator()
     office.engine.worker()
     accepted = await office.submit(processing_options={"pause": 30})
-    asset = await until(office, accepted.asset.asset_id, lambda one: one.processing_status.value == "processing")
+    asset = await until(
+        office, accepted.asset.asset_id, lambda current: current.processing_status.value == "processing"
+    )
     assert asset.current_job_id == accepted.request.job_id
-    asset = await until(office, accepted.asset.asset_id, lambda one: one.node_summary)
+    asset = await until(office, accepted.asset.asset_id, lambda current: current.node_summary)
     assert asset.node_summary["current_node"] == "wait"
     assert (asset.node_summary["total"], asset.node_summary["failed"]) == (6, 0)
     async with office.engine.pool.connection() as conn:
         await control.cancel(conn, "dag-jobs", accepted.request.job_id, "enough")
-    asset = await until(office, accepted.asset.asset_id, lambda one: one.processing_status.value == "failed")
+    asset = await until(office, accepted.asset.asset_id, lambda current: current.processing_status.value == "failed")
     assert asset.last_error == "enough"
 
 
@@ -86,7 +88,9 @@ async def test_an_operator_s_retry_of_the_job_shows_on_the_asset(office):
     failed = await office.published(processing_options={"fails": True})
     async with office.engine.pool.connection() as conn:
         await control.retry(conn, failed.current_job_id)
-    await until(office, failed.asset_id, lambda one: one.job_count == 2 and one.processing_status.value == "failed")
+    await until(
+        office, failed.asset_id, lambda current: current.job_count == 2 and current.processing_status.value == "failed"
+    )
 
 
 async def test_a_submission_that_cannot_begin_fails_the_asset(office):
@@ -95,7 +99,7 @@ async def test_a_submission_that_cannot_begin_fails_the_asset(office):
         "UPDATE dagapp.dag_queue SET body = jsonb_set(body, '{input_params,stranger}', '1') RETURNING sequence"
     )
     office.engine.orchestrator()
-    asset = await until(office, accepted.asset.asset_id, lambda one: one.processing_status.value == "failed")
+    asset = await until(office, accepted.asset.asset_id, lambda current: current.processing_status.value == "failed")
     assert "stranger" in asset.last_error
 
 
@@ -103,7 +107,7 @@ async def test_a_newer_revision_is_never_overwritten_by_an_older_job(office):
     office.engine.orchestrator()
     office.engine.worker()
     old = await office.submit(processing_options={"pause": 0.3})
-    await until(office, old.asset.asset_id, lambda one: one.processing_status.value == "processing")
+    await until(office, old.asset.asset_id, lambda current: current.processing_status.value == "processing")
     new = await office.submit(overwrite=True)
     await office.ended(new.request.job_id)
     job = await office.ended(old.request.job_id)
@@ -204,7 +208,7 @@ async def test_a_scheduled_look_finds_what_is_stuck(office):
     office.engine.orchestrator()
     office.engine.worker()
     accepted = await office.submit(processing_options={"pause": 30})
-    await until(office, accepted.asset.asset_id, lambda one: one.processing_status.value == "processing")
+    await until(office, accepted.asset.asset_id, lambda current: current.processing_status.value == "processing")
     await asyncio.sleep(0.2)
     job = await office.engine.run("report_stuck_assets", {"seconds": 1})
     assert job.result_data["count"] == 0
@@ -212,7 +216,7 @@ async def test_a_scheduled_look_finds_what_is_stuck(office):
         late = "UPDATE app.geospatial_assets SET processing_started_at = now() - interval '2 hours'"
         await by_trigger(conn, late)
     job = await office.engine.run("report_stuck_assets")
-    assert [one["asset_id"] for one in job.result_data["assets"]] == [accepted.asset.asset_id]
+    assert [stuck["asset_id"] for stuck in job.result_data["assets"]] == [accepted.asset.asset_id]
 
 
 async def test_details_of_the_job_are_kept_while_the_asset_waits_for_review(office):
@@ -224,5 +228,5 @@ async def test_details_of_the_job_are_kept_while_the_asset_waits_for_review(offi
     assert (await duty.run_once()).jobs == 0
     await office.decide(review.approve, asset.asset_id, ClearanceState.OUO, BOB, None)
     assert (await duty.run_once()).jobs == 1
-    kept = await office.asset(asset.asset_id)
-    assert (kept.processing_status.value, kept.outputs) == ("completed", asset.outputs)
+    asset_after = await office.asset(asset.asset_id)
+    assert (asset_after.processing_status.value, asset_after.outputs) == ("completed", asset.outputs)

@@ -1,4 +1,5 @@
-"""What failed or was superseded leaves no data once its time is over; what is served, public or restorable stays."""
+"""Failed and superseded revisions leave no data once their time is over. Data that is served, public or restorable
+stays."""
 
 from __future__ import annotations
 

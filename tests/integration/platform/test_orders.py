@@ -130,17 +130,17 @@ async def test_deleting_takes_the_tables_and_folders_of_the_asset_and_no_others(
     vector = {"data_type": DataType.VECTOR, "file_names": ["a.geojson"]}
     asset = await running.published(workflow_id="publish_file", **vector)
     stem = asset.table_stem
-    mine = [f"{stem}_r1", f"{stem}_r1_points"]
+    own_tables = [f"{stem}_r1", f"{stem}_r1_points"]
     others = [f"{stem}_r2", f"{stem}_r1_r1", f"{stem}_too_r1", f"{stem}_r1_points_r1"]
     async with running.engine.pool.connection() as conn:
         await conn.execute("CREATE SCHEMA IF NOT EXISTS geo")
-        for name in (*mine, *others):
+        for name in (*own_tables, *others):
             await conn.execute(f'CREATE TABLE geo."{name}" (a integer)')
     neighbour = ObjectName(Zone.SILVER, "published", f"{asset.blob_stem}2/_r1/a.tif")
     await running.storage.put_bytes(neighbour, TIFF)
     outcome = await running.decide(review.unpublish, asset.asset_id, BOB, delete_data=True)
     job = await running.ended(outcome.delete_job_id)
-    assert (job.status.value, job.result_data["dropped"], job.result_data["removed"]) == ("completed", mine, 1)
+    assert (job.status.value, job.result_data["dropped"], job.result_data["removed"]) == ("completed", own_tables, 1)
     tables = await running.rows("SELECT tablename FROM pg_tables WHERE schemaname = 'geo' ORDER BY 1")
     assert [row["tablename"] for row in tables] == sorted(others)
     assert list(await everything(running)) == [str(neighbour)]

@@ -1,4 +1,4 @@
-"""What is outside is what was decided last: whatever ran, failed or was overtaken in between."""
+"""The external zone holds what was decided last, no matter which orders ran, failed or were overtaken in between."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def broken_export(office):
     return await office.asset(asset.asset_id)
 
 
-class Gate:
+class CopyGate:
     """Holds up copies to the outside, as a large file does."""
 
     def __init__(self, storage, monkeypatch) -> None:
@@ -84,8 +84,8 @@ async def test_a_retried_export_is_of_the_revision_that_was_seen(running):
 
 
 async def test_an_export_that_was_overtaken_is_withdrawn_all_the_same(running, monkeypatch):
-    """Its asset was overwritten while it ran: then nobody knew yet that something would be outside."""
-    gate = Gate(running.storage, monkeypatch)
+    """The asset was overwritten while the export ran. At that time nothing of it was outside yet."""
+    gate = CopyGate(running.storage, monkeypatch)
     asset = await published(running)
     exported = await running.decide(review.approve, asset.asset_id, PUBLIC, BOB, None)
     await gate.reached.wait()
@@ -108,7 +108,7 @@ async def test_what_a_broken_export_left_is_withdrawn(running):
 
 
 async def test_a_withdrawal_waits_for_the_export_that_is_writing(running, monkeypatch):
-    gate = Gate(running.storage, monkeypatch)
+    gate = CopyGate(running.storage, monkeypatch)
     asset = await published(running)
     await running.decide(review.approve, asset.asset_id, PUBLIC, BOB, None)
     await gate.reached.wait()

@@ -60,10 +60,12 @@ async def test_a_refused_job_is_parked_and_runs_on_when_it_is_released(office: O
     assert "the database refuses" in (job.parked_reason or "")
     assert "secret_table" not in (job.parked_reason or "")
     assert "job_parked" in await office.engine.history(job.job_id)
-    assert all(not office.engine.running[one.instance_id].done() for one in orchestrators)
+    assert all(not office.engine.running[orchestrator.instance_id].done() for orchestrator in orchestrators)
 
     await allow(office, where[0])
-    assert (await office.engine.until(job.job_id, lambda one: one.parked_at is not None)).status is JobStatus.RUNNING
+    assert (
+        await office.engine.until(job.job_id, lambda current: current.parked_at is not None)
+    ).status is JobStatus.RUNNING
     await release(office, job.job_id)
     ended = await office.ended(job.job_id)
     assert (ended.status, ended.parked_at, ended.parked_reason) == (JobStatus.COMPLETED, None, None)
@@ -88,7 +90,7 @@ async def test_a_job_released_too_early_is_parked_again(office: Office) -> None:
 
 
 async def test_nobody_takes_over_a_parked_job_and_reports_wait_for_its_release(office: Office) -> None:
-    """Its owner dies; those who come next leave it alone, and a report that comes meanwhile is there on release."""
+    """The owner dies. Its successors leave the job alone, and a report that arrives meanwhile is there on release."""
     await refuse(office, *ON_ASSETS)
     first = office.engine.orchestrator(scan_seconds=0.1)
     office.engine.worker()
@@ -120,7 +122,7 @@ async def test_a_job_that_cannot_even_be_parked_is_left_aside_and_seen(office: O
             await asyncio.sleep(0.02)
     await allow(office, ON_EVERY_WRITE[0])
     job = await office.engine.until(
-        slow.request.job_id, lambda one: one.parked_at is not None or one.status is JobStatus.COMPLETED
+        slow.request.job_id, lambda current: current.parked_at is not None or current.status is JobStatus.COMPLETED
     )
     if job.parked_at is not None:
         await release(office, job.job_id)

@@ -148,13 +148,13 @@ async def test_nobody_approves_what_they_did_not_see(running):
 
 
 async def test_an_id_of_an_earlier_revision_approves_nothing(running):
-    """Who looked at the first request has not seen the data of the second."""
+    """A reviewer of the first request has not seen the data of the second."""
     first = await published(running)
     await published(running, overwrite=True)
-    for given in (first.last_request_id, first.current_job_id):
+    for identifier in (first.last_request_id, first.current_job_id):
         for decide in (
-            running.decide(review.approve, given, OUO, BOB, None),
-            running.decide(review.reject, given, "no", BOB, None),
+            running.decide(review.approve, identifier, OUO, BOB, None),
+            running.decide(review.reject, identifier, "no", BOB, None),
         ):
             with pytest.raises(RevisionChanged, match="earlier revision"):
                 await decide
@@ -186,8 +186,8 @@ async def test_of_two_reviewers_at_once_the_second_sees_the_first(running):
 
 async def test_any_of_the_three_ids_will_do(running):
     asset = await published(running)
-    for given in (asset.current_job_id, asset.last_request_id, asset.asset_id):
-        outcome = await running.decide(review.approve, given, OUO, BOB, None)
+    for identifier in (asset.current_job_id, asset.last_request_id, asset.asset_id):
+        outcome = await running.decide(review.approve, identifier, OUO, BOB, None)
         assert outcome.asset.asset_id == asset.asset_id
     with pytest.raises(NotFoundError):
         await running.decide(review.approve, "nobody", OUO, BOB, None)

@@ -20,8 +20,8 @@ TABLES = ("geospatial_assets", "platform_requests", "asset_audit", "asset_revisi
 
 
 async def counts(office) -> dict[str, int]:
-    found = {table: (await office.rows(f"SELECT count(*) FROM app.{table}"))[0]["count"] for table in TABLES}
-    return {**found, "messages": (await office.rows("SELECT count(*) FROM dagapp.dag_queue"))[0]["count"]}
+    row_counts = {table: (await office.rows(f"SELECT count(*) FROM app.{table}"))[0]["count"] for table in TABLES}
+    return {**row_counts, "messages": (await office.rows("SELECT count(*) FROM dagapp.dag_queue"))[0]["count"]}
 
 
 async def test_a_new_identity_makes_an_asset_a_request_and_a_message(office):
@@ -95,7 +95,7 @@ async def test_many_overwrites_at_once_number_their_revisions(office):
 
 async def test_many_identities_at_once_do_not_wait_for_each_other(office):
     refs = [{**REFS, "resource_id": f"r{number}"} for number in range(20)]
-    answers = await asyncio.gather(*(office.submit(platform_refs=one) for one in refs))
+    answers = await asyncio.gather(*(office.submit(platform_refs=identity) for identity in refs))
     assert len({answer.asset.asset_id for answer in answers}) == 20
     assert {answer.asset.stac_collection_id for answer in answers} == {"idn_lulc"}
 
@@ -110,7 +110,7 @@ async def test_a_repeated_order_needs_its_source_no_more(office):
 async def test_one_key_for_many_identities_at_once_is_one_order(office):
     refs = [{**REFS, "resource_id": f"r{number}"} for number in range(6)]
     answers = await asyncio.gather(
-        *(office.submit(platform_refs=one, idempotency_key="k") for one in refs), return_exceptions=True
+        *(office.submit(platform_refs=identity, idempotency_key="k") for identity in refs), return_exceptions=True
     )
     refused = [answer for answer in answers if isinstance(answer, Exception)]
     assert len(refused) == 5
@@ -146,16 +146,16 @@ async def test_nobody_can_take_the_names_of_another(office):
     ],
 )
 async def test_identities_that_look_alike_share_no_name(office, other):
-    one, two = await office.submit(), await office.submit(platform_refs=other)
+    first, second = await office.submit(), await office.submit(platform_refs=other)
     for name in ("table_stem", "blob_stem", "stac_item_id"):
-        assert getattr(one.asset, name) != getattr(two.asset, name)
-    assert one.asset.stac_collection_id != two.asset.stac_collection_id
+        assert getattr(first.asset, name) != getattr(second.asset, name)
+    assert first.asset.stac_collection_id != second.asset.stac_collection_id
 
 
 async def test_lookalikes_at_once_share_no_name(office):
     spellings = ["A b", "a b", "A_b", "a_b", "A-b", "a-B", "a.b!", "ab"]
     refs = [{**REFS, "dataset_id": spelling} for spelling in spellings]
-    answers = await asyncio.gather(*(office.submit(platform_refs=one) for one in refs))
+    answers = await asyncio.gather(*(office.submit(platform_refs=identity) for identity in refs))
     for name in ("table_stem", "blob_stem", "stac_item_id", "stac_collection_id"):
         assert len({getattr(answer.asset, name) for answer in answers}) == len(spellings), name
 

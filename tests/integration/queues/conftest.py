@@ -19,10 +19,10 @@ MAX_DELIVERIES = 3
 
 
 @dataclass(frozen=True)
-class Bench:
+class BrokerBench:
     """A broker as two processes see it, and what a test needs beside the protocol."""
 
-    one: Broker[Any]
+    broker: Broker[Any]
     other: Broker[Any]
     transaction: Callable[[], Any]
     corrupt: Callable[[str], Awaitable[None]]
@@ -32,10 +32,10 @@ class Bench:
 
     async def send(self, *messages: Message, queue: str = QUEUE) -> None:
         async with self.transaction() as transaction:
-            await self.one.send(transaction, queue, messages)
+            await self.broker.send(transaction, queue, messages)
 
 
-async def _postgres(pool: Pool) -> Bench:
+async def _postgres(pool: Pool) -> BrokerBench:
     @asynccontextmanager
     async def transaction() -> AsyncIterator[Any]:
         async with pool.connection() as conn, conn.transaction():
@@ -54,14 +54,14 @@ async def _postgres(pool: Pool) -> Bench:
         await execute(f"UPDATE dagapp.dag_queue SET {moved} FROM make_interval(secs => %s) AS past", seconds)
 
     brokers = [PostgresBroker(pool, consumer, max_deliveries=MAX_DELIVERIES) for consumer in ("one", "other")]
-    return Bench(*brokers, transaction=transaction, corrupt=corrupt, pass_time=pass_time)
+    return BrokerBench(*brokers, transaction=transaction, corrupt=corrupt, pass_time=pass_time)
 
 
 BROKERS = {"postgres": _postgres}
 
 
 @pytest.fixture(params=BROKERS)
-async def bench(request: pytest.FixtureRequest, pool: Pool) -> Bench:
+async def bench(request: pytest.FixtureRequest, pool: Pool) -> BrokerBench:
     return await BROKERS[request.param](pool)
 
 

@@ -37,4 +37,4 @@ async def test_what_was_handed_in_outlives_a_crash_of_the_server(make: MakeClust
         cluster.stop("immediate")
     cluster.start()
     async with await _connect(cluster.url()) as conn:
-        assert [found.message_id for found in await queue.look(conn, "dag-jobs", 5)] == ["a"]
+        assert [waiting.message_id for waiting in await queue.look(conn, "dag-jobs", 5)] == ["a"]

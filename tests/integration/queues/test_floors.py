@@ -87,11 +87,11 @@ async def test_a_dear_queue_is_read_from_its_floors_and_never_called_empty(pool:
         await send("late", 5)
         await send("next", 2000)
         leased = await lease()
-        assert [one.message_id for one in leased.deliveries] == ["next"]
+        assert [delivery.message_id for delivery in leased.deliveries] == ["next"]
         assert leased.empty == set()
         now[0] += 60
         leased = await lease()
-        assert [one.message_id for one in leased.deliveries] == ["late"]
+        assert [delivery.message_id for delivery in leased.deliveries] == ["late"]
         assert leased.empty == {"q"}
 
 
@@ -103,4 +103,4 @@ async def test_a_line_leased_from_its_floor_gives_its_share(pool: Pool) -> None:
         )
         rows = await (await conn.execute("SELECT sequence FROM dagapp.dag_queue ORDER BY sequence")).fetchall()
         leased = await queue.lease_lines(conn, Lessee("w"), {LINE: 3}, {LINE: rows[4]["sequence"]})
-    assert sorted(one.message_id for one in leased) == ["5", "6", "7"]
+    assert sorted(delivery.message_id for delivery in leased) == ["5", "6", "7"]

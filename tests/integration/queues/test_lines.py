@@ -20,7 +20,7 @@ QUEUE = "functionapp-tasks"
 
 
 async def fill(conn: Connection, *waiting: tuple[str, int, int]) -> None:
-    """(tenant, priority, how many): the ids tell all three."""
+    """Send messages for each (tenant, priority, count). Their ids name all three."""
     await queue.send(
         conn,
         [
@@ -32,8 +32,8 @@ async def fill(conn: Connection, *waiting: tuple[str, int, int]) -> None:
 
 
 async def leased(conn: Connection, count: int, turns: TenantTurns | None = None, by: str = "w") -> list[str]:
-    found = await queue.lease(conn, {QUEUE: count}, by, turns=turns)
-    return [delivery.message_id for delivery in found.deliveries]
+    lease = await queue.lease(conn, {QUEUE: count}, by, turns=turns)
+    return [delivery.message_id for delivery in lease.deliveries]
 
 
 async def tenants(conn: Connection) -> list[dict[str, Any]]:
@@ -76,17 +76,17 @@ async def test_many_at_once_lease_each_message_once_and_leave_none(pool: Pool) -
         await fill(conn, ("", 0, 50), ("a", 0, 200), ("b", 0, 100), ("b", 3, 30))
 
     async def consume(name: str) -> list[str]:
-        found: list[str] = []
+        message_ids: list[str] = []
         async with pool.connection() as conn:
             turns, idle = TenantTurns(), 0
             while idle < 3:
                 batch = await leased(conn, 7, turns, name)
                 idle = 0 if batch else idle + 1
-                found += batch
-        return found
+                message_ids += batch
+        return message_ids
 
-    found = await asyncio.gather(*(consume(f"w{number}") for number in range(4)))
-    counts = Counter(message for messages in found for message in messages)
+    consumed = await asyncio.gather(*(consume(f"w{number}") for number in range(4)))
+    counts = Counter(message for messages in consumed for message in messages)
     assert (len(counts), set(counts.values())) == (380, {1})
 
 
@@ -111,11 +111,11 @@ async def test_young_submissions_are_left_alone(pool: Pool) -> None:
 
 
 async def test_a_message_stays_its_tenants(pool: Pool) -> None:
-    """Deferred, given back by a dead worker, or sent again from the dead letters."""
+    """The tenant stays when a message is deferred, given back by a dead worker, or sent again from the dead letters."""
     async with pool.connection() as conn:
         await fill(conn, ("a", 0, 1), ("b", 0, 1))
-        found = (await queue.lease(conn, {QUEUE: 2}, "w")).deliveries
-        await queue.defer(conn, [delivery for delivery in found if delivery.tenant == "a"], 0)
+        deliveries = (await queue.lease(conn, {QUEUE: 2}, "w")).deliveries
+        await queue.defer(conn, [delivery for delivery in deliveries if delivery.tenant == "a"], 0)
         await queue.release(conn, ["w"])
         assert await tenants(conn) == [{"message_id": "a0:0", "tenant": "a"}, {"message_id": "b0:0", "tenant": "b"}]
 

@@ -1,4 +1,4 @@
-"""What is PostgreSQL's own: locks, plans, the records of refused submissions, the commands."""
+"""The parts that only PostgreSQL has: locks, plans, the records of refused submissions, the commands."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from geomill.queues.postgres import Outgoing
 from geomill.queues.postgres_broker import PostgresBroker
 from geomill.store.pool import Pool
 from tests.integration.engine.conftest import MakePlatform, make_platform
-from tests.integration.queues.conftest import QUEUE, Bench, job
+from tests.integration.queues.conftest import QUEUE, BrokerBench, job
 
 __all__ = ["make_platform"]
 
 
-async def test_a_locked_message_is_passed_by(bench: Bench, pool: Pool) -> None:
+async def test_a_locked_message_is_passed_by(bench: BrokerBench, pool: Pool) -> None:
     await bench.send(job("first"), job("second"))
     async with pool.connection() as holder, holder.transaction():
         await holder.execute("SELECT FROM dagapp.dag_queue WHERE message_id = 'first' FOR UPDATE")
@@ -35,14 +35,14 @@ async def test_a_locked_message_is_passed_by(bench: Bench, pool: Pool) -> None:
     assert got.message_id == "first"
 
 
-async def test_who_waits_for_a_lock_finds_the_lease_gone(bench: Bench, pool: Pool) -> None:
+async def test_who_waits_for_a_lock_finds_the_lease_gone(bench: BrokerBench, pool: Pool) -> None:
     """The old holder's completion waits for the row while it is given to somebody else, then does nothing."""
     await bench.send(job("a"))
-    (old,) = await bench.one.receive(QUEUE, JobQueueMessage, 1)
+    (old,) = await bench.broker.receive(QUEUE, JobQueueMessage, 1)
     async with pool.connection() as conn:
         async with conn.transaction():
             await conn.execute("UPDATE dagapp.dag_queue SET lease_token = 2, delivery_count = 2, leased_by = 'other'")
-            late = asyncio.create_task(bench.one.complete([old]))
+            late = asyncio.create_task(bench.broker.complete([old]))
             await _until_somebody_waits(pool)
         assert await late == set()
         row = await (await conn.execute("SELECT lease_token FROM dagapp.dag_queue")).fetchone()
@@ -109,28 +109,28 @@ def run(database: str, monkeypatch: pytest.MonkeyPatch) -> Any:
     return command
 
 
-async def test_list(run: Any, bench: Bench) -> None:
+async def test_list(run: Any, bench: BrokerBench) -> None:
     await bench.send(job("a"), job("b"))
-    await bench.one.receive(QUEUE, JobQueueMessage, 1)
+    await bench.broker.receive(QUEUE, JobQueueMessage, 1)
     await bench.send(job("x"), queue="elsewhere")
     lines = (await run("list")).output.splitlines()
     assert lines[0].split() == ["queue", "waiting", "scheduled", "leased", "oldest", "dead", "letters"]
     assert lines[1].split()[:4] == [QUEUE, "1", "0", "1"]
-    found = {one["queue_name"]: one for one in json.loads((await run("list", "--json")).output)}
-    assert {"functionapp-tasks", "elsewhere", QUEUE} <= set(found)
-    assert found[QUEUE]["leased"] == 1
+    queues = {entry["queue_name"]: entry for entry in json.loads((await run("list", "--json")).output)}
+    assert {"functionapp-tasks", "elsewhere", QUEUE} <= set(queues)
+    assert queues[QUEUE]["leased"] == 1
 
 
-async def test_peek(run: Any, bench: Bench) -> None:
+async def test_peek(run: Any, bench: BrokerBench) -> None:
     await bench.send(job("a"))
     assert "hello_world" in (await run("peek", QUEUE)).output
     assert json.loads((await run("peek", QUEUE, "--json")).output)[0]["message_id"] == "a"
-    assert (await bench.one.depth(QUEUE)).waiting == 1
+    assert (await bench.broker.depth(QUEUE)).waiting == 1
 
 
-async def test_dead_letters_and_redrive(run: Any, bench: Bench) -> None:
+async def test_dead_letters_and_redrive(run: Any, bench: BrokerBench) -> None:
     await bench.send(job("a"), job("b"), job("c"))
-    await bench.one.dead_letter(await bench.one.receive(QUEUE, JobQueueMessage, 9), "Unwanted", "for a test")
+    await bench.broker.dead_letter(await bench.broker.receive(QUEUE, JobQueueMessage, 9), "Unwanted", "for a test")
     assert "Unwanted: for a test" in (await run("dead-letters")).output
     assert len(json.loads((await run("dead-letters", QUEUE, "--limit", "2", "--json")).output)) == 2
     assert json.loads((await run("redrive", QUEUE, "--id", "b", "--json")).output)["sent"] == ["b"]

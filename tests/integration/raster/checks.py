@@ -20,22 +20,22 @@ GDAL_SCRIPT = "osgeo_utils.samples.validate_cloud_optimized_geotiff"
 
 @functools.cache
 def _system_python() -> str | None:
-    """One that has GDAL's own bindings: Debian's, with python3-gdal."""
+    """Return a Python that has GDAL's own bindings: Debian's, with python3-gdal."""
     python = "/usr/bin/python3"
     probe = [python, "-c", f"import {GDAL_SCRIPT}"]
     return python if Path(python).exists() and not subprocess.run(probe, capture_output=True).returncode else None
 
 
 def read(storage: Storage, name: ObjectName) -> bytes:
-    """Past the storage, which would want the event loop."""
+    """Read the file directly: the storage would need the event loop."""
     return Path(storage.gdal_path(name)).read_bytes()
 
 
 def sizes(storage: Storage, container: str, prefix: str = "") -> dict[str, int]:
-    """Of all objects, by path."""
+    """Return the sizes of all objects, by path."""
     top = Path(storage.recipe.zones["silver"]) / container
-    found = {path.relative_to(top).as_posix(): path for path in (top / prefix).rglob("*") if path.is_file()}
-    return {name: path.stat().st_size for name, path in found.items()}
+    paths = {path.relative_to(top).as_posix(): path for path in (top / prefix).rglob("*") if path.is_file()}
+    return {name: path.stat().st_size for name, path in paths.items()}
 
 
 def check_cog(storage: Storage, name: ObjectName) -> None:

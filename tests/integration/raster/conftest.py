@@ -8,7 +8,7 @@ import pytest
 from geomill.sdk import Storage
 from geomill.sdk.testing import folder_storage
 from geomill.store.pool import Pool
-from tests.integration.engine.platform import Platform, handlers_of, library
+from tests.integration.engine.platform import EnginePlatform, handlers_of, library
 
 
 @pytest.fixture
@@ -17,9 +17,9 @@ def storage(tmp_path: Path) -> Storage:
 
 
 @pytest.fixture
-async def platform(database: str, pool: Pool, storage: Storage) -> AsyncIterator[Platform]:
+async def platform(database: str, pool: Pool, storage: Storage) -> AsyncIterator[EnginePlatform]:
     """An orchestrator with the library, and zones in a folder. The worker is the test's affair."""
-    made = Platform(database, pool, library(), handlers_of(), storage)
-    made.orchestrator()
-    yield made
-    await made.shutdown()
+    new_platform = EnginePlatform(database, pool, library(), handlers_of(), storage)
+    new_platform.orchestrator()
+    yield new_platform
+    await new_platform.shutdown()

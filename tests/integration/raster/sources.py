@@ -23,7 +23,7 @@ CONTAINER = "uploads"
 
 
 @dataclass
-class Made:
+class SyntheticRaster:
     """`data` has the bands first."""
 
     data: NDArray[Any]
@@ -81,60 +81,60 @@ def submission(refs: dict[str, Any], file_names: list[str], **fields: Any) -> Su
     return Submission(**named, platform_refs=refs, file_names=file_names, **fields)
 
 
-def put(storage: Storage, made: Made | bytes, file_name: str = "a.tif") -> ObjectName:
+def put(storage: Storage, raster: SyntheticRaster | bytes, file_name: str = "a.tif") -> ObjectName:
     name = ObjectName(Zone.BRONZE, CONTAINER, file_name)
     path = Path(storage.gdal_path(name))
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(made if isinstance(made, bytes) else made.encode())
+    path.write_bytes(raster if isinstance(raster, bytes) else raster.encode())
     return name
 
 
-def rgb(side: int = 300, **fields: Any) -> Made:
-    return Made(noise((3, side, side + 40)), **fields)
+def rgb(side: int = 300, **fields: Any) -> SyntheticRaster:
+    return SyntheticRaster(noise((3, side, side + 40)), **fields)
 
 
-def rgba(side: int = 300) -> Made:
+def rgba(side: int = 300) -> SyntheticRaster:
     data = np.concatenate([noise((3, side, side)), np.full((1, side, side), 255, "uint8")])
     data[3, :60, :90] = 0
     colors = (ColorInterp.red, ColorInterp.green, ColorInterp.blue, ColorInterp.alpha)
-    return Made(data, colors=colors)
+    return SyntheticRaster(data, colors=colors)
 
 
-def eight_bands(side: int = 256) -> Made:
-    return Made(noise((8, side, side), "uint16", 100, 9_000), nodata=0, names=tuple("abcdefgh"))
+def eight_bands(side: int = 256) -> SyntheticRaster:
+    return SyntheticRaster(noise((8, side, side), "uint16", 100, 9_000), nodata=0, names=tuple("abcdefgh"))
 
 
-def dem(side: int = 300, **fields: Any) -> Made:
+def dem(side: int = 300, **fields: Any) -> SyntheticRaster:
     data = noise((1, side, side), "float32", -20, 2_000)
     data[:, 100:140, 50:200] = -9999
-    return Made(data, nodata=-9999, **fields)
+    return SyntheticRaster(data, nodata=-9999, **fields)
 
 
-def int16(side: int = 256) -> Made:
+def int16(side: int = 256) -> SyntheticRaster:
     data = noise((1, side, side), "int16", -500, 3_000)
     data[:, 10:40, 10:40] = -32768
-    return Made(data, nodata=-32768)
+    return SyntheticRaster(data, nodata=-32768)
 
 
 CLASSES = {0: (0, 0, 0, 255), 1: (255, 0, 0, 255), 5: (0, 200, 0, 255), 9: (0, 0, 250, 255)}
 
 
-def categorical(side: int = 256) -> Made:
+def categorical(side: int = 256) -> SyntheticRaster:
     rng = np.random.default_rng(3)
     data = np.repeat(np.repeat(rng.choice([1, 5, 9], (1, side // 8, side // 8)), 8, 1), 8, 2).astype("uint8")
-    return Made(data, nodata=0, colormap=CLASSES)
+    return SyntheticRaster(data, nodata=0, colormap=CLASSES)
 
 
-def bits(side: int = 256) -> Made:
+def bits(side: int = 256) -> SyntheticRaster:
     rng = np.random.default_rng(4)
     data = np.repeat(np.repeat(rng.choice([0, 1], (1, side // 8, side // 8)), 8, 1), 8, 2).astype("uint8")
-    return Made(data, options={"tiled": True, "blockxsize": 128, "blockysize": 128, "nbits": 1})
+    return SyntheticRaster(data, options={"tiled": True, "blockxsize": 128, "blockysize": 128, "nbits": 1})
 
 
-def masked(side: int = 300) -> Made:
+def masked(side: int = 300) -> SyntheticRaster:
     mask = np.full((side, side), 255, "uint8")
     mask[50:150, 60:220] = 0
-    return Made(noise((3, side, side)), mask=mask)
+    return SyntheticRaster(noise((3, side, side)), mask=mask)
 
 
 POLAR = Affine(1_000.0, 0.0, -1_200_000.0, 0.0, -1_000.0, -1_000_000.0)

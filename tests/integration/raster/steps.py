@@ -15,8 +15,8 @@ from tests.integration.raster import sources
 
 def ok(run: HandlerRun) -> dict[str, Any]:
     assert run.success, run.error
-    found: dict[str, Any] = run.output
-    return found
+    output: dict[str, Any] = run.output
+    return output
 
 
 def validated(storage: Storage, file_name: str = "a.tif", **more: Any) -> dict[str, Any]:
@@ -25,26 +25,32 @@ def validated(storage: Storage, file_name: str = "a.tif", **more: Any) -> dict[s
 
 
 def cog(storage: Storage, prefix: str = "one", **options: Any) -> dict[str, Any]:
-    seen = validated(storage)
-    params = {"source": seen["source"], "facts": seen["facts"], "blob_prefix": prefix, **options}
+    validation = validated(storage)
+    params = {"source": validation["source"], "facts": validation["facts"], "blob_prefix": prefix, **options}
     return ok(run_handler(create_cog, params, storage=storage))
 
 
 def tiling(
     storage: Storage, prefix: str = "many", size: int = 512, **options: Any
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    seen = validated(storage)
-    params = {"source": seen["source"], "facts": seen["facts"], "blob_prefix": prefix, "tile_size": size, **options}
-    return seen, ok(run_handler(generate_tiling_scheme, params, storage=storage))
+    validation = validated(storage)
+    params = {
+        "source": validation["source"],
+        "facts": validation["facts"],
+        "blob_prefix": prefix,
+        "tile_size": size,
+        **options,
+    }
+    return validation, ok(run_handler(generate_tiling_scheme, params, storage=storage))
 
 
 def tiles(
     storage: Storage, prefix: str = "many", size: int = 512, **options: Any
 ) -> tuple[dict[str, Any], list[ObjectName]]:
     """The plan, and the tiles that were made."""
-    seen, scheme = tiling(storage, prefix, size, **options)
-    made = []
+    validation, scheme = tiling(storage, prefix, size, **options)
+    parts = []
     for batch in scheme["batches"]:
-        params = {"source": seen["source"], "plan": scheme["plan"], "tiles": batch, "blob_prefix": prefix}
-        made += ok(run_handler(process_tile_batch, params, storage=storage))["parts"]
-    return scheme["plan"], [ObjectName(Zone.SILVER, part["file"]["container"], part["file"]["path"]) for part in made]
+        params = {"source": validation["source"], "plan": scheme["plan"], "tiles": batch, "blob_prefix": prefix}
+        parts += ok(run_handler(process_tile_batch, params, storage=storage))["parts"]
+    return scheme["plan"], [ObjectName(Zone.SILVER, part["file"]["container"], part["file"]["path"]) for part in parts]

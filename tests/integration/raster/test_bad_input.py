@@ -1,4 +1,4 @@
-"""What is wrong with a file is told at once, for good, and leaves nothing behind."""
+"""A bad file is refused at once and for good, with the reason, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from geomill.sdk import Storage
 from geomill.sdk.testing import HandlerRun, run_handler
 from tests.integration.raster import sources
 from tests.integration.raster.checks import sizes
-from tests.integration.raster.sources import Made
+from tests.integration.raster.sources import SyntheticRaster
 from tests.integration.raster.steps import ok, tiling, validated
 
 VRT = """<VRTDataset rasterXSize="20" rasterYSize="20"><SRS>EPSG:4326</SRS>
@@ -30,10 +30,10 @@ VRT = """<VRTDataset rasterXSize="20" rasterYSize="20"><SRS>EPSG:4326</SRS>
 <SourceFilename relativetoVRT="0">/etc/passwd</SourceFilename></VRTRasterBand></VRTDataset>"""
 
 
-def changed(made: Made, **fields: Any) -> bytes:
+def changed(raster: SyntheticRaster, **fields: Any) -> bytes:
     for name, value in fields.items():
-        setattr(made, name, value)
-    return made.encode()
+        setattr(raster, name, value)
+    return raster.encode()
 
 
 def huge() -> bytes:
@@ -95,7 +95,7 @@ BAD: dict[str, tuple[Callable[[], bytes], str]] = {
     "no place": (without_place, "no_georeference"),
     "nan": (infinite, "bad_transform"),
     "flat pixels": (lambda: changed(sources.rgb(64), transform=Affine(10, 0, 5, 0, 0, 5)), "bad_transform"),
-    "complex": (lambda: Made(np.ones((1, 64, 64), "complex64")).encode(), "unsupported_type"),
+    "complex": (lambda: SyntheticRaster(np.ones((1, 64, 64), "complex64")).encode(), "unsupported_type"),
     "local crs": (lambda: changed(sources.rgb(64), crs='LOCAL_CS["somewhere",UNIT["metre",1]]'), "crs_unusable"),
 }
 
@@ -132,14 +132,14 @@ def test_a_name_that_leads_elsewhere_is_refused(storage: Storage) -> None:
 def test_pixels_that_are_missing_end_the_work_and_nothing_is_published(
     storage: Storage, layout: dict[str, Any]
 ) -> None:
-    """The header is at the front and whole, so that only reading finds it."""
+    """The header is whole and at the front, so that only reading the pixels shows what is missing."""
     sources.put(storage, sources.rgb(700, options=layout))
-    seen, scheme = tiling(storage)
+    validation, scheme = tiling(storage)
     path = Path(storage.gdal_path(sources.ObjectName("bronze", sources.CONTAINER, "a.tif")))
     data = path.read_bytes()
     path.write_bytes(data[: len(data) // 2] if b"II*" in data[:3] else data)
-    source = {**seen["source"], "etag": None}
-    run = run_handler(create_cog, {"source": source, "facts": seen["facts"], "blob_prefix": "x"}, storage=storage)
+    source = {**validation["source"], "etag": None}
+    run = run_handler(create_cog, {"source": source, "facts": validation["facts"], "blob_prefix": "x"}, storage=storage)
     assert_refused(run, "unreadable")
     failed = 0
     for batch in scheme["batches"]:
@@ -151,10 +151,10 @@ def test_pixels_that_are_missing_end_the_work_and_nothing_is_published(
 
 def test_a_source_that_is_replaced_meanwhile_is_noticed(storage: Storage) -> None:
     sources.put(storage, sources.rgb(300))
-    seen = validated(storage)
+    validation = validated(storage)
     sources.put(storage, sources.rgb(310))
     run = run_handler(
-        create_cog, {"source": seen["source"], "facts": seen["facts"], "blob_prefix": "x"}, storage=storage
+        create_cog, {"source": validation["source"], "facts": validation["facts"], "blob_prefix": "x"}, storage=storage
     )
     assert_refused(run, "source_changed")
 
@@ -173,8 +173,8 @@ def test_what_cannot_be_warped_is_refused(
     storage: Storage, crs: str, transform: Affine, target: str, code: str
 ) -> None:
     sources.put(storage, sources.rgb(200, crs=crs, transform=transform))
-    seen = validated(storage)
-    params = {"source": seen["source"], "facts": seen["facts"], "blob_prefix": "x", "target_crs": target}
+    validation = validated(storage)
+    params = {"source": validation["source"], "facts": validation["facts"], "blob_prefix": "x", "target_crs": target}
     assert_refused(run_handler(create_cog, params, storage=storage), code)
     assert_refused(run_handler(generate_tiling_scheme, params, storage=storage), code)
     assert sizes(storage, "cogs") == {}
@@ -183,19 +183,19 @@ def test_what_cannot_be_warped_is_refused(
 def test_a_polar_raster_keeps_its_crs(storage: Storage) -> None:
     place = Affine(10_000, 0, -1_000_000, 0, -10_000, 1_000_000)
     sources.put(storage, sources.rgb(200, crs="EPSG:3413", transform=place))
-    seen = validated(storage)
-    assert seen["facts"]["bounds_4326"][3] == 90
-    params = {"source": seen["source"], "facts": seen["facts"], "blob_prefix": "x", "target_crs": "source"}
+    validation = validated(storage)
+    assert validation["facts"]["bounds_4326"][3] == 90
+    params = {"source": validation["source"], "facts": validation["facts"], "blob_prefix": "x", "target_crs": "source"}
     ok(run_handler(create_cog, params, storage=storage))
 
 
 def test_a_raster_without_a_valid_pixel_is_told_so(storage: Storage) -> None:
-    made = sources.dem(200)
-    made.data[:] = -9999
-    sources.put(storage, made)
-    seen = validated(storage)
-    assert "no valid pixel" in " ".join(seen["warnings"])
-    params = {"source": seen["source"], "facts": seen["facts"], "blob_prefix": "x"}
+    raster = sources.dem(200)
+    raster.data[:] = -9999
+    sources.put(storage, raster)
+    validation = validated(storage)
+    assert "no valid pixel" in " ".join(validation["warnings"])
+    params = {"source": validation["source"], "facts": validation["facts"], "blob_prefix": "x"}
     assert_refused(run_handler(create_cog, params, storage=storage), "empty")
 
 

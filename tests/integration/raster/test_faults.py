@@ -18,7 +18,7 @@ from geomill.sdk.testing import HandlerRun, run_handler
 from tests.integration.raster import sources
 from tests.integration.raster.steps import validated
 from tests.integration.storage.conftest import azure_recipe
-from tests.integration.storage.proxy import Fault, Kind, Proxy, proxied
+from tests.integration.storage.proxy import Kind, Proxy, ProxyFault, proxied
 from tests.integration.storage.servers import azurite, make_container
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -30,10 +30,10 @@ PIXELS = sources.rgb(900)
 
 @pytest.fixture(scope="module")
 def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with azurite(tmp_path_factory.mktemp("azurite")) as found:
+    with azurite(tmp_path_factory.mktemp("azurite")) as url:
         for container in (sources.CONTAINER, "cogs"):
-            make_container(found, container)
-        yield found
+            make_container(url, container)
+        yield url
 
 
 @pytest.fixture
@@ -47,13 +47,18 @@ async def behind(endpoint: str) -> AsyncIterator[tuple[Proxy, Storage]]:
 async def test_trouble_while_pixels_are_read(behind: tuple[Proxy, Storage], kind: Kind) -> None:
     proxy, storage = behind
     await storage.put_bytes(SOURCE, PIXELS.encode())
-    seen = await asyncio.to_thread(validated, storage)
-    params = {"source": seen["source"], "facts": seen["facts"], "blob_prefix": "one", "target_crs": "source"}
+    validation = await asyncio.to_thread(validated, storage)
+    params = {
+        "source": validation["source"],
+        "facts": validation["facts"],
+        "blob_prefix": "one",
+        "target_crs": "source",
+    }
 
     def attempt() -> HandlerRun:
         return run_handler(create_cog, params, storage=storage)
 
-    proxy.faults.append(Fault(kind, r"(?s)GET .*a\.tif.*User-Agent: GDAL.*bytes=[1-9]", times=2))
+    proxy.faults.append(ProxyFault(kind, r"(?s)GET .*a\.tif.*User-Agent: GDAL.*bytes=[1-9]", times=2))
     first = await asyncio.to_thread(attempt)
     assert proxy.hit
     assert kind != "busy" or first.success  # GDAL waits and asks again
@@ -64,5 +69,5 @@ async def test_trouble_while_pixels_are_read(behind: tuple[Proxy, Storage], kind
     proxy.faults.clear()
     output = first.output if first.success else (await asyncio.to_thread(attempt)).output
     data = await storage.read(ObjectName.parse(f"silver/{output['blob_path']}"))
-    with MemoryFile(data) as memory, memory.open() as found:
-        np.testing.assert_array_equal(found.read(), PIXELS.data)
+    with MemoryFile(data) as memory, memory.open() as dataset:
+        np.testing.assert_array_equal(dataset.read(), PIXELS.data)

@@ -12,10 +12,10 @@ from geomill.domain.states import JobStatus
 from geomill.handlers.raster.process_tile_batch import process_tile_batch
 from geomill.sdk import Storage
 from geomill.sdk.testing import run_handler
-from tests.integration.engine.platform import Platform
+from tests.integration.engine.platform import EnginePlatform
 from tests.integration.raster import sources
 from tests.integration.raster.checks import sizes
-from tests.integration.raster.sources import Made
+from tests.integration.raster.sources import SyntheticRaster
 from tests.integration.raster.steps import ok, tiles, tiling
 
 INPUTS = {"container_name": sources.CONTAINER, "file_name": "a.tif", "tile_size": 512, "target_crs": "source"}
@@ -31,8 +31,8 @@ def written(storage: Storage, prefix: str) -> dict[str, int]:
     return {path.name: path.stat().st_mtime_ns for path in top.glob("tiles/*.tif")}
 
 
-async def test_a_killed_process_costs_no_finished_tile(platform: Platform, storage: Storage) -> None:
-    sources.put(storage, Made(sources.noise((1, 7_168, 7_680), rough=0.05)))
+async def test_a_killed_process_costs_no_finished_tile(platform: EnginePlatform, storage: Storage) -> None:
+    sources.put(storage, SyntheticRaster(sources.noise((1, 7_168, 7_680), rough=0.05)))
     worker = platform.worker(concurrency=1)
     job_id = await platform.submit("process_large_raster", {**INPUTS, "blob_prefix": "killed"})
     async with asyncio.timeout(60):
@@ -51,9 +51,9 @@ async def test_a_killed_process_costs_no_finished_tile(platform: Platform, stora
 
 def test_an_attempt_goes_on_where_the_last_one_was(storage: Storage) -> None:
     sources.put(storage, sources.rgb(1_300))
-    seen, scheme = tiling(storage, "a", target_crs="source")
+    validation, scheme = tiling(storage, "a", target_crs="source")
     every = [tile for batch in scheme["batches"] for tile in batch]
-    params = {"source": seen["source"], "plan": scheme["plan"], "tiles": every, "blob_prefix": "a"}
+    params = {"source": validation["source"], "plan": scheme["plan"], "tiles": every, "blob_prefix": "a"}
     left = iter([False] * 4 + [True] * 10)
     stopped = run_handler(process_tile_batch, params, storage=storage, cancelled=lambda: next(left))
     assert (stopped.success, stopped.ended.error_code) == (False, "cancelled")

@@ -28,7 +28,7 @@ from geomill.serve.stac import create_stac_app
 from geomill.store import assets
 from geomill.store.pool import Pool
 from geomill.workflows.collection import WorkflowCatalogue
-from tests.integration.engine.platform import Platform, catalogue_of
+from tests.integration.engine.platform import EnginePlatform, catalogue_of
 from tests.integration.raster import sources
 from tests.integration.raster.checks import check_stac, sizes
 from tests.integration.raster.steps import cog, validated
@@ -107,7 +107,7 @@ async def test_an_asset_of_several_items_has_them_in_the_catalogue(
     carried = WorkflowCatalogue.load([], handlers=registry.info, queues=TASK_QUEUES)
     text = SCENES.replace("PARTS", PARTS).replace("stac_build", verb)
     catalogue = WorkflowCatalogue([*catalogue_of(registry, text).all(), *carried.all()])
-    platform = Platform(database, pool, catalogue, registry, storage)
+    platform = EnginePlatform(database, pool, catalogue, registry, storage)
     platform.orchestrator()
     platform.worker(concurrency=2)
     desk = Desk(catalogue, "dag-jobs", WorkflowExporter(catalogue, "dag-jobs"), {DataType.RASTER: "scenes"}, storage)
@@ -124,21 +124,22 @@ async def test_an_asset_of_several_items_has_them_in_the_catalogue(
     app = parent_of(create_stac_app(database_url=database, storage=storage))
     headers = {"sight": Sight(everything=True).model_dump_json()}
     async with served(app) as url, httpx.AsyncClient(base_url=url, headers=headers) as client:
-        found = (await client.get("/stac/search?sortby=id")).json()["features"]
-        assert [item["id"] for item in found] == [asset.stac_item_id + end for end in ("", ".north", ".south")]
-        address = found[1]["assets"]["data"]["href"]
+        items = (await client.get("/stac/search?sortby=id")).json()["features"]
+        assert [item["id"] for item in items] == [asset.stac_item_id + end for end in ("", ".north", ".south")]
+        address = items[1]["assets"]["data"]["href"]
         assert address == f"{url}/stac/files/{asset.asset_id}/1/north/a.tif"
         assert (await client.get(address, headers={"Range": "bytes=0-1"})).content in (b"II", b"MM")
 
 
 def test_items_name_their_files_from_their_own_folder_and_for_the_catalogue_from_the_assets(storage: Storage) -> None:
     sources.put(storage, sources.rgb(200))
-    seen, made = validated(storage), cog(storage, "a/_r1/north")
+    validation, cog_output = validated(storage), cog(storage, "a/_r1/north")
     square = {"type": "Polygon", "coordinates": [[[0, 0], [1, 0], [1, 1], [0, 0]]]}
     item: dict[str, Any] = {
-        "stac_item_id": "north", "stac_collection_id": "c", "source": seen["source"], "facts": seen["facts"],
-        "times": seen["times"], "plan": made["plan"], "geometry": square, "bbox": [0, 0, 1, 1],
-        "statistics": made["statistics"], "files": made["files"], "blob_prefix": "a/_r1/north",
+        "stac_item_id": "north", "stac_collection_id": "c", "source": validation["source"],
+        "facts": validation["facts"], "times": validation["times"], "plan": cog_output["plan"], "geometry": square,
+        "bbox": [0, 0, 1, 1],
+        "statistics": cog_output["statistics"], "files": cog_output["files"], "blob_prefix": "a/_r1/north",
     }  # fmt: skip
     run = run_handler(stac_build_items, {"items": [item], "blob_prefix": "a/_r1"}, storage=storage)
     assert run.success, run.error
@@ -156,7 +157,7 @@ def test_items_name_their_files_from_their_own_folder_and_for_the_catalogue_from
 
 
 async def test_several_rasters_are_one_asset(database: str, pool: Pool, storage: Storage) -> None:
-    """From the order to tiles of each, through the workflow that comes with it."""
+    """The workflow of the library leads from the order to tiles of each raster."""
     far = from_origin(520_000, 5_000_000, 10, 10)
     sources.put(storage, sources.rgb(200), "2020/a.tif")
     sources.put(
@@ -164,7 +165,7 @@ async def test_several_rasters_are_one_asset(database: str, pool: Pool, storage:
     )
     registry = load_handlers()
     catalogue = WorkflowCatalogue.load([], handlers=registry.info, queues=TASK_QUEUES)
-    platform = Platform(database, pool, catalogue, registry, storage)
+    platform = EnginePlatform(database, pool, catalogue, registry, storage)
     platform.orchestrator()
     platform.worker(concurrency=2)
     exporter = WorkflowExporter(catalogue, "dag-jobs")
@@ -186,17 +187,17 @@ async def test_several_rasters_are_one_asset(database: str, pool: Pool, storage:
     failed, other = await ordered("v2", ["2020/a.tif", "broken.tif"])
     await platform.shutdown()
     assert job.status is JobStatus.COMPLETED, job.error_message
-    made = job.result_data or {}
-    assert {file["path"]: file["size"] for file in made["files"]} == sizes(storage, "cogs", f"{asset.blob_stem}/")
+    output = job.result_data or {}
+    assert {file["path"]: file["size"] for file in output["files"]} == sizes(storage, "cogs", f"{asset.blob_stem}/")
     assert (failed.status, other.processing_status) == (JobStatus.FAILED, "failed")
     assert not [path for path in sizes(storage, "cogs") if path.startswith(f"{other.blob_stem}/")]  # not one of them
     check_stac(storage, ObjectName(Zone.SILVER, "cogs", f"{asset.blob_stem}/_r1/item.json"))
     async with House.open(database, storage) as house:
         reader = await house.key(Role.READER)
-        found = (await house.client.get("/stac/search?sortby=id", headers=reader)).json()["features"]
-        whole, *scenes = found
-        assert [item["id"] for item in found] == [asset.stac_item_id + end for end in ("", ".a", ".a-2")]
-        assert [item["properties"]["datetime"] for item in found] == [None, *(
+        items = (await house.client.get("/stac/search?sortby=id", headers=reader)).json()["features"]
+        whole, *scenes = items
+        assert [item["id"] for item in items] == [asset.stac_item_id + end for end in ("", ".a", ".a-2")]
+        assert [item["properties"]["datetime"] for item in items] == [None, *(
             f"{day}Z" for day in ("2020-03-01T00:00:00", "2021-06-01T10:00:00")
         )]  # fmt: skip
         assert (whole["properties"]["start_datetime"], whole["properties"]["geomill:scenes"]) == (
@@ -206,8 +207,8 @@ async def test_several_rasters_are_one_asset(database: str, pool: Pool, storage:
         assert whole["bbox"][2] == pytest.approx(max(item["bbox"][2] for item in scenes))
         for item, bands in zip(scenes, (3, 1), strict=True):
             (tiles,) = [link["href"] for link in item["links"] if link["rel"] == "tilejson"]
-            told = (await house.client.get(tiles, headers=reader)).json()
-            assert told["bounds"] == pytest.approx(item["bbox"], abs=0.01)
+            tilejson = (await house.client.get(tiles, headers=reader)).json()
+            assert tilejson["bounds"] == pytest.approx(item["bbox"], abs=0.01)
             assert (await house.client.get(tiles)).status_code == 404  # nobody has approved it
             base = f"/raster/assets/{asset.asset_id}.{item['id'].rpartition('.')[2]}"
             assert len((await house.client.get(f"{base}/info", headers=reader)).json()["band_metadata"]) == bands

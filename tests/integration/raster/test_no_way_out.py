@@ -1,4 +1,4 @@
-"""What a raster or an option says calls nobody."""
+"""No raster and no option makes geomill call another server."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from geomill.handlers.raster.process_tile_batch import process_tile_batch
 from geomill.handlers.raster.validate import validate
 from geomill.sdk import Storage
 from geomill.sdk.testing import run_handler
-from tests.integration.listener import Listener
+from tests.integration.listener import CallRecorder
 from tests.integration.raster import sources
 from tests.integration.raster.steps import tiling, validated
 
 
 @pytest.fixture
-def listener() -> Iterator[Listener]:
-    with Listener() as listener:
+def listener() -> Iterator[CallRecorder]:
+    with CallRecorder() as listener:
         yield listener
 
 
@@ -32,23 +32,23 @@ SHAPES = ("{}", "/vsicurl/{}", "+proj=longlat +nadgrids={}", "urn:ogc:def:crs:{}
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("handler", [create_cog, generate_tiling_scheme])
-def test_a_target_crs_calls_nobody(storage: Storage, listener: Listener, handler: Any, shape: str) -> None:
+def test_a_target_crs_calls_nobody(storage: Storage, listener: CallRecorder, handler: Any, shape: str) -> None:
     sources.put(storage, sources.rgb(64))
-    seen = validated(storage)
+    validation = validated(storage)
     target = shape.format(listener.url)
-    params = {"source": seen["source"], "facts": seen["facts"], "blob_prefix": "x", "target_crs": target}
+    params = {"source": validation["source"], "facts": validation["facts"], "blob_prefix": "x", "target_crs": target}
     run = run_handler(handler, params, storage=storage)
     assert (run.ended.error_code, run.ended.retryable) == ("bad_target_crs", False), run.error
     assert "EPSG:32633" in run.error
     assert listener.calls == []
 
 
-def test_the_crs_of_a_plan_calls_nobody(storage: Storage, listener: Listener) -> None:
+def test_the_crs_of_a_plan_calls_nobody(storage: Storage, listener: CallRecorder) -> None:
     """A plan goes from task to task as JSON, so what it says is checked again."""
     sources.put(storage, sources.rgb(600))
-    seen, scheme = tiling(storage)
+    validation, scheme = tiling(storage)
     scheme["plan"]["grid"]["crs"] = listener.url
-    params = {"source": seen["source"], "plan": scheme["plan"], "tiles": scheme["batches"][0], "blob_prefix": "x"}
+    params = {"source": validation["source"], "plan": scheme["plan"], "tiles": scheme["batches"][0], "blob_prefix": "x"}
     run = run_handler(process_tile_batch, params, storage=storage)
     assert (run.ended.error_code, run.ended.retryable) == ("invalid_params", False), run.error
     assert listener.calls == []
@@ -57,7 +57,7 @@ def test_the_crs_of_a_plan_calls_nobody(storage: Storage, listener: Listener) ->
 @pytest.mark.parametrize(
     "option", ["datetime", "start_datetime", "end_datetime", "raster_type", "output_tier", "file_name"]
 )
-def test_no_other_option_calls_anybody(storage: Storage, listener: Listener, option: str) -> None:
+def test_no_other_option_calls_anybody(storage: Storage, listener: CallRecorder, option: str) -> None:
     sources.put(storage, sources.rgb(64))
     params = {"container_name": sources.CONTAINER, "file_name": "a.tif", option: listener.url}
     assert not run_handler(validate, params, storage=storage).success
@@ -76,7 +76,7 @@ def jpeg2000(folder: Path, url: str) -> bytes:
     return data
 
 
-def test_a_file_that_mentions_an_address_calls_nobody(storage: Storage, tmp_path: Path, listener: Listener) -> None:
+def test_a_file_that_mentions_an_address_calls_nobody(storage: Storage, tmp_path: Path, listener: CallRecorder) -> None:
     sources.put(storage, jpeg2000(tmp_path, listener.url), "a.jp2")
     sources.put(storage, sources.rgb(64, tags={"TIFFTAG_DOCUMENTNAME": listener.url, "SRS": listener.url}), "a.tif")
     for name in ("a.jp2", "a.tif"):

@@ -17,7 +17,7 @@ from rasterio.vrt import WarpedVRT
 from geomill.sdk import ObjectName, Storage
 from tests.integration.raster import sources
 from tests.integration.raster.checks import check_cog
-from tests.integration.raster.sources import Made
+from tests.integration.raster.sources import SyntheticRaster
 from tests.integration.raster.steps import cog, tiles, validated
 
 BIG = 700
@@ -93,20 +93,20 @@ def pasted(storage: Storage, plan: dict[str, Any], names: list[ObjectName]) -> t
 def compare(storage: Storage, name: ObjectName, **options: Any) -> None:
     plan, names = tiles(storage, **options)
     expected, expected_mask = whole(storage, plan, name)
-    found, found_mask = pasted(storage, plan, names)
-    assert ((expected_mask > 0) != (found_mask > 0)).mean() < 2e-4
-    both = (expected_mask > 0) & (found_mask > 0)
+    pixels, pixel_mask = pasted(storage, plan, names)
+    assert ((expected_mask > 0) != (pixel_mask > 0)).mean() < 2e-4
+    both = (expected_mask > 0) & (pixel_mask > 0)
     assert both.mean() > 0.2
-    difference = np.abs(expected.astype(float) - found)[:, both]
+    difference = np.abs(expected.astype(float) - pixels)[:, both]
     if plan["resampling"] == "nearest":
         assert difference.max() == 0
-    elif found.dtype.kind == "f":
-        spread = float(np.ptp(found[:, both]))
+    elif pixels.dtype.kind == "f":
+        spread = float(np.ptp(pixels[:, both]))
         assert difference.max() < 0.01 * spread
     else:
-        steep = 1 if found.dtype == np.uint8 else 0.002 * np.iinfo(found.dtype).max
+        steep = 1 if pixels.dtype == np.uint8 else 0.002 * np.iinfo(pixels.dtype).max
         assert difference.max() <= max(1, steep)
-        assert (difference > 1).mean() < 2e-4 or found.dtype != np.uint8
+        assert (difference > 1).mean() < 2e-4 or pixels.dtype != np.uint8
 
 
 @pytest.mark.parametrize("resampling", ["nearest", "bilinear", "cubic"])
@@ -129,25 +129,25 @@ def test_overviews_of_the_source_are_not_taken_for_its_pixels(storage: Storage) 
 @pytest.mark.parametrize("place", PLACES)
 def test_everywhere(storage: Storage, place: str) -> None:
     crs, transform, target = PLACES[place]
-    made = Made(sources.noise((1, BIG, BIG), "int16", 10, 3_000), crs=crs, transform=transform, nodata=-1)
-    name = sources.put(storage, made)
+    raster = SyntheticRaster(sources.noise((1, BIG, BIG), "int16", 10, 3_000), crs=crs, transform=transform, nodata=-1)
+    name = sources.put(storage, raster)
     compare(storage, name, target_crs=target, resampling="nearest")
 
 
 def test_two_ways_of_cutting_give_the_same_pixels(storage: Storage) -> None:
-    sources.put(storage, Made(sources.noise((3, 1100, 1100), rough=0.04)))
+    sources.put(storage, SyntheticRaster(sources.noise((3, 1100, 1100), rough=0.04)))
     plan, small = tiles(storage, "small", 512)
     _, large = tiles(storage, "large", 2048)
-    one, _ = pasted(storage, plan, small)
-    other, _ = pasted(storage, plan, large)
-    assert (one == other).all()
+    first, _ = pasted(storage, plan, small)
+    second, _ = pasted(storage, plan, large)
+    assert (first == second).all()
 
 
 def test_nodata_does_not_bleed(storage: Storage) -> None:
     sources.put(storage, sources.dem(BIG))
     plan, names = tiles(storage, resampling="cubic")
-    found, mask = pasted(storage, plan, names)
-    assert found[0][mask > 0].min() > -300  # cubic may overshoot a little; -9999 in the mix would be far below
+    pixels, mask = pasted(storage, plan, names)
+    assert pixels[0][mask > 0].min() > -300  # cubic may overshoot a little; -9999 in the mix would be far below
 
 
 def test_classes_are_not_mixed_at_any_scale(storage: Storage) -> None:
@@ -162,25 +162,25 @@ def test_classes_are_not_mixed_at_any_scale(storage: Storage) -> None:
 
 
 def test_the_same_crs_keeps_every_pixel(storage: Storage) -> None:
-    made = sources.eight_bands(600)
-    sources.put(storage, made)
+    raster = sources.eight_bands(600)
+    sources.put(storage, raster)
     plan, names = tiles(storage, target_crs="source")
-    found, _ = pasted(storage, plan, names)
-    assert tuple(plan["grid"]["transform"]) == tuple(made.transform)[:6]
-    np.testing.assert_array_equal(found, made.data)
+    pixels, _ = pasted(storage, plan, names)
+    assert tuple(plan["grid"]["transform"]) == tuple(raster.transform)[:6]
+    np.testing.assert_array_equal(pixels, raster.data)
 
 
 def test_what_a_source_has_its_cog_has(storage: Storage) -> None:
-    made = sources.eight_bands()
-    made.tags = {"TIFFTAG_IMAGEDESCRIPTION": "from the air", "mine": "1"}
-    sources.put(storage, made)
+    raster = sources.eight_bands()
+    raster.tags = {"TIFFTAG_IMAGEDESCRIPTION": "from the air", "mine": "1"}
+    sources.put(storage, raster)
     output = cog(storage, target_crs="source")
-    with rasterio.open(storage.gdal_path(_name(output))) as found:
-        assert found.descriptions == tuple("abcdefgh")
-        assert found.tags()["mine"] == "1"
-        assert found.nodata == 0
-        assert found.block_shapes[0] == (512, 512)
-        assert float(found.tags(1)["STATISTICS_MAXIMUM"]) == found.read(1).max()
+    with rasterio.open(storage.gdal_path(_name(output))) as dataset:
+        assert dataset.descriptions == tuple("abcdefgh")
+        assert dataset.tags()["mine"] == "1"
+        assert dataset.nodata == 0
+        assert dataset.block_shapes[0] == (512, 512)
+        assert float(dataset.tags(1)["STATISTICS_MAXIMUM"]) == dataset.read(1).max()
 
 
 def _name(output: dict[str, Any]) -> ObjectName:
@@ -205,19 +205,19 @@ def test_each_tier_is_a_valid_cog(storage: Storage, kind: str, tier: str, codec:
     sources.put(storage, KINDS[kind]())
     output = cog(storage, output_tier=tier)
     check_cog(storage, _name(output))
-    with rasterio.open(storage.gdal_path(_name(output))) as found:
-        assert found.tags(ns="IMAGE_STRUCTURE")["COMPRESSION"].lower().replace("ycbcr ", "") == codec
-        assert found.overviews(1)
+    with rasterio.open(storage.gdal_path(_name(output))) as dataset:
+        assert dataset.tags(ns="IMAGE_STRUCTURE")["COMPRESSION"].lower().replace("ycbcr ", "") == codec
+        assert dataset.overviews(1)
         if tier == "visualization":
-            assert found.count == 3
-            assert MaskFlags.per_dataset in found.mask_flag_enums[0]
+            assert dataset.count == 3
+            assert MaskFlags.per_dataset in dataset.mask_flag_enums[0]
 
 
 def test_archive_loses_nothing(storage: Storage) -> None:
-    made = sources.dem()
-    sources.put(storage, made)
-    with rasterio.open(storage.gdal_path(_name(cog(storage, output_tier="archive", target_crs="source")))) as found:
-        np.testing.assert_array_equal(found.read(), made.data)
+    raster = sources.dem()
+    sources.put(storage, raster)
+    with rasterio.open(storage.gdal_path(_name(cog(storage, output_tier="archive", target_crs="source")))) as dataset:
+        np.testing.assert_array_equal(dataset.read(), raster.data)
 
 
 def test_a_raster_too_large_for_memory_gives_the_same_file(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,28 +230,28 @@ def test_a_raster_too_large_for_memory_gives_the_same_file(storage: Storage, mon
     by_pieces = cog(storage, "two")
     check_cog(storage, _name(by_pieces))
     with (
-        rasterio.open(storage.gdal_path(_name(in_memory))) as one,
-        rasterio.open(storage.gdal_path(_name(by_pieces))) as two,
+        rasterio.open(storage.gdal_path(_name(in_memory))) as memory_cog,
+        rasterio.open(storage.gdal_path(_name(by_pieces))) as pieces_cog,
     ):
-        assert (one.dataset_mask() == two.dataset_mask()).all()
-        assert (one.read() == two.read()).all()
-        assert one.profile == two.profile
+        assert (memory_cog.dataset_mask() == pieces_cog.dataset_mask()).all()
+        assert (memory_cog.read() == pieces_cog.read()).all()
+        assert memory_cog.profile == pieces_cog.profile
 
 
 def test_empty_tiles_are_not_written(storage: Storage) -> None:
-    made = sources.dem(1200)
-    made.data[:, :, 500:] = -9999
-    sources.put(storage, made)
+    raster = sources.dem(1200)
+    raster.data[:, :, 500:] = -9999
+    sources.put(storage, raster)
     _, names = tiles(storage, target_crs="source")
     assert {name.name for name in names} == {f"tile_x0_y{y}.tif" for y in range(3)}
 
 
 def test_nan_is_nothing(storage: Storage) -> None:
-    made = sources.dem(400)
-    made.nodata = None
-    made.data[made.data == -9999] = math.nan
-    sources.put(storage, made)
+    raster = sources.dem(400)
+    raster.nodata = None
+    raster.data[raster.data == -9999] = math.nan
+    sources.put(storage, raster)
     assert validated(storage)["facts"]["nodata"] == "nan"
-    with rasterio.open(storage.gdal_path(_name(cog(storage)))) as found:
-        assert math.isnan(found.nodata)
-        assert np.isfinite(found.read(1)[found.dataset_mask() > 0]).all()
+    with rasterio.open(storage.gdal_path(_name(cog(storage)))) as dataset:
+        assert math.isnan(dataset.nodata)
+        assert np.isfinite(dataset.read(1)[dataset.dataset_mask() > 0]).all()

@@ -41,36 +41,36 @@ def remote(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def test_a_tiled_source_is_read_where_it_lies(remote: Storage) -> None:
-    made = sources.rgb(300)
-    remote.sync.put_bytes(SOURCE, made.encode())
-    seen = ok(run_handler(validate, {"container_name": sources.CONTAINER, "file_name": "a.tif"}, storage=remote))
-    assert len(seen["source_file_hash"]) == 64
+    raster = sources.rgb(300)
+    remote.sync.put_bytes(SOURCE, raster.encode())
+    validation = ok(run_handler(validate, {"container_name": sources.CONTAINER, "file_name": "a.tif"}, storage=remote))
+    assert len(validation["source_file_hash"]) == 64
     made_cog = cog(remote, target_crs="source")
     with (
         MemoryFile(remote.sync.read(ObjectName.parse("silver/" + made_cog["blob_path"]))) as memory,
-        memory.open() as found,
+        memory.open() as dataset,
     ):
-        np.testing.assert_array_equal(found.read(), made.data)
+        np.testing.assert_array_equal(dataset.read(), raster.data)
     params = {"plan": made_cog["plan"], "parts": made_cog["parts"], "blob_prefix": "one"}
     assert len(ok(run_handler(create_preview, params, storage=remote))["files"]) == 2
 
 
 def test_a_striped_source_is_copied_and_cut_first(remote: Storage) -> None:
-    made = sources.dem(700, options={"compress": "deflate"})
-    remote.sync.put_bytes(SOURCE, made.encode())
-    seen, scheme = tiling(remote, "cut", target_crs="source")
+    raster = sources.dem(700, options={"compress": "deflate"})
+    remote.sync.put_bytes(SOURCE, raster.encode())
+    validation, scheme = tiling(remote, "cut", target_crs="source")
     assert scheme["strategy"] == "two_pass"
     assert "remote" in scheme["strategy_reason"]
-    params = {"source": seen["source"], "plan": scheme["plan"], "batches": scheme["batches"]}
+    params = {"source": validation["source"], "plan": scheme["plan"], "batches": scheme["batches"]}
     pieces = ok(run_handler(extract_tiles, params, storage=remote))
     assert not mounted("test-job", "a.tif").exists()
     parts = []
     for batch in scheme["batches"]:
-        params = {"source": seen["source"], "plan": scheme["plan"], "tiles": batch, "blob_prefix": "cut"}
+        params = {"source": validation["source"], "plan": scheme["plan"], "tiles": batch, "blob_prefix": "cut"}
         params["intermediates"] = pieces["intermediates"]
         parts += ok(run_handler(process_tile_batch, params, storage=remote))["parts"]
     assert len(parts) == 4
-    found = np.zeros_like(made.data)
+    pixels = np.zeros_like(raster.data)
     for part in parts:
         window = part["window"]
         name = ObjectName(Zone.SILVER, part["file"]["container"], part["file"]["path"])
@@ -79,16 +79,16 @@ def test_a_striped_source_is_copied_and_cut_first(remote: Storage) -> None:
             slice(window["column"], window["column"] + window["width"]),
         )
         with MemoryFile(remote.sync.read(name)) as memory, memory.open() as tile:
-            found[:, *place] = tile.read()
-    np.testing.assert_array_equal(found, made.data)
+            pixels[:, *place] = tile.read()
+    np.testing.assert_array_equal(pixels, raster.data)
 
 
 def test_a_source_can_be_copied_to_this_machine(remote: Storage) -> None:
-    made = sources.dem(300)
-    remote.sync.put_bytes(SOURCE, made.encode())
+    raster = sources.dem(300)
+    remote.sync.put_bytes(SOURCE, raster.encode())
     output = ok(run_handler(blob_to_mount, {"source": validated(remote)["source"]}, storage=remote))
     with rasterio.open(output["path"]) as copy:
-        np.testing.assert_array_equal(copy.read(), made.data)
+        np.testing.assert_array_equal(copy.read(), raster.data)
 
 
 def test_a_source_that_was_replaced_is_not_read_from_memory(remote: Storage) -> None:

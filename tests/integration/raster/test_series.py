@@ -32,37 +32,37 @@ from geomill.store import assets
 from geomill.store.pool import Pool, open_pool
 from geomill.worker import aside
 from geomill.workflows.collection import WorkflowCatalogue
-from tests.integration.engine.platform import Platform
+from tests.integration.engine.platform import EnginePlatform
 from tests.integration.raster import sources
 from tests.integration.raster.checks import check_cog, check_stac, sizes
-from tests.integration.serve.zone import KEY, House, Outside
+from tests.integration.serve.zone import KEY, ExternalServer, House
 
 pytestmark = pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning")
 WEB = grids.get("WebMercatorQuad")
 RED, GREEN, BLUE = (200, 30, 30), (30, 160, 30), (30, 30, 220)
 MANY = 100
-"""Bands, whose histograms and whose names are more than `TO_PUT_ASIDE`."""
+"""So many bands that their histograms and names exceed `TO_PUT_ASIDE`."""
 TO_PUT_ASIDE = 50_000
-"""Instead of a megabyte, for which the raster would have to be large."""
+"""The limit of the test, lower than a megabyte so that the raster can be small."""
 
 
-def plain(color: tuple[int, int, int], west: int, **more: Any) -> sources.Made:
+def plain(color: tuple[int, int, int], west: int, **more: Any) -> sources.SyntheticRaster:
     data = np.empty((3, 300, 300), "uint8")
     data[:] = np.array(color, "uint8")[:, None, None]
-    return sources.Made(data, transform=from_origin(west, 5_000_000, 10, 10), **more)
+    return sources.SyntheticRaster(data, transform=from_origin(west, 5_000_000, 10, 10), **more)
 
 
-def many_bands() -> sources.Made:
+def many_bands() -> sources.SyntheticRaster:
     data = np.random.default_rng(2).integers(0, 256, (MANY, 64, 64)).astype("uint8")
     names = tuple(f"{number} " + "long " * 100 for number in range(MANY))
-    return sources.Made(data, transform=from_origin(506_000, 5_000_000, 10, 10), names=names)
+    return sources.SyntheticRaster(data, transform=from_origin(506_000, 5_000_000, 10, 10), names=names)
 
 
 @dataclass
 class Shop:
     """Everything that takes an order and carries it out."""
 
-    platform: Platform
+    platform: EnginePlatform
     desk: Desk
     pool: Pool
 
@@ -90,7 +90,7 @@ def image(answer: Response) -> Any:
 
 
 def share(picture: Any, color: tuple[int, int, int]) -> float:
-    """Of what is drawn."""
+    """Return the share of a colour in the drawn pixels."""
     near = np.abs(picture[:3].astype(int) - np.array(color)[:, None, None]).max(axis=0) <= 8
     return float(near[picture[3] > 0].mean())
 
@@ -108,7 +108,7 @@ async def shop(database: str, external_database: str, pool: Pool, storage: Stora
     exporter = WorkflowExporter(catalogue, "dag-jobs")
     desk = Desk(catalogue, "dag-jobs", exporter, {DataType.RASTER: "process_raster_collection"}, storage)
     async with open_pool(external_database, size=2, idle=True) as outside:
-        platform = Platform(database, pool, catalogue, registry, storage, ExternalDatabase(pool, outside))
+        platform = EnginePlatform(database, pool, catalogue, registry, storage, ExternalDatabase(pool, outside))
         platform.orchestrator()
         platform.worker(concurrency=2)
         yield Shop(platform, desk, pool)
@@ -118,15 +118,16 @@ async def shop(database: str, external_database: str, pool: Pool, storage: Stora
 async def test_a_series_is_one_picture_inside_and_outside(
     shop: Shop, database: str, external_database: str, storage: Storage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Red lies beside green, under half of which lies blue, which is newer than it was given; far bands are others."""
+    """Red lies beside green. Blue covers half of green, because its date is later. The raster of many bands lies
+    elsewhere."""
     monkeypatch.setattr(aside, "LARGE", TO_PUT_ASIDE)
-    for name, made in (
+    for name, raster in (
         ("red.tif", plain(RED, 500_000)),
         ("blue.tif", plain(BLUE, 504_500)),
         ("green.tif", plain(GREEN, 503_000)),
         ("many.tif", many_bands()),
     ):
-        sources.put(storage, made, name)
+        sources.put(storage, raster, name)
     days = {"red.tif": "2020-01-01", "blue.tif": "2020-03-01", "green.tif": "2020-02-01", "many.tif": "2019-01-01"}
     job, asset = await shop.ordered(days)
     assert job.status is JobStatus.COMPLETED, job.error_message
@@ -135,10 +136,10 @@ async def test_a_series_is_one_picture_inside_and_outside(
         " ORDER BY 1, item_index"
     )
     assert [large_output(row["output"]) is not None for row in rows] == [False, False, False, True] * 2
-    made = job.result_data
-    assert {file["path"]: file["size"] for file in made["files"]} == sizes(storage, "cogs", f"{asset.blob_stem}/")
-    assert [made["scenes"][name]["rank"] for name in ("blue", "green", "red", "many")] == [0, 1, 2, 3]
-    assert len(made["scenes"]["many"]["statistics"]) == MANY
+    output = job.result_data
+    assert {file["path"]: file["size"] for file in output["files"]} == sizes(storage, "cogs", f"{asset.blob_stem}/")
+    assert [output["scenes"][name]["rank"] for name in ("blue", "green", "red", "many")] == [0, 1, 2, 3]
+    assert len(output["scenes"]["many"]["statistics"]) == MANY
     folder = f"{asset.blob_stem}/_r1"
     check_cog(storage, ObjectName(Zone.SILVER, "cogs", f"{folder}/overview.tif"))
     item = check_stac(storage, ObjectName(Zone.SILVER, "cogs", f"{folder}/item.json"))
@@ -160,14 +161,14 @@ async def test_a_series_is_one_picture_inside_and_outside(
 
 async def whole_is_seen(house: House, asset: Asset, headers: Any) -> None:
     start = f"/raster/assets/{asset.asset_id}"
-    found = (await house.client.get(f"{start}/WebMercatorQuad/tilejson.json", headers=headers)).json()
-    west, south, east, north = found["bounds"]
+    tilejson = (await house.client.get(f"{start}/WebMercatorQuad/tilejson.json", headers=headers)).json()
+    west, south, east, north = tilejson["bounds"]
     assert (west, north) == pytest.approx((15.0, 45.153), abs=0.01)
-    assert found["maxzoom"] >= 13
+    assert tilejson["maxzoom"] >= 13
     preview = image(await house.client.get(f"{start}/preview.png", headers=headers))
     for color, part in ((RED, 0.33), (BLUE, 0.33), (GREEN, 0.165)):
         assert share(preview, color) == pytest.approx(part, abs=0.08)
-    for zoom in (found["minzoom"], found["maxzoom"], found["maxzoom"] + 2):
+    for zoom in (tilejson["minzoom"], tilejson["maxzoom"], tilejson["maxzoom"] + 2):
         near = await tile_at(house, start, 15.018, 45.14, zoom, headers)
         assert share(image(near), RED) > 0.2
     both = image(await tile_at(house, start, 15.058, 45.14, 15, headers))  # where green ends under blue
@@ -181,10 +182,10 @@ async def whole_is_seen(house: House, asset: Asset, headers: Any) -> None:
         assert (refused.status_code, refused.json()["code"]) == (409, "conflict"), values
     point = (await house.client.get(f"{start}/point/15.018,45.14", headers=headers)).json()
     assert tuple(point["values"]) == RED
-    told = (await house.client.get(f"/viewer/{asset.asset_id}/scenes", headers=headers)).json()
-    assert [one["properties"]["name"] for one in told["features"]] == ["blue", "green", "red", "many"]
-    one = await house.client.get(told["features"][2]["properties"]["viewer"], headers=headers)
-    assert f"/raster/assets/{asset.asset_id}.red/" in one.text
+    scenes = (await house.client.get(f"/viewer/{asset.asset_id}/scenes", headers=headers)).json()
+    assert [feature["properties"]["name"] for feature in scenes["features"]] == ["blue", "green", "red", "many"]
+    viewer = await house.client.get(scenes["features"][2]["properties"]["viewer"], headers=headers)
+    assert f"/raster/assets/{asset.asset_id}.red/" in viewer.text
     page = (await house.client.get(f"/viewer/{asset.asset_id}", headers=headers)).text
     item = f"/stac/collections/{asset.stac_collection_id}/items/{asset.stac_item_id}"
     assert item in page
@@ -196,18 +197,18 @@ async def whole_is_seen(house: House, asset: Asset, headers: Any) -> None:
 
 
 async def outside_too(shop: Shop, asset: Asset, external_database: str, storage: Storage) -> None:
-    """What is public is outside, with all of its scenes, and nothing else is."""
+    """A public series is in the external zone with all of its scenes, and nothing else is."""
     sources.put(storage, plain(RED, 500_000), "secret.tif")
     job, secret = await shop.ordered({"secret.tif": "2020-01-01"}, "secret")
     assert job.status is JobStatus.COMPLETED, job.error_message
     exported = await shop.decide(review.approve, asset.asset_id, ClearanceState.PUBLIC)
     assert exported.status is JobStatus.COMPLETED, exported.error_message
     async with ExternalHouse.open(external_database, storage) as outside:
-        found = (await outside.client.get("/stac/search?sortby=id&limit=20")).json()["features"]
+        items = (await outside.client.get("/stac/search?sortby=id&limit=20")).json()["features"]
         ends = ("", ".blue", ".green", ".many", ".red")
-        assert [item["id"] for item in found] == [asset.stac_item_id + end for end in ends]
+        assert [item["id"] for item in items] == [asset.stac_item_id + end for end in ends]
         await whole_is_seen(outside, asset, {})
-        for item in found[1:]:
+        for item in items[1:]:
             (tiles,) = [link["href"] for link in item["links"] if link["rel"] == "tilejson"]
             assert (await outside.client.get(tiles)).status_code == 200
             data = await outside.client.get(item["assets"]["data"]["href"], headers={"Range": "bytes=0-1"})
@@ -226,9 +227,9 @@ async def outside_too(shop: Shop, asset: Asset, external_database: str, storage:
             assert (await outside.client.get(f"/raster/assets/{asset.asset_id}{name}/info")).status_code == 404
 
 
-class ExternalHouse(Outside):
+class ExternalHouse(ExternalServer):
     """On a database that an export has filled."""
 
     @classmethod
     async def prepare(cls, pool: Pool) -> None:
-        """It has everything."""
+        """Create nothing: the export has created everything."""

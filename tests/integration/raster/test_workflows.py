@@ -23,10 +23,10 @@ from geomill.platform.submit import submit
 from geomill.sdk import ObjectName, Storage, Zone
 from geomill.sdk.testing import run_handler
 from geomill.store import assets
-from tests.integration.engine.platform import Platform
+from tests.integration.engine.platform import EnginePlatform
 from tests.integration.raster import sources, steps
 from tests.integration.raster.checks import check_cog, check_stac, read, sizes
-from tests.integration.raster.sources import Made
+from tests.integration.raster.sources import SyntheticRaster
 
 INPUTS = {"container_name": sources.CONTAINER, "file_name": "a.tif"}
 
@@ -36,11 +36,11 @@ def names(files: list[dict[str, Any]], role: str) -> list[ObjectName]:
 
 
 def check_inventory(storage: Storage, files: list[dict[str, Any]], prefix: str) -> None:
-    """What is told is there, and what is there is told."""
+    """The inventory names exactly the files that exist."""
     assert {f["path"]: f["size"] for f in files} == sizes(storage, "cogs", prefix)
 
 
-async def test_a_small_raster(platform: Platform, storage: Storage) -> None:
+async def test_a_small_raster(platform: EnginePlatform, storage: Storage) -> None:
     sources.put(storage, sources.dem())
     platform.worker(concurrency=2)
     job = await platform.run("raster_processing", {**INPUTS, "blob_prefix": "d/r/r1", "stac_item_id": "d-r"})
@@ -59,7 +59,7 @@ async def test_a_small_raster(platform: Platform, storage: Storage) -> None:
     assert {"data", "thumbnail", "overview"} <= item["assets"].keys()
 
 
-async def test_a_large_raster(platform: Platform, storage: Storage) -> None:
+async def test_a_large_raster(platform: EnginePlatform, storage: Storage) -> None:
     sources.put(storage, sources.rgb(1200))
     platform.worker(concurrency=2)
     job = await platform.run("process_large_raster", {**INPUTS, "tile_size": 512, "datetime": "2024-04-17"})
@@ -83,7 +83,7 @@ async def test_a_large_raster(platform: Platform, storage: Storage) -> None:
 
 
 def _check_statistics(storage: Storage, result: dict[str, Any]) -> None:
-    """Against all pixels of all tiles."""
+    """Compare the statistics with all pixels of all tiles."""
     opened = [rasterio.open(storage.gdal_path(name)) for name in names(result["files"], "tile")]
     data, _ = merge(opened, masked=True)
     for dataset in opened:
@@ -95,22 +95,22 @@ def _check_statistics(storage: Storage, result: dict[str, Any]) -> None:
         assert sum(band["histogram"]["buckets"]) == data[index].count()
 
 
-async def test_a_raster_that_must_be_cut_first_has_the_same_pixels(platform: Platform, storage: Storage) -> None:
-    made = Made(sources.noise((3, 1700, 1700), rough=0.05))
-    sources.put(storage, made)
-    made.options = {"compress": "deflate", "blockysize": 1700}
-    sources.put(storage, made, "strip.tif")
+async def test_a_raster_that_must_be_cut_first_has_the_same_pixels(platform: EnginePlatform, storage: Storage) -> None:
+    raster = SyntheticRaster(sources.noise((3, 1700, 1700), rough=0.05))
+    sources.put(storage, raster)
+    raster.options = {"compress": "deflate", "blockysize": 1700}
+    sources.put(storage, raster, "strip.tif")
     platform.worker(concurrency=2)
     tiled = await platform.run("process_large_raster", {**INPUTS, "tile_size": 1024})
     striped = await platform.run("process_large_raster", {**INPUTS, "tile_size": 1024, "file_name": "strip.tif"})
     assert striped.status is JobStatus.COMPLETED, striped.error_message
     assert (striped.result_data or {})["strategy"] == "two_pass"
-    for one, other in zip(
+    for first, second in zip(
         names((tiled.result_data or {})["files"], "tile"),
         names((striped.result_data or {})["files"], "tile"),
         strict=True,
     ):
-        with rasterio.open(storage.gdal_path(one)) as a, rasterio.open(storage.gdal_path(other)) as b:
+        with rasterio.open(storage.gdal_path(first)) as a, rasterio.open(storage.gdal_path(second)) as b:
             difference = np.abs(a.read().astype(int) - b.read())
             assert difference.max() <= 1
             assert (difference > 0).mean() < 0.001
@@ -120,7 +120,7 @@ async def test_a_raster_that_must_be_cut_first_has_the_same_pixels(platform: Pla
     assert sizes(storage, "intermediates") == {}
 
 
-async def test_an_asset_takes_what_the_job_has_made(platform: Platform, storage: Storage) -> None:
+async def test_an_asset_takes_what_the_job_has_made(platform: EnginePlatform, storage: Storage) -> None:
     sources.put(storage, sources.rgb(200))
     platform.worker(concurrency=2)
     exporter = WorkflowExporter(platform.catalogue, "dag-jobs")
@@ -153,10 +153,10 @@ async def test_an_asset_takes_what_the_job_has_made(platform: Platform, storage:
     assert counted == {"items": 1, "public_items": 0}
 
 
-async def test_an_attribute_table_beside_the_raster(platform: Platform, storage: Storage) -> None:
-    made = sources.categorical()
-    made.colormap = None
-    name = sources.put(storage, made)
+async def test_an_attribute_table_beside_the_raster(platform: EnginePlatform, storage: Storage) -> None:
+    raster = sources.categorical()
+    raster.colormap = None
+    name = sources.put(storage, raster)
     columns = "".join(f"<FieldDefn><Name>c{use}</Name><Usage>{use}</Usage></FieldDefn>" for use in (5, 2, 6, 7, 8))
     rows = "<Row><F>1</F><F>open water</F><F>0</F><F>0</F><F>255</F></Row><Row><F>5</F><F>forest</F></Row>"
     table = f"<GDALRasterAttributeTable>{columns}{rows}</GDALRasterAttributeTable>"
@@ -175,20 +175,22 @@ async def test_an_attribute_table_beside_the_raster(platform: Platform, storage:
 
 
 def test_results_of_tiles_that_lie_aside(storage: Storage) -> None:
-    """Of a raster with hundreds of bands they are too large for a row: the mosaic reads them where they lie."""
+    """Results of a raster with hundreds of bands are too large for a row. The mosaic reads them from the store."""
     sources.put(storage, sources.rgb(1_300))
-    seen, scheme = steps.tiling(storage, target_crs="source")
+    validation, scheme = steps.tiling(storage, target_crs="source")
     common = {"plan": scheme["plan"], "blob_prefix": "many"}
     results = [
-        steps.ok(run_handler(process_tile_batch, {**common, "source": seen["source"], "tiles": batch}, storage=storage))
+        steps.ok(
+            run_handler(process_tile_batch, {**common, "source": validation["source"], "tiles": batch}, storage=storage)
+        )
         for batch in scheme["batches"]
     ]
     content = json.dumps(results[0]).encode()
     aside = LargeOutput.of("job", "tiles.0", 1, content)
     storage.sync.put_bytes(aside.name, content)
     there, apart = (
-        steps.ok(run_handler(create_mosaic, {**common, "results": one, "name": "many"}, storage=storage))
-        for one in (results, [aside.output(), *results[1:]])
+        steps.ok(run_handler(create_mosaic, {**common, "results": tile_results, "name": "many"}, storage=storage))
+        for tile_results in (results, [aside.output(), *results[1:]])
     )
     assert there["tile_count"] > len(results[0]["parts"]) > 0
     assert apart == there

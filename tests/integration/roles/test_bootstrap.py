@@ -29,8 +29,8 @@ def administrator(server: str) -> Iterator[str]:
     with psycopg.connect(server, autocommit=True) as admin:
         admin.execute(f"CREATE ROLE {name} LOGIN CREATEROLE CREATEDB PASSWORD '{PASSWORD}'")
         if admin.info.server_version >= 160000:  # other tests have made these roles: be as if it had made them itself
-            made = "SELECT rolname FROM pg_roles WHERE rolname = ANY(%s)"
-            for (role,) in admin.execute(made, ([*PGSTAC_ROLES, *DatabaseRole],)).fetchall():
+            query = "SELECT rolname FROM pg_roles WHERE rolname = ANY(%s)"
+            for (role,) in admin.execute(query, ([*PGSTAC_ROLES, *DatabaseRole],)).fetchall():
                 admin.execute(f"GRANT {role} TO {name} WITH ADMIN OPTION, INHERIT FALSE, SET FALSE")
         try:
             yield name
@@ -41,7 +41,7 @@ def administrator(server: str) -> Iterator[str]:
 
 @pytest.fixture
 def databases(server: str, administrator: str) -> Iterator[tuple[str, str]]:
-    """With postgis in them, which their server made."""
+    """Two databases in which the server's administrator has made postgis."""
     names = (f"managed_{uuid4().hex[:12]}", f"managed_{uuid4().hex[:12]}")
     with psycopg.connect(server, autocommit=True) as admin:
         for name in names:

@@ -1,4 +1,4 @@
-"""What the doctor says of roles: too much, too little, and how to mend it."""
+"""The doctor reports roles with too many or too few rights, and how to correct them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each role may do with each table, asked of the server."""
+"""The rights of each role on each table, as the server reports them."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def table(model: type[Entity]) -> str:
 
 def allowed(url: str, role: str, models: Sequence[type[Entity]]) -> dict[str, set[str]]:
     """Privileges on whole tables; tables without any are left out."""
-    found: dict[str, set[str]] = {}
+    privileges: dict[str, set[str]] = {}
     with psycopg.connect(url) as conn:
         for model in models:
             for privilege in PRIVILEGES:
                 row = conn.execute("SELECT has_table_privilege(%s, %s, %s)", (role, table(model), privilege)).fetchone()
                 if row and row[0]:
-                    found.setdefault(table(model), set()).add(privilege)
-    return found
+                    privileges.setdefault(table(model), set()).add(privilege)
+    return privileges
 
 
 def updatable(url: str, role: str, name: str) -> set[str]:
@@ -60,12 +60,12 @@ RECORDS = {"catalogue.schema_objects", "catalogue.schema_steps"}
 
 
 def test_the_engine_writes_jobs_and_catalogue_and_reads_assets(split: Split) -> None:
-    found = allowed(split.admin, ENGINE, TABLES)
+    granted = allowed(split.admin, ENGINE, TABLES)
     written = ((of_schema("dagapp") | of_schema("catalogue")) - RECORDS) | {"app.asset_leftovers"}
-    assert {name for name, rights in found.items() if rights == WRITE} == written
+    assert {name for name, rights in granted.items() if rights == WRITE} == written
     read = (of_schema("app") | RECORDS) - {"app.api_keys", "app.asset_audit", "app.asset_leftovers"}
-    assert {name for name, rights in found.items() if rights == {"SELECT"}} == read
-    assert set(found) == written | {name for name, rights in found.items() if rights == {"SELECT"}}
+    assert {name for name, rights in granted.items() if rights == {"SELECT"}} == read
+    assert set(granted) == written | {name for name, rights in granted.items() if rights == {"SELECT"}}
 
 
 def test_the_engine_writes_execution_state_and_nothing_that_people_decide(split: Split) -> None:
@@ -76,19 +76,19 @@ def test_the_engine_writes_execution_state_and_nothing_that_people_decide(split:
 
 
 def test_the_gateway_writes_rows_and_changes_no_table(split: Split) -> None:
-    found = allowed(split.admin, GATEWAY, TABLES)
-    assert set(found) == {table(model) for model in TABLES}
-    assert all(rights == WRITE for name, rights in found.items() if name not in RECORDS)
-    assert all(found[name] == {"SELECT"} for name in RECORDS)
+    granted = allowed(split.admin, GATEWAY, TABLES)
+    assert set(granted) == {table(model) for model in TABLES}
+    assert all(rights == WRITE for name, rights in granted.items() if name not in RECORDS)
+    assert all(granted[name] == {"SELECT"} for name in RECORDS)
 
 
 def test_the_reader_reads_what_is_served_and_notes_which_keys_are_used(split: Split) -> None:
-    found = allowed(split.admin, READER, TABLES)
-    assert set(found) == {
+    granted = allowed(split.admin, READER, TABLES)
+    assert set(granted) == {
         "app.geospatial_assets", "app.asset_revisions", "app.asset_leftovers", "app.api_keys", "catalogue.collections",
         "catalogue.pending", "dagapp.dag_stage_jobs", *RECORDS,
     }  # fmt: skip
-    assert all(rights == {"SELECT"} for rights in found.values())
+    assert all(rights == {"SELECT"} for rights in granted.values())
     assert updatable(split.admin, READER, "app.api_keys") == {"last_used_at"}
 
 
@@ -190,7 +190,7 @@ async def test_what_a_release_takes_away_is_gone_after_its_migration(split: Spli
 
 
 async def test_tables_of_the_owner_are_handed_to_the_loader_and_a_stranger_s_are_left_alone(split: Split) -> None:
-    """The first is what a deployment with one role leaves behind."""
+    """A deployment with one role leaves tables of the owner behind."""
     with psycopg.connect(split.admin, autocommit=True) as admin:
         admin.execute("CREATE TABLE geo.strange (id bigint)")
     with psycopg.connect(split.url(DatabaseRole.OWNER), autocommit=True) as owner:
@@ -206,11 +206,11 @@ async def test_tables_of_the_owner_are_handed_to_the_loader_and_a_stranger_s_are
 
 
 async def test_the_engine_may_delete_leftovers(split: Split) -> None:
-    """It asks every statement of the duty; there is nothing to delete."""
-    kept = KeptFor(timedelta(days=1), timedelta(days=1))
+    """Run every statement of the duty. There is nothing to delete."""
+    periods = KeptFor(timedelta(days=1), timedelta(days=1))
     async with open_pool(split.url(ENGINE), size=1) as pool, pool.connection() as conn:
-        assert await leftovers.due(conn, kept, 10) == []
-        async with leftovers.holding(conn, Leftover("none", 1, None), kept) as stem:
+        assert await leftovers.due(conn, periods, 10) == []
+        async with leftovers.holding(conn, Leftover("none", 1, None), periods) as stem:
             assert stem is None
         (row,) = await (
             await conn.execute(queries("leftovers").drop_tables, {"asset_id": "none", "revision": 1})

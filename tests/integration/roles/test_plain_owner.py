@@ -42,7 +42,7 @@ async def test_what_the_refusal_names_is_all_that_an_administrator_has_to_do(own
 
 @pytest.fixture
 def fresh_server() -> Iterator[Cluster]:
-    """Without pgstac's roles, which all databases of a server share."""
+    """A server without pgstac's roles, which all databases of a server share."""
     with tempfile.TemporaryDirectory(prefix="gm-", dir="/tmp") as folder:
         Path(folder).chmod(0o755)
         with Cluster(Path(folder) / "data", settings=FAST) as cluster:

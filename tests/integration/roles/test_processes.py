@@ -1,4 +1,4 @@
-"""What processes do with their own roles that a superuser or an owner would hide."""
+"""Processes under their own roles. A superuser or an owner would hide missing rights."""
 
 from __future__ import annotations
 
@@ -130,9 +130,9 @@ async def test_a_reader_notes_which_keys_were_used_and_writes_nothing_else(split
     secret = await make_key(split.admin, Role.READER)
     async with open_pool(split.url(DatabaseRole.READER), size=1) as pool, pool.connection() as conn:
         await keys.used(conn, {secret.key_id})
-        found = await keys.find(conn, secret.key_id)
-        assert found is not None
-        assert found.key.last_used_at is not None
+        record = await keys.find(conn, secret.key_id)
+        assert record is not None
+        assert record.key.last_used_at is not None
         with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
             await conn.execute("UPDATE app.api_keys SET last_used_at = now()")
         await conn.execute("SET default_transaction_read_only = off")

@@ -10,7 +10,7 @@ import pytest_asyncio
 from geomill.sdk.testing import folder_storage
 from geomill.storage import Storage
 from tests.databases import copied
-from tests.integration.serve.zone import House, Outside
+from tests.integration.serve.zone import ExternalServer, House
 
 
 @pytest.fixture(scope="module")
@@ -27,12 +27,12 @@ def outer_database(server: str, bare_template: str) -> Iterator[str]:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def house(module_database: str, shelf: Storage) -> AsyncIterator[House]:
     """The internal zone, with a client that shows no credential."""
-    async with House.open(module_database, shelf) as found:
-        yield found
+    async with House.open(module_database, shelf) as open_house:
+        yield open_house
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def outside(outer_database: str, shelf: Storage) -> AsyncIterator[Outside]:
+async def outside(outer_database: str, shelf: Storage) -> AsyncIterator[ExternalServer]:
     """The external zone."""
-    async with Outside.open(outer_database, shelf) as found:
-        yield found
+    async with ExternalServer.open(outer_database, shelf) as open_zone:
+        yield open_zone

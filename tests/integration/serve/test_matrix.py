@@ -1,4 +1,4 @@
-"""Who sees what: each caller at each endpoint of each kind of asset, every cell of it."""
+"""Each caller at each endpoint of each kind of asset sees what the rule of visibility allows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from geomill.serve.directory import FRESH_SECONDS
 from geomill.storage import Storage
 from tests.integration.raster import sources, steps
 from tests.integration.serve.test_vectors import make_table
-from tests.integration.serve.zone import KEY, House, Outside, id_of
+from tests.integration.serve.zone import KEY, ExternalServer, House, id_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -86,7 +86,7 @@ def sees(caller: str, kind: tuple[str, str, bool, str]) -> bool:
 
 @pytest.fixture(scope="module")
 def raster(shelf: Storage) -> str:
-    sources.put(shelf, sources.Made(sources.noise((1, 100, 100))))
+    sources.put(shelf, sources.SyntheticRaster(sources.noise((1, 100, 100))))
     return str(steps.cog(shelf, "matrix")["blob_path"])
 
 
@@ -138,17 +138,17 @@ async def test_each_caller_sees_exactly_what_it_may(full: House, caller: str) ->
 @pytest.mark.parametrize("caller", CALLERS)
 async def test_lists_and_counts_tell_of_nothing_else(full: House, caller: str) -> None:
     headers = await headers_of(full, caller)
-    meant = {id_of(name_of(kind, "vector")) for kind in KINDS if sees(caller, kind)}
-    found = (await full.client.get("/vector/collections?limit=1000", headers=headers)).json()
-    assert {one["id"] for one in found["collections"]} == meant
-    assert found["numberMatched"] == len(meant)
+    visible = {id_of(name_of(kind, "vector")) for kind in KINDS if sees(caller, kind)}
+    listing = (await full.client.get("/vector/collections?limit=1000", headers=headers)).json()
+    assert {collection["id"] for collection in listing["collections"]} == visible
+    assert listing["numberMatched"] == len(visible)
     paged = (await full.client.get("/vector/collections?limit=1", headers=headers)).json()
-    assert paged["numberMatched"] == len(meant)
+    assert paged["numberMatched"] == len(visible)
     listed = (await full.client.get("/viewer/?f=json&limit=100", headers=headers)).json()
-    assert {one["asset_id"] for one in listed["assets"]} == meant | {
+    assert {asset["asset_id"] for asset in listed["assets"]} == visible | {
         id_of(name_of(kind, "raster")) for kind in KINDS if sees(caller, kind)
     }
-    assert listed["matched"] == 2 * len(meant)
+    assert listed["matched"] == 2 * len(visible)
 
 
 async def test_what_may_not_be_seen_is_as_if_it_were_not_there(full: House) -> None:
@@ -157,8 +157,8 @@ async def test_what_may_not_be_seen_is_as_if_it_were_not_there(full: House) -> N
         (await full.client.get(f"/raster/assets/{asset_id}/info")).json() for asset_id in (hidden, id_of("nothing"))
     ]
     a, b = (
-        {key: str(value).replace(hidden, "").replace(id_of("nothing"), "") for key, value in one.items()}
-        for one in answers
+        {key: str(value).replace(hidden, "").replace(id_of("nothing"), "") for key, value in body.items()}
+        for body in answers
     )
     assert a == b
 
@@ -166,8 +166,8 @@ async def test_what_may_not_be_seen_is_as_if_it_were_not_there(full: House) -> N
 async def test_what_may_not_be_seen_is_not_confirmed_by_a_name_in_a_cache(full: House) -> None:
     asset_id = id_of(name_of(("approved", "ouo", False, "ddh"), "raster"))
     headers = await headers_of(full, "reader")
-    known = (await full.client.get(f"/raster/assets/{asset_id}/info", headers=headers)).headers["etag"]
-    answer = await full.client.get(f"/raster/assets/{asset_id}/info", headers={"If-None-Match": known})
+    etag = (await full.client.get(f"/raster/assets/{asset_id}/info", headers=headers)).headers["etag"]
+    answer = await full.client.get(f"/raster/assets/{asset_id}/info", headers={"If-None-Match": etag})
     assert answer.status_code == 404
 
 
@@ -192,18 +192,18 @@ async def test_a_signed_link_opens_one_asset_and_no_deleted_one(full: House, kin
 
 
 async def test_a_ticket_is_for_its_asset_and_its_time(full: House) -> None:
-    mine = id_of(name_of(("approved", "ouo", False, "ddh"), "raster"))
+    own_id = id_of(name_of(("approved", "ouo", False, "ddh"), "raster"))
     others = id_of(name_of(("approved", "ouo", False, "other"), "raster"))
     now = int(time.time())
-    good = KEY.ticket(mine, now + 100, 0)
+    good = KEY.ticket(own_id, now + 100, 0)
     for asset_id, ticket in (
         (others, good),
-        (mine, KEY.ticket(mine, now - 1, 0)),
-        (mine, KEY.ticket(mine, now + 10**8, 0)),
-        (mine, good[:-1] + ("A" if good[-1] != "A" else "B")),
-        (mine, str(now + 99) + good[good.index("-") :]),
-        (mine, ""),
-        (mine, f"{good}&{PARAMETER}={good}"),
+        (own_id, KEY.ticket(own_id, now - 1, 0)),
+        (own_id, KEY.ticket(own_id, now + 10**8, 0)),
+        (own_id, good[:-1] + ("A" if good[-1] != "A" else "B")),
+        (own_id, str(now + 99) + good[good.index("-") :]),
+        (own_id, ""),
+        (own_id, f"{good}&{PARAMETER}={good}"),
     ):
         answer = await full.client.get(f"/raster/assets/{asset_id}/info?{PARAMETER}={ticket}")
         assert answer.status_code in (401, 404), ticket
@@ -225,7 +225,7 @@ async def test_a_revocation_works_within_its_bound(full: House, raster: str) -> 
 
 
 async def test_outside_there_is_only_what_was_exported_and_no_credential_counts(
-    outside: Outside, shelf: Storage, raster: str
+    outside: ExternalServer, shelf: Storage, raster: str
 ) -> None:
     container, _, path = raster.partition("/")
     data = await shelf.read(ObjectName(Zone.SILVER, container, path))
@@ -244,6 +244,6 @@ async def test_outside_there_is_only_what_was_exported_and_no_credential_counts(
             asset_id = id_of(name_of(kind, data_type))
             assert (await outside.client.get(place.format(id=asset_id))).status_code == 404
     listed = (await outside.client.get("/viewer/?f=json")).json()
-    assert {one["asset_id"] for one in listed["assets"]} == {raster_id, vector_id}
-    found = (await outside.client.get("/vector/collections")).json()
-    assert [one["id"] for one in found["collections"]] == [vector_id]
+    assert {asset["asset_id"] for asset in listed["assets"]} == {raster_id, vector_id}
+    listing = (await outside.client.get("/vector/collections")).json()
+    assert [collection["id"] for collection in listing["collections"]] == [vector_id]

@@ -53,9 +53,9 @@ MODES = list(GenerationMode)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def known(house: House, shelf: Storage) -> dict[str, str]:
+async def path_values(house: House, shelf: Storage) -> dict[str, str]:
     """Parameters of paths that lead somewhere."""
-    heights = sources.Made(sources.noise((1, 300, 300), "float32", 0, 1000), nodata=-9999)
+    heights = sources.SyntheticRaster(sources.noise((1, 300, 300), "float32", 0, 1000), nodata=-9999)
     raster = await published_raster(house, "heights", put_raster(shelf, heights, "heights"), "dem")
     _, vector = await published(house)
     async with house.pool.connection() as conn:
@@ -96,8 +96,8 @@ def url(module_database: str, shelf: Storage) -> Iterator[str]:
 def document_of(service: str, url: str, house: House) -> dict[str, Any]:
     if service == "viewer":  # it publishes none
         return create_viewer_app(Directory(house.pool, Zone.SILVER)).openapi()
-    found: dict[str, Any] = httpx.get(url + DOCUMENTS[service], timeout=60).raise_for_status().json()
-    return found
+    document: dict[str, Any] = httpx.get(url + DOCUMENTS[service], timeout=60).raise_for_status().json()
+    return document
 
 
 def failures(strategy: Any, base_url: str) -> list[str]:
@@ -113,22 +113,26 @@ def failures(strategy: Any, base_url: str) -> list[str]:
     def run(case: Any) -> None:
         answer = case.call(base_url=base_url)
         if answer.status_code >= 500:
-            found.append(f"{answer.status_code} {answer.text[:200]}\n{case.as_curl_command()[:1000]}")
+            messages.append(f"{answer.status_code} {answer.text[:200]}\n{case.as_curl_command()[:1000]}")
 
-    found: list[str] = []
+    messages: list[str] = []
     with suppress(Unsatisfiable):  # nothing can be wrong about a route that takes nothing
         run()
-    return found
+    return messages
 
 
-def places(operation: Any, known: dict[str, str]) -> dict[str, str]:
-    return {parameter.name: known[parameter.name] for parameter in operation.path_parameters if parameter.name in known}
+def places(operation: Any, path_values: dict[str, str]) -> dict[str, str]:
+    return {
+        parameter.name: path_values[parameter.name]
+        for parameter in operation.path_parameters
+        if parameter.name in path_values
+    }
 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("service", [*DOCUMENTS, "viewer"])
 async def test_no_answer_is_our_fault(
-    house: House, known: dict[str, str], url: str, service: str, mode: GenerationMode
+    house: House, path_values: dict[str, str], url: str, service: str, mode: GenerationMode
 ) -> None:
     wrong: list[str] = []
     operations = 0
@@ -136,7 +140,7 @@ async def test_no_answer_is_our_fault(
         operation = result.ok()
         operations += 1
         options: dict[str, Any] = {"generation_mode": mode}
-        if (path := places(operation, known)) and mode is GenerationMode.POSITIVE:
+        if (path := places(operation, path_values)) and mode is GenerationMode.POSITIVE:
             options["path_parameters"] = path
         wrong += failures(operation.as_strategy(**options), f"{url}/{service}")
     assert "\n\n".join(wrong) == "", f"TEST_SEED={SEED}"

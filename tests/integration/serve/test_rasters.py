@@ -23,7 +23,7 @@ from geomill.raster.facts import RasterType
 from geomill.raster.rendering import RAMPS, class_color
 from geomill.sdk import ObjectName, Storage, Zone
 from geomill.sdk.testing import run_handler
-from tests.integration.listener import Listener
+from tests.integration.listener import CallRecorder
 from tests.integration.raster import sources, steps
 from tests.integration.serve.zone import House, id_of
 
@@ -39,8 +39,8 @@ MIDDLE = (15.05, 45.12)
 def image(answer: Response) -> NDArray[Any]:
     assert answer.status_code == 200, answer.text
     with MemoryFile(answer.content) as memory, memory.open() as dataset:
-        found: NDArray[Any] = dataset.read()
-    return found
+        pixels: NDArray[Any] = dataset.read()
+    return pixels
 
 
 def tile_at(zoom: int) -> Tile:
@@ -48,19 +48,19 @@ def tile_at(zoom: int) -> Tile:
 
 
 def warped(path: str, tile: Tile, size: int = 256) -> NDArray[Any]:
-    """What a tile must be: by GDAL, without TiTiler."""
+    """Return the expected pixels of a tile, computed by GDAL without TiTiler."""
     bounds = WEB.xy_bounds(tile)
     options = {"crs": CRS.from_epsg(3857), "width": size, "height": size, "transform": from_bounds(*bounds, size, size)}
     with (
         rasterio.open(path) as dataset,
         WarpedVRT(dataset, resampling=rasterio.enums.Resampling.nearest, **options) as vrt,
     ):
-        found: NDArray[Any] = vrt.read()
-    return found
+        pixels: NDArray[Any] = vrt.read()
+    return pixels
 
 
-def put_raster(shelf: Storage, made: sources.Made, prefix: str, **options: Any) -> dict[str, Any]:
-    sources.put(shelf, made)
+def put_raster(shelf: Storage, raster: sources.SyntheticRaster, prefix: str, **options: Any) -> dict[str, Any]:
+    sources.put(shelf, raster)
     return steps.cog(shelf, prefix, **options)
 
 
@@ -68,17 +68,17 @@ def put_raster(shelf: Storage, made: sources.Made, prefix: str, **options: Any) 
 def heights(shelf: Storage) -> dict[str, Any]:
     data = sources.noise((1, 700, 900), "float32", 0, 1000)
     data[0, :200, :200] = -9999
-    return put_raster(shelf, sources.Made(data, nodata=-9999), "dem", target_crs="EPSG:3857")
+    return put_raster(shelf, sources.SyntheticRaster(data, nodata=-9999), "dem", target_crs="EPSG:3857")
 
 
-async def published(house: House, name: str, made: dict[str, Any], kind: str, **columns: Any) -> str:
-    outputs = {"raster_type": kind, "statistics": made["statistics"], "bbox": [14.9, 45.0, 15.2, 45.2]}
-    asset_id = await house.publish(name, blob_path=made["blob_path"], outputs=outputs, **columns)
+async def published(house: House, name: str, cog_output: dict[str, Any], kind: str, **columns: Any) -> str:
+    outputs = {"raster_type": kind, "statistics": cog_output["statistics"], "bbox": [14.9, 45.0, 15.2, 45.2]}
+    asset_id = await house.publish(name, blob_path=cog_output["blob_path"], outputs=outputs, **columns)
     return f"/raster/assets/{asset_id}"
 
 
-def file_of(shelf: Storage, made: dict[str, Any]) -> str:
-    container, _, path = made["blob_path"].partition("/")
+def file_of(shelf: Storage, cog_output: dict[str, Any]) -> str:
+    container, _, path = cog_output["blob_path"].partition("/")
     return shelf.gdal_path(ObjectName(Zone.SILVER, container, path))
 
 
@@ -88,17 +88,17 @@ async def test_values_of_a_tile_are_those_of_the_file(
 ) -> None:
     start = await published(house, f"values{zoom}", heights, "dem")
     tile = tile_at(zoom)
-    found = image(await house.client.get(f"{start}/tiles/WebMercatorQuad/{zoom}/{tile.x}/{tile.y}.tif"))
-    wanted = warped(file_of(shelf, heights), tile)
-    assert found.shape == (2, 256, 256)
-    valid, meant = found[1] > 0, wanted[0] != -9999
-    both = valid & meant
+    pixels = image(await house.client.get(f"{start}/tiles/WebMercatorQuad/{zoom}/{tile.x}/{tile.y}.tif"))
+    expected = warped(file_of(shelf, heights), tile)
+    assert pixels.shape == (2, 256, 256)
+    valid, expected_valid = pixels[1] > 0, expected[0] != -9999
+    both = valid & expected_valid
     if zoom >= 13:
-        assert np.array_equal(valid, meant)
-        assert np.mean(found[0][both] == wanted[0][both]) > 0.999
+        assert np.array_equal(valid, expected_valid)
+        assert np.mean(pixels[0][both] == expected[0][both]) > 0.999
     else:  # from overviews, whose pixels are larger
-        assert np.mean(valid == meant) > 0.99
-        assert np.corrcoef(found[0][both], wanted[0][both])[0, 1] > 0.9
+        assert np.mean(valid == expected_valid) > 0.99
+        assert np.corrcoef(pixels[0][both], expected[0][both])[0, 1] > 0.9
 
 
 async def test_heights_have_the_colours_of_the_house_and_nodata_is_transparent(
@@ -118,8 +118,8 @@ async def test_heights_have_the_colours_of_the_house_and_nodata_is_transparent(
 async def test_what_the_caller_says_wins(house: House, heights: dict[str, Any]) -> None:
     start = await published(house, "wins", heights, "dem")
     house_colours, stretched, mapped, coded = [
-        image(await house.client.get(f"{start}/preview.png", params={"max_size": 64, **given}))
-        for given in ({}, {"rescale": "0,10000"}, {"colormap_name": "viridis"}, {"algorithm": "terrarium"})
+        image(await house.client.get(f"{start}/preview.png", params={"max_size": 64, **options}))
+        for options in ({}, {"rescale": "0,10000"}, {"colormap_name": "viridis"}, {"algorithm": "terrarium"})
     ]
     valid = house_colours[3] > 0
     assert np.abs(np.median(stretched[:3, valid], axis=1) - RAMPS[RasterType.DEM][0]).max() < 25
@@ -130,36 +130,38 @@ async def test_what_the_caller_says_wins(house: House, heights: dict[str, Any]) 
 
 async def test_three_bands_are_a_picture_as_they_are(house: House, shelf: Storage) -> None:
     data = sources.noise((3, 300, 300))
-    made = put_raster(shelf, sources.Made(data), "rgb", target_crs="source")
-    start = await published(house, "rgb", made, "rgb")
+    cog_output = put_raster(shelf, sources.SyntheticRaster(data), "rgb", target_crs="source")
+    start = await published(house, "rgb", cog_output, "rgb")
     assert np.array_equal(image(await house.client.get(f"{start}/preview.png"))[:3], data)
 
 
 async def test_many_bands_are_stretched_into_natural_colours(house: House, shelf: Storage) -> None:
     data = sources.noise((5, 200, 200), "uint16", 100, 9000)
-    made = put_raster(shelf, sources.Made(data), "many", target_crs="source")
-    start = await published(house, "many", made, "multispectral")
+    cog_output = put_raster(shelf, sources.SyntheticRaster(data), "many", target_crs="source")
+    start = await published(house, "many", cog_output, "multispectral")
     picture = image(await house.client.get(f"{start}/preview.png"))
     for shown, band in zip(picture[:3], data[[2, 1, 0]], strict=True):
         low, high = np.percentile(band, (2, 98))
-        wanted = np.clip((band - low) / (high - low), 0, 1) * 255
-        assert np.abs(shown - wanted).mean() < 3
-    one = image(await house.client.get(f"{start}/preview.tif", params={"bidx": 4}))
-    assert np.array_equal(one[0], data[3])
+        expected = np.clip((band - low) / (high - low), 0, 1) * 255
+        assert np.abs(shown - expected).mean() < 3
+    fourth_band = image(await house.client.get(f"{start}/preview.tif", params={"bidx": 4}))
+    assert np.array_equal(fourth_band[0], data[3])
 
 
 async def test_classes_keep_their_palette_or_get_colours_of_their_own(house: House, shelf: Storage) -> None:
     data = (sources.noise((1, 200, 200)) // 60).astype("uint8")
     palette = {value: (value * 50, 10, 255 - value * 50, 255) for value in range(6)}
     colors = (ColorInterp.palette,)
-    made = put_raster(shelf, sources.Made(data, colormap=palette, colors=colors), "palette", target_crs="source")
-    start = await published(house, "palette", made, "categorical")
+    cog_output = put_raster(
+        shelf, sources.SyntheticRaster(data, colormap=palette, colors=colors), "palette", target_crs="source"
+    )
+    start = await published(house, "palette", cog_output, "categorical")
     picture = image(await house.client.get(f"{start}/preview.png"))
     for value in np.unique(data):
         assert (palette[value][:3] == picture[:3, data[0] == value].T).all()
 
-    made = put_raster(shelf, sources.Made(data), "classes", target_crs="source")
-    start = await published(house, "classes", made, "categorical")
+    cog_output = put_raster(shelf, sources.SyntheticRaster(data), "classes", target_crs="source")
+    start = await published(house, "classes", cog_output, "categorical")
     picture = image(await house.client.get(f"{start}/preview.png"))
     for value in np.unique(data):
         assert (class_color(int(value)) == picture[:3, data[0] == value].T).all()
@@ -170,26 +172,26 @@ def twice(shelf: Storage) -> tuple[dict[str, Any], dict[str, Any]]:
     """The same raster as one file and as a mosaic of many, some of which are empty."""
     data = sources.noise((2, 1500, 1700), "int16", 0, 5000)
     data[:, 400:1100, 300:1200] = -1
-    sources.put(shelf, sources.Made(data, nodata=-1, names=("first", "second")))
-    one = steps.cog(shelf, "twice-one", target_crs="EPSG:4326")
-    seen, scheme = steps.tiling(shelf, "twice-many", 512, target_crs="EPSG:4326")
+    sources.put(shelf, sources.SyntheticRaster(data, nodata=-1, names=("first", "second")))
+    single = steps.cog(shelf, "twice-one", target_crs="EPSG:4326")
+    validation, scheme = steps.tiling(shelf, "twice-many", 512, target_crs="EPSG:4326")
     results = []
     for batch in scheme["batches"]:
         from geomill.handlers.raster.process_tile_batch import process_tile_batch
 
-        params = {"source": seen["source"], "plan": scheme["plan"], "tiles": batch, "blob_prefix": "twice-many"}
+        params = {"source": validation["source"], "plan": scheme["plan"], "tiles": batch, "blob_prefix": "twice-many"}
         results.append(steps.ok(run_handler(process_tile_batch, params, storage=shelf)))
     params = {"plan": scheme["plan"], "results": results, "name": "twice", "blob_prefix": "twice-many"}
-    return one, steps.ok(run_handler(create_mosaic, params, storage=shelf))
+    return single, steps.ok(run_handler(create_mosaic, params, storage=shelf))
 
 
 async def test_a_mosaic_is_as_one_raster(house: House, twice: tuple[dict[str, Any], dict[str, Any]]) -> None:
-    one = await published(house, "one", twice[0], "continuous")
+    single = await published(house, "one", twice[0], "continuous")
     many = await published(house, "mosaic", twice[1], "continuous")
     for zoom in (10, 11, 12, 13, 14):
         tile = WEB.tile(15.08, 45.09, zoom)
         path = f"/tiles/WebMercatorQuad/{zoom}/{tile.x}/{tile.y}.tif?resampling=bilinear&reproject=bilinear"
-        a, b = image(await house.client.get(one + path)), image(await house.client.get(many + path))
+        a, b = image(await house.client.get(single + path)), image(await house.client.get(many + path))
         assert np.mean((a[2] > 0) == (b[2] > 0)) > 0.995, zoom
         if zoom >= 13:
             assert np.abs(a.astype(int) - b).max() <= 1  # across the edges of its files, too
@@ -198,7 +200,7 @@ async def test_a_mosaic_is_as_one_raster(house: House, twice: tuple[dict[str, An
             both = (a[2] > 0) & (b[2] > 0)
             assert np.corrcoef(a[0][both], b[0][both])[0, 1] > 0.9, zoom
     for path in ("/preview.tif?max_size=256", "/bbox/15.02,45.05,15.12,45.12.tif?max_size=300", "/point/15.03,45.13"):
-        first, second = await house.client.get(one + path), await house.client.get(many + path)
+        first, second = await house.client.get(single + path), await house.client.get(many + path)
         assert first.status_code == second.status_code == 200, second.text
         if "point" in path:
             assert first.json()["values"] == second.json()["values"]
@@ -210,9 +212,11 @@ async def test_a_mosaic_is_as_one_raster(house: House, twice: tuple[dict[str, An
     described = (await house.client.get(f"{many}/info")).json()
     assert described["nodata_value"] == -1
     assert [name for _, name in described["band_descriptions"]] == ["first", "second"]
-    told = [(await house.client.get(f"{start}/WebMercatorQuad/tilejson.json")).json() for start in (one, many)]
-    assert told[0]["bounds"] == pytest.approx(told[1]["bounds"])
-    assert [told[0][name] for name in ("minzoom", "maxzoom")] == [told[1][name] for name in ("minzoom", "maxzoom")]
+    tilejsons = [(await house.client.get(f"{start}/WebMercatorQuad/tilejson.json")).json() for start in (single, many)]
+    assert tilejsons[0]["bounds"] == pytest.approx(tilejsons[1]["bounds"])
+    assert [tilejsons[0][name] for name in ("minzoom", "maxzoom")] == [
+        tilejsons[1][name] for name in ("minzoom", "maxzoom")
+    ]
 
 
 async def test_a_mosaic_opens_only_so_many_files(
@@ -234,16 +238,16 @@ async def test_crops_values_and_statistics(house: House, heights: dict[str, Any]
     crop = image(await house.client.post(f"{start}/feature.png?max_size=200", json=feature))
     assert max(crop.shape[1:]) == 200
     assert 0.3 < np.mean(crop[3] == 0) < 0.7  # half of the box is beyond the triangle
-    found = (await house.client.post(f"{start}/statistics", json=feature)).json()
-    assert 300 < found["properties"]["statistics"]["b1"]["mean"] < 700
+    measured = (await house.client.post(f"{start}/statistics", json=feature)).json()
+    assert 300 < measured["properties"]["statistics"]["b1"]["mean"] < 700
     whole = (await house.client.get(f"{start}/statistics")).json()["b1"]
     assert whole["mean"] == pytest.approx(heights["statistics"][0]["mean"], rel=0.01)
     with rasterio.open(file_of(shelf, heights)) as dataset:
         from rasterio.warp import transform
 
         (x,), (y,) = transform("EPSG:4326", dataset.crs, [MIDDLE[0]], [MIDDLE[1]])
-        wanted = next(dataset.sample([(x, y)]))[0]
-    assert (await house.client.get(f"{start}/point/{MIDDLE[0]},{MIDDLE[1]}")).json()["values"] == [wanted]
+        expected = next(dataset.sample([(x, y)]))[0]
+    assert (await house.client.get(f"{start}/point/{MIDDLE[0]},{MIDDLE[1]}")).json()["values"] == [expected]
 
 
 async def test_what_is_outside_is_not_found(house: House, heights: dict[str, Any]) -> None:
@@ -356,7 +360,7 @@ async def test_a_system_that_is_an_address_calls_nobody(
 ) -> None:
     """TiTiler gives these names to GDAL, which fetches what looks like an address."""
     base = await published(house, f"systems-{path[:4]}-{name}", heights, "dem", clearance_state="public")
-    with Listener() as listener:
+    with CallRecorder() as listener:
         answer = await house.client.get(f"{base}/{path}", params={name: listener.url})
         assert listener.calls == []
     assert answer.status_code == 422, answer.text

@@ -69,7 +69,7 @@ async def vector(house: House) -> str:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def raster(house: House, shelf: Storage) -> str:
-    heights = sources.Made(sources.noise((1, 300, 300), "float32", 0, 1000), nodata=-9999)
+    heights = sources.SyntheticRaster(sources.noise((1, 300, 300), "float32", 0, 1000), nodata=-9999)
     return await published_raster(house, "heights", put_raster(shelf, heights, "heights"), "dem")
 
 

@@ -37,10 +37,12 @@ def remote(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def mosaic_of(storage: Storage) -> dict[str, Any]:
-    seen, scheme = steps.tiling(storage, "many", 512, target_crs="EPSG:3857")
+    validation, scheme = steps.tiling(storage, "many", 512, target_crs="EPSG:3857")
     common = {"plan": scheme["plan"], "blob_prefix": "many"}
     results = [
-        steps.ok(run_handler(process_tile_batch, {**common, "source": seen["source"], "tiles": batch}, storage=storage))
+        steps.ok(
+            run_handler(process_tile_batch, {**common, "source": validation["source"], "tiles": batch}, storage=storage)
+        )
         for batch in scheme["batches"]
     ]
     return steps.ok(run_handler(create_mosaic, {**common, "results": results, "name": "many"}, storage=storage))
@@ -49,8 +51,8 @@ def mosaic_of(storage: Storage) -> dict[str, Any]:
 @pytest.fixture
 def published(remote: Storage) -> tuple[dict[str, Any], dict[str, Any]]:
     """The same raster as one file and as a mosaic."""
-    made = sources.Made(sources.noise((1, 700, 700), "int16", 0, 5000), nodata=-1)
-    remote.sync.put_bytes(ObjectName(Zone.BRONZE, sources.CONTAINER, "a.tif"), made.encode())
+    raster = sources.SyntheticRaster(sources.noise((1, 700, 700), "int16", 0, 5000), nodata=-1)
+    remote.sync.put_bytes(ObjectName(Zone.BRONZE, sources.CONTAINER, "a.tif"), raster.encode())
     return steps.cog(remote, "one", target_crs="EPSG:3857"), mosaic_of(remote)
 
 
@@ -59,12 +61,12 @@ async def test_files_and_mosaics_are_read_where_they_lie(
 ) -> None:
     async with House.open(database, remote) as house:
         tile = tile_at(14)
-        found = []
+        tiles = []
         for name, output in zip(("one", "many"), published, strict=True):
             outputs = {"raster_type": "continuous", "statistics": output["statistics"]}
             asset_id = await house.publish(name, blob_path=output["blob_path"], outputs=outputs)
             start = f"/raster/assets/{asset_id}"
             assert (await house.client.get(f"{start}/info")).json()["dtype"] == "int16"
-            found.append(image(await house.client.get(f"{start}/tiles/WebMercatorQuad/14/{tile.x}/{tile.y}.tif")))
-        assert (found[0][1] > 0).any()
-        assert np.mean(found[0] == found[1]) > 0.99
+            tiles.append(image(await house.client.get(f"{start}/tiles/WebMercatorQuad/14/{tile.x}/{tile.y}.tif")))
+        assert (tiles[0][1] > 0).any()
+        assert np.mean(tiles[0] == tiles[1]) > 0.99

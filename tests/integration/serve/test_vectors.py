@@ -59,21 +59,21 @@ async def get(house: House, path: str, **params: Any) -> Any:
 
 
 async def ids(house: House, path: str, **params: Any) -> list[int]:
-    found = await get(house, f"{path}/items", limit=1000, **params)
-    assert found["numberMatched"] == found["numberReturned"] == len(found["features"])
-    return [feature["id"] for feature in found["features"]]
+    page = await get(house, f"{path}/items", limit=1000, **params)
+    assert page["numberMatched"] == page["numberReturned"] == len(page["features"])
+    return [feature["id"] for feature in page["features"]]
 
 
 async def test_a_new_table_is_there_at_once(house: House) -> None:
-    before = {one["id"] for one in (await get(house, "/vector/collections"))["collections"]}
+    before = {collection["id"] for collection in (await get(house, "/vector/collections"))["collections"]}
     path, asset_id = await published(house)
     after = (await get(house, "/vector/collections"))["collections"]
-    assert {one["id"] for one in after} - before == {asset_id}
-    (one,) = [one for one in after if one["id"] == asset_id]
-    assert one["extent"]["spatial"]["bbox"] == [[15.0, 45.0, 15.095, 45.095]]
-    assert all(link["href"].startswith("http://127.0.0.1:8001/vector/") for link in one["links"])
-    found = await get(house, f"{path}/items")
-    assert (found["numberMatched"], found["numberReturned"]) == (100, 10)
+    assert {collection["id"] for collection in after} - before == {asset_id}
+    (collection,) = [collection for collection in after if collection["id"] == asset_id]
+    assert collection["extent"]["spatial"]["bbox"] == [[15.0, 45.0, 15.095, 45.095]]
+    assert all(link["href"].startswith("http://127.0.0.1:8001/vector/") for link in collection["links"])
+    page = await get(house, f"{path}/items")
+    assert (page["numberMatched"], page["numberReturned"]) == (100, 10)
 
 
 async def test_features_are_filtered_and_paged(house: House) -> None:
@@ -88,14 +88,14 @@ async def test_features_are_filtered_and_paged(house: House) -> None:
     clause = {"op": "in", "args": [{"property": "id"}, [7, 8]]}
     assert await ids(house, path, filter=json.dumps(clause), **{"filter-lang": "cql2-json"}) == [7, 8]
     assert (await ids(house, path, sortby="-id"))[:3] == [99, 98, 97]
-    page, seen = await get(house, f"{path}/items", limit=30), []
+    page, listed_ids = await get(house, f"{path}/items", limit=30), []
     while page:
-        seen += [feature["id"] for feature in page["features"]]
+        listed_ids += [feature["id"] for feature in page["features"]]
         following = [link["href"] for link in page["links"] if link["rel"] == "next"]
         page = await get(house, following[0]) if following else None
-    assert seen == list(range(100))
-    one = await get(house, f"{path}/items/42")
-    assert one["properties"]["select"] == "name 42"
+    assert listed_ids == list(range(100))
+    feature = await get(house, f"{path}/items/42")
+    assert feature["properties"]["select"] == "name 42"
     assert (await house.client.get(f"{path}/items/4200")).status_code == 404
 
 
@@ -149,21 +149,21 @@ async def test_reference_systems_are_told(house: House) -> None:
     common = [crs84, f"{epsg}4326", f"{epsg}3857"]
     listed = await get(house, "/vector/collections", limit=1000)
     assert listed["crs"] == common
-    ones = {one["id"]: one for one in listed["collections"]}
-    assert (ones[first]["crs"], ones[first]["storageCrs"]) == (["#/crs"], crs84)
-    assert (ones[second]["crs"], ones[second]["storageCrs"]) == (["#/crs", f"{epsg}32633"], f"{epsg}32633")
-    one, other = await get(house, degrees), await get(house, metres)
-    assert ones[first]["title"] == one["title"]
-    assert (one["crs"], one["storageCrs"]) == (common, crs84)
-    assert (other["crs"], other["storageCrs"]) == ([*common, f"{epsg}32633"], f"{epsg}32633")
+    by_id = {collection["id"]: collection for collection in listed["collections"]}
+    assert (by_id[first]["crs"], by_id[first]["storageCrs"]) == (["#/crs"], crs84)
+    assert (by_id[second]["crs"], by_id[second]["storageCrs"]) == (["#/crs", f"{epsg}32633"], f"{epsg}32633")
+    in_degrees, in_metres = await get(house, degrees), await get(house, metres)
+    assert by_id[first]["title"] == in_degrees["title"]
+    assert (in_degrees["crs"], in_degrees["storageCrs"]) == (common, crs84)
+    assert (in_metres["crs"], in_metres["storageCrs"]) == ([*common, f"{epsg}32633"], f"{epsg}32633")
     for place in ("items", "items/0"):
-        for system in other["crs"]:
+        for system in in_metres["crs"]:
             answer = await house.client.get(f"{metres}/{place}", params={"crs": system})
             assert answer.headers["content-crs"] == f"<{system}>"
         assert (await house.client.get(f"{metres}/{place}")).headers["content-crs"] == f"<{crs84}>"
     assert "content-crs" not in (await house.client.get(metres)).headers
     items = (await get(house, "/vector/api"))["paths"]["/collections/{collectionId}/items"]["get"]["parameters"]
-    assert {"crs", "bbox-crs"} <= {one["name"] for one in items}
+    assert {"crs", "bbox-crs"} <= {parameter["name"] for parameter in items}
 
 
 async def test_heights_have_a_system_of_their_own(house: House) -> None:
@@ -176,9 +176,13 @@ async def test_heights_have_a_system_of_their_own(house: House) -> None:
         "UPDATE app.geospatial_assets SET revision = 2, served_revision = 2 WHERE asset_id = %s", asset_id
     )
     await asyncio.sleep(1.1)  # what is known of an asset is a second old at most
-    one, answer = await get(house, path), await house.client.get(f"{path}/items/0")
+    collection, answer = await get(house, path), await house.client.get(f"{path}/items/0")
     height = "http://www.opengis.net/def/crs/OGC/0/CRS84h"
-    assert (one["crs"][0], one["storageCrs"], answer.headers["content-crs"]) == (height, height, f"<{height}>")
+    assert (collection["crs"][0], collection["storageCrs"], answer.headers["content-crs"]) == (
+        height,
+        height,
+        f"<{height}>",
+    )
     assert len(answer.json()["geometry"]["coordinates"][0][0][0]) == 3
 
 
@@ -191,7 +195,10 @@ async def test_a_column_called_crs_is_a_column(house: House) -> None:
         "UPDATE app.geospatial_assets SET revision = 2, served_revision = 2 WHERE asset_id = %s", asset_id
     )
     await asyncio.sleep(1.1)
-    listed = {one["id"]: one for one in (await get(house, "/vector/collections", limit=1000))["collections"]}
+    listed = {
+        collection["id"]: collection
+        for collection in (await get(house, "/vector/collections", limit=1000))["collections"]
+    }
     crs84 = "http://www.opengis.net/def/crs/OGC/1.3/CRS84"
     assert (await get(house, path))["crs"] == listed[asset_id]["crs"] == [crs84]
     answer = await house.client.get(f"{path}/items", params={"crs": "EPSG:3857"})
@@ -200,9 +207,9 @@ async def test_a_column_called_crs_is_a_column(house: House) -> None:
 
 async def test_tiles_hold_what_is_there(house: House) -> None:
     path, asset_id = await published(house)
-    told = await get(house, f"{path}/tiles/WebMercatorQuad/tilejson.json")
-    assert f"/vector/collections/{asset_id}/tiles/WebMercatorQuad/" in told["tiles"][0]
-    assert told["vector_layers"][0]["fields"]["select"] == "string"
+    tilejson = await get(house, f"{path}/tiles/WebMercatorQuad/tilejson.json")
+    assert f"/vector/collections/{asset_id}/tiles/WebMercatorQuad/" in tilejson["tiles"][0]
+    assert tilejson["vector_layers"][0]["fields"]["select"] == "string"
     here, there = WEB.tile(15.02, 45.02, 12), WEB.tile(100, 10, 12)
     full = await house.client.get(f"{path}/tiles/WebMercatorQuad/12/{here.x}/{here.y}")
     assert full.headers["content-type"] == "application/vnd.mapbox-vector-tile"
@@ -262,8 +269,8 @@ async def test_only_tables_of_assets_are_there(house: House) -> None:
     await house.execute("CREATE TABLE public.secret (id integer PRIMARY KEY, geom geometry(Point, 4326))")
     for name in ("geo.nobodys", "nobodys", "public.secret", "public.st_squaregrid", "app.api_keys"):
         assert (await house.client.get(f"/vector/collections/{name}/items")).status_code == 404
-    found = (await get(house, "/vector/collections", limit=1000))["collections"]
-    assert not {one["title"] for one in found} & {"nobodys", "secret"}
+    collections = (await get(house, "/vector/collections", limit=1000))["collections"]
+    assert not {collection["title"] for collection in collections} & {"nobodys", "secret"}
 
 
 async def test_a_new_revision_is_the_same_collection(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -302,7 +309,7 @@ async def test_who_has_it_already_is_told_so(house: House) -> None:
 
 
 async def test_a_full_tile_shows_some_of_everywhere(house: House, tmp_path: Path) -> None:
-    """Not those that were loaded first: a map would have holes."""
+    """The tile does not show the features that were loaded first: the map would have holes."""
     path, _ = await published(house)
     tile = WEB.tile(15.05, 45.05, 8)
     answer = await house.client.get(f"{path}/tiles/WebMercatorQuad/8/{tile.x}/{tile.y}", params={"limit": 20})
@@ -325,18 +332,18 @@ async def test_all_tables_of_a_layer_that_was_split_are_served(house: House) -> 
     reader = await house.key(Role.READER)
     first = (await house.client.get("/vector/collections?limit=2", headers=reader)).json()
     rest = (await house.client.get("/vector/collections?limit=1&offset=2", headers=reader)).json()
-    assert [one["id"] for one in first["collections"] + rest["collections"]] == names
+    assert [collection["id"] for collection in first["collections"] + rest["collections"]] == names
     assert first["numberMatched"] == rest["numberMatched"]
     ticket = {PARAMETER: KEY.ticket(asset_id, int(time.time()) + 60, 0)}
-    for number, one in enumerate(names):
-        path = f"/vector/collections/{one}/items"
+    for number, name in enumerate(names):
+        path = f"/vector/collections/{name}/items"
         assert (await house.client.get(path)).status_code == 404
         for options in ({"headers": reader}, {"params": ticket}):
-            found = await house.client.get(path, **options)  # type: ignore[arg-type]
-            assert found.json()["numberMatched"] == 10 + number
+            answer = await house.client.get(path, **options)  # type: ignore[arg-type]
+            assert answer.json()["numberMatched"] == 10 + number
     assert (await house.client.get(f"/vector/collections/{asset_id}.areas", headers=reader)).status_code == 404
     page = (await house.client.get(f"/viewer/{asset_id}", headers=reader)).text
-    assert all(f"/vector/collections/{one}/tiles/" in page for one in names)
+    assert all(f"/vector/collections/{name}/tiles/" in page for name in names)
 
 
 async def test_csv_has_no_formulas(house: House) -> None:

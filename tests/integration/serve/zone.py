@@ -96,7 +96,7 @@ class House:
             await conn.execute(query, values)
 
 
-class Outside(House):
+class ExternalServer(House):
     zone = Zone.EXTERNAL
 
     @classmethod

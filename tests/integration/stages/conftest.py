@@ -15,14 +15,14 @@ from geomill.stages.status import StageJobView, view
 from geomill.stages.submission import Submitted, submit
 from geomill.store.pool import Pool
 from geomill.workflows.collection import WorkflowCatalogue
-from tests.integration.engine.platform import Platform, handlers_of
+from tests.integration.engine.platform import EnginePlatform, handlers_of
 
 MODULES = ["tests.integration.stages.controllers"]
 QUEUE = "dag-jobs"
 
 
 @dataclass
-class StagePlatform(Platform):
+class StagePlatform(EnginePlatform):
     job_types: StageJobs = field(default_factory=StageJobs)
 
     async def order(self, job_type: str, parameters: Any = None, **more: Any) -> Submitted:
@@ -35,32 +35,34 @@ class StagePlatform(Platform):
             return await view(conn, QUEUE, job_id, None)
 
     async def complete(self, job_type: str, parameters: Any = None) -> StageJobView:
-        """Submitted, and as it stands at its end."""
-        found = await self.order(job_type, parameters)
-        await self.ended(found.run.run_id)
-        return await self.view(found.run.job_id)
+        """Submit a job and wait for its end. Return its view."""
+        order = await self.order(job_type, parameters)
+        await self.ended(order.run.run_id)
+        return await self.view(order.run.job_id)
 
 
 @pytest.fixture
 async def make_stages(database: str, pool: Pool, tmp_path: Path) -> AsyncIterator[Callable[[], StagePlatform]]:
     """`make_stages()`: the stage jobs of the tests and of the library. The roles are the test's affair."""
-    made: list[StagePlatform] = []
+    platforms: list[StagePlatform] = []
 
     def make() -> StagePlatform:
         registry, job_types = handlers_of(*MODULES), load_stage_jobs(MODULES)
         catalogue = job_types.join(WorkflowCatalogue([]), handlers=registry.info, queues=TASK_QUEUES)
-        made.append(StagePlatform(database, pool, catalogue, registry, folder_storage(tmp_path), job_types=job_types))
-        return made[-1]
+        platforms.append(
+            StagePlatform(database, pool, catalogue, registry, folder_storage(tmp_path), job_types=job_types)
+        )
+        return platforms[-1]
 
     yield make
-    for platform in made:
+    for platform in platforms:
         await platform.shutdown()
 
 
 @pytest.fixture
 async def platform(make_stages: Callable[[], StagePlatform]) -> StagePlatform:
-    """With one orchestrator and one worker."""
-    found = make_stages()
-    found.orchestrator()
-    found.worker()
-    return found
+    """A platform with one orchestrator and one worker."""
+    new_platform = make_stages()
+    new_platform.orchestrator()
+    new_platform.worker()
+    return new_platform

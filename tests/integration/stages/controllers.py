@@ -77,20 +77,20 @@ class Widths(BaseModel):
 
 
 class Counting(StageController):
-    """As many tasks as the parameters say; each adds one to the sum of the stage before."""
+    """Creates as many tasks as the parameters say; each adds one to the sum of the stage before."""
 
     Parameters = Widths
 
     def create_stage_tasks(self, stage: int, context: JobExecutionContext) -> Sequence[Mapping[str, Any]]:
-        given = context.parameters
-        if given.raise_in == f"plan {stage}":
+        parameters = context.parameters
+        if parameters.raise_in == f"plan {stage}":
             raise ValueError("told to")
         before = context.stage_results[stage - 1]["sum"] if stage > 1 else 0
         tasks: list[dict[str, Any]] = [
-            {"value": before + 1, "seconds": given.seconds} for _ in range(given.widths[stage - 1])
+            {"value": before + 1, "seconds": parameters.seconds} for _ in range(parameters.widths[stage - 1])
         ]
-        if given.fail_stage == stage:
-            tasks[given.fail_index]["fail"] = "this one fails"
+        if parameters.fail_stage == stage:
+            tasks[parameters.fail_index]["fail"] = "this one fails"
         return tasks
 
     def aggregate_stage_results(self, stage: int, results: Sequence[TaskResult]) -> Mapping[str, Any]:
@@ -222,13 +222,14 @@ class PlainJob:
 
 
 class Paged(StageController):
-    """As many tasks as it is told; each hands its name over, and the second stage sees what came of the first."""
+    """Creates as many tasks as the parameters say. Each hands over its name, and the second stage reads the results of
+    the first."""
 
     def create_stage_tasks(self, stage: int, context: JobExecutionContext) -> Sequence[StageTask]:
         names = [f"t{place}" for place in range(context.parameters["tasks"])]
         if stage == 1:
-            given = {"characters": context.parameters.get("characters", 0)}
-            return [StageTask({"next_stage_params": {"value": name}, **given}, name) for name in names]
+            size = {"characters": context.parameters.get("characters", 0)}
+            return [StageTask({"next_stage_params": {"value": name}, **size}, name) for name in names]
         assert [result.task_index for result in context.previous_results] == names
         assert context.previous_results[-1].task_id == f"{context.job_id[:8]}-s1-{names[-1]}"
         return [StageTask({}, name) for name in reversed(names)]
@@ -254,22 +255,23 @@ class Holding(BaseModel):
     hold_at: str
 
 
-def _arrive(given: dict[str, Any], place: str) -> Path | None:
-    """What opens the gate, if the job is held at this place. Whoever waits can be told by the process."""
-    if given["hold_at"] != place:
+def _arrive(params: dict[str, Any], place: str) -> Path | None:
+    """Return the file that opens the gate, if the job is held at this place. The file it leaves names the process that
+    waits."""
+    if params["hold_at"] != place:
         return None
-    folder = Path(given["folder"])
+    folder = Path(params["folder"])
     (folder / f"{place}.{os.getpid()}").touch()
     return folder / "open"
 
 
 @register_handler("test.held")
-async def held(ctx: HandlerContext[dict[str, Any]]) -> dict[str, Any]:
+async def pass_gate(ctx: HandlerContext[dict[str, Any]]) -> dict[str, Any]:
     gate = _arrive(ctx.params, f"tasks{ctx.params['stage']}") if ctx.params["value"] == 0 else None
     while gate and not gate.exists():  # noqa: ASYNC110  another process opens it
         await asyncio.sleep(0.01)
-    given = {name: ctx.params[name] for name in ("folder", "hold_at")}
-    return {"value": ctx.params["value"] + 1, "given": given}
+    params = {name: ctx.params[name] for name in ("folder", "hold_at")}
+    return {"value": ctx.params["value"] + 1, "given": params}
 
 
 @stage_job("held", workflow=stages("held", 2, task_type="test.held"), isolated=False)
@@ -279,16 +281,16 @@ class HeldJob(StageController):
     Parameters = Holding
 
     def create_stage_tasks(self, stage: int, context: JobExecutionContext) -> Sequence[Mapping[str, Any]]:
-        given = context.parameters.model_dump()
-        self._hold(given, f"plan{stage}")
+        params = context.parameters.model_dump()
+        self._hold(params, f"plan{stage}")
         width = 3 if stage == 1 else context.stage_results[1]["sum"]
-        return [{**given, "stage": stage, "value": value} for value in range(width)]
+        return [{**params, "stage": stage, "value": value} for value in range(width)]
 
     def aggregate_stage_results(self, stage: int, results: Sequence[TaskResult]) -> Mapping[str, Any]:
         self._hold(results[0].load()["given"], f"aggregate{stage}")
         return {"sum": sum(result.result_data["value"] for result in results)}
 
-    def _hold(self, given: dict[str, Any], place: str) -> None:
-        gate = _arrive(given, place)
+    def _hold(self, params: dict[str, Any], place: str) -> None:
+        gate = _arrive(params, place)
         while gate and not gate.exists():
             time.sleep(0.01)

@@ -22,7 +22,7 @@ def _all_up() -> Iterator[None]:
 
 async def states(platform: StagePlatform) -> dict[str, CircuitState]:
     async with platform.pool.connection() as conn:
-        return {one.handler: one.state for one in await circuits.read(conn)}
+        return {circuit.handler: circuit.state for circuit in await circuits.read(conn)}
 
 
 async def until_open(platform: StagePlatform) -> None:
@@ -43,9 +43,9 @@ async def test_it_opens_holds_back_and_is_closed_by_a_probe(platform: StagePlatf
     order = await platform.order("calling", {"service": "tiles", "tasks": 20})
     await until_open(platform)
     await asyncio.sleep(0.2)  # what was under way has ended
-    found = (await platform.view(order.run.job_id)).stages[0]
-    assert found.circuit is not None
-    assert (found.circuit.error_code, found.status) == ("down", StageStatus.PROCESSING)
+    stage = (await platform.view(order.run.job_id)).stages[0]
+    assert stage.circuit is not None
+    assert (stage.circuit.error_code, stage.status) == ("down", StageStatus.PROCESSING)
     before = await failures(platform)
     await asyncio.sleep(1.3)
     assert await failures(platform) - before <= 4, "only probes are let through"

@@ -59,7 +59,7 @@ async def until(true: Callable[[], bool], what: str) -> None:
 
 
 async def held_by(worker: Process, folder: Path) -> None:
-    """Until each of the jobs waits at its border, in this worker."""
+    """Wait until each of the jobs waits at its border, in this worker."""
     waiting = [folder / f"{border}.{worker.pid}" for border in BORDERS]
     await until(lambda: all(file.exists() for file in waiting), f"all held by {worker.pid}")
 
@@ -93,19 +93,19 @@ async def test_kill_9_at_every_border(
 
     for order in orders:
         await platform.ended(order.run.run_id)
-        found = await platform.view(order.run.job_id)
-        assert found.latest.status is StageStatus.COMPLETED, found.latest.error
-        assert found.result == {"stage_1": {"sum": 6}, "stage_2": {"sum": 21}}
-        assert [one.completed for one in found.stages] == [3, 6]
+        view = await platform.view(order.run.job_id)
+        assert view.latest.status is StageStatus.COMPLETED, view.latest.error
+        assert view.result == {"stage_1": {"sum": 6}, "stage_2": {"sum": 21}}
+        assert [stage.completed for stage in view.stages] == [3, 6]
     await _check_once(platform, len(orders))
 
 
-async def _reported(platform: StagePlatform, wanted: int) -> None:
-    """Until the ends of all held steps are in the inbox of an orchestrator that does not look."""
+async def _reported(platform: StagePlatform, expected: int) -> None:
+    """Wait until the ends of all held steps are in the inbox of an orchestrator that does not look."""
     async with asyncio.timeout(30):
         while True:
             (row,) = await platform.rows("SELECT count(DISTINCT job_id) AS jobs FROM dagapp.dag_inbox")
-            if row["jobs"] == wanted:
+            if row["jobs"] == expected:
                 return
             await asyncio.sleep(0.02)
 

@@ -42,11 +42,11 @@ async def platform(database: str, pool: Pool, storage: Storage) -> AsyncIterator
     registry, job_types = load_handlers(), load_stage_jobs()
     files = WorkflowCatalogue.load([], handlers=registry.info, queues=TASK_QUEUES)
     catalogue = job_types.join(files, handlers=registry.info, queues=TASK_QUEUES)
-    made = StagePlatform(database, pool, catalogue, registry, storage, job_types=job_types)
-    made.orchestrator()
-    made.worker(concurrency=2)
-    yield made
-    await made.shutdown()
+    stage_platform = StagePlatform(database, pool, catalogue, registry, storage, job_types=job_types)
+    stage_platform.orchestrator()
+    stage_platform.worker(concurrency=2)
+    yield stage_platform
+    await stage_platform.shutdown()
 
 
 def hashes(files: list[dict[str, Any]], role: str) -> list[str]:
@@ -57,9 +57,9 @@ def silver(path: str) -> ObjectName:
     return ObjectName(Zone.SILVER, "cogs", path)
 
 
-def check_layout(found: StageJobView, storage: Storage) -> None:
-    job8 = found.latest.run.job_id[:8]
-    tiles = {file["path"] for file in found.stage_results["stage_4"]["files"] if file["role"] == "tile"}
+def check_layout(view: StageJobView, storage: Storage) -> None:
+    job8 = view.latest.run.job_id[:8]
+    tiles = {file["path"] for file in view.stage_results["stage_4"]["files"] if file["role"] == "tile"}
     assert set(sizes(storage, "cogs")) >= {
         "tiling_schemes/a_scheme.json",
         f"mosaics/{job8}_mosaic.json",
@@ -71,7 +71,7 @@ def check_layout(found: StageJobView, storage: Storage) -> None:
     assert all(path.startswith("cogs/a/a_tile_") and path.endswith("_cog.tif") for path in tiles)
     mosaic = MosaicJSON.model_validate_json(read(storage, silver(f"mosaics/{job8}_mosaic.json")))
     assert {path for paths in mosaic.tiles.values() for path in paths} == {f"../{path}" for path in tiles}
-    assert found.stage_results["stage_4"]["quadkey_count"] == len(mosaic.tiles)
+    assert view.stage_results["stage_4"]["quadkey_count"] == len(mosaic.tiles)
     item = check_stac(storage, silver(f"stac/{job8}_item.json"))
     assert item["assets"]["mosaic"]["href"] == f"../mosaics/{job8}_mosaic.json"
     assert item["properties"]["datetime"] == "2024-04-17T00:00:00Z"
@@ -80,27 +80,27 @@ def check_layout(found: StageJobView, storage: Storage) -> None:
 
 async def test_the_same_outputs_as_the_workflow(platform: StagePlatform, storage: Storage) -> None:
     sources.put(storage, sources.rgb(1200))
-    found = await platform.complete("process_large_raster", WANTED)
-    assert found.latest.status is StageStatus.COMPLETED, found.latest.error
+    view = await platform.complete("process_large_raster", WANTED)
+    assert view.latest.status is StageStatus.COMPLETED, view.latest.error
     inputs = {"container_name": sources.CONTAINER, "file_name": "a.tif", "tile_size": 512, "datetime": "2024-04-17"}
     job = await platform.run("process_large_raster", inputs)
-    theirs, ours = job.result_data or {}, found.stage_results["stage_4"]
+    workflow_output, stage_output = job.result_data or {}, view.stage_results["stage_4"]
     for role in ("tile", "overview", "thumbnail"):
-        assert hashes(ours["files"], role) == hashes(theirs["files"], role)
+        assert hashes(stage_output["files"], role) == hashes(workflow_output["files"], role)
     for field in ("bbox", "statistics"):
-        assert ours[field] == theirs[field]
+        assert stage_output[field] == workflow_output[field]
     assert (
-        ours["total_cogs"]
-        == theirs["tile_count"]
-        == found.stages[2].total - found.stage_results["stage_3"]["empty_tiles"]
+        stage_output["total_cogs"]
+        == workflow_output["tile_count"]
+        == view.stages[2].total - view.stage_results["stage_3"]["empty_tiles"]
     )
-    first = found.stage_results["stage_1"]
-    assert first["source_file_hash"] == theirs["source_file_hash"]
-    assert (first["strategy"], first["warnings"]) == (theirs["strategy"], theirs["warnings"])
+    first = view.stage_results["stage_1"]
+    assert first["source_file_hash"] == workflow_output["source_file_hash"]
+    assert (first["strategy"], first["warnings"]) == (workflow_output["strategy"], workflow_output["warnings"])
     assert first["raster_metadata"] == {"band_count": 3, "data_type": "uint8", "detected_type": "rgb"}
-    assert [one.total for one in found.stages][:2] == [1, 0]
-    check_layout(found, storage)
-    for file in ours["files"]:
+    assert [stage.total for stage in view.stages][:2] == [1, 0]
+    check_layout(view, storage)
+    for file in stage_output["files"]:
         if file["role"] == "tile":
             check_cog(storage, silver(file["path"]))
 
@@ -110,31 +110,31 @@ async def test_statistics_of_large_tiles_are_of_the_wanted_overview(platform: St
     itself."""
     data = np.full((1, 1100, 1100), 7, "uint8")
     data[0, 1, 1] = 251
-    sources.put(storage, sources.Made(data))
-    wanted = {**WANTED, "tile_size": 2048, "target_crs": "source", "overview_level": 0}
-    found = await platform.complete("process_large_raster", wanted)
-    assert found.latest.status is StageStatus.COMPLETED, found.latest.error
-    assert found.stage_results["stage_4"]["statistics"][0]["maximum"] == 251
+    sources.put(storage, sources.SyntheticRaster(data))
+    parameters = {**WANTED, "tile_size": 2048, "target_crs": "source", "overview_level": 0}
+    view = await platform.complete("process_large_raster", parameters)
+    assert view.latest.status is StageStatus.COMPLETED, view.latest.error
+    assert view.stage_results["stage_4"]["statistics"][0]["maximum"] == 251
 
 
 async def test_its_tiles_are_served(platform: StagePlatform, storage: Storage, database: str) -> None:
-    """To the house, by the job's id: nobody has published them."""
+    """The job's id is enough to read its tiles inside: nobody has published them."""
     sources.put(storage, sources.rgb(900))
-    found = await platform.complete("process_large_raster", {**WANTED, "output_folder": "some/where"})
-    assert found.latest.status is StageStatus.COMPLETED, found.latest.error
-    made = found.stage_results["stage_4"]
-    job_id = found.latest.run.job_id
-    assert made["tile_server_url"] == f"/raster/jobs/{job_id}/tiles/WebMercatorQuad/{{z}}/{{x}}/{{y}}"
+    view = await platform.complete("process_large_raster", {**WANTED, "output_folder": "some/where"})
+    assert view.latest.status is StageStatus.COMPLETED, view.latest.error
+    output = view.stage_results["stage_4"]
+    job_id = view.latest.run.job_id
+    assert output["tile_server_url"] == f"/raster/jobs/{job_id}/tiles/WebMercatorQuad/{{z}}/{{x}}/{{y}}"
     async with House.open(database, storage) as house:
         reader, partner = await house.key(Role.READER), await house.key(Role.SUBMITTER, platform_id="ddh")
         start = f"/raster/jobs/{job_id}"
-        told = await house.client.get(f"{start}/WebMercatorQuad/tilejson.json", headers=reader)
-        assert told.status_code == 200, told.text
-        assert told.json()["bounds"] == pytest.approx(made["bbox"], abs=0.01)
-        assert f"{start}/tiles/WebMercatorQuad/" in told.json()["tiles"][0]
-        west, south, east, north = made["bbox"]
-        tile = WEB.tile((west + east) / 2, (south + north) / 2, told.json()["maxzoom"])
-        url = made["tile_server_url"].format(z=tile.z, x=tile.x, y=tile.y)
+        tilejson = await house.client.get(f"{start}/WebMercatorQuad/tilejson.json", headers=reader)
+        assert tilejson.status_code == 200, tilejson.text
+        assert tilejson.json()["bounds"] == pytest.approx(output["bbox"], abs=0.01)
+        assert f"{start}/tiles/WebMercatorQuad/" in tilejson.json()["tiles"][0]
+        west, south, east, north = output["bbox"]
+        tile = WEB.tile((west + east) / 2, (south + north) / 2, tilejson.json()["maxzoom"])
+        url = output["tile_server_url"].format(z=tile.z, x=tile.x, y=tile.y)
         answer = await house.client.get(f"{url}.tif", headers=reader)
         assert (answer.status_code, answer.headers["Cache-Control"]) == (200, "private, no-cache"), answer.text
         with MemoryFile(answer.content) as file, file.open() as picture:
@@ -151,19 +151,19 @@ async def test_its_tiles_are_served(platform: StagePlatform, storage: Storage, d
 
 async def test_a_source_that_is_cut_first(platform: StagePlatform, storage: Storage) -> None:
     sources.put(storage, sources.rgb(900))
-    wanted = {**WANTED, "extract": "always", "band_names": ["Red", "Green", "Blue"], "output_folder": "projects/x"}
-    found = await platform.complete("process_large_raster", wanted)
-    assert found.latest.status is StageStatus.COMPLETED, found.latest.error
-    job_id = found.latest.run.job_id
+    parameters = {**WANTED, "extract": "always", "band_names": ["Red", "Green", "Blue"], "output_folder": "projects/x"}
+    view = await platform.complete("process_large_raster", parameters)
+    assert view.latest.status is StageStatus.COMPLETED, view.latest.error
+    job_id = view.latest.run.job_id
     pieces = sizes(storage, "intermediates")
-    assert len(pieces) == found.stage_results["stage_2"]["tiles_extracted"] == found.stages[2].total
-    assert found.stage_results["stage_2"]["extraction_time_seconds"] > 0
+    assert len(pieces) == view.stage_results["stage_2"]["tiles_extracted"] == view.stages[2].total
+    assert view.stage_results["stage_2"]["extraction_time_seconds"] > 0
     assert all(path.startswith(f"{job_id[:8]}/tiles/") for path in pieces)
     item = check_stac(storage, silver(f"projects/x/stac/{job_id[:8]}_item.json"))
     assert [band["name"] for band in item["assets"]["mosaic"]["bands"]] == ["Red", "Green", "Blue"]
 
 
 async def test_a_source_that_is_not_there_fails_its_first_stage(platform: StagePlatform) -> None:
-    found = await platform.complete("process_large_raster", {**WANTED, "blob_name": "nowhere.tif"})
-    assert (found.latest.status, found.stage) == (StageStatus.FAILED, 1)
-    assert "nowhere.tif" in (found.latest.error or "")
+    view = await platform.complete("process_large_raster", {**WANTED, "blob_name": "nowhere.tif"})
+    assert (view.latest.status, view.stage) == (StageStatus.FAILED, 1)
+    assert "nowhere.tif" in (view.latest.error or "")

@@ -22,22 +22,22 @@ TASKS = 25
 async def test_a_stage_of_more_tasks_than_a_page(
     platform: StagePlatform, monkeypatch: pytest.MonkeyPatch, job_type: str
 ) -> None:
-    """In a process of its own, and in the worker's."""
+    """The job's code runs in a process of its own, and in the worker's."""
     monkeypatch.setattr(nodes, "PAGE_ROWS", 7)
-    found = await platform.complete(job_type, {"tasks": TASKS})
-    assert found.latest.status is StageStatus.COMPLETED, found.latest.error
+    view = await platform.complete(job_type, {"tasks": TASKS})
+    assert view.latest.status is StageStatus.COMPLETED, view.latest.error
     names = [f"t{place}" for place in reversed(range(TASKS))]
-    assert found.result == {"stage_1": {"tasks": TASKS}, "stage_2": {"values": names}}
+    assert view.result == {"stage_1": {"tasks": TASKS}, "stage_2": {"values": names}}
 
 
 async def test_a_page_ends_where_it_becomes_large(platform: StagePlatform, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nodes, "PAGE_CHARACTERS", 25_000)
-    found = await platform.complete("paged_here", {"tasks": 8, "characters": 10_000})
-    assert found.latest.status is StageStatus.COMPLETED, found.latest.error
+    view = await platform.complete("paged_here", {"tasks": 8, "characters": 10_000})
+    assert view.latest.status is StageStatus.COMPLETED, view.latest.error
     sizes = []
     after = -1
     async with platform.pool.connection() as conn:
-        while (page := await nodes.outcomes_page(conn, found.latest.run.run_id, "stage1_tasks", after, "")) != "[]":
+        while (page := await nodes.outcomes_page(conn, view.latest.run.run_id, "stage1_tasks", after, "")) != "[]":
             sizes.append(page.count("next_stage_params"))
             after += sizes[-1]
     assert sizes == [3, 3, 2]

@@ -1,4 +1,4 @@
-"""Whoever is last turns out the lights, and nobody else: each stage advances exactly once."""
+"""Each stage advances exactly once, after its last task, however many tasks end at the same moment."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ async def test_two_thousand_tasks_on_three_workers_advance_each_stage_once(make_
     platform.orchestrator()
     for _ in range(3):
         platform.worker(concurrency=200)
-    found = await platform.complete("wide", {"widths": [TASKS, TASKS]})
-    assert found.latest.status is StageStatus.COMPLETED, found.latest.error
-    assert found.result == {
+    view = await platform.complete("wide", {"widths": [TASKS, TASKS]})
+    assert view.latest.status is StageStatus.COMPLETED, view.latest.error
+    assert view.result == {
         "stage_1": {"sum": TASKS, "tasks": TASKS, "failed": []},
         "stage_2": {"sum": TASKS * (TASKS + 1), "tasks": TASKS, "failed": []},
     }
@@ -58,8 +58,8 @@ async def test_all_results_reported_in_one_moment_advance_once(make_stages) -> N
             await asyncio.sleep(0.02)
     (aggregate,) = await platform.rows("SELECT body #> '{params,tasks}' AS tasks FROM dagapp.dag_queue")
     assert aggregate["tasks"] == {"node_id": "stage1_tasks", "total": TASKS, "completed": TASKS, "indexes": None}
-    found = await platform.view(order.run.job_id)
-    assert (found.stage, found.stages[0].completed) == (1, TASKS)
+    view = await platform.view(order.run.job_id)
+    assert (view.stage, view.stages[0].completed) == (1, TASKS)
 
 
 async def _report_together(platform: StagePlatform, count: int, *, sessions: int, output: Any) -> None:
@@ -67,36 +67,36 @@ async def _report_together(platform: StagePlatform, count: int, *, sessions: int
     async with asyncio.timeout(20):
         while len(await platform.rows(waiting)) < count:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
-    held = []
+    leased = []
     for _ in range(sessions):
         worker_id = f"worker-{new_id()}"
         async with platform.pool.connection() as conn:
             deliveries = (await lease(conn, {"functionapp-tasks": count // sessions}, worker_id)).deliveries
-        held.append((worker_id, deliveries))
-    assert sum(len(deliveries) for _, deliveries in held) == count
+        leased.append((worker_id, deliveries))
+    assert sum(len(deliveries) for _, deliveries in leased) == count
     go = asyncio.Event()
 
     async def report(worker_id: str, deliveries: list[Any]) -> None:
         settlements = [
             Settlement(
-                sequence=one.sequence,
-                lease_token=one.lease_token,
-                message=TaskMessage.received(one.body),
+                sequence=delivery.sequence,
+                lease_token=delivery.lease_token,
+                message=TaskMessage.received(delivery.body),
                 report=TaskReport.COMPLETED,
-                started_at=one.started_at,
+                started_at=delivery.started_at,
                 output=to_json(output),
                 error=None,
                 error_code=None,
                 retryable=True,
                 metrics="{}",
             )
-            for one in deliveries
+            for delivery in deliveries
         ]
         async with platform.pool.connection() as conn:
             await go.wait()
             await inbox.settle(conn, worker_id, settlements)
 
-    reports = [asyncio.create_task(report(*one)) for one in held]
+    reports = [asyncio.create_task(report(*worker_deliveries)) for worker_deliveries in leased]
     await asyncio.sleep(0)
     go.set()
     await asyncio.gather(*reports)

@@ -50,15 +50,15 @@ async def test_after_it_has_completed(platform: StagePlatform) -> None:
 
 
 async def test_after_it_has_failed(platform: StagePlatform) -> None:
-    wanted = {"fail_stage": 2}
-    first = await platform.order("counting", wanted)
+    parameters = {"fail_stage": 2}
+    first = await platform.order("counting", parameters)
     await platform.ended(first.run.run_id)
-    again = await platform.order("counting", wanted)
+    again = await platform.order("counting", parameters)
     assert (again.is_new, again.run.attempt, again.run.job_id) == (True, 2, first.run.job_id)
     await platform.ended(again.run.run_id)
-    found = await platform.view(first.run.job_id)
-    assert [one.run.run_id for one in found.attempts] == [again.run.run_id, first.run.run_id]
-    assert [one.status for one in found.attempts] == [StageStatus.FAILED] * 2
+    view = await platform.view(first.run.job_id)
+    assert [attempt.run.run_id for attempt in view.attempts] == [again.run.run_id, first.run.run_id]
+    assert [attempt.status for attempt in view.attempts] == [StageStatus.FAILED] * 2
     for run in (first.run, again.run):  # from the first stage on, and each with its own history
         assert (await platform.statuses(run.run_id))["stage1_tasks[0]"] == "completed"
         assert (await platform.history(run.run_id))[-1] == "job_failed"
@@ -86,19 +86,19 @@ async def test_after_its_submission_was_given_up(make_stages) -> None:
     platform: StagePlatform = make_stages()
     first = await platform.order("counting")
     await platform.rows("DELETE FROM dagapp.dag_queue RETURNING 1 AS gone")
-    found = await platform.view(first.run.job_id)
-    assert found.latest.status is StageStatus.FAILED
-    assert "given up" in (found.latest.error or "")
+    view = await platform.view(first.run.job_id)
+    assert view.latest.status is StageStatus.FAILED
+    assert "given up" in (view.latest.error or "")
     assert (await platform.order("counting")).run.attempt == 2
 
 
 async def test_after_an_orchestrator_that_does_not_know_its_type(make_stages) -> None:
-    """Its submission waits for one that does, and the same request is the same attempt meanwhile."""
+    """The submission waits for an orchestrator that knows the type. Meanwhile the same request is the same attempt."""
     platform: StagePlatform = make_stages()
     first, catalogue = await platform.order("counting"), platform.catalogue
     platform.catalogue = WorkflowCatalogue([])
     platform.orchestrator()
-    await platform.seen("SELECT 1 FROM dagapp.dag_queue WHERE queue_name = 'dag-jobs.unknown'")
+    await platform.rows_soon("SELECT 1 FROM dagapp.dag_queue WHERE queue_name = 'dag-jobs.unknown'")
     platform.catalogue = catalogue
     assert (await platform.view(first.run.job_id)).latest.status is StageStatus.QUEUED
     assert (await platform.order("counting")).run.attempt == 1
@@ -113,8 +113,8 @@ async def test_a_retry_of_the_attempt_goes_on_where_it_failed(platform: StagePla
     async with platform.pool.connection() as conn:
         await control.retry(conn, first.run.run_id)
     await platform.ended(first.run.run_id)
-    found = await platform.view(first.run.job_id)
-    assert len(found.attempts) == 1
+    view = await platform.view(first.run.job_id)
+    assert len(view.attempts) == 1
     results = await platform.rows("SELECT 1 FROM dagapp.dag_task_results WHERE node_id = 'stage1_tasks'")
     assert len(results) == 2
 
@@ -130,7 +130,7 @@ async def test_an_attempt_that_another_has_replaced_is_not_retried(platform: Sta
 
 
 async def test_a_retry_and_a_submission_at_once_are_one_run(platform: StagePlatform) -> None:
-    """Whoever holds the attempt's row first decides: the other sees what became of it."""
+    """The first to lock the attempt's row decides. The other sees its decision."""
     for note in map(str, range(5)):
         first = await platform.order("counting", {"fail_stage": 1, "note": note})
         await platform.ended(first.run.run_id)
@@ -159,7 +159,7 @@ async def test_twenty_at_once_are_one_attempt(make_stages, before: str) -> None:
     if before == "a failure":
         first = await platform.order("counting")
         await stop(platform, first.run.run_id)
-    found = await asyncio.gather(*(platform.order("counting") for _ in range(20)))
-    assert sum(one.is_new for one in found) == 1
-    assert len({one.run.run_id for one in found}) == 1
+    orders = await asyncio.gather(*(platform.order("counting") for _ in range(20)))
+    assert sum(order.is_new for order in orders) == 1
+    assert len({order.run.run_id for order in orders}) == 1
     assert len(await platform.rows("SELECT 1 FROM dagapp.dag_queue")) == 1

@@ -20,72 +20,74 @@ ALIKE = (22395, 117620)
 
 async def test_hello_world(platform: StagePlatform) -> None:
     """Its code runs in a process of its own."""
-    found = await platform.complete("hello_world", {"name": "Ada", "greetings": 2})
-    assert found.latest.status is StageStatus.COMPLETED, found.latest.error
-    assert found.result == {
+    view = await platform.complete("hello_world", {"name": "Ada", "greetings": 2})
+    assert view.latest.status is StageStatus.COMPLETED, view.latest.error
+    assert view.result == {
         "stage_1": {"greetings": ["Hello, Ada 1!", "Hello, Ada 2!"], "total": 2},
         "stage_2": {"answers": 2},
     }
-    assert [(one.status, one.total, one.completed) for one in found.stages] == [(StageStatus.COMPLETED, 2, 2)] * 2
-    assert found.stage == 2
-    assert found.fraction == 1.0
+    assert [(stage.status, stage.total, stage.completed) for stage in view.stages] == [
+        (StageStatus.COMPLETED, 2, 2)
+    ] * 2
+    assert view.stage == 2
+    assert view.fraction == 1.0
 
 
 async def test_results_accumulate_from_stage_to_stage(platform: StagePlatform) -> None:
-    found = await platform.complete("counting", {"widths": [2, 3, 1]})
-    assert found.result == {
+    view = await platform.complete("counting", {"widths": [2, 3, 1]})
+    assert view.result == {
         "stage_1": {"sum": 2, "tasks": 2, "failed": []},
         "stage_2": {"sum": 9, "tasks": 3, "failed": []},
         "stage_3": {"sum": 10, "tasks": 1, "failed": []},
     }
-    assert found.stage_results == found.result
+    assert view.stage_results == view.result
 
 
 async def test_a_stage_may_have_no_tasks(platform: StagePlatform) -> None:
-    found = await platform.complete("counting", {"widths": [0, 0, 2]})
-    assert found.latest.status is StageStatus.COMPLETED, found.latest.error
-    assert [one.total for one in found.stages] == [0, 0, 2]
+    view = await platform.complete("counting", {"widths": [0, 0, 2]})
+    assert view.latest.status is StageStatus.COMPLETED, view.latest.error
+    assert [stage.total for stage in view.stages] == [0, 0, 2]
 
 
 @pytest.mark.parametrize("stage", [1, 2, 3])
 async def test_a_failure_in_any_stage_fails_the_job_at_once(platform: StagePlatform, stage: int) -> None:
-    found = await platform.complete("counting", {"widths": [2, 2, 2], "fail_stage": stage, "fail_index": 1})
-    assert found.latest.status is StageStatus.FAILED
-    assert f"node 'stage{stage}_tasks' failed: item 1: this one fails" in (found.latest.error or "")
-    assert [one.status for one in found.stages] == [
+    view = await platform.complete("counting", {"widths": [2, 2, 2], "fail_stage": stage, "fail_index": 1})
+    assert view.latest.status is StageStatus.FAILED
+    assert f"node 'stage{stage}_tasks' failed: item 1: this one fails" in (view.latest.error or "")
+    assert [stage_view.status for stage_view in view.stages] == [
         *[StageStatus.COMPLETED] * (stage - 1),
         StageStatus.FAILED,
         *[StageStatus.QUEUED] * (3 - stage),
     ]
-    assert found.stage == stage
-    assert list(found.stage_results) == [f"stage_{number}" for number in range(1, stage)]
+    assert view.stage == stage
+    assert list(view.stage_results) == [f"stage_{number}" for number in range(1, stage)]
 
 
 async def test_what_the_authors_code_raises_names_the_method_and_is_not_tried_again(platform: StagePlatform) -> None:
-    found = await platform.complete("counting", {"raise_in": "plan 2"})
-    assert "create_stage_tasks of stage 2 (stage 2) raised ValueError" in (found.latest.error or "")
+    view = await platform.complete("counting", {"raise_in": "plan 2"})
+    assert "create_stage_tasks of stage 2 (stage 2) raised ValueError" in (view.latest.error or "")
     assert await platform.rows("SELECT retry_count FROM dagapp.dag_node_states WHERE node_id = 'stage2_plan'") == [
         {"retry_count": 1}
     ]
 
 
 async def test_tasks_may_fail_where_it_is_allowed(platform: StagePlatform) -> None:
-    found = await platform.complete("partial", {"widths": [3, 2], "fail_stage": 1, "fail_index": 1})
-    assert found.latest.status is StageStatus.COMPLETED, found.latest.error
-    assert found.stage_results["stage_1"] == {"sum": 2, "tasks": 3, "failed": ["1"]}
-    assert (found.stages[0].total, found.stages[0].completed, found.stages[0].failed) == (3, 2, 1)
+    view = await platform.complete("partial", {"widths": [3, 2], "fail_stage": 1, "fail_index": 1})
+    assert view.latest.status is StageStatus.COMPLETED, view.latest.error
+    assert view.stage_results["stage_1"] == {"sum": 2, "tasks": 3, "failed": ["1"]}
+    assert (view.stages[0].total, view.stages[0].completed, view.stages[0].failed) == (3, 2, 1)
 
 
 async def test_a_stage_in_which_every_task_failed_fails(platform: StagePlatform) -> None:
-    found = await platform.complete("partial", {"widths": [1, 1], "fail_stage": 2})
-    assert found.latest.status is StageStatus.FAILED
-    assert "every task of stage 2 (stage 2) failed" in (found.latest.error or "")
-    assert "-s2-0: this one fails" in (found.latest.error or "")
+    view = await platform.complete("partial", {"widths": [1, 1], "fail_stage": 2})
+    assert view.latest.status is StageStatus.FAILED
+    assert "every task of stage 2 (stage 2) failed" in (view.latest.error or "")
+    assert "-s2-0: this one fails" in (view.latest.error or "")
 
 
 async def test_a_number_of_failures_is_tolerated_and_no_more_run_at_once(platform: StagePlatform) -> None:
-    found = await platform.complete("tolerant", {"widths": [5], "fail_stage": 1, "seconds": 0.02})
-    assert found.latest.status is StageStatus.COMPLETED, found.latest.error
+    view = await platform.complete("tolerant", {"widths": [5], "fail_stage": 1, "seconds": 0.02})
+    assert view.latest.status is StageStatus.COMPLETED, view.latest.error
     (most,) = await platform.rows("""
         SELECT max(at_once) AS most FROM (
             SELECT (SELECT count(*) FROM dagapp.dag_node_states o WHERE o.item_index >= 0
@@ -95,8 +97,8 @@ async def test_a_number_of_failures_is_tolerated_and_no_more_run_at_once(platfor
 
 
 async def test_what_a_task_hands_over_comes_to_the_task_of_the_same_index(platform: StagePlatform) -> None:
-    found = await platform.complete("handing", {"givers": ["a", "b"], "takers": ["b", "a"]})
-    assert found.stage_results["stage_2"] == {"a": "from a", "b": "from b"}
+    view = await platform.complete("handing", {"givers": ["a", "b"], "takers": ["b", "a"]})
+    assert view.stage_results["stage_2"] == {"a": "from a", "b": "from b"}
 
 
 @pytest.mark.parametrize(
@@ -110,14 +112,14 @@ async def test_what_a_task_hands_over_comes_to_the_task_of_the_same_index(platfo
 async def test_a_counterpart_that_is_missing(
     platform: StagePlatform, givers: list[str], takers: list[str], words: str
 ) -> None:
-    found = await platform.complete("handing", {"givers": givers, "takers": takers})
-    assert words in (found.latest.error or "")
+    view = await platform.complete("handing", {"givers": givers, "takers": takers})
+    assert words in (view.latest.error or "")
 
 
 async def test_results_above_a_megabyte_lie_in_the_store(platform: StagePlatform) -> None:
-    found = await platform.complete("large")
-    assert found.latest.status is StageStatus.COMPLETED, found.latest.error
-    first, second = (found.result or {})["stage_1"], (found.result or {})["stage_2"]
+    view = await platform.complete("large")
+    assert view.latest.status is StageStatus.COMPLETED, view.latest.error
+    first, second = (view.result or {})["stage_1"], (view.result or {})["stage_2"]
     assert first.keys() == {"large_metadata_path", "sha256", "size"}
     assert second["value"]["lengths"] == [1_200_000, 0]
     assert second["value"]["whole"] == 1_200_000
@@ -126,17 +128,17 @@ async def test_results_above_a_megabyte_lie_in_the_store(platform: StagePlatform
     assert small is None
     rows = await platform.rows("SELECT max(length(output::text)) AS longest FROM dagapp.dag_task_results")
     assert rows[0]["longest"] < 10_000
-    assert len(json.dumps(found.result)) < 10_000
+    assert len(json.dumps(view.result)) < 10_000
 
 
 async def test_plain_functions_and_their_names_of_tasks(platform: StagePlatform) -> None:
-    found = await platform.complete("plain", {"blob_name": "a.tif", "tiles": 3})
-    assert found.latest.status is StageStatus.COMPLETED, found.latest.error
-    assert found.result == {
+    view = await platform.complete("plain", {"blob_name": "a.tif", "tiles": 3})
+    assert view.latest.status is StageStatus.COMPLETED, view.latest.error
+    assert view.result == {
         "stage_1": {"value": ["tile_0", "tile_1", "tile_2"]},
         "stage_2": {"total": 3, "completed": 3, "failed": 0},
     }
-    assert found.latest.run.parameters == {"blob_name": "a.tif", "tiles": 3}
+    assert view.latest.run.parameters == {"blob_name": "a.tif", "tiles": 3}
 
 
 async def test_what_is_refused_leaves_nothing_behind(make_stages: Callable[[], StagePlatform]) -> None:
@@ -165,8 +167,8 @@ async def test_two_jobs_whose_ids_begin_alike_do_not_disturb_each_other(platform
     ended = [await platform.ended(run) for run in runs]
     assert [(job.result_data or {})["stage_1"]["tasks"] for job in ended] == [3, 5]
     async with platform.pool.connection() as conn:
-        found = [await stage_jobs.tasks(conn, run, "stage1_tasks", after=-1, limit=10) for run in runs]
-    assert list(map(len, found)) == [3, 5]
+        tasks = [await stage_jobs.tasks(conn, run, "stage1_tasks", after=-1, limit=10) for run in runs]
+    assert list(map(len, tasks)) == [3, 5]
 
 
 async def test_jobs_whose_ids_begin_alike(platform: StagePlatform) -> None:
@@ -176,9 +178,9 @@ async def test_jobs_whose_ids_begin_alike(platform: StagePlatform) -> None:
     assert first.run.job_id != second.run.job_id
     for order in (first, second):
         await platform.ended(order.run.run_id)
-        found = await platform.view(order.run.job_id)
-        assert found.latest.status is StageStatus.COMPLETED, found.latest.error
-        assert [one.completed for one in found.stages] == [2, 3, 1]
+        view = await platform.view(order.run.job_id)
+        assert view.latest.status is StageStatus.COMPLETED, view.latest.error
+        assert [stage.completed for stage in view.stages] == [2, 3, 1]
     (row,) = await platform.rows("SELECT count(*), count(DISTINCT task_id) AS ids FROM dagapp.dag_task_results")
     assert row == {"count": 24, "ids": 24}
 
@@ -188,8 +190,8 @@ async def test_what_the_jobs_own_row_tells_stays_when_its_details_are_deleted(pl
     badly = await platform.complete("counting", {"widths": [2, 2, 2], "fail_stage": 2, "fail_index": 1})
     pruned = await Retention(platform.pool, options=RetentionOptions(details=timedelta(microseconds=1))).run_once()
     assert pruned.jobs == 2
-    found = await platform.view(well.latest.run.job_id)
-    assert {one.status for one in found.stages} == {StageStatus.COMPLETED}
-    assert found.stage_results == found.result == well.result
-    found = await platform.view(badly.latest.run.job_id)
-    assert [one.status.value for one in found.stages] == ["COMPLETED", "FAILED", "QUEUED"]
+    view = await platform.view(well.latest.run.job_id)
+    assert {stage.status for stage in view.stages} == {StageStatus.COMPLETED}
+    assert view.stage_results == view.result == well.result
+    view = await platform.view(badly.latest.run.job_id)
+    assert [stage.status.value for stage in view.stages] == ["COMPLETED", "FAILED", "QUEUED"]

@@ -15,7 +15,7 @@ BUSY = b"HTTP/1.1 503 Slow Down\r\nContent-Length: 0\r\nConnection: close\r\n\r\
 
 
 @dataclass
-class Fault:
+class ProxyFault:
     kind: Kind
     requests: str = ""
     """A pattern of the requests that it concerns: their first line and their headers."""
@@ -26,8 +26,8 @@ class Fault:
 class Proxy:
     upstream: str
     url: str = ""
-    faults: list[Fault] = field(default_factory=list)
-    seen: list[str] = field(default_factory=list)
+    faults: list[ProxyFault] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
     hit: int = 0
     open: set[asyncio.StreamWriter] = field(default_factory=set)
 
@@ -37,7 +37,7 @@ class Proxy:
         with suppress(asyncio.IncompleteReadError, ConnectionError):
             head = await reader.readuntil(b"\r\n\r\n")
             line = head.partition(b"\r\n")[0].decode()
-            self.seen.append(line)
+            self.requests.append(line)
             await self._answer(reader, writer, head, self._fault(head.decode()))
         writer.transport.abort() if writer.transport.get_write_buffer_size() else writer.close()
         self.open.discard(writer)
@@ -82,7 +82,7 @@ class Proxy:
         return _closing(answer)
 
     async def close(self) -> None:
-        """Whoever is still talking is cut off, so that nothing is left for the garbage collector to complain of."""
+        """Cut off open connections, so that the garbage collector has nothing to complain about."""
         for writer in self.open:
             writer.transport.abort()
         await asyncio.sleep(0.05)

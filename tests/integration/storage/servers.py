@@ -39,13 +39,13 @@ def _serving(command: list[str], folder: Path) -> Iterator[str]:
     assert process.stdout
     assert process.stdin
     try:
-        said = []
+        lines = []
         for line in process.stdout:
-            said.append(line)
-            if found := re.search(r"listens on (http://\S+)", line):
-                yield found[1]
+            lines.append(line)
+            if match := re.search(r"listens on (http://\S+)", line):
+                yield match[1]
                 return
-        raise AssertionError(f"the server did not start: {''.join(said)}")
+        raise AssertionError(f"the server did not start: {''.join(lines)}")
     finally:
         process.kill()
         process.wait()

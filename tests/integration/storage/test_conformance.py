@@ -1,4 +1,4 @@
-"""What every store does, whichever it is."""
+"""The behaviour that every store has."""
 
 from __future__ import annotations
 
@@ -133,25 +133,25 @@ async def test_of_many_that_create_at_once_one_succeeds(storage: Storage) -> Non
     """Not on moto, which looks and then writes; S3 itself is atomic."""
     works = [storage.put_bytes(bronze("race"), b"%d" % n, if_absent=True) for n in range(8)]
     ended = await asyncio.gather(*works, return_exceptions=True)
-    assert sum(isinstance(one, ConflictError) for one in ended) == 7
-    winner = next(number for number, one in enumerate(ended) if not isinstance(one, BaseException))
+    assert sum(isinstance(outcome, ConflictError) for outcome in ended) == 7
+    winner = next(number for number, outcome in enumerate(ended) if not isinstance(outcome, BaseException))
     assert await storage.read(bronze("race")) == b"%d" % winner
 
 
 async def test_a_large_file_there_and_back(storage: Storage, large: Path, tmp_path: Path) -> None:
-    seen: list[tuple[int, int]] = []
+    progress: list[tuple[int, int]] = []
     stored = await storage.put_file(
-        silver("big/large.bin"), large, progress=lambda *at: seen.append(at), media_type="image/tiff"
+        silver("big/large.bin"), large, progress=lambda *at: progress.append(at), media_type="image/tiff"
     )
     assert (stored.size, stored.sha256) == (LARGE, sha256(CONTENT))
-    assert seen[-1] == (LARGE, LARGE)
-    assert len(seen) == 3
-    assert seen == sorted(seen)
+    assert progress[-1] == (LARGE, LARGE)
+    assert len(progress) == 3
+    assert progress == sorted(progress)
     target = tmp_path / "new" / "back.bin"
-    got = await storage.get_file(silver("big/large.bin"), target, progress=lambda *at: seen.append(at))
+    got = await storage.get_file(silver("big/large.bin"), target, progress=lambda *at: progress.append(at))
     assert (got.size, got.sha256) == (stored.size, stored.sha256)
     assert target.read_bytes() == CONTENT
-    assert seen[-1] == (LARGE, LARGE)
+    assert progress[-1] == (LARGE, LARGE)
     assert files(target.parent) == ["back.bin"]
 
 
@@ -173,9 +173,9 @@ async def test_a_download_that_broke_off_goes_on(storage: Storage, large: Path, 
     with pytest.raises(RuntimeError, match="enough"):
         await storage.get_file(silver("large.bin"), target, progress=break_off)
     assert not target.exists()
-    seen: list[int] = []
-    got = await storage.get_file(silver("large.bin"), target, progress=lambda done, _: seen.append(done))
-    assert seen[0] == PART
+    progress: list[int] = []
+    got = await storage.get_file(silver("large.bin"), target, progress=lambda done, _: progress.append(done))
+    assert progress[0] == PART
     assert got.sha256 == sha256(CONTENT) == sha256(target.read_bytes())
 
 
@@ -280,9 +280,9 @@ async def test_a_copy_inside_of_a_store(storage: Storage, large: Path) -> None:
 async def test_a_copy_from_store_to_store(mixed: Storage, large: Path) -> None:
     external = ObjectName(Zone.EXTERNAL, CONTAINER, "large.bin")
     await mixed.put_file(bronze("large.bin"), large)
-    seen: list[int] = []
-    await mixed.copy(bronze("large.bin"), silver("large.bin"), progress=lambda done, _: seen.append(done))
-    assert seen[-1] == LARGE
+    progress: list[int] = []
+    await mixed.copy(bronze("large.bin"), silver("large.bin"), progress=lambda done, _: progress.append(done))
+    assert progress[-1] == LARGE
     info: ObjectInfo = await mixed.copy(silver("large.bin"), external)
     assert info.size == LARGE
     assert await mixed.read(external) == CONTENT
@@ -315,7 +315,7 @@ async def test_code_that_waits_does_not_stop_a_loop(storage: Storage) -> None:
 
 async def test_the_probe_says_where_it_looked_and_leaves_nothing(storage: Storage) -> None:
     assert (await asyncio.to_thread(storage.sync.probe, Zone.BRONZE)).startswith(storage.recipe.zones["bronze"] + ", ")
-    assert [one async for one in storage.list(Zone.BRONZE, OTHER)] == []
+    assert [entry async for entry in storage.list(Zone.BRONZE, OTHER)] == []
 
 
 async def test_cancelling_an_upload_leaves_nothing(storage: Storage, large: Path) -> None:
@@ -330,21 +330,21 @@ async def test_cancelling_an_upload_leaves_nothing(storage: Storage, large: Path
 
 
 def test_what_is_cool_goes_to_the_cheaper_class(storage: Storage, large: Path) -> None:
-    """A folder has no classes, and takes it all the same."""
+    """A folder has no storage classes and accepts the option."""
     waiting = storage.sync
     small, big, warm = silver("cool.bin"), silver("cool-large.bin"), silver("warm.bin")
     waiting.put_bytes(small, b"x", media_type="text/plain", cool=True)
     waiting.put_file(big, large, cool=True)
     waiting.put_bytes(warm, b"x", media_type="text/plain")
     shelf = waiting._place(small)[0]
-    classes = [_class(shelf.store, waiting._place(one)[1]) for one in (small, big, warm)]
+    classes = [_class(shelf.store, waiting._place(name)[1]) for name in (small, big, warm)]
     cool = {"AzureAccount": "Cool", "S3Bucket": "STANDARD_IA"}.get(type(shelf.location).__name__)
     assert classes[:2] == [cool, cool]
     assert classes[2] in (None, "Hot")
 
 
 def _class(store: Any, key: str) -> str | None:
-    """As the server says it: obstore does not tell."""
+    """Return the storage class that the server reports. obstore does not show it."""
     if isinstance(store, LocalStore):
         return None
     url = obstore.sign(store, "GET", key, timedelta(minutes=5))

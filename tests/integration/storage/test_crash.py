@@ -77,7 +77,7 @@ storage.sync.exists(name) if sys.argv[2] == "sync" else asyncio.run(main())
 
 @pytest.mark.parametrize("face", ["sync", "async"])
 def test_a_process_may_end_right_after_its_work(tmp_path: Path, face: str) -> None:
-    """obstore's coroutines abort it then, about every second time."""
+    """With obstore's coroutines the process would abort about every second time."""
     text = json.dumps(StorageRecipe.in_folder(tmp_path).to_json())
     command = [sys.executable, "-c", ENDING, str(silver("x")), face]
     running = [subprocess.Popen(command, stdin=subprocess.PIPE, text=True) for _ in range(8)]

@@ -19,7 +19,7 @@ from geomill.storage import Storage, StorageRecipe
 from geomill.storage.connection_string import EMULATOR_KEY
 from geomill.storage.transfer import PART
 from tests.integration.storage.conftest import azure_recipe, bronze, recipe_of, s3_recipe, silver
-from tests.integration.storage.proxy import Fault, Kind, Proxy, proxied
+from tests.integration.storage.proxy import Kind, Proxy, ProxyFault, proxied
 from tests.integration.storage.servers import uploads_under_way
 
 CONTENT = random.Random(2).randbytes(PART + 1_000_000)
@@ -61,7 +61,7 @@ def large(tmp_path: Path) -> Path:
 
 
 async def test_an_upload_outlives_faults(behind: Behind, large: Path) -> None:
-    behind.proxy.faults = [Fault(kind, "^(PUT|POST)") for kind in KINDS]
+    behind.proxy.faults = [ProxyFault(kind, "^(PUT|POST)") for kind in KINDS]
     stored = await behind.storage.put_file(silver("x"), large)
     assert behind.proxy.hit == len(KINDS)
     assert stored.sha256 == sha256(CONTENT).hexdigest()
@@ -70,7 +70,7 @@ async def test_an_upload_outlives_faults(behind: Behind, large: Path) -> None:
 
 async def test_a_download_outlives_faults(behind: Behind, large: Path) -> None:
     await behind.direct.put_file(silver("x"), large)
-    behind.proxy.faults = [Fault(kind, "^(GET|HEAD)") for kind in KINDS]
+    behind.proxy.faults = [ProxyFault(kind, "^(GET|HEAD)") for kind in KINDS]
     target = large.with_name("back")
     stored = await behind.storage.get_file(silver("x"), target)
     assert behind.proxy.hit == len(KINDS)
@@ -80,7 +80,7 @@ async def test_a_download_outlives_faults(behind: Behind, large: Path) -> None:
 
 async def test_listing_and_deleting_outlive_faults(behind: Behind) -> None:
     await behind.direct.put_bytes(silver("a/1"), b"")
-    behind.proxy.faults = [Fault("busy", times=2), Fault("refuse", times=2)]
+    behind.proxy.faults = [ProxyFault("busy", times=2), ProxyFault("refuse", times=2)]
     assert await behind.storage.delete_prefix(Zone.SILVER, "rasters", "a") == 1
     assert behind.proxy.hit == 4
     assert not await behind.direct.exists(silver("a/1"))
@@ -91,7 +91,7 @@ async def test_a_store_that_stays_away_is_unavailable_within_its_time(
     behind: Behind, kind: Kind, caplog: pytest.LogCaptureFixture
 ) -> None:
     storage = behind.impatient
-    behind.proxy.faults = [Fault(kind, times=10_000)]
+    behind.proxy.faults = [ProxyFault(kind, times=10_000)]
     begun = time.monotonic()
     with pytest.raises(UnavailableError) as caught:
         await storage.put_bytes(silver("a/x.tif"), b"1")
@@ -106,7 +106,7 @@ async def test_a_store_that_stays_away_is_unavailable_within_its_time(
 
 
 async def test_an_upload_that_fails_half_way_is_taken_back(s3_endpoint: str, behind: Behind, large: Path) -> None:
-    behind.proxy.faults = [Fault("busy", "^PUT .*(partNumber=2|comp=block&)", times=10_000)]
+    behind.proxy.faults = [ProxyFault("busy", "^PUT .*(partNumber=2|comp=block&)", times=10_000)]
     with pytest.raises(StorageUnavailable, match="it answered 503"):
         await behind.impatient.put_file(silver("x"), large)
     assert not await behind.direct.exists(silver("x"))
@@ -127,7 +127,7 @@ async def test_an_upload_that_is_cancelled_is_taken_back(s3_endpoint: str, large
 
 async def test_a_download_that_fails_goes_on_later(behind: Behind, large: Path) -> None:
     await behind.direct.put_file(silver("x"), large)
-    target, seen = large.with_name("back"), list[int]()
+    target, progress = large.with_name("back"), list[int]()
 
     def fail_from_now_on(done: int, _: int) -> None:
         if done:
@@ -135,12 +135,12 @@ async def test_a_download_that_fails_goes_on_later(behind: Behind, large: Path) 
 
     with pytest.raises(RuntimeError):
         await behind.direct.get_file(silver("x"), target, progress=fail_from_now_on)
-    behind.proxy.faults = [Fault("busy", "^GET", times=10_000)]
+    behind.proxy.faults = [ProxyFault("busy", "^GET", times=10_000)]
     with pytest.raises(StorageUnavailable):
         await behind.impatient.get_file(silver("x"), target)
     behind.proxy.faults = []
-    stored = await behind.storage.get_file(silver("x"), target, progress=lambda done, _: seen.append(done))
-    assert seen == [PART, len(CONTENT)]
+    stored = await behind.storage.get_file(silver("x"), target, progress=lambda done, _: progress.append(done))
+    assert progress == [PART, len(CONTENT)]
     assert stored.sha256 == sha256(CONTENT).hexdigest()
 
 

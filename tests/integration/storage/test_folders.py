@@ -1,4 +1,4 @@
-"""What only a folder can get wrong."""
+"""Mistakes that only a folder can make."""
 
 from __future__ import annotations
 

@@ -16,11 +16,11 @@ SCHEMA = "lab"
 def model(table: str = "things", fields: dict[str, Any] | None = None, **sql: Any) -> type[Entity]:
     """A model of `lab.<table>` with a key `id`; `checks=(...)` sets `__sql_checks__`, and so on."""
     columns = {"id": (Key, ...), **(fields or {})}
-    made = create_model("Thing", __base__=Entity, **columns)
+    entity = create_model("Thing", __base__=Entity, **columns)
     attributes = {"schema": SCHEMA, "table": table, "primary_key": ("id",), **sql}
     for name, value in attributes.items():
-        setattr(made, f"__sql_{name}__", value)
-    return made
+        setattr(entity, f"__sql_{name}__", value)
+    return entity
 
 
 def phase(*values: str) -> type[StrEnum]:

@@ -35,7 +35,7 @@ PARTS = {
         round_statement("claimed", "created", "inserted", "spread", "sent", "noted", "called", fence="unclaimed"),
     ],
 }
-"""Of statements that are put together from others."""
+"""The statements that are put together from others."""
 JOINED = {"queue.lines", "queue.head", "queue.relaxed", "queue.alone", "queue.chosen", "queue.leased_only"} | {
     "queue.leased_or_shared",
     "assets.identified_assets",
@@ -60,7 +60,7 @@ def all_statements() -> Iterator[tuple[str, str]]:
 
 
 def numbered(statement: str) -> bytes:
-    """With the parameters as the server knows them."""
+    """Return the statement with numbered parameters, as the server knows them."""
     names: list[str] = []
 
     def number(match: re.Match[str]) -> str:
@@ -92,7 +92,7 @@ def prepare(session: PGconn, statements: dict[str, str]) -> None:
 
 @contextmanager
 def session(url: str) -> Iterator[PGconn]:
-    """Without psycopg, which would prepare by rules of its own."""
+    """Open a session without psycopg, which would prepare statements by rules of its own."""
     opened = PGconn.connect(url.encode())
     try:
         opened.exec_(queries("catalogue").incoming.replace("ON COMMIT DROP", "").encode())  # some statements use it

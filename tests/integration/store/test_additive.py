@@ -95,11 +95,11 @@ DAMAGE = {
 @pytest.mark.parametrize(("damage", "summary"), DAMAGE.values(), ids=DAMAGE)
 async def test_damage_is_seen_and_repaired(migrated, damage, summary):
     await migrated.execute(damage)
-    found = await plan(migrated)
-    assert found.destructive == ()
-    assert summary in [change.summary for change in found.permitted]
+    planned = await plan(migrated)
+    assert planned.destructive == ()
+    assert summary in [change.summary for change in planned.permitted]
     report = await migrate(migrated)
-    assert report.done == found.permitted
+    assert report.done == planned.permitted
     assert (await plan(migrated)).changes == ()
 
 
@@ -137,8 +137,8 @@ async def test_growth_with_rows_in_the_table(conn, old, new):
 
 async def test_a_type_of_an_extension_that_is_not_there_yet(conn):
     await conn.execute("DROP SCHEMA pgstac CASCADE; DROP EXTENSION postgis")
-    found = await plan(conn, [model(**GEOMETRY)])
-    assert (await migrate(conn, [model(**GEOMETRY)])).done == found.permitted
+    planned = await plan(conn, [model(**GEOMETRY)])
+    assert (await migrate(conn, [model(**GEOMETRY)])).done == planned.permitted
 
 
 async def test_a_required_column_comes_to_an_empty_table(conn):

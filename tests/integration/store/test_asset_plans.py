@@ -71,7 +71,7 @@ ONES: dict[tuple[str, str], dict[str, Any]] = {
     },
 }
 SMALL = ("dag_jobs", "asset_revisions", "asset_audit")
-"""Empty here: what the planner makes of them says nothing."""
+"""Tables that are empty here, so that their plans prove nothing."""
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ AS_SHOWN = ("10000", "4", "2", "3")
 
 @pytest.fixture
 def tcp_url(empty_database: str) -> str:
-    """Sockets of the file system lose nothing."""
+    """The URL of a TCP connection: a socket of the file system loses nothing."""
     return make_conninfo(empty_database, host="127.0.0.1")
 
 
@@ -72,7 +72,7 @@ async def test_single_connections(tcp_url: str) -> None:
 
 
 def test_sessions_of_task_processes(tcp_url: str) -> None:
-    """The worker gives them such a URL."""
+    """The worker gives its task processes a URL with these limits."""
     with session(DatabaseAccess(url=attentive(tcp_url))) as conn:
         assert _own_limits(conn.fileno()) == LIMITS
         row = conn.execute(SERVER_LIMITS).fetchone()

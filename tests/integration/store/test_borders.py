@@ -76,11 +76,11 @@ def test_the_commands_in_the_order_of_a_first_installation(run):
     assert run("migrate", "--dry-run") == "up to date: nothing to do\n"
     assert json.loads(run("migrate", "--json")) == {"changed": False, "done": [], "external": None}
     assert run("status").splitlines()[1] == "up to date"
-    found = json.loads(run("status", "--json"))
-    assert (found["up_to_date"], found["pending"], found["destructive"]) == (True, [], [])
-    assert found["server_version"]
-    assert found["postgis_version"]
-    assert found["pgstac_version"]
+    report = json.loads(run("status", "--json"))
+    assert (report["up_to_date"], report["pending"], report["destructive"]) == (True, [], [])
+    assert report["server_version"]
+    assert report["postgis_version"]
+    assert report["pgstac_version"]
 
 
 def test_the_commands_show_what_they_refuse(run, empty_database):

@@ -1,4 +1,5 @@
-"""What would lose data or a promise is refused whole, with the SQL that does it; and that SQL is right."""
+"""A migration that would lose data or weaken a guarantee is refused whole. The message has the SQL that does it, and
+that SQL works."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a migration leaves in the database, and what a command concludes from it."""
+"""The fingerprint that a migration leaves in the database, and what commands conclude from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is missing in a database, or was changed by hand, is noticed by every role and named."""
+"""Every role notices and names objects that are missing in a database or were changed by hand."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def run(url: str, *statements: str) -> None:
             conn.execute(statement)
 
 
-async def seen(url: str) -> list[str]:
+async def missing_objects(url: str) -> list[str]:
     async with await connect(url) as conn:
         return await lacking(conn)
 
@@ -97,26 +97,26 @@ async def test_a_database_in_use_has_lost_nothing(database: str) -> None:
         "CREATE INDEX of_the_operator ON dagapp.dag_jobs (created_at, status)",
         "CREATE TABLE app.of_the_operator (id integer)",
     )
-    assert await seen(database) == []
+    assert await missing_objects(database) == []
 
 
 @pytest.mark.parametrize("name", MENDED)
 async def test_what_can_be_put_back_is_noticed_and_put_back(database: str, name: str) -> None:
     run(database, MENDED[name])
-    assert any(f"the {name}" in text for text in await seen(database))
+    assert any(f"the {name}" in text for text in await missing_objects(database))
     async with open_pool(database, size=1) as pool, pool.connection() as conn:
         assert not (await bulk.check(conn)).sound
     async with await connect(database) as conn:
         assert not (await status(conn)).up_to_date
         await migrate(conn)
         assert (await plan(conn)).changes == ()
-    assert await seen(database) == []
+    assert await missing_objects(database) == []
 
 
 @pytest.mark.parametrize("name", REFUSED)
 async def test_what_cannot_be_is_noticed_and_said(database: str, name: str) -> None:
     run(database, REFUSED[name])
-    assert any(f"the {name}" in text for text in await seen(database))
+    assert any(f"the {name}" in text for text in await missing_objects(database))
     async with await connect(database) as conn:
         assert not (await status(conn)).up_to_date
         with pytest.raises(DestructiveMigration, match="nothing was changed") as refusal:
@@ -127,7 +127,7 @@ async def test_what_cannot_be_is_noticed_and_said(database: str, name: str) -> N
         async with await connect(database) as conn:
             await migrate(conn)
             assert (await plan(conn)).changes == ()
-        assert await seen(database) == []
+        assert await missing_objects(database) == []
 
 
 async def test_what_a_dump_loses_is_named_and_nothing_else_is_different(
@@ -144,7 +144,7 @@ async def test_what_a_dump_loses_is_named_and_nothing_else_is_different(
     try:
         assert await ended(programs / "pg_dump", "-Fc", "-f", dump, database) == 0
         errors = await ended(programs / "pg_restore", "-d", restored, dump)
-        losses = await seen(restored)
+        losses = await missing_objects(restored)
         assert bool(losses) == bool(errors)
         assert all(" pgstac." in text for text in losses)
         async with await connect(restored) as conn:

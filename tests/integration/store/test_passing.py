@@ -48,7 +48,7 @@ async def test_what_passes(empty_database: str, statements: tuple[str, ...], spo
 
 
 async def test_what_spoils_one_session_may_have_spoiled_the_others(empty_database: str) -> None:
-    """Not those that begin afterwards."""
+    """Sessions that begin afterwards are kept."""
     async with open_pool(empty_database, size=2) as pool:
         async with pool.connection() as first, pool.connection() as second:
             before = {first.pgconn.backend_pid, second.pgconn.backend_pid}
@@ -61,7 +61,7 @@ async def test_what_spoils_one_session_may_have_spoiled_the_others(empty_databas
 
 
 async def test_a_plan_that_a_migration_has_changed(empty_database: str) -> None:
-    """Inside a transaction, which cannot run the statement again by itself."""
+    """The statement runs inside a transaction, which cannot run it again by itself."""
     async with open_pool(empty_database, size=2) as pool:
         async with pool.connection() as conn:
             await conn.execute("CREATE TABLE grown (n int)")

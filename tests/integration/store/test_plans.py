@@ -69,7 +69,7 @@ def test_rows_are_looked_up_by_their_keys_although_the_tables_are_empty(emptied,
 
 @pytest.mark.parametrize("name", ["lease", "lease_lines", "lines", "take"])
 def test_the_lines_of_a_queue_are_ranges_of_its_index(emptied, name: str) -> None:
-    """Whatever waits: its cost depends on the number of lines, not on their length."""
+    """The cost depends on the number of lines, not on their length."""
     plan = explain(emptied, STATEMENTS[f"queue.{name}"])
     conditions = re.findall(r"using idx_dag_queue_ready.*?Index Cond: (.*)", plan, re.DOTALL | re.MULTILINE)
     assert conditions, plan
@@ -110,5 +110,5 @@ USUAL = {
 
 @pytest.mark.parametrize("name", USUAL)
 def test_psycopg_remembers_the_hot_statements(name: str) -> None:
-    """It parses a longer one anew at each use, which takes longer than the server needs for it."""
+    """psycopg parses a longer statement again at each use, which takes longer than the server needs to run it."""
     assert len(USUAL[name]) <= MAX_CACHED_STATEMENT_LENGTH

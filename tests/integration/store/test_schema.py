@@ -18,8 +18,8 @@ async def test_the_committed_script_makes_exactly_the_models_schema(conn):
 
 
 async def test_the_catalogue_says_what_the_models_say(migrated):
-    live, wanted = await read_live(migrated, TABLES), await read_models(migrated, TABLES)
-    assert live == wanted
+    live, declared = await read_live(migrated, TABLES), await read_models(migrated, TABLES)
+    assert live == declared
     model = describe(TABLES)
     assert live.enums == model.enums
     assert set(live.tables) == set(model.tables)

@@ -79,7 +79,9 @@ async def test_python_sql_and_the_catalogue_show_a_caller_the_same(pool: Pool, d
                 await conn.execute(LOG, row)
         cursor = await conn.execute("SELECT * FROM app.geospatial_assets")
         assets = [Asset.from_row(row) for row in await cursor.fetchall()]
-        expected = {asset.asset_id: seen for asset in assets if (seen := seen_revision(sight, asset)) is not None}
+        expected = {
+            asset.asset_id: revision for asset in assets if (revision := seen_revision(sight, asset)) is not None
+        }
 
         page = await serving.page(conn, Zone.SILVER, sight)
         assert {served.asset_id: served.revision for served in page.assets} == expected

@@ -35,7 +35,7 @@ def squares(count: int, *, west: float = 5.0, south: float = 45.0, size: float =
 
 def table(geometries: Sequence[Any], **columns: Any) -> pa.Table:
     number = len(geometries)
-    columns = columns or {"name": [f"place {one}" for one in range(number)], "number": list(range(number))}
+    columns = columns or {"name": [f"place {place}" for place in range(number)], "number": list(range(number))}
     wkb = pa.array(shapely.to_wkb(np.asarray(geometries, dtype=object), flavor="iso"), pa.binary())
     return pa.table({**columns, "wkb": wkb})
 

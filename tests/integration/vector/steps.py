@@ -23,18 +23,18 @@ from tests.integration.vector import sources
 
 def ok(run: HandlerRun) -> dict[str, Any]:
     assert run.success, run.error
-    found: dict[str, Any] = run.output
-    return found
+    output: dict[str, Any] = run.output
+    return output
 
 
 def copies(job_id: str) -> list[Path]:
-    """By columns, of its source, on this machine."""
+    """Return the columnar copies of the job's source on this machine."""
     return list((mount() / folder_of(job_id)).glob("columns-*/data.parquet"))
 
 
 @dataclass
 class Steps:
-    """One job."""
+    """Runs the steps of one job."""
 
     storage: Storage
     url: str
@@ -47,10 +47,10 @@ class Steps:
         return self.run(validate, {"container_name": sources.CONTAINER, "file_name": file_name, **options})
 
     def planned(self, file_name: str, chunk_rows: int | None = None, **options: Any) -> tuple[Any, Any]:
-        self.seen = ok(self.validate(file_name, **options))
-        wanted = {name: self.seen[name] for name in ("source", "reading", "facts", "rules", "bounds")}
-        made = ok(self.run(plan_chunks, {**wanted, "chunk_rows": chunk_rows}))
-        return made["plan"], made["chunks"]
+        self.validation = ok(self.validate(file_name, **options))
+        inputs = {name: self.validation[name] for name in ("source", "reading", "facts", "rules", "bounds")}
+        planning = ok(self.run(plan_chunks, {**inputs, "chunk_rows": chunk_rows}))
+        return planning["plan"], planning["chunks"]
 
     def load(self, plan: Any, chunk: Any) -> HandlerRun:
         return self.run(load_chunk, {"plan": plan, "chunk": chunk})
@@ -59,21 +59,21 @@ class Steps:
         return self.run(finish, {"plan": plan, "chunks": len(chunks), "table_name": table_name, **options})
 
     def publish(self, file_name: str, table_name: str = "made_r1", **options: Any) -> dict[str, Any]:
-        """All of it, as the workflow does; what `finish` says, and the warnings of both."""
+        """Run all steps, as the workflow does. Return the output of `finish` with the warnings of all steps."""
         plan, chunks = self.planned(file_name, **options)
         for chunk in chunks:
             ok(self.load(plan, chunk))
         id_column = options.get("id_column")
-        made = ok(self.finish(plan, chunks, table_name, id_column=id_column))
+        output = ok(self.finish(plan, chunks, table_name, id_column=id_column))
         ok(self.run(cleanup_staging, {"job_id": self.job_id}))
-        return {**made, "warnings": [*self.seen["warnings"], *made["warnings"]]}
+        return {**output, "warnings": [*self.validation["warnings"], *output["warnings"]]}
 
     def rows(self, query: str) -> list[dict[str, Any]]:
         with psycopg.connect(self.url, row_factory=dict_row) as conn:
             return conn.execute(query).fetchall()  # type: ignore[arg-type]
 
     def tables(self, schema: str = "geo") -> set[str]:
-        found = self.rows(
+        rows = self.rows(
             f"SELECT relname FROM pg_class WHERE relnamespace = to_regnamespace('{schema}') AND relkind = 'r'"
         )
-        return {row["relname"] for row in found}
+        return {row["relname"] for row in rows}

@@ -1,4 +1,4 @@
-"""What is wrong with a file is told at once, for good, and leaves nothing behind."""
+"""A bad file is refused at once and for good, with the reason, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def link(folder: Path) -> bytes:
 
 
 def locked(folder: Path) -> bytes:
-    """With the mark of a password, which is all that is looked at."""
+    """Return a zip file whose entries carry the password flag. Only the flag is checked."""
     data = bytearray(sources.zipped({"made.gpkg": b"x" * 100}))
     for magic, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         data[data.index(magic) + place] |= 1
@@ -72,7 +72,7 @@ def bomb(folder: Path) -> bytes:
 
 
 def wrong_sum(folder: Path) -> bytes:
-    """Whole by its directory, and other bytes than it says."""
+    """Return a zip file with a changed byte, so that its checksum is wrong."""
     data = bytearray(sources.zipped({"made.gpkg": gpkg(folder)}))
     data[len(data) // 3] ^= 0xFF
     return bytes(data)
@@ -121,8 +121,8 @@ def plain_parquet(folder: Path) -> bytes:
 
 
 def repeated(folder: Path) -> bytes:
-    made = pa.Table.from_arrays([pa.array([1]), pa.array([2]), pa.array([SQUARES[0].wkb])], ["a", "a", "wkb"])
-    return sources.parquet(folder, made)
+    table = pa.Table.from_arrays([pa.array([1]), pa.array([2]), pa.array([SQUARES[0].wkb])], ["a", "a", "wkb"])
+    return sources.parquet(folder, table)
 
 
 BAD: dict[str, tuple[str, Callable[[Path], bytes], str]] = {
@@ -210,21 +210,21 @@ def test_a_layer_that_lies_about_its_geometries(steps: Steps, tmp_path: Path) ->
 
 
 def test_a_huge_geometry_is_refused(steps: Steps, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a limit that a test can reach: what counts is that size is looked at before anything is made of it."""
+    """The limit is lowered for the test. The size is checked before the geometry is decoded."""
     monkeypatch.setattr(geometry, "LARGEST", 1_000_000)
-    made = sources.table([SQUARES[0], circle(100_000)])
-    sources.put(steps.storage, "a.gpkg", sources.encoded(tmp_path, made, kind="Polygon"))
+    table = sources.table([SQUARES[0], circle(100_000)])
+    sources.put(steps.storage, "a.gpkg", sources.encoded(tmp_path, table, kind="Polygon"))
     run = steps.validate("a.gpkg")
     assert_refused(run, "geometry_too_large")
     assert "row 2" in run.error
 
 
 def test_a_large_geometry_is_loaded(steps: Steps, tmp_path: Path) -> None:
-    """All of whose points are corners of its hull."""
+    """All points of the geometry are corners of its hull."""
     sources.put(steps.storage, "a.gpkg", sources.encoded(tmp_path, sources.table([circle(400_000)]), kind="Polygon"))
-    found = steps.publish("a.gpkg")
-    assert found["bbox"] == pytest.approx([4, 44, 6, 46])
-    assert len(json.dumps(found["geometry"])) < 20_000
+    output = steps.publish("a.gpkg")
+    assert output["bbox"] == pytest.approx([4, 44, 6, 46])
+    assert len(json.dumps(output["geometry"])) < 20_000
     assert steps.rows("SELECT ST_NPoints(geom) AS points FROM geo.made_r1") == [{"points": 400_001}]
 
 
@@ -261,12 +261,12 @@ def test_a_source_that_is_replaced_meanwhile_is_noticed(steps: Steps, tmp_path: 
 def test_wkb_that_is_nonsense_becomes_null(steps: Steps, tmp_path: Path) -> None:
     good, bad = SQUARES[0].wkb, b"\x01\x03\x00\x00\x00\x01\x00\x00\x00\xff\xff\xff\x7f"
     open_ring = struct.pack("<BII", 1, 3, 1) + struct.pack("<I8d", 4, 5, 45, 6, 45, 6, 46, 5, 46)
-    made = pa.table({"n": [1, 2, 3], "wkb": pa.array([good, bad, open_ring], pa.binary())})
-    sources.put(steps.storage, "a.parquet", sources.parquet(tmp_path, made, geometry_types=["Polygon"]))
-    found = steps.publish("a.parquet")
-    assert found["repairs"]["geometry_unreadable"] == 1
-    assert found["repairs"]["rings_closed"] == 1
-    assert json.dumps(found["bbox"]) == "[5.0, 45.0, 6.0, 46.0]"
+    table = pa.table({"n": [1, 2, 3], "wkb": pa.array([good, bad, open_ring], pa.binary())})
+    sources.put(steps.storage, "a.parquet", sources.parquet(tmp_path, table, geometry_types=["Polygon"]))
+    output = steps.publish("a.parquet")
+    assert output["repairs"]["geometry_unreadable"] == 1
+    assert output["repairs"]["rings_closed"] == 1
+    assert json.dumps(output["bbox"]) == "[5.0, 45.0, 6.0, 46.0]"
 
 
 @pytest.mark.parametrize("kind", [kind for kind, (_, _, code) in BAD.items() if code == "unreadable"])

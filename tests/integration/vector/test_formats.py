@@ -48,33 +48,33 @@ def csv(features: pa.Table) -> bytes:
 
 FILES: dict[str, Callable[[Path, pa.Table], bytes]] = {
     "a.gpkg": sources.encoded,
-    "a.geojson": lambda folder, made: sources.encoded(folder, made, "geojson"),
-    "a.geojsonl": lambda folder, made: sources.encoded(folder, made, "geojsonl"),
-    "a.fgb": lambda folder, made: sources.encoded(folder, made, "fgb", kind="Polygon"),
+    "a.geojson": lambda folder, table: sources.encoded(folder, table, "geojson"),
+    "a.geojsonl": lambda folder, table: sources.encoded(folder, table, "geojsonl"),
+    "a.fgb": lambda folder, table: sources.encoded(folder, table, "fgb", kind="Polygon"),
     "a.parquet": sources.parquet,
-    "a.zip": lambda folder, made: sources.zipped(shapes(folder, made)),
-    "in-a-folder.zip": lambda folder, made: sources.zipped(
-        {f"b/{name}": data for name, data in shapes(folder, made).items()}
+    "a.zip": lambda folder, table: sources.zipped(shapes(folder, table)),
+    "in-a-folder.zip": lambda folder, table: sources.zipped(
+        {f"b/{name}": data for name, data in shapes(folder, table).items()}
     ),
-    "gpkg.zip": lambda folder, made: sources.zipped({"x.gpkg": sources.encoded(folder, made)}),
-    "a.kml": lambda _, made: kml(made),
-    "a.kmz": lambda _, made: sources.zipped({"doc.kml": kml(made)}),
-    "a.csv": lambda _, made: csv(made),
+    "gpkg.zip": lambda folder, table: sources.zipped({"x.gpkg": sources.encoded(folder, table)}),
+    "a.kml": lambda _, table: kml(table),
+    "a.kmz": lambda _, table: sources.zipped({"doc.kml": kml(table)}),
+    "a.csv": lambda _, table: csv(table),
     "misnamed.bin": sources.encoded,
 }
 
 
 @pytest.mark.parametrize("file_name", FILES)
 def test_it_is_loaded_whole(steps: Steps, tmp_path: Path, file_name: str) -> None:
-    made = sources.table(sources.squares(COUNT))
-    sources.put(steps.storage, file_name, FILES[file_name](tmp_path, made))
+    table = sources.table(sources.squares(COUNT))
+    sources.put(steps.storage, file_name, FILES[file_name](tmp_path, table))
     options = {"source_crs": "EPSG:4326"} if file_name == "a.csv" else {}
-    found = steps.publish(file_name, chunk_rows=8, **options)
-    assert (found["row_count"], found["geometry_type"], found["srid"]) == (COUNT, "MultiPolygon", 4326)
+    output = steps.publish(file_name, chunk_rows=8, **options)
+    assert (output["row_count"], output["geometry_type"], output["srid"]) == (COUNT, "MultiPolygon", 4326)
     rows = steps.rows(
         "SELECT name, ST_Area(geom) AS area, ST_IsPolygonCCW(geom) AS wound FROM geo.made_r1 ORDER BY gid"
     )
-    assert sorted(row["name"] for row in rows) == sorted(made["name"].to_pylist())  # FlatGeobuf sorts by place
+    assert sorted(row["name"] for row in rows) == sorted(table["name"].to_pylist())  # FlatGeobuf sorts by place
     assert all(row["wound"] for row in rows)
     assert sum(row["area"] for row in rows) == pytest.approx(COUNT * 0.009**2)
     registered = steps.rows("SELECT type, srid, coord_dimension FROM geometry_columns WHERE f_table_name = 'made_r1'")
@@ -95,8 +95,8 @@ def test_nothing_is_left_beside_the_source(steps: Steps, tmp_path: Path) -> None
 def test_points_of_a_csv_file(steps: Steps) -> None:
     text = "code;Longitude;Latitude;when\n007;10.5;50.25;2024-01-31\n008;11;51;2024-02-01\n"
     sources.put(steps.storage, "points.csv", text.encode())
-    found = steps.publish("points.csv")
-    assert (found["geometry_type"], found["bbox"]) == ("Point", [10.5, 50.25, 11.0, 51.0])
+    output = steps.publish("points.csv")
+    assert (output["geometry_type"], output["bbox"]) == ("Point", [10.5, 50.25, 11.0, 51.0])
     rows = steps.rows('SELECT code, ST_AsText(geom) AS place, "when_"::text AS day FROM geo.made_r1 ORDER BY gid')
     assert rows[0] == {"code": "007", "place": "POINT(10.5 50.25)", "day": "2024-01-31"}
 

@@ -65,7 +65,7 @@ UNSAFE = {
 
 @pytest.mark.parametrize("kind", UNSAFE)
 def test_a_layer_that_may_never_end_is_refused(steps: Steps, tmp_path: Path, kind: str) -> None:
-    """Nothing of it is run, so this test ends."""
+    """The view is never run; otherwise this test would not end."""
     sources.put(steps.storage, "a.gpkg", with_view(tmp_path, *UNSAFE[kind]))
     run = steps.validate("a.gpkg")
     assert (run.ended.error_code, run.ended.retryable) == ("unsafe_view", False), run.error
@@ -73,7 +73,7 @@ def test_a_layer_that_may_never_end_is_refused(steps: Steps, tmp_path: Path, kin
 
 
 def test_the_list_of_layers_may_be_no_query(steps: Steps, tmp_path: Path) -> None:
-    """It is the first thing that is read."""
+    """The list of layers is the first thing that is read."""
     endless = (
         "CREATE VIEW gpkg_contents AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
         "SELECT 'made' || i AS table_name, 'features' AS data_type FROM n"

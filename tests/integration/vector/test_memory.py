@@ -28,7 +28,7 @@ def collection(features: int) -> bytes:
     return f'{{"type":"FeatureCollection","features":[{",".join([FEATURE] * features)}]}}'.encode()
 
 
-def taken(folder: Path, storage: Storage, features: int) -> tuple[int, ...]:
+def measured(folder: Path, storage: Storage, features: int) -> tuple[int, ...]:
     folder.mkdir()
     sources.put(storage, f"{features}.geojson", collection(features))
     program = [sys.executable, "-m", "tests.integration.vector.reading"]
@@ -39,8 +39,8 @@ def taken(folder: Path, storage: Storage, features: int) -> tuple[int, ...]:
 
 
 def test_a_large_geojson_takes_no_more_than_a_small_one(storage: Storage, tmp_path: Path) -> None:
-    small, few, _ = taken(tmp_path / "small", storage, 60_000)
-    large, many, groups = taken(tmp_path / "large", storage, 160_000)
+    small, few, _ = measured(tmp_path / "small", storage, 60_000)
+    large, many, groups = measured(tmp_path / "large", storage, 160_000)
     assert (few, many) == (60_000, 160_000)
     assert groups >= 8, "chunks can begin in the middle"
     assert large - small < 50, f"{small} MB and {large} MB"
@@ -48,15 +48,16 @@ def test_a_large_geojson_takes_no_more_than_a_small_one(storage: Storage, tmp_pa
 
 
 def test_a_source_is_read_in_order_once(steps: Steps) -> None:
-    """By its validation: chunks begin in the middle of a copy, which goes with the job."""
+    """The validation reads the source and makes a copy in which chunks can begin in the middle. The copy is deleted
+    with the job."""
     sources.put(steps.storage, "a.geojson", collection(45_000))
     plan, chunks = steps.planned("a.geojson", chunk_rows=20_000)
-    assert [(one["start"], one["stop"]) for one in chunks] == [(0, 1), (1, 2), (2, 3)]
+    assert [(chunk["start"], chunk["stop"]) for chunk in chunks] == [(0, 1), (1, 2), (2, 3)]
     (copy,) = copies(steps.job_id)
-    made = copy.stat().st_mtime_ns
+    modified_at = copy.stat().st_mtime_ns
     loaded = [ok(steps.load(plan, chunk)) for chunk in reversed(chunks)]
-    assert sum(one["read"] for one in loaded) == 45_000
-    assert copy.stat().st_mtime_ns == made
+    assert sum(load["read"] for load in loaded) == 45_000
+    assert copy.stat().st_mtime_ns == modified_at
 
 
 def test_a_lone_geometry_that_is_too_large_is_refused_before_it_is_read(steps: Steps) -> None:

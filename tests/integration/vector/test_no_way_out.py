@@ -1,4 +1,4 @@
-"""What a file or an option says calls nobody."""
+"""No vector file and no option makes geomill call another server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from pyproj import CRS
 
 from geomill.sdk import Storage
-from tests.integration.listener import Listener
+from tests.integration.listener import CallRecorder
 from tests.integration.vector import sources
 from tests.integration.vector.steps import Steps, ok
 
@@ -28,8 +28,8 @@ def steps(storage: Storage, database: str) -> Steps:
 
 
 @pytest.fixture
-def listener() -> Iterator[Listener]:
-    with Listener() as listener:
+def listener() -> Iterator[CallRecorder]:
+    with CallRecorder() as listener:
         yield listener
 
 
@@ -70,7 +70,7 @@ LINKED: dict[str, tuple[str, Callable[[str], bytes]]] = {
 
 
 @pytest.mark.parametrize("kind", LINKED)
-def test_a_crs_that_is_linked_is_refused(steps: Steps, listener: Listener, kind: str) -> None:
+def test_a_crs_that_is_linked_is_refused(steps: Steps, listener: CallRecorder, kind: str) -> None:
     file_name, make = LINKED[kind]
     sources.put(steps.storage, file_name, make(listener.url))
     run = steps.validate(file_name)
@@ -111,16 +111,16 @@ def geopackage(url: str, folder: Path) -> bytes:
 
 def geoparquet(url: str, folder: Path) -> bytes:
     geo = {"version": "1.0.0", "primary_column": "wkb", "columns": {"wkb": {"encoding": "WKB", "crs": url}}}
-    made = sources.table(SQUARES).replace_schema_metadata({b"geo": json.dumps(geo).encode()})
-    pq.write_table(made, folder / "made.parquet")
+    table = sources.table(SQUARES).replace_schema_metadata({b"geo": json.dumps(geo).encode()})
+    pq.write_table(table, folder / "made.parquet")
     return (folder / "made.parquet").read_bytes()
 
 
 def geoparquet_json(url: str, folder: Path) -> bytes:
     crs = {"$schema": url, "type": "link", "href": url, "id": {"authority": url, "code": 1}}
     geo = {"version": "1.0.0", "primary_column": "wkb", "columns": {"wkb": {"encoding": "WKB", "crs": crs}}}
-    made = sources.table(SQUARES).replace_schema_metadata({b"geo": json.dumps(geo).encode()})
-    pq.write_table(made, folder / "made.parquet")
+    table = sources.table(SQUARES).replace_schema_metadata({b"geo": json.dumps(geo).encode()})
+    pq.write_table(table, folder / "made.parquet")
     return (folder / "made.parquet").read_bytes()
 
 
@@ -151,13 +151,13 @@ MENTIONED: dict[str, tuple[str, Callable[[str, Path], bytes]]] = {
 
 @pytest.mark.parametrize("kind", MENTIONED)
 def test_a_file_that_mentions_an_address_calls_nobody(
-    steps: Steps, tmp_path: Path, listener: Listener, kind: str
+    steps: Steps, tmp_path: Path, listener: CallRecorder, kind: str
 ) -> None:
-    """Whether it is loaded or refused."""
+    """No call is made, whether the file is loaded or refused."""
     file_name, make = MENTIONED[kind]
     sources.put(steps.storage, file_name, make(listener.url, tmp_path))
-    seen = steps.validate(file_name)
-    if seen.success:
+    validation = steps.validate(file_name)
+    if validation.success:
         steps.publish(file_name)
     assert listener.calls == []
 
@@ -167,7 +167,7 @@ OPTIONS = ("layer", "source_crs", "encoding", "x_column", "y_column", "wkt_colum
 
 @pytest.mark.parametrize("shape", ["{}", "/vsicurl/{}", "+proj=longlat +nadgrids={}", "urn:ogc:def:crs:{}", "EPSG:{}"])
 @pytest.mark.parametrize("option", OPTIONS)
-def test_no_option_calls_anybody(steps: Steps, listener: Listener, option: str, shape: str) -> None:
+def test_no_option_calls_anybody(steps: Steps, listener: CallRecorder, option: str, shape: str) -> None:
     sources.put(steps.storage, "a.csv", b"lon,lat\n5,45\n")
     run = steps.validate("a.csv", **{option: shape.format(listener.url)})
     assert listener.calls == []
@@ -176,7 +176,7 @@ def test_no_option_calls_anybody(steps: Steps, listener: Listener, option: str, 
 
 
 def test_the_projjson_of_a_file_is_understood(steps: Steps, tmp_path: Path) -> None:
-    """As most writers of GeoParquet name their system."""
-    made = sources.parquet(tmp_path, sources.table(SQUARES), crs=CRS.from_epsg(4258).to_json_dict())
-    sources.put(steps.storage, "a.parquet", made)
+    """Most writers of GeoParquet name their reference system by PROJJSON."""
+    content = sources.parquet(tmp_path, sources.table(SQUARES), crs=CRS.from_epsg(4258).to_json_dict())
+    sources.put(steps.storage, "a.parquet", content)
     assert ok(steps.validate("a.parquet"))["facts"]["crs"] == "EPSG:4258"

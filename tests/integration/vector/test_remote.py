@@ -34,6 +34,6 @@ def test_it_is_copied_once_and_forgotten(remote: Storage, database: str, tmp_pat
     for chunk in chunks:
         ok(steps.load(plan, chunk))
     assert (folder / "source").stat().st_mtime_ns == copied
-    made = Steps(remote, database)
-    assert made.publish("a.zip")["row_count"] == 50
-    assert not (mount() / folder_of(made.job_id)).exists()
+    later = Steps(remote, database)
+    assert later.publish("a.zip")["row_count"] == 50
+    assert not (mount() / folder_of(later.job_id)).exists()

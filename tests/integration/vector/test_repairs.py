@@ -35,19 +35,19 @@ def test_geometries_are_repaired_and_counted(steps: Steps, tmp_path: Path) -> No
     tall = shapely.force_3d(shapely.box(9, 45, 9.5, 46), 12.0)
     flat = shapely.Polygon([(1, 1), (1, 1), (1, 1), (1, 1)])
     infinite = shapely.Polygon([(1, 1), (np.inf, 1), (2, 2), (1, 1)])
-    made = [SQUARE, BOWTIE, clockwise, tall, flat, infinite, shapely.Polygon(), None]
-    put(steps, tmp_path, sources.table(made), kind="Polygon Z")
-    found = steps.publish("a.gpkg")
-    assert found["repairs"] == {
+    geometries = [SQUARE, BOWTIE, clockwise, tall, flat, infinite, shapely.Polygon(), None]
+    put(steps, tmp_path, sources.table(geometries), kind="Polygon Z")
+    output = steps.publish("a.gpkg")
+    assert output["repairs"] == {
         "geometry_null": 1,
         "geometry_empty": 1,
         "geometry_not_finite": 1,
         "height_dropped": 1,
         "geometry_made_valid": 1,
         "geometry_collapsed": 1,
-        "rings_turned": found["repairs"]["rings_turned"],
+        "rings_turned": output["repairs"]["rings_turned"],
     }
-    assert "1 geometries were invalid and were made valid" in found["warnings"]
+    assert "1 geometries were invalid and were made valid" in output["warnings"]
     rows = steps.rows(
         "SELECT geom IS NULL AS nothing, coalesce(ST_IsValid(geom) AND ST_IsPolygonCCW(geom), true) AS good,"
         " ST_NDims(geom) AS dimensions FROM geo.made_r1 ORDER BY gid"
@@ -59,8 +59,8 @@ def test_geometries_are_repaired_and_counted(steps: Steps, tmp_path: Path) -> No
 
 def test_heights_are_kept_if_wanted(steps: Steps, tmp_path: Path) -> None:
     put(steps, tmp_path, sources.table([shapely.Point(1, 2, 3), shapely.Point(1, 2)]), kind="Point Z")
-    found = steps.publish("a.gpkg", keep_z=True)
-    assert found["repairs"] == {"height_added": 1}
+    output = steps.publish("a.gpkg", keep_z=True)
+    assert output["repairs"] == {"height_added": 1}
     assert [row["z"] for row in steps.rows("SELECT ST_Z(geom) AS z FROM geo.made_r1 ORDER BY gid")] == [3.0, 0.0]
 
 
@@ -76,13 +76,13 @@ def test_columns_are_named_well(steps: Steps, tmp_path: Path) -> None:
     }
     data = sources.geojson(SQUARE, properties=[{name: values[0] for name, values in columns.items()}])
     sources.put(steps.storage, "a.geojson", data)
-    found = steps.publish("a.geojson")
+    output = steps.publish("a.geojson")
     row = steps.rows("SELECT * FROM geo.made_r1")[0]
     row.pop("geom")
     assert row == {
         "gid": 1, "select_": 1, "größe_m2": 2.0, "a_b": "x", "a_b_2": "y", "x" * 63: "long", "gid_": 7, "geom_": 8,
     }  # fmt: skip
-    assert "the column 'select' was renamed to 'select_'" in found["warnings"]
+    assert "the column 'select' was renamed to 'select_'" in output["warnings"]
     comments = steps.rows("SELECT col_description('geo.made_r1'::regclass, 2) AS said")
     assert comments[0]["said"] == "select"
 
@@ -99,9 +99,9 @@ def test_values_that_readers_cannot_hold_become_null(steps: Steps, tmp_path: Pat
     }
     geo = pa.table({**columns, "wkb": pa.array([SQUARE.wkb] * 3, pa.binary())})
     sources.put(steps.storage, "a.parquet", sources.parquet(tmp_path, geo))
-    found = steps.publish("a.parquet")
-    assert found["repairs"] == {"number_not_finite": 2, "date_out_of_range": 1}
-    assert "the column 'nothing' is empty in all rows" in found["warnings"]
+    output = steps.publish("a.parquet")
+    assert output["repairs"] == {"number_not_finite": 2, "date_out_of_range": 1}
+    assert "the column 'nothing' is empty in all rows" in output["warnings"]
     rows = steps.rows("SELECT number, moment, flag, small, data FROM geo.made_r1 ORDER BY gid")
     assert [list(row.values()) for row in rows] == [
         [None, None, True, 1, b"\x00\x01"],
@@ -124,12 +124,12 @@ def test_all_types_arrive(steps: Steps, tmp_path: Path) -> None:
         "money": pa.array([None, decimal.Decimal("12.34"), None], pa.decimal128(10, 2)),
         "none": pa.nulls(3),
     }
-    made = pa.table({**columns, "wkb": pa.array([SQUARE.wkb] * 3, pa.binary())})
-    sources.put(steps.storage, "a.parquet", sources.parquet(tmp_path, made))
-    found = steps.publish("a.parquet")
-    assert any("'money' holds decimals" in warning for warning in found["warnings"])
+    table = pa.table({**columns, "wkb": pa.array([SQUARE.wkb] * 3, pa.binary())})
+    sources.put(steps.storage, "a.parquet", sources.parquet(tmp_path, table))
+    output = steps.publish("a.parquet")
+    assert any("'money' holds decimals" in warning for warning in output["warnings"])
     rows = steps.rows("SELECT * FROM geo.made_r1 ORDER BY gid")
-    wanted = [
+    expected = [
         [
             "a",
             noon,
@@ -145,7 +145,7 @@ def test_all_types_arrive(steps: Steps, tmp_path: Path) -> None:
         ["b", None, None, None, None, {"a": None}, None, None, 12.34, None],
         ["a", noon, datetime.date(1, 1, 1), None, [], None, 0, -2.0, None, None],
     ]
-    assert [list(row.values())[1:-1] for row in rows] == wanted
+    assert [list(row.values())[1:-1] for row in rows] == expected
 
 
 def test_text_is_made_utf8(steps: Steps, tmp_path: Path) -> None:
@@ -164,17 +164,17 @@ def test_text_is_made_utf8(steps: Steps, tmp_path: Path) -> None:
 def test_it_is_transformed_and_the_crs_must_be_known(steps: Steps, tmp_path: Path) -> None:
     place = shapely.box(500_000, 5_000_000, 501_000, 5_001_000)
     put(steps, tmp_path, sources.table([place]), kind="Polygon", crs="EPSG:32633")
-    found = steps.publish("a.gpkg")
-    assert found["bbox"] == pytest.approx([15.0, 45.15, 15.013, 45.162], abs=1e-2)
-    kept = Steps(steps.storage, steps.url).publish("a.gpkg", "kept_r1", target_crs="source")
-    assert kept["srid"] == 32633
-    assert kept["bbox"] == pytest.approx(found["bbox"], abs=1e-6)
+    output = steps.publish("a.gpkg")
+    assert output["bbox"] == pytest.approx([15.0, 45.15, 15.013, 45.162], abs=1e-2)
+    in_source_crs = Steps(steps.storage, steps.url).publish("a.gpkg", "kept_r1", target_crs="source")
+    assert in_source_crs["srid"] == 32633
+    assert in_source_crs["bbox"] == pytest.approx(output["bbox"], abs=1e-6)
     sources.put(steps.storage, "b.csv", b"x,y\n500000,5000000\n")
     refused = Steps(steps.storage, steps.url).validate("b.csv")
     assert refused.ended.error_code == "no_crs"
     assert "source_crs" in refused.error
-    given = Steps(steps.storage, steps.url).publish("b.csv", "given_r1", source_crs="EPSG:32633")
-    assert given["bbox"][:2] == pytest.approx([15.0, 45.153], abs=1e-2)
+    from_csv = Steps(steps.storage, steps.url).publish("b.csv", "given_r1", source_crs="EPSG:32633")
+    assert from_csv["bbox"][:2] == pytest.approx([15.0, 45.153], abs=1e-2)
 
 
 @pytest.mark.parametrize(
@@ -197,10 +197,10 @@ def test_a_wrong_crs_is_refused(
 
 
 def test_an_outlier_is_no_wrong_crs(steps: Steps, tmp_path: Path) -> None:
-    made = [*sources.squares(30), shapely.box(9_000, 9_000, 9_001, 9_001)]
-    put(steps, tmp_path, sources.table(made), kind="Polygon")
-    found = steps.publish("a.gpkg", chunk_rows=10)
-    assert found["repairs"]["geometry_not_on_earth"] == 1
+    geometries = [*sources.squares(30), shapely.box(9_000, 9_000, 9_001, 9_001)]
+    put(steps, tmp_path, sources.table(geometries), kind="Polygon")
+    output = steps.publish("a.gpkg", chunk_rows=10)
+    assert output["repairs"]["geometry_not_on_earth"] == 1
     assert steps.rows("SELECT gid FROM geo.made_r1 WHERE geom IS NULL") == [{"gid": 31}]
 
 
@@ -215,14 +215,14 @@ def test_mixed_geometries_are_refused_or_split(steps: Steps) -> None:
     run = steps.validate("a.geojson")
     assert (run.ended.error_code, run.ended.retryable) == ("mixed_geometries", False)
     assert "mixed_geometries=split" in run.error
-    found = steps.publish("a.geojson", mixed_geometries="split")
-    assert found["tables"] == [
+    output = steps.publish("a.geojson", mixed_geometries="split")
+    assert output["tables"] == [
         {"table_name": "made_r1", "geometry_type": "MultiPolygon", "rows": 4},
         {"table_name": "made_r1_points", "geometry_type": "MultiPoint", "rows": 2},
     ]
     assert steps.tables() == {"made_r1", "made_r1_points"}
     assert [row["gid"] for row in steps.rows("SELECT gid FROM geo.made_r1_points ORDER BY gid")] == [3, 4]
-    assert found["repairs"]["collection_unpacked"] == 1
+    assert output["repairs"]["collection_unpacked"] == 1
 
 
 def test_a_collection_of_one_kind_is_unpacked(steps: Steps) -> None:
@@ -250,10 +250,10 @@ def test_arcs_become_lines(steps: Steps, tmp_path: Path) -> None:
 
 
 def test_ids_that_repeat_are_told(steps: Steps, tmp_path: Path) -> None:
-    made = sources.table(sources.squares(4), code=["a", "b", "b", None], key=["1", "2", "3", "4"])
-    put(steps, tmp_path, made, kind="Polygon")
-    found = steps.publish("a.gpkg", id_column="code")
-    assert any("1 rows repeat a value, 1 have none" in warning for warning in found["warnings"])
+    table = sources.table(sources.squares(4), code=["a", "b", "b", None], key=["1", "2", "3", "4"])
+    put(steps, tmp_path, table, kind="Polygon")
+    output = steps.publish("a.gpkg", id_column="code")
+    assert any("1 rows repeat a value, 1 have none" in warning for warning in output["warnings"])
     Steps(steps.storage, steps.url).publish("a.gpkg", "unique_r1", id_column="key")
     indexes = steps.rows("SELECT indexdef FROM pg_indexes WHERE tablename = 'unique_r1'")
     assert any("UNIQUE" in row["indexdef"] and "(key)" in row["indexdef"] for row in indexes)
@@ -263,11 +263,11 @@ def test_ids_that_repeat_are_told(steps: Steps, tmp_path: Path) -> None:
 def test_what_crosses_the_antimeridian_is_cut_there(steps: Steps, tmp_path: Path) -> None:
     fiji = shapely.box(2_850_000, -1_950_000, 3_450_000, -1_700_000)  # EPSG:3832 has its middle at 150° east
     put(steps, tmp_path, sources.table([fiji]), kind="Polygon", crs="EPSG:3832")
-    found = steps.publish("a.gpkg")
-    assert found["repairs"]["antimeridian_mended"] == 1
-    west, _, east, _ = found["bbox"]
+    output = steps.publish("a.gpkg")
+    assert output["repairs"]["antimeridian_mended"] == 1
+    west, _, east, _ = output["bbox"]
     assert west > 170
     assert east < -170
     row = steps.rows("SELECT ST_NumGeometries(geom) AS parts, ST_XMax(geom) - ST_XMin(geom) AS width FROM geo.made_r1")
     assert row == [{"parts": 2, "width": 360.0}]
-    assert found["geometry"]["type"] == "MultiPolygon"
+    assert output["geometry"]["type"] == "MultiPolygon"

@@ -22,7 +22,7 @@ from geomill.domain.states import JobStatus
 from geomill.handlers.vector.cleanup_staging import cleanup_staging
 from geomill.sdk import ObjectName, Storage, Zone
 from geomill.vector import indexing
-from tests.integration.engine.platform import Platform
+from tests.integration.engine.platform import EnginePlatform
 from tests.integration.raster.checks import check_stac
 from tests.integration.vector import sources
 from tests.integration.vector.steps import Steps, ok
@@ -34,33 +34,33 @@ def put(storage: Storage, folder: Path, count: int) -> None:
     sources.put(storage, "a.gpkg", sources.encoded(folder, sources.table(sources.squares(count)), kind="Polygon"))
 
 
-async def staging(platform: Platform) -> set[str]:
+async def staging(platform: EnginePlatform) -> set[str]:
     query = "SELECT relname FROM pg_class WHERE relnamespace = to_regnamespace('geo_staging') AND relkind = 'r'"
     return {row["relname"] for row in await platform.rows(query)}
 
 
 async def test_a_layer_becomes_a_table_with_a_catalogue_entry(
-    platform: Platform, storage: Storage, tmp_path: Path
+    platform: EnginePlatform, storage: Storage, tmp_path: Path
 ) -> None:
     put(storage, tmp_path, 2_000)
     platform.worker(concurrency=4)
     asset = {"asset_id": "a1", "blob_prefix": "x/1", "stac_item_id": "parcels", "stac_collection_id": "land"}
     job = await platform.run("vector_processing", {**INPUTS, **asset, "geoparquet": True})
     assert job.status is JobStatus.COMPLETED, job.error_message
-    made: dict[str, Any] = job.result_data or {}
-    assert (made["table_name"], made["row_count"], made["geometry_type"]) == ("parcels", 2_000, "MultiPolygon")
-    assert made["bbox"] == pytest.approx([5.0, 45.0, 5.999, 45.199])
-    assert [file["path"] for file in made["files"]] == [
+    output: dict[str, Any] = job.result_data or {}
+    assert (output["table_name"], output["row_count"], output["geometry_type"]) == ("parcels", 2_000, "MultiPolygon")
+    assert output["bbox"] == pytest.approx([5.0, 45.0, 5.999, 45.199])
+    assert [file["path"] for file in output["files"]] == [
         "x/1/parcels.parquet", "x/1/collection.json", "x/1/item.json",
     ]  # fmt: skip
     assert await staging(platform) == set()
     assert not (mount() / folder_of(job.job_id)).exists()
-    item = pystac.Item.from_dict(made["stac_item"])
+    item = pystac.Item.from_dict(output["stac_item"])
     assert item.assets["features"].href == "/vector/collections/a1/items"
     assert item.properties["table:row_count"] == 2_000
     assert shapely.geometry.shape(item.geometry).is_valid
     for name in ("item", "collection"):
-        assert check_stac(storage, ObjectName(Zone.SILVER, "vectors", f"x/1/{name}.json")) == made[f"stac_{name}"]
+        assert check_stac(storage, ObjectName(Zone.SILVER, "vectors", f"x/1/{name}.json")) == output[f"stac_{name}"]
     parquet = tmp_path / "silver/vectors/x/1/parcels.parquet"
     sources.put(storage, "again.parquet", parquet.read_bytes())
     again = await platform.run("vector_processing", {**INPUTS, "file_name": "again.parquet", "table_name": "again"})
@@ -72,7 +72,7 @@ async def test_a_layer_becomes_a_table_with_a_catalogue_entry(
     assert differing == [{"n": 0}]
 
 
-async def test_a_kill_in_the_middle_costs_nothing(platform: Platform, storage: Storage, tmp_path: Path) -> None:
+async def test_a_kill_in_the_middle_costs_nothing(platform: EnginePlatform, storage: Storage, tmp_path: Path) -> None:
     """The process that loads is killed again and again. Rows are there once, and nothing is seen before all are."""
     put(storage, tmp_path, 8_000)
     worker = platform.worker(concurrency=2)
@@ -91,18 +91,18 @@ async def test_a_kill_in_the_middle_costs_nothing(platform: Platform, storage: S
     assert await staging(platform) == set()
 
 
-async def loaded(platform: Platform, job_id: str, chunks: int) -> None:
+async def loaded(platform: EnginePlatform, job_id: str, chunks: int) -> None:
     table = f"geo_staging.load_{job_id.replace('-', '')}_chunks"
     async with asyncio.timeout(60):
         while True:
             if (await platform.rows(f"SELECT to_regclass('{table}') AS there"))[0]["there"]:
-                found = await platform.rows(f"SELECT count(*) AS n FROM {table}")
-                if found[0]["n"] >= chunks:
+                rows = await platform.rows(f"SELECT count(*) AS n FROM {table}")
+                if rows[0]["n"] >= chunks:
                     return
             await asyncio.sleep(0.01)
 
 
-async def test_what_a_failed_job_leaves_is_swept(platform: Platform, storage: Storage, tmp_path: Path) -> None:
+async def test_what_a_failed_job_leaves_is_swept(platform: EnginePlatform, storage: Storage, tmp_path: Path) -> None:
     wide = {f"c{number}": [float(number)] for number in range(1_500)}
     sources.put(storage, "a.parquet", sources.parquet(tmp_path, sources.table(sources.squares(1), **wide)))
     platform.worker(concurrency=2)
@@ -117,16 +117,16 @@ async def test_what_a_failed_job_leaves_is_swept(platform: Platform, storage: St
 
 
 def test_a_chunk_is_loaded_once_and_a_table_finished_once(storage: Storage, database: str, tmp_path: Path) -> None:
-    """Attempts whose forerunner died between its commit and its report."""
+    """The attempts before these died between their commit and their report."""
     put(storage, tmp_path, 1_000)
     steps = Steps(storage, database)
     plan, chunks = steps.planned("a.gpkg", chunk_rows=300)
     first = [ok(steps.load(plan, chunk)) for chunk in chunks]
     second = [ok(steps.load(plan, chunk)) for chunk in chunks]
-    assert [one["resumed"] for one in first + second] == [False] * 4 + [True] * 4
-    assert [{**one, "resumed": False} for one in second] == first
-    made = [ok(steps.finish(plan, chunks, "parcels")) for _ in range(2)]
-    assert made[0] == made[1]
+    assert [load["resumed"] for load in first + second] == [False] * 4 + [True] * 4
+    assert [{**load, "resumed": False} for load in second] == first
+    outputs = [ok(steps.finish(plan, chunks, "parcels")) for _ in range(2)]
+    assert outputs[0] == outputs[1]
     assert steps.rows("SELECT count(*) AS n FROM geo.parcels") == [{"n": 1_000}]
     missing = Steps(storage, database)
     plan, chunks = missing.planned("a.gpkg", chunk_rows=300)
@@ -139,7 +139,8 @@ def test_a_chunk_is_loaded_once_and_a_table_finished_once(storage: Storage, data
 def test_the_key_is_built_beside_the_spatial_index(
     storage: Storage, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By another session, as of many rows; and once, whether or not an attempt that died has left it."""
+    """Another session builds the key, as it does for many rows. It is built once, whether or not an attempt that died
+    has left it."""
     monkeypatch.setattr(indexing, "MANY", 1)
     put(storage, tmp_path, 1_000)
     steps = Steps(storage, database)
@@ -155,8 +156,8 @@ def test_the_key_is_built_beside_the_spatial_index(
     assert left == [{"name": f"{stem}_areas_key"}]
     assert steps.tables() == set(), "nothing is seen"
     ok(steps.finish(plan, chunks, "parcels"))
-    found = steps.rows("SELECT indexdef FROM pg_indexes WHERE schemaname = 'geo' ORDER BY indexname")
-    assert [row["indexdef"] for row in found] == [
+    indexes = steps.rows("SELECT indexdef FROM pg_indexes WHERE schemaname = 'geo' ORDER BY indexname")
+    assert [row["indexdef"] for row in indexes] == [
         "CREATE INDEX parcels_gix ON geo.parcels USING gist (geom)",
         "CREATE UNIQUE INDEX parcels_key ON geo.parcels USING btree (gid)",
     ]
@@ -174,7 +175,7 @@ def test_long_names_of_revisions_and_kinds_do_not_collide(storage: Storage, data
 
 
 async def test_a_geometry_of_300_megabytes_is_refused_and_leaves_nothing(
-    platform: Platform, storage: Storage, tmp_path: Path
+    platform: EnginePlatform, storage: Storage, tmp_path: Path
 ) -> None:
     put(storage, tmp_path, 2_000)
     points = 20_000_000

@@ -8,7 +8,7 @@ import pytest
 
 from geomill.domain.engine.job import Job
 from geomill.store.pool import Pool
-from tests.integration.engine.platform import Platform, catalogue_of, handlers_of
+from tests.integration.engine.platform import EnginePlatform, catalogue_of, handlers_of
 
 HANDLERS = "tests.integration.worker.handlers"
 
@@ -20,7 +20,7 @@ def workflow(handler: str, params: dict[str, Any], **node: Any) -> str:
     return json.dumps({"workflow_id": handler, "name": handler, "nodes": nodes})
 
 
-class Bench(Platform):
+class TaskBench(EnginePlatform):
     """A platform on which one task is tried out."""
 
     def offer(self, handler: str, params: dict[str, Any] | None = None, **node: Any) -> str:
@@ -36,17 +36,17 @@ class Bench(Platform):
         )
 
     async def only_attempt(self) -> dict[str, Any]:
-        (found,) = await self.attempts()
-        return found
+        (attempt,) = await self.attempts()
+        return attempt
 
     async def try_out(self, handler: str, params: dict[str, Any] | None = None, **node: Any) -> Job:
         return await self.run(self.offer(handler, params, **node))
 
 
 @pytest.fixture
-async def bench(database: str, pool: Pool) -> AsyncIterator[Bench]:
+async def bench(database: str, pool: Pool) -> AsyncIterator[TaskBench]:
     registry = handlers_of(HANDLERS)
-    made = Bench(database, pool, catalogue_of(registry), registry)
-    made.orchestrator(scan_seconds=0.1)
-    yield made
-    await made.shutdown()
+    new_bench = TaskBench(database, pool, catalogue_of(registry), registry)
+    new_bench.orchestrator(scan_seconds=0.1)
+    yield new_bench
+    await new_bench.shutdown()

@@ -47,7 +47,7 @@ def call(ctx: Context) -> dict[str, Any]:
 
 @register_handler("look_around")
 def look_around(ctx: Context) -> dict[str, Any]:
-    """What it finds: variables, rights of new files, folders that it imports from."""
+    """Return the variables, the rights of new files and the folders that Python imports from."""
     with tempfile.NamedTemporaryFile() as file:
         place = Path(file.name).parent
         plain = place / "plain"
@@ -75,7 +75,7 @@ async def impatient_inline(ctx: Context) -> dict[str, Any]:
 
 @register_handler("patient")
 def patient(ctx: Context) -> dict[str, Any]:
-    """Its limit is over by the time that it would count."""
+    """End a time limit in time and work on after it."""
     with ctx.time_limit(0.3, "this is quick"):
         pass
     time.sleep(1)
@@ -170,7 +170,7 @@ async def stubborn(ctx: Context) -> None:
 
 @register_handler("polite")
 def polite(ctx: Context) -> dict[str, Any]:
-    """Looks whether it is still wanted, and saves where it is when it is not."""
+    """Check for a cancellation after each step, and save a checkpoint then."""
     done = ctx.checkpoint.data["done"] if ctx.checkpoint else 0
     while done < ctx.params["steps"]:
         time.sleep(0.05)

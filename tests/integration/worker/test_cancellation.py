@@ -10,23 +10,23 @@ import pytest
 
 from geomill.domain.states import JobStatus
 from geomill.engine.control import cancel
-from tests.integration.worker.conftest import Bench
+from tests.integration.worker.conftest import TaskBench
 from tests.integration.worker.waiting import gone, until, until_rows
 
 
-async def running(bench: Bench, handler: str, **params: object) -> str:
+async def running(bench: TaskBench, handler: str, **params: object) -> str:
     job_id = await bench.submit(bench.offer(handler, dict(params)))
     await until_rows(bench, "SELECT 1 FROM dagapp.dag_queue WHERE progress IS NOT NULL")
     return job_id
 
 
-async def cancel_job(bench: Bench, job_id: str) -> None:
+async def cancel_job(bench: TaskBench, job_id: str) -> None:
     async with bench.pool.connection() as conn:
         await cancel(conn, "dag-jobs", job_id, "not wanted")
 
 
 @pytest.mark.parametrize("handler", ["hang", "hang_inline", "polite"])
-async def test_a_cancelled_task_ends_within_two_seconds(bench: Bench, handler: str, tmp_path: Path) -> None:
+async def test_a_cancelled_task_ends_within_two_seconds(bench: TaskBench, handler: str, tmp_path: Path) -> None:
     worker = bench.worker(processes=1)
     place = tmp_path / "pids"
     job_id = await running(bench, handler, place=str(place), steps=1000)
@@ -41,7 +41,7 @@ async def test_a_cancelled_task_ends_within_two_seconds(bench: Bench, handler: s
     assert await bench.attempts() == []
 
 
-async def test_a_handler_that_looks_stops_before_it_is_made_to(bench: Bench) -> None:
+async def test_a_handler_that_looks_stops_before_it_is_made_to(bench: TaskBench) -> None:
     worker = bench.worker(processes=1, grace_seconds=30)
     job_id = await running(bench, "polite", steps=1000)
     (pid,) = worker._children.pids
@@ -53,7 +53,7 @@ async def test_a_handler_that_looks_stops_before_it_is_made_to(bench: Bench) -> 
 
 
 async def test_a_handler_that_swallows_its_cancellation_does_not_keep_its_slot(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    bench: TaskBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("geomill.worker.watch.STUBBORN_SECONDS", 0.6)
     worker = bench.worker(concurrency=1)
@@ -63,20 +63,20 @@ async def test_a_handler_that_swallows_its_cancellation_does_not_keep_its_slot(
     assert (await bench.try_out("hello_world")).status is JobStatus.COMPLETED
 
 
-async def test_a_handler_that_cancels_itself_has_failed(bench: Bench) -> None:
+async def test_a_handler_that_cancels_itself_has_failed(bench: TaskBench) -> None:
     bench.worker()
     await bench.try_out("cancel_yourself")
     assert (await bench.only_attempt())["error_message"] == "the handler cancelled itself"
 
 
 async def test_a_worker_that_only_has_short_tasks_never_checks_its_leases(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    bench: TaskBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worker = bench.worker()
-    asked = []
-    monkeypatch.setattr("geomill.worker.keeper.queue.lost", lambda *args: asked.append(args))
+    checks = []
+    monkeypatch.setattr("geomill.worker.keeper.queue.lost", lambda *args: checks.append(args))
     for _ in range(3):
         await bench.try_out("hello_world")
         await asyncio.sleep(0.3)
-    assert asked == []
+    assert checks == []
     assert worker._keeper._due(time.monotonic()) == []

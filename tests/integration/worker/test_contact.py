@@ -38,18 +38,18 @@ def test_one_server_of_several_does_not_speak_for_the_others() -> None:
 def test_work_may_go_on_for_less_time_than_the_others_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     now, lost = [1000.0], []
     monkeypatch.setattr(contact, "clock", lambda: now[0])
-    kept = Contact(25.0, lambda: lost.append(now[0]))
-    kept.heard(1000.0)
+    worker_contact = Contact(25.0, lambda: lost.append(now[0]))
+    worker_contact.heard(1000.0)
     now[0] = 1019.9
-    kept.check()
+    worker_contact.check()
     assert not lost
     now[0] = 1020.0
-    kept.heard(1020.0)  # what was lost before stays lost
+    worker_contact.heard(1020.0)  # what was lost before stays lost
     assert lost == [1020.0]
-    assert not kept.is_lost
+    assert not worker_contact.is_lost
     now[0] = 1039.0
-    kept.refused(1039.0)
+    worker_contact.refused(1039.0)
     now[0] = 1046.9
-    assert not kept.is_lost
+    assert not worker_contact.is_lost
     now[0] = 1047.0
-    assert kept.is_lost
+    assert worker_contact.is_lost

@@ -8,7 +8,7 @@ import time
 from geomill.domain.states import JobStatus
 from geomill.worker.loop import Worker
 from geomill.worker.options import WorkerOptions
-from tests.integration.worker.conftest import Bench
+from tests.integration.worker.conftest import TaskBench
 from tests.integration.worker.test_cancellation import running
 from tests.integration.worker.waiting import gone, until, until_rows
 
@@ -16,10 +16,10 @@ from tests.integration.worker.waiting import gone, until, until_rows
 class Leaving:
     """A worker with a stop of its own."""
 
-    def __init__(self, bench: Bench, **options: object) -> None:
+    def __init__(self, bench: TaskBench, **options: object) -> None:
         self.stop = asyncio.Event()
-        made = WorkerOptions(("functionapp-tasks",), processes=1, **options)  # type: ignore[arg-type]
-        self.worker = Worker(bench.url, bench.pool, bench.registry, made)
+        worker_options = WorkerOptions(("functionapp-tasks",), processes=1, **options)  # type: ignore[arg-type]
+        self.worker = Worker(bench.url, bench.pool, bench.registry, worker_options)
         self.task = asyncio.create_task(self.worker.run(self.stop))
 
     async def leave(self) -> float:
@@ -29,12 +29,12 @@ class Leaving:
         return time.monotonic() - begun
 
 
-async def node(bench: Bench) -> dict[str, object]:
-    (found,) = await bench.rows("SELECT attempt, retry_count FROM dagapp.dag_node_states WHERE node_id = 'work'")
-    return found
+async def node(bench: TaskBench) -> dict[str, object]:
+    (row,) = await bench.rows("SELECT attempt, retry_count FROM dagapp.dag_node_states WHERE node_id = 'work'")
+    return row
 
 
-async def test_a_handler_saves_where_it_is_and_the_next_worker_resumes(bench: Bench) -> None:
+async def test_a_handler_saves_where_it_is_and_the_next_worker_resumes(bench: TaskBench) -> None:
     leaving = Leaving(bench)
     job_id = await running(bench, "polite", steps=20)
     assert await leaving.leave() < 3
@@ -47,7 +47,7 @@ async def test_a_handler_saves_where_it_is_and_the_next_worker_resumes(bench: Be
     assert await node(bench) == {"attempt": 2, "retry_count": 0}
 
 
-async def test_what_completes_while_draining_counts(bench: Bench) -> None:
+async def test_what_completes_while_draining_counts(bench: TaskBench) -> None:
     leaving = Leaving(bench)
     job_id = await bench.submit(bench.offer("finish_when_asked"))
     await until(lambda: any(slot.child for slot in leaving.worker._slots.values()))
@@ -56,7 +56,7 @@ async def test_what_completes_while_draining_counts(bench: Bench) -> None:
     assert await node(bench) == {"attempt": 1, "retry_count": 0}
 
 
-async def test_who_does_not_listen_is_killed_at_the_end_and_handed_back(bench: Bench) -> None:
+async def test_who_does_not_listen_is_killed_at_the_end_and_handed_back(bench: TaskBench) -> None:
     leaving = Leaving(bench, drain_seconds=0.3)
     await running(bench, "hang")
     (pid,) = leaving.worker._children.pids
@@ -69,7 +69,7 @@ async def test_who_does_not_listen_is_killed_at_the_end_and_handed_back(bench: B
     assert message["lease_token"] is None
 
 
-async def test_nothing_new_is_leased_while_draining(bench: Bench) -> None:
+async def test_nothing_new_is_leased_while_draining(bench: TaskBench) -> None:
     leaving = Leaving(bench, drain_seconds=1)
     await running(bench, "hang")
     left = asyncio.create_task(leaving.leave())

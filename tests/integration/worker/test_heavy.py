@@ -1,10 +1,10 @@
-"""Of heavy tasks a worker has as many at once as it has processes; light ones do not wait for them."""
+"""A worker runs at most as many heavy tasks at once as it has processes. Light tasks do not wait for them."""
 
 from __future__ import annotations
 
 import asyncio
 
-from tests.integration.engine.platform import Platform, catalogue_of
+from tests.integration.engine.platform import EnginePlatform, catalogue_of
 
 WORKFLOW = """
     workflow_id: heavy
@@ -29,7 +29,7 @@ LIGHT = """
 
 
 async def test_heavy_tasks_are_limited_and_light_ones_pass(database, pool) -> None:
-    platform = Platform(database, pool, None)
+    platform = EnginePlatform(database, pool, None)
     platform.catalogue = catalogue_of(platform.registry, WORKFLOW, LIGHT)
     platform.orchestrator()
     platform.worker(processes=2, concurrency=16)
@@ -46,8 +46,8 @@ async def test_heavy_tasks_are_limited_and_light_ones_pass(database, pool) -> No
 
 
 async def test_the_next_heavy_task_follows_the_last_at_once(database, pool) -> None:
-    """Nobody calls for it, and the next look round would come too late: a queue at its limit is not an empty one."""
-    platform = Platform(database, pool, None)
+    """No notification comes and the next look would be too late: a queue at its limit does not count as empty."""
+    platform = EnginePlatform(database, pool, None)
     platform.catalogue = catalogue_of(platform.registry, WORKFLOW)
     platform.worker(processes=2, concurrency=16, poll_seconds=600)
     platform.orchestrator()

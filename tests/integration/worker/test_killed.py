@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from geomill.domain.states import JobStatus
-from tests.integration.worker.conftest import HANDLERS, Bench
+from tests.integration.worker.conftest import HANDLERS, TaskBench
 from tests.integration.worker.test_cancellation import running
 from tests.integration.worker.waiting import gone, until, until_rows
 
@@ -28,7 +28,7 @@ def start(url: str, *arguments: str, **settings: str) -> subprocess.Popen[bytes]
 
 
 @pytest.fixture
-def process(bench: Bench) -> Iterator[subprocess.Popen[bytes]]:
+def process(bench: TaskBench) -> Iterator[subprocess.Popen[bytes]]:
     started = start(bench.url, "--concurrency", "50", "--queue", "functionapp-tasks=2", GEOMILL_TASK_PROCESSES="2")
     yield started
     started.kill()
@@ -36,11 +36,11 @@ def process(bench: Bench) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def children(pid: int) -> list[int]:
-    return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 async def test_a_killed_worker_leaves_no_child_and_its_task_resumes(
-    bench: Bench, process: subprocess.Popen[bytes]
+    bench: TaskBench, process: subprocess.Popen[bytes]
 ) -> None:
     job_id = await running(bench, "polite", steps=40)
     orphans = children(process.pid)
@@ -55,7 +55,7 @@ async def test_a_killed_worker_leaves_no_child_and_its_task_resumes(
     assert (await bench.ended(job_id)).status is JobStatus.COMPLETED
 
 
-async def test_a_terminated_worker_drains(bench: Bench, process: subprocess.Popen[bytes]) -> None:
+async def test_a_terminated_worker_drains(bench: TaskBench, process: subprocess.Popen[bytes]) -> None:
     await running(bench, "polite", steps=400)
     process.send_signal(signal.SIGTERM)
     await until(lambda: process.poll() is not None)
@@ -64,19 +64,19 @@ async def test_a_terminated_worker_drains(bench: Bench, process: subprocess.Pope
     assert await bench.attempts() == []
 
 
-async def test_three_connections_whatever_the_concurrency(bench: Bench, process: subprocess.Popen[bytes]) -> None:
+async def test_three_connections_whatever_the_concurrency(bench: TaskBench, process: subprocess.Popen[bytes]) -> None:
     bench.offer("nap", {"seconds": 1})
     for _ in range(40):
         await bench.submit("nap")
     most = running_at_once = 0
     async with asyncio.timeout(15):
         while running_at_once < 40:
-            (found,) = await bench.rows(
+            (counts,) = await bench.rows(
                 "SELECT count(*) FILTER (WHERE a.application_name = 'geomill worker') AS pooled,"
                 " (SELECT count(*) FROM dagapp.dag_queue WHERE lease_token IS NOT NULL) AS leased"
                 " FROM pg_stat_activity AS a WHERE a.datname = current_database()"
             )
-            running_at_once = max(running_at_once, found["leased"])
-            most = max(most, found["pooled"])
+            running_at_once = max(running_at_once, counts["leased"])
+            most = max(most, counts["pooled"])
             await asyncio.sleep(0.02)
     assert most <= 2  # and the one that listens

@@ -1,4 +1,4 @@
-"""What a lease protects: one attempt at a time, one result, and a queue that nothing can block."""
+"""A lease guarantees one attempt at a time and one result, and nothing can block a queue."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from geomill.domain.states import JobStatus
 from geomill.queues import postgres as queue
 from geomill.queues.postgres import Outgoing
 from geomill.sdk.registry import Registry
-from tests.integration.worker.conftest import Bench
+from tests.integration.worker.conftest import TaskBench
 from tests.integration.worker.test_cancellation import running
 from tests.integration.worker.waiting import until, until_rows
 
 
-async def test_a_task_longer_than_its_lease_runs_once(bench: Bench) -> None:
+async def test_a_task_longer_than_its_lease_runs_once(bench: TaskBench) -> None:
     for _ in range(2):
         bench.worker(lease_seconds=0.9, check_seconds=0.1, poll_seconds=0.1)
     job = await bench.try_out("nap", {"seconds": 2.5})
@@ -27,7 +27,7 @@ async def test_a_task_longer_than_its_lease_runs_once(bench: Bench) -> None:
     assert events.count("node_dispatched") == 1
 
 
-async def test_who_lost_the_lease_stops_and_says_nothing(bench: Bench) -> None:
+async def test_who_lost_the_lease_stops_and_says_nothing(bench: TaskBench) -> None:
     worker = bench.worker(processes=1)
     await running(bench, "polite", steps=1000)
     await bench.rows("UPDATE dagapp.dag_queue SET lease_token = 99, leased_by = 'other' RETURNING 1 AS one")
@@ -38,7 +38,7 @@ async def test_who_lost_the_lease_stops_and_says_nothing(bench: Bench) -> None:
     assert await bench.rows("SELECT 1 FROM dagapp.dag_checkpoints") == []
 
 
-async def test_a_result_under_an_old_token_changes_nothing(bench: Bench) -> None:
+async def test_a_result_under_an_old_token_changes_nothing(bench: TaskBench) -> None:
     worker = bench.worker(check_seconds=60, running_after_seconds=60)
     bench.offer("nap", {"seconds": 0.5})
     await bench.submit("nap")
@@ -48,8 +48,8 @@ async def test_a_result_under_an_old_token_changes_nothing(bench: Bench) -> None
     assert await bench.attempts() == []
 
 
-async def test_a_lease_that_the_server_forgot_in_a_crash_is_taken_again(bench: Bench) -> None:
-    """By the worker that still works on the task: the handler goes on, and is heard."""
+async def test_a_lease_that_the_server_forgot_in_a_crash_is_taken_again(bench: TaskBench) -> None:
+    """The worker that still runs the task leases it again. The handler continues and its result counts."""
     worker = bench.worker(check_seconds=60, running_after_seconds=60, poll_seconds=0.1)
     bench.offer("nap", {"seconds": 0.5})
     job_id = await bench.submit("nap")
@@ -68,7 +68,7 @@ async def test_a_lease_that_the_server_forgot_in_a_crash_is_taken_again(bench: B
     assert [row["attempt"] for row in await bench.attempts()] == [1]
 
 
-async def test_a_worker_that_others_forgot_appears_again(bench: Bench) -> None:
+async def test_a_worker_that_others_forgot_appears_again(bench: TaskBench) -> None:
     worker = bench.worker(beat_seconds=0.1, check_seconds=0.1)
     find = f"SELECT 1 AS one FROM dagapp.dag_instances WHERE instance_id = '{worker.instance_id}'"
     await until_rows(bench, find)
@@ -79,7 +79,7 @@ async def test_a_worker_that_others_forgot_appears_again(bench: Bench) -> None:
 WHOLE = {"task_id": "t", "job_id": "j", "node_id": "n", "handler": "h", "timeout_seconds": 1, "attempt": 2}
 
 
-async def test_a_malformed_message_is_a_dead_letter_and_blocks_nobody(bench: Bench) -> None:
+async def test_a_malformed_message_is_a_dead_letter_and_blocks_nobody(bench: TaskBench) -> None:
     bodies = [
         {"task_id": "x"},
         {"attempt": "abc", "item_index": "zero", "task_id": 1},
@@ -100,7 +100,7 @@ async def test_a_malformed_message_is_a_dead_letter_and_blocks_nobody(bench: Ben
     assert await bench.rows("SELECT 1 FROM dagapp.dag_queue") == []
 
 
-async def test_an_unknown_handler_fails_the_attempt_for_good(bench: Bench) -> None:
+async def test_an_unknown_handler_fails_the_attempt_for_good(bench: TaskBench) -> None:
     bench.offer("pid", retry={"max_attempts": 3})
     bench.registry = Registry({})  # the orchestrator knows the handler, and this worker does not
     bench.worker()
@@ -111,7 +111,7 @@ async def test_an_unknown_handler_fails_the_attempt_for_good(bench: Bench) -> No
 
 
 async def test_a_result_that_the_database_refuses_fails_its_own_task_only(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    bench: TaskBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("geomill.sdk.execution.to_json", lambda value: "{" if "poison" in value else to_json(value))
     bench.offer("poison")
@@ -124,7 +124,7 @@ async def test_a_result_that_the_database_refuses_fails_its_own_task_only(
     assert "the database refuses the result" in (ended[1].error_message or "")
 
 
-async def test_notes_that_the_database_refuses_are_dropped(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_notes_that_the_database_refuses_are_dropped(bench: TaskBench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("geomill.worker.notes.checkpoint_text", lambda phase, data: "{")
     bench.worker()
     job = await bench.try_out("saves_inline")
@@ -132,13 +132,13 @@ async def test_notes_that_the_database_refuses_are_dropped(bench: Bench, monkeyp
     assert await bench.rows("SELECT 1 FROM dagapp.dag_checkpoints") == []
 
 
-async def lease_of(bench: Bench, shares: dict[str, int]) -> dict[str, int]:
+async def lease_of(bench: TaskBench, shares: dict[str, int]) -> dict[str, int]:
     async with bench.pool.connection() as conn:
-        found = await queue.lease(conn, shares, "me")
-    return {name: sum(one.queue_name == name for one in found.deliveries) for name in shares}
+        lease = await queue.lease(conn, shares, "me")
+    return {name: sum(delivery.queue_name == name for delivery in lease.deliveries) for name in shares}
 
 
-async def test_each_queue_gets_its_share_and_what_one_has_not_goes_to_the_others(bench: Bench) -> None:
+async def test_each_queue_gets_its_share_and_what_one_has_not_goes_to_the_others(bench: TaskBench) -> None:
     await fill(bench, a=20, b=20, c=1)
     assert await lease_of(bench, {"a": 3, "b": 1}) == {"a": 3, "b": 1}
     assert await lease_of(bench, {"a": 0, "b": 1}) == {"a": 0, "b": 1}
@@ -149,21 +149,21 @@ async def test_each_queue_gets_its_share_and_what_one_has_not_goes_to_the_others
     assert await lease_of(bench, {"a": 1, "b": 0, "d": 0}) == {"a": 0, "b": 0, "d": 1}
 
 
-async def test_a_queue_at_its_limit_is_not_taken_for_empty(bench: Bench) -> None:
+async def test_a_queue_at_its_limit_is_not_taken_for_empty(bench: TaskBench) -> None:
     await fill(bench, a=1, b=20)
     async with bench.pool.connection() as conn:
-        found = await queue.lease(conn, {"a": 4, "b": 1, "c": 3}, "me", limits={"b": 2})
-    assert sorted(one.message_id for one in found.deliveries) == ["a0", "b0", "b1"]
-    assert found.empty == {"a", "c"}
+        lease = await queue.lease(conn, {"a": 4, "b": 1, "c": 3}, "me", limits={"b": 2})
+    assert sorted(delivery.message_id for delivery in lease.deliveries) == ["a0", "b0", "b1"]
+    assert lease.empty == {"a", "c"}
 
 
-async def fill(bench: Bench, **counts: int) -> None:
+async def fill(bench: TaskBench, **counts: int) -> None:
     async with bench.pool.connection() as conn:
         for name, count in counts.items():
             await queue.send(conn, [Outgoing(name, f"{name}{n}", "{}") for n in range(count)])
 
 
-async def test_a_worker_that_comes_back_goes_on_and_is_not_charged(bench: Bench) -> None:
+async def test_a_worker_that_comes_back_goes_on_and_is_not_charged(bench: TaskBench) -> None:
     """Others took it for dead: its row is gone, and its lease was given back. Nobody has leased the task since."""
     worker = bench.worker(beat_seconds=0.1, check_seconds=0.1, running_after_seconds=60)
     bench.offer("nap", {"seconds": 2})

@@ -1,4 +1,4 @@
-"""What handlers log can be read by job, and nobody can fill the database with it."""
+"""The log lines of handlers can be read by job, and nobody can fill the database with them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from geomill.store import logs
-from tests.integration.worker.conftest import Bench
+from tests.integration.worker.conftest import TaskBench
 
 
 @pytest.fixture(autouse=True)
@@ -16,13 +16,13 @@ def _quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logging.getLogger("geomill.handler"), "disabled", True)
 
 
-async def lines(bench: Bench, job_id: str) -> list[tuple[str, str]]:
+async def lines(bench: TaskBench, job_id: str) -> list[tuple[str, str]]:
     async with bench.pool.connection() as conn:
-        return [(one.level, one.message) for one in await logs.of_job(conn, job_id, node_id="work")]
+        return [(line.level, line.message) for line in await logs.of_job(conn, job_id, node_id="work")]
 
 
 @pytest.mark.parametrize("handler", ["talk", "talk_inline"])
-async def test_lines_are_stored_in_order_before_the_job_ends(bench: Bench, handler: str) -> None:
+async def test_lines_are_stored_in_order_before_the_job_ends(bench: TaskBench, handler: str) -> None:
     bench.worker(processes=1)
     job = await bench.try_out(handler, {"lines": 3, "width": 1000})
     assert await lines(bench, job.job_id) == [
@@ -31,24 +31,24 @@ async def test_lines_are_stored_in_order_before_the_job_ends(bench: Bench, handl
 
 
 @pytest.mark.parametrize("handler", ["talk", "talk_inline"])
-async def test_no_more_than_two_hundred(bench: Bench, handler: str) -> None:
+async def test_no_more_than_two_hundred(bench: TaskBench, handler: str) -> None:
     bench.worker(processes=1)
     job = await bench.try_out(handler, {"lines": 1000})
-    found = await lines(bench, job.job_id)
-    assert len(found) == 200
-    assert found[-1][1] == "further lines are not kept"
+    logged = await lines(bench, job.job_id)
+    assert len(logged) == 200
+    assert logged[-1][1] == "further lines are not kept"
 
 
-async def test_the_traceback_of_a_failure_is_among_them(bench: Bench) -> None:
+async def test_the_traceback_of_a_failure_is_among_them(bench: TaskBench) -> None:
     bench.worker(processes=1)
     job = await bench.try_out("raise_inside")
-    found = await lines(bench, job.job_id)
-    assert found[0][0] == "ERROR"
-    assert found[0][1].startswith("the handler raised KeyError, reference ")
-    assert found[-1] == ("ERROR", "KeyError: 'the place where it broke'")
+    logged = await lines(bench, job.job_id)
+    assert logged[0][0] == "ERROR"
+    assert logged[0][1].startswith("the handler raised KeyError, reference ")
+    assert logged[-1] == ("ERROR", "KeyError: 'the place where it broke'")
 
 
-async def test_silence_costs_no_statement(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_silence_costs_no_statement(bench: TaskBench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.worker()
     written = []
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from geomill.domain.states import JobStatus
 from geomill.sdk.testing import folder_storage
-from tests.integration.worker.conftest import Bench
+from tests.integration.worker.conftest import TaskBench
 
 
-async def test_both_kinds_of_handlers_use_the_same_zones(bench: Bench, tmp_path: Path) -> None:
+async def test_both_kinds_of_handlers_use_the_same_zones(bench: TaskBench, tmp_path: Path) -> None:
     bench.storage = folder_storage(tmp_path)
     bench.worker(processes=1)
     job = await bench.try_out("stores", {"text": "hello"})
@@ -22,7 +22,7 @@ async def test_both_kinds_of_handlers_use_the_same_zones(bench: Bench, tmp_path:
     assert job.result_data == {"work": {"text": "hello", "pid": os.getpid()}}
 
 
-async def test_what_the_storage_says_becomes_the_attempt_s_error(bench: Bench, tmp_path: Path) -> None:
+async def test_what_the_storage_says_becomes_the_attempt_s_error(bench: TaskBench, tmp_path: Path) -> None:
     bench.storage = folder_storage(tmp_path)
     bench.worker(processes=1)
     job = await bench.try_out("misses", retry={"max_attempts": 3, "backoff": "none"})
@@ -32,7 +32,7 @@ async def test_what_the_storage_says_becomes_the_attempt_s_error(bench: Bench, t
     assert "there is no object 'silver/results/from-a-handler.txt'" in attempt["error_message"]
 
 
-async def test_without_storage_it_says_so(bench: Bench) -> None:
+async def test_without_storage_it_says_so(bench: TaskBench) -> None:
     bench.worker(processes=1)
     await bench.try_out("stores", {"text": "hello"})
     assert "the zone 'silver' has no location here" in (await bench.only_attempt())["error_message"]

@@ -11,8 +11,8 @@ import pytest
 
 from geomill.storage import Storage, StorageRecipe
 from geomill.worker.children.surroundings import Wishes
-from tests.integration.listener import Listener
-from tests.integration.worker.conftest import Bench
+from tests.integration.listener import CallRecorder
+from tests.integration.worker.conftest import TaskBench
 
 SECRETS = {
     "GEOMILL_DATABASE_URL": "postgresql://engine:secret-a@host/db",
@@ -28,33 +28,33 @@ SECRETS = {
 }
 
 
-async def run(bench: Bench, handler: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+async def run(bench: TaskBench, handler: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
     job = await bench.try_out(handler, params)
     assert job.result_data is not None, job.error_message
-    found: dict[str, Any] = job.result_data["work"]
-    return found
+    output: dict[str, Any] = job.result_data["work"]
+    return output
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a network namespace is Linux's")
-async def test_a_task_calls_nobody_and_has_its_database(bench: Bench) -> None:
+async def test_a_task_calls_nobody_and_has_its_database(bench: TaskBench) -> None:
     if "host=%2F" not in bench.url:
         pytest.skip("the database is reached by the network")
-    with Listener() as listener:
+    with CallRecorder() as listener:
         bench.worker(processes=1)
-        found = await run(bench, "call", {"port": listener.port})
+        output = await run(bench, "call", {"port": listener.port})
         assert listener.calls == []
-    assert "unreachable" in found["ended"]
-    assert (found["answer"], found["uid"]) == (1, os.getuid())
+    assert "unreachable" in output["ended"]
+    assert (output["answer"], output["uid"]) == (1, os.getuid())
 
 
-async def test_the_operator_may_open_the_network(bench: Bench) -> None:
-    with Listener() as listener:
+async def test_the_operator_may_open_the_network(bench: TaskBench) -> None:
+    with CallRecorder() as listener:
         bench.worker(processes=1, wishes=Wishes(network=True))
-        found = await run(bench, "call", {"port": listener.port})
-    assert found["ended"] == "connected"
+        output = await run(bench, "call", {"port": listener.port})
+    assert output["ended"] == "connected"
 
 
-async def test_the_environment_holds_no_secret(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_environment_holds_no_secret(bench: TaskBench, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in SECRETS.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("MY_HANDLERS_PLACE", "here")
@@ -66,16 +66,16 @@ async def test_the_environment_holds_no_secret(bench: Bench, monkeypatch: pytest
 
 
 async def test_files_are_for_this_user_alone_and_nothing_is_imported_from_here(
-    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bench: TaskBench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a folder with a module that would take the place of one of Python's."""
+    """The current folder has a module with the name of one of Python's own."""
     (tmp_path / "json.py").write_text("raise SystemExit('from here')", encoding="ascii")
     monkeypatch.setattr(sys, "path", ["", *sys.path])
     monkeypatch.chdir(tmp_path)
     bench.storage = Storage(StorageRecipe.in_folder(tmp_path / "data"))
     bench.worker(processes=1)
-    found = await run(bench, "look_around")
-    assert found["modes"] == [0o700, 0o600]
-    assert Path(found["place"]) == tmp_path / "data" / "scratch"
-    assert "" not in found["path"]
-    assert found["cwd"] not in found["path"]
+    output = await run(bench, "look_around")
+    assert output["modes"] == [0o700, 0o600]
+    assert Path(output["place"]) == tmp_path / "data" / "scratch"
+    assert "" not in output["path"]
+    assert output["cwd"] not in output["path"]

@@ -15,7 +15,7 @@ async def until(true: Callable[[], Any], seconds: float = 10) -> None:
 
 
 async def until_rows(bench: Any, query: str) -> None:
-    """Until the query finds something."""
+    """Wait until the query returns rows."""
     async with asyncio.timeout(15):
         while not await bench.rows(query):  # noqa: ASYNC110
             await asyncio.sleep(0.01)

@@ -14,12 +14,12 @@ from geomill.errors import Unauthenticated
 KEY = f"gm_0123456789ab_{'0f' * 32}"
 
 
-def headers(*given: tuple[str, str]) -> Headers:
-    return Headers(raw=[(name.encode(), value.encode("latin-1")) for name, value in given])
+def headers(*pairs: tuple[str, str]) -> Headers:
+    return Headers(raw=[(name.encode(), value.encode("latin-1")) for name, value in pairs])
 
 
 @pytest.mark.parametrize(
-    ("given", "found"),
+    ("pairs", "expected"),
     [
         ([], None),
         ([("authorization", f"Bearer {KEY}")], KEY),
@@ -28,8 +28,8 @@ def headers(*given: tuple[str, str]) -> Headers:
         ([("x-api-key", KEY), ("authorization", f"Bearer {KEY}")], KEY),
     ],
 )
-def test_where_it_is_found(given: list[tuple[str, str]], found: str | None) -> None:
-    assert credential_of(headers(*given)) == found
+def test_where_it_is_found(pairs: list[tuple[str, str]], expected: str | None) -> None:
+    assert credential_of(headers(*pairs)) == expected
 
 
 latin = st.text(st.characters(max_codepoint=255, exclude_characters="\r\n\x00"), max_size=60)
@@ -43,27 +43,27 @@ latin = st.text(st.characters(max_codepoint=255, exclude_characters="\r\n\x00"),
 @example([("authorization", "Bearer")])
 @example([("authorization", ""), ("x-api-key", "")])
 @example([("x-api-key", "\xff")])
-def test_any_headers(given: list[tuple[str, str]]) -> None:
+def test_any_headers(pairs: list[tuple[str, str]]) -> None:
     try:
-        found = credential_of(headers(*given))
+        credential = credential_of(headers(*pairs))
     except Unauthenticated as error:
         shown = str(error)
-        assert not any(len(value) > 12 and value in shown for _, value in given)
+        assert not any(len(value) > 12 and value in shown for _, value in pairs)
         return
-    if found is None:
-        assert all(name == "x-other" for name, _ in given)
+    if credential is None:
+        assert all(name == "x-other" for name, _ in pairs)
     else:
-        assert found
-        assert found.isascii()
-        assert any(found in value for name, value in given if name != "x-other")
+        assert credential
+        assert credential.isascii()
+        assert any(credential in value for name, value in pairs if name != "x-other")
 
 
 @given(st.text(max_size=100) | st.from_regex(r"gm_[0-9a-z]{10,14}_[0-9a-f]{62,66}\n?", fullmatch=True))
 @example(KEY + "\n")
 @example(KEY.upper())
 def test_any_text_as_a_key(text: str) -> None:
-    found = Secret.parse(text)
-    assert found is None or found.reveal() == text
+    secret = Secret.parse(text)
+    assert secret is None or secret.reveal() == text
 
 
 def test_a_secret_does_not_show_itself() -> None:

@@ -6,18 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from geomill.api.rates import Buckets
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.unit.clock import ManualClock
 
 
 def test_a_burst_then_the_rate() -> None:
-    clock = Clock()
+    clock = ManualClock()
     buckets = Buckets(2.0, 3, clock=clock)
     assert [buckets.take("a") for _ in range(4)] == [0.0, 0.0, 0.0, 0.5]
     assert buckets.take("b") == 0.0
@@ -29,7 +22,7 @@ def test_a_burst_then_the_rate() -> None:
 
 
 def test_memory_is_bounded_and_the_one_in_use_stays() -> None:
-    buckets = Buckets(0.001, 5, most=10, clock=Clock())
+    buckets = Buckets(0.001, 5, most=10, clock=ManualClock())
     for number in range(4):
         assert buckets.take("busy") == 0.0
         for other in range(8):
@@ -41,12 +34,12 @@ def test_memory_is_bounded_and_the_one_in_use_stays() -> None:
 
 @given(st.lists(st.floats(0, 2), max_size=200), st.floats(0.5, 20), st.integers(1, 20))
 def test_never_more_than_burst_and_rate_allow(pauses: list[float], rate: float, burst: int) -> None:
-    clock = Clock()
+    clock = ManualClock()
     buckets = Buckets(rate, burst, clock=clock)
-    begun, taken = clock.now, 0
+    begun, allowed = clock.now, 0
     for pause in pauses:
         clock.now += pause
         waiting = buckets.take("a")
-        taken += waiting == 0
+        allowed += waiting == 0
         assert waiting <= 1 / rate + 1e-6
-    assert taken <= burst + (clock.now - begun) * rate + 1e-6
+    assert allowed <= burst + (clock.now - begun) * rate + 1e-6

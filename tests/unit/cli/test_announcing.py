@@ -16,7 +16,7 @@ READY = {"status": "ready", "reasons": []}
 WAITING = {"status": "not_ready", "reasons": ["nobody serves the queue 'gpu': what is in it waits"]}
 
 
-class Gateway(BaseHTTPRequestHandler):
+class FakeGateway(BaseHTTPRequestHandler):
     """Not ready at the first two looks."""
 
     looks = 0
@@ -34,8 +34,8 @@ class Gateway(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def address() -> Iterator[str]:
-    Gateway.looks = 0
-    with ThreadingHTTPServer(("127.0.0.1", 0), Gateway) as server:
+    FakeGateway.looks = 0
+    with ThreadingHTTPServer(("127.0.0.1", 0), FakeGateway) as server:
         serving = threading.Thread(target=server.serve_forever)
         serving.start()
         yield f"http://127.0.0.1:{server.server_port}"

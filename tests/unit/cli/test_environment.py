@@ -1,4 +1,4 @@
-"""What each process of `geomill up` is told."""
+"""The environment that `geomill up` gives to each process."""
 
 from __future__ import annotations
 
@@ -13,23 +13,26 @@ OTHERS = {"PATH": "/bin", "PGPASSWORD": "secret", "PGSSLROOTCERT": "/ca.pem", "H
 SECRETS = {"GEOMILL_CALLBACK_SECRET": {"orchestrator"}, "GEOMILL_LINK_SECRET": {"gateway"}, "GEOMILL_KEY": set()}
 
 
-def told(kind: str) -> dict[str, str]:
+def environment_of(kind: str) -> dict[str, str]:
     return environment(kind, {**EVERYTHING, **OTHERS}, DATABASES, {"GEOMILL_DATA": "/data"})
 
 
 def test_every_concern_is_somebody_s() -> None:
-    """A new one has to be given to who reads it, or nobody gets it."""
-    told_to_somebody = {concern for concerns in NEEDS.values() for concern in concerns}
-    assert told_to_somebody == set(Settings.CONCERNS) - {DatabaseSettings, ClientSettings}
+    """A new concern must be given to the processes that read it; otherwise none gets it."""
+    needed_concerns = {concern for concerns in NEEDS.values() for concern in concerns}
+    assert needed_concerns == set(Settings.CONCERNS) - {DatabaseSettings, ClientSettings}
 
 
 @pytest.mark.parametrize("secret", SECRETS)
 def test_a_secret_is_told_to_who_needs_it(secret: str) -> None:
-    assert {kind for kind in NEEDS if secret in told(kind)} == SECRETS[secret]
+    assert {kind for kind in NEEDS if secret in environment_of(kind)} == SECRETS[secret]
 
 
 def test_each_process_is_told_of_its_own_databases() -> None:
-    urls = {kind: {name: url for name, url in told(kind).items() if name.endswith("DATABASE_URL")} for kind in NEEDS}
+    urls = {
+        kind: {name: url for name, url in environment_of(kind).items() if name.endswith("DATABASE_URL")}
+        for kind in NEEDS
+    }
     assert urls == {
         "orchestrator": {"GEOMILL_DATABASE_URL": "engine"},
         "worker": {
@@ -43,12 +46,12 @@ def test_each_process_is_told_of_its_own_databases() -> None:
 
 
 def test_the_external_server_is_told_of_nothing_inside() -> None:
-    found = told("external")
-    assert not {"GEOMILL_DATA", "GEOMILL_BRONZE", "GEOMILL_SILVER", "PGPASSWORD"} & set(found)
-    assert found["PGSSLROOTCERT"] == "/ca.pem"
-    assert told("worker")["GEOMILL_DATA"] == "/data"
+    environ = environment_of("external")
+    assert not {"GEOMILL_DATA", "GEOMILL_BRONZE", "GEOMILL_SILVER", "PGPASSWORD"} & set(environ)
+    assert environ["PGSSLROOTCERT"] == "/ca.pem"
+    assert environment_of("worker")["GEOMILL_DATA"] == "/data"
 
 
 def test_what_is_not_ours_passes() -> None:
     for kind in NEEDS:
-        assert told(kind)["PATH"] == "/bin"
+        assert environment_of(kind)["PATH"] == "/bin"

@@ -22,7 +22,7 @@ def test_others_reach_it(host: str) -> None:
 
 
 def test_a_port_that_is_taken() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
         with pytest.raises(ConflictError, match=f"port {port}.*--port"), listen("127.0.0.1", port):
             pass

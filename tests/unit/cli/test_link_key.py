@@ -21,8 +21,8 @@ def test_it_is_made_once_and_only_its_owner_reads_it(tmp_path: Path) -> None:
 def test_all_who_make_it_at_once_have_the_same(tmp_path: Path) -> None:
     settings = Settings({}, data=tmp_path)
     with ThreadPoolExecutor(8) as threads:
-        made = set(threads.map(lambda _: link_key.ensure(settings), range(32)))
-    assert len(made) == 1
+        keys = set(threads.map(lambda _: link_key.ensure(settings), range(32)))
+    assert len(keys) == 1
 
 
 def test_a_setting_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

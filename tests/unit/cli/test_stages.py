@@ -27,8 +27,8 @@ def test_a_value_is_json_unless_it_is_a_text(option: str, expected: dict[str, An
 
 
 def test_values_that_may_be_null() -> None:
-    found = _from_options(JOBS["process_large_raster"], ["tile_size=null", "datetime=null", 'band_names=["Red"]'])
-    assert found == {"tile_size": None, "datetime": None, "band_names": ["Red"]}
+    params = _from_options(JOBS["process_large_raster"], ["tile_size=null", "datetime=null", 'band_names=["Red"]'])
+    assert params == {"tile_size": None, "datetime": None, "band_names": ["Red"]}
 
 
 def test_an_option_without_a_value() -> None:

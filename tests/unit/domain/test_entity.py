@@ -56,8 +56,8 @@ def test_from_row_reads_what_the_database_gives() -> None:
 
 
 def test_from_row_leaves_out_what_a_newer_release_has_added() -> None:
-    found = Job.from_row({"job_id": "j1", "workflow_id": "w", **TIMES, "surprise": 1})
-    assert found.job_id == "j1"
+    loaded = Job.from_row({"job_id": "j1", "workflow_id": "w", **TIMES, "surprise": 1})
+    assert loaded.job_id == "j1"
     with pytest.raises(ValidationError, match="surprise"):
         Job(job_id="j1", workflow_id="w", **TIMES, surprise=1)
 
@@ -80,7 +80,7 @@ def test_the_outcome_of_a_job_is_what_its_submitter_wants_to_know() -> None:
 
 
 def test_every_table_comes_after_those_it_refers_to() -> None:
-    seen: set[str] = set()
+    earlier: set[str] = set()
     for model in TABLES:
-        seen.add(f"{model.__sql_schema__}.{model.__sql_table__}")
-        assert {key.table for key in model.__sql_foreign_keys__} <= seen
+        earlier.add(f"{model.__sql_schema__}.{model.__sql_table__}")
+        assert {key.table for key in model.__sql_foreign_keys__} <= earlier

@@ -20,9 +20,9 @@ def milliseconds(identifier: str) -> int:
 
 def test_a_new_id_is_a_uuid_of_version_7() -> None:
     for _ in range(200):
-        found = UUID(new_id())
-        assert found.version == 7
-        assert found.variant == RFC_4122
+        identity = UUID(new_id())
+        assert identity.version == 7
+        assert identity.variant == RFC_4122
 
 
 def test_a_new_id_begins_with_the_time() -> None:

@@ -66,13 +66,14 @@ def test_every_state_is_in_its_machine() -> None:
 
 @pytest.mark.parametrize("machine", [JOB_MACHINE, NODE_MACHINE], ids=_name)
 def test_a_commit_may_take_several_steps_at_once_or_reopen(machine: Machine) -> None:
-    """The steps' transitive closure, found here by squaring the relation until it stands still, and the reopenings."""
+    """A commit may take any path of steps, or reopen. The closure is computed here by squaring the relation until it no
+    longer grows."""
     closure = {(source, target) for source, targets in machine.steps.items() for target in targets}
     while more := {(a, d) for a, b in closure for c, d in closure if b == c} - closure:
         closure |= more
     reopened = {(source, target) for source, targets in machine.reopens.items() for target in targets}
-    found = {(source, target) for source, targets in machine.commits.items() for target in targets}
-    assert found == {(source, target) for source, target in closure if source != target} | reopened
+    commits = {(source, target) for source, targets in machine.commits.items() for target in targets}
+    assert commits == {(source, target) for source, target in closure if source != target} | reopened
 
 
 def test_only_what_ended_without_success_is_reopened() -> None:

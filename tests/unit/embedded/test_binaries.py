@@ -99,8 +99,8 @@ def test_a_program_that_does_not_run_is_none(tmp_path):
 
 
 def test_this_system_has_a_fit_server():
-    found = binaries.find()
-    assert found.major >= 15
-    assert Path(found.initdb).exists()
-    assert Path(found.pg_ctl).exists()
-    assert Path(found.postgres).exists()
+    installed = binaries.find()
+    assert installed.major >= 15
+    assert Path(installed.initdb).exists()
+    assert Path(installed.pg_ctl).exists()
+    assert Path(installed.postgres).exists()

@@ -11,8 +11,8 @@ def test_a_port_that_is_free_is_kept():
 
 
 def test_a_port_that_is_taken_is_given_up():
-    with socket.create_server((ports.LOOPBACK, 0)) as taken:
-        port = taken.getsockname()[1]
+    with socket.create_server((ports.LOOPBACK, 0)) as listener:
+        port = listener.getsockname()[1]
         assert not ports.is_free(port)
         assert ports.free(port) != port
 

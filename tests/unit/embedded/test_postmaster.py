@@ -23,9 +23,9 @@ def test_a_pid_file_is_read():
 
 @pytest.mark.parametrize("lines", range(1, 8))
 def test_a_pid_file_is_read_while_the_server_still_writes_it(lines):
-    found = parse("\n".join(READY.splitlines()[:lines]))
-    assert found.pid == 123
-    assert not found.is_ready
+    parsed = parse("\n".join(READY.splitlines()[:lines]))
+    assert parsed.pid == 123
+    assert not parsed.is_ready
 
 
 @pytest.mark.parametrize("text", ["", "\n", "garbage"])

@@ -1,8 +1,9 @@
-"""Who counts as dead. Time is given, nothing waits."""
+"""Which processes count as dead. The test sets the time; nothing waits."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,21 +11,15 @@ from geomill.domain.engine.instance import InstanceRole
 from geomill.engine.maintenance import absences
 from geomill.engine.maintenance.absences import Absences
 from geomill.store.instances import Absent
+from tests.unit.clock import ManualClock
 
 BEATEN = datetime(2026, 11, 16, tzinfo=UTC)
 
 
-class Clock:
-    now = 100.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    clock = Clock()
-    monkeypatch.setattr(absences, "time", clock)
+def clock(monkeypatch: pytest.MonkeyPatch) -> ManualClock:
+    clock = ManualClock()
+    monkeypatch.setattr(absences, "time", SimpleNamespace(monotonic=clock))
     return clock
 
 
@@ -32,7 +27,7 @@ def absent(*, beats: int = 0, silent: bool = False) -> Absent:
     return Absent("work-1", InstanceRole.WORKER, BEATEN + timedelta(seconds=beats), silent)
 
 
-def test_a_lock_must_stay_free_for_a_while(clock: Clock) -> None:
+def test_a_lock_must_stay_free_for_a_while(clock: ManualClock) -> None:
     judge = Absences()
     assert judge.dead([absent()]) == []
     clock.now += 0.8
@@ -41,7 +36,7 @@ def test_a_lock_must_stay_free_for_a_while(clock: Clock) -> None:
     assert judge.dead([absent()]) == [absent()]
 
 
-def test_a_heartbeat_begins_the_count_again(clock: Clock) -> None:
+def test_a_heartbeat_begins_the_count_again(clock: ManualClock) -> None:
     judge = Absences()
     judge.dead([absent()])
     clock.now += 1
@@ -50,7 +45,7 @@ def test_a_heartbeat_begins_the_count_again(clock: Clock) -> None:
     assert judge.dead([absent(beats=1)]) == [absent(beats=1)]
 
 
-def test_so_does_a_return(clock: Clock) -> None:
+def test_so_does_a_return(clock: ManualClock) -> None:
     judge = Absences()
     judge.dead([absent()])
     judge.dead([])
@@ -58,11 +53,11 @@ def test_so_does_a_return(clock: Clock) -> None:
     assert judge.dead([absent()]) == []
 
 
-def test_silence_is_its_own_proof(clock: Clock) -> None:
+def test_silence_is_its_own_proof(clock: ManualClock) -> None:
     assert Absences().dead([absent(silent=True)]) == [absent(silent=True)]
 
 
-def test_whose_own_heartbeat_was_late_judges_nobody_for_a_while(clock: Clock) -> None:
+def test_whose_own_heartbeat_was_late_judges_nobody_for_a_while(clock: ManualClock) -> None:
     judge = Absences(beat_seconds=5)
     assert judge.may_judge  # at its start it goes by what the server says
     judge.beaten()

@@ -8,23 +8,16 @@ from hypothesis import strategies as st
 
 from geomill.queues.floors import LAG_SECONDS, LONGEST_SECONDS, LOOKS, MOST_LINES, SHARE, Floor, Floors
 from geomill.queues.turns import TenantLine
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.unit.clock import ManualClock
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> ManualClock:
+    return ManualClock()
 
 
 @pytest.fixture
-def floors(clock: Clock) -> Floors:
+def floors(clock: ManualClock) -> Floors:
     return Floors(clock)
 
 
@@ -59,7 +52,7 @@ def test_one_slow_look_is_chance_and_several_are_not(floors: Floors) -> None:
     assert floors.dear("q")
 
 
-def test_a_dear_look_is_followed_by_a_time_without_one(floors: Floors, clock: Clock) -> None:
+def test_a_dear_look_is_followed_by_a_time_without_one(floors: Floors, clock: ManualClock) -> None:
     look(floors, 0.0005)
     look(floors, 0.0405)
     clock.now += SHARE * 0.04 - 0.01
@@ -68,14 +61,14 @@ def test_a_dear_look_is_followed_by_a_time_without_one(floors: Floors, clock: Cl
     assert not floors.bounded("q")
 
 
-def test_however_dear_everything_is_seen_within_seconds(floors: Floors, clock: Clock) -> None:
+def test_however_dear_everything_is_seen_within_seconds(floors: Floors, clock: ManualClock) -> None:
     look(floors, 0.0005)
     look(floors, 60.0)
     clock.now += LONGEST_SECONDS
     assert not floors.bounded("q")
 
 
-def test_looks_that_are_cheap_again_are_made_again(floors: Floors, clock: Clock) -> None:
+def test_looks_that_are_cheap_again_are_made_again(floors: Floors, clock: ManualClock) -> None:
     look(floors, 0.0005)
     look(floors, 0.1)
     clock.now += LONGEST_SECONDS
@@ -83,7 +76,7 @@ def test_looks_that_are_cheap_again_are_made_again(floors: Floors, clock: Clock)
     assert not floors.bounded("q")
 
 
-def test_a_line_is_known_once_something_was_received_from_it(floors: Floors, clock: Clock) -> None:
+def test_a_line_is_known_once_something_was_received_from_it(floors: Floors, clock: ManualClock) -> None:
     floors.reached([("q", 0, "ada", 7), ("q", 0, "bob", 9), ("r", 0, "ada", 8)])
     assert floors.lines(["q"]) == {TenantLine("q", 0, "ada"): 0, TenantLine("q", 0, "bob"): 0}
 

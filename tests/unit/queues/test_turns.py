@@ -23,9 +23,9 @@ def line(tenant: str, priority: int = 0) -> TenantLine:
 
 @given(lines, st.integers(1, 100), slots, st.none() | tenants)
 def test_every_slot_is_given_and_only_to_the_highest_priority(
-    lines: set[TenantLine], free: int, held: dict[str, int], last: str | None
+    lines: set[TenantLine], free: int, slots_used: dict[str, int], last: str | None
 ) -> None:
-    shares, served_last = allot(lines, free, held, last)
+    shares, served_last = allot(lines, free, slots_used, last)
     assert sum(shares.values()) == free
     assert {line.priority for line in shares} == {max(line.priority for line in lines)}
     assert served_last in {line.tenant for line in shares}
@@ -33,11 +33,11 @@ def test_every_slot_is_given_and_only_to_the_highest_priority(
 
 @given(lines, st.integers(1, 100), slots, st.none() | tenants)
 def test_nobody_gets_a_slot_while_another_has_fewer(
-    lines: set[TenantLine], free: int, held: dict[str, int], last: str | None
+    lines: set[TenantLine], free: int, slots_used: dict[str, int], last: str | None
 ) -> None:
-    shares, _ = allot(lines, free, held, last)
+    shares, _ = allot(lines, free, slots_used, last)
     highest = max(line.priority for line in lines)
-    after = {line: held.get(line.tenant, 0) + shares.get(line, 0) for line in lines if line.priority == highest}
+    after = {line: slots_used.get(line.tenant, 0) + shares.get(line, 0) for line in lines if line.priority == highest}
     for served in shares:
         assert after[served] <= min(after.values()) + 1
 
@@ -66,10 +66,10 @@ def test_who_has_nothing_waits_for_one_free_slot_and_no_longer(arrivals: list[tu
     turns = TenantTurns(lambda _: Counter(tenant for _, tenant in running))
     now = 0
     while waiting:
-        held = Counter(tenant for _, tenant in running)
+        slots_used = Counter(tenant for _, tenant in running)
         (chosen,) = turns.shares([line(tenant) for tenant in waiting], 1)
         turns.given(["q"])
-        assert held[chosen.tenant] == min(held[tenant] for tenant in waiting)
+        assert slots_used[chosen.tenant] == min(slots_used[tenant] for tenant in waiting)
         running.append((now + lengths[chosen.tenant].pop(), chosen.tenant))
         waiting = waiting - Counter([chosen.tenant])
         if len(running) == size:

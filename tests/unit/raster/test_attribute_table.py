@@ -20,9 +20,9 @@ def table(*rows: tuple[object, ...], columns: tuple[tuple[int, str], ...] = COLU
 
 
 def test_classes_have_a_value_a_name_and_a_colour() -> None:
-    found, warnings = parse_classes(table((2, "forest", 0, 128, 0, 17), (1, "open water", 0, 0, 255, 9)))
+    classes, warnings = parse_classes(table((2, "forest", 0, 128, 0, 17), (1, "open water", 0, 0, 255, 9)))
     assert warnings == []
-    assert found == [
+    assert classes == [
         RasterClass(value=1, name="open water", color=(0, 0, 255)),
         RasterClass(value=2, name="forest", color=(0, 128, 0)),
     ]
@@ -47,8 +47,8 @@ def test_a_range_counts_only_if_it_is_one_value() -> None:
     ],
 )
 def test_what_is_not_taken_is_told(text: bytes, why: str) -> None:
-    found, warnings = parse_classes(text)
-    assert found == []
+    classes, warnings = parse_classes(text)
+    assert classes == []
     assert why in warnings[0]
 
 

@@ -58,18 +58,18 @@ def test_bounds_become_a_geometry() -> None:
 def test_every_quadkey_that_a_tile_touches_names_it() -> None:
     grid = Grid(crs="EPSG:4326", transform=(0.001, 0, 10, 0, -0.001, 50), width=4096, height=4096)
     tiles = {f"tiles/{tile.tile_id}.tif": tile for tile in grid.tiles(2048)}
-    made = mosaic_json(grid, tiles, 2048, "m")
-    assert made["bounds"] == list(grid.bounds)
-    assert made["maxzoom"] == max_zoom(grid) == 11
-    assert made["minzoom"] == made["quadkey_zoom"] == 8
+    mosaic = mosaic_json(grid, tiles, 2048, "m")
+    assert mosaic["bounds"] == list(grid.bounds)
+    assert mosaic["maxzoom"] == max_zoom(grid) == 11
+    assert mosaic["minzoom"] == mosaic["quadkey_zoom"] == 8
     for path in tiles:
-        assert sum(path in paths for paths in made["tiles"].values()) >= 4
-    assert all(len(key) == 8 for key in made["tiles"])
+        assert sum(path in paths for paths in mosaic["tiles"].values()) >= 4
+    assert all(len(key) == 8 for key in mosaic["tiles"])
 
 
 def test_a_mosaic_goes_over_the_antimeridian() -> None:
     grid = Grid(crs="EPSG:4326", transform=(0.01, 0, 178, 0, -0.01, 5), width=512, height=512)
-    made = mosaic_json(grid, {"t.tif": next(iter(grid.tiles(512)))}, 512, "m")
-    first = {key[0] for key in made["tiles"]}
+    mosaic = mosaic_json(grid, {"t.tif": next(iter(grid.tiles(512)))}, 512, "m")
+    first = {key[0] for key in mosaic["tiles"]}
     assert first == {"0", "1", "2", "3"} & first
     assert len(first) >= 2

@@ -57,15 +57,15 @@ def test_neighbours_share_their_edge_to_the_last_bit(width: int, height: int, re
 def test_an_aligned_grid_covers_its_bounds_and_lies_on_the_lattice(
     left: float, bottom: float, width: float, height: float, resolution: float
 ) -> None:
-    made = aligned("EPSG:3857", (left, bottom, left + width, bottom + height), resolution)
-    found = made.bounds
+    lattice = aligned("EPSG:3857", (left, bottom, left + width, bottom + height), resolution)
+    bounds = lattice.bounds
     slack = resolution * 1e-6 + 1e-6
-    assert found[0] <= left + slack
-    assert found[1] <= bottom + slack
-    assert found[2] >= left + width - slack
-    assert found[3] >= bottom + height - slack
-    assert (found[2] - found[0]) <= width + 2 * resolution + slack
-    for origin in (made.transform[2], made.transform[5]):
+    assert bounds[0] <= left + slack
+    assert bounds[1] <= bottom + slack
+    assert bounds[2] >= left + width - slack
+    assert bounds[3] >= bottom + height - slack
+    assert (bounds[2] - bounds[0]) <= width + 2 * resolution + slack
+    for origin in (lattice.transform[2], lattice.transform[5]):
         assert math.isclose(origin / resolution, round(origin / resolution), abs_tol=1e-6)
 
 
@@ -90,10 +90,10 @@ def test_the_size_of_a_tile_for_usual_rasters() -> None:
 @given(st.integers(1, 20_000), st.integers(1, 20_000), st.integers(1, 64))
 def test_batches_hold_every_tile_in_order_and_are_bounded(width: int, height: int, pixel: int) -> None:
     tiles = list(grid(width, height).tiles(2048))
-    made = batches(tiles, pixel)
-    assert [tile for batch in made for tile in batch] == tiles
-    assert all(made)
-    sizes = [sum(t.width * t.height * pixel for t in batch) for batch in made]
-    for number, batch in enumerate(made):
+    grouped = batches(tiles, pixel)
+    assert [tile for batch in grouped for tile in batch] == tiles
+    assert all(grouped)
+    sizes = [sum(t.width * t.height * pixel for t in batch) for batch in grouped]
+    for number, batch in enumerate(grouped):
         share = sum(sizes[number:]) // BATCH_SHARE
         assert len(batch) == 1 or sizes[number] <= min(BATCH_BYTES, share)

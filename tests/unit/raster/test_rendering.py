@@ -29,24 +29,24 @@ def test_the_stretch_leaves_out_the_outermost_hundredths(seed: int) -> None:
 
 
 def test_heights_have_a_ramp_and_a_legend() -> None:
-    made = rendering(RasterType.DEM, [statistics(np.linspace(0, 1000, 5000))], dtype="float32")
-    assert made.bands == (1,)
-    assert made.colormap is not None
-    assert [color for _, color in made.legend] == list(RAMPS[RasterType.DEM])
-    assert made.colormap[0][:3] == RAMPS[RasterType.DEM][0]
-    assert made.colormap[255][:3] == RAMPS[RasterType.DEM][-1]
-    assert made.legend[0][0] == pytest.approx(20, abs=5)
+    picture = rendering(RasterType.DEM, [statistics(np.linspace(0, 1000, 5000))], dtype="float32")
+    assert picture.bands == (1,)
+    assert picture.colormap is not None
+    assert [color for _, color in picture.legend] == list(RAMPS[RasterType.DEM])
+    assert picture.colormap[0][:3] == RAMPS[RasterType.DEM][0]
+    assert picture.colormap[255][:3] == RAMPS[RasterType.DEM][-1]
+    assert picture.legend[0][0] == pytest.approx(20, abs=5)
 
 
 def test_pictures_of_bytes_are_left_as_they_are() -> None:
-    made = rendering(RasterType.RGB, [{}, {}, {}], dtype="uint8", colors=["red", "green", "blue", "alpha"])
-    assert (made.bands, made.rescale, made.colormap) == ((1, 2, 3), (), None)
+    picture = rendering(RasterType.RGB, [{}, {}, {}], dtype="uint8", colors=["red", "green", "blue", "alpha"])
+    assert (picture.bands, picture.rescale, picture.colormap) == ((1, 2, 3), (), None)
 
 
 def test_chosen_bands_are_stretched_each_by_its_own_values() -> None:
     bands = [{"minimum": 0, "maximum": 10 * n} for n in range(1, 6)]
-    made = rendering(RasterType.MULTISPECTRAL, bands, dtype="uint16", chosen=(5, 4))
-    assert (made.bands, made.rescale) == ((5, 4), ((0, 50), (0, 40)))
+    picture = rendering(RasterType.MULTISPECTRAL, bands, dtype="uint16", chosen=(5, 4))
+    assert (picture.bands, picture.rescale) == ((5, 4), ((0, 50), (0, 40)))
     assert rendering(RasterType.MULTISPECTRAL, bands, dtype="uint16").bands == (3, 2, 1)
 
 
@@ -58,9 +58,9 @@ def test_one_value_everywhere_is_no_division_by_zero() -> None:
 @pytest.mark.parametrize("values", [[], [{"minimum": None, "maximum": None}]])
 @pytest.mark.parametrize("kind", RasterType)
 def test_without_statistics_it_still_is_a_picture(kind: RasterType, values: list[Any]) -> None:
-    made = rendering(kind, values, dtype="float32")
-    assert made.bands
-    assert all(high > low for low, high in made.rescale)
+    picture = rendering(kind, values, dtype="float32")
+    assert picture.bands
+    assert all(high > low for low, high in picture.rescale)
 
 
 def test_classes_have_the_colours_of_the_preview() -> None:
@@ -68,16 +68,16 @@ def test_classes_have_the_colours_of_the_preview() -> None:
     drawn = preview._distinct_colors(values[0])
     for value in range(60):
         assert tuple(drawn[:, value // 10, value % 10]) == class_color(value)
-    made = rendering(RasterType.CATEGORICAL, [{"minimum": 3, "maximum": 9}], dtype="uint8")
-    assert made.colormap == {value: (*class_color(value), 255) for value in range(3, 10)}
+    picture = rendering(RasterType.CATEGORICAL, [{"minimum": 3, "maximum": 9}], dtype="uint8")
+    assert picture.colormap == {value: (*class_color(value), 255) for value in range(3, 10)}
     assert rendering(RasterType.CATEGORICAL, [{"minimum": 0, "maximum": 90_000}], dtype="uint32").colormap is None
 
 
 def test_a_ramp_is_that_of_the_preview() -> None:
     colors = RAMPS[RasterType.INDEX]
     drawn = preview._ramp(np.linspace(0, 1, 256), colors)
-    made = np.array([ramp(colors)[step][:3] for step in range(256)]).T
-    assert np.abs(drawn.astype(int) - made).max() <= 1
+    ramp_colors = np.array([ramp(colors)[step][:3] for step in range(256)]).T
+    assert np.abs(drawn.astype(int) - ramp_colors).max() <= 1
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What a raster is, how it is encoded, when it was taken, what files are called."""
+"""The rules for a raster's type, encoding, date and file names."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from geomill.sdk import HandlerError
 
 
 def facts(count: int = 1, dtype: str = "uint8", low: float = 0, high: float = 200, **fields: Any) -> RasterFacts:
-    given = {
+    defaults = {
         "driver": "GTiff", "width": 100, "height": 100, "crs": "EPSG:4326", "transform": (1, 0, 0, 0, -1, 0),
         "bounds_4326": (0, 0, 1, 1), "block": (128, 128), "tiled": True, "uncompressed_bytes": 1,
         "bands": [BandFacts(minimum=low, maximum=high)] * count,
     }  # fmt: skip
-    return RasterFacts(count=count, dtype=dtype, **{**given, **fields})
+    return RasterFacts(count=count, dtype=dtype, **{**defaults, **fields})
 
 
 @pytest.mark.parametrize(
-    ("known", "distinct", "kind"),
+    ("raster_facts", "distinct", "kind"),
     [
         (facts(3), 250, RasterType.RGB),
         (facts(3, "uint16"), 250, RasterType.RGB),
@@ -43,8 +43,8 @@ def facts(count: int = 1, dtype: str = "uint8", low: float = 0, high: float = 20
         (facts(1, "float32", 0, 1e6), 900, RasterType.CONTINUOUS),
     ],
 )
-def test_the_type_is_found(known: RasterFacts, distinct: int, kind: RasterType) -> None:
-    assert detect(known, distinct) is kind
+def test_the_type_is_found(raster_facts: RasterFacts, distinct: int, kind: RasterType) -> None:
+    assert detect(raster_facts, distinct) is kind
 
 
 def test_a_name_helps() -> None:
@@ -65,8 +65,8 @@ def test_jpeg_is_refused_for_what_it_would_ruin(kind: RasterType, dtype: str) ->
 
 
 def test_classes_are_never_mixed() -> None:
-    for wanted in Resampling:
-        assert resampling_for(RasterType.CATEGORICAL, wanted) is Resampling.NEAREST
+    for requested in Resampling:
+        assert resampling_for(RasterType.CATEGORICAL, requested) is Resampling.NEAREST
     assert resampling_for(RasterType.DEM, Resampling.AUTO) is Resampling.BILINEAR
     assert resampling_for(RasterType.DEM, Resampling.CUBIC) is Resampling.CUBIC
     assert creation_options(Tier.ANALYSIS, RasterType.CATEGORICAL, "uint8", None)["OVERVIEW_RESAMPLING"] == "MODE"
@@ -76,17 +76,17 @@ def test_no_date_is_invented() -> None:
     received = "2026-01-02T03:04:05+00:00"
     assert times("2024-04-17", None, None, None, received)[0].datetime == "2024-04-17T00:00:00Z"
     assert times(None, None, None, "2020-01-01T10:00:00+02:00", received)[0].datetime == "2020-01-01T08:00:00Z"
-    known, warnings = times(None, None, None, "some day", received)
-    assert known.datetime is None
-    assert (known.start_datetime, known.end_datetime) == ("2026-01-02T03:04:05Z", "2026-01-02T03:04:05Z")
-    assert known.known_from == "received"
+    period, warnings = times(None, None, None, "some day", received)
+    assert period.datetime is None
+    assert (period.start_datetime, period.end_datetime) == ("2026-01-02T03:04:05Z", "2026-01-02T03:04:05Z")
+    assert period.known_from == "received"
     assert len(warnings) == 1
 
 
-@pytest.mark.parametrize("given", [("yesterday", None, None), (None, "2024-01-01", None)])
-def test_a_wrong_date_is_refused(given: tuple[str | None, str | None, str | None]) -> None:
+@pytest.mark.parametrize("dates", [("yesterday", None, None), (None, "2024-01-01", None)])
+def test_a_wrong_date_is_refused(dates: tuple[str | None, str | None, str | None]) -> None:
     with pytest.raises(HandlerError, match=r"date|together"):
-        times(*given, None, "2026-01-02T03:04:05+00:00")
+        times(*dates, None, "2026-01-02T03:04:05+00:00")
 
 
 @pytest.mark.parametrize(

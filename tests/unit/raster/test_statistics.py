@@ -21,8 +21,8 @@ heights = st.floats(-500, 9_000, width=32)
 def test_two_pieces_make_the_whole(data: np.ndarray, cut: int) -> None:
     ranges = [(-500.0, 9_000.0)] * 2
     left, right = (Pixels(part, Validity.NODATA, nodata=-9999) for part in (data[:, :, :cut], data[:, :, cut:]))
-    found = merged_bands([measure(left, ranges), measure(right, ranges)])
-    for index, band in enumerate(found):
+    merged = merged_bands([measure(left, ranges), measure(right, ranges)])
+    for index, band in enumerate(merged):
         values = data[index][data[index] != -9999].astype(float)
         assert band.count == values.size
         assert band.total == data[index].size

@@ -39,6 +39,6 @@ def test_codes(error: Exception, code: str | None) -> None:
 
 
 def test_causes_that_go_in_a_circle_end() -> None:
-    one, other = ValueError("1"), ValueError("2")
-    one.__cause__, other.__cause__ = other, one
-    assert passing_code(one) is None
+    first, second = ValueError("1"), ValueError("2")
+    first.__cause__, second.__cause__ = second, first
+    assert passing_code(first) is None

@@ -1,4 +1,4 @@
-"""What a handler is given."""
+"""The context that a handler is given."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def run(work: Callable[[HandlerContext[Any]], Any], **more: Any) -> HandlerRun:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "reported"),
     [
         ((0.5,), (0.5, "")),
         ((3, 10, "tile 3"), (0.3, "tile 3")),
@@ -27,8 +27,8 @@ def run(work: Callable[[HandlerContext[Any]], Any], **more: Any) -> HandlerRun:
         ((0, 4), (0.0, "")),
     ],
 )
-def test_progress_is_a_fraction_between_0_and_1(arguments: tuple[Any, ...], said: tuple[float, str]) -> None:
-    assert run(lambda ctx: ctx.progress(*arguments)).progress == [said]
+def test_progress_is_a_fraction_between_0_and_1(arguments: tuple[Any, ...], reported: tuple[float, str]) -> None:
+    assert run(lambda ctx: ctx.progress(*arguments)).progress == [reported]
 
 
 def test_checkpoints_are_saved_in_order_and_apart_from_the_handler_s_data() -> None:

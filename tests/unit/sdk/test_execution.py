@@ -29,8 +29,8 @@ class Output(BaseModel):
     note: str | None = None
 
 
-def ended(work: Callable[[Any], Any], given: dict[str, Any] | None = None, /, **registration: Any) -> Ended:
-    return run_handler(register_handler("work", **registration)(work), given).ended
+def ended(work: Callable[[Any], Any], params: dict[str, Any] | None = None, /, **registration: Any) -> Ended:
+    return run_handler(register_handler("work", **registration)(work), params).ended
 
 
 def fails(error: BaseException) -> Callable[[Any], Any]:
@@ -51,14 +51,14 @@ def test_parameters_are_a_model_when_one_is_registered() -> None:
 
 
 def test_parameters_are_a_dict_of_its_own_without_a_model() -> None:
-    given = {"a": 1}
+    params = {"a": 1}
 
     def work(ctx: HandlerContext[dict[str, Any]]) -> dict[str, Any]:
         ctx.params["b"] = 2
         return ctx.params
 
-    assert ended(work, given).output == {"a": 1, "b": 2}
-    assert given == {"a": 1}
+    assert ended(work, params).output == {"a": 1, "b": 2}
+    assert params == {"a": 1}
 
 
 @pytest.mark.parametrize(
@@ -70,9 +70,9 @@ def test_parameters_are_a_dict_of_its_own_without_a_model() -> None:
     ],
 )
 def test_invalid_parameters_are_not_tried_again(params: dict[str, Any], message: str) -> None:
-    found = ended(fails(AssertionError("not reached")), params, params=Params)
-    assert message in found.error_message
-    assert (found.success, found.error_code, found.retryable) == (False, "invalid_params", False)
+    outcome = ended(fails(AssertionError("not reached")), params, params=Params)
+    assert message in outcome.error_message
+    assert (outcome.success, outcome.error_code, outcome.retryable) == (False, "invalid_params", False)
 
 
 # What comes out
@@ -91,8 +91,8 @@ def test_invalid_parameters_are_not_tried_again(params: dict[str, Any], message:
     ],
 )
 def test_a_handler_may_return_a_mapping_a_model_a_result_or_nothing(returned: Any, expected: dict[str, Any]) -> None:
-    found = ended(lambda ctx: returned)
-    assert (found.success, found.output, found.error_message) == (True, expected, "")
+    outcome = ended(lambda ctx: returned)
+    assert (outcome.success, outcome.output, outcome.error_message) == (True, expected, "")
 
 
 def test_metrics_come_with_the_result() -> None:
@@ -124,9 +124,14 @@ def test_the_output_model_gives_the_output_its_shape(returned: Any) -> None:
 def test_what_cannot_be_an_output_is_not_tried_again(
     returned: Any, model: type[BaseModel] | None, message: str
 ) -> None:
-    found = ended(lambda ctx: returned, output=model)
-    assert message in found.error_message
-    assert (found.success, found.output, found.error_code, found.retryable) == (False, None, "invalid_output", False)
+    outcome = ended(lambda ctx: returned, output=model)
+    assert message in outcome.error_message
+    assert (outcome.success, outcome.output, outcome.error_code, outcome.retryable) == (
+        False,
+        None,
+        "invalid_output",
+        False,
+    )
 
 
 # Failure
@@ -146,9 +151,9 @@ def test_what_a_handler_says_becomes_its_result(
     async def work(ctx: Any) -> None:
         raise error
 
-    found = ended(work if is_async else fails(error))
-    assert (found.error_message, found.error_code, found.retryable) == expected
-    assert not found.success
+    outcome = ended(work if is_async else fails(error))
+    assert (outcome.error_message, outcome.error_code, outcome.retryable) == expected
+    assert not outcome.success
 
 
 SECRET = "SELECT secret FROM t at /srv/geomill/x on db.internal:5432"
@@ -169,17 +174,17 @@ SECRET = "SELECT secret FROM t at /srv/geomill/x on db.internal:5432"
 def test_of_any_other_error_only_a_reference_is_told(
     error: BaseException, code: str, is_async: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Partners read it. The log has all of it, under the same reference."""
+    """Partners read the message. The log has the whole error under the same reference."""
 
     async def work(ctx: Any) -> None:
         raise error
 
-    found = ended(work if is_async else fails(error))
-    assert (found.success, found.error_code, found.retryable) == (False, code, True)
-    assert type(error).__name__ in found.error_message
+    outcome = ended(work if is_async else fails(error))
+    assert (outcome.success, outcome.error_code, outcome.retryable) == (False, code, True)
+    assert type(error).__name__ in outcome.error_message
     for secret in ("SELECT", "/srv", "db.internal", "Traceback"):
-        assert secret not in found.error_message
-    reference = found.error_message.rpartition(" ")[2]
+        assert secret not in outcome.error_message
+    reference = outcome.error_message.rpartition(" ")[2]
     assert [record for record in caplog.records if reference in record.getMessage() and record.exc_info]
 
 
@@ -199,15 +204,15 @@ def test_the_cause_of_an_error_of_ours_is_in_the_log(caplog: pytest.LogCaptureFi
     ],
 )
 def test_a_result_may_say_that_it_failed(result: HandlerResult, expected: tuple[Any, ...]) -> None:
-    found = ended(lambda ctx: result)
-    assert (found.success, (found.error_message, found.error_code, found.retryable)) == (False, expected)
+    outcome = ended(lambda ctx: result)
+    assert (outcome.success, (outcome.error_message, outcome.error_code, outcome.retryable)) == (False, expected)
 
 
 def test_an_error_is_made_fit_to_be_stored() -> None:
-    found = ended(fails(HandlerError("a\x00b\ud800" + "x" * 5_000, code="c" * 100)))
-    assert found.error_message.startswith("ab?xxx")
-    assert len(found.error_message) == LONGEST_ERROR
-    assert found.error_code == "c" * 64
+    outcome = ended(fails(HandlerError("a\x00b\ud800" + "x" * 5_000, code="c" * 100)))
+    assert outcome.error_message.startswith("ab?xxx")
+    assert len(outcome.error_message) == LONGEST_ERROR
+    assert outcome.error_code == "c" * 64
 
 
 def test_an_unexpected_error_is_logged_with_its_traceback_and_an_expected_one_is_not(
@@ -234,9 +239,9 @@ async def test_a_sync_handler_runs_in_a_thread_and_an_async_one_in_the_loop() ->
         await asyncio.sleep(0)
         return here(ctx)
 
-    found = [await _execute(work) for work in (here, there)]
-    assert found[0].output["thread"] != threading.get_ident()
-    assert found[1].output["thread"] == threading.get_ident()
+    outcomes = [await _execute(work) for work in (here, there)]
+    assert outcomes[0].output["thread"] != threading.get_ident()
+    assert outcomes[1].output["thread"] == threading.get_ident()
 
 
 async def test_being_cancelled_is_passed_on() -> None:

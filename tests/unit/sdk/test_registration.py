@@ -13,33 +13,33 @@ from geomill.sdk import HandlerContext, register_handler
 from geomill.sdk.registration import MARK, RegisteredHandler
 
 
-class Params(BaseModel):
+class NumberParams(BaseModel):
     n: int
 
 
-class Output(BaseModel):
+class NumberOutput(BaseModel):
     m: int
 
 
 def mark_of(function: object) -> RegisteredHandler:
-    found = getattr(function, MARK)
-    assert isinstance(found, RegisteredHandler)
-    return found
+    mark = getattr(function, MARK)
+    assert isinstance(mark, RegisteredHandler)
+    return mark
 
 
 def test_the_function_is_marked_and_otherwise_as_it_was() -> None:
-    def work(ctx: HandlerContext[Params]) -> dict[str, int]:
+    def work(ctx: HandlerContext[NumberParams]) -> dict[str, int]:
         """Works.
 
         At length.
         """
         return {"m": 1}
 
-    registered = register_handler("work", queue="q", timeout_seconds=5, params=Params, output=Output)(work)
+    registered = register_handler("work", queue="q", timeout_seconds=5, params=NumberParams, output=NumberOutput)(work)
     assert registered is work
     info = mark_of(work).info
     assert (info.name, info.queue, info.timeout_seconds) == ("work", "q", 5)
-    assert (info.params, info.output, info.description) == (Params, Output, "Works.")
+    assert (info.params, info.output, info.description) == (NumberParams, NumberOutput, "Works.")
     assert mark_of(work).function is work
 
 
@@ -62,12 +62,12 @@ def test_a_description_wins_over_the_docstring() -> None:
 
 def test_async_functions_are_told_apart() -> None:
     @register_handler("one")
-    def one(ctx: object) -> None: ...
+    def blocking(ctx: object) -> None: ...
 
     @register_handler("two")
     async def two(ctx: object) -> None: ...
 
-    assert (mark_of(one).is_async, mark_of(two).is_async) == (False, True)
+    assert (mark_of(blocking).is_async, mark_of(two).is_async) == (False, True)
 
 
 @pytest.mark.parametrize("name", ["", "x" * 65])

@@ -36,7 +36,7 @@ DEPRECATED = {
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """On the path of imports."""
+    """A folder from which Python imports."""
     monkeypatch.syspath_prepend(tmp_path)
     return tmp_path
 

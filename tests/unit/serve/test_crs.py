@@ -23,7 +23,7 @@ def test_axes_are_turned_where_north_is_first(code: int, swapped: bool) -> None:
 
 @pytest.mark.parametrize("code", [5773, 4978, 999_999])
 def test_what_is_no_map_is_not_known(code: int) -> None:
-    """Heights alone, geocentric coordinates, nothing."""
+    """A system of heights alone, a geocentric one, and one that does not exist."""
     assert axes(f"{EPSG}{code}") is None
     with pytest.raises(UnknownReferenceSystem, match=f"'EPSG:{code}' is not a known reference system"):
         Systems(4326).chosen(f"EPSG:{code}")

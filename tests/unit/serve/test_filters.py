@@ -51,7 +51,7 @@ def test_a_box_becomes_a_polygon() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("a = 'x" + "x" * LONGEST, f"at most {LONGEST} characters"),
         ("NOT " * (DEEPEST + 1) + "a = 1", f"at most {DEEPEST} levels"),
@@ -62,8 +62,8 @@ def test_a_box_becomes_a_polygon() -> None:
         ("(((((((a = " + "'x' OR " * 100 + ")))))))", "7 nested groups of parentheses"),
     ],
 )
-def test_raw_texts_are_counted(text: str, said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_raw_texts_are_counted(text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         check_text(text)
 
 
@@ -106,7 +106,7 @@ values = st.recursive(
 @given(st.fixed_dictionaries({"op": st.sampled_from(["and", "=", "s_intersects"]), "args": st.lists(values)}) | values)
 def test_any_document_is_taken_or_refused(document: Any) -> None:
     try:
-        taken = checked(document)
+        accepted = checked(document)
     except InputError:
         return
-    json.dumps(taken, allow_nan=False).encode()
+    json.dumps(accepted, allow_nan=False).encode()

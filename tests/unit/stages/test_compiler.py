@@ -84,7 +84,8 @@ def _step(action: str, number: int, tasks_of: int, following: str) -> list[str]:
     if action == "plan" and number > 1:
         lines += ["      stage_results:"]
         lines += [
-            f"        '{one}': \"{{{{ nodes.stage{one}_aggregate.output.result }}}}\"" for one in range(1, number)
+            f"        '{earlier}': \"{{{{ nodes.stage{earlier}_aggregate.output.result }}}}\""
+            for earlier in range(1, number)
         ]
     if tasks_of:
         lines += ["      tasks:", f"        node_id: stage{tasks_of}_tasks"]
@@ -105,7 +106,7 @@ def _fan_out(number: int, stage: dict[str, Any], limit: int | None) -> list[str]
     lines += [f"      retry: {{max_attempts: {stage['retry']['max_attempts']}}}"] if "retry" in stage else []
     breaker = stage.get("circuit_breaker", {"failures": 10, "open_seconds": 30.0})
     lines += [f"      circuit_breaker: {breaker}".replace("'", "")] if breaker else []
-    limits = [one for one in (stage.get("max_parallel_tasks"), limit) if one]
+    limits = [bound for bound in (stage.get("max_parallel_tasks"), limit) if bound]
     lines += [f"    max_parallel: {min(limits)}"] if limits else []
     partial = stage.get("allow_partial", False)
     wish = {True: "continue", False: "fail"}.get(partial, f"{{tolerate: '{partial}'}}")
@@ -116,9 +117,9 @@ def _fan_out(number: int, stage: dict[str, Any], limit: int | None) -> list[str]
 @given(STAGES, st.none() | st.integers(1, 100))
 def test_any_stage_job_is_the_graph_that_one_would_write(stages: list[dict[str, Any]], limit: int | None) -> None:
     job = job_of(*stages, max_parallel_tasks=limit)
-    known = handlers(job)
-    compiled = compile_job(job, handlers=known, queues=TASK_QUEUES)
-    written = load_text(by_hand(stages, limit), file="hand.yaml", handlers=known, queues=TASK_QUEUES)
+    registered = handlers(job)
+    compiled = compile_job(job, handlers=registered, queues=TASK_QUEUES)
+    written = load_text(by_hand(stages, limit), file="hand.yaml", handlers=registered, queues=TASK_QUEUES)
     assert compiled.body() == written.body()
     assert compiled.hash() == written.hash()
 
@@ -126,18 +127,21 @@ def test_any_stage_job_is_the_graph_that_one_would_write(stages: list[dict[str, 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=4), st.randoms(use_true_random=False))
 def test_a_compiled_job_gives_what_its_code_says_in_any_order(widths: list[int], chance: Any) -> None:
-    """Played through the evaluator, with the code of the controller itself; against a plain loop."""
-    made = controller(
+    """The compiled job, run through the evaluator with the controller's code, gives the results of a plain loop."""
+    stage_controller = controller(
         lambda stage, context: [
-            StageTask({"value": sum(one["sum"] for one in context.stage_results.values()) + place}, f"t{place}")
+            StageTask(
+                {"value": sum(stage_result["sum"] for stage_result in context.stage_results.values()) + place},
+                f"t{place}",
+            )
             for place in range(widths[stage - 1])
         ],
         lambda stage, results: {"sum": sum(result.result_data["value"] for result in results), "stage": stage},
     )
-    job = job_of(*({} for _ in widths), made_by=made)
+    job = job_of(*({} for _ in widths), made_by=stage_controller)
     expected: dict[str, Any] = {}
     for number, width in enumerate(widths, 1):
-        before = sum(one["sum"] for one in expected.values())
+        before = sum(stage_result["sum"] for stage_result in expected.values())
         expected[f"stage_{number}"] = {"sum": sum(before + place for place in range(width)), "stage": number}
     assert _played(job, chance) == expected
 
@@ -153,36 +157,38 @@ def _played(job: StageJob, chance: Any) -> Any:
     evaluation = Evaluation(run, NOW)
     evaluation.begin()
     while True:
-        while asked := evaluation.take_aggregates():
-            evaluation.feed([_counted(one, outputs) for one in asked])
+        while aggregates := evaluation.take_aggregates():
+            evaluation.feed([_counted(aggregate, outputs) for aggregate in aggregates])
         decision = evaluation.decision()
         waiting += decision.dispatches
         run.apply(decision)
         if run.status is not JobStatus.RUNNING:
             assert run.status is JobStatus.COMPLETED, decision.error
             return decision.result
-        one = waiting.pop(chance.randrange(len(waiting)))
-        echoes = isinstance(run.graph.nodes[one.node_id].definition, FanOutNode)
-        pages = Pages(_outcomes(one.params.get("tasks"), outputs))
+        dispatch = waiting.pop(chance.randrange(len(waiting)))
+        echoes = isinstance(run.graph.nodes[dispatch.node_id].definition, FanOutNode)
+        pages = Pages(_outcomes(dispatch.params.get("tasks"), outputs))
         output = (
-            one.params
+            dispatch.params
             if echoes
-            else run_step("tried", job.definition, job.controller, context(one.params, pages=pages))
+            else run_step("tried", job.definition, job.controller, context(dispatch.params, pages=pages))
         )
-        outputs[one.node_id, one.item_index] = output
+        outputs[dispatch.node_id, dispatch.item_index] = output
         evaluation = Evaluation(run, NOW)
-        evaluation.feed([Outcome(one.node_id, one.attempt, TaskReport.COMPLETED, one.item_index, output)])
+        evaluation.feed(
+            [Outcome(dispatch.node_id, dispatch.attempt, TaskReport.COMPLETED, dispatch.item_index, output)]
+        )
 
 
-def _counted(asked: Any, outputs: dict[tuple[str, int], Any]) -> Outcome:
-    (source,) = asked.sources
+def _counted(aggregate: Any, outputs: dict[tuple[str, int], Any]) -> Outcome:
+    (source,) = aggregate.sources
     count = sum(node_id == source for node_id, _ in outputs)
-    return Outcome(asked.node_id, asked.attempt, TaskReport.COMPLETED, output={"count": count})
+    return Outcome(aggregate.node_id, aggregate.attempt, TaskReport.COMPLETED, output={"count": count})
 
 
 def _outcomes(tasks: Any, outputs: dict[tuple[str, int], Any]) -> list[ItemOutcome]:
-    wanted = tasks["node_id"] if isinstance(tasks, dict) else ""
-    return [ItemOutcome(index, outputs[node_id, index]) for node_id, index in sorted(outputs) if node_id == wanted]
+    source = tasks["node_id"] if isinstance(tasks, dict) else ""
+    return [ItemOutcome(index, outputs[node_id, index]) for node_id, index in sorted(outputs) if node_id == source]
 
 
 def test_a_task_type_that_is_not_there() -> None:

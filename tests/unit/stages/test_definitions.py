@@ -1,4 +1,4 @@
-"""What may be said of stages."""
+"""Definitions of stages: which are valid, and how they are described."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def stage(number: int, **more: Any) -> dict[str, Any]:
 
 
 class TwoStages(WorkflowDefinition):
-    """As the stage model shows it: a class with defaults."""
+    """A class with defaults, as the stage model shows it."""
 
     job_type: str = "two"
     stages: list[StageDefinition] = [StageDefinition(**stage(1)), StageDefinition(**stage(2, depends_on_stage=1))]  # noqa: RUF012
@@ -57,7 +57,7 @@ def test_what_cannot_be(stages: list[dict[str, Any]], more: dict[str, Any], word
 def test_retries_are_the_stages_or_the_task_types_or_the_usual() -> None:
     often, once = RetryPolicy(max_attempts=9), RetryPolicy(max_attempts=1)
     job = job_of({}, {"retry": once}, {"task_type": "sleep"}, retries={"echo": often})
-    assert [job.definition.retry_of(one) for one in job.definition.stages] == [often, once, RetryPolicy()]
+    assert [job.definition.retry_of(definition) for definition in job.definition.stages] == [often, once, RetryPolicy()]
 
 
 def test_the_least_limit_counts() -> None:
@@ -67,8 +67,8 @@ def test_the_least_limit_counts() -> None:
 
 
 def test_plain_dicts() -> None:
-    found = from_plain("p", [{"number": 1, "name": "n", "task_type": "echo", "parallelism": "single"}])
-    assert (found.stage(1).stage_name, found.stage(1).single) == ("n", True)
+    definition = from_plain("p", [{"number": 1, "name": "n", "task_type": "echo", "parallelism": "single"}])
+    assert (definition.stage(1).stage_name, definition.stage(1).single) == ("n", True)
 
 
 def test_a_registration_that_does_not_fit() -> None:
@@ -86,13 +86,18 @@ def test_a_workflow_that_is_wrong_names_its_job_type() -> None:
 
 
 def test_a_job_type_is_described_by_its_own_words() -> None:
-    """And not by what its base class says of itself."""
+    """The description is the class's own docstring, not that of its base class."""
     definition = from_plain("tried", [{"number": 1, "name": "one", "task_type": "echo"}])
 
-    class Told(controller()):  # type: ignore[misc]  # a class that is made by a function
+    class Documented(controller()):  # type: ignore[misc]  # a class that is made by a function
         """Says what it does.
 
         And more."""
 
-    marked = [stage_job("tried", workflow=definition)(one) for one in (controller(), Told)]
-    assert [getattr(one, STAGE_MARK).description for one in marked] == ["", "Says what it does."]
+    marked = [
+        stage_job("tried", workflow=definition)(controller_class) for controller_class in (controller(), Documented)
+    ]
+    assert [getattr(controller_class, STAGE_MARK).description for controller_class in marked] == [
+        "",
+        "Says what it does.",
+    ]

@@ -26,7 +26,7 @@ STAGES = [
 
 
 def module(name: str, **functions: Any) -> ModuleType:
-    made = ModuleType(name)
+    plain_module = ModuleType(name)
     tasks = [{"parameters": {}}]
     defaults = {
         "stages": STAGES,
@@ -35,22 +35,22 @@ def module(name: str, **functions: Any) -> ModuleType:
         **functions,
     }
     for key, value in defaults.items():
-        setattr(made, key, value)
-    return made
+        setattr(plain_module, key, value)
+    return plain_module
 
 
 def plain(**functions: Any) -> StageJob:
-    found: StageJob = getattr(plain_stage_job("tried")(module("plain_module", **functions)), STAGE_MARK)
-    return found
+    job: StageJob = getattr(plain_stage_job("tried")(module("plain_module", **functions)), STAGE_MARK)
+    return job
 
 
 def test_functions_get_what_they_expect() -> None:
-    seen: list[dict[str, Any]] = []
-    job = plain(create_tasks_for_stage=lambda **given: seen.append(given) or [{"parameters": {"a": 1}}])
+    calls: list[dict[str, Any]] = []
+    job = plain(create_tasks_for_stage=lambda **arguments: calls.append(arguments) or [{"parameters": {"a": 1}}])
     assert step(job, parameters={"n": 1})["tasks"] == [{"a": 1}]
     step(job, stage=2, outcomes=[done(0, n=2), failed(1)])
-    assert seen[0] == {"stage": 1, "job_params": {"n": 1}, "job_id": JOB_ID, "previous_results": None}
-    assert seen[1]["previous_results"] == [
+    assert calls[0] == {"stage": 1, "job_params": {"n": 1}, "job_id": JOB_ID, "previous_results": None}
+    assert calls[1]["previous_results"] == [
         {"success": True, "task_id": "598fc149-s1-0", "result": {"n": 2}},
         {"success": False, "task_id": "598fc149-s1-1", "error": "no luck"},
     ]
@@ -107,21 +107,21 @@ def test_the_id_is_of_the_type_and_the_canonical_parameters() -> None:
 
 
 def test_found_like_handlers(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = module("found_like_handlers")
-    made.here = plain_stage_job("from_module")(made)  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, made.__name__, made)
-    jobs = load_stage_jobs([made.__name__])
+    plain_module = module("found_like_handlers")
+    plain_module.here = plain_stage_job("from_module")(plain_module)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, plain_module.__name__, plain_module)
+    jobs = load_stage_jobs([plain_module.__name__])
     assert {"from_module", "hello_world", "process_large_raster"} <= set(jobs)
-    handler = load_handlers([made.__name__])["stages.from_module"]
-    assert (handler.function.__module__, handler.isolated) == (made.__name__, True)
-    assert getattr(made, MARK) is handler
+    handler = load_handlers([plain_module.__name__])["stages.from_module"]
+    assert (handler.function.__module__, handler.isolated) == (plain_module.__name__, True)
+    assert getattr(plain_module, MARK) is handler
     with pytest.raises(NotFoundError, match="did you mean 'hello_world'"):
         jobs["helo_world"]
     other = module("found_twice")
     other.here = plain_stage_job("from_module")(other)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, other.__name__, other)
     with pytest.raises(SettingsError, match="two stage jobs are called 'from_module'"):
-        load_stage_jobs([made.__name__, other.__name__])
+        load_stage_jobs([plain_module.__name__, other.__name__])
 
 
 def test_a_mapping_of_job_types() -> None:

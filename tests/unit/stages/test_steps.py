@@ -32,16 +32,18 @@ class _Silent:
 
 @dataclass
 class Pages:
-    """Of a database, as `outcomes_page` gives them: some at a time."""
+    """The outcomes of a node, a page at a time, as `outcomes_page` gives them."""
 
     outcomes: Sequence[ItemOutcome]
     size: int = 2
-    asked: list[tuple[str, int, str]] = field(default_factory=list)
+    requests: list[tuple[str, int, str]] = field(default_factory=list)
 
     def __call__(self, node_id: str, after: int, having: str) -> str:
-        self.asked.append((node_id, after, having))
-        wanted = [one for one in self.outcomes if one.index > after and _has(one.output or {}, having)]
-        return json.dumps([[one.index, one.output, one.error] for one in wanted[: self.size]])
+        self.requests.append((node_id, after, having))
+        matching = [
+            outcome for outcome in self.outcomes if outcome.index > after and _has(outcome.output or {}, having)
+        ]
+        return json.dumps([[outcome.index, outcome.output, outcome.error] for outcome in matching[: self.size]])
 
 
 def _has(output: dict[str, Any], key: str) -> bool:
@@ -67,12 +69,12 @@ def step(
     pages: Pages | None = None,
     **params: Any,
 ) -> dict[str, Any]:
-    completed = sum(one.error is None for one in outcomes)
+    completed = sum(outcome.error is None for outcome in outcomes)
     tasks = {
         "node_id": "before", "total": len(outcomes), "completed": completed, "indexes": indexes, "hand_over": hand_over,
     }  # fmt: skip
-    given = {"action": "plan", "stage": 1, "job_id": JOB_ID, "tasks": tasks, **params}
-    return run_step("tried", job.definition, job.controller, context(given, storage, pages or Pages(outcomes)))
+    step_params = {"action": "plan", "stage": 1, "job_id": JOB_ID, "tasks": tasks, **params}
+    return run_step("tried", job.definition, job.controller, context(step_params, storage, pages or Pages(outcomes)))
 
 
 def done(index: int, **output: Any) -> ItemOutcome:
@@ -84,7 +86,7 @@ def failed(index: int, error: str = "no luck") -> ItemOutcome:
 
 
 def plan(*tasks: Any, outcomes: tuple[Any, ...] = (), indexes: list[str] | None = None, **stage: Any) -> dict[str, Any]:
-    """What the second stage makes of these."""
+    """Return the plan of the second stage for these tasks."""
     job = job_of({}, stage, made_by=controller(lambda *_: tasks))
     return step(job, stage=2, outcomes=outcomes, indexes=indexes)
 
@@ -96,14 +98,20 @@ def test_a_plan() -> None:
 
 
 def test_what_the_code_is_given() -> None:
-    seen: list[Any] = []
-    job = job_of({}, {}, made_by=controller(lambda *given: seen.append(given) or []))
+    calls: list[Any] = []
+    job = job_of({}, {}, made_by=controller(lambda *arguments: calls.append(arguments) or []))
     outcomes = [done(0, n=1), failed(1)]
     step(job, stage=2, outcomes=outcomes, indexes=["a", "b"], stage_results={"1": {"sum": 1}}, attempt=3)
-    ((stage, found),) = seen
-    assert (stage, found.stage, found.job_id, found.job_type, found.attempt) == (2, 2, JOB_ID, "tried", 3)
-    assert dict(found.stage_results) == {1: {"sum": 1}}
-    first, second = found.previous_results
+    ((stage, stage_context),) = calls
+    assert (stage, stage_context.stage, stage_context.job_id, stage_context.job_type, stage_context.attempt) == (
+        2,
+        2,
+        JOB_ID,
+        "tried",
+        3,
+    )
+    assert dict(stage_context.stage_results) == {1: {"sum": 1}}
+    first, second = stage_context.previous_results
     assert (first.task_id, first.task_index, first.result_data) == ("598fc149-s1-a", "a", {"n": 1})
     assert (second.success, second.error_details, second.task_id) == (False, "no luck", "598fc149-s1-b")
 
@@ -170,8 +178,8 @@ def test_what_the_code_raises() -> None:
 
 def test_what_a_stage_comes_to_without_code_of_its_own() -> None:
     job = job_of({})
-    one = step(job, action="aggregate", outcomes=[done(0, n=1, next_stage_params={"a": 1})])
-    assert one == {"result": {"n": 1}, "counts": {"total": 1, "completed": 1, "failed": 0}, "hand_over": True}
+    aggregated = step(job, action="aggregate", outcomes=[done(0, n=1, next_stage_params={"a": 1})])
+    assert aggregated == {"result": {"n": 1}, "counts": {"total": 1, "completed": 1, "failed": 0}, "hand_over": True}
     many = step(job, action="aggregate", outcomes=[done(0), failed(1), done(2)])
     assert many["result"] == {"total": 3, "completed": 2, "failed": 1}
     assert step(job, action="aggregate", outcomes=[])["result"] == {"total": 0, "completed": 0, "failed": 0}
@@ -180,11 +188,13 @@ def test_what_a_stage_comes_to_without_code_of_its_own() -> None:
 def test_large_results_go_to_the_store_and_are_read_when_they_are_asked_for(tmp_path: Path) -> None:
     storage = folder_storage(tmp_path)
     text = "x" * 1_100_000
-    job = job_of({}, {}, made_by=controller(lambda stage, given: [{"n": len(given.stage_results[1]["text"])}],
-                                            lambda *_: {"text": text}))  # fmt: skip
-    found = step(job, storage, action="aggregate", outcomes=[done(0)])["result"]
-    assert found.keys() == {"large_metadata_path", "sha256", "size"}
-    assert step(job, storage, stage=2, stage_results={"1": found})["tasks"] == [{"n": len(text)}]
+    lengths = controller(
+        lambda _, stage_context: [{"n": len(stage_context.stage_results[1]["text"])}], lambda *_: {"text": text}
+    )
+    job = job_of({}, {}, made_by=lengths)
+    reference = step(job, storage, action="aggregate", outcomes=[done(0)])["result"]
+    assert reference.keys() == {"large_metadata_path", "sha256", "size"}
+    assert step(job, storage, stage=2, stage_results={"1": reference})["tasks"] == [{"n": len(text)}]
 
 
 def test_a_task_whose_result_lies_in_the_store(tmp_path: Path) -> None:
@@ -192,33 +202,35 @@ def test_a_task_whose_result_lies_in_the_store(tmp_path: Path) -> None:
     content = b'{"next_stage_params": {"a": 1}, "text": "much"}'
     large = LargeOutput.of("run", "stage1_tasks.0", 1, content)
     storage.sync.put_bytes(ObjectName(Zone.SILVER, large.container, large.path), content)
-    seen: list[Any] = []
-    job = job_of({}, {}, made_by=controller(lambda _, given: seen.extend(given.previous_results) or [{}]))
+    task_results: list[Any] = []
+    job = job_of(
+        {}, {}, made_by=controller(lambda _, stage_context: task_results.extend(stage_context.previous_results) or [{}])
+    )
     assert step(job, storage, stage=2, outcomes=[ItemOutcome(0, large.output())])["tasks"] == [{"a": 1}]
-    assert (seen[0].result_data, seen[0].load()["text"]) == ({}, "much")
-    assert seen[0].large_metadata_path == f"silver/results/{large.path}"
+    assert (task_results[0].result_data, task_results[0].load()["text"]) == ({}, "much")
+    assert task_results[0].large_metadata_path == f"silver/results/{large.path}"
 
 
 def test_results_are_read_only_when_the_code_looks_at_them() -> None:
     pages = Pages([done(place, n=place) for place in range(5)])
     counted = job_of({}, made_by=controller(aggregate=lambda _, results: {"count": len(results)}))
     tasks = {"action": "aggregate", "outcomes": pages.outcomes, "pages": pages}
-    found = step(counted, **tasks)
-    assert (found["result"], found["hand_over"]) == ({"count": 5}, None)
-    assert pages.asked == []
+    aggregated = step(counted, **tasks)
+    assert (aggregated["result"], aggregated["hand_over"]) == ({"count": 5}, None)
+    assert pages.requests == []
     summed = job_of(
         {}, made_by=controller(aggregate=lambda _, results: {"sum": sum(r.result_data["n"] for r in results)})
     )
-    found = step(summed, **tasks)
-    assert (found["result"], found["hand_over"]) == ({"sum": 10}, False)
-    assert pages.asked == [("before", -1, ""), ("before", 1, ""), ("before", 3, "")]
+    aggregated = step(summed, **tasks)
+    assert (aggregated["result"], aggregated["hand_over"]) == ({"sum": 10}, False)
+    assert pages.requests == [("before", -1, ""), ("before", 1, ""), ("before", 3, "")]
 
 
 def test_a_plan_reads_of_the_stage_before_what_was_handed_over() -> None:
     pages = Pages([done(0), done(1), failed(2)])
     job = job_of({}, {}, made_by=controller(lambda *_: [{}]))
     assert step(job, stage=2, outcomes=pages.outcomes, pages=pages)["total"] == 1
-    assert pages.asked == [("before", -1, "next_stage_params")]
-    pages.asked.clear()
+    assert pages.requests == [("before", -1, "next_stage_params")]
+    pages.requests.clear()
     assert step(job, stage=2, outcomes=pages.outcomes, pages=pages, hand_over=False)["total"] == 1
-    assert pages.asked == []
+    assert pages.requests == []

@@ -22,12 +22,12 @@ def read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     for name in variables():
         monkeypatch.delenv(name, raising=False)
 
-    def given(**environ: str) -> StorageRecipe:
+    def read_recipe(**environ: str) -> StorageRecipe:
         for name, value in environ.items():
             monkeypatch.setenv(name, value)
         return StorageRecipe.of(Settings({}).storage, tmp_path)
 
-    return given
+    return read_recipe
 
 
 def test_zones_are_folders_of_the_data_folder_by_default(read, tmp_path: Path) -> None:
@@ -93,9 +93,9 @@ def test_a_connection_string_that_cannot_be_read_is_not_shown(read, text: str) -
     ],
 )
 def test_connection_strings(text: str, account: str, endpoint: str) -> None:
-    found = read_connection(text)
-    assert (found.account, found.endpoint) == (account, endpoint)
-    assert found.key in (None, SECRET, SECRET + "==", EMULATOR_KEY)
+    connection = read_connection(text)
+    assert (connection.account, connection.endpoint) == (account, endpoint)
+    assert connection.key in (None, SECRET, SECRET + "==", EMULATOR_KEY)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_paths_and_options_for_gdal(read, tmp_path: Path) -> None:
     assert storage.gdal_options(Zone.EXTERNAL) == {}
     assert storage.gdal_options(Zone.BRONZE)["AZURE_STORAGE_CONNECTION_STRING"] == recipe.azure.connection_strings[0]
     silver = storage.gdal_options(Zone.SILVER)
-    wanted = {
+    expected = {
         "AWS_ACCESS_KEY_ID": "an-id",
         "AWS_SECRET_ACCESS_KEY": SECRET,
         "AWS_SESSION_TOKEN": SECRET,
@@ -153,7 +153,7 @@ def test_paths_and_options_for_gdal(read, tmp_path: Path) -> None:
         "AWS_HTTPS": "NO",
         "AWS_VIRTUAL_HOSTING": "FALSE",
     }
-    assert {name: silver[name] for name in wanted} == wanted
+    assert {name: silver[name] for name in expected} == expected
 
 
 def test_an_account_without_a_connection_string_uses_the_key_then_the_token_then_its_identity(read) -> None:

@@ -43,10 +43,10 @@ def test_every_table_has_its_fields_and_what_it_names(model):
 
 
 def test_tables_come_after_what_they_refer_to():
-    known: set[str] = set()
+    earlier: set[str] = set()
     for model in TABLES:
-        known.add(f"{model.__sql_schema__}.{model.__sql_table__}")
-        assert {foreign.table for foreign in model.__sql_foreign_keys__} <= known
+        earlier.add(f"{model.__sql_schema__}.{model.__sql_table__}")
+        assert {foreign.table for foreign in model.__sql_foreign_keys__} <= earlier
 
 
 def test_types_and_functions_come_before_tables():

@@ -24,10 +24,10 @@ def test_the_same_and_a_newer_one_are_left_alone() -> None:
 
 
 def test_an_older_one_is_brought_up_step_by_step() -> None:
-    found = pgstac.steps("0.9.8")
-    assert found[0].summary == "bring pgstac to 0.9.9"
-    assert found[-1].summary == f"bring pgstac to {pgstac.wanted()}"
-    for step in found:
+    steps = pgstac.steps("0.9.8")
+    assert steps[0].summary == "bring pgstac to 0.9.9"
+    assert steps[-1].summary == f"bring pgstac to {pgstac.wanted()}"
+    for step in steps:
         assert step.script is not None
         assert not step.script.lstrip().upper().startswith("BEGIN;")
         assert "run_queued_queries_intransaction" in step.script
@@ -40,7 +40,8 @@ def test_one_that_nobody_knows_is_refused() -> None:
 
 @pytest.mark.parametrize("current", [None, "0.9.0", "0.9.12"])
 def test_the_files_touch_no_role_themselves(current: str | None) -> None:
-    """They would fail for who may not, even if nothing is left to do: our own block does what is missing."""
+    """Statements on roles would fail without the right to them, even if nothing is left to do. Our own block does what
+    is missing."""
     for step in pgstac.steps(current):
         assert step.script is not None
         preamble, _, rest = step.script.partition("$roles$;")

@@ -85,7 +85,7 @@ def test_the_declared_names_are_those_of_the_files():
 
 
 def test_an_undeclared_name_is_an_error_for_mypy_too():
-    """With `__getattr__`, mypy would let every name pass."""
+    """With `__getattr__`, mypy would accept every name."""
     assert not hasattr(Statements, "__getattr__")
     with pytest.raises(AttributeError):
         _ = queries("jobs").cliam

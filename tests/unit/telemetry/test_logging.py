@@ -21,15 +21,15 @@ def root() -> Iterator[None]:
     logger.handlers[:], logger.level = handlers, level
 
 
-def said(log_format: str, *arguments: object, **given: object) -> str:
+def log_text(log_format: str, *arguments: object, **options: object) -> str:
     stream = io.StringIO()
     configure(log_format, "info", stream)  # type: ignore[arg-type]
-    logging.getLogger("geomill.test").warning(*arguments, **given)  # type: ignore[arg-type]
+    logging.getLogger("geomill.test").warning(*arguments, **options)  # type: ignore[arg-type]
     return stream.getvalue()
 
 
 def test_json_has_action_and_ids() -> None:
-    line = json.loads(said("json", "job %s moved", 7, extra={"action": "claim", "job_id": "j"}))
+    line = json.loads(log_text("json", "job %s moved", 7, extra={"action": "claim", "job_id": "j"}))
     assert line | {"level": "warning", "logger": "geomill.test", "message": "job 7 moved"} == line
     assert line | {"action": "claim", "job_id": "j"} == line
     assert line["ts"].endswith("+00:00")
@@ -47,11 +47,11 @@ def test_a_line_is_one_line_also_with_a_stack() -> None:
 
 
 def test_what_cannot_be_json_is_text() -> None:
-    assert json.loads(said("json", "x", extra={"path": io.StringIO}))["path"].startswith("<class")
+    assert json.loads(log_text("json", "x", extra={"path": io.StringIO}))["path"].startswith("<class")
 
 
 def test_text_for_people() -> None:
-    line = said("text", "hello", extra={"job_id": "j"})
+    line = log_text("text", "hello", extra={"job_id": "j"})
     assert "warning hello job_id=j" in line
     assert "\x1b" not in line
     record = logging.LogRecord("x", logging.ERROR, "", 0, "bad", None, None)
@@ -86,8 +86,8 @@ def test_the_level_counts() -> None:
 )
 def test_secrets_are_struck_out(text: str, secret: str) -> None:
     assert secret not in without_secrets(text)
-    assert secret not in said("json", "%s", text)
-    assert secret not in said("text", "m", extra={"detail": text})
+    assert secret not in log_text("json", "%s", text)
+    assert secret not in log_text("text", "m", extra={"detail": text})
 
 
 def test_what_is_no_secret_stays() -> None:

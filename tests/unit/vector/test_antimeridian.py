@@ -17,9 +17,9 @@ longitudes = st.floats(-355, 355, allow_nan=False)
 
 
 def array(*geometries: Any) -> Any:
-    made = np.empty(len(geometries), dtype=object)
-    made[:] = geometries
-    return made
+    geometry_array = np.empty(len(geometries), dtype=object)
+    geometry_array[:] = geometries
+    return geometry_array
 
 
 def projector(source: str) -> Any:
@@ -43,10 +43,10 @@ def test_wrapping_keeps_the_area_and_stays_on_the_map(west: float, width: float,
 @given(st.floats(-179, 179), st.floats(-80, 80))
 def test_what_lies_on_the_map_is_not_touched(x: float, y: float) -> None:
     line, wide = shapely.LineString([(-179, 0), (179, 1)]), shapely.box(-170, -10, 170, 10)
-    given_ones = array(shapely.Point(x, y), wide, line, None)
-    made, count = wrap(given_ones)
+    geometries = array(shapely.Point(x, y), wide, line, None)
+    wrapped, count = wrap(geometries)
     assert count == 0
-    assert made is given_ones
+    assert wrapped is geometries
 
 
 @given(st.floats(160, 199), st.floats(1, 30), st.floats(-60, 50))
@@ -58,20 +58,20 @@ def test_a_polygon_around_it_keeps_its_area(west: float, width: float, south: fl
     before = shapely.Polygon([there.transform(*corner) for corner in corners])
     project = projector("EPSG:3832")
     torn = shapely.transform(array(before), project)
-    made, count = mend(torn, array(before), project)
-    assert made[0].is_valid
-    assert made[0].area == pytest.approx(width * 5, rel=1e-6)
+    mended, count = mend(torn, array(before), project)
+    assert mended[0].is_valid
+    assert mended[0].area == pytest.approx(width * 5, rel=1e-6)
     if west < 179.999 and west + width > 180.001:
-        assert (count, len(made[0].geoms)) == (1, 2)
+        assert (count, len(mended[0].geoms)) == (1, 2)
 
 
 def test_a_wide_polygon_is_not_turned_into_its_complement() -> None:
     there = pyproj.Transformer.from_crs(4326, 3857, always_xy=True)
     before = shapely.Polygon([there.transform(x, y) for x, y in ((-170, -10), (170, -10), (170, 10), (-170, 10))])
     project = projector("EPSG:3857")
-    made, count = mend(shapely.transform(array(before), project), array(before), project)
+    mended, count = mend(shapely.transform(array(before), project), array(before), project)
     assert count == 0
-    assert made[0].area == pytest.approx(340 * 20, rel=1e-6)
+    assert mended[0].area == pytest.approx(340 * 20, rel=1e-6)
 
 
 def test_a_hole_and_a_line_come_along() -> None:
@@ -83,10 +83,10 @@ def test_a_hole_and_a_line_come_along() -> None:
     shell = shapely.box(170, -10, 190, 10).difference(shapely.box(182, -1, 184, 1))
     line = shapely.LineString([(175, 0), (185, 5)])
     before, project = array(moved(shell), moved(line)), projector("EPSG:3832")
-    made, count = mend(shapely.transform(before, project), before, project)
+    mended, count = mend(shapely.transform(before, project), before, project)
     assert count == 2
-    assert made[0].area == pytest.approx(shell.area, rel=1e-6)
-    assert made[1].length == pytest.approx(line.length, rel=1e-3)
+    assert mended[0].area == pytest.approx(shell.area, rel=1e-6)
+    assert mended[1].length == pytest.approx(line.length, rel=1e-3)
 
 
 def test_a_polygon_around_a_pole_reaches_it() -> None:
@@ -94,10 +94,10 @@ def test_a_polygon_around_a_pole_reaches_it() -> None:
     angles = np.linspace(0, 2 * np.pi, 37)[:-1] + 0.1
     before = shapely.Polygon(np.column_stack([2e6 * np.cos(angles), 2e6 * np.sin(angles)]))
     project = projector("EPSG:3413")
-    made, _ = mend(shapely.transform(array(before), project), array(before), project)
-    assert made[0].is_valid
-    assert made[0].bounds[3] == 90
-    assert made[0].bounds[0] == pytest.approx(-180)
-    assert made[0].bounds[2] == pytest.approx(180)
-    assert made[0].contains(shapely.Point(0, 85))
-    assert not made[0].contains(shapely.Point(0, 60))
+    mended, _ = mend(shapely.transform(array(before), project), array(before), project)
+    assert mended[0].is_valid
+    assert mended[0].bounds[3] == 90
+    assert mended[0].bounds[0] == pytest.approx(-180)
+    assert mended[0].bounds[2] == pytest.approx(180)
+    assert mended[0].contains(shapely.Point(0, 85))
+    assert not mended[0].contains(shapely.Point(0, 60))

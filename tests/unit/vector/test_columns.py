@@ -14,10 +14,10 @@ words = st.one_of(st.text(max_size=80), traps)
 
 @given(st.lists(words, max_size=12))
 def test_they_are_good_and_occur_once(given_names: list[str]) -> None:
-    made = column_names(given_names)
-    assert len(made) == len(given_names)
-    assert len(set(made)) == len(made)
-    for name in made:
+    columns = column_names(given_names)
+    assert len(columns) == len(given_names)
+    assert len(set(columns)) == len(columns)
+    for name in columns:
         assert name
         assert len(name.encode()) <= LONGEST
         assert name not in RESERVED | OURS | SYSTEM
@@ -27,8 +27,8 @@ def test_they_are_good_and_occur_once(given_names: list[str]) -> None:
 
 @given(st.lists(words, max_size=12))
 def test_good_names_stay(given_names: list[str]) -> None:
-    made = column_names(given_names)
-    assert column_names(made) == made
+    columns = column_names(given_names)
+    assert column_names(columns) == columns
 
 
 def test_they_can_still_be_recognised() -> None:

@@ -1,4 +1,4 @@
-"""What a file is, by its first megabyte."""
+"""The format of a file, detected from its first megabyte."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def test_one_feature_is_no_line() -> None:
     assert detect(json.dumps(FEATURE, indent=1).encode(), "place.json") is Format.GEOJSON
 
 
-@pytest.mark.parametrize(("name", "found"), [("coast.ndjson", Format.GEOJSON_LINES), ("coast.json", Format.GEOJSON)])
-def test_a_first_line_that_is_longer_than_what_is_looked_at(name: str, found: Format) -> None:
+@pytest.mark.parametrize(("name", "expected"), [("coast.ndjson", Format.GEOJSON_LINES), ("coast.json", Format.GEOJSON)])
+def test_a_first_line_that_is_longer_than_what_is_looked_at(name: str, expected: Format) -> None:
     ring = [[number % 360 - 180, 0] for number in range(HEADER_BYTES // 4)]
     line = json.dumps({**FEATURE, "geometry": {"type": "LineString", "coordinates": ring}}).encode()
     assert len(line) > HEADER_BYTES
-    assert detect(line[:HEADER_BYTES], name) is found
+    assert detect(line[:HEADER_BYTES], name) is expected

@@ -18,12 +18,14 @@ from geomill.vector.planning import MOST, chunks
     st.integers(1, 20_000_000),
     st.none() | st.integers(1, 10_000),
 )
-def test_they_cover_it_without_gaps(found: Format, rows: int, start: int, length: int, wanted: int | None) -> None:
-    facts = LayerFacts(format=found, layer=None, rows=rows, crs="EPSG:4326", columns=[])
-    made = chunks(facts, start, start + length, wanted)
-    assert [one.number for one in made] == list(range(len(made)))
-    assert made[0].start == start
-    assert made[-1].stop == start + length
-    assert all(one.stop == following.start for one, following in pairwise(made))
-    assert all(one.start < one.stop for one in made)
-    assert len(made) <= MOST
+def test_they_cover_it_without_gaps(
+    file_format: Format, rows: int, start: int, length: int, chunk_rows: int | None
+) -> None:
+    facts = LayerFacts(format=file_format, layer=None, rows=rows, crs="EPSG:4326", columns=[])
+    planned = chunks(facts, start, start + length, chunk_rows)
+    assert [chunk.number for chunk in planned] == list(range(len(planned)))
+    assert planned[0].start == start
+    assert planned[-1].stop == start + length
+    assert all(chunk.stop == following.start for chunk, following in pairwise(planned))
+    assert all(chunk.start < chunk.stop for chunk in planned)
+    assert len(planned) <= MOST

@@ -1,4 +1,4 @@
-"""What is set aside as right is what GEOS would have left as it is, to the last bit."""
+"""Geometries that skip GEOS are those that GEOS would leave unchanged to the last bit."""
 
 from __future__ import annotations
 
@@ -28,15 +28,20 @@ def looked_at(geometries: list[Any], family: Family = Family.POLYGON, **options:
 
 
 def packed(geometries: list[Any]) -> pa.Array:
-    return pa.array([one if one is None or isinstance(one, bytes) else shapely.to_wkb(one) for one in geometries])
+    return pa.array(
+        [
+            geometry if geometry is None or isinstance(geometry, bytes) else shapely.to_wkb(geometry)
+            for geometry in geometries
+        ]
+    )
 
 
 @settings(deadline=None, max_examples=300)
 @given(st.lists(rings, min_size=1, max_size=5))
 def test_polygons_that_are_taken_are_valid_and_wound_well(shapes: list[Any]) -> None:
     polygons = [shapely.Polygon(shape) for shape in shapes]
-    found = looked_at(polygons)
-    for row, bounds in zip(found.rows, found.bounds, strict=True):
+    sound_rows = looked_at(polygons)
+    for row, bounds in zip(sound_rows.rows, sound_rows.bounds, strict=True):
         assert polygons[row].is_valid
         assert polygons[row].exterior.is_ccw
         assert tuple(bounds) == polygons[row].bounds
@@ -48,10 +53,10 @@ def test_polygons_that_are_taken_are_valid_and_wound_well(shapes: list[Any]) -> 
 def test_plain_polygons_are_taken(radii: list[float], middle: tuple[int, int], size: float) -> None:
     angles = np.linspace(0, 2 * np.pi, len(radii), endpoint=False)
     around = np.column_stack([radii * np.cos(angles), radii * np.sin(angles)]) * size + np.array(middle) * 10
-    one = shapely.orient_polygons(shapely.convex_hull(shapely.Polygon(around)))  # seen from everywhere in it
-    several = shapely.MultiPolygon([one])
-    found = looked_at([one, None, several, shapely.reverse(one)])
-    assert found.rows.tolist() == [0, 2]
+    polygon = shapely.orient_polygons(shapely.convex_hull(shapely.Polygon(around)))  # seen from everywhere in it
+    several = shapely.MultiPolygon([polygon])
+    sound_rows = looked_at([polygon, None, several, shapely.reverse(polygon)])
+    assert sound_rows.rows.tolist() == [0, 2]
 
 
 @pytest.mark.parametrize(
@@ -98,9 +103,9 @@ def test_points_and_lines() -> None:
 
 def test_a_part_of_an_array_is_looked_at_alone() -> None:
     squares = packed([shapely.Polygon(PENTAGRAM), shapely.box(0, 0, 1, 1), shapely.box(5, 5, 6, 6)])
-    found = sound(squares.slice(1), Family.POLYGON, multi=True, geographic=True)
-    assert found.rows.tolist() == [0, 1]
-    assert found.bounds.tolist() == [[0, 0, 1, 1], [5, 5, 6, 6]]
+    sound_rows = sound(squares.slice(1), Family.POLYGON, multi=True, geographic=True)
+    assert sound_rows.rows.tolist() == [0, 1]
+    assert sound_rows.bounds.tolist() == [[0, 0, 1, 1], [5, 5, 6, 6]]
     assert len(sound(squares.slice(0, 0), Family.POLYGON, multi=True, geographic=True).rows) == 0
 
 

@@ -14,8 +14,8 @@ def delivery(sequence: int = 1) -> Delivery:
 
 
 def message(**fields: Any) -> TaskMessage:
-    given = {"task_id": "t", "job_id": "j", "node_id": "n", "handler": "h", "timeout_seconds": 10, "attempt": 1}
-    return TaskMessage.model_validate(given | fields)
+    defaults = {"task_id": "t", "job_id": "j", "node_id": "n", "handler": "h", "timeout_seconds": 10, "attempt": 1}
+    return TaskMessage.model_validate(defaults | fields)
 
 
 def notes(notebook: Notebook | None = None, sequence: int = 1) -> TaskNotes:

@@ -21,16 +21,16 @@ def never() -> bool:
 
 def test_it_has_every_field_of_its_class() -> None:
     task, reporter, database = message(item_index=7, retry_count=2), notes(), DatabaseAccess("postgresql://db")
-    made = make_context(task, ("half", {"a": 1}), {"x": 1}, LOGGER, reporter, never, services(database=database))
-    assert made == HandlerContext(
+    context = make_context(task, ("half", {"a": 1}), {"x": 1}, LOGGER, reporter, never, services(database=database))
+    assert context == HandlerContext(
         "t", "j", "n", "h", {"x": 1}, LOGGER, reporter, 7, 1, 2, SavedCheckpoint("half", {"a": 1}), never,
         database=database,
     )  # fmt: skip
-    assert vars(made).keys() == vars(made.with_params({})).keys()
+    assert vars(context).keys() == vars(context.with_params({})).keys()
 
 
 def test_it_is_frozen_and_can_be_given_on() -> None:
-    made = make_context(message(), None, {"x": 1}, LOGGER, notes(), never, services())
+    context = make_context(message(), None, {"x": 1}, LOGGER, notes(), never, services())
     with pytest.raises(FrozenInstanceError):
-        made.params = {}  # type: ignore[misc]  # that is what is refused
-    assert made.with_params(2).params == 2
+        context.params = {}  # type: ignore[misc]  # that is what is refused
+    assert context.with_params(2).params == 2

@@ -17,15 +17,15 @@ values = st.recursive(
 
 
 def sent(data: bytes) -> list[frames.Frame | None]:
-    """As a child receives it, until the end."""
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        ours.sendall(data)
-        ours.close()
-        found = []
-        while frame := frames.receive(theirs):
-            found.append(frame)
-        return [*found, None]
+    """Return the frames that a child receives, until the end."""
+    sender, receiver = socket.socketpair()
+    with sender, receiver:
+        sender.sendall(data)
+        sender.close()
+        received = []
+        while frame := frames.receive(receiver):
+            received.append(frame)
+        return [*received, None]
 
 
 @given(st.lists(values, max_size=3))

@@ -12,9 +12,9 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
 def test_memory_is_what_is_used() -> None:
     before = memory_of(os.getpid())
-    held = bytearray(os.urandom(1024) * 30 * 1024)
+    ballast = bytearray(os.urandom(1024) * 30 * 1024)
     assert memory_of(os.getpid()) - before > 25 * MEGABYTE
-    assert len(held) == 30 * MEGABYTE
+    assert len(ballast) == 30 * MEGABYTE
 
 
 def test_nobody_uses_nothing() -> None:

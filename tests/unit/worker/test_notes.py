@@ -17,8 +17,8 @@ def test_the_latest_progress_and_checkpoint_count() -> None:
     for number in range(3):
         task.progress(number / 10, f"step {number}")
         task.checkpoint(f"phase {number}", {"number": number})
-    (said,) = notebook.take()
-    assert (said.progress, said.checkpoint) == ((0.2, "step 2"), ("phase 2", '{"number":2}'))
+    (note,) = notebook.take()
+    assert (note.progress, note.checkpoint) == ((0.2, "step 2"), ("phase 2", '{"number":2}'))
     assert not notebook.pending
 
 
@@ -38,14 +38,14 @@ def test_what_could_not_be_written_comes_back_before_what_is_newer() -> None:
     task.progress(0.1, "old")
     task.checkpoint("old", {})
     task.line(logging.INFO, "first")
-    taken = notebook.take()
+    notes_taken = notebook.take()
     task.progress(0.2, "new")
     task.line(logging.INFO, "second")
-    notebook.put_back(taken)
-    (said,) = notebook.take()
-    assert said.progress == (0.2, "new")
-    assert said.checkpoint == ("old", "{}")
-    assert [text for _, text in said.lines] == ["first", "second"]
+    notebook.put_back(notes_taken)
+    (note,) = notebook.take()
+    assert note.progress == (0.2, "new")
+    assert note.checkpoint == ("old", "{}")
+    assert [text for _, text in note.lines] == ["first", "second"]
 
 
 def test_lines_are_bounded_in_length_and_number() -> None:
@@ -54,10 +54,10 @@ def test_lines_are_bounded_in_length_and_number() -> None:
     task.line(logging.WARNING, "x" * 2000)
     for number in range(500):
         task.line(logging.INFO, f"{number}\nand more")
-    (said,) = notebook.take()
-    assert said.lines[0] == ("WARNING", "x" * LONGEST_LINE)
-    assert len(said.lines) == MOST_LINES
-    assert said.lines[-1] == ("INFO", "further lines are not kept")
+    (note,) = notebook.take()
+    assert note.lines[0] == ("WARNING", "x" * LONGEST_LINE)
+    assert len(note.lines) == MOST_LINES
+    assert note.lines[-1] == ("INFO", "further lines are not kept")
 
 
 def test_text_that_postgresql_does_not_take_is_cleaned() -> None:
@@ -66,10 +66,10 @@ def test_text_that_postgresql_does_not_take_is_cleaned() -> None:
     task.progress(0, "a\x00b\ud800")
     task.line(logging.INFO, "a\x00b\ud800")
     task.keep("a\x00b", "{}")
-    (said,) = notebook.take()
-    assert said.progress == (0, "ab?")
-    assert said.lines == [("INFO", "ab?")]
-    assert said.checkpoint == ("ab", "{}")
+    (note,) = notebook.take()
+    assert note.progress == (0, "ab?")
+    assert note.lines == [("INFO", "ab?")]
+    assert note.checkpoint == ("ab", "{}")
 
 
 @pytest.mark.parametrize("data", [{"a": float("nan")}, {"a": "x" * 10_000_001}])
@@ -80,7 +80,7 @@ def test_a_checkpoint_that_cannot_be_stored_fails_the_handler(data: dict[str, ob
 
 def test_threads_lose_nothing() -> None:
     notebook = Notebook(lambda: None)
-    found: list[str] = []
+    texts: list[str] = []
 
     def talk(sequence: int) -> None:
         task = notes(notebook, sequence)
@@ -91,6 +91,6 @@ def test_threads_lose_nothing() -> None:
     for thread in threads:
         thread.start()
     while any(thread.is_alive() for thread in threads):
-        found += [text for said in notebook.take() for _, text in said.lines]
-    found += [text for said in notebook.take() for _, text in said.lines]
-    assert len(found) == 8 * (MOST_LINES - 1)
+        texts += [text for note in notebook.take() for _, text in note.lines]
+    texts += [text for note in notebook.take() for _, text in note.lines]
+    assert len(texts) == 8 * (MOST_LINES - 1)

@@ -17,22 +17,27 @@ from geomill.worker.children.main import Listener, Questions, WorkerLine
 @pytest.fixture
 def ends() -> Iterator[tuple[socket.socket, Questions]]:
     """The worker's end of the line, and the child's questions."""
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        questions = Questions(WorkerLine(theirs))
-        listener = threading.Thread(target=Listener(theirs, questions).run)
+    worker_end, child_end = socket.socketpair()
+    with worker_end, child_end:
+        questions = Questions(WorkerLine(child_end))
+        listener = threading.Thread(target=Listener(child_end, questions).run)
         listener.start()
-        yield ours, questions
-        ours.shutdown(socket.SHUT_RDWR)
+        yield worker_end, questions
+        worker_end.shutdown(socket.SHUT_RDWR)
         listener.join()
 
 
-def answer(sock: socket.socket, **found: Any) -> threading.Thread:
+def answer(sock: socket.socket, **fields: Any) -> threading.Thread:
     def run() -> None:
-        asked = frames.receive(sock)
-        assert asked is not None
-        assert (asked["kind"], asked["node_id"], asked["after"], asked["having"]) == ("ask", "tiles", 4, "key")
-        sock.sendall(frames.encode("answer", number=asked["number"], **found))
+        question = frames.receive(sock)
+        assert question is not None
+        assert (question["kind"], question["node_id"], question["after"], question["having"]) == (
+            "ask",
+            "tiles",
+            4,
+            "key",
+        )
+        sock.sendall(frames.encode("answer", number=question["number"], **fields))
 
     started = threading.Thread(target=run)
     started.start()

@@ -28,14 +28,14 @@ def test_one_slot_at_a_time_takes_turns_and_nobody_is_forgotten() -> None:
 def test_shares_add_up_and_follow_the_weights(weights: list[int], frees: list[int]) -> None:
     names = [f"q{number}" for number in range(len(weights))]
     shares = Shares(names, dict(zip(names, weights, strict=True)))
-    given_out: Counter[str] = Counter()
+    slots_given: Counter[str] = Counter()
     for free in frees:
-        found = shares.of(free)
-        assert sum(found.values()) == free
-        assert min(found.values()) >= 0
-        given_out.update(found)
+        allotted = shares.of(free)
+        assert sum(allotted.values()) == free
+        assert min(allotted.values()) >= 0
+        slots_given.update(allotted)
     for name, weight in zip(names, weights, strict=True):
-        assert abs(given_out[name] - sum(frees) * weight / sum(weights)) <= len(names)
+        assert abs(slots_given[name] - sum(frees) * weight / sum(weights)) <= len(names)
 
 
 def test_a_weight_of_nothing_is_refused() -> None:

@@ -17,14 +17,14 @@ QUEUES = (LIGHT_QUEUE, HEAVY_QUEUE)
 
 
 @dataclass
-class Held:
-    """All that is asked of a slot here."""
+class FakeSlot:
+    """The part of a slot that the search for a spare task reads."""
 
     delivery: Delivery
 
 
-def held(tenant: str, queue_name: str = LIGHT_QUEUE) -> Any:
-    return Held(Delivery(1, queue_name, "m", "{}", 1, 1, datetime.now(UTC), tenant=tenant))
+def slot_of(tenant: str, queue_name: str = LIGHT_QUEUE) -> Any:
+    return FakeSlot(Delivery(1, queue_name, "m", "{}", 1, 1, datetime.now(UTC), tenant=tenant))
 
 
 def spare(**options: Any) -> Spare:
@@ -35,13 +35,13 @@ def spare(**options: Any) -> Spare:
     ("slots", "search"),
     [
         ([], None),
-        ([held("a")] * 2, None),
-        ([held("a")] * 3, Search([*QUEUES], {"a"})),
-        ([held("a")] * 3 + [held("b")], None),
-        ([held("a"), held("b"), held("a")], Search([*QUEUES], {"a", "b"})),
-        ([held("a", HEAVY_QUEUE)] * 2, Search([HEAVY_QUEUE], {"a"})),
-        ([held("a", HEAVY_QUEUE)] * 2 + [held("b")], Search([*QUEUES], {"a", "b"})),
-        ([held("a", HEAVY_QUEUE)] * 2 + [held("b", HEAVY_QUEUE)], Search([LIGHT_QUEUE], {"a", "b"})),
+        ([slot_of("a")] * 2, None),
+        ([slot_of("a")] * 3, Search([*QUEUES], {"a"})),
+        ([slot_of("a")] * 3 + [slot_of("b")], None),
+        ([slot_of("a"), slot_of("b"), slot_of("a")], Search([*QUEUES], {"a", "b"})),
+        ([slot_of("a", HEAVY_QUEUE)] * 2, Search([HEAVY_QUEUE], {"a"})),
+        ([slot_of("a", HEAVY_QUEUE)] * 2 + [slot_of("b")], Search([*QUEUES], {"a", "b"})),
+        ([slot_of("a", HEAVY_QUEUE)] * 2 + [slot_of("b", HEAVY_QUEUE)], Search([LIGHT_QUEUE], {"a", "b"})),
     ],
     ids=["empty", "room", "full", "spare in use", "shared", "heavy", "heavy and full", "heavy spare in use"],
 )
@@ -50,10 +50,10 @@ def test_what_is_looked_for(slots: list[Any], search: Search | None) -> None:
 
 
 def test_none_is_spared_where_the_operator_says_so() -> None:
-    assert spare(spare=0).search([held("a")] * 3) is None
+    assert spare(spare=0).search([slot_of("a")] * 3) is None
 
 
 def test_a_worker_that_stays_full_looks_once_per_poll() -> None:
-    full, patient = [held("a")] * 3, spare(poll_seconds=600)
+    full, patient = [slot_of("a")] * 3, spare(poll_seconds=600)
     assert patient.search(full) is not None
     assert patient.search(full) is None

@@ -1,4 +1,4 @@
-"""When an attempt may not go on. Time is given, nothing waits."""
+"""When an attempt is ended. The test sets the time; nothing waits."""
 
 from __future__ import annotations
 
@@ -29,29 +29,29 @@ class FakeTask:
 class FakeChild:
     def __init__(self, megabytes: int) -> None:
         self.used = megabytes * MEGABYTE
-        self.told = 0
+        self.cancellations = 0
 
     def memory(self) -> int:
         return self.used
 
     def tell_cancelled(self) -> None:
-        self.told += 1
+        self.cancellations += 1
 
     def tell_until(self, until: float) -> None:
         self.until = until
 
 
 def begun(**fields: Any) -> tuple[Slot, FakeTask]:
-    made, task = slot(**fields), FakeTask()
-    made.begun, made.notes.spoke, made.task = 0.0, 0.0, cast("asyncio.Task[None]", task)
-    return made, task
+    task_slot, task = slot(**fields), FakeTask()
+    task_slot.begun, task_slot.notes.spoke, task_slot.task = 0.0, 0.0, cast("asyncio.Task[None]", task)
+    return task_slot, task
 
 
-def look(made: Slot, now: float, memory_mb: int | None = None) -> list[Slot]:
+def look(task_slot: Slot, now: float, memory_mb: int | None = None) -> list[Slot]:
     given_up: list[Slot] = []
     children = ChildPool(ChildSetup(memory_mb=memory_mb), ready=0, tasks_per_child=1)
     contact = Contact(60.0, lambda: None)
-    Watch({1: made}, children, contact, given_up.append).run_once(now)
+    Watch({1: task_slot}, children, contact, given_up.append).run_once(now)
     return given_up
 
 
@@ -66,55 +66,55 @@ def look(made: Slot, now: float, memory_mb: int | None = None) -> list[Slot]:
     ],
 )
 def test_too_long_and_too_quiet(fields: dict[str, Any], now: float, code: str | None) -> None:
-    made, task = begun(**fields)
-    look(made, now)
-    assert (made.verdict.error_code if made.verdict else None) == code
+    task_slot, task = begun(**fields)
+    look(task_slot, now)
+    assert (task_slot.verdict.error_code if task_slot.verdict else None) == code
     assert task.cancelled == (code is not None)
 
 
 def test_progress_puts_the_end_off() -> None:
-    made, _ = begun(progress_timeout_seconds=2)
-    made.notes.spoke = 5
-    look(made, 6)
-    assert made.verdict is None
+    task_slot, _ = begun(progress_timeout_seconds=2)
+    task_slot.notes.spoke = 5
+    look(task_slot, 6)
+    assert task_slot.verdict is None
 
 
 def test_time_does_not_count_before_the_handler_begins() -> None:
-    made, _ = begun()
-    made.begun = None
-    look(made, 1000)
-    assert made.forced_at is None
+    task_slot, _ = begun()
+    task_slot.begun = None
+    look(task_slot, 1000)
+    assert task_slot.forced_at is None
 
 
 @pytest.mark.parametrize(("used", "code"), [(100, None), (101, "memory")])
 def test_too_big(used: int, code: str | None) -> None:
-    made, _ = begun()
-    made.child = cast("Child", FakeChild(used))
-    look(made, 1, memory_mb=100)
-    assert (made.verdict.error_code if made.verdict else None) == code
+    task_slot, _ = begun()
+    task_slot.child = cast("Child", FakeChild(used))
+    look(task_slot, 1, memory_mb=100)
+    assert (task_slot.verdict.error_code if task_slot.verdict else None) == code
 
 
 def test_who_is_asked_to_stop_has_its_grace() -> None:
-    made, task = begun()
+    task_slot, task = begun()
     child = FakeChild(1)
-    made.child = cast("Child", child)
-    made.lose(grace_until=2)
-    assert (made.cancelled, child.told, task.cancelled) == (True, 1, 0)
-    look(made, 1.9)
+    task_slot.child = cast("Child", child)
+    task_slot.lose(grace_until=2)
+    assert (task_slot.cancelled, child.cancellations, task.cancelled) == (True, 1, 0)
+    look(task_slot, 1.9)
     assert task.cancelled == 0
-    look(made, 2)
+    look(task_slot, 2)
     assert task.cancelled == 1
-    assert made.outcome(None) is None
+    assert task_slot.outcome(None) is None
 
 
 def test_who_ignores_everything_is_given_up() -> None:
-    made, task = begun()
-    look(made, 10)
-    made.forced_at = 10
-    assert look(made, 10.2) == []
-    look(made, 10 + STUBBORN_SECONDS * 0.6)
+    task_slot, task = begun()
+    look(task_slot, 10)
+    task_slot.forced_at = 10
+    assert look(task_slot, 10.2) == []
+    look(task_slot, 10 + STUBBORN_SECONDS * 0.6)
     assert task.cancelled == 2
-    assert look(made, 10 + STUBBORN_SECONDS) == [made]
+    assert look(task_slot, 10 + STUBBORN_SECONDS) == [task_slot]
 
 
 GOOD, BAD = Ended(True, text='{"a":1}'), failed("no", "x", retryable=False)
@@ -134,9 +134,9 @@ STOPPED = failed("asked to", "cancelled", retryable=True)
     ],
 )
 def test_what_is_reported(draining: bool, ended: Ended | None, report: TaskReport) -> None:
-    made = slot()
-    made.draining = draining
-    found = made.outcome(ended)
-    assert found is not None
-    assert found.report is report
-    assert found.output == ('{"a":1}' if report is TaskReport.COMPLETED else None)
+    task_slot = slot()
+    task_slot.draining = draining
+    outcome = task_slot.outcome(ended)
+    assert outcome is not None
+    assert outcome.report is report
+    assert outcome.output == ('{"a":1}' if report is TaskReport.COMPLETED else None)

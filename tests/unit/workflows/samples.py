@@ -21,7 +21,7 @@ class Anything(BaseModel):
     model_config = ConfigDict(extra="allow")
 
 
-class EchoOutput(BaseModel):
+class SampleEchoOutput(BaseModel):
     echoed_params: dict[str, Any]
     task_id: str
 
@@ -43,7 +43,7 @@ class Strict(BaseModel):
 
 
 class Fussy(BaseModel):
-    """Its validator expects what may not be known yet."""
+    """A model whose validator expects values that may not be known yet."""
 
     first: int = 1
     second: int = 2
@@ -88,7 +88,7 @@ class Info(BaseModel):
 HANDLERS = {
     info.name: info
     for info in (
-        HandlerInfo("echo", params=Anything, output=EchoOutput, timeout_seconds=60),
+        HandlerInfo("echo", params=Anything, output=SampleEchoOutput, timeout_seconds=60),
         HandlerInfo("strict", queue="container-tasks", params=Strict, output=Info, timeout_seconds=600),
         HandlerInfo("fussy", params=Fussy),
         HandlerInfo("broken", params=Broken),
@@ -123,14 +123,14 @@ def load(source: str | bytes, file: str = "sample.yaml") -> Workflow:
 
 
 def problems(source: str | bytes) -> tuple[Problem, ...]:
-    """What the loader says, in full."""
-    found: tuple[Problem, ...] = ()
+    """Return all problems that the loader reports."""
+    reported: tuple[Problem, ...] = ()
     try:
         load(source)
     except WorkflowError as error:
-        found = error.problems or (Problem("", "an error without problems"),)
-    assert all(problem.file == "sample.yaml" and problem.line >= 1 for problem in found)
-    return found
+        reported = error.problems or (Problem("", "an error without problems"),)
+    assert all(problem.file == "sample.yaml" and problem.line >= 1 for problem in reported)
+    return reported
 
 
 def marked_line(source: str) -> int:

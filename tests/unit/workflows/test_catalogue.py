@@ -53,12 +53,12 @@ def test_a_folder_adds_and_overrides(tmp_path: Path) -> None:
     (first / "notes.txt").write_text("not a workflow")
     (first / "c.yml").write_text(text(head="workflow_id: c\nname: C"))
     second = folder(tmp_path / "two", a=text(head="workflow_id: sample\nname: Later"))
-    found = load(first, second)
-    assert len(found) == len(BUILT_IN) + 2
-    assert found.get("hello_world").name == "Mine"
-    assert found.get("sample").name == "Later"
-    assert "c" in found
-    ids = [workflow.workflow_id for workflow in found.all()]
+    catalogue = load(first, second)
+    assert len(catalogue) == len(BUILT_IN) + 2
+    assert catalogue.get("hello_world").name == "Mine"
+    assert catalogue.get("sample").name == "Later"
+    assert "c" in catalogue
+    ids = [workflow.workflow_id for workflow in catalogue.all()]
     assert ids == sorted(ids)
 
 
@@ -84,10 +84,10 @@ def test_the_same_id_twice_in_a_folder(tmp_path: Path) -> None:
 
 
 def test_the_problems_of_all_files_are_told_together(tmp_path: Path) -> None:
-    one = folder(tmp_path / "one", a="a: [", b=text())
-    two = folder(tmp_path / "two", c=text().replace("echo", "ecko"), d="")
+    first = folder(tmp_path / "one", a="a: [", b=text())
+    second = folder(tmp_path / "two", c=text().replace("echo", "ecko"), d="")
     with pytest.raises(WorkflowError, match="3 workflow files are not valid") as caught:
-        load(one, two)
+        load(first, second)
     assert [Path(problem.file).name for problem in caught.value.problems] == ["a.yaml", "c.yaml", "d.yaml"]
 
 

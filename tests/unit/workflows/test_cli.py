@@ -36,8 +36,8 @@ def test_list() -> None:
 
 
 def test_list_as_json() -> None:
-    found = {entry["workflow_id"]: entry for entry in json.loads(succeed("list", "--json"))}
-    assert found["echo_test"]["inputs"]["count"]["type"] == "integer"
+    workflows = {entry["workflow_id"]: entry for entry in json.loads(succeed("list", "--json"))}
+    assert workflows["echo_test"]["inputs"]["count"]["type"] == "integer"
 
 
 def test_the_users_folders_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,9 +86,9 @@ def test_validate_as_json(tmp_path: Path) -> None:
     bad.write_text("a: 1\na: 2")
     result = run("validate", bad, "--json")
     assert result.exit_code == 2
-    (found,) = json.loads(result.output)
-    assert found["valid"] is False
-    assert found["problems"][0]["line"] == 2
+    (report,) = json.loads(result.output)
+    assert report["valid"] is False
+    assert report["problems"][0]["line"] == 2
 
 
 def test_validate_nothing(tmp_path: Path) -> None:

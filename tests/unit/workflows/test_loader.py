@@ -144,9 +144,9 @@ def test_every_problem_is_told_at_once() -> None:
 
 
 def test_problems_of_shape_are_told_together() -> None:
-    found = problems(task("  handlr: echo\n  retry: {max_attempts: 0}\n  timeout_seconds: x"))
+    reported = problems(task("  handlr: echo\n  retry: {max_attempts: 0}\n  timeout_seconds: x"))
     places = ("nodes.t", "nodes.t.handlr", "nodes.t.retry.max_attempts", "nodes.t.timeout_seconds")
-    assert {problem.where for problem in found} == set(places)
+    assert {problem.where for problem in reported} == set(places)
 
 
 def test_queue_and_timeout_are_written_out() -> None:

@@ -65,9 +65,9 @@ def refused(source: str | bytes) -> tuple[int, str]:
     ],
 )
 def test_scalars(text: str, value: Any) -> None:
-    found = read_yaml(f"x: {text}", file="f").value["x"]
-    assert found == value
-    assert type(found) is type(value)
+    scalar = read_yaml(f"x: {text}", file="f").value["x"]
+    assert scalar == value
+    assert type(scalar) is type(value)
 
 
 def test_keys_are_text() -> None:
@@ -127,9 +127,9 @@ def test_aliases_repeat_and_keep_their_own_line() -> None:
     ],
 )
 def test_what_is_refused(source: str | bytes, line: int, message: str) -> None:
-    found = refused(source)
-    assert message in found[1]
-    assert found[0] == line
+    refusal = refused(source)
+    assert message in refusal[1]
+    assert refusal[0] == line
 
 
 def test_aliases_cannot_explode() -> None:

@@ -26,9 +26,9 @@ refs = st.fixed_dictionaries({name: texts | st.integers(-9, 9) for name in DDH_R
 
 
 def test_the_id_is_what_a_partner_computes():
-    given_refs = {"version_id": "v1.0", "dataset_id": "IDN_lulc", "resource_id": "jakarta_2024"}
+    asset_refs = {"version_id": "v1.0", "dataset_id": "IDN_lulc", "resource_id": "jakarta_2024"}
     text = 'ddh|{"dataset_id":"IDN_lulc","resource_id":"jakarta_2024","version_id":"v1.0"}'
-    assert naming.asset_id("ddh", given_refs) == hashlib.sha256(text.encode()).hexdigest()[:32]
+    assert naming.asset_id("ddh", asset_refs) == hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def test_plain_names_are_readable():
@@ -39,31 +39,31 @@ def test_plain_names_are_readable():
 
 
 @given(refs, refs)
-def test_other_references_are_another_asset(one, two):
-    assert (naming.asset_id("ddh", one) == naming.asset_id("ddh", two)) is (
-        repr(sorted(one.items())) == repr(sorted(two.items()))
+def test_other_references_are_another_asset(first, second):
+    assert (naming.asset_id("ddh", first) == naming.asset_id("ddh", second)) is (
+        repr(sorted(first.items())) == repr(sorted(second.items()))
     )
-    assert naming.asset_id("ddh", one) != naming.asset_id("arcgis", one)
+    assert naming.asset_id("ddh", first) != naming.asset_id("arcgis", first)
 
 
 @given(refs)
-def test_every_candidate_is_a_fit_name(given_refs):
-    identity = naming.asset_id("ddh", given_refs)
-    for names in naming.candidates(DDH, given_refs, identity):
+def test_every_candidate_is_a_fit_name(asset_refs):
+    identity = naming.asset_id("ddh", asset_refs)
+    for names in naming.candidates(DDH, asset_refs, identity):
         assert re.fullmatch(r"[a-z0-9_]{1,48}", names.table_stem)
         assert len(naming.table_name(names.table_stem, 2**31)) <= 63
         assert re.fullmatch(r"[a-z0-9-]+(/[a-z0-9-]+)*", names.blob_stem)
         assert re.fullmatch(r"[a-z0-9-]{1,180}", names.stac_item_id)
-    for collection in naming.collection_candidates(DDH, given_refs):
+    for collection in naming.collection_candidates(DDH, asset_refs):
         assert re.fullmatch(r"[a-z0-9_-]{1,200}", collection)
 
 
 @given(refs, refs)
-def test_the_last_candidate_is_nobody_else_s(one, two):
-    ids = naming.asset_id("ddh", one), naming.asset_id("ddh", two)
+def test_the_last_candidate_is_nobody_else_s(first, second):
+    ids = naming.asset_id("ddh", first), naming.asset_id("ddh", second)
     last = [
-        list(naming.candidates(DDH, given_refs, identity))[-1]
-        for given_refs, identity in zip((one, two), ids, strict=True)
+        list(naming.candidates(DDH, asset_refs, identity))[-1]
+        for asset_refs, identity in zip((first, second), ids, strict=True)
     ]
     if ids[0] != ids[1]:
         assert last[0].table_stem != last[1].table_stem

@@ -25,7 +25,7 @@ def chain(*names: str, **more: Any) -> dict[str, Any]:
     return {name: task(after, **more) for name, after in zip(names, [*names[1:], "END"], strict=True)}
 
 
-class Driver:
+class JobDriver:
     def __init__(self, nodes: dict[str, Any], inputs: dict[str, Any] | None = None, **workflow: Any) -> None:
         first = workflow.pop("first", next(iter(nodes), "END"))
         self.window = workflow.pop("window", WINDOW)
@@ -43,7 +43,7 @@ class Driver:
         return self.take(evaluate(self.run, outcomes, NOW, self.answer, window=self.window))
 
     def take(self, decision: Decision) -> Decision:
-        """What the engine does once a decision is committed."""
+        """Apply a decision, as the engine does once it is committed."""
         self.last = decision
         self.sent.update({(d.node_id, d.item_index): d for d in decision.dispatches})
         write(self.rows, decision)
@@ -51,23 +51,23 @@ class Driver:
         return decision
 
     def restored(self, **more: Any) -> Evaluation:
-        """As another orchestrator would take the job over."""
+        """Restore the job from its rows, as another orchestrator does when it takes the job over."""
         self.run = RunState.restore(self.graph, "job", self.run.inputs, self.run.status, self.rows.values(), **more)
         return Evaluation(self.run, NOW, window=self.window)
 
     def done(self, name: str, output: Any = None, *, item: int = SINGLE) -> Outcome:
         self.outputs[name, item] = output
-        return self.said(name, TaskReport.COMPLETED, item=item, output=output)
+        return self.report(name, TaskReport.COMPLETED, item=item, output=output)
 
     def failed(self, name: str, error: str = "no luck", *, item: int = SINGLE, **more: Any) -> Outcome:
-        return self.said(name, TaskReport.FAILED, item=item, error=error, **more)
+        return self.report(name, TaskReport.FAILED, item=item, error=error, **more)
 
-    def said(self, name: str, report: TaskReport, *, item: int = SINGLE, **more: Any) -> Outcome:
+    def report(self, name: str, report: TaskReport, *, item: int = SINGLE, **more: Any) -> Outcome:
         return Outcome(name, self.sent[name, item].attempt, report, item, **more)
 
-    def answer(self, wanted: Aggregate) -> Outcome:
+    def answer(self, fan_in: Aggregate) -> Outcome:
         values: list[Any] = []
-        for source in wanted.sources:
+        for source in fan_in.sources:
             if isinstance(self.graph.nodes[source].definition, FanOutNode):
                 values += [
                     output
@@ -76,8 +76,8 @@ class Driver:
                 ]
             else:
                 values.append(self.outputs.get((source, SINGLE)))
-        kind = self.graph.nodes[wanted.node_id].definition.aggregation
-        return Outcome(wanted.node_id, wanted.attempt, TaskReport.COMPLETED, output=aggregate(kind, values))
+        kind = self.graph.nodes[fan_in.node_id].definition.aggregation
+        return Outcome(fan_in.node_id, fan_in.attempt, TaskReport.COMPLETED, output=aggregate(kind, values))
 
     def statuses(self) -> dict[str, str]:
         return {name: node.status.value for name, node in self.run.nodes.items() if name not in ("START", "END")}

@@ -106,7 +106,7 @@ class World:
 
     def _commit(self, evaluation: Evaluation) -> Decision:
         while waiting := evaluation.take_aggregates():
-            evaluation.feed([self._answer(one, evaluation.decision()) for one in waiting])
+            evaluation.feed([self._answer(fan_in, evaluation.decision()) for fan_in in waiting])
         decision = evaluation.decision()
         self.pending += decision.dispatches
         write(self.rows, decision)
@@ -116,9 +116,11 @@ class World:
 
     def _some_outcomes(self) -> list[Outcome]:
         self.order.shuffle(self.pending)
-        taken = [self.pending.pop() for _ in range(self.order.randint(1, len(self.pending)) if self.pending else 0)]
-        outcomes = [self._end(dispatch) for dispatch in taken]
-        courtesy = [Outcome(d.node_id, d.attempt, TaskReport.RUNNING, d.item_index) for d in taken + self.pending]
+        dispatches = [
+            self.pending.pop() for _ in range(self.order.randint(1, len(self.pending)) if self.pending else 0)
+        ]
+        outcomes = [self._end(dispatch) for dispatch in dispatches]
+        courtesy = [Outcome(d.node_id, d.attempt, TaskReport.RUNNING, d.item_index) for d in dispatches + self.pending]
         outcomes += self.order.sample(courtesy, self.order.randint(0, len(courtesy)))
         outcomes += self.order.sample(self.fed, min(len(self.fed), self.order.randint(0, 2)))
         self.order.shuffle(outcomes)
@@ -137,24 +139,24 @@ class World:
             return Outcome(*here, TaskReport.ABANDONED, dispatch.item_index)
         return Outcome(*here, TaskReport.COMPLETED, dispatch.item_index, output={"n": dispatch.item_index})
 
-    def _answer(self, wanted: Aggregate, decision: Decision) -> Outcome:
+    def _answer(self, fan_in: Aggregate, decision: Decision) -> Outcome:
         values: list[Any] = []
-        for source in wanted.sources:
+        for source in fan_in.sources:
             if isinstance(self.graph.nodes[source].definition, FanOutNode):
                 values += [{"n": index} for index in sorted(self._completed(source, decision))]
             else:
                 values.append(source)
-        kind = self.graph.nodes[wanted.node_id].definition.aggregation
-        return Outcome(wanted.node_id, wanted.attempt, TaskReport.COMPLETED, output=aggregate(kind, values))
+        kind = self.graph.nodes[fan_in.node_id].definition.aggregation
+        return Outcome(fan_in.node_id, fan_in.attempt, TaskReport.COMPLETED, output=aggregate(kind, values))
 
     def _completed(self, source: str, decision: Decision) -> set[int]:
-        before = {index for (name, index), one in self.rows.items() if name == source and _completed(one)}
+        before = {index for (name, index), state in self.rows.items() if name == source and _completed(state)}
         change = decision.fan_outs.get(source)
         fresh = {index for index, item in change.changed.items() if _completed(item)} if change else set()
         return (before | fresh) - {SINGLE}
 
     def retry(self) -> None:
-        """What an operator does with a job that ended badly, and the successor that takes it from there."""
+        """Retry a job that ended badly, as an operator does; a successor continues it."""
         for again in reopen(self.graph, self.rows.values()):
             put(self.rows, row(again.node_id, again.item_index, again.status, again.attempt))
         self.run = RunState.restore(self.graph, "job", {}, JobStatus.RUNNING, self.rows.values())
@@ -168,7 +170,7 @@ Rows = dict[tuple[str, int], NodeState]
 
 
 def write(rows: Rows, decision: Decision) -> None:
-    """What the store does: the changed rows, from the decision alone."""
+    """Write the changed rows from the decision alone, as the store does."""
     for name, run in decision.nodes.items():
         put(rows, row(name, SINGLE, run.status, run.attempt, run.failures, run.output, run.error or None))
     for name, change in decision.fan_outs.items():
@@ -185,8 +187,8 @@ def put(rows: Rows, written: NodeState) -> None:
     rows[place] = written if written.items_sent else written.model_copy(update={"items_sent": before})
 
 
-def _completed(one: NodeState | ItemRun) -> bool:
-    return one.status is NodeStatus.COMPLETED
+def _completed(state: NodeState | ItemRun) -> bool:
+    return state.status is NodeStatus.COMPLETED
 
 
 def row(

@@ -1,4 +1,4 @@
-"""What a fan_in node makes of its outputs."""
+"""The aggregates that a fan_in node makes of its outputs."""
 
 from __future__ import annotations
 

@@ -338,9 +338,9 @@ CASES = {**STRUCTURE, **HANDLER, **ROUTING, **REFERENCES, **INPUTS}
 @pytest.mark.parametrize("name", CASES)
 def test_each_mistake_is_found_at_its_line(name: str) -> None:
     source, expected = CASES[name]
-    found = problems(source)
-    fitting = [problem for problem in found if expected in str(problem)]
-    assert fitting, [str(problem) for problem in found]
+    reported = problems(source)
+    fitting = [problem for problem in reported if expected in str(problem)]
+    assert fitting, [str(problem) for problem in reported]
     assert fitting[0].line == marked_line(source), str(fitting[0])
 
 
@@ -374,8 +374,8 @@ def test_fields_that_an_output_has(path: str) -> None:
 def test_fields_of_a_fan_in(aggregation: str, fields: set[str]) -> None:
     nodes = f"S: {{type: start, next: g}}\ng: {{type: fan_in, aggregation: {aggregation}, next: E}}\nE: {{type: end}}"
     for field in ("results", "result", "total", "count", "completed"):
-        found = problems(text(nodes, outputs=f"x: '{{{{ nodes.g.output.{field} }}}}'"))
-        assert bool(found) is (field not in fields)
+        reported = problems(text(nodes, outputs=f"x: '{{{{ nodes.g.output.{field} }}}}'"))
+        assert bool(reported) is (field not in fields)
 
 
 @pytest.mark.parametrize(
@@ -412,8 +412,8 @@ def test_what_may_be_read_behind_a_conditional(source: str) -> None:
 @pytest.mark.parametrize("which", ["nodes.my-node.output", "inputs.my-input"])
 def test_a_name_with_a_dash_needs_brackets(which: str) -> None:
     nodes = "S: {type: start, next: my-node}\nmy-node: {handler: echo, next: E}\nE: {type: end}"
-    found = problems(text(nodes, inputs="my-input: {}", outputs=f"x: '{{{{ {which} }}}}'"))
-    assert any("with a dash in brackets" in problem.hint for problem in found)
+    reported = problems(text(nodes, inputs="my-input: {}", outputs=f"x: '{{{{ {which} }}}}'"))
+    assert any("with a dash in brackets" in problem.hint for problem in reported)
     load(text(nodes, inputs="my-input: {}", outputs="x: \"{{ nodes['my-node'].output }} {{ inputs['my-input'] }}\""))
 
 
@@ -450,9 +450,9 @@ def test_several_cycles_are_each_shown_once() -> None:
 def test_the_number_of_findings_is_bounded() -> None:
     nodes = [f"n{i}: {{handler: nope, next: E}}" for i in range(500)]
     targets = ", ".join(f"n{i}" for i in range(500))
-    found = problems(text(f"S: {{type: start, next: [{targets}]}}\n" + "\n".join(nodes) + "\nE: {type: end}"))
-    assert len(found) == MOST_FINDINGS + 1
-    assert any("there are more problems" in problem.message for problem in found)
+    reported = problems(text(f"S: {{type: start, next: [{targets}]}}\n" + "\n".join(nodes) + "\nE: {type: end}"))
+    assert len(reported) == MOST_FINDINGS + 1
+    assert any("there are more problems" in problem.message for problem in reported)
 
 
 def chain(length: int) -> str:

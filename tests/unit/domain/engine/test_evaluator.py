@@ -12,7 +12,7 @@ from geomill.domain.engine.evaluator import Evaluation
 from geomill.domain.engine.task import TaskReport
 from geomill.domain.ids import SINGLE
 from geomill.domain.states import JobStatus, NodeStatus
-from tests.unit.domain.engine.driver import Driver, chain, names, task
+from tests.unit.domain.engine.driver import JobDriver, chain, names, task
 from tests.unit.domain.engine.simulation import NOW
 
 BRANCHES = {
@@ -36,20 +36,20 @@ BRANCHES = {
 
 
 def test_evaluate_begins_a_new_job() -> None:
-    job = Driver(chain("a"))
+    job = JobDriver(chain("a"))
     assert names(job.last) == ["a"]
     assert job.run.status is JobStatus.RUNNING
     assert [str(step.target) for step in job.last.steps if step.node_id == "START"] == ["ready", "completed"]
 
 
 def test_a_job_without_tasks_completes_at_once() -> None:
-    job = Driver({}, first="END")
+    job = JobDriver({}, first="END")
     assert job.run.status is JobStatus.COMPLETED
     assert job.last.result == {}
 
 
 def test_the_state_changes_only_when_a_decision_is_applied() -> None:
-    job = Driver(chain("a", "b"))
+    job = JobDriver(chain("a", "b"))
     evaluation = Evaluation(job.run, NOW)
     evaluation.feed([job.done("a")])
     assert names(evaluation.decision()) == ["b"]
@@ -58,7 +58,7 @@ def test_the_state_changes_only_when_a_decision_is_applied() -> None:
 
 def test_a_successor_waits_for_all_and_sees_their_outputs() -> None:
     join = task("END", params={"sum": "{{ nodes.a.output.n + nodes.b.output.n }}", "job": "{{ job.job_id }}"})
-    job = Driver({"a": task("join"), "b": task("join"), "join": join}, first=["a", "b"])
+    job = JobDriver({"a": task("join"), "b": task("join"), "join": join}, first=["a", "b"])
     assert names(job.last) == ["a", "b"]
     assert names(job.feed(job.done("a", {"n": 1}))) == []
     assert names(job.feed(job.done("b", {"n": 2}))) == ["join"]
@@ -69,22 +69,22 @@ def test_a_successor_waits_for_all_and_sees_their_outputs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("megabytes", "taken", "branch"),
+    ("megabytes", "dispatched", "branch"),
     [(5, ["small"], "< 10"), (50, ["middle", "extra"], "< 100"), (500, ["large"], "default")],
 )
 def test_the_first_branch_that_holds_is_taken_and_the_others_are_skipped(
-    megabytes: int, taken: list[str], branch: str
+    megabytes: int, dispatched: list[str], branch: str
 ) -> None:
-    job = Driver(BRANCHES)
-    assert names(job.feed(job.done("size", {"mb": megabytes}))) == taken
+    job = JobDriver(BRANCHES)
+    assert names(job.feed(job.done("size", {"mb": megabytes}))) == dispatched
     assert job.output("route")["branch"] == branch
     assert job.output("route")["value"] == megabytes
-    others = {"small", "middle", "extra", "large"} - set(taken)
+    others = {"small", "middle", "extra", "large"} - set(dispatched)
     assert {name for name, status in job.statuses().items() if status == "skipped"} >= others
 
 
 def test_the_join_after_branches_waits_for_the_taken_ones_only() -> None:
-    job = Driver(BRANCHES)
+    job = JobDriver(BRANCHES)
     job.feed(job.done("size", {"mb": 50}))
     assert names(job.feed(job.done("extra"))) == []
     assert names(job.feed(job.done("middle", {"n": 7}))) == ["after_middle"]
@@ -93,7 +93,7 @@ def test_the_join_after_branches_waits_for_the_taken_ones_only() -> None:
 
 
 def test_a_skip_runs_down_the_whole_path() -> None:
-    job = Driver(BRANCHES)
+    job = JobDriver(BRANCHES)
     job.feed(job.done("size", {"mb": 5}))
     assert job.statuses()["after_middle"] == "skipped"
     job.feed(job.done("small"))
@@ -111,7 +111,7 @@ def test_a_value_that_no_branch_fits_fails_the_job(value: Any, message: str) -> 
         "route": {**BRANCHES["route"], "branches": BRANCHES["route"]["branches"][:2]},
         "large": task("join"),
     }
-    job = Driver(nodes)
+    job = JobDriver(nodes)
     decision = job.feed(job.done("size", {"mb": value}))
     assert decision.status is JobStatus.FAILED
     assert decision.failed_node == "route"
@@ -124,8 +124,8 @@ def test_a_value_that_no_branch_fits_fails_the_job(value: Any, message: str) -> 
 def test_a_failure_ends_the_job_cancels_what_runs_and_skips_what_has_not_begun() -> None:
     retry = {"max_attempts": 1}
     nodes = {"a": task("c", retry=retry), "b": task("c"), "d": task("c"), "c": task("END")}
-    job = Driver(nodes, first=["a", "b", "d"])
-    job.feed(job.said("d", TaskReport.RUNNING))
+    job = JobDriver(nodes, first=["a", "b", "d"])
+    job.feed(job.report("d", TaskReport.RUNNING))
     decision = job.feed(job.failed("a", "disk full"))
     assert job.statuses() == {"a": "failed", "b": "cancelled", "c": "skipped", "d": "cancelled"}
     assert decision.cancels == [Cancel("b", SINGLE, 1), Cancel("d", SINGLE, 1)]
@@ -136,7 +136,7 @@ def test_a_failure_ends_the_job_cancels_what_runs_and_skips_what_has_not_begun()
 
 
 def test_what_the_same_decision_wanted_to_send_is_not_sent() -> None:
-    job = Driver({"a": task("c"), "b": task("END", retry={"max_attempts": 1}), "c": task("END")}, first=["a", "b"])
+    job = JobDriver({"a": task("c"), "b": task("END", retry={"max_attempts": 1}), "c": task("END")}, first=["a", "b"])
     decision = job.feed(job.done("a"), job.failed("b"))
     assert decision.dispatches == []
     assert job.statuses()["c"] == "cancelled"
@@ -149,7 +149,7 @@ def test_on_failure_continue_lets_the_successor_run_and_see_the_error() -> None:
         "n": "{{ nodes.a.output.n | default(0) }}",
     }
     nodes = {"a": task("b", on_failure="continue", retry={"max_attempts": 1}), "b": task("END", params=params)}
-    job = Driver(nodes)
+    job = JobDriver(nodes)
     assert names(job.feed(job.failed("a", "disk full"))) == ["b"]
     assert job.params("b") == {"error": "disk full", "status": "failed", "n": 0}
     job.feed(job.done("b"))
@@ -164,7 +164,7 @@ def test_parameters_that_cannot_be_rendered_fail_the_node_without_a_retry(on_fai
         "b": task("c", params={"x": "{{ nodes.a.output.gone }}"}, on_failure=on_failure),
         "c": task("END"),
     }
-    job = Driver(nodes)
+    job = JobDriver(nodes)
     decision = job.feed(job.done("a", {}))
     assert job.statuses()["b"] == "failed"
     assert "there is no 'gone'" in job.run.nodes["b"].error
@@ -175,7 +175,7 @@ def test_parameters_that_cannot_be_rendered_fail_the_node_without_a_retry(on_fai
 
 
 def test_a_failed_attempt_is_sent_again_later_with_a_new_number() -> None:
-    job = Driver(chain("a", retry={"max_attempts": 3, "backoff": "fixed", "initial_delay_seconds": 7}))
+    job = JobDriver(chain("a", retry={"max_attempts": 3, "backoff": "fixed", "initial_delay_seconds": 7}))
     decision = job.feed(job.failed("a"))
     (again,) = decision.dispatches
     assert (again.attempt, again.retry_count, again.not_before) == (2, 1, NOW + timedelta(seconds=7))
@@ -187,14 +187,14 @@ def test_a_failed_attempt_is_sent_again_later_with_a_new_number() -> None:
 
 @pytest.mark.parametrize("more", [{"retryable": False}, {"error_code": "other"}])
 def test_what_the_policy_does_not_allow_is_not_tried_again(more: dict[str, Any]) -> None:
-    job = Driver(chain("a", retry={"retry_on": ["handler_error"]}))
+    job = JobDriver(chain("a", retry={"retry_on": ["handler_error"]}))
     assert job.feed(job.failed("a", **more)).status is JobStatus.FAILED
 
 
 def test_an_abandoned_attempt_is_sent_again_at_once_and_does_not_count() -> None:
-    job = Driver(chain("a", retry={"max_attempts": 1}))
+    job = JobDriver(chain("a", retry={"max_attempts": 1}))
     for attempt in range(2, 6):
-        (again,) = job.feed(job.said("a", TaskReport.ABANDONED)).dispatches
+        (again,) = job.feed(job.report("a", TaskReport.ABANDONED)).dispatches
         assert (again.attempt, again.retry_count, again.not_before) == (attempt, 0, None)
     job.feed(job.done("a"))
     assert job.run.status is JobStatus.COMPLETED
@@ -204,14 +204,14 @@ def test_an_abandoned_attempt_is_sent_again_at_once_and_does_not_count() -> None
 
 
 def test_running_is_noted_once_and_may_never_come() -> None:
-    job = Driver(chain("a"))
-    assert [str(step.target) for step in job.feed(job.said("a", TaskReport.RUNNING)).steps] == ["running"]
-    assert job.feed(job.said("a", TaskReport.RUNNING)).steps == []
+    job = JobDriver(chain("a"))
+    assert [str(step.target) for step in job.feed(job.report("a", TaskReport.RUNNING)).steps] == ["running"]
+    assert job.feed(job.report("a", TaskReport.RUNNING)).steps == []
     assert job.feed(job.done("a")).status is JobStatus.COMPLETED
 
 
 def test_stale_outcomes_change_nothing() -> None:
-    job = Driver(chain("a", "b", retry={"initial_delay_seconds": 0}))
+    job = JobDriver(chain("a", "b", retry={"initial_delay_seconds": 0}))
     job.feed(job.failed("a"))
     old = [Outcome("a", attempt, TaskReport.COMPLETED) for attempt in (0, 1, 3)]
     other = [
@@ -226,7 +226,7 @@ def test_stale_outcomes_change_nothing() -> None:
 
 
 def test_after_the_end_everything_is_stale() -> None:
-    job = Driver(chain("a"))
+    job = JobDriver(chain("a"))
     done = job.done("a")
     assert job.feed(done, done).stale == [done]
     decision = job.feed(done, Outcome("nowhere", 1, TaskReport.FAILED))
@@ -238,18 +238,18 @@ def test_after_the_end_everything_is_stale() -> None:
 
 
 def test_without_outputs_the_result_is_that_of_the_nodes_before_the_end() -> None:
-    job = Driver({"a": task("b"), "b": task("END"), "c": task("END"), "d": task("END")}, first=["a", "c", "d"])
+    job = JobDriver({"a": task("b"), "b": task("END"), "c": task("END"), "d": task("END")}, first=["a", "c", "d"])
     job.feed(job.done("a", {"n": 0}), job.done("c", {"n": 3}), job.done("d", None))
     assert job.feed(job.done("b", {"n": 2})).result == {"b": {"n": 2}, "c": {"n": 3}}
 
 
 def test_outputs_are_rendered_at_the_end() -> None:
-    job = Driver(chain("a"), {"x": "007"}, outputs={"n": "{{ nodes.a.output.n }}", "x": "{{ inputs.x }}", "one": 1})
+    job = JobDriver(chain("a"), {"x": "007"}, outputs={"n": "{{ nodes.a.output.n }}", "x": "{{ inputs.x }}", "one": 1})
     assert job.feed(job.done("a", {"n": [1]})).result == {"n": [1], "x": "007", "one": 1}
 
 
 def test_outputs_that_cannot_be_evaluated_fail_the_job() -> None:
-    job = Driver(chain("a"), outputs={"n": "{{ nodes.a.output.gone }}"})
+    job = JobDriver(chain("a"), outputs={"n": "{{ nodes.a.output.gone }}"})
     decision = job.feed(job.done("a", {}))
     assert decision.status is JobStatus.FAILED
     assert decision.error.startswith("the outputs cannot be evaluated: ")
@@ -258,7 +258,7 @@ def test_outputs_that_cannot_be_evaluated_fail_the_job() -> None:
 
 
 def test_fail_ends_the_job_from_outside_once() -> None:
-    job = Driver(chain("a", "b"))
+    job = JobDriver(chain("a", "b"))
     for _ in range(2):
         evaluation = Evaluation(job.run, NOW)
         evaluation.fail("the deadline passed")
@@ -268,7 +268,7 @@ def test_fail_ends_the_job_from_outside_once() -> None:
 
 
 def test_a_decision_costs_what_it_changes() -> None:
-    job = Driver(chain(*(f"n{number}" for number in range(10_000))))
+    job = JobDriver(chain(*(f"n{number}" for number in range(10_000))))
     for number in range(3):
         decision = job.feed(job.done(f"n{number}"))
         assert len(decision.nodes) <= 3
@@ -281,7 +281,7 @@ def test_templates_see_every_node_of_the_job_and_no_other() -> None:
         "count": "{{ nodes | length }}",
         "other": "{{ nodes.nowhere.output | default('none') }}",
     }
-    job = Driver({"a": task("b"), "b": task("END", params=watch)})
+    job = JobDriver({"a": task("b"), "b": task("END", params=watch)})
     job.feed(job.done("a", {"n": 1}))
     assert job.params("b")["all"]["a"] == {"status": "completed", "error": None, "output": {"n": 1}}
     assert job.params("b")["all"]["END"] == {"status": "pending", "error": None}

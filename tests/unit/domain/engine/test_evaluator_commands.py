@@ -10,7 +10,7 @@ from geomill.domain.engine.decision import Cancel, Outcome
 from geomill.domain.engine.task import TaskReport
 from geomill.domain.ids import SINGLE
 from geomill.domain.states import JobStatus, NodeStatus
-from tests.unit.domain.engine.driver import Driver, chain, items, names, task
+from tests.unit.domain.engine.driver import JobDriver, chain, items, names, task
 
 FAN_OUT: dict[str, Any] = {
     "a": task("many"),
@@ -27,7 +27,7 @@ PAUSE, RESUME = command(TaskReport.PAUSE), command(TaskReport.RESUME)
 
 @pytest.mark.parametrize(("reason", "error"), [("too expensive", "too expensive"), ("", "cancelled")])
 def test_cancel_ends_the_job_and_what_runs(reason: str, error: str) -> None:
-    job = Driver(chain("a", "b"))
+    job = JobDriver(chain("a", "b"))
     decision = job.feed(command(TaskReport.CANCEL, reason))
     assert (decision.status, decision.error, decision.failed_node) == (JobStatus.CANCELLED, error, "")
     assert decision.cancels == [Cancel("a", SINGLE, 1)]
@@ -35,7 +35,7 @@ def test_cancel_ends_the_job_and_what_runs(reason: str, error: str) -> None:
 
 
 def test_cancel_of_an_ended_job_is_stale() -> None:
-    job = Driver(chain("a"))
+    job = JobDriver(chain("a"))
     job.feed(job.done("a"))
     cancel = command(TaskReport.CANCEL)
     assert job.feed(cancel).stale == [cancel]
@@ -43,7 +43,7 @@ def test_cancel_of_an_ended_job_is_stale() -> None:
 
 
 def test_a_paused_job_takes_results_but_sends_nothing() -> None:
-    job = Driver(chain("a", "b"))
+    job = JobDriver(chain("a", "b"))
     job.feed(PAUSE)
     assert names(job.feed(job.done("a"))) == []
     assert job.statuses() == {"a": "completed", "b": "ready"}
@@ -53,21 +53,21 @@ def test_a_paused_job_takes_results_but_sends_nothing() -> None:
 
 
 def test_resuming_what_is_not_paused_changes_nothing() -> None:
-    job = Driver(FAN_OUT)
+    job = JobDriver(FAN_OUT)
     job.feed(job.done("a"))
     decision = job.feed(RESUME, RESUME)
     assert (decision.steps, decision.dispatches, decision.nodes) == ([], [], {})
 
 
 def test_a_retry_waits_for_the_end_of_the_pause() -> None:
-    job = Driver(chain("a"))
+    job = JobDriver(chain("a"))
     assert names(job.feed(PAUSE, job.failed("a"))) == []
     (again,) = job.feed(RESUME).dispatches
     assert (again.attempt, again.retry_count) == (2, 1)
 
 
 def test_a_pause_survives_a_take_over() -> None:
-    job = Driver(chain("a", "b"))
+    job = JobDriver(chain("a", "b"))
     job.feed(PAUSE, job.done("a"))
     successor = job.restored(paused=True)
     successor.carry_on()
@@ -77,7 +77,7 @@ def test_a_pause_survives_a_take_over() -> None:
 
 
 def test_a_paused_fan_out_sends_no_items() -> None:
-    job = Driver(FAN_OUT)
+    job = JobDriver(FAN_OUT)
     job.feed(PAUSE)
     assert items(job.feed(job.done("a"))) == []
     assert job.statuses()["many"] == "running"
@@ -87,12 +87,12 @@ def test_a_paused_fan_out_sends_no_items() -> None:
 
 
 def test_a_pause_and_its_end_in_one_batch_send_what_was_held_back() -> None:
-    job = Driver(FAN_OUT)
+    job = JobDriver(FAN_OUT)
     assert items(job.feed(PAUSE, job.done("a"), RESUME)) == [0, 1]
 
 
 def test_items_that_failed_in_a_pause_are_sent_once_when_it_ends() -> None:
-    job = Driver(FAN_OUT)
+    job = JobDriver(FAN_OUT)
     job.feed(job.done("a"))
     assert items(job.feed(PAUSE, job.failed("many", item=1))) == []
     assert items(job.feed(RESUME, RESUME)) == [1]
@@ -101,7 +101,7 @@ def test_items_that_failed_in_a_pause_are_sent_once_when_it_ends() -> None:
 
 
 def test_cancelling_a_paused_fan_out_leaves_no_item_open() -> None:
-    job = Driver(FAN_OUT)
+    job = JobDriver(FAN_OUT)
     job.feed(job.done("a"))
     job.feed(PAUSE, job.failed("many", item=1))
     decision = job.feed(command(TaskReport.CANCEL))
@@ -111,7 +111,7 @@ def test_cancelling_a_paused_fan_out_leaves_no_item_open() -> None:
 
 
 def test_parameters_that_cannot_be_rendered_after_a_pause_fail_the_node() -> None:
-    job = Driver({"a": task("b"), "b": task("END", params={"x": "{{ nodes.a.output.gone }}"})})
+    job = JobDriver({"a": task("b"), "b": task("END", params={"x": "{{ nodes.a.output.gone }}"})})
     job.feed(PAUSE, job.done("a", {}))
     decision = job.feed(RESUME)
     assert decision.status is JobStatus.FAILED
@@ -120,14 +120,14 @@ def test_parameters_that_cannot_be_rendered_after_a_pause_fail_the_node() -> Non
 
 @pytest.mark.parametrize(("budget", "attempts"), [(None, 9), (0, 1), (1, 2), (4, 5)])
 def test_the_retry_budget_bounds_the_retries_of_all_nodes(budget: int | None, attempts: int) -> None:
-    job = Driver(chain("a", retry={"max_attempts": 9}), retry_budget=budget)
+    job = JobDriver(chain("a", retry={"max_attempts": 9}), retry_budget=budget)
     while job.run.status is JobStatus.RUNNING:
         job.feed(job.failed("a"))
     assert job.run.nodes["a"].attempt == attempts
 
 
 def test_the_retry_budget_survives_a_take_over() -> None:
-    job = Driver({"a": task("END"), "b": task("END")}, first=["a", "b"], retry_budget=1)
+    job = JobDriver({"a": task("END"), "b": task("END")}, first=["a", "b"], retry_budget=1)
     job.feed(job.failed("a"))
     successor = job.restored()
     successor.feed([job.failed("b")])
@@ -135,7 +135,7 @@ def test_the_retry_budget_survives_a_take_over() -> None:
 
 
 def test_carrying_on_begins_what_was_never_begun() -> None:
-    job = Driver(chain("a"))
+    job = JobDriver(chain("a"))
     for key in list(job.rows):
         job.rows[key] = job.rows[key].evolve(status="pending", attempt=0)
     successor = job.restored()
@@ -144,7 +144,7 @@ def test_carrying_on_begins_what_was_never_begun() -> None:
 
 
 def test_carrying_on_with_an_ended_job_changes_nothing() -> None:
-    job = Driver(chain("a"))
+    job = JobDriver(chain("a"))
     job.feed(job.done("a"))
     successor = job.restored()
     successor.carry_on()

@@ -11,7 +11,7 @@ from geomill.domain.engine.decision import Aggregate, Cancel, Outcome
 from geomill.domain.engine.evaluator import Evaluation
 from geomill.domain.engine.task import TaskReport
 from geomill.domain.states import JobStatus, NodeStatus
-from tests.unit.domain.engine.driver import Driver, items, names, task
+from tests.unit.domain.engine.driver import JobDriver, items, names, task
 from tests.unit.domain.engine.simulation import NOW
 
 ONCE = {"max_attempts": 1}
@@ -22,13 +22,13 @@ def fan_out(source: Any = "{{ inputs.items }}", **more: Any) -> dict[str, Any]:
     return {"type": "fan_out", "source": source, "task": body, "next": "all", **more}
 
 
-def job_of(count: int, *, window: int = 5_000, aggregation: str = "collect", **more: Any) -> Driver:
+def job_of(count: int, *, window: int = 5_000, aggregation: str = "collect", **more: Any) -> JobDriver:
     gather = {"type": "fan_in", "aggregation": aggregation, "next": "after"}
     nodes = {"many": fan_out(**more), "all": gather, "after": task("END", params={"n": "{{ nodes.all.output.count }}"})}
-    return Driver(nodes, {"items": [f"i{number}" for number in range(count)]}, window=window)
+    return JobDriver(nodes, {"items": [f"i{number}" for number in range(count)]}, window=window)
 
 
-def all_done(job: Driver, *indices: int) -> list[Outcome]:
+def all_done(job: JobDriver, *indices: int) -> list[Outcome]:
     return [job.done("many", {"n": index}, item=index) for index in indices]
 
 
@@ -58,7 +58,9 @@ def test_no_items_flow_on_at_once_and_the_fan_in_gets_an_empty_list() -> None:
 
 @pytest.mark.parametrize("source", ["text", 3, None, {"a": 1}])
 def test_a_source_that_is_no_list_fails_the_job(source: Any) -> None:
-    job = Driver({"many": fan_out("{{ inputs.source }}"), "all": {"type": "fan_in", "next": "END"}}, {"source": source})
+    job = JobDriver(
+        {"many": fan_out("{{ inputs.source }}"), "all": {"type": "fan_in", "next": "END"}}, {"source": source}
+    )
     assert job.run.status is JobStatus.FAILED
     assert "must be a list" in job.last.error
 
@@ -107,7 +109,7 @@ def test_a_result_of_a_large_fan_out_touches_a_counter() -> None:
 
 def test_a_failed_item_fails_the_job_and_cancels_the_others() -> None:
     job = job_of(4, max_parallel=3, task={"retry": ONCE})
-    job.feed(job.said("many", TaskReport.RUNNING, item=2))
+    job.feed(job.report("many", TaskReport.RUNNING, item=2))
     decision = job.feed(*all_done(job, 0), job.failed("many", "broken", item=1))
     assert (decision.status, decision.failed_node) == (JobStatus.FAILED, "many")
     assert decision.error == "node 'many' failed: item 1: broken"
@@ -159,7 +161,7 @@ def test_an_item_is_tried_again_by_its_own_count() -> None:
     (again,) = job.feed(job.failed("many", item=1)).dispatches
     assert (again.item_index, again.attempt, again.retry_count) == (1, 2, 1)
     assert again.not_before == NOW + timedelta(seconds=3)
-    job.feed(job.said("many", TaskReport.ABANDONED, item=0))
+    job.feed(job.report("many", TaskReport.ABANDONED, item=0))
     assert (job.sent["many", 0].attempt, job.sent["many", 0].retry_count) == (2, 0)
     job.feed(job.failed("many", item=1))
     assert job.rows["many", 1].status is NodeStatus.FAILED
@@ -188,7 +190,7 @@ def test_reports_of_items_that_are_not_under_way_are_stale() -> None:
 
 def test_running_is_noted_once_per_item() -> None:
     job = job_of(2)
-    first, again = (job.feed(job.said("many", TaskReport.RUNNING, item=1)) for _ in range(2))
+    first, again = (job.feed(job.report("many", TaskReport.RUNNING, item=1)) for _ in range(2))
     assert (first.quiet_steps, first.steps) == (1, [])
     assert (again.quiet_steps, again.steps) == (0, [])
     assert job.run.fan_outs["many"].in_flight[1].status is NodeStatus.RUNNING
@@ -209,7 +211,7 @@ def test_a_fan_in_asks_for_the_nodes_that_led_to_it_in_order() -> None:
         "c": task("all"),
         "all": {"type": "fan_in", "next": "END"},
     }
-    job = Driver(nodes, first=["b", "a", "route", "c"])
+    job = JobDriver(nodes, first=["b", "a", "route", "c"])
     evaluation = Evaluation(job.run, NOW)
     evaluation.feed([job.done("c"), job.failed("a"), job.done("b")])
     assert evaluation.take_aggregates() == [Aggregate("all", 1, ("b", "c"))]
@@ -218,14 +220,14 @@ def test_a_fan_in_asks_for_the_nodes_that_led_to_it_in_order() -> None:
 
 
 def test_a_fan_in_whose_outputs_cannot_be_had_fails_the_job() -> None:
-    job = Driver({"a": task("all"), "all": {"type": "fan_in", "next": "END"}})
+    job = JobDriver({"a": task("all"), "all": {"type": "fan_in", "next": "END"}})
     evaluation = Evaluation(job.run, NOW)
     evaluation.feed([job.done("a")])
-    (wanted,) = evaluation.take_aggregates()
+    (fan_in,) = evaluation.take_aggregates()
     evaluation.feed(
         [
-            Outcome("all", wanted.attempt, TaskReport.RUNNING),
-            Outcome("all", wanted.attempt, TaskReport.FAILED, error="too large"),
+            Outcome("all", fan_in.attempt, TaskReport.RUNNING),
+            Outcome("all", fan_in.attempt, TaskReport.FAILED, error="too large"),
         ]
     )
     assert evaluation.decision().status is JobStatus.FAILED
@@ -233,16 +235,16 @@ def test_a_fan_in_whose_outputs_cannot_be_had_fails_the_job() -> None:
 
 
 def test_who_takes_over_asks_again_for_what_a_fan_in_waits_for() -> None:
-    job = Driver({"a": task("all"), "all": {"type": "fan_in", "next": "END"}})
+    job = JobDriver({"a": task("all"), "all": {"type": "fan_in", "next": "END"}})
     evaluation = Evaluation(job.run, NOW)
     evaluation.feed([job.done("a", 5)])
     assert len(evaluation.take_aggregates()) == 1
     job.take(evaluation.decision())
     successor = job.restored()
     successor.carry_on()
-    (wanted,) = successor.take_aggregates()
-    assert wanted == Aggregate("all", 1, ("a",))
-    successor.feed([job.answer(wanted)])
+    (fan_in,) = successor.take_aggregates()
+    assert fan_in == Aggregate("all", 1, ("a",))
+    successor.feed([job.answer(fan_in)])
     assert job.take(successor.decision()).result == {"all": {"results": [5], "count": 1}}
 
 
@@ -274,12 +276,12 @@ def test_one_decision_sends_a_slice_and_says_that_there_is_more() -> None:
 
 def test_the_params_of_a_task_may_be_the_whole_item() -> None:
     node = {"type": "fan_out", "source": [{"a": 1}, {"b": 2}], "task": {"handler": "h", "params": "{{ item }}"}}
-    driver = Driver({"each": {**node, "next": "END"}})
+    driver = JobDriver({"each": {**node, "next": "END"}})
     assert [driver.params("each", item) for item in (0, 1)] == [{"a": 1}, {"b": 2}]
 
 
 def test_params_that_are_no_mapping_fail_their_item() -> None:
     node = {"type": "fan_out", "source": [{"a": 1}, 7], "task": {"handler": "h", "params": "{{ item }}"}}
-    driver = Driver({"each": {**node, "next": "END"}})
+    driver = JobDriver({"each": {**node, "next": "END"}})
     assert driver.run.status.value == "failed"
     assert "must be a mapping, not '7'" in driver.last.error

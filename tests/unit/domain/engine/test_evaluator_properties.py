@@ -50,8 +50,10 @@ def test_no_node_begins_before_its_dependencies_have_ended(workflow: Workflow, f
 
 @thorough
 @given(workflows(), SEEDS, SEEDS, SEEDS)
-def test_the_verdict_does_not_depend_on_the_order(workflow: Workflow, fate: int, one: int, other: int) -> None:
-    first, second = world(workflow, fate=fate, order=one), world(workflow, fate=fate, order=other)
+def test_the_verdict_does_not_depend_on_the_order(
+    workflow: Workflow, fate: int, first_order: int, second_order: int
+) -> None:
+    first, second = world(workflow, fate=fate, order=first_order), world(workflow, fate=fate, order=second_order)
     first.play()
     second.play()
     assert first.run.status is second.run.status
@@ -96,8 +98,8 @@ def test_a_job_without_failures_completes_and_skips_only_untaken_branches(
     assert played.run.status is JobStatus.COMPLETED
     for name, node in played.run.nodes.items():
         dependencies = played.graph.nodes[name].dependencies
-        taken = [_leads(played, source, name) for source in dependencies]
-        expected = NodeStatus.COMPLETED if not dependencies or any(taken) else NodeStatus.SKIPPED
+        live_edges = [_leads(played, source, name) for source in dependencies]
+        expected = NodeStatus.COMPLETED if not dependencies or any(live_edges) else NodeStatus.SKIPPED
         assert node.status is expected
 
 
@@ -123,14 +125,14 @@ def test_retries_of_the_whole_job_lead_to_the_end_and_keep_what_completed(
     for _ in range(30):
         if played.run.status is not JobStatus.FAILED:
             break
-        kept = {place for place, row in played.rows.items() if row.status is NodeStatus.COMPLETED}
+        completed = {place for place, row in played.rows.items() if row.status is NodeStatus.COMPLETED}
         before = len(played.decisions)
         played.failure_rate /= 2
         played.retry()
         while played.going():
             played.decide(played._some_outcomes())
         again = [s for d in played.decisions[before:] for s in d.steps]
-        assert not kept & {(step.node_id, step.item_index) for step in again}
+        assert not completed & {(step.node_id, step.item_index) for step in again}
         assert all(row.status in NODE_MACHINE.terminal for row in played.rows.values())
         assert all(node.terminal for node in played.run.nodes.values())
     assert played.run.status is JobStatus.COMPLETED

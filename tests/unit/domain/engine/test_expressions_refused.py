@@ -86,7 +86,7 @@ def test_other_files_are_refused_when_compiled(template: str) -> None:
     ],
 )
 def test_the_sandbox_cannot_be_left(template: str) -> None:
-    """What is seen in the text is refused when a workflow is checked, before any job."""
+    """A mistake that the text shows is refused when the workflow is checked, before any job."""
     with pytest.raises(ExpressionError, match=r"is refused: it (reads|names|uses)"):
         compile_value(template)
 

@@ -27,9 +27,9 @@ def test_of_both_names_input_params_wins() -> None:
 
 
 def test_a_job_message_gets_ids_of_its_own() -> None:
-    one, other = (JobQueueMessage(workflow_id="w") for _ in range(2))
-    assert len({one.job_id, one.message_id, other.job_id, other.message_id}) == 4
-    assert UUID(one.job_id).version == UUID(one.message_id).version == 7
+    first, second = (JobQueueMessage(workflow_id="w") for _ in range(2))
+    assert len({first.job_id, first.message_id, second.job_id, second.message_id}) == 4
+    assert UUID(first.job_id).version == UUID(first.message_id).version == 7
 
 
 def test_a_job_message_without_more_has_defaults() -> None:

@@ -129,8 +129,8 @@ def minutes(*numbers: float) -> tuple[datetime, ...]:
 @pytest.mark.parametrize("catch_up", CatchUp)
 def test_what_is_on_time_fires_whatever_the_policy(catch_up: CatchUp) -> None:
     (now,) = minutes(1.02)
-    found = firings(schedule(catch_up), now, free=1, limit=10)
-    assert (found.due, found.next_due_at, found.blocked) == (minutes(1), *minutes(2), False)
+    plan = firings(schedule(catch_up), now, free=1, limit=10)
+    assert (plan.due, plan.next_due_at, plan.blocked) == (minutes(1), *minutes(2), False)
 
 
 @pytest.mark.parametrize("catch_up", CatchUp)
@@ -143,19 +143,19 @@ def test_what_is_not_due_does_nothing(catch_up: CatchUp) -> None:
 def test_skip_leaves_out_what_was_missed() -> None:
     hourly = every(3600)
     late = schedule(CatchUp.SKIP, hourly, next_due_at=ANCHOR + timedelta(hours=1))
-    found = firings(late, ANCHOR + timedelta(hours=5, minutes=2), free=1, limit=10)
-    assert (found.due, found.next_due_at) == ((), ANCHOR + timedelta(hours=6))
+    plan = firings(late, ANCHOR + timedelta(hours=5, minutes=2), free=1, limit=10)
+    assert (plan.due, plan.next_due_at) == ((), ANCHOR + timedelta(hours=6))
 
 
 def test_last_makes_up_for_the_last_one() -> None:
-    found = firings(schedule(CatchUp.LAST), *minutes(7.5), free=1, limit=10)
-    assert (found.due, found.next_due_at) == (minutes(7), *minutes(8))
+    plan = firings(schedule(CatchUp.LAST), *minutes(7.5), free=1, limit=10)
+    assert (plan.due, plan.next_due_at) == (minutes(7), *minutes(8))
 
 
 def test_all_makes_up_for_each_a_few_at_a_time() -> None:
-    found = firings(schedule(CatchUp.ALL), *minutes(7.5), free=100, limit=4)
-    assert (found.due, found.next_due_at, found.blocked) == (minutes(1, 2, 3, 4), *minutes(5), False)
-    rest = firings(schedule(CatchUp.ALL, next_due_at=found.next_due_at), *minutes(7.5), free=100, limit=4)
+    plan = firings(schedule(CatchUp.ALL), *minutes(7.5), free=100, limit=4)
+    assert (plan.due, plan.next_due_at, plan.blocked) == (minutes(1, 2, 3, 4), *minutes(5), False)
+    rest = firings(schedule(CatchUp.ALL, next_due_at=plan.next_due_at), *minutes(7.5), free=100, limit=4)
     assert (rest.due, rest.next_due_at, rest.blocked) == (minutes(5, 6, 7), *minutes(8), False)
 
 
@@ -163,8 +163,8 @@ def test_without_room_skip_forgets_and_the_others_wait() -> None:
     (now,) = minutes(3.1)
     assert firings(schedule(CatchUp.SKIP), now, free=0, limit=9).next_due_at == minutes(4)[0]
     for policy in (CatchUp.LAST, CatchUp.ALL):
-        found = firings(schedule(policy), now, free=0, limit=9)
-        assert (found.due, found.next_due_at, found.blocked) == ((), *minutes(1), True)
+        plan = firings(schedule(policy), now, free=0, limit=9)
+        assert (plan.due, plan.next_due_at, plan.blocked) == ((), *minutes(1), True)
     some = firings(schedule(CatchUp.ALL), now, free=2, limit=9)
     assert (some.due, some.next_due_at, some.blocked) == (minutes(1, 2), *minutes(3), True)
 
@@ -175,13 +175,13 @@ def test_with_all_every_due_time_is_fired_once_however_the_looks_fall(
     timing: Timing, pauses: list[int], free: int, limit: int
 ) -> None:
     first = timing.after(ANCHOR)
-    one = schedule(CatchUp.ALL, timing, next_due_at=first)
+    current = schedule(CatchUp.ALL, timing, next_due_at=first)
     now, fired = ANCHOR, []
     for pause in pauses:
         now += timedelta(seconds=min(pause, (timing.interval_seconds or 3600) * 6))
-        while (found := firings(one, now, free, limit)).due:
-            fired += found.due
-            one = one.evolve(next_due_at=found.next_due_at)
+        while (plan := firings(current, now, free, limit)).due:
+            fired += plan.due
+            current = current.evolve(next_due_at=plan.next_due_at)
     assert first is not None
     assert fired == list(timing.between(first, now))
 

@@ -64,8 +64,8 @@ def test_which_inputs_are_required(definition: dict[str, Any], required: bool) -
 
 
 def test_the_body_keeps_nulls_in_values() -> None:
-    found = workflow(handler="echo", next="E", params={"a": None, "b": {"c": None}})
-    assert found.body()["nodes"]["n"]["params"] == {"a": None, "b": {"c": None}}
+    definition = workflow(handler="echo", next="E", params={"a": None, "b": {"c": None}})
+    assert definition.body()["nodes"]["n"]["params"] == {"a": None, "b": {"c": None}}
 
 
 def test_the_hash_depends_on_content_not_on_spelling() -> None:
@@ -76,10 +76,10 @@ def test_the_hash_depends_on_content_not_on_spelling() -> None:
 
 
 @given(workflows())
-def test_the_body_gives_the_same_workflow_again(found: Workflow) -> None:
-    again = Workflow.model_validate(found.body())
-    assert again == found
-    assert again.hash() == found.hash()
+def test_the_body_gives_the_same_workflow_again(definition: Workflow) -> None:
+    again = Workflow.model_validate(definition.body())
+    assert again == definition
+    assert again.hash() == definition.hash()
 
 
 def test_workflows_do_not_change() -> None:

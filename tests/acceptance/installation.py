@@ -16,7 +16,7 @@ from tests.acceptance.running import ready, show_key
 
 
 @dataclass
-class Town:
+class Installation:
     """A running geomill, its data folder, the command, and a client of the gateway with the administrator's key."""
 
     process: subprocess.Popen[bytes]
@@ -30,7 +30,7 @@ class Town:
         return done.json
 
     def show(self, asset_id: str) -> Any:
-        """As `geomill assets show`, without the time that a command takes to start."""
+        """Return what `geomill assets show` prints, without the time that a command takes to start."""
         answer = self.client.get(f"/api/assets/{asset_id}")
         assert answer.status_code == 200, answer.text
         return answer.json()
@@ -46,7 +46,7 @@ class Town:
         return {str(path.relative_to(self.data / name)): path.read_bytes() for path in files}
 
     def outside(self) -> dict[str, bytes]:
-        """Without the manifest."""
+        """Return the files of the external zone without the manifest."""
         return {name: content for name, content in self.zone("external").items() if not name.endswith("_manifest.json")}
 
     def ended(self, decided: Any) -> None:
@@ -55,7 +55,7 @@ class Town:
 
 
 @contextmanager
-def town_in(data: Path, geomill: Geomill, **settings: str) -> Iterator[Town]:
+def installation_in(data: Path, geomill: Geomill, **settings: str) -> Iterator[Installation]:
     with ready(data, **settings) as (process, client):
         show_key(client, data)
-        yield Town(process, data, geomill, client)
+        yield Installation(process, data, geomill, client)
