@@ -26,7 +26,7 @@ from geomill.sdk.registry import load_handlers
 from geomill.store import instances, keys
 from geomill.store.pool import Pool, open_pool
 from geomill.store.signals import notify, queue_channel
-from geomill.workflows.collection import WorkflowCatalogue
+from geomill.workflows.registry import WorkflowRegistry
 
 GEOMILL = str(Path(sys.executable).with_name("geomill"))
 ROOT = Path(__file__).parents[1]
@@ -122,7 +122,7 @@ def roles(
 @dataclass
 class BenchmarkClient:
     pool: Pool
-    catalogue: WorkflowCatalogue
+    workflow_registry: WorkflowRegistry
 
     async def ready(self, processes: int) -> None:
         async with asyncio.timeout(60):
@@ -140,9 +140,9 @@ class BenchmarkClient:
         ]
         async with self.pool.connection() as conn:
             if count == 1:
-                await submit(conn, self.catalogue, JOBS_QUEUE, messages[0])
+                await submit(conn, self.workflow_registry, JOBS_QUEUE, messages[0])
             else:
-                await enqueue(conn, self.catalogue, JOBS_QUEUE, messages, Starter.OPERATORS)
+                await enqueue(conn, self.workflow_registry, JOBS_QUEUE, messages, Starter.OPERATORS)
                 await notify(conn, [queue_channel(JOBS_QUEUE)])
         return [message.job_id for message in messages]
 
@@ -199,9 +199,9 @@ def running(url: str, work: Any, **options: Any) -> Iterator[Any]:
 
         async def main() -> Any:
             registry = load_handlers(started.modules)
-            catalogue = WorkflowCatalogue.load([started.folder], handlers=registry.info, queues=TASK_QUEUES)
+            workflow_registry = WorkflowRegistry.load([started.folder], handlers=registry.info, queues=TASK_QUEUES)
             async with open_pool(url, size=2) as pool:
-                client = BenchmarkClient(pool, catalogue)
+                client = BenchmarkClient(pool, workflow_registry)
                 await client.ready(len(started.everyone()))
                 await settled()
                 return await work(client, started)

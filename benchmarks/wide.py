@@ -56,7 +56,7 @@ def run() -> list[Figure]:
 
 async def measure(client: BenchmarkClient, roles: Roles) -> list[Figure]:
     registry, jobs = load_handlers(roles.modules), load_stage_jobs(roles.modules)
-    client.catalogue = jobs.join(client.catalogue, handlers=registry.info, queues=TASK_QUEUES)
+    client.workflow_registry = jobs.join(client.workflow_registry, handlers=registry.info, queues=TASK_QUEUES)
     children: dict[int, float] = {}
     watching = asyncio.create_task(_watch(roles, children))
     seconds = await client.run("stages.bench_wide")

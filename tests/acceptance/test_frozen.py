@@ -17,7 +17,7 @@ from geomill.domain.engine.message import JobQueueMessage
 from geomill.engine.submit import submit
 from geomill.store.pool import open_pool
 from tests.acceptance.conftest import GEOMILL
-from tests.integration.engine.platform import catalogue_of
+from tests.integration.engine.platform import registry_of
 
 pytestmark = pytest.mark.slow
 WORKFLOW = """
@@ -72,7 +72,7 @@ async def test_who_was_frozen_finds_itself_fenced_out(database, tmp_path, victim
         await until(conn, "SELECT FROM dagapp.dag_instances", lambda rows: len(rows) == 2)
         async with open_pool(database, size=1) as pool, pool.connection() as submitting:
             message = JobQueueMessage(workflow_id="slow_chain")
-            await submit(submitting, catalogue_of(load_handlers(), WORKFLOW), "dag-jobs", message)
+            await submit(submitting, registry_of(load_handlers(), WORKFLOW), "dag-jobs", message)
         leased = "SELECT leased_by FROM dagapp.dag_queue WHERE lease_token IS NOT NULL"
         await until(conn, leased, bool)
         [before] = await until(conn, "SELECT owner_id, owner_epoch FROM dagapp.dag_jobs", bool)

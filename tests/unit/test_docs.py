@@ -35,8 +35,8 @@ from geomill.errors import GeomillError
 from geomill.sdk.registry import load_handlers
 from geomill.settings import variables
 from geomill.stages.registry import load_stage_jobs
-from geomill.workflows.collection import WorkflowCatalogue
 from geomill.workflows.loader import load_text
+from geomill.workflows.registry import WorkflowRegistry
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -127,7 +127,7 @@ def test_every_handler_and_its_fields_are_in_the_reference() -> None:
 
 def test_every_built_in_workflow_and_its_inputs_are_in_the_reference() -> None:
     text = reference("library.md").split("## Handlers")[0]
-    for workflow in WorkflowCatalogue.load([], handlers=HANDLERS.info, queues=TASK_QUEUES).all():
+    for workflow in WorkflowRegistry.load([], handlers=HANDLERS.info, queues=TASK_QUEUES).all():
         assert missing([workflow.workflow_id, *workflow.inputs], text) == []
 
 
@@ -215,7 +215,7 @@ def test_the_stage_jobs_shown_compile(monkeypatch: pytest.MonkeyPatch, tmp_path:
     importlib.invalidate_caches()
     handlers, jobs = load_handlers(list(shown)).info, load_stage_jobs(list(shown))
     assert {"count_tiles", "older_job", "letters"} <= set(jobs)
-    assert len(jobs.join(WorkflowCatalogue([]), handlers=handlers, queues=TASK_QUEUES)) == len(jobs)
+    assert len(jobs.join(WorkflowRegistry([]), handlers=handlers, queues=TASK_QUEUES)) == len(jobs)
 
 
 # Links and places

@@ -45,7 +45,7 @@ from geomill.settings import AccessSettings, PlatformSettings, QueueSettings
 from geomill.stages.registry import StageJobs
 from geomill.storage import NO_STORAGE, Storage
 from geomill.store.pool import Pool, open_pool
-from geomill.workflows.collection import WorkflowCatalogue
+from geomill.workflows.registry import WorkflowRegistry
 
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "::1")
 
@@ -79,7 +79,7 @@ class _Application(FastAPI):
 
 def create_app(
     url: str,
-    catalogue: WorkflowCatalogue,
+    workflow_registry: WorkflowRegistry,
     queues: QueueSettings,
     access: AccessSettings,
     defaults: PlatformSettings | None = None,
@@ -109,13 +109,13 @@ def create_app(
             disks = Disks(storage, space_warning_bytes)
             app.state.gateway = Gateway(
                 pool=pool,
-                catalogue=catalogue,
+                workflow_registry=workflow_registry,
                 job_queue=queues.job_queue_name,
                 streams=Streams(pool, queues.job_queue_name, streams_per_caller),
                 figures=Figures(pool, disks=disks),
                 readiness=Readiness(pool),
                 disks=disks,
-                desk=_desk(catalogue, queues.job_queue_name, storage, defaults or PlatformSettings(), outside),
+                desk=_desk(workflow_registry, queues.job_queue_name, storage, defaults or PlatformSettings(), outside),
                 authenticator=authenticator,
                 stage_jobs=job_types or StageJobs(),
                 links=links or Links(),
@@ -176,7 +176,13 @@ async def _outside(url: str | None) -> AsyncIterator[Pool | None]:
 
 
 def _desk(
-    catalogue: WorkflowCatalogue, job_queue: str, storage: Storage, defaults: PlatformSettings, outside: Pool | None
+    workflow_registry: WorkflowRegistry,
+    job_queue: str,
+    storage: Storage,
+    defaults: PlatformSettings,
+    outside: Pool | None,
 ) -> Desk:
     workflows = {DataType.RASTER: defaults.raster_workflow, DataType.VECTOR: defaults.vector_workflow}
-    return Desk(catalogue, job_queue, WorkflowExporter(catalogue, job_queue), workflows, storage, outside)
+    return Desk(
+        workflow_registry, job_queue, WorkflowExporter(workflow_registry, job_queue), workflows, storage, outside
+    )

@@ -17,7 +17,7 @@ from geomill.api.streams import Streams
 from geomill.platform.desk import Desk
 from geomill.stages.registry import StageJobs
 from geomill.store.pool import Connection, Pool
-from geomill.workflows.collection import WorkflowCatalogue
+from geomill.workflows.registry import WorkflowRegistry
 
 PATIENCE_SECONDS = 5.0
 """How long to wait for a connection. A quick 503 serves a client better than a long wait."""
@@ -26,7 +26,7 @@ PATIENCE_SECONDS = 5.0
 @dataclass(frozen=True)
 class Gateway:
     pool: Pool
-    catalogue: WorkflowCatalogue
+    workflow_registry: WorkflowRegistry
     job_queue: str
     streams: Streams
     figures: Figures

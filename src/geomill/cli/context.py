@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # imported at run time where they are used: most commands nee
     from geomill.storage import Storage
     from geomill.store.migrate import MigrationReport
     from geomill.store.pool import Connection
-    from geomill.workflows.collection import WorkflowCatalogue
+    from geomill.workflows.registry import WorkflowRegistry
 
 log = logging.getLogger(__name__)
 
@@ -216,11 +216,11 @@ def stage_jobs() -> StageJobs:
     return load_stage_jobs(settings().workflow.handlers)
 
 
-def catalogue(registry: Registry, job_types: StageJobs | None = None) -> WorkflowCatalogue:
+def workflow_registry(registry: Registry, job_types: StageJobs | None = None) -> WorkflowRegistry:
     """Return the workflows from files and those compiled from stage jobs."""
-    from geomill.workflows.collection import WorkflowCatalogue
+    from geomill.workflows.registry import WorkflowRegistry
 
     options = settings()
     handlers, queues = registry.info, options.queue.task_queues
-    files = WorkflowCatalogue.load(options.workflow.workflows, handlers=handlers, queues=queues)
+    files = WorkflowRegistry.load(options.workflow.workflows, handlers=handlers, queues=queues)
     return (job_types or stage_jobs()).join(files, handlers=handlers, queues=queues)

@@ -53,7 +53,7 @@ async def _workflow_and_message(pool: Pool, job_id: str) -> tuple[Workflow, JobQ
             message = JobQueueMessage(job_id=job_id, workflow_id=job.workflow_id)
             if job.definition_hash:
                 return await definitions.get(conn, job.definition_hash), message
-    return context.catalogue(context.handlers()).get(message.workflow_id), message
+    return context.workflow_registry(context.handlers()).get(message.workflow_id), message
 
 
 @app.command()

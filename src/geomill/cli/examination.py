@@ -31,7 +31,7 @@ from geomill.store.connection import connect
 from geomill.store.fitness import Fitness, check_fitness
 from geomill.store.pool import Connection, open_pool
 from geomill.store.presence import lacking
-from geomill.workflows.collection import WorkflowCatalogue
+from geomill.workflows.registry import WorkflowRegistry
 
 OLDEST_PYTHON = (3, 11)
 TOO_LITTLE_SPACE = 500_000_000
@@ -127,7 +127,7 @@ def examine_workflows(settings: Settings) -> Iterator[Diagnosis]:
         return
     yield Diagnosis(Level.OK, "handlers", f"{len(registry)} handlers load")
     try:
-        workflows = WorkflowCatalogue.load(
+        workflows = WorkflowRegistry.load(
             settings.workflow.workflows, handlers=registry.info, queues=settings.queue.task_queues
         )
     except GeomillError as error:

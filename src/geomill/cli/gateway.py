@@ -35,7 +35,7 @@ def gateway(host: Host = None, port: Port = None) -> None:
     address = host or settings.gateway.gateway_host
     context.role_logging()
     registry, job_types = context.handlers(), context.stage_jobs()
-    catalogue = context.catalogue(registry, job_types)
+    workflow_registry = context.workflow_registry(registry, job_types)
     number = settings.gateway.gateway_port if port is None else port
     with (
         listen(address, number) as listener,
@@ -52,7 +52,7 @@ def gateway(host: Host = None, port: Port = None) -> None:
         public_url = (settings.callback.public_url or "").rstrip("/")
         app = create_app(
             url,
-            catalogue,
+            workflow_registry,
             settings.queue,
             settings.access,
             settings.platform,

@@ -52,8 +52,8 @@ def submit(
     from geomill.engine.submit import submit as submit_job
 
     registry = context.handlers()
-    catalogue = context.catalogue(registry)
-    workflow = catalogue.get(workflow_id)
+    workflow_registry = context.workflow_registry(registry)
+    workflow = workflow_registry.get(workflow_id)
     message = JobQueueMessage(
         workflow_id=workflow_id,
         input_params={**inputs_from_file(inputs_file), **inputs_from_options(workflow, inputs or [])},
@@ -62,18 +62,20 @@ def submit(
         correlation_id=correlation_id,
         callback_url=callback_url,
     )
-    check_plain(catalogue, message)  # before a database is started or created
+    check_plain(workflow_registry, message)  # before a database is started or created
     settings = context.settings()
 
     async def work(url: str) -> Job | None:
         async with open_pool(url, size=6, hot=True) as pool:
             async with pool.connection() as conn:
-                await submit_job(conn, catalogue, settings.queue.job_queue_name, message)
+                await submit_job(conn, workflow_registry, settings.queue.job_queue_name, message)
             if not wait:
                 _print_queued(message, unattended=bool(await missing_roles(pool)), as_json=as_json)
                 return None
             loader_url = context.loader_database_url()
-            async with local_roles(url, pool, settings.queue, catalogue, registry, context.storage(), loader_url):
+            async with local_roles(
+                url, pool, settings.queue, workflow_registry, registry, context.storage(), loader_url
+            ):
                 return await watch(pool, workflow, message, quiet=as_json)
 
     with context.ready_database() as url:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from geomill.settings import QueueSettings
     from geomill.storage import Storage
     from geomill.worker.loop import Worker
-    from geomill.workflows.collection import WorkflowCatalogue
+    from geomill.workflows.registry import WorkflowRegistry
 
 
 async def missing_roles(pool: Pool) -> set[InstanceRole]:
@@ -32,7 +32,7 @@ async def local_roles(
     url: str,
     pool: Pool,
     queues: QueueSettings,
-    catalogue: WorkflowCatalogue,
+    workflow_registry: WorkflowRegistry,
     registry: Registry,
     storage: Storage,
     loader_url: str | None = None,
@@ -49,7 +49,7 @@ async def local_roles(
     roles: list[Orchestrator | Worker] = []
     if InstanceRole.ORCHESTRATOR in missing:
         orchestrator_options = OrchestratorOptions(job_queue=queues.job_queue_name)
-        roles.append(Orchestrator(url, pool, catalogue, orchestrator_options, storage=storage))
+        roles.append(Orchestrator(url, pool, workflow_registry, orchestrator_options, storage=storage))
     if InstanceRole.WORKER in missing:
         worker_options = WorkerOptions(
             queues=queues.task_queues, drain_seconds=2, wishes=Wishes.of(context.settings().worker)

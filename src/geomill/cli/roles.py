@@ -40,7 +40,7 @@ EXTERNAL_POOL_SIZE = 2
 def orchestrator() -> None:
     """Run an orchestrator: it claims jobs and drives their graphs. Any number may run at once."""
     settings = context.settings()
-    catalogue = context.catalogue(context.handlers())
+    workflow_registry = context.workflow_registry(context.handlers())
     options = OrchestratorOptions(
         job_queue=settings.queue.job_queue_name,
         scan_seconds=settings.engine.orphan_scan_interval_sec,
@@ -54,7 +54,7 @@ def orchestrator() -> None:
     )
 
     async def work(url: str, pool: Pool, stop: asyncio.Event) -> None:
-        await Orchestrator(url, pool, catalogue, options, storage=context.storage()).run(stop)
+        await Orchestrator(url, pool, workflow_registry, options, storage=context.storage()).run(stop)
 
     _run("orchestrator", work)
 

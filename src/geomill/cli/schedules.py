@@ -47,11 +47,11 @@ def create(
     as_json: Json = False,
 ) -> None:
     """Create a schedule that starts a workflow at set times. The inputs are checked now."""
-    catalogue = context.catalogue(context.handlers())
-    workflow = catalogue.get(workflow_id)
+    workflow_registry = context.workflow_registry(context.handlers())
+    workflow = workflow_registry.get(workflow_id)
     input_params = {**inputs_from_file(inputs_file), **inputs_from_options(workflow, inputs or [])}
     # before a database is started or created
-    check_plain(catalogue, JobQueueMessage(workflow_id=workflow_id, input_params=input_params))
+    check_plain(workflow_registry, JobQueueMessage(workflow_id=workflow_id, input_params=input_params))
 
     async def work(conn: Connection) -> Schedule:
         return await create_schedule(
@@ -107,7 +107,7 @@ def delete(schedule_id: ScheduleId, as_json: Json = False) -> None:
 @app.command()
 def fire(schedule_id: ScheduleId, as_json: Json = False) -> None:
     """Start a job of the schedule now. The due times do not change."""
-    scheduler = Scheduler(context.catalogue(context.handlers()), context.settings().queue.job_queue_name)
+    scheduler = Scheduler(context.workflow_registry(context.handlers()), context.settings().queue.job_queue_name)
     job_id = context.with_database(lambda conn: scheduler.fire(conn, schedule_id))
     if as_json:
         _print_json({"schedule_id": schedule_id, "job_id": job_id, "status": "queued"})

@@ -64,7 +64,7 @@ def submit(
 ) -> None:
     """Submit a stage job. The same parameters give the same job, unless it failed or was cancelled."""
     registry, job_types = context.handlers(), context.stage_jobs()
-    catalogue, settings = context.catalogue(registry, job_types), context.settings()
+    workflow_registry, settings = context.workflow_registry(registry, job_types), context.settings()
     job = job_types[job_type]
     parameters = {**inputs_from_file(params_file), **_from_options(job, params or [])}
     order = StageJobOrder(
@@ -79,14 +79,18 @@ def submit(
     async def work(url: str) -> Job | None:
         async with open_pool(url, size=6, hot=True) as pool:
             async with pool.connection() as conn:
-                submitted = await submit_stage_job(conn, job_types, catalogue, settings.queue.job_queue_name, order)
+                submitted = await submit_stage_job(
+                    conn, job_types, workflow_registry, settings.queue.job_queue_name, order
+                )
             if not wait:
                 _print_submitted(submitted, unattended=bool(await missing_roles(pool)), as_json=as_json)
                 return None
             loader_url = context.loader_database_url()
-            async with local_roles(url, pool, settings.queue, catalogue, registry, context.storage(), loader_url):
+            async with local_roles(
+                url, pool, settings.queue, workflow_registry, registry, context.storage(), loader_url
+            ):
                 message = JobQueueMessage(job_id=submitted.run.run_id, workflow_id=job.workflow_id)
-                return await watch(pool, catalogue.get(job.workflow_id), message, quiet=as_json)
+                return await watch(pool, workflow_registry.get(job.workflow_id), message, quiet=as_json)
 
     with context.ready_database() as url:
         ended = asyncio.run(work(url))
@@ -99,12 +103,12 @@ def status(
     job_id: Annotated[str, typer.Argument(metavar="JOB", help="Id of the stage job.")], as_json: Json = False
 ) -> None:
     """Show the state of a stage job, stage by stage."""
-    queue, catalogue = context.settings().queue.job_queue_name, context.catalogue(context.handlers())
+    queue, workflow_registry = context.settings().queue.job_queue_name, context.workflow_registry(context.handlers())
 
     async def work(conn: Connection) -> StageJobView:
         (latest, *_) = await stage_jobs.get(conn, queue, job_id)
         name = workflow_id(latest.run.job_type)
-        return await view(conn, queue, job_id, catalogue.get(name) if name in catalogue else None)
+        return await view(conn, queue, job_id, workflow_registry.get(name) if name in workflow_registry else None)
 
     stage_job = context.with_database(work)
     if as_json:

@@ -72,7 +72,7 @@ def _run(
     address = host or settings.gateway.gateway_host
     gateway_port = settings.gateway.gateway_port if port is None else port
     context.role_logging()
-    context.catalogue(context.handlers())  # reports invalid workflows before anything is started
+    context.workflow_registry(context.handlers())  # reports invalid workflows before anything is started
     context.storage().sync.prepare()
     with listen(address, gateway_port) as listener:
         gateway_port = listener.getsockname()[1]

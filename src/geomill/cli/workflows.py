@@ -18,9 +18,9 @@ from geomill.domain.engine.handler import Handlers
 from geomill.domain.engine.stage_job import workflow_id as compiled_id
 from geomill.domain.engine.workflow import ConditionalNode, FanOutNode, InputDefinition, Node, TaskNode, Workflow
 from geomill.errors import NotFoundError, Problem, WorkflowError
-from geomill.workflows.collection import WorkflowCatalogue, workflow_files
 from geomill.workflows.loader import load_file
 from geomill.workflows.mermaid import to_mermaid
+from geomill.workflows.registry import WorkflowRegistry, workflow_files
 from geomill.workflows.schema import json_schema
 
 app = typer.Typer(no_args_is_help=True, help="List, show and check workflows.")
@@ -34,7 +34,7 @@ INVALID = 2
 @app.command("list")
 def list_workflows(as_json: Json = False) -> None:
     """List the workflows that can be run."""
-    workflows = _catalogue().all()
+    workflows = _workflow_registry().all()
     if as_json:
         _print_json([_summary(workflow) for workflow in workflows])
         return
@@ -49,15 +49,15 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show a workflow's inputs, its nodes and the order of the nodes."""
-    catalogue = _catalogue()
-    workflow = _find(catalogue, workflow_id)
+    workflow_registry = _workflow_registry()
+    workflow = _find(workflow_registry, workflow_id)
     if mermaid:
         typer.echo(to_mermaid(workflow), nl=False)
     elif as_json:
         _print_json(workflow.body())
     else:
         _print_workflow(workflow)
-        if (compiled := compiled_id(workflow.workflow_id)) in catalogue:
+        if (compiled := compiled_id(workflow.workflow_id)) in workflow_registry:
             typer.echo(f"\nThere is also a stage job with this name: run 'geomill workflows show {compiled}'.")
 
 
@@ -85,12 +85,12 @@ def schema() -> None:
     _print_json(json_schema())
 
 
-def _find(catalogue: WorkflowCatalogue, name: str) -> Workflow:
+def _find(workflow_registry: WorkflowRegistry, name: str) -> Workflow:
     """Find a workflow by its id, or the workflow that a stage job of that type compiles to."""
     compiled = compiled_id(name)
-    if name not in catalogue and compiled in catalogue:
-        return catalogue.get(compiled)
-    return catalogue.get(name)
+    if name not in workflow_registry and compiled in workflow_registry:
+        return workflow_registry.get(compiled)
+    return workflow_registry.get(name)
 
 
 def _handlers_and_queues() -> tuple[Handlers, tuple[str, ...]]:
@@ -99,10 +99,10 @@ def _handlers_and_queues() -> tuple[Handlers, tuple[str, ...]]:
     return context.handlers().info, context.settings().queue.task_queues
 
 
-def _catalogue() -> WorkflowCatalogue:
+def _workflow_registry() -> WorkflowRegistry:
     from geomill.cli import context
 
-    return context.catalogue(context.handlers())
+    return context.workflow_registry(context.handlers())
 
 
 def _files(paths: Iterable[Path]) -> Iterator[Path]:

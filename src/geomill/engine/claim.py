@@ -40,7 +40,7 @@ from geomill.store.events import EventWrite
 from geomill.store.locking import impatient
 from geomill.store.passing import passes
 from geomill.store.pool import Connection
-from geomill.workflows.collection import WorkflowCatalogue
+from geomill.workflows.registry import WorkflowRegistry
 
 log = logging.getLogger(__name__)
 
@@ -68,7 +68,7 @@ class Claimed:
 class Claimer:
     owner_id: str
     queue_name: str
-    catalogue: WorkflowCatalogue
+    workflow_registry: WorkflowRegistry
     graphs: Graphs
     _pinned: set[str] = field(default_factory=set)
     _turns: TenantTurns = field(default_factory=TenantTurns)
@@ -187,7 +187,7 @@ class Claimer:
             message = JobQueueMessage.received(received.body, received.enqueued_at)
         except ValidationError as error:
             return _Admitted(received, refusal=("MalformedMessage", str(error.errors()[0]["msg"])))
-        workflow = self.catalogue.find(message.workflow_id)
+        workflow = self.workflow_registry.find(message.workflow_id)
         if workflow is None:
             return self._not_known(received, message)
         try:

@@ -43,7 +43,7 @@ from geomill.store.pool import Connection, Pool
 from geomill.store.replanning import drop_plans
 from geomill.store.signals import ORPHANS_CHANNEL, SCHEMA_CHANNEL, Signals, notify, owner_channel, queue_channel
 from geomill.store.tallies import Tallies
-from geomill.workflows.collection import WorkflowCatalogue
+from geomill.workflows.registry import WorkflowRegistry
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +74,7 @@ class OrchestratorOptions:
 class Orchestrator:
     url: str
     pool: Pool
-    catalogue: WorkflowCatalogue
+    workflow_registry: WorkflowRegistry
     options: OrchestratorOptions = field(default_factory=OrchestratorOptions)
     instance_id: str = field(default_factory=lambda: instances.new_instance_id(InstanceRole.ORCHESTRATOR))
     storage: Storage = NO_STORAGE
@@ -93,7 +93,7 @@ class Orchestrator:
         self._share = TenantShare()
         self._active = 0
         self._effort = Effort()
-        self._claimer = Claimer(self.instance_id, options.job_queue, self.catalogue, self._graphs)
+        self._claimer = Claimer(self.instance_id, options.job_queue, self.workflow_registry, self._graphs)
         self._reclaimer = Reclaimer(
             self.instance_id,
             options.job_queue,
@@ -102,7 +102,7 @@ class Orchestrator:
             options.reclaim_batch,
             Absences(options.beat_seconds),
         )
-        self._scheduler = Scheduler(self.catalogue, options.job_queue)
+        self._scheduler = Scheduler(self.workflow_registry, options.job_queue)
         self._duties = Duties(self.instance_id)
         self._follower = CatalogueFollower(self.pool, self._duties)
         self._tallies = Tallies()
@@ -110,7 +110,7 @@ class Orchestrator:
         self._retention = Retention(self.pool, self.storage, options.retention, self._duties)
         self._leftovers = Leftovers(self.pool, self.storage, options.leftovers, self._duties)
         self._attendance = Attendance(
-            self.pool, options.job_queue, self.catalogue, self._recalled, options.attendance, self._duties
+            self.pool, options.job_queue, self.workflow_registry, self._recalled, options.attendance, self._duties
         )
         self._jobs_channel = queue_channel(options.job_queue)
         self._inbox_channel = owner_channel(self.instance_id)

@@ -13,40 +13,40 @@ from geomill.queues import postgres as queue
 from geomill.queues.postgres import Outgoing
 from geomill.store.pool import Connection
 from geomill.store.signals import queue_channel
-from geomill.workflows.collection import WorkflowCatalogue
+from geomill.workflows.registry import WorkflowRegistry
 
 
 async def submit(
-    conn: Connection, catalogue: WorkflowCatalogue, queue_name: str, message: JobQueueMessage
+    conn: Connection, workflow_registry: WorkflowRegistry, queue_name: str, message: JobQueueMessage
 ) -> JobQueueMessage:
     """Submit a job without an asset, as an operator. Opens its own transaction. Raises `NotFoundError`, `Forbidden` or
     `InputError` before anything is written."""
-    check_plain(catalogue, message)
+    check_plain(workflow_registry, message)
     await queue.hand_in(conn, _outgoing(queue_name, message), queue_channel(queue_name))
     return message
 
 
 async def enqueue(
     conn: Connection,
-    catalogue: WorkflowCatalogue,
+    workflow_registry: WorkflowRegistry,
     queue_name: str,
     messages: Sequence[JobQueueMessage],
     starter: Starter,
 ) -> None:
     """Submit all jobs or none, in the caller's transaction. The caller notifies the queue after the commit."""
     for message in messages:
-        _check(catalogue, message, starter)
+        _check(workflow_registry, message, starter)
     await queue.send(conn, [_outgoing(queue_name, message) for message in messages])
 
 
-def check_plain(catalogue: WorkflowCatalogue, message: JobQueueMessage) -> None:
+def check_plain(workflow_registry: WorkflowRegistry, message: JobQueueMessage) -> None:
     """Check a job without an asset, from a route, a command or a schedule."""
     require_free_names(message.input_params)
-    _check(catalogue, message, Starter.OPERATORS)
+    _check(workflow_registry, message, Starter.OPERATORS)
 
 
-def _check(catalogue: WorkflowCatalogue, message: JobQueueMessage, starter: Starter) -> None:
-    workflow = catalogue.get(message.workflow_id)
+def _check(workflow_registry: WorkflowRegistry, message: JobQueueMessage, starter: Starter) -> None:
+    workflow = workflow_registry.get(message.workflow_id)
     require_starter(workflow.workflow_id, workflow.started_by, starter)
     validate_inputs(workflow, message.input_params)
     check_callback_url(message.callback_url)

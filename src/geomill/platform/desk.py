@@ -21,7 +21,7 @@ from geomill.platform.export import Exporter
 from geomill.storage import Storage
 from geomill.store.pool import Connection, Pool
 from geomill.store.signals import notify, queue_channel
-from geomill.workflows.collection import WorkflowCatalogue
+from geomill.workflows.registry import WorkflowRegistry
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ NOT_HIDDEN = "the external zone did not answer: the exported asset stays visible
 
 @dataclass(frozen=True)
 class Desk:
-    catalogue: WorkflowCatalogue
+    workflow_registry: WorkflowRegistry
     job_queue: str
     exporter: Exporter
     workflows: Mapping[DataType, str]
@@ -45,7 +45,7 @@ class Desk:
         self, platform: Platform, data_type: DataType, requested: str | None, starter: Starter
     ) -> Workflow:
         """Return the requested or the default workflow, if this caller may start it."""
-        workflow = self.catalogue.get(requested or self.workflows[data_type])
+        workflow = self.workflow_registry.get(requested or self.workflows[data_type])
         require_starter(workflow.workflow_id, workflow.started_by, starter)
         allowed = self.workflows_of(platform)
         if starter is Starter.PARTNERS and workflow.workflow_id not in allowed:

@@ -19,7 +19,7 @@ from geomill.domain.engine.starting import Starter
 from geomill.engine.submit import enqueue
 from geomill.store import assets
 from geomill.store.pool import Connection
-from geomill.workflows.collection import WorkflowCatalogue
+from geomill.workflows.registry import WorkflowRegistry
 
 EXPORT_WORKFLOW, WITHDRAW_WORKFLOW, DELETE_WORKFLOW = "export_asset", "withdraw_asset", "delete_asset_data"
 
@@ -32,7 +32,7 @@ class Exporter(Protocol):
 
 @dataclass(frozen=True)
 class WorkflowExporter:
-    catalogue: WorkflowCatalogue
+    workflow_registry: WorkflowRegistry
     job_queue: str
 
     async def start(self, conn: Connection, asset: Asset, what: Outside, actor: Actor) -> str:
@@ -41,17 +41,22 @@ class WorkflowExporter:
             message = _message(asset, actor, EXPORT_WORKFLOW, JobPurpose.EXPORT)
         else:
             message = _message(asset, actor, WITHDRAW_WORKFLOW, JobPurpose.WITHDRAW)
-        await enqueue(conn, self.catalogue, self.job_queue, [message], Starter.GEOMILL)
+        await enqueue(conn, self.workflow_registry, self.job_queue, [message], Starter.GEOMILL)
         return message.job_id
 
 
 async def delete_data(
-    conn: Connection, catalogue: WorkflowCatalogue, job_queue: str, asset: Asset, actor: Actor, under_way: list[str]
+    conn: Connection,
+    workflow_registry: WorkflowRegistry,
+    job_queue: str,
+    asset: Asset,
+    actor: Actor,
+    under_way: list[str],
 ) -> str:
     """Start deleting the outputs of all revisions so far. The job first waits for the jobs `under_way`, which may still
     write."""
     message = _message(asset, actor, DELETE_WORKFLOW, JobPurpose.DELETE, under_way)
-    await enqueue(conn, catalogue, job_queue, [message], Starter.GEOMILL)
+    await enqueue(conn, workflow_registry, job_queue, [message], Starter.GEOMILL)
     return message.job_id
 
 

@@ -155,7 +155,7 @@ async def _review(
         if reviewed.outside and not dry_run:
             run = await desk.exporter.start(conn, after, reviewed.outside, actor)
         if delete_data and not dry_run:
-            deletion = await export.delete_data(conn, desk.catalogue, desk.job_queue, after, actor, stopped)
+            deletion = await export.delete_data(conn, desk.workflow_registry, desk.job_queue, after, actor, stopped)
         if run or deletion:
             ordered = {"adf_run_id": run or after.adf_run_id, "delete_run_id": deletion or after.delete_run_id}
             after = await assets.decide(conn, after.evolve(**ordered))

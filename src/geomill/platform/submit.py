@@ -89,7 +89,7 @@ async def submit(
             superseded = await requests.supersede(conn, asset_id)
         message = _message(new, workflow, asset, actor, asset.updated_at)
         async with conn.pipeline():
-            await enqueue(conn, desk.catalogue, desk.job_queue, [message], actor.starter)  # checks the options
+            await enqueue(conn, desk.workflow_registry, desk.job_queue, [message], actor.starter)  # checks the options
             await assets.note(conn, _DECISIONS[operation], actor, asset, before, job_id=message.job_id)
             request = await requests.create(conn, new)
         if before is not None:
@@ -115,12 +115,12 @@ async def retry(
             raise AssetState(
                 f"the request {request.request_id} is {request.status.value}", remedy="retry only a failed request"
             )
-        workflow = desk.catalogue.get(request.workflow_id)
+        workflow = desk.workflow_registry.get(request.workflow_id)
         again = request.evolve(job_id=new_id(), priority=actor.retry_priority(request.priority))
         message = _message(again, workflow, asset, actor, await transaction_time(conn))
         after = await requests.retry(conn, request.request_id, message.job_id)
         await enqueue(
-            conn, desk.catalogue, desk.job_queue, [message], Starter.OPERATORS
+            conn, desk.workflow_registry, desk.job_queue, [message], Starter.OPERATORS
         )  # the request was authorised when it was accepted
         await assets.note(conn, AuditDecision.RETRIED, actor, asset, asset, job_id=message.job_id)
     await desk.announce(conn)

@@ -10,7 +10,7 @@ from geomill.errors import NotFoundError, SettingsError, nearest
 from geomill.sdk.registry import find_modules
 from geomill.stages.compiler import compile_job
 from geomill.stages.registration import STAGE_MARK, StageJob
-from geomill.workflows.collection import WorkflowCatalogue
+from geomill.workflows.registry import WorkflowRegistry
 
 
 class StageJobs(Mapping[str, StageJob]):
@@ -34,10 +34,12 @@ class StageJobs(Mapping[str, StageJob]):
     def __len__(self) -> int:
         return len(self._jobs)
 
-    def join(self, catalogue: WorkflowCatalogue, *, handlers: Handlers, queues: Collection[str]) -> WorkflowCatalogue:
+    def join(
+        self, workflow_registry: WorkflowRegistry, *, handlers: Handlers, queues: Collection[str]
+    ) -> WorkflowRegistry:
         """Return a catalogue of the workflows and the compiled stage jobs."""
         compiled = [compile_job(job, handlers=handlers, queues=queues) for job in self.values()]
-        return WorkflowCatalogue([*catalogue.all(), *compiled])
+        return WorkflowRegistry([*workflow_registry.all(), *compiled])
 
 
 def load_stage_jobs(modules: Sequence[str] = ()) -> StageJobs:

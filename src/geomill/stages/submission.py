@@ -18,7 +18,7 @@ from geomill.store import jobs, stage_jobs
 from geomill.store.pool import Connection
 from geomill.store.signals import notify, queue_channel
 from geomill.store.stage_jobs import StageJobAttempt
-from geomill.workflows.collection import WorkflowCatalogue
+from geomill.workflows.registry import WorkflowRegistry
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Submitted:
 
 
 async def submit(
-    conn: Connection, job_types: StageJobs, catalogue: WorkflowCatalogue, queue_name: str, order: StageJobOrder
+    conn: Connection, job_types: StageJobs, workflow_registry: WorkflowRegistry, queue_name: str, order: StageJobOrder
 ) -> Submitted:
     """Submit a stage job. Raises `NotFoundError` or `InputError` before anything is written. Its row and message are
     one transaction."""
@@ -45,7 +45,7 @@ async def submit(
         attempt = earlier.run.attempt + 1 if earlier else 1
         inputs = {"job_id": job_id, "attempt": attempt, "parameters": parameters}
         message = JobQueueMessage(**{**order.terms(), "workflow_id": job.workflow_id, "input_params": inputs})
-        await enqueue(conn, catalogue, queue_name, [message], Starter.OPERATORS)
+        await enqueue(conn, workflow_registry, queue_name, [message], Starter.OPERATORS)
         run = await stage_jobs.add(
             conn,
             job_id=job_id,

@@ -16,10 +16,10 @@ from geomill.settings import AccessSettings, QueueSettings
 from geomill.storage import Storage, StorageRecipe
 from geomill.store import keys
 from geomill.store.pool import open_pool
-from geomill.workflows.collection import WorkflowCatalogue
+from geomill.workflows.registry import WorkflowRegistry
 from tests.integration.api.issuer import Issuer
 from tests.integration.engine.conftest import make_platform as make_platform
-from tests.integration.engine.platform import EnginePlatform, catalogue_of
+from tests.integration.engine.platform import EnginePlatform, registry_of
 
 BASE = "http://127.0.0.1:8000"
 SLOW = """
@@ -51,7 +51,7 @@ async def client_of(
     url: str, platform: EnginePlatform, *, access: AccessSettings | None = None, **options: Any
 ) -> AsyncIterator[AsyncClient]:
     """A client without a credential."""
-    app = create_app(url, platform.catalogue, QueueSettings(), access or AccessSettings(), **options)
+    app = create_app(url, platform.workflow_registry, QueueSettings(), access or AccessSettings(), **options)
     transport = ASGITransport(app=app, raise_app_exceptions=False)
     async with app.router.lifespan_context(app), AsyncClient(transport=transport, base_url=BASE) as client:
         yield client
@@ -112,8 +112,8 @@ async def make_counter(
 
         async def make(*, busy: bool = False, **options: Any) -> Counter:
             engine = make_platform()
-            engine.catalogue = WorkflowCatalogue(
-                [*engine.catalogue.all(), *catalogue_of(engine.registry, FAILING).all()]
+            engine.workflow_registry = WorkflowRegistry(
+                [*engine.workflow_registry.all(), *registry_of(engine.registry, FAILING).all()]
             )
             engine.storage = Storage(StorageRecipe.in_folder(tmp_path))
             await engine.storage.prepare()

@@ -23,7 +23,7 @@ from geomill.domain.access.principal import Role
 from geomill.domain.engine.message import TASK_QUEUES
 from geomill.sdk.registry import load_handlers
 from geomill.settings import AccessSettings, ConnectionSettings, QueueSettings
-from geomill.workflows.collection import WorkflowCatalogue
+from geomill.workflows.registry import WorkflowRegistry
 from tests.integration.api.conftest import bearing, make_key
 
 HALF = b"GET / HTTP/1.1\r\nHost: x\r\n"
@@ -215,8 +215,8 @@ def test_addresses_are_counted_by_their_network() -> None:
 
 
 def test_streams_of_one_caller_are_limited(start: Callable[..., Server], database: str) -> None:
-    catalogue = WorkflowCatalogue.load([], handlers=load_handlers().info, queues=TASK_QUEUES)
-    server = start(create_app(database, catalogue, QueueSettings(), AccessSettings(), streams_per_caller=3))
+    workflow_registry = WorkflowRegistry.load([], handlers=load_handlers().info, queues=TASK_QUEUES)
+    server = start(create_app(database, workflow_registry, QueueSettings(), AccessSettings(), streams_per_caller=3))
     first, second = (asyncio.run(make_key(database, Role.OPERATOR)) for _ in range(2))
     url = f"http://127.0.0.1:{server.port}"
     job = httpx.post(f"{url}/api/v1/jobs", json={"workflow_id": "hello_world"}, headers=bearing(first)).json()

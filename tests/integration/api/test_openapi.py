@@ -33,7 +33,7 @@ from geomill.sdk.registry import load_handlers
 from geomill.settings import AccessSettings, QueueSettings
 from geomill.stages.registry import load_stage_jobs
 from geomill.storage import Storage, StorageRecipe
-from geomill.workflows.collection import WorkflowCatalogue
+from geomill.workflows.registry import WorkflowRegistry
 from tests.integration.api.conftest import bearing, make_key
 from tests.integration.api.desk import TIFF, order
 
@@ -61,9 +61,11 @@ def served(database: str, tmp_path: Path) -> Iterator[GatewayThread]:
     storage.sync.prepare()
     storage.sync.put_bytes(ObjectName(Zone.BRONZE, "uploads", "a.tif"), TIFF)
     handlers, job_types = load_handlers().info, load_stage_jobs()
-    files = WorkflowCatalogue.load([], handlers=handlers, queues=TASK_QUEUES)
-    catalogue = job_types.join(files, handlers=handlers, queues=TASK_QUEUES)
-    app = create_app(database, catalogue, QueueSettings(), AccessSettings(), storage=storage, job_types=job_types)
+    files = WorkflowRegistry.load([], handlers=handlers, queues=TASK_QUEUES)
+    workflow_registry = job_types.join(files, handlers=handlers, queues=TASK_QUEUES)
+    app = create_app(
+        database, workflow_registry, QueueSettings(), AccessSettings(), storage=storage, job_types=job_types
+    )
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="critical"))
     thread = threading.Thread(target=server.run)
     thread.start()

@@ -19,13 +19,13 @@ from geomill.engine.maintenance.schedules import Scheduler, create
 from geomill.errors import Forbidden
 from geomill.sdk.registry import load_handlers
 from geomill.stages.registry import load_stage_jobs
-from geomill.workflows.collection import WorkflowCatalogue
+from geomill.workflows.registry import WorkflowRegistry
 from tests.integration.api.conftest import eventually
 from tests.integration.api.desk import TIFF, order, problem
 
 LIBRARY = {
     workflow.workflow_id: workflow
-    for workflow in WorkflowCatalogue.load([], handlers=load_handlers().info, queues=TASK_QUEUES).all()
+    for workflow in WorkflowRegistry.load([], handlers=load_handlers().info, queues=TASK_QUEUES).all()
 }
 HOUSE = [name for name, workflow in LIBRARY.items() if workflow.started_by is Starter.GEOMILL]
 FOR_PARTNERS = {"raster_processing", "vector_processing", "publish_file"}
@@ -84,7 +84,7 @@ async def test_each_workflow_is_started_by_those_it_is_meant_for(idle_counter: A
 
 @pytest.mark.parametrize("workflow_id", HOUSE)
 async def test_no_schedule_and_no_retry_starts_what_is_of_the_house(idle_counter: Any, workflow_id: str) -> None:
-    scheduler = Scheduler(idle_counter.engine.catalogue, "dag-jobs")
+    scheduler = Scheduler(idle_counter.engine.workflow_registry, "dag-jobs")
     async with idle_counter.engine.pool.connection() as conn:
         schedule: Schedule = await create(
             conn, schedule_id="s", workflow_id=workflow_id, input_params={"asset_id": "a" * 32}, interval_seconds=1

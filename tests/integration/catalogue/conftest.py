@@ -13,8 +13,8 @@ from geomill.platform.desk import Desk
 from geomill.platform.export import WorkflowExporter
 from geomill.storage import Storage, StorageRecipe
 from geomill.store.pool import Pool, open_pool
-from geomill.workflows.collection import WorkflowCatalogue
-from tests.integration.engine.platform import EnginePlatform, catalogue_of, handlers_of, library
+from geomill.workflows.registry import WorkflowRegistry
+from tests.integration.engine.platform import EnginePlatform, handlers_of, library, registry_of
 from tests.integration.platform.conftest import TIFF, Office
 
 PUBLISH = """
@@ -81,15 +81,15 @@ def refs(resource: str, dataset: str = "floods") -> dict[str, Any]:
 async def office(database: str, external_database: str, pool: Pool, tmp_path: Path) -> AsyncIterator[Office]:
     registry = handlers_of()
     carried = library()
-    catalogue = WorkflowCatalogue([*catalogue_of(registry, PUBLISH).all(), *carried.all()])
+    workflow_registry = WorkflowRegistry([*registry_of(registry, PUBLISH).all(), *carried.all()])
     storage = Storage(StorageRecipe.in_folder(tmp_path))
     await storage.prepare()
     await storage.put_bytes(ObjectName(Zone.BRONZE, "uploads", "a.tif"), TIFF)
     async with open_pool(external_database, size=2, idle=True) as outside:
         engine = EnginePlatform(
-            database, pool, catalogue, registry, storage=storage, external=ExternalDatabase(pool, outside)
+            database, pool, workflow_registry, registry, storage=storage, external=ExternalDatabase(pool, outside)
         )
-        exporter = WorkflowExporter(catalogue, "dag-jobs")
-        desk = Desk(catalogue, "dag-jobs", exporter, dict.fromkeys(DataType, "catalogued"), storage)
+        exporter = WorkflowExporter(workflow_registry, "dag-jobs")
+        desk = Desk(workflow_registry, "dag-jobs", exporter, dict.fromkeys(DataType, "catalogued"), storage)
         yield Office(engine, desk, storage)
         await engine.shutdown()

@@ -28,7 +28,7 @@ from tests.integration.engine.platform import EnginePlatform
 @pytest.fixture
 async def address(make_platform: Callable[..., EnginePlatform], database: str) -> AsyncIterator[str]:
     """Where a gateway listens."""
-    app = create_app(database, make_platform().catalogue, QueueSettings(), AccessSettings())
+    app = create_app(database, make_platform().workflow_registry, QueueSettings(), AccessSettings())
     with listen("127.0.0.1", 0) as listener:
         async with serving(app, listener) as url:
             yield url

@@ -31,7 +31,9 @@ async def data(make_platform: Callable[..., EnginePlatform], database: str, tmp_
     """The data folder of a gateway, without anybody who would run what is submitted."""
     storage = Storage(StorageRecipe.in_folder(tmp_path))
     await storage.prepare()
-    gateway = create_app(database, make_platform().catalogue, QueueSettings(), AccessSettings(), storage=storage)
+    gateway = create_app(
+        database, make_platform().workflow_registry, QueueSettings(), AccessSettings(), storage=storage
+    )
     folder.write_key(tmp_path, await make_key(database, Role.ADMIN))
     with listen("127.0.0.1", 0) as listener:
         async with serving(gateway, listener) as address:

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 
 from geomill.store.pool import Pool
-from tests.integration.engine.platform import EnginePlatform, catalogue_of, handlers_of, library
+from tests.integration.engine.platform import EnginePlatform, handlers_of, library, registry_of
 
 MakePlatform = Callable[..., EnginePlatform]
 
@@ -16,8 +16,8 @@ async def make_platform(database: str, pool: Pool) -> AsyncIterator[MakePlatform
     platforms: list[EnginePlatform] = []
 
     def make(*texts: str) -> EnginePlatform:
-        catalogue = catalogue_of(handlers_of(), *texts) if texts else library()
-        platforms.append(EnginePlatform(database, pool, catalogue, handlers_of()))
+        workflow_registry = registry_of(handlers_of(), *texts) if texts else library()
+        platforms.append(EnginePlatform(database, pool, workflow_registry, handlers_of()))
         return platforms[-1]
 
     yield make

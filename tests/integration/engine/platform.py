@@ -21,8 +21,8 @@ from geomill.store import events, jobs, nodes
 from geomill.store.pool import Pool
 from geomill.worker.loop import Worker
 from geomill.worker.options import WorkerOptions
-from geomill.workflows.collection import WorkflowCatalogue
 from geomill.workflows.loader import load_text
+from geomill.workflows.registry import WorkflowRegistry
 
 PATIENCE = 20.0
 
@@ -33,28 +33,28 @@ def handlers_of(*modules: str) -> Registry:
     return load_handlers(modules)
 
 
-def library() -> WorkflowCatalogue:
+def library() -> WorkflowRegistry:
     """A new catalogue of the workflows that geomill carries."""
-    return WorkflowCatalogue(_library())
+    return WorkflowRegistry(_library())
 
 
 @cache
 def _library() -> tuple[Workflow, ...]:
-    return WorkflowCatalogue.load([], handlers=handlers_of().info, queues=TASK_QUEUES).all()
+    return WorkflowRegistry.load([], handlers=handlers_of().info, queues=TASK_QUEUES).all()
 
 
-def catalogue_of(registry: Registry, *texts: str) -> WorkflowCatalogue:
+def registry_of(registry: Registry, *texts: str) -> WorkflowRegistry:
     loaded = [
         load_text(textwrap.dedent(text), file="test.yaml", handlers=registry.info, queues=TASK_QUEUES) for text in texts
     ]
-    return WorkflowCatalogue(loaded)
+    return WorkflowRegistry(loaded)
 
 
 @dataclass
 class EnginePlatform:
     url: str
     pool: Pool
-    catalogue: WorkflowCatalogue
+    workflow_registry: WorkflowRegistry
     registry: Registry = field(default_factory=handlers_of)
     storage: Storage = NO_STORAGE
     external: ExternalCatalogue | None = None
@@ -64,7 +64,7 @@ class EnginePlatform:
 
     def orchestrator(self, **options: Any) -> Orchestrator:
         chosen = OrchestratorOptions(**options)
-        return self._start(Orchestrator(self.url, self.pool, self.catalogue, chosen, storage=self.storage))
+        return self._start(Orchestrator(self.url, self.pool, self.workflow_registry, chosen, storage=self.storage))
 
     def worker(self, **options: Any) -> Worker:
         options = {"queues": TASK_QUEUES, "processes": 0, **options}  # no child before a task wants one
@@ -103,7 +103,7 @@ class EnginePlatform:
     async def submit(self, workflow_id: str, inputs: dict[str, Any] | None = None, **fields: Any) -> str:
         message = JobQueueMessage(workflow_id=workflow_id, input_params=inputs or {}, **fields)
         async with self.pool.connection() as conn:
-            await submit(conn, self.catalogue, "dag-jobs", message)
+            await submit(conn, self.workflow_registry, "dag-jobs", message)
         return message.job_id
 
     async def ended(self, job_id: str) -> Job:

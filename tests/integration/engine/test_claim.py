@@ -35,7 +35,7 @@ class Interrupted(Claimer):
 
 
 def claimer(platform: EnginePlatform, *meanwhile: tuple[Connection, str]) -> Interrupted:
-    return Interrupted("me", "dag-jobs", platform.catalogue, Graphs(), meanwhile=list(meanwhile))
+    return Interrupted("me", "dag-jobs", platform.workflow_registry, Graphs(), meanwhile=list(meanwhile))
 
 
 async def written(platform: EnginePlatform) -> dict[str, int]:

@@ -17,7 +17,7 @@ from geomill.store.pool import Pool
 from geomill.store.signals import notify, queue_channel
 from tests.integration.engine import gated_handlers
 from tests.integration.engine.gated_handlers import TaskGate
-from tests.integration.engine.platform import PATIENCE, EnginePlatform, catalogue_of
+from tests.integration.engine.platform import PATIENCE, EnginePlatform, registry_of
 
 ONE = """
     workflow_id: one
@@ -61,7 +61,7 @@ class Partners(EnginePlatform):
     async def hand_in(self, tenant: str, count: int = 1, workflow_id: str = "one", **inputs: Any) -> list[str]:
         messages = [JobQueueMessage(workflow_id=workflow_id, tenant=tenant, input_params=inputs) for _ in range(count)]
         async with self.pool.connection() as conn:
-            await enqueue(conn, self.catalogue, JOBS_QUEUE, messages, Starter.OPERATORS)
+            await enqueue(conn, self.workflow_registry, JOBS_QUEUE, messages, Starter.OPERATORS)
             await notify(conn, [queue_channel(JOBS_QUEUE)])
         return [message.job_id for message in messages]
 
@@ -87,7 +87,7 @@ class Partners(EnginePlatform):
 @pytest.fixture
 async def partners(database: str, pool: Pool) -> AsyncIterator[Partners]:
     registry = load_handlers([gated_handlers.__name__])
-    platform = Partners(database, pool, catalogue_of(registry, ONE, TWO, HEAVY, FAN), registry)
+    platform = Partners(database, pool, registry_of(registry, ONE, TWO, HEAVY, FAN), registry)
     platform.gate = gated_handlers.new_gate()
     yield platform
     platform.gate.let_all_go()

@@ -14,7 +14,7 @@ from geomill.errors import UnavailableError
 from geomill.sdk.registry import load_handlers
 from geomill.storage import Storage, StorageRecipe
 from tests.integration.engine.conftest import MakePlatform
-from tests.integration.engine.platform import catalogue_of
+from tests.integration.engine.platform import registry_of
 
 ITEMS = [str(number) * 60_000 for number in range(20)]
 
@@ -133,7 +133,7 @@ async def fans(make_platform: MakePlatform, tmp_path):
         FAN.format(name=name, after=after, outputs=f"{{found: '{{{{ {node}.output }}}}'}}")
         for name, (after, node) in KINDS.items()
     ]
-    new_platform.catalogue = catalogue_of(new_platform.registry, *texts)
+    new_platform.workflow_registry = registry_of(new_platform.registry, *texts)
     new_platform.storage = Storage(StorageRecipe.in_folder(tmp_path))
     await new_platform.storage.prepare()
     return new_platform

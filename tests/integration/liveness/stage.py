@@ -23,7 +23,7 @@ from geomill.errors import DatabaseUnreachable
 from geomill.sdk.registry import load_handlers
 from geomill.store.connection import connect
 from geomill.store.pool import open_pool
-from geomill.workflows.collection import WorkflowCatalogue
+from geomill.workflows.registry import WorkflowRegistry
 from tests.integration.liveness.handlers import MORNING
 
 ROOT = Path(__file__).parents[3]
@@ -105,7 +105,7 @@ class LivenessStage:
 
     async def submit(self, workflow_id: str, *keys: str, seconds: float) -> list[str]:
         registry = load_handlers([HANDLERS])
-        catalogue = WorkflowCatalogue.load([self._workflows], handlers=registry.info, queues=TASK_QUEUES)
+        workflow_registry = WorkflowRegistry.load([self._workflows], handlers=registry.info, queues=TASK_QUEUES)
         messages = [
             JobQueueMessage(
                 workflow_id=workflow_id, input_params={"ledger": str(self.ledger), "key": key, "seconds": seconds}
@@ -114,7 +114,7 @@ class LivenessStage:
         ]
         async with open_pool(self.url, size=1) as pool, pool.connection() as conn:
             for message in messages:
-                await submit(conn, catalogue, "dag-jobs", message)
+                await submit(conn, workflow_registry, "dag-jobs", message)
         return [message.job_id for message in messages]
 
     def wake(self) -> None:

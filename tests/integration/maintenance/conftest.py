@@ -8,13 +8,13 @@ from geomill.domain.engine.job import Job
 from geomill.domain.ids import new_id
 from geomill.sdk.registry import load_handlers
 from geomill.store.pool import Pool
-from geomill.workflows.collection import WorkflowCatalogue
+from geomill.workflows.registry import WorkflowRegistry
 
 
 @pytest.fixture(scope="session")
-def catalogue() -> WorkflowCatalogue:
+def workflow_registry() -> WorkflowRegistry:
     queues = ("functionapp-tasks", "container-tasks", "dag-worker-tasks")
-    return WorkflowCatalogue.load([], handlers=load_handlers().info, queues=queues)
+    return WorkflowRegistry.load([], handlers=load_handlers().info, queues=queues)
 
 
 class JobDatabase:

@@ -16,15 +16,15 @@ from geomill.engine.maintenance import schedules as duty
 from geomill.engine.maintenance.schedules import Fired, Scheduler, create, set_paused
 from geomill.errors import ConflictError, InputError, InputsError, NotFoundError
 from geomill.store.pool import Pool
-from geomill.workflows.collection import WorkflowCatalogue
+from geomill.workflows.registry import WorkflowRegistry
 from tests.integration.maintenance.conftest import JobDatabase
 
 QUEUE = "dag-jobs"
 
 
 @pytest.fixture
-def scheduler(catalogue: WorkflowCatalogue) -> Scheduler:
-    return Scheduler(catalogue, QUEUE)
+def scheduler(workflow_registry: WorkflowRegistry) -> Scheduler:
+    return Scheduler(workflow_registry, QUEUE)
 
 
 async def create_schedule(db: JobDatabase, *, overdue: float = 0, **fields: Any) -> Schedule:
@@ -134,9 +134,9 @@ async def test_catching_up(db: JobDatabase, scheduler: Scheduler, policy: CatchU
     assert after.next_due_at > after.updated_at
 
 
-async def test_catching_up_a_few_at_a_time(db: JobDatabase, catalogue: WorkflowCatalogue) -> None:
+async def test_catching_up_a_few_at_a_time(db: JobDatabase, workflow_registry: WorkflowRegistry) -> None:
     await create_schedule(db, overdue=301, catch_up=CatchUp.ALL, max_concurrent=99)
-    scheduler = Scheduler(catalogue, QUEUE, catch_up_limit=2)
+    scheduler = Scheduler(workflow_registry, QUEUE, catch_up_limit=2)
     assert [len((await look(db, scheduler)).jobs) for _ in range(4)] == [2, 2, 2, 0]
 
 
@@ -179,7 +179,7 @@ async def test_what_cannot_fire_says_why_and_stops_nobody(db: JobDatabase, sched
         "WHERE schedule_id = 'zone'"
     )
     good = await create_schedule(db, overdue=1, schedule_id="good")
-    one_by_one = Scheduler(scheduler.catalogue, QUEUE, batch=1)
+    one_by_one = Scheduler(scheduler.workflow_registry, QUEUE, batch=1)
     looks = [await look(db, one_by_one) for _ in range(5)]
     assert {name for fired in looks for name in fired.refused} == {"gone", "wrong", "zone"}
     assert sum(len(fired.jobs) for fired in looks) == 1

@@ -21,8 +21,8 @@ from geomill.platform.submit import Accepted, submit
 from geomill.storage import Storage, StorageRecipe
 from geomill.store import assets
 from geomill.store.pool import Pool
-from geomill.workflows.collection import WorkflowCatalogue
-from tests.integration.engine.platform import PATIENCE, EnginePlatform, catalogue_of, handlers_of, library
+from geomill.workflows.registry import WorkflowRegistry
+from tests.integration.engine.platform import PATIENCE, EnginePlatform, handlers_of, library, registry_of
 
 PUBLISH = """
     workflow_id: publish
@@ -119,13 +119,17 @@ class Office:
 async def office(database: str, pool: Pool, tmp_path: Path) -> AsyncIterator[Office]:
     registry = handlers_of()
     carried = library()
-    catalogue = WorkflowCatalogue([*catalogue_of(registry, PUBLISH).all(), *carried.all()])
+    workflow_registry = WorkflowRegistry([*registry_of(registry, PUBLISH).all(), *carried.all()])
     storage = Storage(StorageRecipe.in_folder(tmp_path))
     await storage.prepare()
     await storage.put_bytes(ObjectName(Zone.BRONZE, "uploads", "a.tif"), TIFF)
-    engine = EnginePlatform(database, pool, catalogue, registry, storage=storage)
+    engine = EnginePlatform(database, pool, workflow_registry, registry, storage=storage)
     desk = Desk(
-        catalogue, "dag-jobs", WorkflowExporter(catalogue, "dag-jobs"), dict.fromkeys(DataType, "publish"), storage
+        workflow_registry,
+        "dag-jobs",
+        WorkflowExporter(workflow_registry, "dag-jobs"),
+        dict.fromkeys(DataType, "publish"),
+        storage,
     )
     yield Office(engine, desk, storage)
     await engine.shutdown()

@@ -14,8 +14,8 @@ from geomill.errors import AssetState
 from geomill.platform import review
 from geomill.sdk.result import HandlerError
 from geomill.store.orders import Orders
-from geomill.workflows.collection import WorkflowCatalogue
-from tests.integration.engine.platform import catalogue_of
+from geomill.workflows.registry import WorkflowRegistry
+from tests.integration.engine.platform import registry_of
 from tests.integration.platform.conftest import BOB, REFS, TIFF
 
 PUBLIC = ClearanceState.PUBLIC
@@ -71,7 +71,9 @@ async def exported(office: Any) -> Any:
 async def test_a_job_without_an_order_touches_nothing(office: Any, handler: str) -> None:
     engine = office.engine
     text = misuse(handler, HANDLERS[handler])
-    engine.catalogue = WorkflowCatalogue([*engine.catalogue.all(), *catalogue_of(engine.registry, text).all()])
+    engine.workflow_registry = WorkflowRegistry(
+        [*engine.workflow_registry.all(), *registry_of(engine.registry, text).all()]
+    )
     engine.orchestrator()
     engine.worker()
     asset = await exported(office)

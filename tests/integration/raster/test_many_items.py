@@ -27,8 +27,8 @@ from geomill.sdk.testing import run_handler
 from geomill.serve.stac import create_stac_app
 from geomill.store import assets
 from geomill.store.pool import Pool
-from geomill.workflows.collection import WorkflowCatalogue
-from tests.integration.engine.platform import EnginePlatform, catalogue_of
+from geomill.workflows.registry import WorkflowRegistry
+from tests.integration.engine.platform import EnginePlatform, registry_of
 from tests.integration.raster import sources
 from tests.integration.raster.checks import check_stac, sizes
 from tests.integration.raster.steps import cog, validated
@@ -104,13 +104,19 @@ async def test_an_asset_of_several_items_has_them_in_the_catalogue(
 ) -> None:
     sources.put(storage, sources.rgb(200))
     registry = load_handlers()
-    carried = WorkflowCatalogue.load([], handlers=registry.info, queues=TASK_QUEUES)
+    carried = WorkflowRegistry.load([], handlers=registry.info, queues=TASK_QUEUES)
     text = SCENES.replace("PARTS", PARTS).replace("stac_build", verb)
-    catalogue = WorkflowCatalogue([*catalogue_of(registry, text).all(), *carried.all()])
-    platform = EnginePlatform(database, pool, catalogue, registry, storage)
+    workflow_registry = WorkflowRegistry([*registry_of(registry, text).all(), *carried.all()])
+    platform = EnginePlatform(database, pool, workflow_registry, registry, storage)
     platform.orchestrator()
     platform.worker(concurrency=2)
-    desk = Desk(catalogue, "dag-jobs", WorkflowExporter(catalogue, "dag-jobs"), {DataType.RASTER: "scenes"}, storage)
+    desk = Desk(
+        workflow_registry,
+        "dag-jobs",
+        WorkflowExporter(workflow_registry, "dag-jobs"),
+        {DataType.RASTER: "scenes"},
+        storage,
+    )
     refs = {"dataset_id": "floods", "resource_id": "jakarta", "version_id": "v1"}
     async with pool.connection() as conn:
         order = sources.submission(refs, ["a.tif"])
@@ -164,12 +170,12 @@ async def test_several_rasters_are_one_asset(database: str, pool: Pool, storage:
         storage, sources.dem(200, transform=far, tags={"TIFFTAG_DATETIME": "2021:06:01 10:00:00"}), "2021/a.tif"
     )
     registry = load_handlers()
-    catalogue = WorkflowCatalogue.load([], handlers=registry.info, queues=TASK_QUEUES)
-    platform = EnginePlatform(database, pool, catalogue, registry, storage)
+    workflow_registry = WorkflowRegistry.load([], handlers=registry.info, queues=TASK_QUEUES)
+    platform = EnginePlatform(database, pool, workflow_registry, registry, storage)
     platform.orchestrator()
     platform.worker(concurrency=2)
-    exporter = WorkflowExporter(catalogue, "dag-jobs")
-    desk = Desk(catalogue, "dag-jobs", exporter, {DataType.RASTER: "process_raster_collection"}, storage)
+    exporter = WorkflowExporter(workflow_registry, "dag-jobs")
+    desk = Desk(workflow_registry, "dag-jobs", exporter, {DataType.RASTER: "process_raster_collection"}, storage)
     options = {"datetimes": {"2020/a.tif": "2020-03-01"}, "datetime": "2021-06-01T10:00:00Z"}
 
     async def ordered(version: str, files: list[str]) -> tuple[Any, Asset]:

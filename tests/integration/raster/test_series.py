@@ -31,7 +31,7 @@ from geomill.sdk.registry import load_handlers
 from geomill.store import assets
 from geomill.store.pool import Pool, open_pool
 from geomill.worker import aside
-from geomill.workflows.collection import WorkflowCatalogue
+from geomill.workflows.registry import WorkflowRegistry
 from tests.integration.engine.platform import EnginePlatform
 from tests.integration.raster import sources
 from tests.integration.raster.checks import check_cog, check_stac, sizes
@@ -104,11 +104,11 @@ async def tile_at(house: House, start: str, lon: float, lat: float, zoom: int, h
 @pytest.fixture
 async def shop(database: str, external_database: str, pool: Pool, storage: Storage) -> Any:
     registry = load_handlers()
-    catalogue = WorkflowCatalogue.load([], handlers=registry.info, queues=TASK_QUEUES)
-    exporter = WorkflowExporter(catalogue, "dag-jobs")
-    desk = Desk(catalogue, "dag-jobs", exporter, {DataType.RASTER: "process_raster_collection"}, storage)
+    workflow_registry = WorkflowRegistry.load([], handlers=registry.info, queues=TASK_QUEUES)
+    exporter = WorkflowExporter(workflow_registry, "dag-jobs")
+    desk = Desk(workflow_registry, "dag-jobs", exporter, {DataType.RASTER: "process_raster_collection"}, storage)
     async with open_pool(external_database, size=2, idle=True) as outside:
-        platform = EnginePlatform(database, pool, catalogue, registry, storage, ExternalDatabase(pool, outside))
+        platform = EnginePlatform(database, pool, workflow_registry, registry, storage, ExternalDatabase(pool, outside))
         platform.orchestrator()
         platform.worker(concurrency=2)
         yield Shop(platform, desk, pool)

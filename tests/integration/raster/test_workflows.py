@@ -123,8 +123,10 @@ async def test_a_raster_that_must_be_cut_first_has_the_same_pixels(platform: Eng
 async def test_an_asset_takes_what_the_job_has_made(platform: EnginePlatform, storage: Storage) -> None:
     sources.put(storage, sources.rgb(200))
     platform.worker(concurrency=2)
-    exporter = WorkflowExporter(platform.catalogue, "dag-jobs")
-    desk = Desk(platform.catalogue, "dag-jobs", exporter, {DataType.RASTER: "raster_processing"}, platform.storage)
+    exporter = WorkflowExporter(platform.workflow_registry, "dag-jobs")
+    desk = Desk(
+        platform.workflow_registry, "dag-jobs", exporter, {DataType.RASTER: "raster_processing"}, platform.storage
+    )
     refs = {"dataset_id": "floods", "resource_id": "jakarta", "version_id": "v1"}
     order = sources.submission(refs, ["a.tif"])
     async with platform.pool.connection() as conn:

@@ -22,7 +22,7 @@ from geomill.store.connection import connect
 from geomill.store.migrate import migrate
 from geomill.store.pool import open_pool
 from geomill.store.presence import lacking
-from geomill.workflows.collection import WorkflowCatalogue
+from geomill.workflows.registry import WorkflowRegistry
 from tests.integration.api.conftest import bearing, make_key
 from tests.owners import Split
 
@@ -49,7 +49,7 @@ async def _migrate(split: Split) -> None:
 
 @asynccontextmanager
 async def gateway(split: Split) -> AsyncIterator[AsyncClient]:
-    app = create_app(split.url(DatabaseRole.GATEWAY), WorkflowCatalogue([]), QueueSettings(), AccessSettings())
+    app = create_app(split.url(DatabaseRole.GATEWAY), WorkflowRegistry([]), QueueSettings(), AccessSettings())
     transport = ASGITransport(app=app, raise_app_exceptions=False)
     key = await make_key(split.admin, Role.ADMIN)
     async with (

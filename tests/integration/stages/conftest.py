@@ -14,7 +14,7 @@ from geomill.stages.registry import StageJobs, load_stage_jobs
 from geomill.stages.status import StageJobView, view
 from geomill.stages.submission import Submitted, submit
 from geomill.store.pool import Pool
-from geomill.workflows.collection import WorkflowCatalogue
+from geomill.workflows.registry import WorkflowRegistry
 from tests.integration.engine.platform import EnginePlatform, handlers_of
 
 MODULES = ["tests.integration.stages.controllers"]
@@ -28,7 +28,7 @@ class StagePlatform(EnginePlatform):
     async def order(self, job_type: str, parameters: Any = None, **more: Any) -> Submitted:
         async with self.pool.connection() as conn:
             order = StageJobOrder(job_type=job_type, parameters=parameters or {}, **more)
-            return await submit(conn, self.job_types, self.catalogue, QUEUE, order)
+            return await submit(conn, self.job_types, self.workflow_registry, QUEUE, order)
 
     async def view(self, job_id: str) -> StageJobView:
         async with self.pool.connection() as conn:
@@ -48,9 +48,9 @@ async def make_stages(database: str, pool: Pool, tmp_path: Path) -> AsyncIterato
 
     def make() -> StagePlatform:
         registry, job_types = handlers_of(*MODULES), load_stage_jobs(MODULES)
-        catalogue = job_types.join(WorkflowCatalogue([]), handlers=registry.info, queues=TASK_QUEUES)
+        workflow_registry = job_types.join(WorkflowRegistry([]), handlers=registry.info, queues=TASK_QUEUES)
         platforms.append(
-            StagePlatform(database, pool, catalogue, registry, folder_storage(tmp_path), job_types=job_types)
+            StagePlatform(database, pool, workflow_registry, registry, folder_storage(tmp_path), job_types=job_types)
         )
         return platforms[-1]
 

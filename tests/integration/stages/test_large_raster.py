@@ -22,7 +22,7 @@ from geomill.sdk.testing import folder_storage
 from geomill.stages.registry import load_stage_jobs
 from geomill.stages.status import StageJobView
 from geomill.store.pool import Pool
-from geomill.workflows.collection import WorkflowCatalogue
+from geomill.workflows.registry import WorkflowRegistry
 from tests.integration.raster import sources
 from tests.integration.raster.checks import check_cog, check_stac, read, sizes
 from tests.integration.serve.zone import House
@@ -40,9 +40,9 @@ def storage(tmp_path: Path) -> Storage:
 @pytest.fixture
 async def platform(database: str, pool: Pool, storage: Storage) -> AsyncIterator[StagePlatform]:
     registry, job_types = load_handlers(), load_stage_jobs()
-    files = WorkflowCatalogue.load([], handlers=registry.info, queues=TASK_QUEUES)
-    catalogue = job_types.join(files, handlers=registry.info, queues=TASK_QUEUES)
-    stage_platform = StagePlatform(database, pool, catalogue, registry, storage, job_types=job_types)
+    files = WorkflowRegistry.load([], handlers=registry.info, queues=TASK_QUEUES)
+    workflow_registry = job_types.join(files, handlers=registry.info, queues=TASK_QUEUES)
+    stage_platform = StagePlatform(database, pool, workflow_registry, registry, storage, job_types=job_types)
     stage_platform.orchestrator()
     stage_platform.worker(concurrency=2)
     yield stage_platform

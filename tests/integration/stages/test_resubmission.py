@@ -10,7 +10,7 @@ from geomill.domain.engine.stage_job import StageStatus
 from geomill.domain.states import JobStatus
 from geomill.engine import control
 from geomill.errors import ConflictError
-from geomill.workflows.collection import WorkflowCatalogue
+from geomill.workflows.registry import WorkflowRegistry
 from tests.integration.stages.conftest import QUEUE, StagePlatform
 
 SLOW = {"widths": [1, 1, 1], "seconds": 5.0}
@@ -95,11 +95,11 @@ async def test_after_its_submission_was_given_up(make_stages) -> None:
 async def test_after_an_orchestrator_that_does_not_know_its_type(make_stages) -> None:
     """The submission waits for an orchestrator that knows the type. Meanwhile the same request is the same attempt."""
     platform: StagePlatform = make_stages()
-    first, catalogue = await platform.order("counting"), platform.catalogue
-    platform.catalogue = WorkflowCatalogue([])
+    first, workflow_registry = await platform.order("counting"), platform.workflow_registry
+    platform.workflow_registry = WorkflowRegistry([])
     platform.orchestrator()
     await platform.rows_soon("SELECT 1 FROM dagapp.dag_queue WHERE queue_name = 'dag-jobs.unknown'")
-    platform.catalogue = catalogue
+    platform.workflow_registry = workflow_registry
     assert (await platform.view(first.run.job_id)).latest.status is StageStatus.QUEUED
     assert (await platform.order("counting")).run.attempt == 1
     platform.orchestrator()

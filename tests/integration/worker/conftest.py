@@ -8,7 +8,7 @@ import pytest
 
 from geomill.domain.engine.job import Job
 from geomill.store.pool import Pool
-from tests.integration.engine.platform import EnginePlatform, catalogue_of, handlers_of
+from tests.integration.engine.platform import EnginePlatform, handlers_of, registry_of
 
 HANDLERS = "tests.integration.worker.handlers"
 
@@ -26,7 +26,7 @@ class TaskBench(EnginePlatform):
     def offer(self, handler: str, params: dict[str, Any] | None = None, **node: Any) -> str:
         """The id of a workflow of this one task, which the orchestrator knows."""
         text = workflow(handler, params or {}, **node)
-        self.catalogue._workflows |= catalogue_of(self.registry, text)._workflows
+        self.workflow_registry._workflows |= registry_of(self.registry, text)._workflows
         return handler
 
     async def attempts(self) -> list[dict[str, Any]]:
@@ -46,7 +46,7 @@ class TaskBench(EnginePlatform):
 @pytest.fixture
 async def bench(database: str, pool: Pool) -> AsyncIterator[TaskBench]:
     registry = handlers_of(HANDLERS)
-    new_bench = TaskBench(database, pool, catalogue_of(registry), registry)
+    new_bench = TaskBench(database, pool, registry_of(registry), registry)
     new_bench.orchestrator(scan_seconds=0.1)
     yield new_bench
     await new_bench.shutdown()

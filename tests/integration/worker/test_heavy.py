@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.integration.engine.platform import EnginePlatform, catalogue_of
+from tests.integration.engine.platform import EnginePlatform, registry_of
 
 WORKFLOW = """
     workflow_id: heavy
@@ -30,7 +30,7 @@ LIGHT = """
 
 async def test_heavy_tasks_are_limited_and_light_ones_pass(database, pool) -> None:
     platform = EnginePlatform(database, pool, None)
-    platform.catalogue = catalogue_of(platform.registry, WORKFLOW, LIGHT)
+    platform.workflow_registry = registry_of(platform.registry, WORKFLOW, LIGHT)
     platform.orchestrator()
     platform.worker(processes=2, concurrency=16)
     most = 0
@@ -48,7 +48,7 @@ async def test_heavy_tasks_are_limited_and_light_ones_pass(database, pool) -> No
 async def test_the_next_heavy_task_follows_the_last_at_once(database, pool) -> None:
     """No notification comes and the next look would be too late: a queue at its limit does not count as empty."""
     platform = EnginePlatform(database, pool, None)
-    platform.catalogue = catalogue_of(platform.registry, WORKFLOW)
+    platform.workflow_registry = registry_of(platform.registry, WORKFLOW)
     platform.worker(processes=2, concurrency=16, poll_seconds=600)
     platform.orchestrator()
     assert (await platform.run("heavy")).status.value == "completed"

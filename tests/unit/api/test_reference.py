@@ -7,13 +7,13 @@ from pathlib import Path
 
 from geomill.api import create_app, figures
 from geomill.settings import AccessSettings, QueueSettings
-from geomill.workflows.collection import WorkflowCatalogue
+from geomill.workflows.registry import WorkflowRegistry
 
 DOCS = Path(__file__).parents[3] / "docs"
 
 
 def test_every_route_is_in_the_reference() -> None:
-    described = create_app("postgresql:///nowhere", WorkflowCatalogue([]), QueueSettings(), AccessSettings()).openapi()
+    described = create_app("postgresql:///nowhere", WorkflowRegistry([]), QueueSettings(), AccessSettings()).openapi()
     text = (DOCS / "reference" / "http-api.md").read_text(encoding="utf-8")
     described_routes = [
         f"{method.upper()} {path}" for path, methods in described["paths"].items() for method in methods

@@ -87,7 +87,7 @@ async def get_job(gateway: TheGateway, job_id: JobId, options: Annotated[DetailO
             return JobDetails.queued(standing, await attendance.why_queued(conn, gateway.job_queue, job_id))
         now = await transaction_time(conn)
     workflow_id = standing.job.workflow_id
-    order = list(gateway.catalogue.get(workflow_id).nodes) if workflow_id in gateway.catalogue else []
+    order = list(gateway.workflow_registry.get(workflow_id).nodes) if workflow_id in gateway.workflow_registry else []
     return JobDetails.running(standing, now, order, outputs=options.outputs)
 
 

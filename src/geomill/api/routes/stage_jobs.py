@@ -80,7 +80,7 @@ async def submit_stage_job(
         job_type=job_type, parameters=parameters or {}, submitted_by=principal.subject, **dict(options)
     )
     async with gateway.connection() as conn:
-        submitted = await submit(conn, gateway.stage_jobs, gateway.catalogue, gateway.job_queue, order)
+        submitted = await submit(conn, gateway.stage_jobs, gateway.workflow_registry, gateway.job_queue, order)
     response.status_code = 202 if submitted.is_new else 200
     response.headers["Location"] = f"/api/jobs/status/{submitted.run.job_id}"
     return StageAccepted.of(submitted, gateway.job_queue)
@@ -125,7 +125,7 @@ async def get_stage_job(gateway: TheGateway, job_id: Name) -> StageJobDetails:
     async with gateway.connection() as conn:
         (latest, *_) = await stage_jobs.get(conn, gateway.job_queue, job_id)
         name = workflow_id(latest.run.job_type)
-        planned = gateway.catalogue.get(name) if name in gateway.catalogue else None
+        planned = gateway.workflow_registry.get(name) if name in gateway.workflow_registry else None
         return StageJobDetails.of_view(await status.view(conn, gateway.job_queue, job_id, planned))
 
 

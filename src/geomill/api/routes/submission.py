@@ -77,7 +77,7 @@ async def submit_job(
         message = JobQueueMessage(
             **vars(submission), submitted_by=principal.subject, job_id=id_of_key(key) if key else new_id()
         )
-        await submit(conn, gateway.catalogue, gateway.job_queue, message)
+        await submit(conn, gateway.workflow_registry, gateway.job_queue, message)
     response.headers["Location"] = f"/api/v1/jobs/{message.job_id}"
     return JobAccepted.of(message.job_id, message.workflow_id, models.QUEUED)
 

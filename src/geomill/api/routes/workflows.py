@@ -37,12 +37,12 @@ class WorkflowDetails(WorkflowSummary):
 
 @router.get("/workflows", summary="List the workflows")
 async def list_workflows(gateway: TheGateway) -> list[WorkflowSummary]:
-    return [WorkflowSummary(**_summary(workflow)) for workflow in gateway.catalogue.all()]
+    return [WorkflowSummary(**_summary(workflow)) for workflow in gateway.workflow_registry.all()]
 
 
 @router.get("/workflows/{workflow_id}", summary="Get a workflow", responses=problem_responses(404))
 async def get_workflow(gateway: TheGateway, workflow_id: str) -> WorkflowDetails:
-    workflow = gateway.catalogue.get(workflow_id)
+    workflow = gateway.workflow_registry.get(workflow_id)
     return WorkflowDetails(
         **_summary(workflow),
         definition=workflow.body(),

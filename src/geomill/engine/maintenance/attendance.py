@@ -23,7 +23,7 @@ from geomill.store.attendance import Unserved
 from geomill.store.duties import Duties
 from geomill.store.pool import Connection, Pool
 from geomill.store.signals import notify, owner_channel
-from geomill.workflows.collection import WorkflowCatalogue
+from geomill.workflows.registry import WorkflowRegistry
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ class AttendanceOptions:
 class Attendance:
     pool: Pool
     job_queue: str
-    catalogue: WorkflowCatalogue
+    workflow_registry: WorkflowRegistry
     recalled: Callable[[], None]
     """Called when submissions that were put aside can be claimed again."""
     options: AttendanceOptions = field(default_factory=AttendanceOptions)
@@ -66,7 +66,9 @@ class Attendance:
             await asyncio.sleep(self.options.look_seconds)
 
     async def run_once(self, conn: Connection) -> list[Unserved]:
-        if await attendance.recall(conn, self.job_queue, [workflow.workflow_id for workflow in self.catalogue.all()]):
+        if await attendance.recall(
+            conn, self.job_queue, [workflow.workflow_id for workflow in self.workflow_registry.all()]
+        ):
             self.recalled()
         unserved = await attendance.note(conn)
         self._say({queue.queue_name for queue in unserved})

@@ -32,7 +32,7 @@ from geomill.store import schedules
 from geomill.store.pool import Connection, transaction_time
 from geomill.store.schedules import ScheduleWrite
 from geomill.store.signals import notify, queue_channel
-from geomill.workflows.collection import WorkflowCatalogue
+from geomill.workflows.registry import WorkflowRegistry
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class Fired:
 
 @dataclass(frozen=True)
 class Scheduler:
-    catalogue: WorkflowCatalogue
+    workflow_registry: WorkflowRegistry
     job_queue: str
     batch: int = 50
     catch_up_limit: int = 10
@@ -81,7 +81,7 @@ class Scheduler:
     ) -> ScheduleWrite:
         still = [job_id for job_id in schedule.open_jobs if job_id in alive]
         try:
-            check_plain(self.catalogue, message_of(schedule, new_id()))
+            check_plain(self.workflow_registry, message_of(schedule, new_id()))
             firing = firings(schedule, now, schedule.max_concurrent - len(still), self.catch_up_limit)
         except GeomillError as error:
             log.warning("the schedule %s cannot fire: %s", schedule.schedule_id, error)
@@ -112,7 +112,7 @@ class Scheduler:
         """Start a job now, besides the due times. Raises `ConflictError` if too many are under way."""
         async with conn.transaction():
             schedule = await schedules.lock(conn, schedule_id)
-            check_plain(self.catalogue, message_of(schedule, new_id()))
+            check_plain(self.workflow_registry, message_of(schedule, new_id()))
             alive = await schedules.still_open(conn, self.job_queue, schedule.open_jobs)
             if len(alive) >= schedule.max_concurrent:
                 raise ConflictError(

@@ -10,15 +10,15 @@ from geomill.domain.engine.graph import compile_graph
 from geomill.domain.engine.inputs import validate_inputs
 from geomill.errors import NotFoundError, SettingsError, WorkflowError
 from geomill.sdk.registry import load_handlers
-from geomill.workflows.collection import WorkflowCatalogue
+from geomill.workflows.registry import WorkflowRegistry
 from tests.unit.workflows.samples import QUEUES, text
 
 HANDLERS = load_handlers().info
-BUILT_IN = WorkflowCatalogue.load([], handlers=HANDLERS, queues=QUEUES)
+BUILT_IN = WorkflowRegistry.load([], handlers=HANDLERS, queues=QUEUES)
 
 
-def load(*folders: Path) -> WorkflowCatalogue:
-    return WorkflowCatalogue.load(folders, handlers=HANDLERS, queues=QUEUES)
+def load(*folders: Path) -> WorkflowRegistry:
+    return WorkflowRegistry.load(folders, handlers=HANDLERS, queues=QUEUES)
 
 
 def folder(path: Path, **files: str) -> Path:
@@ -53,12 +53,12 @@ def test_a_folder_adds_and_overrides(tmp_path: Path) -> None:
     (first / "notes.txt").write_text("not a workflow")
     (first / "c.yml").write_text(text(head="workflow_id: c\nname: C"))
     second = folder(tmp_path / "two", a=text(head="workflow_id: sample\nname: Later"))
-    catalogue = load(first, second)
-    assert len(catalogue) == len(BUILT_IN) + 2
-    assert catalogue.get("hello_world").name == "Mine"
-    assert catalogue.get("sample").name == "Later"
-    assert "c" in catalogue
-    ids = [workflow.workflow_id for workflow in catalogue.all()]
+    workflow_registry = load(first, second)
+    assert len(workflow_registry) == len(BUILT_IN) + 2
+    assert workflow_registry.get("hello_world").name == "Mine"
+    assert workflow_registry.get("sample").name == "Later"
+    assert "c" in workflow_registry
+    ids = [workflow.workflow_id for workflow in workflow_registry.all()]
     assert ids == sorted(ids)
 
 

@@ -15,14 +15,14 @@ from geomill.workflows.loader import load_file
 SUFFIXES = (".yaml", ".yml")
 
 
-class WorkflowCatalogue:
+class WorkflowRegistry:
     """Workflows by id. A workflow replaces one with the same id from an earlier folder."""
 
     def __init__(self, workflows: Iterable[Workflow]) -> None:
         self._workflows = {workflow.workflow_id: workflow for workflow in workflows}
 
     @classmethod
-    def load(cls, folders: Sequence[Path], *, handlers: Handlers, queues: Collection[str]) -> WorkflowCatalogue:
+    def load(cls, folders: Sequence[Path], *, handlers: Handlers, queues: Collection[str]) -> WorkflowRegistry:
         """Load the built-in workflows, then each folder. Raises `WorkflowError` with the problems of all files."""
         for folder in folders:
             if not folder.is_dir():
