@@ -11,7 +11,7 @@ from benchmarks.server import server
 
 ALL = (
     "evaluator", "templates", "schema", "engine", "horizon", "fairness", "stages", "platform", "raster", "vector",
-    "catalogue", "serving",
+    "catalogue", "verdicts", "serving",
 )  # fmt: skip
 
 

@@ -80,15 +80,15 @@ class GatewayClient:
 
 
 @contextmanager
-def gateway(url: str) -> Iterator[GatewayClient]:
-    """A real `geomill gateway`, with a store in a folder."""
+def gateway(url: str, workflows: Path | None = None) -> Iterator[GatewayClient]:
+    """A real `geomill gateway`, with a store in a folder, and perhaps with the workflows of another."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     with tempfile.TemporaryDirectory() as folder:
         storage = Storage(StorageRecipe.in_folder(Path(folder))).sync
         storage.prepare()
         storage.put_bytes(ObjectName(Zone.BRONZE, "uploads", "a.tif"), TIFF)
-        roles = _Limitless(url, Path(folder))
+        roles = _Limitless(url, Path(folder), workflows=workflows)
         roles.start("gateway", "--port", str(port))
         try:
             running_gateway = GatewayClient(f"http://127.0.0.1:{port}", asyncio.run(_credential(url)))
@@ -98,12 +98,16 @@ def gateway(url: str) -> Iterator[GatewayClient]:
             roles.stop()
 
 
+@dataclass
 class _Limitless(Roles):
+    workflows: Path | None = None
+
     @property
     def environ(self) -> dict[str, str]:
         clean = {name: value for name, value in super().environ.items() if name != "GEOMILL_WORKFLOWS"}
         return {
             **clean,
+            **({"GEOMILL_WORKFLOWS": str(self.workflows)} if self.workflows else {}),
             "GEOMILL_DATA": str(self.folder),
             "GEOMILL_SUBMIT_RATE": "100000",
             "GEOMILL_SUBMIT_BURST": "100000",

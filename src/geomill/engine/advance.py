@@ -169,6 +169,8 @@ async def advance(
     done.lost |= concerned - affected.keys()
     done.unknown = await inbox.forward(conn, owner_id, done.lost)
     _remember(owned, decisions, done)
+    if done.lost:
+        large.forget(done.lost)
     kicks.more |= {job.job_id for job, decision in decisions if decision.more and job.job_id in owned}
     return done
 

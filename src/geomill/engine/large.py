@@ -12,8 +12,9 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from geomill.domain.access.confidential import new_reference
 from geomill.domain.engine.decision import Outcome
-from geomill.domain.engine.large import LARGE, LargeOutput, large_output
+from geomill.domain.engine.large import LARGE, LargeOutput, folder_of, large_output
 from geomill.domain.engine.node import NodeState
 from geomill.domain.engine.task import TaskReport
 from geomill.domain.jsonvalue import to_json
@@ -55,6 +56,11 @@ class LargeOutputs:
                 outcome = arrival.outcomes[0]
                 self._answers[arrival.job_id, outcome.node_id, outcome.attempt] = arrival
 
+    def forget(self, job_ids: Iterable[str]) -> None:
+        """Drop the outputs that were read for jobs of which somebody else is the owner now."""
+        folders = tuple(folder_of(job_id) for job_id in job_ids)
+        self._here = {large: output for large, output in self._here.items() if not large.path.startswith(folders)}
+
     async def fill(self, rows: Sequence[NodeState]) -> list[NodeState]:
         """Return the rows with their large outputs read from the store. Raises `UnavailableError` while the store is
         unavailable."""
@@ -81,9 +87,8 @@ class LargeOutputs:
         outcome = arrival.outcomes[0]
         try:
             output, stored = await self._patiently(lambda: self._computed(question, answering))
-        except Exception as error:  # without an answer, the job would wait forever
-            log.exception("the answer for %s of %s failed", outcome.node_id, arrival.job_id)
-            self._answers[question] = replace(arrival, outcomes=[_lost(outcome, error)])
+        except Exception as error:  # noqa: BLE001  without an answer, the job would wait forever
+            self._answers[question] = replace(arrival, outcomes=[_lost(outcome, _known(error))])
         else:
             self._answers[question] = replace(arrival, outcomes=[replace(outcome, output=output)], stored=stored)
         del self._asked[question]
@@ -118,8 +123,8 @@ class LargeOutputs:
     async def _bring(self, large: LargeOutput) -> None:
         try:
             self._here[large] = await self._patiently(lambda: self.read(large))
-        except GeomillError as error:
-            self._here[large] = error
+        except Exception as error:  # noqa: BLE001  without its output, the report would wait forever
+            self._here[large] = _known(error)
         del self._coming[large]
         self._arrived()
 
@@ -136,5 +141,14 @@ class LargeOutputs:
         return row if large is None else row.model_copy(update={"output": await self.read(large)})
 
 
-def _lost(outcome: Outcome, error: Exception) -> Outcome:
+def _known(error: Exception) -> GeomillError:
+    """The error, or a reference to the log for one that is not ours: its text may show more than a partner may see."""
+    if isinstance(error, GeomillError):
+        return error
+    reference = new_reference()
+    log.error("a large output cannot be used, reference %s", reference, exc_info=error)
+    return GeomillError(f"the output cannot be used: the log has more under the reference {reference}")
+
+
+def _lost(outcome: Outcome, error: GeomillError) -> Outcome:
     return replace(outcome, report=TaskReport.FAILED, output=None, error=str(error), error_code="lost_output")
