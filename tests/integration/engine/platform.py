@@ -151,5 +151,4 @@ class EnginePlatform:
         await asyncio.gather(*self.running.values())
 
 
-Platform = EnginePlatform
 """The former name, until the catalogue's tests use the new one."""
