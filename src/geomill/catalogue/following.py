@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 
 BATCH = 500
 LARGEST_BATCH_BYTES = 8_000_000
-"""Of outputs as stored, which are compressed. One asset may have more."""
+"""The size of stored outputs, which are compressed. One asset may have more."""
 BUSY_SECONDS = 0.1
 REFUSALS = (psycopg.Error, InvalidEntry, NotJson)
 

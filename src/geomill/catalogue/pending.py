@@ -26,7 +26,7 @@ class DueAsset:
     asset_id: str
     collection_id: str
     size: int
-    """Of its outputs as stored, in bytes."""
+    """The size of its stored outputs, in bytes."""
 
 
 async def overdue(conn: Connection) -> Overdue:

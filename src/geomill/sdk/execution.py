@@ -76,8 +76,8 @@ def execute_here(
 
 
 def _failed_by(error: BaseException, context: HandlerContext[Any] | None) -> Ended:
-    """Return the result for an error. Messages of geomill's own errors are shown. Of other errors only the type and a
-    reference are shown, because partners read this and the text may contain SQL, paths or host names."""
+    """Return the result for an error. Our own errors are shown with their message, others only with their type and a
+    reference, because partners read this and the text may contain SQL, paths or host names."""
     logger = context.logger if context else log
     if isinstance(error, GeomillError):
         if error.__cause__:

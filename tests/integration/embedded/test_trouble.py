@@ -68,7 +68,7 @@ def test_a_pid_file_that_names_another_program_is_overcome(make, data_with_clust
     file = cluster.status().folder / "pgdata" / "postmaster.pid"
     owner, text = file.stat(), file.read_text().splitlines()
     cluster.stop()
-    # Of the server's own user: only then does the server itself take it for a living server.
+    # The file belongs to the user of the server. Otherwise the server would not take it for that of a living server.
     as_owner = {"user": owner.st_uid, "group": owner.st_gid} if os.geteuid() == 0 else {}
     stranger = subprocess.Popen(["sleep", "60"], cwd="/", **as_owner)
     try:
