@@ -26,6 +26,7 @@ from owslib.wmts import WebMapTileService
 from rasterio.io import MemoryFile
 from rasterio.transform import from_origin
 
+from geomill.catalogue.following import follow_decision
 from geomill.cli.gateway import listen
 from geomill.domain.access.principal import Role
 from geomill.domain.access.signed_link import PARAMETER
@@ -149,6 +150,8 @@ async def _catalogue(house: House) -> None:
         }
         asset_id = await house.publish(name, blob_path=cog_output["blob_path"], clearance_state=clearance)
         await house.execute(COMPLETE, json.dumps(outputs), asset_id)
+        async with house.pool.connection() as conn, conn.transaction():
+            await follow_decision(conn, asset_id)
 
 
 async def _series(house: House) -> str:

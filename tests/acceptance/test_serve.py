@@ -96,7 +96,7 @@ def test_a_catalogue_in_which_somebody_wrote_is_found_out_and_made_anew(
 ) -> None:
     asyncio.run(fill(database))
     variables = environ(tmp_path, database, external_database)
-    assert command(variables, "catalogue", "check").stdout == "2 items\nall of them as their assets say\n"
+    assert command(variables, "catalogue", "check").stdout == "2 items\nall of them agree with their assets\n"
     with psycopg.connect(database, autocommit=True) as conn:
         conn.execute("UPDATE pgstac.items SET content = content || '{\"x\": 1}' WHERE id = 'open'")
         conn.execute("DELETE FROM pgstac.items WHERE id = 'closed'")
@@ -105,6 +105,7 @@ def test_a_catalogue_in_which_somebody_wrote_is_found_out_and_made_anew(
         1,
         {
             "sound": False,
+            "expected": 2,
             "wanted": 2,
             "missing": 1,
             "strays": 0,

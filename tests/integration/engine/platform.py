@@ -109,6 +109,12 @@ class EnginePlatform:
     async def ended(self, job_id: str) -> Job:
         return await self.until(job_id, lambda job: job is not None and job.status in JOB_MACHINE.terminal)
 
+    async def catalogued(self) -> None:
+        """Wait until the duty has written, or refused, every catalogue entry."""
+        async with asyncio.timeout(PATIENCE):
+            while await self.rows("SELECT FROM catalogue.pending WHERE attempts = 0"):  # noqa: ASYNC110  in the database
+                await asyncio.sleep(0.01)
+
     async def until(self, job_id: str, true: Any) -> Job:
         async with asyncio.timeout(PATIENCE):
             while True:

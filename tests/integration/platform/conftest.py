@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +21,7 @@ from geomill.storage import Storage, StorageRecipe
 from geomill.store import assets
 from geomill.store.pool import Pool
 from geomill.workflows.registry import WorkflowRegistry
-from tests.integration.engine.platform import PATIENCE, EnginePlatform, handlers_of, library, registry_of
+from tests.integration.engine.platform import EnginePlatform, handlers_of, library, registry_of
 
 PUBLISH = """
     workflow_id: publish
@@ -98,10 +97,7 @@ class Office:
         return job
 
     async def catalogued(self) -> None:
-        """Wait until the duty has written, or refused, every entry."""
-        async with asyncio.timeout(PATIENCE):
-            while await self.rows("SELECT FROM catalogue.pending WHERE attempts = 0"):  # noqa: ASYNC110  in the database
-                await asyncio.sleep(0.01)
+        await self.engine.catalogued()
 
     async def asset(self, asset_id: str) -> Asset:
         async with self.engine.pool.connection() as conn:

@@ -123,6 +123,7 @@ async def test_an_asset_of_several_items_has_them_in_the_catalogue(
         accepted = await submit(conn, desk, order, Actor("ada", starter=Starter.OPERATORS))
     assert accepted.message is not None
     job = await platform.ended(accepted.message.job_id)
+    await platform.catalogued()
     await platform.shutdown()
     assert job.status is JobStatus.COMPLETED, job.error_message
     async with pool.connection() as conn:
@@ -191,6 +192,7 @@ async def test_several_rasters_are_one_asset(database: str, pool: Pool, storage:
     job, asset = await ordered("v1", ["2020/a.tif", "2021/a.tif"])
     sources.put(storage, b"II*\x00 and no more", "broken.tif")
     failed, other = await ordered("v2", ["2020/a.tif", "broken.tif"])
+    await platform.catalogued()
     await platform.shutdown()
     assert job.status is JobStatus.COMPLETED, job.error_message
     output = job.result_data or {}
