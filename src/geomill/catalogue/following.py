@@ -11,6 +11,8 @@ No two writers wait for each other. The duty takes first a collection and then n
 has its asset and note before it waits for the collection, for a quarter of a second at most; then it leaves the entry
 to the duty, and the entry is withheld meanwhile.
 
+No entry takes more than half a minute, and one that was refused takes at most a tenth of the duty's time.
+
 Weakness: an entry that can never be stored is tried every five minutes until a new revision replaces it.
 """
 
@@ -18,6 +20,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -31,7 +34,7 @@ from geomill.domain.jsonvalue import NotJson
 from geomill.errors import UnavailableError
 from geomill.sql import queries
 from geomill.store.duties import Duties
-from geomill.store.passing import spoils_session
+from geomill.store.passing import passes, spoils_session
 from geomill.store.pool import Connection, Pool
 
 log = logging.getLogger(__name__)
@@ -40,6 +43,8 @@ BATCH = 500
 LARGEST_BATCH_BYTES = 8_000_000
 """The size of stored outputs, which are compressed. One asset may have more."""
 BUSY_SECONDS = 0.1
+COST_SHARE = 10.0
+"""An entry that was refused is not tried again before this many times the time that it took."""
 REFUSALS = (psycopg.Error, InvalidEntry, NotJson)
 
 
@@ -74,12 +79,12 @@ class CatalogueFollower:
             self._woken.clear()
             try:
                 followed = await self.run_once()
+                await self._report(followed)
             except psycopg.Error as error:
                 log.warning("catalogue entries cannot be written, the next look tries again: %s", error)
                 if self.duties:
                     self.duties.failed("catalogue", error)
                 continue
-            self._report(followed)
             if followed.busy:
                 asyncio.get_running_loop().call_later(BUSY_SECONDS, self.wake)
 
@@ -95,14 +100,17 @@ class CatalogueFollower:
                     break  # all of them are busy
         return followed
 
-    def _report(self, followed: Followed) -> None:
+    async def _report(self, followed: Followed) -> None:
+        """Note failures. The duty passes again when no entry is overdue any more."""
         for asset_id, reason in followed.refused.items():
             log.warning("the catalogue entry of %s is not written: %s", asset_id, reason)
             if self.duties:
                 error = UnavailableError(f"the entry of {asset_id} is not written: {reason}")
                 self.duties.failed("catalogue", error)
         if self.duties and not followed.refused:
-            self.duties.passed("catalogue")
+            async with self.pool.connection() as conn:
+                if not (await pending.overdue(conn)).count:
+                    self.duties.passed("catalogue")
 
 
 async def follow_decision(conn: Connection, asset_id: str) -> None:
@@ -112,9 +120,11 @@ async def follow_decision(conn: Connection, asset_id: str) -> None:
         return  # the decision changed nothing that the catalogue shows
     try:
         async with conn.transaction():
-            await conn.execute(queries("catalogue").limit_locks)
+            await conn.execute(queries("catalogue").limit_waits)
             await _write(conn, [asset_id])
     except REFUSALS as error:
+        if spoils_session(error):
+            raise
         await pending.postpone(conn, asset_id, _reason(error))
 
 
@@ -132,18 +142,24 @@ def _by_collection(due: Iterable[DueAsset]) -> list[list[DueAsset]]:
 
 
 async def _follow_collection(conn: Connection, batch: Sequence[DueAsset], followed: Followed) -> None:
+    begun = time.monotonic()
     try:
         async with conn.transaction():
             free = await _lock(conn, batch)
             if free:
                 await _write(conn, free)
+    except psycopg.errors.LockNotAvailable:
+        followed.busy = True
     except REFUSALS as error:
-        if len(batch) > 1:
-            for asset in batch:
-                await _follow_collection(conn, [asset], followed)
+        if passes(error) and not isinstance(error, psycopg.errors.QueryCanceled):
+            raise
+        if len(batch) == 1:
+            followed.refused[batch[0].asset_id] = _reason(error)
+            seconds = COST_SHARE * (time.monotonic() - begun)
+            await pending.postpone(conn, batch[0].asset_id, _reason(error), seconds)
             return
-        followed.refused[batch[0].asset_id] = _reason(error)
-        await pending.postpone(conn, batch[0].asset_id, _reason(error))
+        for asset in batch:
+            await _follow_collection(conn, [asset], followed)
     else:
         followed.written += free
         followed.busy |= len(free) < len(batch)
@@ -151,7 +167,7 @@ async def _follow_collection(conn: Connection, batch: Sequence[DueAsset], follow
 
 async def _lock(conn: Connection, batch: Sequence[DueAsset]) -> list[str]:
     """Returns the assets whose entries can be written now. None if somebody else writes the collection."""
-    await conn.execute(queries("catalogue").limit_locks)
+    await conn.execute(queries("catalogue").limit_waits)
     parameters = {"collection_id": batch[0].collection_id}
     row = await (await conn.execute(queries("catalogue").try_collection, parameters)).fetchone()
     return await pending.lock(conn, [asset.asset_id for asset in batch]) if row and row["locked"] else []
@@ -163,9 +179,4 @@ async def _write(conn: Connection, asset_ids: Sequence[str]) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """Raises the error if it is none of the entry: the session is lost."""
-    if isinstance(error, psycopg.Error):
-        if spoils_session(error):
-            raise error
-        return error.diag.message_primary or str(error)
-    return str(error)
+    return (isinstance(error, psycopg.Error) and error.diag.message_primary) or str(error)

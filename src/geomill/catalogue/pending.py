@@ -58,6 +58,7 @@ async def clear(conn: Connection, asset_ids: Collection[str]) -> None:
     await conn.execute(queries("catalogue").written, {"asset_ids": list(asset_ids)})
 
 
-async def postpone(conn: Connection, asset_id: str, reason: str) -> None:
-    """Note that the entry was refused. Nobody sees the entry meanwhile."""
-    await conn.execute(queries("catalogue").postpone, {"asset_id": asset_id, "reason": reason[:LONGEST_REASON]})
+async def postpone(conn: Connection, asset_id: str, reason: str, seconds: float = 0.0) -> None:
+    """Note that the entry was refused, and is not tried again for some seconds. Nobody sees the entry meanwhile."""
+    parameters = {"asset_id": asset_id, "reason": reason[:LONGEST_REASON], "seconds": seconds}
+    await conn.execute(queries("catalogue").postpone, parameters)

@@ -141,7 +141,7 @@ class CatalogueStatements(Statements):
     incoming: LiteralString
     incoming_plain: LiteralString
     indexes: LiteralString
-    limit_locks: LiteralString
+    limit_waits: LiteralString
     lock_pending: LiteralString
     page_of_assets: LiteralString
     pending: LiteralString

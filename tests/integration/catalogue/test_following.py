@@ -6,11 +6,13 @@ import asyncio
 from typing import Any
 
 import psycopg
+import pytest
 
 from geomill.catalogue.bulk import rebuild
 from geomill.catalogue.following import CatalogueFollower, Followed, follow_decision
 from geomill.domain.states import ClearanceState, JobStatus, ProcessingStatus
 from geomill.platform import review
+from geomill.sql import queries
 from tests.integration.catalogue.conftest import an_item, refs
 from tests.integration.platform.conftest import ADA, BOB, Office
 
@@ -271,6 +273,40 @@ async def test_one_invalid_item_holds_back_no_other_of_its_collection(office: Of
     assert followed.written == [assets[0].asset_id, assets[3].asset_id]
     assert followed.refused.keys() == {assets[1].asset_id, assets[2].asset_id}
     assert set(await visible(office)) == {assets[0].stac_item_id, assets[3].stac_item_id}
+
+
+SLOW = (
+    """
+    CREATE FUNCTION public.slow_item() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        IF NEW.id LIKE '%slow%' THEN PERFORM pg_sleep(60); END IF;
+        RETURN NEW;
+    END $$
+    """,
+    "CREATE TRIGGER slow_item BEFORE INSERT ON pgstac.items FOR EACH ROW EXECUTE FUNCTION public.slow_item()",
+)
+
+
+async def test_an_entry_that_takes_too_long_is_given_up_for_a_while(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others of its collection are written, and it comes back only after ten times as long."""
+    office.engine.orchestrator(scan_seconds=600.0)
+    office.engine.worker()
+    quick = await publish(office, "quick", an_item(1))
+    slow = await publish(office, "slow", an_item(2))
+    async with office.engine.pool.connection() as conn:
+        for statement in SLOW:
+            await conn.execute(statement)
+        for asset in (slow, quick):
+            await conn.execute("INSERT INTO catalogue.pending (asset_id, reason) VALUES (%s, 'x')", [asset.asset_id])
+    limits = "SELECT set_config('lock_timeout', '250ms', true), set_config('statement_timeout', '400ms', true)"
+    monkeypatch.setattr(queries("catalogue"), "limit_waits", limits)
+    followed = await follow(office)
+    assert followed.written == [quick.asset_id]
+    assert "statement timeout" in followed.refused[slow.asset_id]
+    (note,) = await office.rows("SELECT due_at > now() + interval '2 seconds' AS later FROM catalogue.pending")
+    assert note["later"]
 
 
 async def test_many_writers_of_one_collection_lose_nothing(office: Office) -> None:

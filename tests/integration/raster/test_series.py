@@ -74,6 +74,7 @@ class Shop:
             accepted = await submit(conn, self.desk, order, Actor("ada", starter=Starter.OPERATORS))
         assert accepted.message is not None
         job = await self.platform.ended(accepted.message.job_id)
+        await self.platform.catalogued()
         async with self.pool.connection() as conn:
             return job, await assets.get(conn, accepted.asset.asset_id)
 

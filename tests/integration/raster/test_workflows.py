@@ -133,6 +133,7 @@ async def test_an_asset_takes_what_the_job_has_made(platform: EnginePlatform, st
         accepted = await submit(conn, desk, order, Actor("ada", starter=Starter.OPERATORS))
     assert accepted.message is not None
     job = await platform.ended(accepted.message.job_id)
+    await platform.catalogued()
     assert job.status is JobStatus.COMPLETED, job.error_message
     async with platform.pool.connection() as conn:
         asset = await assets.get(conn, accepted.asset.asset_id)

@@ -69,10 +69,11 @@ INSERT INTO catalogue.pending AS p (asset_id, reason, attempts, due_at)
 VALUES (%(asset_id)s, %(reason)s, 1, now() + interval '1 second')
 ON CONFLICT (asset_id) DO UPDATE
 SET attempts = p.attempts + 1, reason = EXCLUDED.reason, withheld = true,
-    due_at = now() + make_interval(secs => least(2 ^ least(p.attempts, 20), 300));
+    due_at = now() + make_interval(secs => greatest(least(2 ^ least(p.attempts, 20), 300), %(seconds)s));
 
--- name: limit_locks
-SET LOCAL lock_timeout = '250ms';
+-- name: limit_waits
+-- For this transaction. A geometry that takes minutes to repair must not stop the entries of others.
+SELECT set_config('lock_timeout', '250ms', true), set_config('statement_timeout', '30s', true);
 
 -- name: incoming
 CREATE TEMPORARY TABLE incoming (content jsonb NOT NULL, platform_id text) ON COMMIT DROP;
