@@ -18,7 +18,7 @@ from geomill.store.inbox import Arrival
 NOW = datetime(2026, 11, 18, tzinfo=UTC)
 
 
-class Reading:
+class OutputReading:
     """Large outputs in a folder, and the event that something has arrived."""
 
     def __init__(self, folder: Path) -> None:
@@ -42,27 +42,27 @@ class Reading:
 
 
 @pytest.fixture
-async def reading(tmp_path: Path) -> Reading:
-    reading = Reading(tmp_path)
+async def reading(tmp_path: Path) -> OutputReading:
+    reading = OutputReading(tmp_path)
     await reading.storage.prepare()
     return reading
 
 
-async def test_a_report_waits_for_its_output(reading: Reading) -> None:
+async def test_a_report_waits_for_its_output(reading: OutputReading) -> None:
     arrival = await reading.stored("job", b'{"rows": 3}')
     filled = await reading.read(arrival)
     assert filled.outcomes[0].output == {"rows": 3}
     assert filled.stored == arrival.outcomes[0].output
 
 
-async def test_an_output_that_cannot_be_read_fails_its_task(reading: Reading) -> None:
+async def test_an_output_that_cannot_be_read_fails_its_task(reading: OutputReading) -> None:
     """A report that waited for ever would hold up its job for ever."""
     filled = await reading.read(await reading.stored("job", b"no JSON"))
     assert (filled.outcomes[0].report, filled.outcomes[0].error_code) == (TaskReport.FAILED, "lost_output")
     assert "reference" in filled.outcomes[0].error
 
 
-async def test_a_changed_output_fails_its_task_with_the_reason(reading: Reading) -> None:
+async def test_a_changed_output_fails_its_task_with_the_reason(reading: OutputReading) -> None:
     arrival = await reading.stored("job", b"{}")
     reference = LargeOutput.model_validate(arrival.outcomes[0].output["large_output"])
     await reading.storage.put_bytes(reference.name, b"[]")
@@ -71,7 +71,7 @@ async def test_a_changed_output_fails_its_task_with_the_reason(reading: Reading)
     assert "was changed after it was stored" in filled.outcomes[0].error
 
 
-async def test_outputs_of_a_lost_job_are_forgotten(reading: Reading) -> None:
+async def test_outputs_of_a_lost_job_are_forgotten(reading: OutputReading) -> None:
     kept_job, lost_job = await reading.stored("kept", b"[1]"), await reading.stored("lost", b"[2]")
     reading.large.ready([kept_job, lost_job])
     await asyncio.gather(*reading.large._coming.values())
