@@ -62,18 +62,6 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ[FOLDER] = folder
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Slow tests begin first, and each process gets its share of them. Most of them wait, so the quick tests of the
-    other processes use the processor meanwhile, and no process is left alone with a slow one at the end."""
-    processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    slow = [item for item in items if item.get_closest_marker("slow")]
-    quick = [item for item in items if not item.get_closest_marker("slow")]
-    items.clear()
-    for number in range(processes):
-        first, last = (len(quick) * part // processes for part in (number, number + 1))
-        items += [*slow[number::processes], *quick[first:last]]
-
-
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Spares the garbage collector from looking through thousands of tests and modules again and again."""
     gc.collect()
