@@ -11,11 +11,12 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 
 
-def csv_rows(features: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the header and the lines. Yields nothing if there is no feature."""
+def csv_rows(data: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the header and the lines of some features. Yields nothing if there is none. The parameter has the name of
+    TiPG's, whose function this one replaces."""
     writer = csv.writer(_Line())
     names: list[str] = []
-    for feature in features:
+    for feature in data:
         if not names:
             names = list(feature)
             yield writer.writerow([_harmless(name) for name in names])
