@@ -11,8 +11,8 @@ from typing import Any
 import psycopg
 
 from geomill.catalogue import pending
-from geomill.catalogue.entries import Entry, InvalidEntry, entry_of
-from geomill.catalogue.writing import shown_assets
+from geomill.catalogue.entries import Entry, InvalidEntry
+from geomill.catalogue.writing import build_entry, shown_assets
 from geomill.domain.jsonvalue import NotJson, to_json
 from geomill.sql import queries
 from geomill.store import schema_objects
@@ -114,7 +114,7 @@ async def _entries(conn: Connection, refused: dict[str, str]) -> AsyncIterator[l
         entries = []
         for row in rows:
             try:
-                entry = entry_of(assets[row["asset_id"]])
+                entry = build_entry(assets[row["asset_id"]])
                 to_json(entry.items)
             except (InvalidEntry, NotJson) as error:
                 refused[row["asset_id"]] = str(error)

@@ -27,9 +27,9 @@ from dataclasses import dataclass, field
 import psycopg
 
 from geomill.catalogue import pending
-from geomill.catalogue.entries import InvalidEntry, entry_of
+from geomill.catalogue.entries import InvalidEntry
 from geomill.catalogue.pending import DueAsset
-from geomill.catalogue.writing import shown_assets, write_entries
+from geomill.catalogue.writing import build_entry, shown_assets, write_entries
 from geomill.domain.jsonvalue import NotJson
 from geomill.errors import UnavailableError
 from geomill.sql import queries
@@ -174,7 +174,7 @@ async def _lock(conn: Connection, batch: Sequence[DueAsset]) -> list[str]:
 
 
 async def _write(conn: Connection, asset_ids: Sequence[str]) -> None:
-    await write_entries(conn, [entry_of(asset) for asset in await shown_assets(conn, asset_ids)])
+    await write_entries(conn, [build_entry(asset) for asset in await shown_assets(conn, asset_ids)])
     await pending.clear(conn, asset_ids)
 
 

@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Sequence
 
-from geomill.catalogue.entries import Document, Entry, ShownAsset
+from geomill.catalogue.entries import Document, Entry, InvalidEntry, ShownAsset, entry_of
+from geomill.domain.access.confidential import new_reference
 from geomill.domain.jsonvalue import to_json
 from geomill.sql import queries
 from geomill.store.pool import Connection
+
+log = logging.getLogger(__name__)
 
 
 async def shown_assets(conn: Connection, asset_ids: Collection[str]) -> list[ShownAsset]:
     rows = await (await conn.execute(queries("catalogue").shown_assets, {"asset_ids": list(asset_ids)})).fetchall()
     return [ShownAsset(**row) for row in rows]
+
+
+def build_entry(asset: ShownAsset) -> Entry:
+    """Returns the entry of an asset. Raises `InvalidEntry`, and nothing else, whatever a workflow has returned: another
+    error would end the orchestrators one after the other."""
+    try:
+        return entry_of(asset)
+    except InvalidEntry:
+        raise
+    except Exception as error:
+        reference = new_reference()
+        log.exception("the entry of %s cannot be built, reference %s", asset.asset_id, reference)
+        raise InvalidEntry(f"the log has more under the reference {reference}") from error
 
 
 async def write_entries(conn: Connection, entries: Sequence[Entry]) -> None:

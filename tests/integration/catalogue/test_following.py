@@ -275,6 +275,25 @@ async def test_one_invalid_item_holds_back_no_other_of_its_collection(office: Of
     assert set(await visible(office)) == {assets[0].stac_item_id, assets[3].stac_item_id}
 
 
+async def test_an_entry_that_cannot_be_built_ends_no_orchestrator(office: Office) -> None:
+    """Outputs that no workflow should return, such as a list, are refused with a reference to the log."""
+    orchestrator = office.engine.orchestrator()
+    office.engine.worker()
+    broken, good = await publish(office, "broken"), await publish(office, "good")
+    async with office.engine.pool.connection() as conn:
+        await conn.execute(
+            "UPDATE app.geospatial_assets SET revision = 2, served_revision = 2, outputs = '[1]' WHERE asset_id = %s",
+            [broken.asset_id],
+        )
+    await office.catalogued()
+    (note,) = await office.rows("SELECT asset_id, reason FROM catalogue.pending")
+    assert note["asset_id"] == broken.asset_id
+    assert "the log has more under the reference" in note["reason"]
+    await publish(office, "good", an_item(12.0), overwrite=True)
+    assert (await items(office))[good.stac_item_id]["bbox"][0] == 12.0
+    assert not office.engine.running[orchestrator.instance_id].done()
+
+
 SLOW = (
     """
     CREATE FUNCTION public.slow_item() RETURNS trigger LANGUAGE plpgsql AS $$
