@@ -49,9 +49,9 @@ class ShownAsset:
     outputs: Mapping[str, Any] | None
     table_name: str | None
     blob_path: str | None
-    public: bool = True
-    approval: str = "approved"
-    clearance: str = "public"
+    public: bool
+    approval: str
+    clearance: str
     revision_before: int | None = None
     """The revision to which the link `predecessor-version` leads."""
     has_series: bool = False
@@ -143,14 +143,16 @@ def version_item(
     revision_before: int | None,
 ) -> Document:
     """Returns the item of a revision beside the one that the catalogue shows. It has the files of that revision.
-    Features, whose address begins with a slash, are left out: they are served of the latest revision only."""
+    Features, whose address begins with a slash, are left out: they are served of the latest revision only. Raises
+    `InvalidEntry` if the item cannot be stored."""
+    _check(item, item_id)
     version = _revision_item(item, asset_id, revision, revision_before, collection_id, item_id)
     version["links"].append({"rel": "latest-version", "type": GEOJSON, "href": _place(collection_id, item_id)})
     version["assets"] = {
         name: asset for name, asset in version["assets"].items() if not str(asset.get("href", "")).startswith("/")
     }
     version["properties"] = {
-        **(version.get("properties") or {}),
+        **version["properties"],
         "geomill:asset_id": asset_id,
         "geomill:revision": revision,
         "geomill:platform": platform_id,

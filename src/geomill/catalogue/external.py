@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from geomill.catalogue.entries import ShownAsset, collection_document, main_item, side_items
+from geomill.catalogue.entries import InvalidEntry, ShownAsset, collection_document, main_item, side_items
 from geomill.catalogue.tables import copy_table
 from geomill.catalogue.writing import write_items
 from geomill.domain.assets.inventory import within_revision
-from geomill.errors import NotFoundError
+from geomill.errors import AssetState, NotFoundError
 from geomill.sdk.orders import AssetOrder
 from geomill.sql import queries
 from geomill.store.orders import drop_tables
@@ -87,7 +87,13 @@ async def _entry(conn: Connection, asset_id: str, revision: int) -> dict[str, An
     ).fetchone()
     if row is None or row["outputs"] is None:
         raise NotFoundError(f"revision {revision} of {asset_id} has no outputs that could be exported")
-    return exported_entry(ShownAsset(**row, revision=revision), revision)
+    asset = ShownAsset(**row, revision=revision, public=True, approval="approved", clearance="public")
+    try:
+        return exported_entry(asset, revision)
+    except InvalidEntry as error:
+        raise AssetState(
+            f"revision {revision} of {asset_id} cannot be exported: {error}", remedy="submit a corrected revision"
+        ) from error
 
 
 def exported_entry(asset: ShownAsset, revision: int) -> dict[str, Any]:

@@ -30,7 +30,7 @@ class DueAsset:
 
 
 async def overdue(conn: Connection) -> Overdue:
-    row = await (await conn.execute(queries("catalogue").pending)).fetchone()
+    row = await (await conn.execute(queries("catalogue").overdue)).fetchone()
     assert row is not None
     return Overdue(**row)
 
@@ -55,7 +55,7 @@ async def lock(conn: Connection, asset_ids: Collection[str]) -> list[str]:
 
 
 async def clear(conn: Connection, asset_ids: Collection[str]) -> None:
-    await conn.execute(queries("catalogue").written, {"asset_ids": list(asset_ids)})
+    await conn.execute(queries("catalogue").clear_pending, {"asset_ids": list(asset_ids)})
 
 
 async def postpone(conn: Connection, asset_id: str, reason: str, seconds: float = 0.0) -> None:

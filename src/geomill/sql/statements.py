@@ -124,6 +124,7 @@ class CatalogueStatements(Statements):
     analyze: LiteralString
     awaits_entry: LiteralString
     check: LiteralString
+    clear_pending: LiteralString
     columns: LiteralString
     copy_in: LiteralString
     copy_incoming: LiteralString
@@ -143,8 +144,8 @@ class CatalogueStatements(Statements):
     indexes: LiteralString
     limit_waits: LiteralString
     lock_pending: LiteralString
+    overdue: LiteralString
     page_of_assets: LiteralString
-    pending: LiteralString
     postpone: LiteralString
     put_external: LiteralString
     put_incoming: LiteralString
@@ -152,7 +153,6 @@ class CatalogueStatements(Statements):
     shown_assets: LiteralString
     try_collection: LiteralString
     write_items: LiteralString
-    written: LiteralString
 
 
 class CheckpointsStatements(Statements):

@@ -16,7 +16,7 @@ from psycopg.rows import dict_row
 
 from geomill.domain.assets.asset import DataType
 from geomill.domain.states import ClearanceState, JobStatus
-from geomill.errors import NotFoundError
+from geomill.errors import AssetState, NotFoundError
 from geomill.platform import review
 from geomill.sdk.orders import AssetOrder
 from tests.integration.catalogue.conftest import an_item, refs
@@ -258,3 +258,12 @@ async def test_all_tables_of_a_split_layer_go_outside_and_come_back(
 async def test_what_has_no_outputs_cannot_be_exported(office: Office) -> None:
     with pytest.raises(NotFoundError, match="no outputs"):
         await put_outside(office, "nobody", 1)
+
+
+async def test_an_item_that_cannot_be_stored_is_named_by_the_export(office: Office) -> None:
+    office.engine.orchestrator()
+    office.engine.worker()
+    wrong = {**an_item(), "geometry": None}
+    asset = await office.published(ADA, platform_refs=refs("wrong"), processing_options={"item": wrong})
+    with pytest.raises(AssetState, match=r"revision 1 of .* cannot be exported: the item .* has no geometry"):
+        await put_outside(office, asset.asset_id, 1)

@@ -202,6 +202,21 @@ def test_another_version_has_its_own_files_and_no_features(shown: int | None, de
     assert (item["properties"]["version"], item["properties"]["deprecated"]) == ("2", deprecated)
 
 
+@pytest.mark.parametrize("changes", [{"properties": None}, {"assets": ["a.tif"]}, {"geometry": None}])
+def test_a_version_that_cannot_be_stored_is_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(InvalidEntry, match=r"the .*item 'i'"):
+        version_item(
+            {**ITEM, **changes},
+            asset_id="a1",
+            platform_id="ddh",
+            collection_id="floods",
+            item_id="i",
+            revision=2,
+            shown_revision=3,
+            revision_before=None,
+        )
+
+
 def test_the_workflow_describes_a_new_collection() -> None:
     plain = {"stac_version": "1.1.0", "license": "other", "description": "Assets of floods"}
     assert collection_document("floods", {}) == plain

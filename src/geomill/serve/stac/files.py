@@ -13,7 +13,7 @@ from stac_fastapi.pgstac.models.links import ItemLinks
 from stac_fastapi.types.errors import NotFoundError
 from stac_fastapi.types.requests import get_base_url
 
-from geomill.catalogue.entries import version_item
+from geomill.catalogue.entries import InvalidEntry, version_item
 from geomill.domain.access.visibility import Sight
 from geomill.domain.objectname import ObjectName, Zone
 from geomill.serve.stac.client import address
@@ -125,7 +125,10 @@ async def _version(request: Request, collection_id: str, item_id: str, revision:
         row = await fetch_value(request, queries("stac").version, collection_id, item_id, revision)
     if row is None or not sight.covers(row["platform_id"]):
         raise NotFoundError(f"item {item_id} in collection {collection_id} has no version {revision}")
-    item = version_item(**row, collection_id=collection_id, item_id=item_id, revision=revision)
+    try:
+        item = version_item(**row, collection_id=collection_id, item_id=item_id, revision=revision)
+    except InvalidEntry as error:
+        raise NotFoundError(f"version {revision} of item {item_id} cannot be shown: {error}") from error
     base = get_base_url(request)
     for asset in item["assets"].values():
         if "href" in asset:

@@ -1,6 +1,6 @@
 -- The catalogue: entries that follow their assets, items in bulk, and the external zone.
 
--- name: pending
+-- name: overdue
 -- How many assets wait for their entry although an orchestrator should have written it.
 SELECT count(*) AS count, min(noted_at) AS since, min(reason) AS reason
 FROM catalogue.pending
@@ -60,7 +60,7 @@ SELECT catalogue.write_items(
     %(collection_id)s, %(document)s::jsonb, %(platform_id)s, %(items)s::text[]::jsonb[], %(removed)s, %(series)s
 ) AS count;
 
--- name: written
+-- name: clear_pending
 DELETE FROM catalogue.pending WHERE asset_id = ANY(%(asset_ids)s);
 
 -- name: postpone
