@@ -20,7 +20,8 @@ from fastapi.sse import ServerSentEvent
 
 from geomill.api import lookup
 from geomill.api.lookup import JobStanding
-from geomill.api.models import QUEUED, Progress
+from geomill.api.views.jobs import progress_of
+from geomill.contract.jobs import QUEUED, Progress
 from geomill.domain.engine.event import JobEvent
 from geomill.domain.engine.message import JobQueueMessage
 from geomill.domain.states import JOB_MACHINE
@@ -57,7 +58,7 @@ class Look:
     def progress(self) -> dict[str, Any]:
         if self.standing is None or isinstance(self.standing, JobQueueMessage):
             return {"status": QUEUED, **Progress.queued(self.waits).model_dump(mode="json")}
-        current = Progress.of(self.standing, self.now).model_dump(mode="json")
+        current = progress_of(self.standing, self.now).model_dump(mode="json")
         running = [node.node_id for node in self.standing.nodes if node.status.value == "running"]
         return {"status": self.standing.job.status.value, **current, "running_nodes": running}
 

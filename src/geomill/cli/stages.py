@@ -112,9 +112,9 @@ def status(
 
     stage_job = context.with_database(work)
     if as_json:
-        from geomill.api.stage_models import StageJobDetails
+        from geomill.api.views.stage_jobs import stage_job_details
 
-        typer.echo(StageJobDetails.of_view(stage_job).model_dump_json(indent=2))
+        typer.echo(stage_job_details(stage_job).model_dump_json(indent=2))
     else:
         typer.echo(_readable(stage_job))
 

@@ -11,10 +11,10 @@ from pydantic import Field
 
 from geomill.api import cursors
 from geomill.api.access import ThePrincipal
-from geomill.api.asset_models import AssetDetails, AssetPage, AssetView, JobView, LinksView, ReportPage, RequestView
 from geomill.api.gateway import TheGateway
-from geomill.api.models import ApiInput, Text
 from geomill.api.problems import problem_responses
+from geomill.contract.assets import AssetDetails, AssetPage, AssetView, JobView, LinksView, ReportPage, RequestView
+from geomill.contract.inputs import ApiInput, Text
 from geomill.domain.access.signed_link import LONGEST_SECONDS
 from geomill.domain.access.visibility import Sight, sight_of
 from geomill.domain.assets.asset import DataType

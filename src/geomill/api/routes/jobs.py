@@ -10,11 +10,14 @@ from fastapi import APIRouter, Body, Depends, Header, Path, Query
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from pydantic import Field
 
-from geomill.api import cursors, lookup, models
+from geomill.api import cursors, lookup
 from geomill.api.access import ThePrincipal
 from geomill.api.gateway import TheGateway
-from geomill.api.models import ApiInput, JobDetails, JobPage, JobSummary
 from geomill.api.problems import problem_responses
+from geomill.api.views.jobs import job_details
+from geomill.contract import jobs as contract
+from geomill.contract.inputs import ApiInput, Text
+from geomill.contract.jobs import JobDetails, JobPage, JobSummary
 from geomill.domain.engine.message import JobQueueMessage
 from geomill.domain.states import JobStatus
 from geomill.engine import control
@@ -47,8 +50,8 @@ class JobFilters(ApiInput):
     """Filters of the list of jobs."""
 
     status: JobStatus | None = None
-    workflow_id: models.Text | None = None
-    correlation_id: models.Text | None = None
+    workflow_id: Text | None = None
+    correlation_id: Text | None = None
     limit: Annotated[int, Field(ge=1, le=1000)] = 50
     cursor: Annotated[str, Field(max_length=300)] | None = Field(
         default=None, description="`next_cursor` of the previous page"
@@ -88,15 +91,17 @@ async def get_job(gateway: TheGateway, job_id: JobId, options: Annotated[DetailO
         now = await transaction_time(conn)
     workflow_id = standing.job.workflow_id
     order = list(gateway.workflow_registry.get(workflow_id).nodes) if workflow_id in gateway.workflow_registry else []
-    return JobDetails.running(standing, now, order, outputs=options.outputs)
+    return job_details(standing, now, order, outputs=options.outputs)
 
 
 @router.get("/{job_id}/events", tags=["jobs"], summary="List the events of a job", responses=problem_responses(404))
-async def get_events(gateway: TheGateway, job_id: JobId, filters: Annotated[EventFilters, Query()]) -> models.EventPage:
+async def get_events(
+    gateway: TheGateway, job_id: JobId, filters: Annotated[EventFilters, Query()]
+) -> contract.EventPage:
     async with gateway.connection() as conn:
         events = await event_store.of_job(conn, job_id, after=filters.after, limit=filters.limit)
         standing = None if events else await lookup.get(conn, gateway.job_queue, job_id)
-    return models.EventPage(
+    return contract.EventPage(
         events=events,
         next_after=events[-1].event_id if events else filters.after,
         details_deleted_at=standing.job.details_deleted_at if isinstance(standing, JobProgress) else None,
@@ -135,8 +140,8 @@ async def stream_job(
         yield event
 
 
-def _accepted(job_id: str, action: str, status: str) -> models.ActionAccepted:
-    return models.ActionAccepted(job_id=job_id, action=action, status=status, status_url=f"/api/v1/jobs/{job_id}")
+def _accepted(job_id: str, action: str, status: str) -> contract.ActionAccepted:
+    return contract.ActionAccepted(job_id=job_id, action=action, status=status, status_url=f"/api/v1/jobs/{job_id}")
 
 
 _CONTROL: dict[str, Any] = {"status_code": 202, "tags": ["control"], "responses": problem_responses(404, 409)}
@@ -144,17 +149,17 @@ _CONTROL: dict[str, Any] = {"status_code": 202, "tags": ["control"], "responses"
 
 @router.post("/{job_id}/cancel", summary="Cancel a job", **_CONTROL)
 async def cancel_job(
-    gateway: TheGateway, job_id: JobId, cancellation: Annotated[models.Cancellation | None, Body()] = None
-) -> models.ActionAccepted:
+    gateway: TheGateway, job_id: JobId, cancellation: Annotated[contract.Cancellation | None, Body()] = None
+) -> contract.ActionAccepted:
     """Cancels a waiting, running or paused job. Running tasks are told to stop."""
-    reason = (cancellation or models.Cancellation()).reason
+    reason = (cancellation or contract.Cancellation()).reason
     async with gateway.connection() as conn:
         await control.cancel(conn, gateway.job_queue, job_id, reason)
         return await _after(conn, gateway, job_id, "cancel")
 
 
 @router.post("/{job_id}/pause", summary="Pause a job", **_CONTROL)
-async def pause_job(gateway: TheGateway, job_id: JobId) -> models.ActionAccepted:
+async def pause_job(gateway: TheGateway, job_id: JobId) -> contract.ActionAccepted:
     """Running tasks continue; no new ones begin."""
     async with gateway.connection() as conn:
         await lookup.require_claimed(conn, gateway.job_queue, job_id)
@@ -163,7 +168,7 @@ async def pause_job(gateway: TheGateway, job_id: JobId) -> models.ActionAccepted
 
 
 @router.post("/{job_id}/resume", summary="Resume a paused job", **_CONTROL)
-async def resume_job(gateway: TheGateway, job_id: JobId) -> models.ActionAccepted:
+async def resume_job(gateway: TheGateway, job_id: JobId) -> contract.ActionAccepted:
     async with gateway.connection() as conn:
         await lookup.require_claimed(conn, gateway.job_queue, job_id)
         await control.resume(conn, job_id)
@@ -171,7 +176,7 @@ async def resume_job(gateway: TheGateway, job_id: JobId) -> models.ActionAccepte
 
 
 @router.post("/{job_id}/retry", summary="Retry a failed or cancelled job", **_CONTROL)
-async def retry_job(gateway: TheGateway, job_id: JobId) -> models.ActionAccepted:
+async def retry_job(gateway: TheGateway, job_id: JobId) -> contract.ActionAccepted:
     """Runs the nodes again that did not complete. Completed nodes keep their outputs."""
     async with gateway.connection() as conn:
         await lookup.require_claimed(conn, gateway.job_queue, job_id)
@@ -180,7 +185,7 @@ async def retry_job(gateway: TheGateway, job_id: JobId) -> models.ActionAccepted
 
 
 @router.post("/{job_id}/release", summary="Release a parked job", **_CONTROL)
-async def release_job(gateway: TheGateway, job_id: JobId, principal: ThePrincipal) -> models.ActionAccepted:
+async def release_job(gateway: TheGateway, job_id: JobId, principal: ThePrincipal) -> contract.ActionAccepted:
     """Continues a job that was parked because the database refused a write. If the database refuses again, the job is
     parked again."""
     async with gateway.connection() as conn:
@@ -189,7 +194,7 @@ async def release_job(gateway: TheGateway, job_id: JobId, principal: ThePrincipa
         return await _after(conn, gateway, job_id, "release")
 
 
-async def _after(conn: Connection, gateway: TheGateway, job_id: str, action: str) -> models.ActionAccepted:
+async def _after(conn: Connection, gateway: TheGateway, job_id: str, action: str) -> contract.ActionAccepted:
     standing = await lookup.get(conn, gateway.job_queue, job_id)
-    status = models.QUEUED if isinstance(standing, JobQueueMessage) else standing.job.status.value
+    status = contract.QUEUED if isinstance(standing, JobQueueMessage) else standing.job.status.value
     return _accepted(job_id, action, status)

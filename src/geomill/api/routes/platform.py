@@ -7,9 +7,13 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from geomill.api.access import ThePrincipal
-from geomill.api.asset_models import (
+from geomill.api.gateway import TheGateway
+from geomill.api.problems import problem_responses
+from geomill.api.views.assets import asset_status, decision_made, submission_accepted
+from geomill.contract.assets import AssetStatus
+from geomill.contract.inputs import ApiInput
+from geomill.contract.submissions import (
     Approval,
-    AssetStatus,
     DecisionMade,
     PlatformSubmission,
     Rejection,
@@ -18,9 +22,6 @@ from geomill.api.asset_models import (
     SubmissionAccepted,
     Unpublishing,
 )
-from geomill.api.gateway import TheGateway
-from geomill.api.models import ApiInput
-from geomill.api.problems import problem_responses
 from geomill.domain.access.principal import Principal, Role
 from geomill.domain.access.visibility import sight_of
 from geomill.domain.assets.lifecycle import Actor
@@ -76,7 +77,7 @@ async def submit_data(
         response.status_code = 200
     else:
         response.headers["Location"] = f"/api/platform/status/{accepted.request.request_id}"
-    return SubmissionAccepted.of(accepted, dry_run=options.dry_run)
+    return submission_accepted(accepted, dry_run=options.dry_run)
 
 
 @router.get("/status/{identifier}", summary="Get the status of an asset", responses=problem_responses(404))
@@ -88,7 +89,7 @@ async def get_status(
         asset_standing = await standing(conn, gateway.job_queue, identifier)
     _require_visible(principal, asset_standing.asset.platform_id, identifier)
     links = gateway.links.of(asset_standing.asset, asset_standing.now, str(request.base_url))
-    return AssetStatus.of(asset_standing, links.links)
+    return asset_status(asset_standing, links.links)
 
 
 @router.post("/retry", status_code=202, summary="Run a failed request again", responses=_DECISION)
@@ -101,7 +102,7 @@ async def retry_request(
         accepted = await retry(
             conn, gateway.desk, decision.identifier, actor(request, principal), decision.expected_revision
         )
-    return SubmissionAccepted.of(accepted)
+    return submission_accepted(accepted)
 
 
 @router.post("/approve", summary="Approve a revision, with its clearance", responses=_DECISION)
@@ -119,7 +120,7 @@ async def approve_asset(
             actor(request, principal),
             decision.expected_revision,
         )
-    return DecisionMade.of(outcome)
+    return decision_made(outcome)
 
 
 @router.post("/reject", summary="Reject a revision", responses=_DECISION)
@@ -136,7 +137,7 @@ async def reject_asset(
             actor(request, principal),
             decision.expected_revision,
         )
-    return DecisionMade.of(outcome)
+    return decision_made(outcome)
 
 
 @router.post("/revoke", summary="Take an approval back", responses=_DECISION)
@@ -153,7 +154,7 @@ async def revoke_asset(
             actor(request, principal),
             decision.expected_revision,
         )
-    return DecisionMade.of(outcome)
+    return decision_made(outcome)
 
 
 @router.post("/unpublish", summary="Take an asset out of service", responses=_DECISION)
@@ -172,7 +173,7 @@ async def unpublish_asset(
             expected_revision=decision.expected_revision,
             dry_run=decision.dry_run,
         )
-    return DecisionMade.of(outcome, dry_run=decision.dry_run)
+    return decision_made(outcome, dry_run=decision.dry_run)
 
 
 @router.post("/rollback", summary="Go back to an earlier revision", responses=_DECISION)
@@ -190,7 +191,7 @@ async def roll_back_asset(
             reason=decision.reason,
             expected_revision=decision.expected_revision,
         )
-    return DecisionMade.of(outcome)
+    return decision_made(outcome)
 
 
 @router.post("/export/retry", status_code=202, summary="Retry a failed export or withdrawal", responses=_DECISION)
@@ -199,7 +200,7 @@ async def retry_export(gateway: TheGateway, principal: ThePrincipal, request: Re
         outcome = await review.retry_export(
             conn, gateway.desk, decision.identifier, actor(request, principal), decision.expected_revision
         )
-    return DecisionMade.of(outcome)
+    return decision_made(outcome)
 
 
 def _require_platform(principal: Principal, platform_id: str) -> None:

@@ -7,10 +7,10 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Response
 
 from geomill.api.access import ThePrincipal
-from geomill.api.asset_models import NewPlatform, PlatformChanges, PlatformPage, require_distinct
 from geomill.api.gateway import TheGateway
-from geomill.api.models import ApiInput
 from geomill.api.problems import problem_responses
+from geomill.contract.inputs import ApiInput
+from geomill.contract.platforms import NewPlatform, PlatformChanges, PlatformPage, require_distinct
 from geomill.domain.access.principal import Principal
 from geomill.domain.access.visibility import sight_of
 from geomill.domain.assets.platform import Platform, own_container

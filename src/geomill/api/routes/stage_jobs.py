@@ -10,15 +10,15 @@ from pydantic import Field
 from geomill.api import cursors
 from geomill.api.access import ThePrincipal
 from geomill.api.gateway import Gateway, TheGateway
-from geomill.api.models import ApiInput, Text
 from geomill.api.problems import problem_responses
-from geomill.api.stage_models import (
+from geomill.api.views.stage_jobs import job_type_view, stage_accepted, stage_job_details, stage_job_summary
+from geomill.contract.inputs import ApiInput, Text
+from geomill.contract.stage_jobs import (
     JobType,
     OpenCircuit,
     StageAccepted,
     StageJobDetails,
     StageJobPage,
-    StageJobSummary,
     StageOptions,
     StageTaskPage,
     StageTaskView,
@@ -83,7 +83,7 @@ async def submit_stage_job(
         submitted = await submit(conn, gateway.stage_jobs, gateway.workflow_registry, gateway.job_queue, order)
     response.status_code = 202 if submitted.is_new else 200
     response.headers["Location"] = f"/api/jobs/status/{submitted.run.job_id}"
-    return StageAccepted.of(submitted, gateway.job_queue)
+    return stage_accepted(submitted, gateway.job_queue)
 
 
 @router.get("/types", summary="List the job types")
@@ -96,7 +96,7 @@ async def list_job_types(gateway: TheGateway) -> list[JobType]:
         for circuit in all_circuits
         if circuit.state is CircuitState.OPEN
     }
-    return [JobType.of(job, opened) for job in gateway.stage_jobs.values()]
+    return [job_type_view(job, opened) for job in gateway.stage_jobs.values()]
 
 
 @router.get("", summary="List stage jobs, the newest first")
@@ -114,7 +114,7 @@ async def list_stage_jobs(gateway: TheGateway, filters: Annotated[StageJobFilter
         )
     page, more = listed[: filters.limit], len(listed) > filters.limit
     return StageJobPage(
-        jobs=[StageJobSummary.of(attempt) for attempt in page],
+        jobs=[stage_job_summary(attempt) for attempt in page],
         next_cursor=cursors.encode(page[-1].run.submitted_at, page[-1].run.job_id) if more else None,
     )
 
@@ -126,7 +126,7 @@ async def get_stage_job(gateway: TheGateway, job_id: Name) -> StageJobDetails:
         (latest, *_) = await stage_jobs.get(conn, gateway.job_queue, job_id)
         name = workflow_id(latest.run.job_type)
         planned = gateway.workflow_registry.get(name) if name in gateway.workflow_registry else None
-        return StageJobDetails.of_view(await status.view(conn, gateway.job_queue, job_id, planned))
+        return stage_job_details(await status.view(conn, gateway.job_queue, job_id, planned))
 
 
 @router.get("/status/{job_id}/tasks", summary="List the tasks of a stage", responses=problem_responses(404))

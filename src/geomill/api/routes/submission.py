@@ -10,11 +10,10 @@ from fastapi import APIRouter, Request, Response
 from fastapi.routing import APIRoute
 from starlette.requests import ClientDisconnect
 
-from geomill.api import models
 from geomill.api.access import ThePrincipal, confirmed, principal_of
 from geomill.api.gateway import TheGateway, gateway_of
-from geomill.api.models import JobAccepted, JobSubmission
 from geomill.api.problems import problem_responses
+from geomill.contract.jobs import QUEUED, JobAccepted, JobSubmission
 from geomill.domain.engine.job import Job
 from geomill.domain.engine.message import JobQueueMessage
 from geomill.domain.ids import id_of_key, new_id
@@ -79,7 +78,7 @@ async def submit_job(
         )
         await submit(conn, gateway.workflow_registry, gateway.job_queue, message)
     response.headers["Location"] = f"/api/v1/jobs/{message.job_id}"
-    return JobAccepted.of(message.job_id, message.workflow_id, models.QUEUED)
+    return JobAccepted.of(message.job_id, message.workflow_id, QUEUED)
 
 
 async def _first_with_key(conn: Connection, submission: JobSubmission) -> Job | None:

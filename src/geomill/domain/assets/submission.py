@@ -1,6 +1,6 @@
 """A submission: a partner's order to publish data. Each of its forms has the fields of this model.
 
-HTTP body (`api/asset_models.py`) ─► `Submission` ─► `NewRequest` ─► row of app.platform_requests (`request.py`)
+HTTP body (`contract/submissions.py`) ─► `Submission` ─► `NewRequest` ─► row of app.platform_requests (`request.py`)
 """
 
 from __future__ import annotations

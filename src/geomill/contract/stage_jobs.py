@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from geomill.api.models import JobOptions
+from geomill.contract.jobs import JobOptions
 from geomill.domain.engine.stage_job import StageStatus
-from geomill.domain.states import JobStatus
-from geomill.stages.registration import StageJob
-from geomill.stages.status import StageJobView, StageView
-from geomill.stages.submission import Submitted
-from geomill.store.stage_jobs import StageJobAttempt
 
 
 class StageOptions(JobOptions):
@@ -32,20 +27,6 @@ class StageAccepted(BaseModel):
     status_url: str
     created_at: datetime
 
-    @classmethod
-    def of(cls, submitted: Submitted, queue: str) -> Self:
-        run = submitted.run
-        return cls(
-            job_id=run.job_id,
-            job_type=run.job_type,
-            status=submitted.status,
-            queue=queue,
-            message_id=run.run_id,
-            attempt=run.attempt,
-            status_url=f"/api/jobs/status/{run.job_id}",
-            created_at=run.submitted_at,
-        )
-
 
 class AttemptSummary(BaseModel):
     attempt: int
@@ -56,19 +37,6 @@ class AttemptSummary(BaseModel):
     submitted_at: datetime
     started_at: datetime | None = None
     completed_at: datetime | None = None
-
-    @classmethod
-    def of(cls, attempt: StageJobAttempt) -> Self:
-        return cls(
-            attempt=attempt.run.attempt,
-            run_id=attempt.run.run_id,
-            status=attempt.status,
-            cancelled=attempt.job_status is JobStatus.CANCELLED,
-            error_details=attempt.error,
-            submitted_at=attempt.run.submitted_at,
-            started_at=attempt.started_at,
-            completed_at=attempt.completed_at,
-        )
 
 
 class OpenCircuit(BaseModel):
@@ -95,18 +63,6 @@ class StageSummary(BaseModel):
     tasks: TaskCounts
     open_circuit: OpenCircuit | None = None
 
-    @classmethod
-    def of(cls, stage: StageView) -> Self:
-        circuit = stage.circuit
-        return cls(
-            stage=stage.stage,
-            name=stage.name,
-            task_type=stage.task_type,
-            status=stage.status,
-            tasks=TaskCounts(total=stage.total, completed=stage.completed, failed=stage.failed),
-            open_circuit=OpenCircuit.model_validate(circuit, from_attributes=True) if circuit else None,
-        )
-
 
 class StageJobSummary(BaseModel):
     job_id: str
@@ -122,25 +78,6 @@ class StageJobSummary(BaseModel):
     created_at: datetime
     updated_at: datetime | None = Field(default=None, description="When it ended or, if it runs, when it began")
 
-    @classmethod
-    def of(cls, attempt: StageJobAttempt, **more: Any) -> Self:
-        run = attempt.run
-        return cls(
-            job_id=run.job_id,
-            job_type=run.job_type,
-            status=attempt.status,
-            cancelled=attempt.job_status is JobStatus.CANCELLED,
-            paused=attempt.paused_at is not None and attempt.status is StageStatus.PROCESSING,
-            attempt=run.attempt,
-            run_id=run.run_id,
-            parameters=run.parameters,
-            error_details=attempt.error,
-            submitted_by=run.submitted_by,
-            created_at=run.submitted_at,
-            updated_at=attempt.completed_at or attempt.started_at,
-            **more,
-        )
-
 
 class StageJobDetails(StageJobSummary):
     stage: int = Field(description="The number of the current stage, from 1")
@@ -151,20 +88,6 @@ class StageJobDetails(StageJobSummary):
     progress: float = Field(description="From 0 to 1")
     duration_seconds: float | None
     attempts: list[AttemptSummary] = Field(description="Attempts, the latest first")
-
-    @classmethod
-    def of_view(cls, job: StageJobView) -> Self:
-        return cls.of(
-            job.latest,
-            stage=job.stage,
-            total_stages=len(job.stages),
-            stage_results=job.stage_results,
-            result_data=job.result,
-            stages=[StageSummary.of(stage) for stage in job.stages],
-            progress=1.0 if job.latest.status is StageStatus.COMPLETED else round(job.fraction, 4),
-            duration_seconds=job.duration_seconds,
-            attempts=[AttemptSummary.of(attempt) for attempt in job.attempts],
-        )
 
 
 class StageJobPage(BaseModel):
@@ -215,27 +138,3 @@ class JobType(BaseModel):
     workflow_id: str = Field(description="The workflow that the job type compiles to")
     parameters_schema: dict[str, Any] = Field(description="JSON Schema of the parameters")
     submit_url: str
-
-    @classmethod
-    def of(cls, job: StageJob, circuits: dict[str, OpenCircuit]) -> Self:
-        stages = [
-            StageType(
-                stage=stage.stage_number,
-                name=stage.stage_name,
-                task_type=stage.task_type,
-                max_parallel_tasks=job.parallel(stage.stage_number),
-                timeout_minutes=stage.timeout_minutes,
-                allow_partial=stage.allow_partial,
-                open_circuit=circuits.get(stage.task_type) if stage.circuit_breaker else None,
-            )
-            for stage in job.definition.stages
-        ]
-        return cls(
-            job_type=job.job_type,
-            description=job.description,
-            total_stages=len(stages),
-            stages=stages,
-            workflow_id=job.workflow_id,
-            parameters_schema=job.controller.parameters_schema(),
-            submit_url=f"/api/jobs/submit/{job.job_type}",
-        )

@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, StringConstraints
 
+from geomill.contract.inputs import ApiInput, Text, Url, storable
 from geomill.domain.engine.event import JobEvent
 from geomill.domain.engine.job import Job
 from geomill.domain.engine.message import JobQueueMessage
-from geomill.domain.states import JOB_MACHINE, JobStatus
-from geomill.store.progress import JobProgress, NodeProgress
+from geomill.domain.states import JOB_MACHINE
 
 QUEUED = "queued"
 """The status of a job that no orchestrator has claimed: it has a message but no row."""
-
-
-def storable(text: str) -> str:
-    if "\x00" in text:
-        raise ValueError("the text has a NUL character")
-    return text
-
-
-Text = Annotated[str, StringConstraints(min_length=1, max_length=64), AfterValidator(storable)]
-Url = Annotated[str, StringConstraints(pattern=r"^https?://[^\s/]+", max_length=512), AfterValidator(storable)]
-
-
-class ApiInput(BaseModel):
-    model_config = ConfigDict(extra="forbid")
 
 
 class JobOptions(ApiInput):
@@ -136,23 +121,6 @@ class NodeView(BaseModel):
     items: ItemCounts | None = None
     output: Any = None
 
-    @classmethod
-    def of(cls, node: NodeProgress, *, outputs: bool) -> Self:
-        items = ItemCounts(total=node.items_total, completed=node.items_completed, failed=node.items_failed)
-        return cls(
-            node_id=node.node_id,
-            status=node.status.value,
-            attempt=node.attempt,
-            retry_count=node.retry_count,
-            started_at=node.started_at,
-            completed_at=node.completed_at,
-            error=node.error,
-            progress=node.fraction,
-            message=node.message,
-            items=items if node.items_total else None,
-            output=node.output if outputs else None,
-        )
-
 
 class Progress(BaseModel):
     fraction: float = Field(description="The share of nodes that have ended, from 0 to 1")
@@ -167,20 +135,6 @@ class Progress(BaseModel):
     waits: list[str] = Field(default=[], description="Missing things that block the job, such as a worker for a queue")
 
     @classmethod
-    def of(cls, progress: JobProgress, now: datetime) -> Self:
-        remaining = progress.remaining(now)
-        return cls(
-            fraction=1.0 if progress.job.status is JobStatus.COMPLETED else round(progress.fraction, 4),
-            nodes_total=len(progress.nodes),
-            nodes_ended=sum(node.terminal for node in progress.nodes),
-            items_total=sum(node.items_total for node in progress.nodes),
-            items_ended=sum(node.items_completed + node.items_failed for node in progress.nodes),
-            remaining_seconds=None if remaining is None else round(remaining, 1),
-            eta=None if remaining is None else now + timedelta(seconds=remaining),
-            waits=list(progress.waits),
-        )
-
-    @classmethod
     def queued(cls, reason: str | None) -> Self:
         return cls(fraction=0.0, waits=[reason] if reason else [])
 
@@ -190,19 +144,6 @@ class JobDetails(JobSummary):
     result: Any = None
     progress: Progress
     nodes: list[NodeView] = []
-
-    @classmethod
-    def running(cls, progress: JobProgress, now: datetime, order: Sequence[str], *, outputs: bool) -> Self:
-        """Return the details, with nodes in the given order. Nodes that are not in `order` come last."""
-        places = {node_id: place for place, node_id in enumerate(order)}
-        nodes = sorted(progress.nodes, key=lambda node: places.get(node.node_id, len(places)))
-        return cls.of(
-            progress.job,
-            input_params=progress.job.input_params,
-            result=progress.job.result_data,
-            progress=Progress.of(progress, now),
-            nodes=[NodeView.of(node, outputs=outputs) for node in nodes],
-        )
 
     @classmethod
     def queued(cls, message: JobQueueMessage, reason: str | None = None) -> Self:

@@ -1,0 +1,1 @@
+"""Builds responses from what the platform returns."""
