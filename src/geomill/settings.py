@@ -7,7 +7,7 @@ setting unset. A few names that deployments already use keep working without the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 from urllib.parse import urlsplit
@@ -17,6 +17,7 @@ from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_vali
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from geomill.domain.access.signed_link import LONGEST_SECONDS
+from geomill.domain.addresses import is_loopback
 from geomill.domain.engine.attendance import LONGEST_JOB_QUEUE
 from geomill.domain.engine.callback import Allowance
 from geomill.domain.engine.message import JOBS_QUEUE, TASK_QUEUES
@@ -551,14 +552,6 @@ def _access() -> AccessSettings:
             remedy="set GEOMILL_OIDC_AUDIENCE to the `aud` that the issuer writes for this gateway",
         )
     return access
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether only this machine can reach the host."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
 
 
 def _variable(error: Any) -> str:

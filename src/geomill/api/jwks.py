@@ -17,8 +17,8 @@ from typing import Any
 import httpx
 import jwt
 
+from geomill.domain.addresses import is_loopback
 from geomill.errors import UnavailableError
-from geomill.settings import is_loopback
 
 log = logging.getLogger(__name__)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from geomill.cli import context, folder
+from geomill.domain.addresses import is_loopback
 from geomill.errors import (
     ConflictError,
     DestructiveMigration,
@@ -25,7 +26,7 @@ from geomill.errors import (
     Unauthenticated,
     UnavailableError,
 )
-from geomill.settings import Settings, is_loopback
+from geomill.settings import Settings
 
 if TYPE_CHECKING:
     import httpx  # imported at run time where it is used, so other commands start faster

@@ -12,10 +12,10 @@ import typer
 
 from geomill.cli import context, link_key
 from geomill.domain.access.database_role import DatabaseRole
+from geomill.domain.addresses import is_loopback
 from geomill.domain.objectname import Zone
 from geomill.errors import ConflictError
 from geomill.process import run_async
-from geomill.settings import is_loopback
 
 log = logging.getLogger(__name__)
 

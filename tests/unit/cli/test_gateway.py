@@ -7,8 +7,8 @@ import socket
 import pytest
 
 from geomill.cli.gateway import listen
+from geomill.domain.addresses import is_loopback
 from geomill.errors import ConflictError
-from geomill.settings import is_loopback
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "localhost"])

@@ -1,0 +1,96 @@
+"""Operations on assets: submit, follow, find, decide."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from geomill.client.answers import path
+from geomill.client.asynchronous.connection import AsyncGatewayConnection
+from geomill.contract.assets import AssetDetails, AssetPage, AssetStatus, LinksView, ReportPage
+from geomill.contract.submissions import DecisionMade, PlatformSubmission, SubmissionAccepted
+from geomill.domain.states import ClearanceState
+
+ENDED = frozenset({"completed", "failed", "cancelled"})
+FASTEST_SECONDS, SLOWEST_SECONDS = 0.1, 2.0
+
+
+class AsyncAssetOperations:
+    def __init__(self, connection: AsyncGatewayConnection) -> None:
+        self._connection = connection
+
+    async def submit(self, submission: PlatformSubmission, *, dry_run: bool = False) -> SubmissionAccepted:
+        """Submit data that is in a container of bronze. With `dry_run` nothing is stored."""
+        return await self._connection.post(
+            SubmissionAccepted, "/api/platform/submit", submission, dry_run=dry_run or None
+        )
+
+    async def status(self, identifier: str) -> AssetStatus:
+        """Return the status of an asset. The identifier is the id of an asset, a request or a job."""
+        return await self._connection.get(AssetStatus, path("/api/platform/status/{}", identifier))
+
+    async def wait(self, identifier: str, *, on_progress: Callable[[AssetStatus], None] | None = None) -> AssetStatus:
+        """Wait until the job of an asset has ended and return the status. `on_progress` is called after each look."""
+        pause = FASTEST_SECONDS
+        while True:
+            status = await self.status(identifier)
+            if on_progress:
+                on_progress(status)
+            if status.status in ENDED:
+                return status
+            await asyncio.sleep(pause)
+            pause = min(pause * 1.2, SLOWEST_SECONDS)
+
+    async def page(self, **filters: Any) -> AssetPage:
+        """Return a page of assets, the newest first. `filters` are those of `GET /api/assets`."""
+        return await self._connection.get(AssetPage, "/api/assets", **filters)
+
+    async def get(self, asset_id: str) -> AssetDetails:
+        """Return an asset with its revisions, requests, jobs and audit."""
+        return await self._connection.get(AssetDetails, path("/api/assets/{}", asset_id))
+
+    async def links(self, asset_id: str, *, seconds: int | None = None) -> LinksView:
+        """Return the links to an asset. Those that need a credential are signed for `seconds`."""
+        return await self._connection.get(LinksView, path("/api/assets/{}/links", asset_id), seconds=seconds)
+
+    async def report(self, name: str, *, seconds: float | None = None, limit: int | None = None) -> ReportPage:
+        return await self._connection.get(
+            ReportPage, path("/api/assets/reports/{}", name), seconds=seconds, limit=limit
+        )
+
+    async def approve(self, identifier: str, clearance_level: ClearanceState | str, **options: Any) -> DecisionMade:
+        """Approve a revision. `options` are those of the route, such as `expected_revision`."""
+        return await self._decide("approve", identifier, clearance_level=ClearanceState(clearance_level), **options)
+
+    async def reject(self, identifier: str, reason: str, **options: Any) -> DecisionMade:
+        return await self._decide("reject", identifier, reason=reason, **options)
+
+    async def revoke(self, identifier: str, reason: str, **options: Any) -> DecisionMade:
+        return await self._decide("revoke", identifier, reason=reason, **options)
+
+    async def unpublish(self, identifier: str, **options: Any) -> DecisionMade:
+        """Take an asset out of service. Options: `delete_data`, `dry_run`, `reason`, `expected_revision`."""
+        return await self._decide("unpublish", identifier, **options)
+
+    async def rollback(self, identifier: str, revision: int, **options: Any) -> DecisionMade:
+        return await self._decide("rollback", identifier, revision=revision, **options)
+
+    async def retry_export(self, identifier: str, **options: Any) -> DecisionMade:
+        return await self._decide("export/retry", identifier, **options)
+
+    async def retry(self, identifier: str, **options: Any) -> SubmissionAccepted:
+        """Run a failed request again."""
+        body = await self._decision(identifier, options)
+        return await self._connection.post(SubmissionAccepted, "/api/platform/retry", body)
+
+    async def _decide(self, action: str, identifier: str, **fields: Any) -> DecisionMade:
+        body = await self._decision(identifier, fields)
+        return await self._connection.post(DecisionMade, f"/api/platform/{action}", body)
+
+    async def _decision(self, identifier: str, fields: dict[str, Any]) -> dict[str, Any]:
+        """Return the body of a decision. The identifier is the id of an asset, a request or a job."""
+        status = await self.status(identifier)
+        ids = {"asset_id": status.asset_id, "request_id": status.request_id, "job_id": status.job_id}
+        field = next(name for name, value in ids.items() if value == identifier)
+        return {field: identifier, **{name: value for name, value in fields.items() if value is not None}}

@@ -1,0 +1,116 @@
+"""The connection of a client: sends requests, follows streams."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from functools import cache
+from typing import Any, TypeVar, cast
+
+import httpx
+from httpx_sse import ServerSentEvent, aconnect_sse
+from pydantic import BaseModel, TypeAdapter
+
+from geomill.client import answers
+from geomill.errors import UnavailableError
+
+Model = TypeVar("Model")
+
+STREAM_SILENCE_SECONDS = 60.0
+"""A gateway sends a comment every 15 seconds. A stream that is silent for longer is opened again."""
+RECONNECT_SECONDS, LONGEST_RECONNECT_SECONDS = 0.5, 5.0
+
+
+class AsyncGatewayConnection:
+    def __init__(self, http: httpx.AsyncClient, *, tries: int = 3, patience: float = 60.0) -> None:
+        """`tries` is how often a request that only reads is sent while the gateway is away. `patience` is how many
+        seconds a stream that was lost is opened again."""
+        self._http, self._tries, self._patience = http, tries, patience
+
+    async def get(self, kind: type[Model], path: str, **params: Any) -> Model:
+        """Send a GET request and return its answer as a `kind`. Parameters that are None are left out."""
+        return _typed(kind, await self.send("GET", path, params=params))
+
+    async def post(self, kind: type[Model], path: str, body: Any = None, **params: Any) -> Model:
+        return _typed(kind, await self.send("POST", path, params=params, body=body))
+
+    async def patch(self, kind: type[Model], path: str, body: Any) -> Model:
+        return _typed(kind, await self.send("PATCH", path, body=body))
+
+    async def put(self, kind: type[Model], path: str, body: Any) -> Model:
+        return _typed(kind, await self.send("PUT", path, body=body))
+
+    async def delete(self, path: str, **params: Any) -> None:
+        await self.send("DELETE", path, params=params)
+
+    async def send(self, method: str, path: str, *, params: Mapping[str, Any] | None = None, body: Any = None) -> Any:
+        """Send a request and return the gateway's answer: parsed JSON, or text. Raises one of geomill's errors.
+
+        A request that only reads is sent again while the gateway is away or busy.
+        """
+        query, content = answers.parameters(params or {}), _json(body)
+        most = self._tries if method == "GET" else 1
+        tries = 0
+        while True:
+            tries += 1
+            try:
+                answer = await self._http.request(method, path, params=query, json=content)
+            except httpx.TransportError as error:
+                pause = answers.pause_before_retry(None, tries, most)
+                if pause is None:
+                    raise answers.unreachable(self._http.base_url, error) from None
+            else:
+                pause = answers.pause_before_retry(answer, tries, most)
+                if pause is None:
+                    return answers.result_of(answer)
+            await asyncio.sleep(pause)
+
+    async def follow(self, path: str, last_event_id: str = "", **params: Any) -> AsyncIterator[ServerSentEvent]:
+        """Yield the events of a stream until the event `end`. A stream that is lost is opened again where it stopped.
+
+        Raises `UnavailableError` if it cannot be opened again within the patience of this client.
+        """
+        query = answers.parameters(params)
+        silent = 0.0
+        while True:
+            try:
+                headers = {"Last-Event-ID": last_event_id} if last_event_id else {}
+                timeout = httpx.Timeout(STREAM_SILENCE_SECONDS, connect=5.0)
+                async with aconnect_sse(
+                    self._http, "GET", path, params=query, headers=headers, timeout=timeout
+                ) as source:
+                    await self._require_stream(source.response)
+                    async for event in source.aiter_sse():
+                        silent, last_event_id = 0.0, event.id or last_event_id
+                        yield event
+                        if event.event == "end":
+                            return
+            except (httpx.TransportError, UnavailableError) as error:
+                if silent >= self._patience:
+                    if isinstance(error, UnavailableError):
+                        raise
+                    raise answers.unreachable(self._http.base_url, error) from None
+            pause = min(RECONNECT_SECONDS + silent, LONGEST_RECONNECT_SECONDS)
+            silent += pause
+            await asyncio.sleep(pause)
+
+    async def _require_stream(self, answer: httpx.Response) -> None:
+        if not answer.is_success:
+            await answer.aread()
+            raise answers.error_of(answer)
+
+
+def _typed(kind: type[Model], value: Any) -> Model:
+    model: Model = _adapter(cast("Any", kind)).validate_python(value)
+    return model
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def _json(body: Any) -> Any:
+    """Return a body as JSON. Fields of a model that its author did not set are left out, so a newer gateway's defaults
+    apply."""
+    return body.model_dump(mode="json", exclude_unset=True) if isinstance(body, BaseModel) else body

@@ -1,0 +1,70 @@
+"""Operations on jobs."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from httpx_sse import ServerSentEvent
+
+from geomill.client.answers import path
+from geomill.client.asynchronous.connection import AsyncGatewayConnection
+from geomill.contract.jobs import (
+    ActionAccepted,
+    EventPage,
+    JobAccepted,
+    JobDetails,
+    JobPage,
+    JobSubmission,
+    Progress,
+)
+
+
+class AsyncJobOperations:
+    def __init__(self, connection: AsyncGatewayConnection) -> None:
+        self._connection = connection
+
+    async def submit(self, submission: JobSubmission) -> JobAccepted:
+        return await self._connection.post(JobAccepted, "/api/v1/jobs", submission)
+
+    async def run(self, workflow_id: str, **input_params: Any) -> JobDetails:
+        """Submit a job, wait until it has ended and return it: `client.jobs.run("hello_world", name="Ada")`."""
+        accepted = await self.submit(JobSubmission(workflow_id=workflow_id, input_params=input_params))
+        return await self.wait(accepted.job_id)
+
+    async def page(self, **filters: Any) -> JobPage:
+        """Return a page of jobs, the newest first. `filters` are those of `GET /api/v1/jobs`."""
+        return await self._connection.get(JobPage, "/api/v1/jobs", **filters)
+
+    async def get(self, job_id: str, *, outputs: bool = True) -> JobDetails:
+        return await self._connection.get(JobDetails, path("/api/v1/jobs/{}", job_id), outputs=outputs)
+
+    async def events(self, job_id: str, *, after: int = 0, limit: int = 200) -> EventPage:
+        return await self._connection.get(EventPage, path("/api/v1/jobs/{}/events", job_id), after=after, limit=limit)
+
+    def follow(self, job_id: str, *, last_event_id: str = "") -> AsyncIterator[ServerSentEvent]:
+        """Iterate over the events of a job: `event`, `progress` and, last, `end`. Survives a restart of the gateway."""
+        return self._connection.follow(path("/api/v1/jobs/{}/stream", job_id), last_event_id)
+
+    async def wait(self, job_id: str, *, on_progress: Callable[[Progress], None] | None = None) -> JobDetails:
+        """Wait until the job has ended and return it. `on_progress` is called with each change."""
+        async for event in self.follow(job_id):
+            if on_progress and event.event == "progress":
+                on_progress(Progress.model_validate_json(event.data))
+        return await self.get(job_id)
+
+    async def cancel(self, job_id: str, reason: str = "cancelled") -> ActionAccepted:
+        return await self._connection.post(ActionAccepted, path("/api/v1/jobs/{}/cancel", job_id), {"reason": reason})
+
+    async def pause(self, job_id: str) -> ActionAccepted:
+        return await self._connection.post(ActionAccepted, path("/api/v1/jobs/{}/pause", job_id))
+
+    async def resume(self, job_id: str) -> ActionAccepted:
+        return await self._connection.post(ActionAccepted, path("/api/v1/jobs/{}/resume", job_id))
+
+    async def retry(self, job_id: str) -> ActionAccepted:
+        return await self._connection.post(ActionAccepted, path("/api/v1/jobs/{}/retry", job_id))
+
+    async def release(self, job_id: str) -> ActionAccepted:
+        """Release a parked job."""
+        return await self._connection.post(ActionAccepted, path("/api/v1/jobs/{}/release", job_id))

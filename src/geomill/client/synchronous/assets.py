@@ -1,0 +1,93 @@
+# Written by script/client from client/asynchronous. Change that, not this.
+"""Operations on assets: submit, follow, find, decide."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from geomill.client.answers import path
+from geomill.client.synchronous.connection import GatewayConnection
+from geomill.contract.assets import AssetDetails, AssetPage, AssetStatus, LinksView, ReportPage
+from geomill.contract.submissions import DecisionMade, PlatformSubmission, SubmissionAccepted
+from geomill.domain.states import ClearanceState
+
+ENDED = frozenset({"completed", "failed", "cancelled"})
+FASTEST_SECONDS, SLOWEST_SECONDS = 0.1, 2.0
+
+
+class AssetOperations:
+    def __init__(self, connection: GatewayConnection) -> None:
+        self._connection = connection
+
+    def submit(self, submission: PlatformSubmission, *, dry_run: bool = False) -> SubmissionAccepted:
+        """Submit data that is in a container of bronze. With `dry_run` nothing is stored."""
+        return self._connection.post(SubmissionAccepted, "/api/platform/submit", submission, dry_run=dry_run or None)
+
+    def status(self, identifier: str) -> AssetStatus:
+        """Return the status of an asset. The identifier is the id of an asset, a request or a job."""
+        return self._connection.get(AssetStatus, path("/api/platform/status/{}", identifier))
+
+    def wait(self, identifier: str, *, on_progress: Callable[[AssetStatus], None] | None = None) -> AssetStatus:
+        """Wait until the job of an asset has ended and return the status. `on_progress` is called after each look."""
+        pause = FASTEST_SECONDS
+        while True:
+            status = self.status(identifier)
+            if on_progress:
+                on_progress(status)
+            if status.status in ENDED:
+                return status
+            time.sleep(pause)
+            pause = min(pause * 1.2, SLOWEST_SECONDS)
+
+    def page(self, **filters: Any) -> AssetPage:
+        """Return a page of assets, the newest first. `filters` are those of `GET /api/assets`."""
+        return self._connection.get(AssetPage, "/api/assets", **filters)
+
+    def get(self, asset_id: str) -> AssetDetails:
+        """Return an asset with its revisions, requests, jobs and audit."""
+        return self._connection.get(AssetDetails, path("/api/assets/{}", asset_id))
+
+    def links(self, asset_id: str, *, seconds: int | None = None) -> LinksView:
+        """Return the links to an asset. Those that need a credential are signed for `seconds`."""
+        return self._connection.get(LinksView, path("/api/assets/{}/links", asset_id), seconds=seconds)
+
+    def report(self, name: str, *, seconds: float | None = None, limit: int | None = None) -> ReportPage:
+        return self._connection.get(ReportPage, path("/api/assets/reports/{}", name), seconds=seconds, limit=limit)
+
+    def approve(self, identifier: str, clearance_level: ClearanceState | str, **options: Any) -> DecisionMade:
+        """Approve a revision. `options` are those of the route, such as `expected_revision`."""
+        return self._decide("approve", identifier, clearance_level=ClearanceState(clearance_level), **options)
+
+    def reject(self, identifier: str, reason: str, **options: Any) -> DecisionMade:
+        return self._decide("reject", identifier, reason=reason, **options)
+
+    def revoke(self, identifier: str, reason: str, **options: Any) -> DecisionMade:
+        return self._decide("revoke", identifier, reason=reason, **options)
+
+    def unpublish(self, identifier: str, **options: Any) -> DecisionMade:
+        """Take an asset out of service. Options: `delete_data`, `dry_run`, `reason`, `expected_revision`."""
+        return self._decide("unpublish", identifier, **options)
+
+    def rollback(self, identifier: str, revision: int, **options: Any) -> DecisionMade:
+        return self._decide("rollback", identifier, revision=revision, **options)
+
+    def retry_export(self, identifier: str, **options: Any) -> DecisionMade:
+        return self._decide("export/retry", identifier, **options)
+
+    def retry(self, identifier: str, **options: Any) -> SubmissionAccepted:
+        """Run a failed request again."""
+        body = self._decision(identifier, options)
+        return self._connection.post(SubmissionAccepted, "/api/platform/retry", body)
+
+    def _decide(self, action: str, identifier: str, **fields: Any) -> DecisionMade:
+        body = self._decision(identifier, fields)
+        return self._connection.post(DecisionMade, f"/api/platform/{action}", body)
+
+    def _decision(self, identifier: str, fields: dict[str, Any]) -> dict[str, Any]:
+        """Return the body of a decision. The identifier is the id of an asset, a request or a job."""
+        status = self.status(identifier)
+        ids = {"asset_id": status.asset_id, "request_id": status.request_id, "job_id": status.job_id}
+        field = next(name for name, value in ids.items() if value == identifier)
+        return {field: identifier, **{name: value for name, value in fields.items() if value is not None}}
