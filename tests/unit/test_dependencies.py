@@ -23,6 +23,12 @@ def project() -> dict[str, Any]:
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
+def run_time() -> list[str]:
+    """Returns the distributions that the client or the server needs."""
+    declared = project()["project"]
+    return names([*declared["dependencies"], *declared["optional-dependencies"]["server"]])
+
+
 def names(requirements: Iterable[str]) -> list[str]:
     return [re.split(r"[\[<>=!~; ]", requirement)[0] for requirement in requirements]
 
@@ -35,7 +41,7 @@ def explained(section: str) -> list[str]:
 
 
 def test_the_page_explains_exactly_the_declared_dependencies() -> None:
-    assert sorted(explained("At run time")) == sorted(names(project()["project"]["dependencies"]))
+    assert sorted(explained("At run time")) == sorted(run_time())
     assert sorted(explained("For development")) == sorted(names(project()["dependency-groups"]["dev"]))
 
 
@@ -50,9 +56,7 @@ def imported_modules() -> Iterator[str]:
 
 def test_each_part_of_a_shared_package_is_declared_and_imported() -> None:
     imported = {".".join(name.split(".")[:2]) for name in imported_modules() if name.split(".")[0] in SHARED}
-    declared = [
-        name for name in names(project()["project"]["dependencies"]) if name.replace("-", "_").startswith(SHARED)
-    ]
+    declared = [name for name in run_time() if name.replace("-", "_").startswith(SHARED)]
     assert sorted(imported) == sorted(name.replace("-", "_") for name in declared)
     for name in declared:
         folder = name.replace("-", "_").replace(".", "/")

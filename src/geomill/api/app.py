@@ -12,7 +12,7 @@ from starlette.middleware.cors import CORSMiddleware
 from geomill import __version__
 from geomill.api import problems
 from geomill.api.access import RULES, AccessRules, confirmed, describe, mounted, require_complete
-from geomill.api.authentication import Authenticator
+from geomill.api.authentication import Authenticator, CallerAuthenticator
 from geomill.api.disks import WARNING_BYTES, Disks
 from geomill.api.figures import Figures
 from geomill.api.gateway import Gateway
@@ -93,11 +93,13 @@ def create_app(
     external_url: str | None = None,
     streams_per_caller: int = STREAMS_PER_CALLER,
     space_warning_bytes: int = WARNING_BYTES,
+    authenticator: CallerAuthenticator | None = None,
 ) -> FastAPI:
     """Build the application.
 
     `hosts` are the names by which callers may address a gateway on this machine; empty allows any. `services` are
-    mounted beside the gateway's own routes. `external_url` is the external zone's database.
+    mounted beside the gateway's own routes. `external_url` is the external zone's database. `authenticator` identifies
+    callers; by default by the keys in the database and the tokens of the issuer.
     """
 
     @asynccontextmanager
@@ -105,7 +107,7 @@ def create_app(
         async with AsyncExitStack() as stack:
             pool = await stack.enter_async_context(open_pool(url, size=pool_size, name="geomill gateway"))
             outside = await stack.enter_async_context(_outside(external_url))
-            authenticator = Authenticator(pool, Tokens.of(access))
+            caller_authenticator = authenticator or Authenticator(pool, Tokens.of(access))
             disks = Disks(storage, space_warning_bytes)
             app.state.gateway = Gateway(
                 pool=pool,
@@ -116,14 +118,14 @@ def create_app(
                 readiness=Readiness(pool),
                 disks=disks,
                 desk=_desk(workflow_registry, queues.job_queue_name, storage, defaults or PlatformSettings(), outside),
-                authenticator=authenticator,
+                authenticator=caller_authenticator,
                 stage_jobs=job_types or StageJobs(),
                 links=links or Links(),
                 external_url=external_url,
             )
             app.state.pool = pool
-            app.state.authenticator, app.state.figures = authenticator, app.state.gateway.figures
-            async with authenticator.noting(), services.running(pool) if services else nullcontext():
+            app.state.authenticator, app.state.figures = caller_authenticator, app.state.gateway.figures
+            async with caller_authenticator.noting(), services.running(pool) if services else nullcontext():
                 yield
 
     app = _Application(

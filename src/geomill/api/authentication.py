@@ -13,8 +13,9 @@ import hmac
 import logging
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
+from typing import Protocol
 
 import psycopg
 from pydantic import SecretStr
@@ -52,6 +53,11 @@ class _Known:
     @property
     def recent(self) -> bool:
         return time.monotonic() - self.verified_at < GRACE_SECONDS
+
+
+class CallerAuthenticator(Protocol):
+    async def principal(self, credential: str, address: str) -> Principal: ...
+    def noting(self) -> AbstractAsyncContextManager[None]: ...
 
 
 class Authenticator:

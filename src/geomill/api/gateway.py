@@ -8,7 +8,7 @@ from typing import Annotated, cast
 
 from fastapi import Depends, Request
 
-from geomill.api.authentication import Authenticator
+from geomill.api.authentication import CallerAuthenticator
 from geomill.api.disks import Disks
 from geomill.api.figures import Figures
 from geomill.api.links import Links
@@ -32,7 +32,7 @@ class Gateway:
     figures: Figures
     readiness: Readiness
     disks: Disks
-    authenticator: Authenticator
+    authenticator: CallerAuthenticator
     desk: Desk
     stage_jobs: StageJobs
     links: Links

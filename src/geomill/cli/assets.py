@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from pydantic import BaseModel
+from pydantic_core import to_jsonable_python
 from rich.console import Console
 from rich.table import Column, Table
 
 from geomill.cli.client import gateway
 from geomill.cli.following import follow, submit_upload
 from geomill.cli.options import json_pairs, text_pairs
+from geomill.client import Client
+from geomill.contract.assets import AssetDetails, AssetStatus, AssetView
+from geomill.contract.submissions import DecisionMade
 from geomill.domain.assets.asset import DataType
 from geomill.domain.states import ApprovalState, ClearanceState, ProcessingStatus
 from geomill.store.reports import ReportName
@@ -79,20 +85,20 @@ def submit(
     with gateway() as client:
         if container:
             place = {"container_name": container, "file_name": file}
-            accepted = client.post("/api/platform/submit", {**body, **place}, dry_run=dry_run)
+            accepted = client.assets.submit({**body, **place}, dry_run=dry_run)
         else:
             accepted = submit_upload(client, Path(file), body, quiet=as_json, dry_run=dry_run)
         if wait and not dry_run:
-            status = follow(client, accepted["request_id"], quiet=as_json)
+            status = follow(client, accepted.request_id, quiet=as_json)
             _print_status(status, as_json=as_json)
-            raise typer.Exit(0 if status["status"] == "completed" else 1)
+            raise typer.Exit(0 if status.status == "completed" else 1)
     if as_json:
         _print_json(accepted)
     else:
         would = "would be " if dry_run else ""
         typer.echo(
-            f"asset {accepted['asset_id']} {would}{accepted['operation']}, revision {accepted['revision']}\n"
-            f"request {accepted['request_id']}"
+            f"asset {accepted.asset_id} {would}{accepted.operation}, revision {accepted.revision}\n"
+            f"request {accepted.request_id}"
         )
 
 
@@ -100,7 +106,7 @@ def submit(
 def status(any_id: AnyId, wait: Wait = False, as_json: Json = False) -> None:
     """Show the state of an asset."""
     with gateway() as client:
-        state = follow(client, any_id, quiet=as_json) if wait else client.get(f"/api/platform/status/{any_id}")
+        state = follow(client, any_id, quiet=as_json) if wait else client.assets.status(any_id)
     _print_status(state, as_json=as_json)
 
 
@@ -125,8 +131,7 @@ def list_assets(
 ) -> None:
     """List assets, the newest first."""
     with gateway() as client:
-        page = client.get(
-            "/api/assets",
+        page = client.assets.page(
             platform_id=platform,
             refs=json.dumps(text_pairs(refs, "--ref")) if refs else None,
             text=text,
@@ -139,9 +144,9 @@ def list_assets(
             limit=limit,
         )
     if as_json:
-        _print_json(page["assets"])
-    elif page["assets"]:
-        Console().print(_table(page["assets"]))
+        _print_json(page.assets)
+    elif page.assets:
+        Console().print(_table(page.assets))
     else:
         typer.echo("There are no such assets. Submit one with 'geomill assets submit FILE …'.")
 
@@ -150,8 +155,7 @@ def list_assets(
 def show(any_id: AnyId, as_json: Json = False) -> None:
     """Show one asset with its revisions, requests, jobs and decisions."""
     with gateway() as client:
-        asset_id = client.get(f"/api/platform/status/{any_id}")["asset_id"]
-        asset = client.get(f"/api/assets/{asset_id}")
+        asset = client.assets.get(client.assets.status(any_id).asset_id)
     if as_json:
         _print_json(asset)
     else:
@@ -166,19 +170,21 @@ def approve(
     as_json: Json = False,
 ) -> None:
     """Approve a revision, or change the clearance of an approved asset."""
-    _decide("approve", any_id, {"clearance_level": clearance.value, "expected_revision": expected_revision}, as_json)
+    _decide(
+        lambda client: client.assets.approve(any_id, clearance, expected_revision=expected_revision), as_json=as_json
+    )
 
 
 @app.command()
 def reject(any_id: AnyId, reason: Reason, expected_revision: ExpectedRevision = None, as_json: Json = False) -> None:
     """Reject a revision. The partner can then submit a new one with --overwrite."""
-    _decide("reject", any_id, {"reason": reason, "expected_revision": expected_revision}, as_json)
+    _decide(lambda client: client.assets.reject(any_id, reason, expected_revision=expected_revision), as_json=as_json)
 
 
 @app.command()
 def revoke(any_id: AnyId, reason: Reason, expected_revision: ExpectedRevision = None, as_json: Json = False) -> None:
     """Revoke an approval. The asset is no longer served anywhere."""
-    _decide("revoke", any_id, {"reason": reason, "expected_revision": expected_revision}, as_json)
+    _decide(lambda client: client.assets.revoke(any_id, reason, expected_revision=expected_revision), as_json=as_json)
 
 
 @app.command()
@@ -191,8 +197,8 @@ def unpublish(
     as_json: Json = False,
 ) -> None:
     """Stop serving an asset."""
-    body = {"delete_data": delete_data, "dry_run": dry_run, "reason": reason, "expected_revision": expected_revision}
-    _decide("unpublish", any_id, body, as_json)
+    options = {"delete_data": delete_data, "dry_run": dry_run, "reason": reason, "expected_revision": expected_revision}
+    _decide(lambda client: client.assets.unpublish(any_id, **options), as_json=as_json)
 
 
 @app.command()
@@ -204,29 +210,28 @@ def rollback(
     as_json: Json = False,
 ) -> None:
     """Create a new revision from the outputs of an earlier one."""
-    _decide(
-        "rollback", any_id, {"revision": revision, "reason": reason, "expected_revision": expected_revision}, as_json
-    )
+    options = {"reason": reason, "expected_revision": expected_revision}
+    _decide(lambda client: client.assets.rollback(any_id, revision, **options), as_json=as_json)
 
 
 @app.command()
 def retry(any_id: AnyId, wait: Wait = False, as_json: Json = False) -> None:
     """Run the failed job of a request again."""
     with gateway() as client:
-        accepted = client.post("/api/platform/retry", _id_field(client, any_id))
-        state = follow(client, accepted["request_id"], quiet=as_json) if wait else None
+        accepted = client.assets.retry(any_id)
+        state = follow(client, accepted.request_id, quiet=as_json) if wait else None
     if state:
         _print_status(state, as_json=as_json)
     elif as_json:
         _print_json(accepted)
     else:
-        typer.echo(f"request {accepted['request_id']} runs again as job {accepted['job_id']}")
+        typer.echo(f"request {accepted.request_id} runs again as job {accepted.job_id}")
 
 
 @app.command("retry-export")
 def retry_export(any_id: AnyId, as_json: Json = False) -> None:
     """Run a failed export or withdrawal again."""
-    _decide("export/retry", any_id, {}, as_json)
+    _decide(lambda client: client.assets.retry_export(any_id), as_json=as_json)
 
 
 @app.command()
@@ -240,7 +245,7 @@ def report(
 ) -> None:
     """Print a report about assets for operators."""
     with gateway() as client:
-        rows = client.get(f"/api/assets/reports/{name.value}", seconds=seconds)["rows"]
+        rows = client.assets.report(name.value, seconds=seconds).rows
     if as_json:
         _print_json(rows)
     elif rows:
@@ -252,27 +257,20 @@ def report(
         typer.echo("The report is empty.")
 
 
-def _decide(action: str, any_id: str, body: dict[str, Any], as_json: bool) -> None:
+def _decide(decide: Callable[[Client], DecisionMade], *, as_json: bool) -> None:
     with gateway() as client:
-        decision = client.post(f"/api/platform/{action}", {**_id_field(client, any_id), **body})
+        decision = decide(client)
     if as_json:
         _print_json(decision)
         return
-    would = "would be " if decision["dry_run"] else ""
-    state = f"{decision['approval_state']}, {decision['clearance_state']}" + (
-        ", unpublished" if decision["deleted"] else ""
-    )
-    typer.echo(f"asset {decision['asset_id']} revision {decision['revision']} {would}{decision['decision']}: {state}")
-    if decision["warning"]:
-        typer.echo(f"warning: {decision['warning']}", err=True)
-    for job in (decision["export_job_id"], decision["delete_job_id"]):
-        if job and not decision["dry_run"]:
+    would = "would be " if decision.dry_run else ""
+    state = f"{decision.approval_state}, {decision.clearance_state}" + (", unpublished" if decision.deleted else "")
+    typer.echo(f"asset {decision.asset_id} revision {decision.revision} {would}{decision.decision}: {state}")
+    if decision.warning:
+        typer.echo(f"warning: {decision.warning}", err=True)
+    for job in (decision.export_job_id, decision.delete_job_id):
+        if job and not decision.dry_run:
             typer.echo(f"job {job}")
-
-
-def _id_field(client: Any, any_id: str) -> dict[str, str]:
-    state = client.get(f"/api/platform/status/{any_id}")
-    return {next(name for name in ("asset_id", "request_id", "job_id") if state[name] == any_id): any_id}
 
 
 _STATES = (
@@ -284,64 +282,63 @@ _STATES = (
 )
 
 
-def _print_json(document: Any) -> None:
-    typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
+def _print_json(document: BaseModel | Sequence[Any]) -> None:
+    plain = to_jsonable_python(document)
+    typer.echo(json.dumps(plain, indent=2, ensure_ascii=False))
 
 
-def _print_status(state: dict[str, Any], *, as_json: bool) -> None:
+def _print_status(state: AssetStatus, *, as_json: bool) -> None:
     if as_json:
         _print_json(state)
         return
-    asset = state["asset"]
+    asset = state.asset
     lines = [
-        f"{state['status']}  asset {state['asset_id']}  revision {state['revision']}",
-        f"  processing {state['processing_status']}, approval {state['approval_state']},"
-        f" clearance {state['clearance_state']}" + (", unpublished" if asset["deleted_at"] else ""),
-        f"  progress {state['progress']['fraction']:.0%}" + (f", ready about {state['eta']}" if state["eta"] else ""),
+        f"{state.status}  asset {state.asset_id}  revision {state.revision}",
+        f"  processing {state.processing_status}, approval {state.approval_state},"
+        f" clearance {state.clearance_state}" + (", unpublished" if asset.deleted_at else ""),
+        f"  progress {state.progress.fraction:.0%}" + (f", ready about {state.eta}" if state.eta else ""),
     ]
-    lines += [f"  {name} {asset[name]}" for name in ("blob_path", "table_name") if asset[name]]
-    if state["error"]:
-        lines += [f"  error: {state['error']['message']}", f"  remedy: {state['error']['remedy']}"]
-    lines += [f"  warning: {warning}" for warning in state["warnings"]]
-    if state["export"]["job_id"]:
-        outside = state["export"]["external_revision"]
-        lines.append(
-            f"  export {state['export']['status']}, outside: {f'revision {outside}' if outside else 'nothing'}"
-        )
+    lines += [f"  {name} {value}" for name in ("blob_path", "table_name") if (value := getattr(asset, name))]
+    if state.error:
+        lines += [f"  error: {state.error.message}", f"  remedy: {state.error.remedy}"]
+    lines += [f"  warning: {warning}" for warning in state.warnings]
+    if state.export.job_id:
+        outside = state.export.external_revision
+        lines.append(f"  export {state.export.status}, outside: {f'revision {outside}' if outside else 'nothing'}")
     typer.echo("\n".join(lines))
 
 
-def _table(assets: list[dict[str, Any]]) -> Table:
+def _table(assets: Sequence[AssetView]) -> Table:
     table = Table(
         Column("asset", no_wrap=True), "platform", "identifiers", "rev", "processing", "approval", "clearance", box=None
     )
     for asset in assets:
-        refs = ", ".join(str(value) for value in asset["platform_refs"].values())
-        states = (asset["processing_status"], asset["approval_state"], asset["clearance_state"])
-        table.add_row(asset["asset_id"], asset["platform_id"], refs, str(asset["revision"]), *states)
+        refs = ", ".join(str(value) for value in asset.platform_refs.values())
+        states = (asset.processing_status, asset.approval_state, asset.clearance_state)
+        table.add_row(asset.asset_id, asset.platform_id, refs, str(asset.revision), *states)
     return table
 
 
-def _readable(asset: dict[str, Any]) -> str:
-    refs = ", ".join(f"{name}={value}" for name, value in asset["platform_refs"].items())
-    states = ", ".join(f"{name} {asset[field]}" for name, field in _STATES)
-    lines = [f"{asset['asset_id']}  {asset['platform_id']}  {refs}", f"  {states}"]
+def _readable(asset: AssetDetails) -> str:
+    refs = ", ".join(f"{name}={value}" for name, value in asset.platform_refs.items())
+    states = ", ".join(f"{name} {getattr(asset, field)}" for name, field in _STATES)
+    lines = [f"{asset.asset_id}  {asset.platform_id}  {refs}", f"  {states}"]
     lines += [
-        f"  {name} {asset[name]}" for name in ("blob_path", "table_name", "last_error", "deleted_by") if asset[name]
+        f"  {name} {value}"
+        for name in ("blob_path", "table_name", "last_error", "deleted_by")
+        if (value := getattr(asset, name))
     ]
     lines += [
-        f"  revision {past['revision']} until {past['superseded_at']}: {past['approval_state_at_supersession']},"
-        f" {past['clearance_state_at_supersession']}"
-        for past in asset["revisions"]
+        f"  revision {past.revision} until {past.superseded_at}: {past.approval_state_at_supersession},"
+        f" {past.clearance_state_at_supersession}"
+        for past in asset.revisions
     ]
     lines += [
-        f"  request {request['request_id']}  {request['status']}  by {request['submitted_by']}"
-        for request in asset["requests"]
+        f"  request {request.request_id}  {request.status}  by {request.submitted_by}" for request in asset.requests
     ]
-    lines += [f"  job {job['job_id']}  {job['purpose']}  {job['status']}" for job in asset["jobs"]]
+    lines += [f"  job {job.job_id}  {job.purpose}  {job.status}" for job in asset.jobs]
     lines += [
-        f"  {entry['at']}  {entry['decision']} by {entry['actor']}"
-        + (f": {entry['reason']}" if entry["reason"] else "")
-        for entry in asset["audit"]
+        f"  {entry.at}  {entry.decision} by {entry.actor}" + (f": {entry.reason}" if entry.reason else "")
+        for entry in asset.audit
     ]
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""The gateway client of the command line. It turns problem documents into geomill's errors.
+"""Finds the gateway that a command calls.
 
 The address and the key come from `--url`, `GEOMILL_URL` and `GEOMILL_KEY`, or else from the data folder, where
 `geomill up` writes them. There is no option for the key, because all users of a machine see the options of a process.
@@ -6,89 +6,46 @@ The address and the key come from `--url`, `GEOMILL_URL` and `GEOMILL_KEY`, or e
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from geomill.cli import context, folder
-from geomill.domain.addresses import is_loopback
-from geomill.errors import (
-    ConflictError,
-    DestructiveMigration,
-    Forbidden,
-    GeomillError,
-    InputError,
-    NotFoundError,
-    Problem,
-    SettingsError,
-    TooManyRequests,
-    Unauthenticated,
-    UnavailableError,
-)
+from geomill.errors import SettingsError, UnavailableError
 from geomill.settings import Settings
 
 if TYPE_CHECKING:
-    import httpx  # imported at run time where it is used, so other commands start faster
+    from geomill.client import Client  # imported at run time where it is used, so other commands start faster
 
 START = "start 'geomill up', or set GEOMILL_URL and GEOMILL_KEY"
-TIMEOUT_SECONDS, CONNECT_SECONDS = 30.0, 5.0
-ERRORS: Mapping[int, type[GeomillError]] = {
-    401: Unauthenticated,
-    403: Forbidden,
-    404: NotFoundError,
-    409: ConflictError,
-    429: TooManyRequests,
-    503: UnavailableError,
-}
-
-
-class Client:
-    def __init__(self, http: httpx.Client) -> None:
-        self._http = http
-
-    def get(self, path: str, **params: Any) -> Any:
-        """Send a GET request. Parameters that are None are left out."""
-        return self.call("GET", path, params=params)
-
-    def post(self, path: str, body: Mapping[str, Any] | None = None, **params: Any) -> Any:
-        return self.call("POST", path, params=params, body=body)
-
-    def call(
-        self, method: str, path: str, *, params: Mapping[str, Any] | None = None, body: Mapping[str, Any] | None = None
-    ) -> Any:
-        """Return the gateway's answer: parsed JSON, or text. Raises one of geomill's errors for a failure."""
-        import httpx
-
-        parameters = {name: value for name, value in (params or {}).items() if value is not None}
-        try:
-            answer = self._http.request(method, path, params=parameters, json=body)
-        except httpx.TransportError as error:
-            raise self._unreachable(error) from None
-        if answer.is_success:
-            return answer.json() if "json" in answer.headers.get("content-type", "") else answer.text
-        raise error_of(answer)
-
-    def _unreachable(self, error: httpx.TransportError) -> UnavailableError:
-        import httpx
-
-        where = f"{self._http.base_url}".rstrip("/")
-        if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
-            return UnavailableError(f"no gateway answers at {where}", remedy=START)
-        return UnavailableError(f"the gateway at {where} did not answer: {error}", remedy="try again in a moment")
 
 
 @contextmanager
 def gateway() -> Iterator[Client]:
-    """Open a client: `with gateway() as client: client.get("/api/v1/jobs", limit=5)`."""
-    import httpx
+    """Open a client of the running gateway: `with gateway() as client: client.assets.page(limit=5)`."""
+    from geomill.client import Client
 
     url, key = find(context.settings())
-    headers = {"Authorization": f"Bearer {key}"}
-    proxied = not is_loopback(httpx.URL(url).host)  # a gateway on this machine is called directly
-    timeout = httpx.Timeout(TIMEOUT_SECONDS, connect=CONNECT_SECONDS)
-    with httpx.Client(base_url=url, headers=headers, timeout=timeout, trust_env=proxied) as http:
-        yield Client(http)
+    with Client(url, key, tries=1) as client:
+        yield client
+
+
+@contextmanager
+def gateway_or_database() -> Iterator[Client]:
+    """Open a client of the running gateway or, where there is none, of a gateway inside this process.
+
+    The second serves operators who have the database and need no server, such as before the first `geomill up`.
+    """
+    settings = context.settings()
+    if settings.client.url or folder.read_address(settings.database.data):
+        with gateway() as client:
+            yield client
+        return
+    from geomill.cli.inside import inside
+
+    with inside() as client:
+        yield client
 
 
 def find(settings: Settings) -> tuple[str, str]:
@@ -107,28 +64,3 @@ def find(settings: Settings) -> tuple[str, str]:
 def _folder_key(data: Path) -> str | None:
     secret = folder.read_key(data)
     return secret.reveal() if secret else None
-
-
-def error_of(answer: httpx.Response) -> GeomillError:
-    """Return the error that a failed answer describes. A body that is no problem document becomes a general error."""
-    document = _document(answer)
-    detail = document.get("detail") or f"the gateway answered {answer.status_code} {answer.reason_phrase}"
-    if statements := document.get("statements"):
-        return DestructiveMigration(detail, statements=statements)
-    if answer.status_code in ERRORS:
-        return ERRORS[answer.status_code](detail)
-    if answer.is_client_error:
-        return InputError(detail, problems=[_problem(entry) for entry in document.get("errors", ())])
-    return GeomillError(detail)
-
-
-def _document(answer: httpx.Response) -> dict[str, Any]:
-    try:
-        body = answer.json()
-    except ValueError:  # a proxy's page
-        return {}
-    return body if isinstance(body, dict) else {}
-
-
-def _problem(entry: Mapping[str, Any]) -> Problem:
-    return Problem(str(entry.get("field", "")), str(entry.get("message", "")), str(entry.get("hint", "")))

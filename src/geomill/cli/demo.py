@@ -18,11 +18,13 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from geomill.cli import context, folder
-from geomill.cli.client import Client, gateway
-from geomill.cli.following import ENDED, follow, submit_upload
+from geomill.cli.client import gateway
+from geomill.cli.following import follow, submit_upload
 from geomill.cli.gateway import listen
 from geomill.cli.parcels import make_parcels
 from geomill.cli.terrain import make_raster
+from geomill.client import Client
+from geomill.contract.assets import AssetStatus
 from geomill.domain.objectname import ObjectName, Zone
 from geomill.errors import ConflictError, UnavailableError
 
@@ -139,34 +141,34 @@ def _await_ready(process: subprocess.Popen[bytes], data: Path) -> None:
     raise UnavailableError("the platform did not start", remedy=f"read {data / 'up.log'}")
 
 
-def _publish_raster(client: Client, source: Path) -> dict[str, Any]:
+def _publish_raster(client: Client, source: Path) -> AssetStatus:
     _say("3. Publish the raster: validate, lay a grid, warp and compress tiles in parallel, mosaic, statistics, STAC")
     return _publish(
         client, source, {"platform_refs": RASTER_REFS, "data_type": "raster", "workflow_id": "process_large_raster"}
     )
 
 
-def _publish_vector(client: Client, source: Path) -> dict[str, Any]:
+def _publish_vector(client: Client, source: Path) -> AssetStatus:
     _say("4. Publish the layer: validate, repair and load in parallel, index, swap the table in, STAC")
     return _publish(client, source, {"platform_refs": VECTOR_REFS, "data_type": "vector"})
 
 
-def _publish(client: Client, source: Path, order: dict[str, Any]) -> dict[str, Any]:
+def _publish(client: Client, source: Path, order: dict[str, Any]) -> AssetStatus:
     begun = time.monotonic()
     accepted = submit_upload(client, source, {**order, "overwrite": True}, quiet=False)
-    typer.echo(f"   asset {accepted['asset_id']}, revision {accepted['revision']}")
-    status = follow(client, accepted["request_id"], quiet=False)
-    if status["status"] != "completed":
-        raise UnavailableError(f"the job ended as {status['status']}: {(status['error'] or {}).get('message')}")
+    typer.echo(f"   asset {accepted.asset_id}, revision {accepted.revision}")
+    status = follow(client, accepted.request_id, quiet=False)
+    if status.status != "completed":
+        raise UnavailableError(f"the job ended as {status.status}: {status.error and status.error.message}")
     typer.echo(f"   completed in {time.monotonic() - begun:.1f} s")
     return status
 
 
-def _show(island: dict[str, Any], fields: dict[str, Any], picture: Path) -> None:
-    outputs = island["outputs"]
+def _show(island: AssetStatus, fields: AssetStatus, picture: Path) -> None:
+    outputs = island.outputs
     _say("5. What came out")
     typer.echo(f"   {outputs['tile_count']} tiles of {outputs['tile_size']} pixels each way, one mosaic, one STAC item")
-    typer.echo(f"   silver/{island['asset']['blob_path']}")
+    typer.echo(f"   silver/{island.asset.blob_path}")
     for number, band in enumerate(outputs["statistics"], 1):
         extremes = f"{band['minimum']:g} to {band['maximum']:g}"
         typer.echo(f"   band {number}: {extremes}, mean {band['mean']:.1f}, standard deviation {band['stddev']:.1f}")
@@ -174,28 +176,23 @@ def _show(island: dict[str, Any], fields: dict[str, Any], picture: Path) -> None
     name = ObjectName(Zone(preview["zone"]), preview["container"], preview["path"])
     context.storage().sync.get_file(name, picture)
     typer.echo(f"   preview: {picture}")
-    typer.echo(f"   the table geo.{fields['asset']['table_name']} with {fields['outputs']['row_count']:,} rows")
+    typer.echo(f"   the table geo.{fields.asset.table_name} with {fields.outputs['row_count']:,} rows")
 
 
-def _approve(client: Client, status: dict[str, Any]) -> None:
-    body = {"asset_id": status["asset_id"], "clearance_level": "public", "expected_revision": status["revision"]}
-    job = client.post("/api/platform/approve", body)["export_job_id"]
-    export_job = {"status": "queued"}
-    while export_job["status"] not in ENDED:
-        time.sleep(0.2)
-        export_job = client.get(f"/api/v1/jobs/{job}", outputs=False)
-    outside = client.get(f"/api/platform/status/{status['asset_id']}")["export"]
-    typer.echo(
-        f"   {status['asset']['stac_item_id']}: {export_job['status']}, {len(outside['files'])} files outside, "
-        f"of revision {outside['external_revision']}"
-    )
+def _approve(client: Client, status: AssetStatus) -> None:
+    decision = client.assets.approve(status.asset_id, "public", expected_revision=status.revision)
+    export_job = client.jobs.wait(decision.export_job_id) if decision.export_job_id else None
+    outside = client.assets.status(status.asset_id).export
+    outcome = export_job.status if export_job else "unchanged"
+    place = f"{len(outside.files)} files outside, of revision {outside.external_revision}"
+    typer.echo(f"   {status.asset.stac_item_id}: {outcome}, {place}")
 
 
-def _links(client: Client, *published: dict[str, Any]) -> None:
+def _links(client: Client, *published: AssetStatus) -> None:
     _say("7. Where they can be seen, by anybody, now that they are public")
     for status in published:
-        typer.echo(f"   {status['asset']['stac_item_id']}")
-        links = client.get(f"/api/assets/{status['asset_id']}/links")["links"]
+        typer.echo(f"   {status.asset.stac_item_id}")
+        links = client.assets.links(status.asset_id).links
         for name, title in SHOWN.items():
             if name in links:
                 typer.echo(f"     {title + ':':20}{links[name]}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,9 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
 from geomill.cli import context
-from geomill.cli.client import Client
+from geomill.client import Client
+from geomill.contract.assets import AssetStatus
+from geomill.contract.submissions import SubmissionAccepted
 from geomill.domain.assets.platform import DDH, own_container
 from geomill.domain.ids import new_id
 from geomill.domain.objectname import ObjectName, Zone
@@ -30,27 +31,23 @@ CONTAINER = "uploads"
 """The container in bronze for uploads from the command line for the platform ddh."""
 REPEATED = "repeated"
 """The operation of a submission whose idempotency key already has a request. That request has its own source."""
-ENDED = ("completed", "failed", "cancelled", "superseded")
-FASTEST, SLOWEST = 0.1, 1.0
-
-
 REFUSALS = (InputError, NotFoundError, ConflictError, Unauthenticated, Forbidden, TooManyRequests)
 """Errors after which no job reads the upload. After any other error the submission may have been accepted."""
 
 
 def submit_upload(
     client: Client, file: Path, order: dict[str, Any], *, quiet: bool, dry_run: bool = False
-) -> dict[str, Any]:
+) -> SubmissionAccepted:
     """Upload a file to bronze and submit it. The upload is deleted again if no job will read it."""
-    client.get("/health/live")  # fails before the upload if there is no gateway
+    client.connection.send("GET", "/health/live")  # fails before the upload if there is no gateway
     container, path = upload(file, quiet=quiet, platform_id=order.get("platform_id", DDH))
     place = {"container_name": container, "file_name": path}
     try:
-        accepted: dict[str, Any] = client.post("/api/platform/submit", {**order, **place}, dry_run=dry_run)
+        accepted = client.assets.submit({**order, **place}, dry_run=dry_run)
     except REFUSALS:
         _discard(container, path)
         raise
-    if dry_run or accepted["operation"] == REPEATED:
+    if dry_run or accepted.operation == REPEATED:
         _discard(container, path)
     return accepted
 
@@ -87,7 +84,7 @@ def upload(file: Path, *, quiet: bool, platform_id: str = DDH) -> tuple[str, str
     return name.container, name.path
 
 
-def follow(client: Client, any_id: str, *, quiet: bool) -> dict[str, Any]:
+def follow(client: Client, any_id: str, *, quiet: bool) -> AssetStatus:
     """Show progress until the job has ended and return the final status."""
     columns = (
         TextColumn("{task.description}"),
@@ -95,16 +92,12 @@ def follow(client: Client, any_id: str, *, quiet: bool) -> dict[str, Any]:
         TextColumn("{task.percentage:>3.0f} %"),
         TextColumn("{task.fields[eta]}"),
     )
-    pause = FASTEST
     with Progress(*columns, console=Console(stderr=True), disable=quiet, transient=True) as bars:
         task = bars.add_task("queued", total=1.0, eta="")
-        while True:
-            state: dict[str, Any] = client.get(f"/api/platform/status/{any_id}")
-            progress = state["progress"]
-            seconds = progress["remaining_seconds"]
+
+        def show(status: AssetStatus) -> None:
+            seconds = status.progress.remaining_seconds
             eta = "" if seconds is None else f"{seconds:.0f} s to go"
-            bars.update(task, completed=progress["fraction"], description=state["status"], eta=eta)
-            if state["status"] in ENDED:
-                return state
-            time.sleep(pause)
-            pause = min(pause * 1.2, SLOWEST)
+            bars.update(task, completed=status.progress.fraction, description=status.status, eta=eta)
+
+        return client.assets.wait(any_id, on_progress=show)

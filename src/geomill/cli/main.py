@@ -137,11 +137,22 @@ def run() -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     except Exception as error:
-        expected = _full_disk(error) or _temporary_database_error(error)
+        expected = _missing_part(error) or _full_disk(error) or _temporary_database_error(error)
         if expected is None:
             raise
         _print_error(expected)
         sys.exit(expected.exit_code)
+
+
+def _missing_part(error: Exception) -> GeomillError | None:
+    """Return an error if the command needs a library of the server that is not installed. Otherwise return None."""
+    library = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    if not library or library == "geomill":
+        return None
+    return UnavailableError(
+        f"this command needs the server's part of geomill, and '{library}' is not installed",
+        remedy="run pip install 'geomill[server]'",
+    )
 
 
 def _full_disk(error: Exception) -> GeomillError | None:
@@ -158,6 +169,9 @@ def _full_disk(error: Exception) -> GeomillError | None:
 def _temporary_database_error(error: Exception) -> GeomillError | None:
     """Return an error for a temporary database failure. Otherwise return None."""
     from geomill.errors import DatabaseUnreachable
+
+    if "psycopg" not in sys.modules:
+        return None
     from geomill.store.passing import passes
 
     if not passes(error):

@@ -6,11 +6,12 @@ import json
 from typing import Annotated, Any
 
 import typer
+from pydantic_core import to_jsonable_python
 from rich.console import Console
 from rich.table import Table
 
 from geomill.cli.client import gateway
-from geomill.domain.assets.platform import own_container
+from geomill.domain.assets.platform import Platform, own_container
 from geomill.errors import InputError
 
 app = typer.Typer(no_args_is_help=True, help="Register partner applications and set what they may do.")
@@ -48,15 +49,15 @@ def list_platforms(
 ) -> None:
     """List partner applications."""
     with gateway() as client:
-        platforms = client.get("/api/platforms", inactive=inactive)["platforms"]
+        platforms = client.platforms.all(inactive=inactive)
     if as_json:
-        typer.echo(json.dumps(platforms, indent=2))
+        typer.echo(json.dumps(to_jsonable_python(platforms), indent=2))
         return
     table = Table("platform", "name", "identifiers", "active", box=None)
     for platform in platforms:
-        refs = [*platform["required_refs"], *(f"[{name}]" for name in platform["optional_refs"])]
+        refs = [*platform.required_refs, *(f"[{name}]" for name in platform.optional_refs)]
         table.add_row(
-            platform["platform_id"], platform["display_name"], ", ".join(refs), "yes" if platform["is_active"] else "no"
+            platform.platform_id, platform.display_name, ", ".join(refs), "yes" if platform.is_active else "no"
         )
     Console().print(table)
 
@@ -65,8 +66,8 @@ def list_platforms(
 def show(platform_id: PlatformId, as_json: Json = False) -> None:
     """Show one partner application."""
     with gateway() as client:
-        platform = client.get(f"/api/platforms/{platform_id}")
-    typer.echo(json.dumps(platform, indent=2) if as_json else _readable(platform))
+        platform = client.platforms.get(platform_id)
+    typer.echo(platform.model_dump_json(indent=2) if as_json else _readable(platform))
 
 
 @app.command()
@@ -90,7 +91,7 @@ def create(
         "containers": containers or [],
     }
     with gateway() as client:
-        typer.echo(_readable(client.post("/api/platforms", body)))
+        typer.echo(_readable(client.platforms.create(body)))
 
 
 @app.command()
@@ -116,19 +117,17 @@ def deactivate(platform_id: PlatformId) -> None:
 
 def _change(platform_id: str, changes: dict[str, Any]) -> None:
     with gateway() as client:
-        platform = client.get(f"/api/platforms/{platform_id}")
-        body = {name: platform[name] for name in ("display_name", "description", "optional_refs", "is_active")}
-        typer.echo(_readable(client.call("PUT", f"/api/platforms/{platform_id}", body={**body, **changes})))
+        typer.echo(_readable(client.platforms.change(platform_id, **changes)))
 
 
-def _readable(platform: dict[str, Any]) -> str:
-    optional = f", optional {', '.join(platform['optional_refs'])}" if platform["optional_refs"] else ""
-    state = "active" if platform["is_active"] else "takes no submissions"
-    own = own_container(platform["platform_id"])
-    workflows = "the configured ones" if platform["workflows"] is None else ", ".join(platform["workflows"]) or "none"
+def _readable(platform: Platform) -> str:
+    optional = f", optional {', '.join(platform.optional_refs)}" if platform.optional_refs else ""
+    state = "active" if platform.is_active else "takes no submissions"
+    own = own_container(platform.platform_id)
+    workflows = "the configured ones" if platform.workflows is None else ", ".join(platform.workflows) or "none"
     return (
-        f"{platform['platform_id']}  {platform['display_name']}  {state}\n"
-        f"  identifiers {', '.join(platform['required_refs'])}{optional}\n"
+        f"{platform.platform_id}  {platform.display_name}  {state}\n"
+        f"  identifiers {', '.join(platform.required_refs)}{optional}\n"
         f"  workflows {workflows}\n"
-        f"  containers {', '.join([own, *platform['containers']])}"
+        f"  containers {', '.join([own, *platform.containers])}"
     )

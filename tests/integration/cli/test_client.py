@@ -64,7 +64,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 async def call(method: str, path: str, **options: Any) -> Any:
     def work() -> Any:
         with client_module.gateway() as client:
-            return client.call(method, path, **options)
+            return client.connection.send(method, path, **options)
 
     return await asyncio.to_thread(work)
 

@@ -54,7 +54,7 @@ async def test_an_asset_is_submitted_followed_and_decided_upon(client: AsyncClie
     assert (decision.approval_state, decision.clearance_state) == ("approved", "ouo")
     asset = await client.assets.get(accepted.asset_id)
     assert "approved" in [entry.decision for entry in asset.audit]
-    assert (await client.assets.revoke(accepted.request_id, "a test")).approval_state == "revoked"
+    assert (await client.assets.revoke(accepted.request_id, "a test")).approval_state == "rejected"
 
 
 async def test_a_job_is_run_and_its_progress_is_told(client: AsyncClient) -> None:

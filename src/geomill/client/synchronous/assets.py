@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from geomill.client.answers import path
@@ -13,16 +13,21 @@ from geomill.contract.assets import AssetDetails, AssetPage, AssetStatus, LinksV
 from geomill.contract.submissions import DecisionMade, PlatformSubmission, SubmissionAccepted
 from geomill.domain.states import ClearanceState
 
-ENDED = frozenset({"completed", "failed", "cancelled"})
-FASTEST_SECONDS, SLOWEST_SECONDS = 0.1, 2.0
+ENDED = frozenset({"completed", "failed", "cancelled", "superseded"})
+FASTEST_SECONDS, SLOWEST_SECONDS = 0.1, 1.0
 
 
 class AssetOperations:
     def __init__(self, connection: GatewayConnection) -> None:
         self._connection = connection
 
-    def submit(self, submission: PlatformSubmission, *, dry_run: bool = False) -> SubmissionAccepted:
-        """Submit data that is in a container of bronze. With `dry_run` nothing is stored."""
+    def submit(
+        self, submission: PlatformSubmission | Mapping[str, Any], *, dry_run: bool = False
+    ) -> SubmissionAccepted:
+        """Submit data that is in a container of bronze. With `dry_run` nothing is stored.
+
+        A mapping is sent as it is; the gateway then checks all of it and names every wrong field.
+        """
         return self._connection.post(SubmissionAccepted, "/api/platform/submit", submission, dry_run=dry_run or None)
 
     def status(self, identifier: str) -> AssetStatus:

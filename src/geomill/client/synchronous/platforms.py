@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from geomill.client.answers import path
 from geomill.client.synchronous.connection import GatewayConnection
-from geomill.contract.platforms import NewPlatform, PlatformChanges, PlatformPage
+from geomill.contract.platforms import NewPlatform, PlatformPage
 from geomill.domain.assets.platform import Platform
 
 
@@ -13,15 +16,16 @@ class PlatformOperations:
     def __init__(self, connection: GatewayConnection) -> None:
         self._connection = connection
 
-    def all(self) -> list[Platform]:
-        page = self._connection.get(PlatformPage, "/api/platforms")
+    def all(self, *, inactive: bool = False) -> list[Platform]:
+        page = self._connection.get(PlatformPage, "/api/platforms", inactive=inactive)
         return page.platforms
 
     def get(self, platform_id: str) -> Platform:
         return self._connection.get(Platform, path("/api/platforms/{}", platform_id))
 
-    def create(self, platform: NewPlatform) -> Platform:
+    def create(self, platform: NewPlatform | Mapping[str, Any]) -> Platform:
         return self._connection.post(Platform, "/api/platforms", platform)
 
-    def replace(self, platform_id: str, platform: PlatformChanges) -> Platform:
-        return self._connection.put(Platform, path("/api/platforms/{}", platform_id), platform)
+    def change(self, platform_id: str, **changes: Any) -> Platform:
+        """Change the named fields of a platform. The others stay as they are."""
+        return self._connection.patch(Platform, path("/api/platforms/{}", platform_id), changes)
