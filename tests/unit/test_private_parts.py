@@ -323,7 +323,10 @@ def test_the_part_has_the_shape_that_we_rely_on(part: Part) -> None:
 
 def requirements() -> Mapping[str, str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    matches = (re.match(r"([\w.-]+)(?:\[.*?\])?(.*)", text) for text in [*project["dependencies"], *project["optional-dependencies"]["server"]])
+    matches = (
+        re.match(r"([\w.-]+)(?:\[.*?\])?(.*)", text)
+        for text in [*project["dependencies"], *project["optional-dependencies"]["server"]]
+    )
     return {match[1]: match[2] for match in matches if match}
 
 

@@ -10,7 +10,7 @@ from fastapi import Depends, FastAPI
 from starlette.middleware.cors import CORSMiddleware
 
 from geomill import __version__
-from geomill.api import problems
+from geomill.api import openapi, problems
 from geomill.api.access import RULES, AccessRules, confirmed, describe, mounted, require_complete
 from geomill.api.authentication import Authenticator, CallerAuthenticator
 from geomill.api.disks import WARNING_BYTES, Disks
@@ -74,6 +74,7 @@ class _Application(FastAPI):
         described = super().openapi()
         described["components"]["schemas"].update(problems.component_schemas())
         describe(described, RULES, problems.problem_responses)
+        openapi.complete(described)
         return described
 
 
@@ -138,6 +139,7 @@ def create_app(
         redoc_url=None,
         dependencies=[Depends(confirmed)],
         responses=problems.problem_responses(422),
+        generate_unique_id_function=openapi.operation_id,
     )
     # Routes are tried in order, so the one where latency matters most is first.
     for noun in (submission, jobs, platform, platforms, assets, stage_jobs, workflows, bootstrap, health, docs):
