@@ -114,7 +114,7 @@ def _keep(path: Path | None, record: object) -> None:
 
 
 def _say(text: str) -> None:
-    print(text, flush=True)  # noqa: T201
+    print(text, flush=True)
 
 
 def main() -> None:

@@ -17,6 +17,7 @@ from geomill.domain.jsonvalue import NotJson, to_json
 from geomill.errors import GeomillError, UnavailableError
 from geomill.sdk.causes import passing_code
 from geomill.sdk.context import HandlerContext
+from geomill.sdk.printing import all_printed_to, printed_to
 from geomill.sdk.registration import RegisteredHandler
 from geomill.sdk.result import HandlerError, HandlerResult
 
@@ -51,10 +52,11 @@ async def execute(
     context: HandlerContext[Any] | None = None
     try:
         context = make_context(_typed_params(handler, params))
-        if handler.is_async:
-            returned = await handler.function(context)
-        else:
-            returned = await asyncio.to_thread(handler.function, context)
+        with printed_to(context.logger):
+            if handler.is_async:
+                returned = await handler.function(context)
+            else:
+                returned = await asyncio.to_thread(handler.function, context)
         return _succeeded(handler, returned)
     except (Exception, SystemExit) as error:  # noqa: BLE001  the boundary to foreign code: every error becomes a result
         return _failed_by(error, context)
@@ -69,8 +71,10 @@ def execute_here(
     context: HandlerContext[Any] | None = None
     try:
         context = make_context(_typed_params(handler, params))
-        returned = handler.function(context)
-        return _succeeded(handler, asyncio.run(returned) if handler.is_async else returned)
+        with all_printed_to(context.logger):
+            returned = handler.function(context)
+            returned = asyncio.run(returned) if handler.is_async else returned
+        return _succeeded(handler, returned)
     except (Exception, SystemExit) as error:  # noqa: BLE001  the same boundary
         return _failed_by(error, context)
 

@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -96,7 +97,7 @@ def own_loop(ctx: Context) -> dict[str, Any]:
 @register_handler("die")
 def die(ctx: Context) -> None:
     ctx.logger.info("about to go")
-    print("printed before the end", flush=True)  # noqa: T201
+    print("printed before the end", flush=True)
     how = ctx.params["how"]
     if how == "exit":
         os._exit(7)
@@ -264,3 +265,21 @@ async def stores_async(ctx: Context) -> dict[str, Any]:
 @register_handler("misses")
 def misses(ctx: Context) -> dict[str, Any]:
     return {"size": ctx.storage.sync.stat(TARGET).size}
+
+
+@register_handler("prints")
+def prints(ctx: Context) -> dict[str, Any]:
+    print("begun")
+    thread = threading.Thread(target=print, args=("from a thread",))
+    thread.start()
+    thread.join()
+    print("no end of line", end="")
+    return {}
+
+
+@register_handler("prints_inline")
+async def prints_inline(ctx: Context) -> dict[str, Any]:
+    print("begun")
+    await asyncio.to_thread(print, "from a thread")
+    print("no end of line", end="")
+    return {}

@@ -58,3 +58,10 @@ async def test_silence_costs_no_statement(bench: TaskBench, monkeypatch: pytest.
     monkeypatch.setattr(logs, "insert", insert)
     await bench.try_out("hello_world")
     assert written == []
+
+
+@pytest.mark.parametrize("handler", ["prints", "prints_inline"])
+async def test_what_a_handler_prints_is_among_them(bench: TaskBench, handler: str) -> None:
+    bench.worker(processes=1)
+    job = await bench.try_out(handler)
+    assert await lines(bench, job.job_id) == [("INFO", "begun"), ("INFO", "from a thread"), ("INFO", "no end of line")]

@@ -7,6 +7,7 @@ import logging
 import sys
 import threading
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import psycopg
@@ -260,7 +261,7 @@ async def test_being_cancelled_is_passed_on() -> None:
 
 async def _execute(work: Callable[[Any], Any]) -> Ended:
     handler = getattr(register_handler("work")(work), MARK)
-    return await execute(handler, {}, lambda params: params)
+    return await execute(handler, {}, lambda params: SimpleNamespace(logger=logging.getLogger("work")))
 
 
 async def test_run_handler_works_inside_an_event_loop() -> None:
