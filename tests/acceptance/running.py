@@ -57,10 +57,10 @@ def eventually(true: Callable[[], Any], what: str, patience: float = PATIENCE) -
 
 
 @contextmanager
-def running(data: Path, port: int, **settings: str) -> Iterator[subprocess.Popen[bytes]]:
+def running(data: Path, port: int, *options: str, **settings: str) -> Iterator[subprocess.Popen[bytes]]:
     with (data.parent / "log").open("wb") as log:
         process = subprocess.Popen(
-            [GEOMILL, "up", "--data", str(data), "--port", str(port), "--concurrency", "4"],
+            [GEOMILL, "up", "--data", str(data), "--port", str(port), "--concurrency", "4", *options],
             env={**os.environ, "GEOMILL_DRAIN_SECONDS": "5", **settings},
             stdout=log,
             stderr=log,

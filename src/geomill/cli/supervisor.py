@@ -9,7 +9,7 @@ import signal
 import sys
 import time
 from asyncio.subprocess import PIPE, STDOUT, Process
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from geomill.errors import UnavailableError
@@ -50,6 +50,8 @@ class Supervisor:
         self._programs, self._environ, self._say = programs, environ, say
         self._grace_seconds = grace_seconds
         self._running: dict[str, Process] = {}
+        self._restarting: set[str] = set()
+        """Names of the programs that end because they were asked to, to be started again at once."""
         self._hurry = asyncio.Event()
         self.killed = 0
 
@@ -63,10 +65,13 @@ class Supervisor:
         """Kill the processes that are still stopping."""
         self._hurry.set()
 
-    def restart(self) -> None:
-        """Ask all processes to stop; each is then started again."""
-        for process in self._running.values():
-            _signal(process, signal.SIGTERM)
+    def restart(self, kinds: Collection[str] | None = None) -> None:
+        """Ask the processes of these kinds, or all, to stop. Each is then started again at once."""
+        for program in self._programs:
+            process = self._running.get(program.name)
+            if process and (kinds is None or program.kind in kinds):
+                self._restarting.add(program.name)
+                _signal(process, signal.SIGTERM)
 
     async def _keep(self, program: Program, stop: asyncio.Event) -> None:
         failures = 0
@@ -75,6 +80,9 @@ class Supervisor:
             outcome = await self._try_once(program, stop)
             if stop.is_set():
                 return
+            if program.name in self._restarting:
+                self._restarting.discard(program.name)
+                continue
             failures = 1 if time.monotonic() - begun >= LONG_ENOUGH else failures + 1
             pause = pause_after(failures)
             extra = {"action": "restart", "program": program.name}

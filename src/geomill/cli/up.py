@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -38,6 +39,8 @@ READY_SECONDS = 0.2
 PATIENCE_SECONDS = 30.0
 """After this time the reasons why the platform is not ready are printed. It may become ready later."""
 EXTRA_GRACE_SECONDS = 10.0
+RELOADED = ("orchestrator", "worker", "gateway")
+"""The kinds of processes that load workflows and handlers."""
 _COLOURS = ("\x1b[36m", "\x1b[32m", "\x1b[35m", "\x1b[33m", "\x1b[34m")
 _RESET = "\x1b[0m"
 
@@ -54,6 +57,9 @@ def up(
     concurrency: Annotated[
         int, typer.Option(min=1, max=10_000, help="Number of tasks that each worker runs at once.")
     ] = 16,
+    reload: Annotated[
+        bool, typer.Option("--reload", help="Restart when workflow files or your handlers change. For development.")
+    ] = False,
 ) -> None:
     """Run everything on this machine: database, orchestrators, workers and gateway, until Ctrl-C or SIGTERM."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # an orderly exit also during the start
@@ -61,11 +67,16 @@ def up(
     context.workflows_option.set(tuple(workflow_folders or context.workflows_option.get()))
     settings = context.settings()
     with occupied(settings.database.data) as occupation:
-        _run(settings, occupation, (host, port), (orchestrators, workers, concurrency))
+        _run(settings, occupation, (host, port), (orchestrators, workers, concurrency), reload=reload)
 
 
 def _run(
-    settings: Settings, occupation: Occupation, place: tuple[str | None, int | None], counts: tuple[int, int, int]
+    settings: Settings,
+    occupation: Occupation,
+    place: tuple[str | None, int | None],
+    counts: tuple[int, int, int],
+    *,
+    reload: bool,
 ) -> None:
     """Start everything and supervise it. `counts` are orchestrators, workers, and tasks of each worker."""
     (host, port), (orchestrators, workers, concurrency) = place, counts
@@ -93,7 +104,7 @@ def _run(
         external_url = _reachable_url(address, external_port) if serves_external else None
         occupation.tell(gateway_url)
         with published_address(settings.database.data, gateway_url):
-            killed = asyncio.run(_supervise(settings, programs, cluster, (gateway_url, external_url)))
+            killed = asyncio.run(_supervise(settings, programs, cluster, (gateway_url, external_url), reload=reload))
     if killed:
         raise typer.Exit(1)
 
@@ -143,6 +154,8 @@ async def _supervise(
     programs: list[Program],
     cluster: Cluster | None,
     addresses: tuple[str, str | None],
+    *,
+    reload: bool,
 ) -> int:
     """Supervise the programs and return how many had to be killed. `addresses` are the gateway's and the public one."""
     stop = asyncio.Event()
@@ -166,6 +179,11 @@ async def _supervise(
         group.create_task(_announce(*addresses, stop))
         if cluster:
             group.create_task(_keep_server(cluster, supervisor, stop))
+        if reload:
+            from geomill.cli.reloading import reload_on_change
+
+            restart = partial(supervisor.restart, RELOADED)
+            group.create_task(reload_on_change(settings, overrides, restart, stop))
         await supervisor.run(stop)
     log.info("stopped", extra={"action": "stop"})
     return supervisor.killed
