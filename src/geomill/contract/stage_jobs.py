@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
+from geomill.contract.inputs import Person
 from geomill.contract.jobs import JobOptions
 from geomill.domain.engine.stage_job import StageStatus
 
@@ -15,6 +16,9 @@ class StageOptions(JobOptions):
     """Options in the query. The body holds the parameters of the job."""
 
     priority: Annotated[int, Field(ge=0, le=10, description="A higher priority runs sooner")] = 0
+    on_behalf_of: Person | None = Field(
+        default=None, description="The person for whom you submit: recorded and shown, not verified"
+    )
 
 
 class StageAccepted(BaseModel):

@@ -50,6 +50,8 @@ CREATE TYPE app.request_status AS ENUM ('accepted', 'processing', 'completed', '
 
 CREATE TYPE app.decision AS ENUM ('submitted', 'overwritten', 'reactivated', 'retried', 'approved', 'clearance_changed', 'rejected', 'revoked', 'unpublished', 'rolled_back', 'export_retried');
 
+CREATE TYPE app.may_name AS ENUM ('allowed', 'required', 'forbidden');
+
 CREATE OR REPLACE FUNCTION dagapp.refuse_transition() RETURNS trigger
     LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 BEGIN
@@ -895,6 +897,7 @@ CREATE TABLE dagapp.dag_jobs (
     tenant varchar(64) DEFAULT '' NOT NULL,
     correlation_id varchar(64),
     submitted_by varchar(200),
+    on_behalf_of varchar(200),
     callback_url varchar(512),
     idempotency_key varchar(64),
     workflow_id varchar(64) NOT NULL,
@@ -988,6 +991,8 @@ COMMENT ON COLUMN dagapp.dag_jobs.job_id IS 'Chosen at submission, so the submit
 COMMENT ON COLUMN dagapp.dag_jobs.priority IS 'Higher is sooner';
 
 COMMENT ON COLUMN dagapp.dag_jobs.tenant IS 'The platform that takes turns for this work; empty for geomill''s own';
+
+COMMENT ON COLUMN dagapp.dag_jobs.on_behalf_of IS 'The person whom the submitter named; not verified';
 
 COMMENT ON COLUMN dagapp.dag_jobs.input_params IS 'Validated inputs, defaults applied';
 
@@ -1458,6 +1463,7 @@ CREATE TABLE app.geospatial_assets (
     withdrawn_through integer DEFAULT 0 NOT NULL,
     approval_state app.approval_state DEFAULT 'pending_review' NOT NULL,
     reviewer varchar(200),
+    reviewed_on_behalf_of varchar(200),
     reviewed_at timestamptz,
     rejection_reason text,
     clearance_state app.clearance_state DEFAULT 'uncleared' NOT NULL,
@@ -1566,7 +1572,7 @@ CREATE OR REPLACE TRIGGER geospatial_assets_execution
 
 CREATE OR REPLACE TRIGGER geospatial_assets_business
     BEFORE UPDATE ON app.geospatial_assets
-    FOR EACH ROW WHEN ((OLD.revision IS DISTINCT FROM NEW.revision OR OLD.proposed_clearance IS DISTINCT FROM NEW.proposed_clearance OR OLD.last_request_id IS DISTINCT FROM NEW.last_request_id OR OLD.workflow_id IS DISTINCT FROM NEW.workflow_id OR OLD.priority IS DISTINCT FROM NEW.priority OR OLD.approval_state IS DISTINCT FROM NEW.approval_state OR OLD.reviewer IS DISTINCT FROM NEW.reviewer OR OLD.reviewed_at IS DISTINCT FROM NEW.reviewed_at OR OLD.rejection_reason IS DISTINCT FROM NEW.rejection_reason OR OLD.clearance_state IS DISTINCT FROM NEW.clearance_state OR OLD.cleared_at IS DISTINCT FROM NEW.cleared_at OR OLD.cleared_by IS DISTINCT FROM NEW.cleared_by OR OLD.made_public_at IS DISTINCT FROM NEW.made_public_at OR OLD.made_public_by IS DISTINCT FROM NEW.made_public_by OR OLD.adf_run_id IS DISTINCT FROM NEW.adf_run_id OR OLD.deleted_at IS DISTINCT FROM NEW.deleted_at OR OLD.deleted_by IS DISTINCT FROM NEW.deleted_by OR OLD.data_deleted_through IS DISTINCT FROM NEW.data_deleted_through OR OLD.withdrawn_through IS DISTINCT FROM NEW.withdrawn_through OR OLD.kept_public_revision IS DISTINCT FROM NEW.kept_public_revision OR OLD.delete_run_id IS DISTINCT FROM NEW.delete_run_id) AND pg_trigger_depth() > 0)
+    FOR EACH ROW WHEN ((OLD.revision IS DISTINCT FROM NEW.revision OR OLD.proposed_clearance IS DISTINCT FROM NEW.proposed_clearance OR OLD.last_request_id IS DISTINCT FROM NEW.last_request_id OR OLD.workflow_id IS DISTINCT FROM NEW.workflow_id OR OLD.priority IS DISTINCT FROM NEW.priority OR OLD.approval_state IS DISTINCT FROM NEW.approval_state OR OLD.reviewer IS DISTINCT FROM NEW.reviewer OR OLD.reviewed_on_behalf_of IS DISTINCT FROM NEW.reviewed_on_behalf_of OR OLD.reviewed_at IS DISTINCT FROM NEW.reviewed_at OR OLD.rejection_reason IS DISTINCT FROM NEW.rejection_reason OR OLD.clearance_state IS DISTINCT FROM NEW.clearance_state OR OLD.cleared_at IS DISTINCT FROM NEW.cleared_at OR OLD.cleared_by IS DISTINCT FROM NEW.cleared_by OR OLD.made_public_at IS DISTINCT FROM NEW.made_public_at OR OLD.made_public_by IS DISTINCT FROM NEW.made_public_by OR OLD.adf_run_id IS DISTINCT FROM NEW.adf_run_id OR OLD.deleted_at IS DISTINCT FROM NEW.deleted_at OR OLD.deleted_by IS DISTINCT FROM NEW.deleted_by OR OLD.data_deleted_through IS DISTINCT FROM NEW.data_deleted_through OR OLD.withdrawn_through IS DISTINCT FROM NEW.withdrawn_through OR OLD.kept_public_revision IS DISTINCT FROM NEW.kept_public_revision OR OLD.delete_run_id IS DISTINCT FROM NEW.delete_run_id) AND pg_trigger_depth() > 0)
     EXECUTE FUNCTION app.refuse_change('a job must not change what people decide');
 
 CREATE OR REPLACE TRIGGER geospatial_assets_identity
@@ -1617,6 +1623,8 @@ COMMENT ON COLUMN app.geospatial_assets.delete_run_id IS 'The latest job that de
 
 COMMENT ON COLUMN app.geospatial_assets.withdrawn_through IS 'Revisions up to this one were revoked or unpublished, and are not served again';
 
+COMMENT ON COLUMN app.geospatial_assets.reviewed_on_behalf_of IS 'The person whom the reviewer named; not verified';
+
 COMMENT ON COLUMN app.geospatial_assets.kept_public_revision IS 'The public revision that an overwrite or rollback left public';
 
 COMMENT ON COLUMN app.geospatial_assets.public_revision IS 'The revision that everybody may see';
@@ -1649,6 +1657,7 @@ CREATE TABLE app.platform_requests (
     asset_id varchar(64) NOT NULL,
     revision integer NOT NULL,
     submitted_by varchar(200) NOT NULL,
+    on_behalf_of varchar(200),
     job_id varchar(64) NOT NULL,
     status app.request_status DEFAULT 'accepted' NOT NULL,
     retry_count integer DEFAULT 0 NOT NULL,
@@ -1682,6 +1691,8 @@ CREATE OR REPLACE TRIGGER platform_requests_follow
 COMMENT ON TABLE app.platform_requests IS 'A work order of a partner and its state.';
 
 COMMENT ON COLUMN app.platform_requests.revision IS 'The revision that the request is for';
+
+COMMENT ON COLUMN app.platform_requests.on_behalf_of IS 'The person whom the submitter named; not verified';
 
 COMMENT ON COLUMN app.platform_requests.job_id IS 'The latest job of the request; its row exists once an orchestrator has claimed it';
 
@@ -1749,6 +1760,7 @@ CREATE TABLE app.asset_audit (
     revision integer NOT NULL,
     decision app.decision NOT NULL,
     actor varchar(200) NOT NULL,
+    on_behalf_of varchar(200),
     client_address varchar(64),
     reason text,
     before jsonb DEFAULT '{}'::jsonb NOT NULL,
@@ -1776,12 +1788,15 @@ COMMENT ON TABLE app.asset_audit IS 'One decision of a person or an application 
 
 COMMENT ON COLUMN app.asset_audit.actor IS 'The subject of the credential';
 
+COMMENT ON COLUMN app.asset_audit.on_behalf_of IS 'The person whom the actor named; not verified';
+
 CREATE TABLE app.api_keys (
     key_id varchar(64) NOT NULL,
     secret_hash varchar(64) NOT NULL,
     name varchar(64) NOT NULL,
     roles jsonb NOT NULL,
     platform_id varchar(50),
+    may_name app.may_name DEFAULT 'allowed' NOT NULL,
     created_by varchar(200) NOT NULL,
     created_at timestamptz DEFAULT now() NOT NULL,
     expires_at timestamptz,
@@ -1801,6 +1816,8 @@ COMMENT ON COLUMN app.api_keys.secret_hash IS 'SHA-256 of the secret part';
 COMMENT ON COLUMN app.api_keys.name IS 'Unique among the keys that are not revoked';
 
 COMMENT ON COLUMN app.api_keys.platform_id IS 'The platform that a submitter submits for';
+
+COMMENT ON COLUMN app.api_keys.may_name IS 'Whether its holder may name the person for whom it acts';
 
 COMMENT ON COLUMN app.api_keys.last_used_at IS 'To the minute';
 

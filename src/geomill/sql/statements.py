@@ -553,6 +553,7 @@ class StageJobsStatements(Statements):
     add: LiteralString
     attempts: LiteralString
     latest_run: LiteralString
+    of_run: LiteralString
     page: LiteralString
     serialise: LiteralString
     superseded: LiteralString

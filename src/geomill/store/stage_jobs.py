@@ -97,6 +97,12 @@ async def latest_run(conn: Connection, job_id: str) -> str | None:
     return row["run_id"] if row else None
 
 
+async def of_run(conn: Connection, run_id: str) -> StageRun | None:
+    """Return the attempt that a job of the engine is, or None if it is none."""
+    row = await (await conn.execute(queries("stage_jobs").of_run, {"run_id": run_id})).fetchone()
+    return StageRun.from_row(row) if row else None
+
+
 async def superseded(conn: Connection, run_id: str) -> bool:
     """Return whether a later attempt has replaced this one. False for a job that is no attempt."""
     row = await (await conn.execute(queries("stage_jobs").superseded, {"run_id": run_id})).fetchone()

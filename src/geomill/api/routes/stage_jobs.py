@@ -76,9 +76,8 @@ async def submit_stage_job(
 ) -> StageAccepted:
     """The body holds the parameters. The same type and parameters are the same job: if it runs or has completed, the
     answer is 200. After a failure or a cancellation it begins again, as a new attempt with the same id."""
-    order = StageJobOrder(
-        job_type=job_type, parameters=parameters or {}, submitted_by=principal.subject, **dict(options)
-    )
+    terms = {**dict(options), "on_behalf_of": principal.named(options.on_behalf_of)}
+    order = StageJobOrder(job_type=job_type, parameters=parameters or {}, submitted_by=principal.subject, **terms)
     async with gateway.connection() as conn:
         submitted = await submit(conn, gateway.stage_jobs, gateway.workflow_registry, gateway.job_queue, order)
     response.status_code = 202 if submitted.is_new else 200
