@@ -551,10 +551,13 @@ class StageJobsStatements(Statements):
     noun = "stage_jobs"
 
     add: LiteralString
+    alike: LiteralString
     attempts: LiteralString
+    cancelled: LiteralString
     latest_run: LiteralString
     of_run: LiteralString
     page: LiteralString
+    running: LiteralString
     serialise: LiteralString
     superseded: LiteralString
     tasks: LiteralString
