@@ -224,6 +224,7 @@ def facts(submission: Submission, asset: Asset) -> Mapping[str, Any]:
         "data_type": asset.data_type.value,
         "container_name": submission.container_name,
         "file_name": submission.file_names[0],
+        "blob_name": submission.file_names[0],
         "file_names": submission.file_names,
         "table_name": naming.table_name(asset.table_stem, asset.revision),
         "blob_prefix": naming.blob_prefix(asset.blob_stem, asset.revision),
