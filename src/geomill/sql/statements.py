@@ -273,6 +273,7 @@ class LiveSchemaStatements(Statements):
     schemas: LiteralString
     tables: LiteralString
     triggers: LiteralString
+    views: LiteralString
 
 
 class LogsStatements(Statements):
