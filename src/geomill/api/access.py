@@ -102,6 +102,9 @@ RULES: Mapping[str, Who] = {
     "GET /api/jobs/types": ANY_CREDENTIAL,
     "GET /api/jobs/status/{job_id}": only(READER, REVIEWER, OPERATOR),
     "GET /api/jobs/status/{job_id}/tasks": only(READER, REVIEWER, OPERATOR),
+    "POST /platform/submit_dag": only(SUBMITTER, OPERATOR, limited=True),
+    "GET /platform/dag_status/{identifier}": ANY_CREDENTIAL,
+    "GET /api/jobs/tasks/{task_id}": only(READER, REVIEWER, OPERATOR),
     "GET /api/v1/bootstrap/ddl": only(OPERATOR),
     "POST /api/v1/bootstrap/migrate": only(ADMIN),
 }

@@ -28,6 +28,7 @@ from geomill.api.routes import (
     assets,
     bootstrap,
     docs,
+    earlier_names,
     health,
     jobs,
     platform,
@@ -142,7 +143,8 @@ def create_app(
         generate_unique_id_function=openapi.operation_id,
     )
     # Routes are tried in order, so the one where latency matters most is first.
-    for noun in (submission, jobs, platform, platforms, assets, stage_jobs, workflows, bootstrap, health, docs):
+    nouns = (submission, jobs, platform, platforms, assets, stage_jobs, workflows, bootstrap, health, docs)
+    for noun in (*nouns, earlier_names):
         app.include_router(noun.router)
     rules = dict(RULES)
     if services:

@@ -16,7 +16,7 @@ from rich.table import Column, Table
 
 from geomill.cli import context
 from geomill.domain.access.api_key import ApiKey, Secret, require_binding
-from geomill.domain.access.principal import Role
+from geomill.domain.access.principal import MayName, Role
 from geomill.errors import InputError
 from geomill.store import keys as store
 from geomill.store.pool import Connection
@@ -38,6 +38,9 @@ def create(
     expires: Annotated[
         str | None, typer.Option(metavar="90d", help="Lifetime in minutes (m), hours (h) or days (d).")
     ] = None,
+    may_name: Annotated[
+        MayName, typer.Option(help="Whether its holder may, must or must not name the person for whom it acts.")
+    ] = MayName.ALLOWED,
     as_json: Json = False,
 ) -> None:
     """Create a key and print it. It is not shown again."""
@@ -53,6 +56,7 @@ def create(
             name=holder,
             roles=roles,
             platform_id=platform,
+            may_name=may_name,
             created_by=_user(),
             expires_seconds=seconds,
         )

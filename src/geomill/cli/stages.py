@@ -192,6 +192,7 @@ def _readable(stage_job: StageJobView) -> str:
         lines.append(f"  error: {latest.error}")
     for stage in stage_job.stages:
         failed = f", {stage.failed} failed" if stage.failed else ""
+        failed += f", {stage.cancelled} cancelled" if stage.cancelled else ""
         circuit = f"  held back: {stage.circuit.error_message}" if stage.circuit else ""
         lines.append(
             f"  {stage.stage} {stage.name:<24} {stage.status:<10}"

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, Field
 
 from geomill.contract.jobs import Progress
-from geomill.domain.assets.asset import Asset
+from geomill.domain.assets.asset import Asset, job_priority
 from geomill.domain.assets.audit import AuditEntry
 from geomill.domain.assets.request import PlatformRequest
 from geomill.domain.assets.revision import AssetRevision
 from geomill.domain.engine.job import Job
+
+SUBMITTED_PRIORITY = "As submitted, where 1 is first. It goes with the next release: use `job_priority`"
+JOB_PRIORITY = "As `priority` of the jobs: 0 is normal, and higher runs sooner"
 
 
 class AssetView(BaseModel):
@@ -30,7 +33,8 @@ class AssetView(BaseModel):
     approval_state: str
     clearance_state: str
     proposed_clearance: str | None
-    reviewer: str | None
+    reviewer: str | None = Field(description="The subject of the credential that reviewed the revision")
+    reviewed_on_behalf_of: str | None = Field(description="The person whom the reviewer named; not verified")
     reviewed_at: datetime | None
     rejection_reason: str | None
     cleared_at: datetime | None
@@ -56,7 +60,8 @@ class AssetView(BaseModel):
     estimated_completion_at: datetime | None
     last_error: str | None
     node_summary: dict[str, Any] | None
-    priority: int
+    priority: int = Field(deprecated=True, description=SUBMITTED_PRIORITY)
+    job_priority: int = Field(description=JOB_PRIORITY)
     warnings: list[str]
     deleted_at: datetime | None
     deleted_by: str | None
@@ -65,7 +70,7 @@ class AssetView(BaseModel):
 
     @classmethod
     def of(cls, asset: Asset, **more: Any) -> Self:
-        fields = asset.model_dump()
+        fields = {**asset.model_dump(), "job_priority": job_priority(asset.priority)}
         return cls(**{name: fields[name] for name in AssetView.model_fields if name in fields}, **more)
 
 
@@ -105,6 +110,17 @@ class AssetStatus(BaseModel):
     clearance_state: str
 
 
+class JobWithoutAsset(BaseModel):
+    """The answer to a question about an asset by the id of a job that belongs to none."""
+
+    kind: Literal["job", "stage_job"]
+    status: str = Field(description="The status as `status_url` tells it")
+    job_id: str
+    workflow_id: str
+    message: str = Field(examples=["this is a job of the workflow 'hello_world': see status_url"])
+    status_url: str
+
+
 class RequestView(BaseModel):
     request_id: str
     revision: int
@@ -116,9 +132,11 @@ class RequestView(BaseModel):
     overwrite: bool
     processing_options: dict[str, Any]
     clearance_level: str | None
-    priority: int
+    priority: int = Field(deprecated=True, description=SUBMITTED_PRIORITY)
+    job_priority: int = Field(description=JOB_PRIORITY)
     correlation_id: str | None
     submitted_by: str
+    on_behalf_of: str | None = Field(description="The person whom the submitter named; not verified")
     retry_count: int
     last_error: str | None
     created_at: datetime
@@ -126,7 +144,7 @@ class RequestView(BaseModel):
 
     @classmethod
     def of(cls, request: PlatformRequest) -> Self:
-        fields = request.model_dump()
+        fields = {**request.model_dump(), "job_priority": job_priority(request.priority)}
         return cls(**{name: fields[name] for name in cls.model_fields})
 
 

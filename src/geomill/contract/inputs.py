@@ -13,8 +13,19 @@ def storable(text: str) -> str:
     return text
 
 
+def printable(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("the text has a control character or a line break")
+    return text
+
+
 Text = Annotated[str, StringConstraints(min_length=1, max_length=64), AfterValidator(storable)]
 Url = Annotated[str, StringConstraints(pattern=r"^https?://[^\s/]+", max_length=512), AfterValidator(storable)]
+
+Person = Annotated[
+    str, StringConstraints(min_length=1, max_length=200, strip_whitespace=True), AfterValidator(printable)
+]
+"""The name or address of a person whom the caller names."""
 
 
 class ApiInput(BaseModel):

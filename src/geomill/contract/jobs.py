@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, StringConstraints
 
-from geomill.contract.inputs import ApiInput, Text, Url, storable
+from geomill.contract.inputs import ApiInput, Person, Text, Url, storable
 from geomill.domain.engine.event import JobEvent
 from geomill.domain.engine.job import Job
 from geomill.domain.engine.message import JobQueueMessage
@@ -39,7 +39,14 @@ class JobSubmission(JobOptions):
         description="Inputs as the workflow declares them; `inputs` is accepted as a name too",
     )
     priority: Annotated[int, Field(ge=0, le=10, strict=True, description="A higher priority runs sooner")] = 0
-    idempotency_key: Text | None = Field(default=None, description="The same key gives the same job")
+    idempotency_key: Text | None = Field(
+        default=None, description="The same key gives the same job; 409 if the submission differs from the first"
+    )
+    on_behalf_of: Person | None = Field(
+        default=None,
+        validation_alias=AliasChoices("on_behalf_of", "submitted_by"),
+        description="The person for whom you submit: recorded and shown, not verified. `submitted_by` is accepted too",
+    )
 
 
 class Cancellation(ApiInput):
@@ -50,17 +57,21 @@ class JobAccepted(BaseModel):
     job_id: str
     status: str = Field(description="`queued`, or the status of the job that already has the idempotency key")
     workflow_id: str
+    message_id: str = Field(description="The id of the message on the queue, which is that of the job")
+    submitted_at: datetime | None
     status_url: str
     events_url: str
     stream_url: str
 
     @classmethod
-    def of(cls, job_id: str, workflow_id: str, status: str) -> Self:
-        here = f"/api/v1/jobs/{job_id}"
+    def of(cls, order: Job | JobQueueMessage, status: str) -> Self:
+        here = f"/api/v1/jobs/{order.job_id}"
         return cls(
-            job_id=job_id,
+            job_id=order.job_id,
             status=status,
-            workflow_id=workflow_id,
+            workflow_id=order.workflow_id,
+            message_id=order.job_id,
+            submitted_at=order.submitted_at,
             status_url=here,
             events_url=f"{here}/events",
             stream_url=f"{here}/stream",
@@ -83,6 +94,7 @@ class JobSummary(BaseModel):
     idempotency_key: str | None = None
     run_number: int = 1
     submitted_by: str | None = Field(default=None, description="The subject of the credential, or `schedule`")
+    on_behalf_of: str | None = Field(default=None, description="The person whom the submitter named; not verified")
     submitted_at: datetime | None = None
     created_at: datetime | None = None
     started_at: datetime | None = None

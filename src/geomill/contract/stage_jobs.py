@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
+from geomill.contract.inputs import Person
 from geomill.contract.jobs import JobOptions
 from geomill.domain.engine.stage_job import StageStatus
 
@@ -15,6 +16,9 @@ class StageOptions(JobOptions):
     """Options in the query. The body holds the parameters of the job."""
 
     priority: Annotated[int, Field(ge=0, le=10, description="A higher priority runs sooner")] = 0
+    on_behalf_of: Person | None = Field(
+        default=None, description="The person for whom you submit: recorded and shown, not verified"
+    )
 
 
 class StageAccepted(BaseModel):
@@ -53,6 +57,7 @@ class TaskCounts(BaseModel):
     total: int
     completed: int
     failed: int
+    cancelled: int = Field(default=0, description="Tasks that were only cancelled; they are not among the failed")
 
 
 class StageSummary(BaseModel):
@@ -98,16 +103,26 @@ class StageJobPage(BaseModel):
 
 
 class StageTaskView(BaseModel):
-    task_id: str
+    task_id: str = Field(description="Beginning of the job id, stage and index; GET /api/jobs/tasks/{task_id} finds it")
+    engine_task_id: str | None = Field(
+        description="The id of its latest attempt, which the handler has as `ctx.task_id`; it finds the task too"
+    )
+    parent_job_id: str
+    task_type: str
     task_index: str
     stage: int
-    status: str
+    status: str = Field(description="QUEUED, PROCESSING, COMPLETED, FAILED, or CANCELLED if it was only cancelled")
     attempt: int
-    retry_count: int
+    retry_count: int = Field(description="How often it was tried again after a failure")
+    parameters: dict[str, Any] | None
     error_details: str | None
+    heartbeat: datetime | None = Field(description="When the worker that runs it was last heard of; null if none does")
+    created_at: datetime | None = Field(description="When it was sent; null if it still waits")
+    updated_at: datetime | None
     started_at: datetime | None
     completed_at: datetime | None
     result_data: Any
+    next_stage_params: dict[str, Any] | None
     large_metadata_path: str | None
 
 

@@ -15,7 +15,7 @@ from pydantic import (
     model_validator,
 )
 
-from geomill.contract.inputs import ApiInput, Text, Url, storable
+from geomill.contract.inputs import ApiInput, Person, Text, Url, storable
 from geomill.domain.assets.asset import DataType
 from geomill.domain.assets.platform import DDH, DDH_REFS, PlatformId
 from geomill.domain.assets.submission import Submission
@@ -63,6 +63,11 @@ class PlatformSubmission(ApiInput):
     callback_url: Url | None = None
     correlation_id: Text | None = None
     idempotency_key: Text | None = Field(default=None, description="The same key gives the same request")
+    on_behalf_of: Person | None = Field(
+        default=None,
+        validation_alias=AliasChoices("on_behalf_of", "submitted_by"),
+        description="The person for whom you submit: recorded and shown, not verified. `submitted_by` is accepted too",
+    )
 
     @model_validator(mode="after")
     def _one_identity(self) -> Self:
@@ -110,6 +115,11 @@ class Decided(ApiInput):
     expected_revision: Revision | None = Field(
         default=None,
         description="The revision that was reviewed. If the asset has another one, the decision is refused",
+    )
+    on_behalf_of: Person | None = Field(
+        default=None,
+        validation_alias=AliasChoices("on_behalf_of", "reviewer"),
+        description="The person for whom you decide: recorded and shown, not verified. `reviewer` is accepted too",
     )
 
     @model_validator(mode="after")
@@ -162,6 +172,8 @@ class DecisionMade(BaseModel):
     clearance_state: str
     deleted: bool
     reviewer: str | None
+    decided_by: str = Field(description="The subject of the credential that made this decision")
+    on_behalf_of: str | None = Field(default=None, description="The person whom the caller named; not verified")
     dry_run: bool = False
     warning: str | None = Field(default=None, description="A consequence that the caller should know about")
     action_required: str | None = None

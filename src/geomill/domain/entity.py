@@ -145,6 +145,8 @@ class Entity(BaseModel):
     __sql_followers__: ClassVar[tuple[Follower, ...]] = ()
     __sql_functions__: ClassVar[tuple[str, ...]] = ()
     """Other functions of `sql/functions` that are created with the table."""
+    __sql_views__: ClassVar[tuple[str, ...]] = ()
+    """Views of `sql/views` that are created after all tables."""
     __sql_seed__: ClassVar[tuple[Mapping[str, Any], ...]] = ()
     __sql_storage__: ClassVar[Mapping[str, str]] = {}
     __log_fields__: ClassVar[tuple[str, ...]] = ()

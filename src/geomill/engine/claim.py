@@ -23,7 +23,7 @@ from geomill.domain.engine.evaluator import Evaluation
 from geomill.domain.engine.event import EventStatus, EventType
 from geomill.domain.engine.inputs import validate_inputs
 from geomill.domain.engine.job import NewJob
-from geomill.domain.engine.message import JobQueueMessage
+from geomill.domain.engine.message import JobQueueMessage, malformed
 from geomill.domain.engine.run import RunState
 from geomill.domain.engine.workflow import WORKFLOW_ID, Workflow
 from geomill.domain.states import JOB_MACHINE, JobStatus
@@ -186,7 +186,7 @@ class Claimer:
         try:
             message = JobQueueMessage.received(received.body, received.enqueued_at)
         except ValidationError as error:
-            return _Admitted(received, refusal=("MalformedMessage", str(error.errors()[0]["msg"])))
+            return _Admitted(received, refusal=("MalformedMessage", malformed(error)))
         workflow = self.workflow_registry.find(message.workflow_id)
         if workflow is None:
             return self._not_known(received, message)

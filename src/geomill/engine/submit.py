@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
 
 from geomill.domain.engine.callback import check_callback_url
 from geomill.domain.engine.inputs import validate_inputs
+from geomill.domain.engine.job import JobOrder
 from geomill.domain.engine.message import JobQueueMessage
+from geomill.domain.engine.repetition import differing, key_conflict, key_taken
 from geomill.domain.engine.starting import Starter, require_free_names, require_starter
 from geomill.domain.jsonvalue import to_json
+from geomill.errors import InputsError
 from geomill.queues import postgres as queue
 from geomill.queues.postgres import Outgoing
 from geomill.store.pool import Connection
@@ -20,10 +25,10 @@ async def submit(
     conn: Connection, workflow_registry: WorkflowRegistry, queue_name: str, message: JobQueueMessage
 ) -> JobQueueMessage:
     """Submit a job without an asset, as an operator. Opens its own transaction. Raises `NotFoundError`, `Forbidden` or
-    `InputError` before anything is written."""
+    `InputError` before anything is written. Returns the message with the time of its submission."""
     check_plain(workflow_registry, message)
-    await queue.hand_in(conn, _outgoing(queue_name, message), queue_channel(queue_name))
-    return message
+    sent_at = await queue.hand_in(conn, _outgoing(queue_name, message), queue_channel(queue_name))
+    return message.model_copy(update={"submitted_at": message.submitted_at or sent_at})
 
 
 async def enqueue(
@@ -43,6 +48,32 @@ def check_plain(workflow_registry: WorkflowRegistry, message: JobQueueMessage) -
     """Check a job without an asset, from a route, a command or a schedule."""
     require_free_names(message.input_params)
     _check(workflow_registry, message, Starter.OPERATORS)
+
+
+def require_repetition(workflow_registry: WorkflowRegistry, first: JobOrder, again: JobOrder) -> None:
+    """Raise `ConflictError` unless a job's submission repeats the first one with its idempotency key. Inputs are
+    compared with their defaults. The correlation id, the submitter and the person named may differ."""
+    names = differing(
+        _compared(workflow_registry, first), _compared(workflow_registry, again), _compared_names(first, again)
+    )
+    if names and first.submitted_by != again.submitted_by:
+        raise key_taken("job")
+    if names:
+        raise key_conflict(names, what="job")
+
+
+def _compared_names(first: JobOrder, again: JobOrder) -> tuple[str, ...]:
+    """Return the fields to compare. Inputs of different workflows are not compared."""
+    inputs = ("input_params",) if first.workflow_id == again.workflow_id else ()
+    return ("workflow_id", *inputs, "priority", "callback_url")
+
+
+def _compared(workflow_registry: WorkflowRegistry, order: JobOrder) -> dict[str, Any]:
+    workflow = workflow_registry.find(order.workflow_id)
+    inputs = order.input_params
+    with suppress(InputsError):  # invalid inputs differ from any that were accepted
+        inputs = validate_inputs(workflow, inputs) if workflow else inputs
+    return {**vars(order), "input_params": inputs}
 
 
 def _check(workflow_registry: WorkflowRegistry, message: JobQueueMessage, starter: Starter) -> None:

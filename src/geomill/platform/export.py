@@ -68,6 +68,7 @@ def _message(
         workflow_id=workflow_id,
         input_params={"asset_id": asset.asset_id, "previous_job_ids": previous + (under_way or [])},
         submitted_by=actor.name[:64],
+        on_behalf_of=actor.on_behalf_of,
         asset_id=asset.asset_id,
         asset_revision=asset.public_revision if purpose is JobPurpose.EXPORT else asset.revision,
         purpose=purpose,

@@ -12,7 +12,7 @@ from typing import Any
 
 from geomill.catalogue.following import follow_decision
 from geomill.domain.assets import naming
-from geomill.domain.assets.asset import Asset, message_priority
+from geomill.domain.assets.asset import Asset, job_priority
 from geomill.domain.assets.audit import AuditDecision
 from geomill.domain.assets.lifecycle import Actor, Operation, opening, require_seen
 from geomill.domain.assets.platform import Platform
@@ -20,11 +20,12 @@ from geomill.domain.assets.request import NewRequest, PlatformRequest, RequestSt
 from geomill.domain.assets.submission import Submission
 from geomill.domain.engine.callback import check_callback_url
 from geomill.domain.engine.message import JobQueueMessage
+from geomill.domain.engine.repetition import differing, key_conflict
 from geomill.domain.engine.starting import Starter
 from geomill.domain.engine.workflow import Workflow
 from geomill.domain.ids import new_id
 from geomill.engine.submit import enqueue
-from geomill.errors import AssetState, ConflictError, InputsError, PlatformInactive, Problem
+from geomill.errors import AssetState, InputsError, PlatformInactive, Problem
 from geomill.platform.desk import Desk
 from geomill.platform.preflight import missing, preflight, source_names
 from geomill.store import assets, platforms, requests
@@ -35,6 +36,20 @@ _DECISIONS = {
     Operation.UPDATED: AuditDecision.OVERWRITTEN,
     Operation.REACTIVATED: AuditDecision.REACTIVATED,
 }
+_COMPARED = (
+    "platform_refs",
+    "data_type",
+    "container_name",
+    "file_names",
+    "workflow_id",
+    "processing_options",
+    "overwrite",
+    "clearance_level",
+    "priority",
+    "callback_url",
+)
+"""The fields in which a repeated submission must equal the first one with its idempotency key."""
+_BODY_NAMES = {"file_names": "file_name"}
 SUPERSEDED = "superseded by a newer revision"
 
 
@@ -66,7 +81,7 @@ async def submit(
     sources = source_names(submission.container_name, submission.file_names)
     asset_id = naming.asset_id(platform.platform_id, submission.platform_refs)
     if earlier := await _earlier(
-        conn, submission, asset_id
+        conn, submission, asset_id, workflow
     ):  # before preflight, because its source may be deleted by now
         return earlier
     if actor.starter is Starter.PARTNERS and not platform.may_read(submission.container_name):
@@ -77,7 +92,7 @@ async def submit(
         if submission.idempotency_key is not None:
             await assets.serialise(conn, f"{platform.platform_id}|{submission.idempotency_key}")
         await assets.serialise(conn, asset_id)
-        if earlier := await _earlier(conn, submission, asset_id):
+        if earlier := await _earlier(conn, submission, asset_id, workflow):
             return earlier
         before = await assets.lock(conn, asset_id)
         operation = opening(before, submission.data_type, overwrite=submission.overwrite)
@@ -127,17 +142,17 @@ async def retry(
     return Accepted(after, await assets.get(conn, asset.asset_id), None, message)
 
 
-async def _earlier(conn: Connection, submission: Submission, asset_id: str) -> Accepted | None:
-    """Return the request that already has the submission's idempotency key, or None."""
+async def _earlier(conn: Connection, submission: Submission, asset_id: str, workflow: Workflow) -> Accepted | None:
+    """Return the request that already has the submission's idempotency key, or None. Keys belong to a platform, whose
+    submitters all see its requests. Raises `ConflictError` if the request differs."""
     if submission.idempotency_key is None:
         return None
     request = await requests.by_idempotency_key(conn, submission.platform_id, submission.idempotency_key)
     if request is None:
         return None
-    if request.asset_id != asset_id:
-        raise ConflictError(
-            f"the idempotency key belongs to a request for the asset {request.asset_id}", remedy="use another key"
-        )
+    again = {**vars(submission), "workflow_id": workflow.workflow_id}
+    if names := differing(vars(request), again, _COMPARED):
+        raise key_conflict([_BODY_NAMES.get(name, name) for name in names], what="request")
     return Accepted(request, await assets.get(conn, asset_id), None)
 
 
@@ -150,6 +165,7 @@ def _request(
         "revision": before.revision + 1 if before else 1,
         "workflow_id": workflow.workflow_id,
         "submitted_by": actor.name,
+        "on_behalf_of": actor.on_behalf_of,
         "job_id": new_id(),
     }
     return NewRequest(**{**vars(submission), **accepted})
@@ -171,9 +187,10 @@ def _message(
         input_params=_inputs(request, workflow, asset),
         correlation_id=request.correlation_id,
         submitted_by=actor.name[:64],
+        on_behalf_of=actor.on_behalf_of,
         submitted_at=submitted_at,
         callback_url=request.callback_url,
-        priority=message_priority(request.priority),
+        priority=job_priority(request.priority),
         tenant=asset.platform_id,
         asset_id=asset.asset_id,
         asset_revision=asset.revision,
@@ -207,6 +224,7 @@ def facts(submission: Submission, asset: Asset) -> Mapping[str, Any]:
         "data_type": asset.data_type.value,
         "container_name": submission.container_name,
         "file_name": submission.file_names[0],
+        "blob_name": submission.file_names[0],
         "file_names": submission.file_names,
         "table_name": naming.table_name(asset.table_stem, asset.revision),
         "blob_prefix": naming.blob_prefix(asset.blob_stem, asset.revision),

@@ -86,11 +86,12 @@ async def send(conn: Connection, messages: Sequence[Outgoing]) -> None:
         )
 
 
-async def hand_in(conn: Connection, message: Outgoing, called: str) -> None:
+async def hand_in(conn: Connection, message: Outgoing, called: str) -> datetime:
     """Send one message, and wait for the disk only after the channel `called` was notified. Not in a transaction.
 
     That is safe: what others commit because of the message comes after it in the log, so no crash keeps their commit
-    without the message. When this function returns, the message is on disk.
+    without the message. When this function returns, the message is on disk. It returns when the message
+    was sent, by the clock of the database.
     """
     assert conn.autocommit, "the commit that does not wait for the disk must contain only this message"
     assert conn.pgconn.transaction_status == TransactionStatus.IDLE, "a transaction would commit without the disk"
@@ -102,8 +103,11 @@ async def hand_in(conn: Connection, message: Outgoing, called: str) -> None:
         "tenant": message.tenant,
         "called": called,
     }
-    await conn.execute(queries("queue").hand_in, parameters)
+    row = await (await conn.execute(queries("queue").hand_in, parameters)).fetchone()
     await conn.execute(queries("queue").flush)
+    assert row is not None
+    sent_at: datetime = row["sent_at"]
+    return sent_at
 
 
 async def lines(conn: Connection, queue_names: Sequence[str]) -> list[TenantLine]:

@@ -94,6 +94,11 @@ class HandlerContext(Generic[ParamsT]):
     outcome_pages: OutcomePages = no_pages
     """Reads the pages for `item_outcomes`."""
 
+    @property
+    def blob_repository(self) -> Storage:
+        """The object store, under its earlier name."""
+        return self.storage
+
     def with_params(self, params: OtherT) -> HandlerContext[OtherT]:
         """Return the same context with other parameters, for a handler that calls others."""
         return cast("HandlerContext[OtherT]", replace(self, params=params))  # type: ignore[arg-type]  # the type changes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import logging
 import pkgutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
@@ -11,6 +12,8 @@ from types import MappingProxyType, ModuleType
 from geomill.domain.engine.handler import HandlerInfo
 from geomill.errors import NotFoundError, SettingsError, nearest
 from geomill.sdk.registration import MARK, RegisteredHandler
+
+log = logging.getLogger(__name__)
 
 GROUPS = ("geomill.handlers", "geomill.stage_jobs")
 """Groups of entry points. A handler runs the code of a stage job, so stage jobs are found in the same way."""
@@ -86,10 +89,24 @@ def _collect(module: ModuleType, handlers: dict[str, RegisteredHandler]) -> None
             continue
         for name in (handler.info.name, *handler.former_names):
             registered = handlers.setdefault(name, handler)
-            if registered.function is not handler.function:
-                raise SettingsError(
-                    f"two handlers are called '{name}': {_place(registered)} and {_place(handler)}; rename one of them"
-                )
+            same = registered.function is handler.function
+            if not same and replaces("handler", name, _place(registered), _place(handler)):
+                handlers[name] = handler
+
+
+def replaces(kind: str, name: str, first: str, second: str) -> bool:
+    """Return whether the second of two things with one name takes the place of the first. Yours replaces a built-in
+    one, and a warning says so. Two of yours are refused. The places are names of Python objects."""
+    if _built_in(first) and not _built_in(second):
+        log.warning("the %s '%s' of %s replaces the built-in one, %s", kind, name, second, first)
+        return True
+    if _built_in(second) and not _built_in(first):
+        return False
+    raise SettingsError(f"two {kind}s are called '{name}': {first} and {second}; rename one of them")
+
+
+def _built_in(place: str) -> bool:
+    return place.startswith("geomill.")
 
 
 def _place(handler: RegisteredHandler) -> str:

@@ -12,7 +12,7 @@ some columns, for INSERT and `json_to_recordset`, are defined once in a file: `c
 
 from __future__ import annotations
 
-from geomill.sql.files import function_sql, schema_sql, step_files
+from geomill.sql.files import function_sql, schema_sql, step_files, view_sql
 from geomill.sql.statements import queries
 
-__all__ = ["function_sql", "queries", "schema_sql", "step_files"]
+__all__ = ["function_sql", "queries", "schema_sql", "step_files", "view_sql"]

@@ -65,6 +65,13 @@ def function_sql(name: str) -> str:
 
 
 @cache
+def view_sql(name: str) -> str:
+    """Returns the definition of a view: `view_sql("app.jobs")` is `views/jobs.sql`."""
+    text = files(_PACKAGE).joinpath("views", f"{name.rpartition('.')[2]}.sql").read_text(encoding="utf-8")
+    return text.strip().removesuffix(";")
+
+
+@cache
 def schema_sql() -> str:
     """Returns the whole schema as committed."""
     return files(_PACKAGE).joinpath("schema.sql").read_text(encoding="utf-8")

@@ -50,6 +50,8 @@ CREATE TYPE app.request_status AS ENUM ('accepted', 'processing', 'completed', '
 
 CREATE TYPE app.decision AS ENUM ('submitted', 'overwritten', 'reactivated', 'retried', 'approved', 'clearance_changed', 'rejected', 'revoked', 'unpublished', 'rolled_back', 'export_retried');
 
+CREATE TYPE app.may_name AS ENUM ('allowed', 'required', 'forbidden');
+
 CREATE OR REPLACE FUNCTION dagapp.refuse_transition() RETURNS trigger
     LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 BEGIN
@@ -155,6 +157,30 @@ BEGIN
         WHERE a.asset_id = NEW.asset_id AND a.adf_run_id = NEW.job_id;
     END IF;
     RETURN NULL;
+END
+$$;
+
+-- Returns the error of a stage job's attempt with the names that its author knows: the stage and the task. A plan that
+-- lies in the object store has no names here; then the position stands for the task.
+CREATE OR REPLACE FUNCTION dagapp.stage_error(run_id text, failed_node text, error text) RETURNS text
+    LANGUAGE plpgsql STABLE
+    SET search_path = pg_catalog
+AS $$
+DECLARE
+    stage text := substring(failed_node FROM '^stage(\d{1,4})_(?:plan|tasks|results|aggregate)$');
+    cause text := regexp_replace(error, '^node ''[^'']*'' failed: ', '');
+    place text := CASE WHEN failed_node LIKE '%\_tasks' THEN substring(cause FROM '^item (\d{1,9}): ') END;
+    task text;
+BEGIN
+    IF stage IS NULL OR error IS NULL THEN
+        RETURN error;
+    ELSIF place IS NULL THEN
+        RETURN CASE WHEN cause ~ ('\mstage ' || stage || '\M') THEN cause ELSE 'stage ' || stage || ': ' || cause END;
+    END IF;
+    SELECT n.output -> 'indexes' ->> place::integer INTO task
+    FROM dagapp.dag_node_states AS n
+    WHERE n.job_id = stage_error.run_id AND n.node_id = 'stage' || stage || '_plan' AND n.item_index = -1;
+    RETURN format('stage %s, task %s: %s', stage, coalesce(task, place), regexp_replace(cause, '^item \d+: ', ''));
 END
 $$;
 
@@ -895,6 +921,7 @@ CREATE TABLE dagapp.dag_jobs (
     tenant varchar(64) DEFAULT '' NOT NULL,
     correlation_id varchar(64),
     submitted_by varchar(200),
+    on_behalf_of varchar(200),
     callback_url varchar(512),
     idempotency_key varchar(64),
     workflow_id varchar(64) NOT NULL,
@@ -988,6 +1015,8 @@ COMMENT ON COLUMN dagapp.dag_jobs.job_id IS 'Chosen at submission, so the submit
 COMMENT ON COLUMN dagapp.dag_jobs.priority IS 'Higher is sooner';
 
 COMMENT ON COLUMN dagapp.dag_jobs.tenant IS 'The platform that takes turns for this work; empty for geomill''s own';
+
+COMMENT ON COLUMN dagapp.dag_jobs.on_behalf_of IS 'The person whom the submitter named; not verified';
 
 COMMENT ON COLUMN dagapp.dag_jobs.input_params IS 'Validated inputs, defaults applied';
 
@@ -1458,6 +1487,7 @@ CREATE TABLE app.geospatial_assets (
     withdrawn_through integer DEFAULT 0 NOT NULL,
     approval_state app.approval_state DEFAULT 'pending_review' NOT NULL,
     reviewer varchar(200),
+    reviewed_on_behalf_of varchar(200),
     reviewed_at timestamptz,
     rejection_reason text,
     clearance_state app.clearance_state DEFAULT 'uncleared' NOT NULL,
@@ -1566,7 +1596,7 @@ CREATE OR REPLACE TRIGGER geospatial_assets_execution
 
 CREATE OR REPLACE TRIGGER geospatial_assets_business
     BEFORE UPDATE ON app.geospatial_assets
-    FOR EACH ROW WHEN ((OLD.revision IS DISTINCT FROM NEW.revision OR OLD.proposed_clearance IS DISTINCT FROM NEW.proposed_clearance OR OLD.last_request_id IS DISTINCT FROM NEW.last_request_id OR OLD.workflow_id IS DISTINCT FROM NEW.workflow_id OR OLD.priority IS DISTINCT FROM NEW.priority OR OLD.approval_state IS DISTINCT FROM NEW.approval_state OR OLD.reviewer IS DISTINCT FROM NEW.reviewer OR OLD.reviewed_at IS DISTINCT FROM NEW.reviewed_at OR OLD.rejection_reason IS DISTINCT FROM NEW.rejection_reason OR OLD.clearance_state IS DISTINCT FROM NEW.clearance_state OR OLD.cleared_at IS DISTINCT FROM NEW.cleared_at OR OLD.cleared_by IS DISTINCT FROM NEW.cleared_by OR OLD.made_public_at IS DISTINCT FROM NEW.made_public_at OR OLD.made_public_by IS DISTINCT FROM NEW.made_public_by OR OLD.adf_run_id IS DISTINCT FROM NEW.adf_run_id OR OLD.deleted_at IS DISTINCT FROM NEW.deleted_at OR OLD.deleted_by IS DISTINCT FROM NEW.deleted_by OR OLD.data_deleted_through IS DISTINCT FROM NEW.data_deleted_through OR OLD.withdrawn_through IS DISTINCT FROM NEW.withdrawn_through OR OLD.kept_public_revision IS DISTINCT FROM NEW.kept_public_revision OR OLD.delete_run_id IS DISTINCT FROM NEW.delete_run_id) AND pg_trigger_depth() > 0)
+    FOR EACH ROW WHEN ((OLD.revision IS DISTINCT FROM NEW.revision OR OLD.proposed_clearance IS DISTINCT FROM NEW.proposed_clearance OR OLD.last_request_id IS DISTINCT FROM NEW.last_request_id OR OLD.workflow_id IS DISTINCT FROM NEW.workflow_id OR OLD.priority IS DISTINCT FROM NEW.priority OR OLD.approval_state IS DISTINCT FROM NEW.approval_state OR OLD.reviewer IS DISTINCT FROM NEW.reviewer OR OLD.reviewed_on_behalf_of IS DISTINCT FROM NEW.reviewed_on_behalf_of OR OLD.reviewed_at IS DISTINCT FROM NEW.reviewed_at OR OLD.rejection_reason IS DISTINCT FROM NEW.rejection_reason OR OLD.clearance_state IS DISTINCT FROM NEW.clearance_state OR OLD.cleared_at IS DISTINCT FROM NEW.cleared_at OR OLD.cleared_by IS DISTINCT FROM NEW.cleared_by OR OLD.made_public_at IS DISTINCT FROM NEW.made_public_at OR OLD.made_public_by IS DISTINCT FROM NEW.made_public_by OR OLD.adf_run_id IS DISTINCT FROM NEW.adf_run_id OR OLD.deleted_at IS DISTINCT FROM NEW.deleted_at OR OLD.deleted_by IS DISTINCT FROM NEW.deleted_by OR OLD.data_deleted_through IS DISTINCT FROM NEW.data_deleted_through OR OLD.withdrawn_through IS DISTINCT FROM NEW.withdrawn_through OR OLD.kept_public_revision IS DISTINCT FROM NEW.kept_public_revision OR OLD.delete_run_id IS DISTINCT FROM NEW.delete_run_id) AND pg_trigger_depth() > 0)
     EXECUTE FUNCTION app.refuse_change('a job must not change what people decide');
 
 CREATE OR REPLACE TRIGGER geospatial_assets_identity
@@ -1617,6 +1647,8 @@ COMMENT ON COLUMN app.geospatial_assets.delete_run_id IS 'The latest job that de
 
 COMMENT ON COLUMN app.geospatial_assets.withdrawn_through IS 'Revisions up to this one were revoked or unpublished, and are not served again';
 
+COMMENT ON COLUMN app.geospatial_assets.reviewed_on_behalf_of IS 'The person whom the reviewer named; not verified';
+
 COMMENT ON COLUMN app.geospatial_assets.kept_public_revision IS 'The public revision that an overwrite or rollback left public';
 
 COMMENT ON COLUMN app.geospatial_assets.public_revision IS 'The revision that everybody may see';
@@ -1649,6 +1681,7 @@ CREATE TABLE app.platform_requests (
     asset_id varchar(64) NOT NULL,
     revision integer NOT NULL,
     submitted_by varchar(200) NOT NULL,
+    on_behalf_of varchar(200),
     job_id varchar(64) NOT NULL,
     status app.request_status DEFAULT 'accepted' NOT NULL,
     retry_count integer DEFAULT 0 NOT NULL,
@@ -1682,6 +1715,8 @@ CREATE OR REPLACE TRIGGER platform_requests_follow
 COMMENT ON TABLE app.platform_requests IS 'A work order of a partner and its state.';
 
 COMMENT ON COLUMN app.platform_requests.revision IS 'The revision that the request is for';
+
+COMMENT ON COLUMN app.platform_requests.on_behalf_of IS 'The person whom the submitter named; not verified';
 
 COMMENT ON COLUMN app.platform_requests.job_id IS 'The latest job of the request; its row exists once an orchestrator has claimed it';
 
@@ -1749,6 +1784,7 @@ CREATE TABLE app.asset_audit (
     revision integer NOT NULL,
     decision app.decision NOT NULL,
     actor varchar(200) NOT NULL,
+    on_behalf_of varchar(200),
     client_address varchar(64),
     reason text,
     before jsonb DEFAULT '{}'::jsonb NOT NULL,
@@ -1776,12 +1812,15 @@ COMMENT ON TABLE app.asset_audit IS 'One decision of a person or an application 
 
 COMMENT ON COLUMN app.asset_audit.actor IS 'The subject of the credential';
 
+COMMENT ON COLUMN app.asset_audit.on_behalf_of IS 'The person whom the actor named; not verified';
+
 CREATE TABLE app.api_keys (
     key_id varchar(64) NOT NULL,
     secret_hash varchar(64) NOT NULL,
     name varchar(64) NOT NULL,
     roles jsonb NOT NULL,
     platform_id varchar(50),
+    may_name app.may_name DEFAULT 'allowed' NOT NULL,
     created_by varchar(200) NOT NULL,
     created_at timestamptz DEFAULT now() NOT NULL,
     expires_at timestamptz,
@@ -1801,6 +1840,8 @@ COMMENT ON COLUMN app.api_keys.secret_hash IS 'SHA-256 of the secret part';
 COMMENT ON COLUMN app.api_keys.name IS 'Unique among the keys that are not revoked';
 
 COMMENT ON COLUMN app.api_keys.platform_id IS 'The platform that a submitter submits for';
+
+COMMENT ON COLUMN app.api_keys.may_name IS 'Whether its holder may name the person for whom it acts';
 
 COMMENT ON COLUMN app.api_keys.last_used_at IS 'To the minute';
 
@@ -1853,3 +1894,84 @@ CREATE TABLE catalogue.schema_steps (
 );
 
 COMMENT ON TABLE catalogue.schema_steps IS 'A migration step that has run in this database, or was not needed because the database was new.';
+
+-- Jobs in the words of the earlier system, for its queries: one row for each job that an orchestrator has claimed. A stage
+-- job is shown with its latest attempt. A plain job has no stages; its type is its workflow.
+CREATE OR REPLACE VIEW app.jobs AS
+SELECT j.job_id, j.workflow_id AS job_type,
+       CASE j.status WHEN 'pending' THEN 'QUEUED' WHEN 'running' THEN 'PROCESSING' WHEN 'completed' THEN 'COMPLETED'
+            ELSE 'FAILED' END AS status,
+       NULL::integer AS stage, NULL::integer AS total_stages, j.input_params AS parameters, '{}'::jsonb AS stage_results,
+       j.result_data, j.error_message AS error_details,
+       jsonb_build_object('submitted_by', j.submitted_by, 'on_behalf_of', j.on_behalf_of,
+                          'correlation_id', j.correlation_id, 'cancelled', j.status = 'cancelled') AS metadata,
+       j.asset_id, j.job_id AS run_id, j.created_at, j.updated_at
+FROM dagapp.dag_jobs AS j
+WHERE NOT EXISTS (SELECT FROM dagapp.dag_stage_jobs AS s WHERE s.run_id = j.job_id)
+UNION ALL
+SELECT s.job_id, s.job_type,
+       CASE j.status WHEN 'pending' THEN 'QUEUED' WHEN 'running' THEN 'PROCESSING' WHEN 'completed' THEN 'COMPLETED'
+            ELSE 'FAILED' END,
+       (SELECT least(count(*) FILTER (WHERE n.node_id LIKE '%\_aggregate' AND n.status = 'completed') + 1,
+                     count(*) FILTER (WHERE n.node_id LIKE '%\_plan'))::integer
+        FROM dagapp.dag_node_states AS n
+        WHERE n.job_id = s.run_id AND n.item_index = -1 AND n.node_id LIKE 'stage%'),
+       (SELECT count(*)::integer
+        FROM dagapp.dag_node_states AS n
+        WHERE n.job_id = s.run_id AND n.item_index = -1 AND n.node_id LIKE 'stage%\_plan'),
+       s.parameters,
+       coalesce((SELECT jsonb_object_agg('stage_' || substring(n.node_id FROM '[0-9]+'), n.output -> 'result')
+                 FROM dagapp.dag_node_states AS n
+                 WHERE n.job_id = s.run_id AND n.item_index = -1 AND n.node_id LIKE 'stage%\_aggregate'
+                   AND n.status = 'completed'), '{}'),
+       j.result_data, j.error_message,
+       jsonb_build_object('submitted_by', j.submitted_by, 'on_behalf_of', j.on_behalf_of,
+                          'correlation_id', j.correlation_id, 'cancelled', j.status = 'cancelled', 'attempt', s.attempt),
+       j.asset_id, s.run_id, s.submitted_at, j.updated_at
+FROM dagapp.dag_stage_jobs AS s
+JOIN dagapp.dag_jobs AS j ON j.job_id = s.run_id
+WHERE NOT EXISTS (
+    SELECT
+    FROM dagapp.dag_stage_jobs AS later
+    JOIN dagapp.dag_jobs AS claimed ON claimed.job_id = later.run_id
+    WHERE later.job_id = s.job_id AND later.attempt > s.attempt
+);
+
+-- Tasks of stage jobs in the words of the earlier system, for its queries: those of the latest attempt that were sent. The
+-- parameters of a plan that lies in the object store are not here.
+CREATE OR REPLACE VIEW app.tasks AS
+SELECT left(s.job_id, 8) || '-s' || stage.number || '-' || coalesce(task.name, item.position::text) AS task_id,
+       s.job_id AS parent_job_id, d.body -> 'nodes' -> f.node_id::text -> 'task' ->> 'handler' AS task_type,
+       CASE coalesce(n.status, 'dispatched')
+            WHEN 'completed' THEN 'COMPLETED' WHEN 'running' THEN 'PROCESSING' WHEN 'failed' THEN 'FAILED'
+            WHEN 'cancelled' THEN 'CANCELLED' WHEN 'skipped' THEN 'CANCELLED' ELSE 'QUEUED' END AS status,
+       stage.number AS stage, coalesce(task.name, item.position::text) AS task_index,
+       p.output -> 'tasks' -> item.position AS parameters,
+       (SELECT r.output FROM dagapp.dag_task_results AS r WHERE r.task_id = n.task_id AND n.status = 'completed')
+           AS result_data,
+       (SELECT r.output -> 'next_stage_params'
+        FROM dagapp.dag_task_results AS r WHERE r.task_id = n.task_id AND n.status = 'completed') AS next_stage_params,
+       n.error_message AS error_details,
+       CASE WHEN n.status = 'failed' THEN greatest(n.retry_count - 1, 0) ELSE coalesce(n.retry_count, 0) END AS retry_count,
+       (SELECT i.heartbeat_at FROM dagapp.dag_instances AS i WHERE i.instance_id = n.worker_id AND n.status = 'running')
+           AS heartbeat,
+       s.run_id, n.task_id AS engine_task_id,
+       coalesce(n.dispatched_at, f.started_at, f.updated_at) AS created_at,
+       coalesce(n.updated_at, f.started_at, f.updated_at) AS updated_at
+FROM dagapp.dag_stage_jobs AS s
+JOIN dagapp.dag_jobs AS j ON j.job_id = s.run_id
+JOIN dagapp.dag_definitions AS d ON d.definition_hash = j.definition_hash
+JOIN dagapp.dag_node_states AS f ON f.job_id = s.run_id AND f.item_index = -1 AND f.node_id LIKE 'stage%\_tasks'
+CROSS JOIN LATERAL (SELECT substring(f.node_id FROM '[0-9]+')::integer AS number) AS stage
+CROSS JOIN LATERAL generate_series(0, f.items_sent - 1) AS item (position)
+LEFT JOIN dagapp.dag_node_states AS n
+    ON n.job_id = s.run_id AND n.node_id = f.node_id AND n.item_index = item.position
+LEFT JOIN dagapp.dag_node_states AS p
+    ON p.job_id = s.run_id AND p.node_id = 'stage' || stage.number || '_plan' AND p.item_index = -1
+CROSS JOIN LATERAL (SELECT p.output -> 'indexes' ->> item.position AS name) AS task
+WHERE NOT EXISTS (
+    SELECT
+    FROM dagapp.dag_stage_jobs AS later
+    JOIN dagapp.dag_jobs AS claimed ON claimed.job_id = later.run_id
+    WHERE later.job_id = s.job_id AND later.attempt > s.attempt
+);

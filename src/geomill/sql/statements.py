@@ -273,6 +273,7 @@ class LiveSchemaStatements(Statements):
     schemas: LiteralString
     tables: LiteralString
     triggers: LiteralString
+    views: LiteralString
 
 
 class LogsStatements(Statements):
@@ -551,9 +552,13 @@ class StageJobsStatements(Statements):
     noun = "stage_jobs"
 
     add: LiteralString
+    alike: LiteralString
     attempts: LiteralString
+    cancelled: LiteralString
     latest_run: LiteralString
+    of_run: LiteralString
     page: LiteralString
+    running: LiteralString
     serialise: LiteralString
     superseded: LiteralString
     tasks: LiteralString

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from geomill.domain.engine.handler import Handlers
-from geomill.errors import NotFoundError, SettingsError, nearest
-from geomill.sdk.registry import find_modules
+from geomill.errors import NotFoundError, nearest
+from geomill.sdk.registry import find_modules, replaces
 from geomill.stages.compiler import compile_job
 from geomill.stages.registration import STAGE_MARK, StageJob
 from geomill.workflows.registry import WorkflowRegistry
@@ -48,9 +48,11 @@ def load_stage_jobs(modules: Sequence[str] = ()) -> StageJobs:
     for module in find_modules(modules):
         for value in vars(module).values():
             job = getattr(value, STAGE_MARK, None)
-            if isinstance(job, StageJob) and jobs.setdefault(job.job_type, job) is not job:
-                places = " and ".join(_place(each) for each in (jobs[job.job_type], job))
-                raise SettingsError(f"two stage jobs are called '{job.job_type}': {places}; rename one of them")
+            if not isinstance(job, StageJob):
+                continue
+            first = jobs.setdefault(job.job_type, job)
+            if first is not job and replaces("stage job", job.job_type, _place(first), _place(job)):
+                jobs[job.job_type] = job
     return StageJobs(jobs.values())
 
 

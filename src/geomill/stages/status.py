@@ -8,8 +8,7 @@ from typing import Any
 
 from geomill.domain.engine.circuit import Circuit, CircuitState
 from geomill.domain.engine.job import Job
-from geomill.domain.engine.large import large_output
-from geomill.domain.engine.stage_job import StageStatus, stage_task_id
+from geomill.domain.engine.stage_job import StageStatus
 from geomill.domain.engine.workflow import FanOutNode, Workflow
 from geomill.domain.states import JobStatus, NodeStatus
 from geomill.stages import compiler
@@ -30,6 +29,8 @@ class StageView:
     total: int = 0
     completed: int = 0
     failed: int = 0
+    cancelled: int = 0
+    """Tasks that were only cancelled."""
     result: dict[str, Any] | None = None
     circuit: Circuit | None = None
     """The open circuit of the task type, if any."""
@@ -80,65 +81,14 @@ async def view(conn: Connection, queue_name: str, job_id: str, planned: Workflow
     open_circuits = {
         circuit.handler: circuit for circuit in await circuits.read(conn) if circuit.state is CircuitState.OPEN
     }
+    cancelled = await stage_jobs.cancelled(conn, run_id)
+    stages = _all_stages(workflow, job_progress, open_circuits) if workflow else []
     return StageJobView(
         attempts,
-        _all_stages(workflow, job_progress, open_circuits) if workflow else [],
+        [replace(stage, cancelled=cancelled.get(compiler.tasks(stage.stage), 0)) for stage in stages],
         job_progress.job.result_data if job_progress else None,
         await transaction_time(conn),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class TaskView:
-    task_id: str
-    task_index: str
-    status: str
-    attempt: int
-    retry_count: int
-    error: str | None
-    started_at: datetime | None
-    completed_at: datetime | None
-    result: Any
-    large_metadata_path: str | None
-    position: int
-
-
-async def tasks(
-    conn: Connection, attempt: StageJobAttempt, stage: int, indexes: list[str] | None, *, after: int, limit: int
-) -> list[TaskView]:
-    """Return dispatched tasks of a stage. `indexes` come from the plan; None means that they are positions."""
-    rows = await stage_jobs.tasks(conn, attempt.run.run_id, compiler.tasks(stage), after=after, limit=limit)
-    return [_task(attempt, stage, row, indexes) for row in rows]
-
-
-def _task(attempt: StageJobAttempt, stage: int, row: dict[str, Any], indexes: list[str] | None) -> TaskView:
-    index = indexes[row["item_index"]] if indexes else str(row["item_index"])
-    large = large_output(row["output"])
-    return TaskView(
-        task_id=stage_task_id(attempt.run.job_id, stage, index),
-        task_index=index,
-        status=_task_status(NodeStatus(row["status"])),
-        attempt=row["attempt"],
-        retry_count=row["retry_count"],
-        error=row["error_message"],
-        started_at=row["started_at"],
-        completed_at=row["completed_at"],
-        result=None if large else row["output"],
-        large_metadata_path=str(large.name) if large else None,
-        position=row["item_index"],
-    )
-
-
-def _task_status(status: NodeStatus) -> str:
-    match status:
-        case NodeStatus.COMPLETED:
-            return StageStatus.COMPLETED
-        case NodeStatus.RUNNING:
-            return StageStatus.PROCESSING
-        case NodeStatus.FAILED | NodeStatus.CANCELLED | NodeStatus.SKIPPED:
-            return StageStatus.FAILED
-        case _:
-            return StageStatus.QUEUED
 
 
 def _all_stages(

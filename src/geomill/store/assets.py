@@ -222,6 +222,7 @@ async def note(
         "revision": after.revision,
         "decision": decision,
         "actor": actor.name,
+        "on_behalf_of": actor.on_behalf_of,
         "client_address": actor.address,
         "reason": reason,
         "before": to_json(_state(before)),

@@ -40,6 +40,7 @@ def create_database(database: Database) -> Iterator[str]:
     yield from database.functions.values()
     for table in database.tables.values():
         yield from create_table(table)
+    yield from database.views.values()
 
 
 def create_schema(name: str) -> str:

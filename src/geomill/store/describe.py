@@ -9,7 +9,7 @@ from inspect import cleandoc
 from typing import Any, TypeVar
 
 from geomill.domain.entity import Entity, Follower, ForeignKey, Guard, Index, StateRule
-from geomill.sql import function_sql
+from geomill.sql import function_sql, view_sql
 from geomill.sql.column_types import enum_name, enum_of
 from geomill.store.columns import column
 from geomill.store.quoting import column_list, identifier, literal, qualified
@@ -39,6 +39,7 @@ def describe(models: Sequence[type[Entity]], prefix: str = "") -> Database:
         enums={name: values for model in models for name, values in _enums(model, prefix)},
         functions={name: text for model in models for name, text in _functions(model, prefix)},
         tables={table.name: table for table in tables},
+        views={prefix + name: _moved(view_sql(name), prefix) for name in view_names(models)},
     )
 
 
@@ -46,6 +47,10 @@ def function_names(models: Sequence[type[Entity]]) -> list[str]:
     """Return the names of the functions, without schemas."""
     named = [name for model in models for name in _named_functions(model)]
     return [REFUSE_FUNCTION, GUARD_FUNCTION, *(name.rpartition(".")[2] for name in named)]
+
+
+def view_names(models: Sequence[type[Entity]]) -> list[str]:
+    return [name for model in models for name in model.__sql_views__]
 
 
 def table_name(model: type[Entity], prefix: str = "") -> str:

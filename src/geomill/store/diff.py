@@ -66,7 +66,18 @@ def diff(model: Database, target: Database, live: Database, occupied: Iterable[s
     for name, definition in model.functions.items():
         if live.functions.get(name) != target.functions[name]:
             yield Change(f"create function {name}", (definition,))
-    # In the models' order, so that tables exist before foreign keys refer to them.
+    tables = list(_tables(model, target, live, occupied))
+    retyped = any(" TYPE " in statement for change in tables for statement in change.statements)
+    for name in live.views if retyped else ():  # PostgreSQL does not change the type of a column that a view shows
+        yield Change(f"drop view {name}", (f"DROP VIEW {name}",))
+    yield from tables
+    for name, definition in model.views.items():
+        if retyped or live.views.get(name) != target.views[name]:
+            yield Change(f"create view {name}", (definition,))
+
+
+def _tables(model: Database, target: Database, live: Database, occupied: Iterable[str]) -> Iterator[Change]:
+    """Yield the changes of tables in the models' order, so that tables exist before foreign keys refer to them."""
     for name, table in model.tables.items():
         if name not in live.tables:
             yield Change(f"create table {name}", tuple(ddl.create_table(table)))

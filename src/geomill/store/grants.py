@@ -27,7 +27,7 @@ from geomill.domain.schema_object import SchemaObject
 from geomill.domain.schema_step import SchemaStep
 from geomill.domain.tables import EXTERNAL_TABLES, TABLES
 from geomill.sql import queries
-from geomill.store.describe import table_name
+from geomill.store.describe import table_name, view_names
 from geomill.store.quoting import column_list
 
 Models = Sequence[type[Entity]]
@@ -90,6 +90,9 @@ _INSIDE = {
 }
 
 
+VIEWS = {"app.jobs": (ENGINE, GATEWAY), "app.tasks": (ENGINE, GATEWAY)}
+"""Views, with the roles that may read them. A view shows rows of all platforms, so other roles are left out."""
+
 FUNCTIONS = {
     "app.drop_revision_tables(text, text)": (ENGINE,),
     "app.drop_leftover_tables(text, integer)": (ENGINE,),
@@ -126,7 +129,8 @@ def maker_of_tables(*, external: bool) -> DatabaseRole:
 def statements(roles: Sequence[DatabaseRole], models: Models, *, external: bool) -> Iterator[str]:
     """Yield the statements. They first revoke all rights, so that a release can also take rights away."""
     schemas = list(dict.fromkeys(model.__sql_schema__ for model in models))
-    names = ", ".join(table_name(model) for model in models)
+    views = view_names(models)
+    names = ", ".join([*(table_name(model) for model in models), *views])
     yield f"CREATE SCHEMA IF NOT EXISTS {FEATURES}"
     yield f"CREATE SCHEMA IF NOT EXISTS {STAGING}"
     for role in roles:
@@ -138,6 +142,9 @@ def statements(roles: Sequence[DatabaseRole], models: Models, *, external: bool)
             model.__sql_schema__ for model in models if right(role, model, external=external) != Right()
         ):
             yield f"GRANT USAGE ON SCHEMA {schema} TO {role}"
+        for view in views:
+            if role in VIEWS[view]:
+                yield f"GRANT SELECT ON {view} TO {role}"
     for function in _functions(external=external):
         for role in set(FUNCTIONS[function]) & set(roles):
             yield f"GRANT USAGE ON SCHEMA {function.partition('.')[0]} TO {role}"

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from geomill.domain.access.api_key import ApiKey, Secret, require_binding
-from geomill.domain.access.principal import Role
+from geomill.domain.access.principal import MayName, Role
 from geomill.domain.jsonvalue import to_json
 from geomill.errors import ConflictError, InputError, NotFoundError, nearest
 from geomill.sql import queries
@@ -33,6 +33,7 @@ async def create(
     roles: Collection[Role],
     created_by: str,
     platform_id: str | None = None,
+    may_name: MayName = MayName.ALLOWED,
     expires_seconds: float | None = None,
 ) -> ApiKey:
     if not roles:
@@ -44,6 +45,7 @@ async def create(
         "name": name,
         "roles": to_json([role.value for role in dict.fromkeys(roles)]),
         "platform_id": platform_id,
+        "may_name": may_name,
         "created_by": created_by,
         "expires_seconds": expires_seconds,
     }

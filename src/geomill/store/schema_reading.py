@@ -18,7 +18,7 @@ from psycopg.rows import DictRow, dict_row
 from geomill.domain.entity import Entity
 from geomill.sql import queries
 from geomill.store.ddl import ddl
-from geomill.store.describe import function_names
+from geomill.store.describe import function_names, view_names
 from geomill.store.quoting import qualified
 from geomill.store.spec import Column, Constraint, ConstraintKind, Database, Table, TableIndex, Trigger
 
@@ -46,23 +46,27 @@ async def _read(conn: AsyncConnection[Any], models: Sequence[type[Entity]], pref
     schemas = [prefix + schema for schema in _schemas(models)]
     async with conn.transaction(force_rollback=True), conn.cursor(row_factory=dict_row) as cursor:
         await cursor.execute(queries("live_schema").qualify_names)
-        return await _Reader(cursor, schemas, function_names(models), prefix).database()
+        return await _Reader(cursor, schemas, function_names(models), view_names(models), prefix).database()
 
 
 class _Reader:
     """Takes the prefix off everything it reads, so that a scratch schema reads like a real one."""
 
-    def __init__(self, cursor: AsyncCursor[DictRow], schemas: list[str], functions: list[str], prefix: str) -> None:
+    def __init__(
+        self, cursor: AsyncCursor[DictRow], schemas: list[str], functions: list[str], views: list[str], prefix: str
+    ) -> None:
         self._cursor = cursor
         self._prefix = prefix
         self._parameters: dict[str, Any] = {"schemas": schemas, "functions": functions, "tables": []}
+        self._parameters["views"] = [prefix + view for view in views]
 
     async def database(self) -> Database:
         schemas = [row["name"] for row in await self._rows(queries("live_schema").schemas)]
         enums = {self._name(row): tuple(row["labels"]) for row in await self._rows(queries("live_schema").enums)}
         functions = {self._name(row): row["definition"] for row in await self._rows(queries("live_schema").functions)}
+        views = {self._name(row): row["definition"] for row in await self._rows(queries("live_schema").views)}
         tables = [table async for table in self._tables()]
-        return Database(tuple(schemas), enums, functions, {table.name: table for table in tables})
+        return Database(tuple(schemas), enums, functions, {table.name: table for table in tables}, views)
 
     async def _tables(self) -> AsyncIterator[Table]:
         rows = await self._rows(queries("live_schema").tables)

@@ -7,7 +7,7 @@ are compared with each other.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -73,3 +73,4 @@ class Database:
     enums: Mapping[str, tuple[str, ...]]
     functions: Mapping[str, str]
     tables: Mapping[str, Table]
+    views: Mapping[str, str] = field(default_factory=dict)

@@ -8,8 +8,9 @@ from datetime import datetime
 from typing import Any
 
 from geomill.domain.engine.stage_job import STATUSES, StageRun, StageStatus
+from geomill.domain.ids import around_index, task_id
 from geomill.domain.jsonvalue import to_json
-from geomill.domain.states import JobStatus
+from geomill.domain.states import JobStatus, NodeStatus
 from geomill.errors import NotFoundError
 from geomill.sql import queries
 from geomill.store.pool import Connection
@@ -97,6 +98,12 @@ async def latest_run(conn: Connection, job_id: str) -> str | None:
     return row["run_id"] if row else None
 
 
+async def of_run(conn: Connection, run_id: str) -> StageRun | None:
+    """Return the attempt that a job of the engine is, or None if it is none."""
+    row = await (await conn.execute(queries("stage_jobs").of_run, {"run_id": run_id})).fetchone()
+    return StageRun.from_row(row) if row else None
+
+
 async def superseded(conn: Connection, run_id: str) -> bool:
     """Return whether a later attempt has replaced this one. False for a job that is no attempt."""
     row = await (await conn.execute(queries("stage_jobs").superseded, {"run_id": run_id})).fetchone()
@@ -134,5 +141,32 @@ def _rows_of(status: StageStatus | None) -> Sequence[str] | None:
 
 
 async def tasks(conn: Connection, run_id: str, node_id: str, *, after: int, limit: int) -> list[dict[str, Any]]:
+    """Return the tasks of a stage that were sent. A leased task is running, even if its owner does not know yet."""
     parameters = {"run_id": run_id, "node_id": node_id, "after": after, "limit": limit}
-    return await (await conn.execute(queries("stage_jobs").tasks, parameters)).fetchall()
+    rows = await (await conn.execute(queries("stage_jobs").tasks, parameters)).fetchall()
+    prefix = {"prefix": around_index(run_id, node_id, 1)[0]}
+    leased = {
+        row["task_id"]: row for row in await (await conn.execute(queries("stage_jobs").running, prefix)).fetchall()
+    }
+    return [_with_lease(row, run_id, node_id, leased) for row in rows]
+
+
+def _with_lease(row: dict[str, Any], run_id: str, node_id: str, leased: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    engine_id = row["task_id"] or task_id(run_id, node_id, row["item_index"], row["attempt"])
+    lease = leased.get(engine_id)
+    row = {**row, "task_id": engine_id, "heartbeat": lease["heartbeat_at"] if lease else None}
+    if lease and row["status"] == NodeStatus.DISPATCHED:
+        row |= {"status": NodeStatus.RUNNING, "started_at": row["started_at"] or lease["started_at"]}
+    return row
+
+
+async def cancelled(conn: Connection, run_id: str) -> dict[str, int]:
+    """Return how many tasks were only cancelled, by node."""
+    cursor = await conn.execute(queries("stage_jobs").cancelled, {"run_id": run_id})
+    return {row["node_id"]: row["tasks"] for row in await cursor.fetchall()}
+
+
+async def alike(conn: Connection, beginning: str, limit: int) -> list[str]:
+    """Return the ids of stage jobs that begin with these hexadecimal digits."""
+    cursor = await conn.execute(queries("stage_jobs").alike, {"beginning": beginning, "limit": limit})
+    return [row["job_id"] for row in await cursor.fetchall()]

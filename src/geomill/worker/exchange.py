@@ -19,7 +19,7 @@ from operator import attrgetter
 import psycopg
 from pydantic import ValidationError
 
-from geomill.domain.engine.message import TaskMessage
+from geomill.domain.engine.message import TaskMessage, malformed
 from geomill.domain.engine.task import TaskReport
 from geomill.queues import postgres as queue
 from geomill.queues.floors import Floors
@@ -292,7 +292,4 @@ def _refused(settlement: Settlement, error: psycopg.Error) -> Settlement:
 
 
 def _first(error: Exception) -> str:
-    if not isinstance(error, ValidationError):
-        return f"body: {error}"
-    first = error.errors()[0]
-    return f"{'.'.join(map(str, first['loc'])) or 'body'}: {first['msg']}"
+    return malformed(error) if isinstance(error, ValidationError) else f"body: {error}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -12,18 +13,21 @@ from geomill.domain.engine.workflow import Workflow
 from geomill.errors import NotFoundError, Problem, SettingsError, WorkflowError, nearest
 from geomill.workflows.loader import load_file
 
+log = logging.getLogger(__name__)
+
 SUFFIXES = (".yaml", ".yml")
 
 
 class WorkflowRegistry:
-    """Workflows by id. A workflow replaces one with the same id from an earlier folder."""
+    """Workflows by id. Of two with one id, the later counts."""
 
     def __init__(self, workflows: Iterable[Workflow]) -> None:
         self._workflows = {workflow.workflow_id: workflow for workflow in workflows}
 
     @classmethod
     def load(cls, folders: Sequence[Path], *, handlers: Handlers, queues: Collection[str]) -> WorkflowRegistry:
-        """Load the built-in workflows, then each folder. Raises `WorkflowError` with the problems of all files."""
+        """Load the built-in workflows, then each folder. A workflow replaces the one with its id that is built-in or in
+        an earlier folder, and a warning says so. Raises `WorkflowError` with the problems of all files."""
         for folder in folders:
             if not folder.is_dir():
                 raise SettingsError(
@@ -64,18 +68,25 @@ class _Loading:
 
     def __init__(self, handlers: Handlers, queues: Collection[str]) -> None:
         self._handlers, self._queues = handlers, queues
+        self._paths: dict[str, Path] = {}
+        """Where each workflow is, by its id."""
         self._loaded: list[Workflow] = []
         self._problems: list[Problem] = []
 
     def folder(self, folder: Path) -> None:
-        paths: dict[str, Path] = {}
         for path in workflow_files(folder):
             for workflow in self._file(path):
                 self._require_internal(workflow, path)
-                first = paths.setdefault(workflow.workflow_id, path)
-                if first != path:
-                    message = f"the workflow '{workflow.workflow_id}' is also in {first.name}"
-                    self._problems.append(Problem("workflow_id", message, "give each its own id", str(path), 1))
+                self._place(workflow.workflow_id, path)
+
+    def _place(self, workflow_id: str, path: Path) -> None:
+        """Note where a workflow is. One folder has an id once; of two folders, the later counts."""
+        first, self._paths[workflow_id] = self._paths.get(workflow_id, path), path
+        if first != path and first.parent == path.parent:
+            message = f"the workflow '{workflow_id}' is also in {first.name}"
+            self._problems.append(Problem("workflow_id", message, "give each its own id", str(path), 1))
+        elif first != path:
+            log.warning("the workflow '%s' of %s replaces the one of %s", workflow_id, path, first)
 
     def _require_internal(self, workflow: Workflow, path: Path) -> None:
         """Require that a replacement of an internal workflow is internal too, so that callers cannot start it."""

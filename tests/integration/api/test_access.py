@@ -132,10 +132,9 @@ async def test_a_job_is_its_submitters_and_a_stream_asks_too(busy: AsyncClient, 
     operator = await make_key(database, Role.OPERATOR, name="nightly")
     reader = await make_key(database, Role.READER)
     busy.headers.update(bearing(operator))
-    claimed = await busy.post("/api/v1/jobs", json={"workflow_id": "hello_world", "submitted_by": "somebody else"})
-    assert (claimed.status_code, claimed.json()["errors"][0]["field"]) == (422, "submitted_by")
-    accepted = await submit(busy)
-    assert (await until(busy, accepted["job_id"], "completed"))["submitted_by"] == "key:nightly"
+    accepted = await submit(busy, submitted_by="somebody else")
+    job = await until(busy, accepted["job_id"], "completed")
+    assert (job["submitted_by"], job["on_behalf_of"]) == ("key:nightly", "somebody else")
     streamed = await busy.get(accepted["stream_url"], headers=bearing(reader))
     assert parse(streamed.text)[-1][0] == "end"
     del busy.headers["Authorization"]

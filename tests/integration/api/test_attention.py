@@ -96,6 +96,9 @@ async def test_dead_letters(busy: AsyncClient, pool: Any) -> None:
         return "1 dead letter on dag-jobs: MalformedMessage" in await reasons(busy, "/health")
 
     await eventually(is_reported)
+    async with pool.connection() as conn:
+        letter = await (await conn.execute("SELECT description FROM dagapp.dag_dead_letters")).fetchone()
+    assert letter == {"description": "input_params: Input should be a valid dictionary"}
     health = (await busy.get("/health")).json()
     assert health["dead_letters"] == [{"queue_name": "dag-jobs", "reason": "MalformedMessage", "letters": 1}]
     async with pool.connection() as conn:

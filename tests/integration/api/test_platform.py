@@ -264,7 +264,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("approve", {"asset_id": "a", "clearance_level": "uncleared"}, "ouo or public"),
     ("approve", {"clearance_level": "ouo"}, "exactly one"),
     ("approve", {"asset_id": "a", "job_id": "b", "clearance_level": "ouo"}, "exactly one"),
-    ("approve", {"asset_id": "a", "clearance_level": "ouo", "reviewer": "me"}, "the field does not exist"),
+    ("approve", {"asset_id": "a", "clearance_level": "ouo", "reviewer": "a\nb"}, "reviewer"),
     ("approve", {"asset_id": "a", "clearance_level": "ouo", "expected_revision": 0}, "expected_revision"),
     ("approve", {"asset_id": "a", "clearance_level": "ouo", "expected_revision": "1"}, "expected_revision"),
     ("reject", {"asset_id": "a"}, "reason"),

@@ -16,6 +16,7 @@ from tests.integration.maintenance.receiver import LOOPBACK, Receiver
 from tests.integration.maintenance.receiver import receiver as receiver
 from tests.integration.stages.conftest import StagePlatform
 from tests.integration.stages.conftest import make_stages as make_stages
+from tests.integration.stages.test_running import ALIKE
 
 
 @pytest.fixture
@@ -66,7 +67,7 @@ async def test_from_submission_to_result(client: AsyncClient, platform: StagePla
     assert done["status"] == "COMPLETED", done
     assert (done["stage"], done["total_stages"], done["progress"]) == (3, 3, 1.0)
     assert [stage["tasks"] for stage in done["stages"]] == [
-        {"total": count, "completed": count, "failed": 0} for count in (2, 1, 1)
+        {"total": count, "completed": count, "failed": 0, "cancelled": 0} for count in (2, 1, 1)
     ]
     assert done["result_data"]["stage_3"] == {"sum": 4, "tasks": 1, "failed": []}
     assert done["result_data"] == done["stage_results"]
@@ -184,3 +185,89 @@ async def test_the_end_of_an_attempt_is_told(client: AsyncClient, platform: Stag
     body = json.loads(receiver.requests[0].body)
     assert (body["stage_job_id"], body["job_type"], body["attempt"]) == (job_id, "wide", 1)
     assert (body["status"], body["correlation_id"]) == ("completed", "order-7")
+    assert body["result_url"] == f"/api/jobs/status/{job_id}"
+    assert (await client.get(body["result_url"])).json()["job_id"] == job_id
+
+
+async def tasks_of(client: AsyncClient, job_id: str, stage: int = 1) -> list[dict[str, Any]]:
+    answer = await client.get(f"/api/jobs/status/{job_id}/tasks", params={"stage": stage})
+    tasks: list[dict[str, Any]] = answer.json()["tasks"]
+    return tasks
+
+
+async def test_an_error_names_stage_and_task_and_retries_are_counted(
+    client: AsyncClient, platform: StagePlatform, receiver: Receiver
+) -> None:
+    platform.orchestrator(callbacks=CallbackOptions(allowed=LOOPBACK))
+    platform.worker()
+    options = {"callback_url": receiver.url, "on_behalf_of": "ada"}
+    answer = await client.post("/api/jobs/submit/tiles", params=options, json={"bad": "tile_x0_y10"})
+    job_id = answer.json()["job_id"]
+    done = await ended(client, job_id)
+    assert done["error_details"] == "stage 1, task tile_x0_y10: no pixels"
+    assert (await client.get("/api/jobs")).json()["jobs"][0]["error_details"] == done["error_details"]
+    async with asyncio.timeout(10):
+        await receiver.arrived.wait()
+    assert json.loads(receiver.requests[0].body)["error"] == done["error_details"]
+    good, bad = await tasks_of(client, job_id)
+    assert (good["retry_count"], bad["retry_count"], bad["attempt"]) == (0, 1, 2)
+    assert (bad["status"], bad["error_details"], bad["task_type"]) == ("FAILED", "no pixels", "test.work")
+    assert (bad["parent_job_id"], bad["parameters"]["fail"]) == (job_id, "no pixels")
+    assert bad["created_at"] <= bad["updated_at"]
+    for task_id in (bad["task_id"], bad["engine_task_id"]):
+        assert (await client.get(f"/api/jobs/tasks/{task_id}")).json() == bad
+    assert bad["task_id"] == f"{job_id[:8]}-s1-tile_x0_y10"
+    assert await platform.rows("SELECT on_behalf_of FROM dagapp.dag_jobs") == [{"on_behalf_of": "ada"}]
+
+
+async def test_a_task_that_was_only_cancelled_says_so(client: AsyncClient, platform: StagePlatform) -> None:
+    start(platform)
+    job_id = (await client.post("/api/jobs/submit/tiles", json={"seconds": 30})).json()["job_id"]
+
+    async def both_run() -> bool:
+        return [task["status"] for task in await tasks_of(client, job_id)] == ["PROCESSING"] * 2
+
+    await eventually(both_run)
+    assert all(task["heartbeat"] and task["started_at"] for task in await tasks_of(client, job_id))
+    await client.post(f"/api/v1/jobs/{job_id}/cancel", json={"reason": "enough"})
+    done = await ended(client, job_id)
+    counts = {"total": 2, "completed": 0, "failed": 0, "cancelled": 2}
+    assert (done["cancelled"], done["stages"][0]["tasks"]) == (True, counts)
+    tasks = await tasks_of(client, job_id)
+    assert [(task["status"], task["retry_count"]) for task in tasks] == [("CANCELLED", 0)] * 2
+
+
+async def test_a_task_is_found_by_its_id(client: AsyncClient, platform: StagePlatform) -> None:
+    start(platform)
+    job_id = (await client.post("/api/jobs/submit/handing")).json()["job_id"]
+    await ended(client, job_id)
+    task = (await client.get(f"/api/jobs/tasks/{job_id[:8]}-s1-b")).json()
+    assert (task["next_stage_params"], task["stage"], task["status"]) == ({"value": "from b"}, 1, "COMPLETED")
+    following = (await client.get(f"/api/jobs/tasks/{job_id[:8]}-s2-b")).json()
+    assert following["parameters"] == {"value": "from b"}
+    assert (await client.get(f"/api/jobs/tasks/{job_id[:8]}-s1-b", params={"job_id": job_id})).json() == task
+    strangers = (f"{job_id[:8]}-s1-c", f"{job_id[:8]}-s9-b", "00000000-s1-b", "x", f"{job_id}:stage1_tasks[0]:1")
+    for unknown in strangers:
+        assert (await client.get(f"/api/jobs/tasks/{unknown}")).status_code == 404, unknown
+
+
+async def test_tasks_of_jobs_whose_ids_begin_alike(client: AsyncClient, platform: StagePlatform) -> None:
+    start(platform)
+    bodies = [{"note": f"n{note}"} for note in ALIKE]
+    ids = [(await client.post("/api/jobs/submit/counting", json=body)).json()["job_id"] for body in bodies]
+    assert ids[0][:8] == ids[1][:8]
+    for job_id in ids:
+        await ended(client, job_id)
+    path = f"/api/jobs/tasks/{ids[0][:8]}-s1-0"
+    refused = await client.get(path)
+    assert (refused.status_code, [job_id in refused.text for job_id in ids]) == (409, [True, True])
+    for job_id in ids:
+        assert (await client.get(path, params={"job_id": job_id})).json()["parent_job_id"] == job_id
+
+
+async def test_the_status_of_an_asset_knows_stage_jobs(client: AsyncClient) -> None:
+    accepted = (await client.post("/api/jobs/submit/counting")).json()
+    for identifier in (accepted["job_id"], accepted["message_id"]):
+        answer = (await client.get(f"/api/platform/status/{identifier}")).json()
+        expected = {"kind": "stage_job", "status": "QUEUED", "status_url": accepted["status_url"]}
+        assert answer | expected == answer

@@ -15,6 +15,7 @@ from geomill.domain.tables import EXTERNAL_TABLES, TABLES
 from geomill.sql import queries
 from geomill.store import grants, leftovers
 from geomill.store.connection import connect
+from geomill.store.describe import view_names
 from geomill.store.leftovers import KeptFor, Leftover
 from geomill.store.migrate import migrate
 from geomill.store.pool import open_pool
@@ -66,6 +67,17 @@ def test_the_engine_writes_jobs_and_catalogue_and_reads_assets(split: Split) -> 
     read = (of_schema("app") | RECORDS) - {"app.api_keys", "app.asset_audit", "app.asset_leftovers"}
     assert {name for name, rights in granted.items() if rights == {"SELECT"}} == read
     assert set(granted) == written | {name for name, rights in granted.items() if rights == {"SELECT"}}
+
+
+def test_engine_and_gateway_alone_read_the_views(split: Split) -> None:
+    with psycopg.connect(split.admin) as conn:
+        for view, role in ((view, role) for view in view_names(TABLES) for role in LIMITED_ROLES):
+            row = conn.execute(
+                "SELECT has_table_privilege(%(role)s, %(view)s, 'SELECT'),"
+                " has_table_privilege(%(role)s, %(view)s, 'INSERT, UPDATE, DELETE')",
+                {"role": role, "view": view},
+            ).fetchone()
+            assert row == (role in (ENGINE, GATEWAY), False), (view, role)
 
 
 def test_the_engine_writes_execution_state_and_nothing_that_people_decide(split: Split) -> None:

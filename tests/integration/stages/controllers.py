@@ -140,6 +140,28 @@ class HandingJob(StageController):
         return {result.task_index: result.result_data.get("value") for result in results}
 
 
+class Tiles(BaseModel):
+    bad: str = ""
+    seconds: float = 0.0
+
+
+@stage_job(
+    "tiles",
+    workflow=stages("tiles", 1, retry=RetryPolicy(max_attempts=2, backoff="fixed", initial_delay_seconds=0.01)),
+    isolated=False,
+)
+class TilesJob(StageController):
+    """Two tasks with names of their own. The bad one fails at each of two attempts."""
+
+    Parameters = Tiles
+
+    def create_stage_tasks(self, stage: int, context: JobExecutionContext) -> Sequence[StageTask]:
+        order = context.parameters
+        tasks = {name: {"seconds": order.seconds} for name in ("tile_x0_y9", "tile_x0_y10")}
+        tasks.get(order.bad, {}).update({"fail": "no pixels", "retryable": True})
+        return [StageTask(parameters, name) for name, parameters in tasks.items()]
+
+
 @stage_job("large", workflow=stages("large", 2), isolated=False)
 class LargeJob(StageController):
     """Results of more than a megabyte: of a task, and of a stage."""

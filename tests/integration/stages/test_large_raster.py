@@ -75,7 +75,18 @@ def check_layout(view: StageJobView, storage: Storage) -> None:
     item = check_stac(storage, silver(f"stac/{job8}_item.json"))
     assert item["assets"]["mosaic"]["href"] == f"../mosaics/{job8}_mosaic.json"
     assert item["properties"]["datetime"] == "2024-04-17T00:00:00Z"
-    assert json.loads(read(storage, silver("tiling_schemes/a_scheme.json")))["metadata"]["source"] == "a.tif"
+    check_scheme(json.loads(read(storage, silver("tiling_schemes/a_scheme.json"))))
+
+
+def check_scheme(scheme: dict[str, Any]) -> None:
+    """Our names and those of the earlier system."""
+    metadata, tile = scheme["metadata"], scheme["features"][0]["properties"]
+    assert metadata["source"] == metadata["source_blob"] == "a.tif"
+    assert (metadata["target_crs"], metadata["raster_metadata"]["band_count"]) == ("EPSG:4326", 3)
+    assert metadata["grid_cols"] * metadata["grid_rows"] >= metadata["total_tiles"] == len(scheme["features"])
+    window = tile["pixel_window"]
+    assert [window[name] for name in ("col_off", "row_off", "width", "height")] == tile["source_window"]
+    assert (tile["grid_col"], tile["grid_row"], tile["bounds_4326"]) == (0, 0, tile["bounds"])
 
 
 async def test_the_same_outputs_as_the_workflow(platform: StagePlatform, storage: Storage) -> None:

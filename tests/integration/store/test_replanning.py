@@ -10,8 +10,8 @@ import pytest
 from geomill.store.pool import Connection, Pool, open_pool
 from geomill.store.replanning import has_changed_plan
 
-STATEMENT = "SELECT workflow_id FROM dagapp.dag_jobs"
-WIDER = "ALTER TABLE dagapp.dag_jobs ALTER COLUMN workflow_id TYPE varchar(100)"
+STATEMENT = "SELECT tenant FROM dagapp.dag_jobs"
+WIDER = "ALTER TABLE dagapp.dag_jobs ALTER COLUMN tenant TYPE varchar(100)"
 
 
 def run(url: str, statement: str) -> None:

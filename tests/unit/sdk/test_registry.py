@@ -31,6 +31,9 @@ DEPRECATED = {
     "raster.stac_register_items": "raster.stac_build_items",
     "raster.stac_register_scenes": "raster.stac_build_scenes",
     "vector.stac_register": "vector.stac_build_item",
+    "raster_cog": "raster.cog_of_source",
+    "raster_cog_docker": "raster.cog_of_source",
+    "raster_validate": "raster.validate",
 }
 
 
@@ -81,6 +84,19 @@ def test_two_handlers_of_one_name_are_refused(folder: Path) -> None:
     with pytest.raises(SettingsError) as caught:
         load_handlers(["reg_first", "reg_second"])
     assert "two handlers are called 'twice': reg_first.work and reg_second.work" in str(caught.value)
+
+
+def test_a_handler_with_the_name_of_a_built_in_one_replaces_it_and_says_so(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(folder, "reg_mine.py", HANDLER.format(name="echo"))
+    assert load_handlers(["reg_mine"])["echo"].function.__module__ == "reg_mine"
+    assert caplog.messages == [
+        "the handler 'echo' of reg_mine.work replaces the built-in one, geomill.handlers.examples.echo.echo"
+    ]
+    write(folder, "reg_mine_too.py", HANDLER.format(name="echo"))
+    with pytest.raises(SettingsError, match=r"two handlers are called 'echo': reg_mine\.work and reg_mine_too\.work"):
+        load_handlers(["reg_mine", "reg_mine_too"])
 
 
 def test_a_renamed_handler_keeps_its_former_names(folder: Path) -> None:

@@ -83,6 +83,18 @@ def test_the_same_id_twice_in_a_folder(tmp_path: Path) -> None:
     )
 
 
+def test_a_workflow_with_the_id_of_a_built_in_one_replaces_it_and_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    mine = folder(tmp_path / "one", mine=text().replace("workflow_id: sample", "workflow_id: hello_world"))
+    assert load(mine).get("hello_world").nodes.keys() != BUILT_IN.get("hello_world").nodes.keys()
+    (warning,) = caplog.messages
+    assert warning.startswith(f"the workflow 'hello_world' of {mine / 'mine.yaml'} replaces the one of ")
+    assert warning.endswith("library/hello_world.yaml")
+    load(mine, mine)
+    assert len(caplog.messages) == 2, "a folder that is named twice is one folder"
+
+
 def test_the_problems_of_all_files_are_told_together(tmp_path: Path) -> None:
     first = folder(tmp_path / "one", a="a: [", b=text())
     second = folder(tmp_path / "two", c=text().replace("echo", "ecko"), d="")

@@ -6,14 +6,22 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from geomill.api.access import ThePrincipal
-from geomill.api.gateway import TheGateway
+from geomill.api import lookup
+from geomill.api.access import RULES, ThePrincipal
+from geomill.api.gateway import Gateway, TheGateway
 from geomill.api.problems import problem_responses
-from geomill.api.views.assets import asset_status, decision_made, submission_accepted
-from geomill.contract.assets import AssetStatus
+from geomill.api.views.assets import (
+    asset_status,
+    decision_made,
+    plain_job,
+    stage_job_without_asset,
+    submission_accepted,
+)
+from geomill.contract.assets import AssetStatus, JobWithoutAsset
 from geomill.contract.inputs import ApiInput
 from geomill.contract.submissions import (
     Approval,
+    Decided,
     DecisionMade,
     PlatformSubmission,
     Rejection,
@@ -26,11 +34,11 @@ from geomill.domain.access.principal import Principal, Role
 from geomill.domain.access.visibility import sight_of
 from geomill.domain.assets.lifecycle import Actor
 from geomill.domain.engine.starting import Starter
-from geomill.errors import Forbidden
+from geomill.errors import Forbidden, NotFoundError
 from geomill.platform import review
 from geomill.platform.status import standing
 from geomill.platform.submit import retry, submit
-from geomill.store import assets
+from geomill.store import assets, stage_jobs
 from geomill.store.pool import Connection
 
 router = APIRouter(prefix="/api/platform", tags=["platform"], responses=problem_responses(503))
@@ -43,9 +51,14 @@ class SubmitOptions(ApiInput):
     dry_run: bool = False
 
 
-def actor(request: Request, principal: Principal) -> Actor:
-    address = request.client.host if request.client else None
-    return Actor(principal.subject, address, Starter.OPERATORS if principal.has(Role.OPERATOR) else Starter.PARTNERS)
+def actor(request: Request, principal: Principal, body: PlatformSubmission | Decided) -> Actor:
+    """Return who acts. The credential says who it is; the body may name a person for whom."""
+    return Actor(
+        principal.subject,
+        request.client.host if request.client else None,
+        Starter.OPERATORS if principal.has(Role.OPERATOR) else Starter.PARTNERS,
+        principal.named(body.on_behalf_of),
+    )
 
 
 @router.post(
@@ -70,7 +83,7 @@ async def submit_data(
             conn,
             gateway.desk,
             body.submission(),
-            actor(request, principal),
+            actor(request, principal, body),
             dry_run=options.dry_run,
         )
     if accepted.operation is None or options.dry_run:
@@ -83,10 +96,16 @@ async def submit_data(
 @router.get("/status/{identifier}", summary="Get the status of an asset", responses=problem_responses(404))
 async def get_status(
     gateway: TheGateway, principal: ThePrincipal, request: Request, identifier: Identifier
-) -> AssetStatus:
-    """The identifier is the id of a request, a job or an asset."""
+) -> AssetStatus | JobWithoutAsset:
+    """The identifier is the id of a request, a job or an asset. For a job that belongs to no asset, the answer says
+    where its status is, if the caller may see jobs."""
     async with gateway.connection() as conn:
-        asset_standing = await standing(conn, gateway.job_queue, identifier)
+        try:
+            asset_standing = await standing(conn, gateway.job_queue, identifier)
+        except NotFoundError:
+            if job := await _job_without_asset(conn, gateway, principal, identifier):
+                return job
+            raise
     _require_visible(principal, asset_standing.asset.platform_id, identifier)
     links = gateway.links.of(asset_standing.asset, asset_standing.now, str(request.base_url))
     return asset_status(asset_standing, links.links)
@@ -97,11 +116,10 @@ async def retry_request(
     gateway: TheGateway, principal: ThePrincipal, request: Request, decision: Retry
 ) -> SubmissionAccepted:
     """Runs the same request with a new job."""
+    who = actor(request, principal, decision)
     async with gateway.connection() as conn:
         await _require_own(conn, principal, decision.identifier)
-        accepted = await retry(
-            conn, gateway.desk, decision.identifier, actor(request, principal), decision.expected_revision
-        )
+        accepted = await retry(conn, gateway.desk, decision.identifier, who, decision.expected_revision)
     return submission_accepted(accepted)
 
 
@@ -111,16 +129,17 @@ async def approve_asset(
 ) -> DecisionMade:
     """Approving an approved asset changes its clearance. `public` starts an export; a change from `public` to `ouo`
     starts a withdrawal."""
+    who = actor(request, principal, decision)
     async with gateway.connection() as conn:
         outcome = await review.approve(
             conn,
             gateway.desk,
             decision.identifier,
             decision.clearance_level,
-            actor(request, principal),
+            who,
             decision.expected_revision,
         )
-    return decision_made(outcome)
+    return decision_made(outcome, who)
 
 
 @router.post("/reject", summary="Reject a revision", responses=_DECISION)
@@ -128,16 +147,17 @@ async def reject_asset(
     gateway: TheGateway, principal: ThePrincipal, request: Request, decision: Rejection
 ) -> DecisionMade:
     """The partner must then submit corrected data with `overwrite`."""
+    who = actor(request, principal, decision)
     async with gateway.connection() as conn:
         outcome = await review.reject(
             conn,
             gateway.desk,
             decision.identifier,
             decision.reason,
-            actor(request, principal),
+            who,
             decision.expected_revision,
         )
-    return decision_made(outcome)
+    return decision_made(outcome, who)
 
 
 @router.post("/revoke", summary="Take an approval back", responses=_DECISION)
@@ -145,16 +165,17 @@ async def revoke_asset(
     gateway: TheGateway, principal: ThePrincipal, request: Request, decision: Rejection
 ) -> DecisionMade:
     """Removes the asset from every service, including the external zone."""
+    who = actor(request, principal, decision)
     async with gateway.connection() as conn:
         outcome = await review.revoke(
             conn,
             gateway.desk,
             decision.identifier,
             decision.reason,
-            actor(request, principal),
+            who,
             decision.expected_revision,
         )
-    return decision_made(outcome)
+    return decision_made(outcome, who)
 
 
 @router.post("/unpublish", summary="Take an asset out of service", responses=_DECISION)
@@ -162,18 +183,19 @@ async def unpublish_asset(
     gateway: TheGateway, principal: ThePrincipal, request: Request, decision: Unpublishing
 ) -> DecisionMade:
     """Removes the asset from every list and service. Submitting it again brings it back as a new revision."""
+    who = actor(request, principal, decision)
     async with gateway.connection() as conn:
         outcome = await review.unpublish(
             conn,
             gateway.desk,
             decision.identifier,
-            actor(request, principal),
+            who,
             reason=decision.reason,
             delete_data=decision.delete_data,
             expected_revision=decision.expected_revision,
             dry_run=decision.dry_run,
         )
-    return decision_made(outcome, dry_run=decision.dry_run)
+    return decision_made(outcome, who, dry_run=decision.dry_run)
 
 
 @router.post("/rollback", summary="Go back to an earlier revision", responses=_DECISION)
@@ -181,26 +203,39 @@ async def roll_back_asset(
     gateway: TheGateway, principal: ThePrincipal, request: Request, decision: Rollback
 ) -> DecisionMade:
     """Creates a new revision with the outputs of the old one. The new revision waits for review."""
+    who = actor(request, principal, decision)
     async with gateway.connection() as conn:
         outcome = await review.rollback(
             conn,
             gateway.desk,
             decision.identifier,
             decision.revision,
-            actor(request, principal),
+            who,
             reason=decision.reason,
             expected_revision=decision.expected_revision,
         )
-    return decision_made(outcome)
+    return decision_made(outcome, who)
 
 
 @router.post("/export/retry", status_code=202, summary="Retry a failed export or withdrawal", responses=_DECISION)
 async def retry_export(gateway: TheGateway, principal: ThePrincipal, request: Request, decision: Retry) -> DecisionMade:
+    who = actor(request, principal, decision)
     async with gateway.connection() as conn:
-        outcome = await review.retry_export(
-            conn, gateway.desk, decision.identifier, actor(request, principal), decision.expected_revision
-        )
-    return decision_made(outcome)
+        outcome = await review.retry_export(conn, gateway.desk, decision.identifier, who, decision.expected_revision)
+    return decision_made(outcome, who)
+
+
+async def _job_without_asset(
+    conn: Connection, gateway: Gateway, principal: Principal, identifier: str
+) -> JobWithoutAsset | None:
+    """Return where to look for a job, for callers who may see jobs. None for others, and if there is no such job."""
+    if not RULES["GET /api/v1/jobs/{job_id}"].admits(principal):
+        return None
+    run = await stage_jobs.of_run(conn, identifier)
+    if attempts := await stage_jobs.attempts(conn, gateway.job_queue, run.job_id if run else identifier, limit=1):
+        return stage_job_without_asset(attempts[0])
+    job = await lookup.find(conn, gateway.job_queue, identifier)
+    return plain_job(job) if job else None
 
 
 def _require_platform(principal: Principal, platform_id: str) -> None:

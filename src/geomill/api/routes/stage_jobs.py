@@ -9,9 +9,15 @@ from pydantic import Field
 
 from geomill.api import cursors
 from geomill.api.access import ThePrincipal
-from geomill.api.gateway import Gateway, TheGateway
+from geomill.api.gateway import TheGateway
 from geomill.api.problems import problem_responses
-from geomill.api.views.stage_jobs import job_type_view, stage_accepted, stage_job_details, stage_job_summary
+from geomill.api.views.stage_jobs import (
+    job_type_view,
+    stage_accepted,
+    stage_job_details,
+    stage_job_summary,
+    stage_task_view,
+)
 from geomill.contract.inputs import ApiInput, Text
 from geomill.contract.stage_jobs import (
     JobType,
@@ -24,17 +30,15 @@ from geomill.contract.stage_jobs import (
     StageTaskView,
 )
 from geomill.domain.engine.circuit import CircuitState
-from geomill.domain.engine.large import large_output
 from geomill.domain.engine.stage_job import StageJobOrder, StageStatus, workflow_id
-from geomill.errors import NotFoundError
-from geomill.stages import compiler, status
+from geomill.stages import status, tasks
 from geomill.stages.submission import submit
-from geomill.store import circuits, progress, stage_jobs
-from geomill.store.pool import Connection
+from geomill.store import circuits, stage_jobs
 
 router = APIRouter(prefix="/api/jobs", tags=["stage jobs"], responses=problem_responses(503))
 
 Name = Annotated[str, Path(max_length=64, pattern=r"^[^\x00]+$")]
+TaskId = Annotated[str, Path(max_length=200, pattern=r"^[^\x00]+$")]
 MOST_STAGES = 100
 
 
@@ -57,6 +61,10 @@ class StageTaskFilters(ApiInput):
     limit: Annotated[int, Field(ge=1, le=1000)] = 200
 
 
+class TaskOptions(ApiInput):
+    job_id: Text | None = Field(default=None, description="The job, if several have a task with this id")
+
+
 @router.post(
     "/submit/{job_type}",
     status_code=202,
@@ -76,9 +84,8 @@ async def submit_stage_job(
 ) -> StageAccepted:
     """The body holds the parameters. The same type and parameters are the same job: if it runs or has completed, the
     answer is 200. After a failure or a cancellation it begins again, as a new attempt with the same id."""
-    order = StageJobOrder(
-        job_type=job_type, parameters=parameters or {}, submitted_by=principal.subject, **dict(options)
-    )
+    terms = {**dict(options), "on_behalf_of": principal.named(options.on_behalf_of)}
+    order = StageJobOrder(job_type=job_type, parameters=parameters or {}, submitted_by=principal.subject, **terms)
     async with gateway.connection() as conn:
         submitted = await submit(conn, gateway.stage_jobs, gateway.workflow_registry, gateway.job_queue, order)
     response.status_code = 202 if submitted.is_new else 200
@@ -136,48 +143,18 @@ async def get_stage_tasks(
     """Lists the tasks of the latest attempt that have begun, in order."""
     async with gateway.connection() as conn:
         (latest, *_) = await stage_jobs.get(conn, gateway.job_queue, job_id)
-        plan = await _plan(conn, latest.run.run_id, filters.stage)
-        indexes = await _indexes(gateway, plan)
-        listed = await status.tasks(conn, latest, filters.stage, indexes, after=filters.after, limit=filters.limit + 1)
+        plan = await tasks.plan_of(conn, gateway.desk.storage, latest, filters.stage)
+        listed = await tasks.page(conn, latest, plan, after=filters.after, limit=filters.limit + 1)
     page, more = listed[: filters.limit], len(listed) > filters.limit
-    return StageTaskPage(
-        tasks=[
-            StageTaskView(
-                task_id=task.task_id,
-                task_index=task.task_index,
-                stage=filters.stage,
-                status=task.status,
-                attempt=task.attempt,
-                retry_count=task.retry_count,
-                error_details=task.error,
-                started_at=task.started_at,
-                completed_at=task.completed_at,
-                result_data=task.result,
-                large_metadata_path=task.large_metadata_path,
-            )
-            for task in page
-        ],
-        next_after=page[-1].position if more else None,
-    )
+    return StageTaskPage(tasks=[stage_task_view(task) for task in page], next_after=page[-1].position if more else None)
 
 
-async def _plan(conn: Connection, run_id: str, stage: int) -> Any:
-    """Return the output of the stage's plan, or None if it has not completed."""
-    job_progress = await progress.find(conn, run_id)
-    nodes = {node.node_id: node for node in job_progress.nodes} if job_progress else {}
-    if job_progress and job_progress.job.details_gone:
-        raise NotFoundError(f"the tasks of stage {stage} are gone: {job_progress.job.details_gone}")
-    if job_progress and job_progress.job.definition_hash and compiler.plan(stage) not in nodes:
-        raise NotFoundError(f"the job has no stage {stage}", remedy="GET /api/jobs/status/{job_id} lists the stages")
-    plan = nodes.get(compiler.plan(stage))
-    return plan.output if plan else None
-
-
-async def _indexes(gateway: Gateway, plan: Any) -> list[str] | None:
-    """Return the indexes of a plan, which for many tasks is stored as a large output."""
-    if plan is None:
-        return None
-    if large := large_output(plan):
-        plan = large.value(await gateway.desk.storage.read(large.name))
-    indexes: list[str] | None = plan["indexes"]
-    return indexes
+@router.get("/tasks/{task_id}", summary="Get a task of a stage job", responses=problem_responses(404, 409))
+async def get_stage_task(
+    gateway: TheGateway, task_id: TaskId, options: Annotated[TaskOptions, Query()]
+) -> StageTaskView:
+    """The id is `task_id` or `engine_task_id` of the list of tasks. Jobs whose ids begin alike may have tasks with the
+    same id; then the answer is 409 unless `job_id` says which."""
+    async with gateway.connection() as conn:
+        task = await tasks.find(conn, gateway.job_queue, gateway.desk.storage, task_id, options.job_id)
+    return stage_task_view(task)

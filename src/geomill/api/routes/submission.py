@@ -10,15 +10,14 @@ from fastapi import APIRouter, Request, Response
 from fastapi.routing import APIRoute
 from starlette.requests import ClientDisconnect
 
+from geomill.api import lookup
 from geomill.api.access import ThePrincipal, confirmed, principal_of
-from geomill.api.gateway import TheGateway, gateway_of
+from geomill.api.gateway import Gateway, TheGateway, gateway_of
 from geomill.api.problems import problem_responses
 from geomill.contract.jobs import QUEUED, JobAccepted, JobSubmission
-from geomill.domain.engine.job import Job
 from geomill.domain.engine.message import JobQueueMessage
 from geomill.domain.ids import id_of_key, new_id
-from geomill.engine.submit import submit
-from geomill.errors import ConflictError
+from geomill.engine.submit import require_repetition, submit
 from geomill.store import jobs as job_store
 from geomill.store.pool import Connection
 
@@ -65,28 +64,35 @@ router = APIRouter(prefix="/api/v1/jobs", responses=problem_responses(503), rout
 async def submit_job(
     gateway: TheGateway, principal: ThePrincipal, submission: JobSubmission, response: Response
 ) -> JobAccepted:
-    """`submitted_by` comes from the credential, never from the body. Invalid inputs are refused before anything is
-    stored. If the idempotency key already has a job, the answer is 200 with that job."""
+    """The submitter comes from the credential; the body may name a person for whom it submits. Invalid inputs are
+    refused before anything is stored. If the idempotency key already has a job for the same submission, the answer is
+    200 with that job; for another submission it is 409."""
+    key = submission.idempotency_key
+    job_id = id_of_key(key) if key else new_id()
+    terms = {
+        "submitted_by": principal.subject,
+        "on_behalf_of": principal.named(submission.on_behalf_of),
+        "job_id": job_id,
+        "message_id": job_id,
+    }
+    message = JobQueueMessage(**{**vars(submission), **terms})
     async with gateway.connection() as conn:
-        first = await _first_with_key(conn, submission)
-        if first:
+        if key and (first := await job_store.by_idempotency_key(conn, key)):
+            require_repetition(gateway.workflow_registry, first, message)
             response.status_code = 200
-            return JobAccepted.of(first.job_id, first.workflow_id, first.status.value)
-        key = submission.idempotency_key
-        message = JobQueueMessage(
-            **vars(submission), submitted_by=principal.subject, job_id=id_of_key(key) if key else new_id()
-        )
-        await submit(conn, gateway.workflow_registry, gateway.job_queue, message)
+            return JobAccepted.of(first, first.status.value)
+        sent = await submit(conn, gateway.workflow_registry, gateway.job_queue, message)
+        if key:
+            sent = await _first_sent(conn, gateway, sent)
     response.headers["Location"] = f"/api/v1/jobs/{message.job_id}"
-    return JobAccepted.of(message.job_id, message.workflow_id, QUEUED)
+    return JobAccepted.of(sent, QUEUED)
 
 
-async def _first_with_key(conn: Connection, submission: JobSubmission) -> Job | None:
-    if submission.idempotency_key is None:
-        return None
-    first = await job_store.by_idempotency_key(conn, submission.idempotency_key)
-    if first and first.workflow_id != submission.workflow_id:
-        raise ConflictError(
-            f"the idempotency key already has a job of the workflow '{first.workflow_id}'", remedy="use another key"
-        )
-    return first
+async def _first_sent(conn: Connection, gateway: Gateway, sent: JobQueueMessage) -> JobQueueMessage:
+    """Return the submission that has the key. If two come at once, the queue keeps one of them."""
+    standing = await lookup.find(conn, gateway.job_queue, sent.job_id)
+    if standing is None:
+        return sent
+    first = standing if isinstance(standing, JobQueueMessage) else standing.job
+    require_repetition(gateway.workflow_registry, first, sent)
+    return sent.model_copy(update={"submitted_at": first.submitted_at})

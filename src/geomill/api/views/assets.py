@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from geomill.api.lookup import JobStanding
 from geomill.api.views.jobs import progress_of
-from geomill.contract.assets import AssetStatus, AssetView, ExportView, FailureView
-from geomill.contract.jobs import Progress
+from geomill.contract.assets import AssetStatus, AssetView, ExportView, FailureView, JobWithoutAsset
+from geomill.contract.jobs import QUEUED, Progress
 from geomill.contract.submissions import DecisionMade, SubmissionAccepted
+from geomill.domain.assets.lifecycle import Actor
 from geomill.domain.assets.naming import blob_prefix
 from geomill.domain.engine.job import JobPurpose
+from geomill.domain.engine.stage_job import workflow_id
 from geomill.platform.review import ReviewOutcome
 from geomill.platform.status import AssetStanding
 from geomill.platform.submit import Accepted
+from geomill.store.progress import JobProgress
+from geomill.store.stage_jobs import StageJobAttempt
 
 
 def submission_accepted(accepted: Accepted, *, dry_run: bool = False) -> SubmissionAccepted:
@@ -40,7 +45,7 @@ def submission_accepted(accepted: Accepted, *, dry_run: bool = False) -> Submiss
     )
 
 
-def decision_made(outcome: ReviewOutcome, *, dry_run: bool = False) -> DecisionMade:
+def decision_made(outcome: ReviewOutcome, actor: Actor, *, dry_run: bool = False) -> DecisionMade:
     asset = outcome.asset
     return DecisionMade(
         asset_id=asset.asset_id,
@@ -50,6 +55,8 @@ def decision_made(outcome: ReviewOutcome, *, dry_run: bool = False) -> DecisionM
         clearance_state=asset.clearance_state.value,
         deleted=not asset.active,
         reviewer=asset.reviewer,
+        decided_by=actor.name,
+        on_behalf_of=actor.on_behalf_of,
         dry_run=dry_run,
         warning="; ".join(outcome.warnings) or None,
         action_required="wait for the job export_job_id" if outcome.warnings and outcome.export_job_id else None,
@@ -82,6 +89,32 @@ def asset_status(standing: AssetStanding, served: Mapping[str, str]) -> AssetSta
         processing_status=asset.processing_status.value,
         approval_state=asset.approval_state.value,
         clearance_state=asset.clearance_state.value,
+    )
+
+
+def plain_job(standing: JobStanding) -> JobWithoutAsset:
+    """Return where to look for a job that belongs to no asset."""
+    order = standing.job if isinstance(standing, JobProgress) else standing
+    status = standing.job.status.value if isinstance(standing, JobProgress) else QUEUED
+    return JobWithoutAsset(
+        kind="job",
+        status=status,
+        job_id=order.job_id,
+        workflow_id=order.workflow_id,
+        message=f"this is a job of the workflow '{order.workflow_id}': see status_url",
+        status_url=f"/api/v1/jobs/{order.job_id}",
+    )
+
+
+def stage_job_without_asset(attempt: StageJobAttempt) -> JobWithoutAsset:
+    run = attempt.run
+    return JobWithoutAsset(
+        kind="stage_job",
+        status=attempt.status.value,
+        job_id=run.job_id,
+        workflow_id=workflow_id(run.job_type),
+        message=f"this is a stage job of the type '{run.job_type}': see status_url",
+        status_url=f"/api/jobs/status/{run.job_id}",
     )
 
 

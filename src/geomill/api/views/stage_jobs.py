@@ -12,6 +12,7 @@ from geomill.contract.stage_jobs import (
     StageJobDetails,
     StageJobSummary,
     StageSummary,
+    StageTaskView,
     StageType,
     TaskCounts,
 )
@@ -20,6 +21,7 @@ from geomill.domain.states import JobStatus
 from geomill.stages.registration import StageJob
 from geomill.stages.status import StageJobView, StageView
 from geomill.stages.submission import Submitted
+from geomill.stages.tasks import TaskView
 from geomill.store.stage_jobs import StageJobAttempt
 
 
@@ -93,9 +95,15 @@ def _stage_summary(stage: StageView) -> StageSummary:
         name=stage.name,
         task_type=stage.task_type,
         status=stage.status,
-        tasks=TaskCounts(total=stage.total, completed=stage.completed, failed=stage.failed),
+        tasks=TaskCounts(total=stage.total, completed=stage.completed, failed=stage.failed, cancelled=stage.cancelled),
         open_circuit=OpenCircuit.model_validate(circuit, from_attributes=True) if circuit else None,
     )
+
+
+def stage_task_view(task: TaskView) -> StageTaskView:
+    own = {"error_details": task.error, "result_data": task.result}
+    shared = {name: getattr(task, name) for name in StageTaskView.model_fields if name not in own}
+    return StageTaskView(**shared, **own)
 
 
 def job_type_view(job: StageJob, circuits: dict[str, OpenCircuit]) -> JobType:

@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import AwareDatetime, Field
 
-from geomill.domain.access.principal import Principal, Role
+from geomill.domain.access.principal import MayName, Principal, Role
 from geomill.domain.entity import Check, Entity, Index, Key, Name, Now, Subject
 from geomill.errors import InputError
 
@@ -67,6 +67,9 @@ class ApiKey(Entity):
     platform_id: Annotated[str, Field(max_length=50)] | None = Field(
         default=None, description="The platform that a submitter submits for"
     )
+    may_name: MayName = Field(
+        default=MayName.ALLOWED, description="Whether its holder may name the person for whom it acts"
+    )
     created_by: Subject
     created_at: Now
     expires_at: AwareDatetime | None = None
@@ -80,7 +83,10 @@ class ApiKey(Entity):
     @property
     def principal(self) -> Principal:
         return Principal(
-            subject=f"{SUBJECT_PREFIX}{self.name}", roles=frozenset(self.roles), platform_id=self.platform_id
+            subject=f"{SUBJECT_PREFIX}{self.name}",
+            roles=frozenset(self.roles),
+            platform_id=self.platform_id,
+            may_name=self.may_name,
         )
 
 

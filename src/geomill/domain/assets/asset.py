@@ -66,6 +66,7 @@ EXECUTION_FIELDS = (
 DECIDED_FIELDS = (
     "approval_state",
     "reviewer",
+    "reviewed_on_behalf_of",
     "reviewed_at",
     "rejection_reason",
     "clearance_state",
@@ -273,6 +274,9 @@ class Asset(NewAsset, Entity):
 
     approval_state: ApprovalState = ApprovalState.PENDING_REVIEW
     reviewer: _User | None = None
+    reviewed_on_behalf_of: _User | None = Field(
+        default=None, description="The person whom the reviewer named; not verified"
+    )
     reviewed_at: AwareDatetime | None = None
     rejection_reason: str | None = None
 
@@ -325,8 +329,9 @@ class Asset(NewAsset, Entity):
         )
 
 
-def message_priority(priority: int) -> int:
-    """Convert an asset's priority, where 1 is first, to a message's priority, where the highest is first."""
+def job_priority(priority: int) -> int:
+    """Return the priority of the jobs of a submission. It is the one scale of all answers: 0 is normal, and higher runs
+    sooner. Submissions of data are given from 1, the first, over 5, which is normal, to 10."""
     return NORMAL_PRIORITY + NORMAL_ASSET_PRIORITY - priority
 
 

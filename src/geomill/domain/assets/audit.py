@@ -43,6 +43,9 @@ class AuditEntry(Entity):
     revision: int
     decision: AuditDecision
     actor: Annotated[str, Field(max_length=200)] = Field(description="The subject of the credential")
+    on_behalf_of: Annotated[str, Field(max_length=200)] | None = Field(
+        default=None, description="The person whom the actor named; not verified"
+    )
     client_address: Annotated[str, Field(max_length=64)] | None = None
     reason: str | None = None
     before: Json = Field(default_factory=dict)

@@ -49,6 +49,8 @@ class Actor:
     address: str | None = None
     starter: Starter = Starter.PARTNERS
     """The circle as which the actor starts workflows."""
+    on_behalf_of: str | None = None
+    """The person whom the actor names. Nobody has verified it."""
 
     def require_priority(self, priority: int) -> None:
         """Raise `Forbidden` if a partner gives a priority above normal. Such work goes first, so only operators may
@@ -128,6 +130,7 @@ def approve(
         approval_state=_A.APPROVED,
         clearance_state=clearance,
         reviewer=actor.name,
+        reviewed_on_behalf_of=actor.on_behalf_of,
         reviewed_at=now,
         cleared_at=now if first else asset.cleared_at,
         cleared_by=actor.name if first else asset.cleared_by,
@@ -152,7 +155,13 @@ def reject(asset: Asset, reason: str, actor: Actor, now: datetime, expected_revi
             f"{asset.asset_id} is {asset.approval_state.value}, not pending review",
             remedy="revoke it instead" if asset.approval_state is _A.APPROVED else "it is rejected already",
         )
-    after = asset.evolve(approval_state=_A.REJECTED, rejection_reason=reason, reviewer=actor.name, reviewed_at=now)
+    after = asset.evolve(
+        approval_state=_A.REJECTED,
+        rejection_reason=reason,
+        reviewer=actor.name,
+        reviewed_on_behalf_of=actor.on_behalf_of,
+        reviewed_at=now,
+    )
     return Reviewed(after, AuditDecision.REJECTED)
 
 
@@ -171,6 +180,7 @@ def revoke(asset: Asset, reason: str, actor: Actor, now: datetime, expected_revi
         rejection_reason=reason,
         clearance_state=_C.UNCLEARED,
         reviewer=actor.name,
+        reviewed_on_behalf_of=actor.on_behalf_of,
         reviewed_at=now,
         deleted_at=now,
         deleted_by=actor.name,

@@ -27,6 +27,9 @@ class NewRequest(Submission):
     revision: int = Field(description="The revision that the request is for")
     workflow_id: Key
     submitted_by: Annotated[str, Field(max_length=200)]
+    on_behalf_of: Annotated[str, Field(max_length=200)] | None = Field(
+        default=None, description="The person whom the submitter named; not verified"
+    )
     job_id: Key = Field(description="The latest job of the request; its row exists once an orchestrator has claimed it")
 
 

@@ -49,6 +49,7 @@ class JobTerms(BaseModel):
     tenant: Name = Field(default="", description="The platform that takes turns for this work; empty for geomill's own")
     correlation_id: Name | None = None
     submitted_by: Subject | None = None
+    on_behalf_of: Subject | None = Field(default=None, description="The person whom the submitter named; not verified")
     callback_url: Annotated[str, Field(max_length=512)] | None = None
     idempotency_key: Name | None = None
 

@@ -69,6 +69,12 @@ class TaskMessage(BaseModel):
             return cls.model_validate(json.loads(body))
 
 
+def malformed(error: ValidationError) -> str:
+    """Return what is wrong with a message: the names of its fields, without their values."""
+    problems = error.errors(include_url=False, include_context=False, include_input=False)[:5]
+    return "; ".join(f"{'.'.join(map(str, each['loc'])) or 'body'}: {each['msg']}" for each in problems)
+
+
 class QueueMessage(Entity):
     """A waiting or leased message. The table is hot: rows are inserted, leased and deleted within milliseconds."""
 

@@ -58,6 +58,8 @@ class StageRun(Entity):
         Index("idx_dag_stage_jobs_run", ("run_id",), unique=True),
         Index("idx_dag_stage_jobs_submitted", ("submitted_at DESC", "job_id")),
     )
+    __sql_functions__: ClassVar = ("dagapp.stage_error",)
+    __sql_views__: ClassVar = ("app.jobs", "app.tasks")
     __log_fields__: ClassVar = ("job_id", "attempt", "run_id")
 
     job_id: Key = Field(description="SHA-256 of job type and parameters")

@@ -135,8 +135,10 @@ class CallbackCaller:
             await self._delivered(callback, status)
 
     def _payload(self, callback: Callback) -> dict[str, object]:
-        base = self.options.public_url.rstrip("/")
-        return {**callback.payload, "result_url": f"{base}/api/v1/jobs/{callback.job_id}"}
+        """Return the content of the call. `result_url` leads to the stage job if the job is an attempt at one."""
+        base, stage_job = self.options.public_url.rstrip("/"), callback.payload.get("stage_job_id")
+        path = f"/api/jobs/status/{stage_job}" if stage_job else f"/api/v1/jobs/{callback.job_id}"
+        return {**callback.payload, "result_url": f"{base}{path}"}
 
     def _headers(self, callback: Callback, timestamp: int, body: bytes) -> dict[str, str]:
         headers = {

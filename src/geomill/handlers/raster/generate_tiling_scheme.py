@@ -95,6 +95,7 @@ def generate_tiling_scheme(ctx: HandlerContext[TilingParams]) -> TilingOutput:
             "tile_size": size,
             "overlap": params.overlap,
             "total_tiles": len(covering),
+            **_earlier_names(params, plan, every[-1]),
         },
     }
     return TilingOutput(
@@ -128,20 +129,41 @@ def _features(
             continue
         covering.append(tile)
         bounds = plan.grid.bounds_of(tile)
+        geographic = geographic_bounds(plan.grid, bounds)
         features.append(
             {
                 "type": "Feature",
                 "id": tile.tile_id,
-                "geometry": from_bounds(geographic_bounds(plan.grid, bounds)),
+                "geometry": from_bounds(geographic),
                 "properties": {
                     "tile_id": tile.tile_id,
                     "window": [tile.column, tile.row, tile.width, tile.height],
                     "source_window": list(window),
                     "bounds": list(bounds),
+                    "grid_col": tile.x,
+                    "grid_row": tile.y,
+                    "pixel_window": dict(zip(("col_off", "row_off", "width", "height"), window, strict=True)),
+                    "bounds_4326": list(geographic),
                 },
             }
         )
     return covering, features
+
+
+def _earlier_names(params: TilingParams, plan: TilingPlan, last: Tile) -> dict[str, Any]:
+    """Return facts of the scheme under the names of the earlier system, whose readers know them."""
+    facts = params.facts
+    return {
+        "source_blob": params.source.file_name,
+        "target_crs": plan.grid.crs,
+        "grid_cols": last.x + 1,
+        "grid_rows": last.y + 1,
+        "raster_metadata": {
+            "band_count": facts.count,
+            "data_type": facts.dtype,
+            "detected_type": facts.raster_type,
+        },
+    }
 
 
 def _store(ctx: HandlerContext[TilingParams], scheme: dict[str, Any]) -> FileEntry:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel
+from pydantic import AliasChoices, BaseModel, Field
 
 from geomill.datasets.hashing import sha256_of
 from geomill.datasets.patience import first_look
@@ -18,7 +18,7 @@ TIMEOUT_SECONDS = 1800
 
 class ValidateParams(BaseModel):
     container_name: str
-    file_name: str
+    file_name: str = Field(validation_alias=AliasChoices("file_name", "blob_name"))
     zone: Zone = Zone.BRONZE
     output_tier: Tier = Tier.ANALYSIS
     raster_type: RasterType | None = None
@@ -30,6 +30,8 @@ class ValidateParams(BaseModel):
 
 class ValidateOutput(BaseModel):
     source: Source
+    blob_url: str = ""
+    """The source as `zone/container/path`, for handlers that take a `source_url`."""
     facts: RasterFacts
     raster_type: RasterType
     file_size_bytes: int
@@ -46,6 +48,7 @@ class ValidateOutput(BaseModel):
     timeout_seconds=TIMEOUT_SECONDS,
     params=ValidateParams,
     output=ValidateOutput,
+    former_names=("raster_validate",),
 )
 def validate(ctx: HandlerContext[ValidateParams]) -> ValidateOutput:
     """Opens a raster safely and reports its facts."""
@@ -74,6 +77,7 @@ def validate(ctx: HandlerContext[ValidateParams]) -> ValidateOutput:
     digest = sha256_of(ctx.storage, source.name, ctx) if params.hash_source else None
     return ValidateOutput(
         source=source.model_copy(update={"etag": info.etag}),
+        blob_url=str(source.name),
         facts=facts,
         raster_type=facts.raster_type,
         file_size_bytes=info.size,

@@ -83,7 +83,7 @@ SET served_revision = CASE WHEN deleted_at IS NULL THEN served_revision END,
     kept_public_revision = public_revision, revision = revision + 1, revision_opened_at = now(), current_job_id = NULL, processing_status = 'pending',
     processing_started_at = NULL, processing_completed_at = NULL, estimated_completion_at = NULL, last_error = NULL,
     node_summary = NULL, approval_state = 'pending_review', clearance_state = 'uncleared', reviewer = NULL,
-    reviewed_at = NULL, rejection_reason = NULL, cleared_at = NULL, cleared_by = NULL, made_public_at = NULL,
+    reviewed_on_behalf_of = NULL, reviewed_at = NULL, rejection_reason = NULL, cleared_at = NULL, cleared_by = NULL, made_public_at = NULL,
     made_public_by = NULL, deleted_at = NULL, deleted_by = NULL, proposed_clearance = %(proposed_clearance)s,
     last_request_id = %(last_request_id)s, workflow_id = %(workflow_id)s, priority = %(priority)s, updated_at = now()
 WHERE asset_id = %(asset_id)s
@@ -96,7 +96,8 @@ SET revision = a.revision + 1, revision_opened_at = now(), served_revision = a.r
     kept_public_revision = a.public_revision,
     processing_status = 'completed', processing_started_at = NULL, processing_completed_at = now(),
     estimated_completion_at = NULL, last_error = NULL, node_summary = NULL, approval_state = 'pending_review',
-    clearance_state = 'uncleared', reviewer = NULL, reviewed_at = NULL, rejection_reason = NULL, cleared_at = NULL,
+    clearance_state = 'uncleared', reviewer = NULL, reviewed_on_behalf_of = NULL, reviewed_at = NULL,
+    rejection_reason = NULL, cleared_at = NULL,
     cleared_by = NULL, made_public_at = NULL, made_public_by = NULL, content_hash = o.content_hash,
     source_file_hash = left(o.content_hash, 64), output_file_hash = o.output_file_hash, table_name = o.table_name,
     blob_path = o.blob_path, outputs = o.outputs, warnings = '[]', workflow_id = o.workflow_id,
@@ -107,7 +108,8 @@ RETURNING {columns of app.geospatial_assets as a};
 
 -- name: decide
 UPDATE app.geospatial_assets
-SET approval_state = %(approval_state)s, reviewer = %(reviewer)s, reviewed_at = %(reviewed_at)s,
+SET approval_state = %(approval_state)s, reviewer = %(reviewer)s,
+    reviewed_on_behalf_of = %(reviewed_on_behalf_of)s, reviewed_at = %(reviewed_at)s,
     rejection_reason = %(rejection_reason)s, clearance_state = %(clearance_state)s, cleared_at = %(cleared_at)s,
     cleared_by = %(cleared_by)s, made_public_at = %(made_public_at)s, made_public_by = %(made_public_by)s,
     adf_run_id = %(adf_run_id)s, deleted_at = %(deleted_at)s, deleted_by = %(deleted_by)s,

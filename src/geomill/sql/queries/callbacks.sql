@@ -18,13 +18,14 @@ WITH ended AS MATERIALIZED (
     FROM ended
     WHERE j.job_id = ended.job_id
     RETURNING j.job_id, j.run_number, j.callback_url, j.status, j.workflow_id, j.correlation_id, j.completed_at,
-              j.error_message
+              j.error_message, j.failed_node_id
 )
 INSERT INTO dagapp.dag_callbacks (job_id, run_number, url, payload)
 SELECT job_id, run_number, callback_url,
        jsonb_build_object('job_id', job_id, 'status', status, 'workflow_id', workflow_id,
                           'correlation_id', correlation_id, 'completed_at', completed_at, 'error', error_message)
-       || coalesce((SELECT jsonb_build_object('stage_job_id', s.job_id, 'job_type', s.job_type, 'attempt', s.attempt)
+       || coalesce((SELECT jsonb_build_object('stage_job_id', s.job_id, 'job_type', s.job_type, 'attempt', s.attempt,
+                                                'error', dagapp.stage_error(s.run_id, failed_node_id, error_message))
                     FROM dagapp.dag_stage_jobs AS s WHERE s.run_id = noted.job_id), '{}')
 FROM noted
 ON CONFLICT (job_id, run_number) DO NOTHING;

@@ -23,6 +23,12 @@ FROM pg_proc p
 JOIN pg_namespace n ON n.oid = p.pronamespace
 WHERE n.nspname = ANY(%(schemas)s) AND p.prokind = 'f' AND p.proname = ANY(%(functions)s)
 
+-- name: views
+SELECT n.nspname AS schema, c.relname AS name, pg_get_viewdef(c.oid) AS definition
+FROM pg_class c
+JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind = 'v' AND n.nspname || '.' || c.relname = ANY(%(views)s)
+
 -- name: tables
 SELECT c.oid, n.nspname AS schema, c.relname AS name, c.reloptions AS storage,
        obj_description(c.oid, 'pg_class') AS comment

@@ -31,7 +31,7 @@ ON CONFLICT (queue_name, message_id) DO NOTHING;
 
 -- name: hand_in
 -- Sends one message, in a transaction of its own that does not wait for the disk: the receiver looks while the disk
--- writes. `flush` must follow before the sender reports that the message was sent.
+-- writes. `flush` must follow before the sender reports that the message was sent. A message sent twice is stored once.
 WITH relaxed AS MATERIALIZED (
     SELECT set_config('synchronous_commit', 'off', true)
 ), sent AS (
@@ -39,7 +39,7 @@ WITH relaxed AS MATERIALIZED (
     VALUES ({values of message})
     ON CONFLICT (queue_name, message_id) DO NOTHING
 )
-SELECT pg_notify(%(called)s, '') FROM relaxed;
+SELECT pg_notify(%(called)s, ''), now() AS sent_at FROM relaxed;
 
 -- name: flush
 -- Waits until everything that was committed before is on disk. Only a commit that writes something does so.

@@ -6,7 +6,8 @@ SELECT pg_advisory_xact_lock(hashtextextended('stage job ' || %(job_id)s, 0));
 
 -- name: attempts
 -- Attempts, the latest first. One statement, so that an attempt on its way from the queue to its row is found.
-SELECT {columns of dagapp.dag_stage_jobs as s}, j.status, j.error_message, j.started_at, j.completed_at, j.paused_at,
+SELECT {columns of dagapp.dag_stage_jobs as s}, j.status,
+       dagapp.stage_error(s.run_id, j.failed_node_id, j.error_message) AS error_message, j.started_at, j.completed_at, j.paused_at,
        EXISTS (
            SELECT FROM dagapp.dag_queue AS q
            WHERE q.queue_name IN (%(queue_name)s::text, %(queue_name)s::text || '.unknown') AND q.message_id = s.run_id
@@ -27,6 +28,10 @@ RETURNING {columns of dagapp.dag_stage_jobs};
 -- name: latest_run
 SELECT run_id FROM dagapp.dag_stage_jobs WHERE job_id = %(job_id)s ORDER BY attempt DESC LIMIT 1;
 
+-- name: of_run
+-- The stage job of an attempt.
+SELECT {columns of dagapp.dag_stage_jobs} FROM dagapp.dag_stage_jobs WHERE run_id = %(run_id)s;
+
 -- name: superseded
 -- Whether a later attempt has replaced this one.
 SELECT EXISTS (
@@ -38,7 +43,8 @@ SELECT EXISTS (
 
 -- name: page
 -- The latest attempt of each job, the newest first, after the last one of the page before.
-SELECT {columns of dagapp.dag_stage_jobs as s}, j.status, j.error_message, j.started_at, j.completed_at, j.paused_at,
+SELECT {columns of dagapp.dag_stage_jobs as s}, j.status,
+       dagapp.stage_error(s.run_id, j.failed_node_id, j.error_message) AS error_message, j.started_at, j.completed_at, j.paused_at,
        EXISTS (
            SELECT FROM dagapp.dag_queue AS q
            WHERE q.queue_name IN (%(queue_name)s::text, %(queue_name)s::text || '.unknown') AND q.message_id = s.run_id
@@ -54,10 +60,29 @@ WHERE NOT EXISTS (
 ORDER BY s.submitted_at DESC, s.job_id DESC
 LIMIT %(limit)s;
 
+-- name: alike
+-- The latest attempts of the stage jobs whose ids begin alike, as task ids for people do. The ids are hexadecimal.
+SELECT DISTINCT ON (s.job_id) s.job_id
+FROM dagapp.dag_stage_jobs AS s
+WHERE s.job_id >= %(beginning)s AND s.job_id < %(beginning)s || 'g'
+ORDER BY s.job_id
+LIMIT %(limit)s;
+
+-- name: cancelled
+-- How many tasks of each stage were only cancelled.
+SELECT node_id, count(*) AS tasks
+FROM dagapp.dag_node_states
+WHERE job_id = %(run_id)s AND item_index >= 0 AND status IN ('cancelled', 'skipped')
+GROUP BY node_id;
+
 -- name: tasks
--- Tasks of a stage that were sent, in their order. A task without a row waits or has just begun.
-SELECT item.item_index, coalesce(n.status, 'dispatched') AS status, coalesce(n.attempt, 1) AS attempt,
-       coalesce(n.retry_count, 0) AS retry_count, n.error_message, n.started_at, n.completed_at, r.output
+-- Tasks of a stage that were sent, in their order. A task without a row waits or has just begun. The last failure of a
+-- failed task was not followed by a retry.
+SELECT item.item_index, coalesce(n.status, 'dispatched') AS status, coalesce(n.attempt, 1) AS attempt, n.task_id,
+       CASE WHEN n.status = 'failed' THEN greatest(n.retry_count - 1, 0) ELSE coalesce(n.retry_count, 0) END AS retry_count,
+       n.error_message, n.started_at, n.completed_at, n.worker_id, r.output,
+       coalesce(n.dispatched_at, f.started_at, f.updated_at) AS created_at,
+       coalesce(n.updated_at, f.started_at, f.updated_at) AS updated_at
 FROM dagapp.dag_node_states AS f
 CROSS JOIN LATERAL generate_series(%(after)s + 1, least(%(after)s + %(limit)s, f.items_sent - 1)) AS item (item_index)
 LEFT JOIN dagapp.dag_node_states AS n
@@ -65,3 +90,10 @@ LEFT JOIN dagapp.dag_node_states AS n
 LEFT JOIN dagapp.dag_task_results AS r ON n.status = 'completed' AND r.task_id = n.task_id
 WHERE f.job_id = %(run_id)s AND f.node_id = %(node_id)s AND f.item_index = -1
 ORDER BY item.item_index;
+
+-- name: running
+-- The leased tasks of a stage, with the heartbeats of their workers.
+SELECT q.message_id AS task_id, q.started_at, i.heartbeat_at
+FROM dagapp.dag_queue AS q
+LEFT JOIN dagapp.dag_instances AS i ON i.instance_id = q.leased_by
+WHERE q.lease_token IS NOT NULL AND q.leased_by IS NOT NULL AND starts_with(q.message_id, %(prefix)s);

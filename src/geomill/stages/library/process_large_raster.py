@@ -2,11 +2,13 @@
 
 It uses the same steps as the workflow of the same name, but another layout of files:
 
-    tiling_schemes/{stem}_scheme.json                     the grid
+    tiling_schemes/{folder}/{stem}_scheme.json            the grid
     {job8}/tiles/…                                        pieces of a source that was cut; intermediates
-    cogs/{stem}/{stem}_tile_{x}_{y}_cog.tif               the tiles
+    cogs/{folder}/{stem}/{stem}_tile_{x}_{y}_cog.tif      the tiles
     mosaics/{job8}_mosaic.json, mosaics/{job8}/…          the mosaic, preview and thumbnail
     stac/{job8}_item.json                                 the STAC item
+
+`{folder}` is the source's folder in its container, so that two files of one name do not share their outputs.
 """
 
 from __future__ import annotations
@@ -14,21 +16,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from geomill.stages import JobExecutionContext, StageController, StageDefinition, StageTask, TaskResult, stage_job
 from geomill.stages import WorkflowDefinition as Stages
 
 MEGABYTE = 1024 * 1024
+SOURCE_CONTAINER = "uploads"
 
 
 class LargeRasterParameters(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     blob_name: Annotated[str, Field(min_length=1, max_length=900, description="Path of the source in its container")]
-    container_name: Annotated[str, Field(min_length=1, description="Container of the source, in the bronze zone")] = (
-        "uploads"
-    )
+    container_name: Annotated[
+        str,
+        Field(min_length=1, description=f"Container of the source, in the bronze zone; null means {SOURCE_CONTAINER}"),
+        BeforeValidator(lambda value: SOURCE_CONTAINER if value is None else value),
+    ] = SOURCE_CONTAINER
     tile_size: Annotated[int, Field(ge=512, le=8192, multiple_of=512)] | None = Field(
         default=None, description="Width and height of a tile in pixels; by default chosen by bands and depth"
     )
@@ -86,7 +91,9 @@ class OutputPlaces:
 
     def __init__(self, order: LargeRasterParameters, job_id: str) -> None:
         self._folder = f"{order.output_folder}/" if order.output_folder else ""
-        self._stem = order.blob_name.rpartition("/")[2].rpartition(".")[0] or order.blob_name.rpartition("/")[2]
+        folder, slash, file_name = order.blob_name.rpartition("/")
+        self._source_folder = folder + slash
+        self._stem = file_name.rpartition(".")[0] or file_name
         self._job_id = job_id
 
     @property
@@ -95,7 +102,7 @@ class OutputPlaces:
 
     @property
     def scheme(self) -> str:
-        return f"{self._folder}tiling_schemes/{self._stem}_scheme.json"
+        return f"{self._folder}tiling_schemes/{self._source_folder}{self._stem}_scheme.json"
 
     @property
     def pieces(self) -> str:
@@ -105,7 +112,7 @@ class OutputPlaces:
 
     @property
     def tile(self) -> str:
-        return f"{self._folder}cogs/{self._stem}/{self._stem}_tile_{{x}}_{{y}}_cog.tif"
+        return f"{self._folder}cogs/{self._source_folder}{self._stem}/{self._stem}_tile_{{x}}_{{y}}_cog.tif"
 
     @property
     def mosaic(self) -> str:
