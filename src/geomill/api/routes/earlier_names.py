@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from geomill.api.problems import problem_responses
-from geomill.api.routes.platform import get_status, submit_data
+from geomill.api.routes.platform import SUBMITTED, get_status, submit_data
 
 router = APIRouter(prefix="/platform", tags=["platform"], responses=problem_responses(503), deprecated=True)
 
@@ -16,7 +16,7 @@ router.add_api_route(
     status_code=202,
     operation_id="submit_dag",
     summary="Another name of POST /api/platform/submit",
-    responses=problem_responses(404, 409),
+    responses=SUBMITTED,
 )
 router.add_api_route(
     "/dag_status/{identifier}",

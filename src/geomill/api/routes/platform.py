@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
@@ -47,6 +47,10 @@ Identifier = Annotated[str, Path(max_length=64, pattern=r"^[^\x00]+$")]
 _DECISION = problem_responses(404, 409)
 
 
+REPEATED = {"model": SubmissionAccepted, "description": "The request exists already, or this is a dry run"}
+SUBMITTED: dict[int | str, Any] = {200: REPEATED, **problem_responses(404, 409)}
+
+
 class SubmitOptions(ApiInput):
     dry_run: bool = False
 
@@ -65,7 +69,7 @@ def actor(request: Request, principal: Principal, body: PlatformSubmission | Dec
     "/submit",
     status_code=202,
     summary="Submit data to be published",
-    responses=problem_responses(404, 409),
+    responses=SUBMITTED,
 )
 async def submit_data(
     gateway: TheGateway,

@@ -59,7 +59,14 @@ router = APIRouter(prefix="/api/v1/jobs", responses=problem_responses(503), rout
 
 
 @router.post(
-    "", status_code=ACCEPTED, tags=["jobs"], summary="Submit a job", responses=problem_responses(400, 404, 409, 413)
+    "",
+    status_code=ACCEPTED,
+    tags=["jobs"],
+    summary="Submit a job",
+    responses={
+        200: {"model": JobAccepted, "description": "The idempotency key already has a job"},
+        **problem_responses(400, 404, 409, 413),
+    },
 )
 async def submit_job(
     gateway: TheGateway, principal: ThePrincipal, submission: JobSubmission, response: Response

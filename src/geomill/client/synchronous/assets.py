@@ -9,11 +9,13 @@ from typing import Any
 
 from geomill.client.answers import path
 from geomill.client.synchronous.connection import GatewayConnection
-from geomill.contract.assets import AssetDetails, AssetPage, AssetStatus, LinksView, ReportPage
+from geomill.contract.assets import AssetDetails, AssetPage, AssetStatus, JobWithoutAsset, LinksView, ReportPage
 from geomill.contract.submissions import DecisionMade, PlatformSubmission, SubmissionAccepted
 from geomill.domain.states import ClearanceState
+from geomill.errors import NotFoundError
 
 ENDED = frozenset({"completed", "failed", "cancelled", "superseded"})
+STATUS: Any = AssetStatus | JobWithoutAsset
 FASTEST_SECONDS, SLOWEST_SECONDS = 0.1, 1.0
 
 
@@ -32,7 +34,11 @@ class AssetOperations:
 
     def status(self, identifier: str) -> AssetStatus:
         """Return the status of an asset. The identifier is the id of an asset, a request or a job."""
-        return self._connection.get(AssetStatus, path("/api/platform/status/{}", identifier))
+        status = self._connection.get(STATUS, path("/api/platform/status/{}", identifier))
+        if isinstance(status, JobWithoutAsset):
+            raise NotFoundError(f"there is no asset of '{identifier}'; {status.message}")
+        asset_status: AssetStatus = status
+        return asset_status
 
     def wait(self, identifier: str, *, on_progress: Callable[[AssetStatus], None] | None = None) -> AssetStatus:
         """Wait until the job of an asset has ended and return the status. `on_progress` is called after each look."""
