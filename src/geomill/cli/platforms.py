@@ -116,9 +116,7 @@ def deactivate(platform_id: PlatformId) -> None:
 
 def _change(platform_id: str, changes: dict[str, Any]) -> None:
     with gateway() as client:
-        platform = client.get(f"/api/platforms/{platform_id}")
-        body = {name: platform[name] for name in ("display_name", "description", "optional_refs", "is_active")}
-        typer.echo(_readable(client.call("PUT", f"/api/platforms/{platform_id}", body={**body, **changes})))
+        typer.echo(_readable(client.call("PATCH", f"/api/platforms/{platform_id}", body=changes)))
 
 
 def _readable(platform: dict[str, Any]) -> str:
