@@ -7,6 +7,7 @@ setting unset. A few names that deployments already use keep working without the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
@@ -14,8 +15,10 @@ from urllib.parse import urlsplit
 
 from platformdirs import user_data_path
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
+from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from geomill.domain.access.confidential import masked_url
 from geomill.domain.access.signed_link import LONGEST_SECONDS
 from geomill.domain.addresses import is_loopback
 from geomill.domain.engine.attendance import LONGEST_JOB_QUEUE
@@ -32,6 +35,8 @@ SECRET = (
     "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL",
 )  # fmt: skip
 """Fields that may hold a password. No message shows their values."""
+
+MASK = "…"
 
 ASYMMETRIC = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 
@@ -518,6 +523,67 @@ class Settings:
         self.client = _read(ClientSettings, **({"url": url} if url else {}))
         self.log = _read(LogSettings)
         self.storage = _read(StorageSettings)
+
+
+GATEWAY_CONCERNS: tuple[type[_Settings], ...] = (
+    WorkflowSettings, QueueSettings, PlatformSettings, GatewaySettings, ServingSettings, AccessSettings,
+    ConnectionSettings, CallbackSettings, LogSettings, StorageSettings,
+)  # fmt: skip
+"""The settings that a gateway reads, beside those of the databases."""
+GATEWAY_WITHHELD = ("GEOMILL_CALLBACK_SECRET", "GEOMILL_CALLBACK_ALLOW")
+"""Variables of those classes that a gateway does not read."""
+
+
+@dataclass(frozen=True, slots=True)
+class SettingInEffect:
+    """A setting as a process has it. Secrets in `value` and `default` are masked."""
+
+    name: str
+    value: Any
+    default: Any
+    is_set: bool
+    secret: bool
+    description: str
+
+
+def gateway_settings(settings: Settings, **options: Any) -> list[SettingInEffect]:
+    """Return the settings of a gateway, ordered by name. `options` of its command line override fields."""
+    concerns = [
+        settings.database,
+        *(concern for concern in vars(settings).values() if isinstance(concern, GATEWAY_CONCERNS)),
+    ]
+    effective = [
+        _in_effect(concern, name, field, options)
+        for concern in concerns
+        for name, field in type(concern).model_fields.items()
+    ]
+    return sorted((setting for setting in effective if setting.name not in GATEWAY_WITHHELD), key=lambda s: s.name)
+
+
+def _in_effect(concern: _Settings, name: str, field: FieldInfo, options: Mapping[str, Any]) -> SettingInEffect:
+    alias = field.validation_alias
+    variable = str(alias.choices[0]) if isinstance(alias, AliasChoices) else PREFIX + name.upper()
+    value = options.get(name, getattr(concern, name))
+    default = field.get_default(call_default_factory=True, validated_data={})
+    return SettingInEffect(
+        name=variable,
+        value=_masked(value),
+        default=_masked(default),
+        is_set=name in concern.model_fields_set or (name in options and value != default),
+        secret=isinstance(value, SecretStr) or name in SECRET or "SecretStr" in str(field.annotation),
+        description=field.description or "",
+    )
+
+
+def _masked(value: Any) -> Any:
+    """Return a setting as JSON, without the secrets in it."""
+    if isinstance(value, SecretStr):
+        return MASK
+    if isinstance(value, list | tuple):
+        return [_masked(entry) for entry in value]
+    if isinstance(value, str) and "://" in value:
+        return masked_url(value)
+    return str(value) if isinstance(value, Path) else value
 
 
 def variables(concerns: Sequence[type[BaseSettings]] | None = None) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from typing import Any
 
@@ -13,6 +13,7 @@ from geomill import __version__
 from geomill.api import openapi, problems
 from geomill.api.access import RULES, AccessRules, confirmed, describe, mounted, require_complete
 from geomill.api.authentication import Authenticator, CallerAuthenticator
+from geomill.api.checking import WorkflowChecks
 from geomill.api.disks import WARNING_BYTES, Disks
 from geomill.api.figures import Figures
 from geomill.api.gateway import Gateway
@@ -27,22 +28,33 @@ from geomill.api.replanning import Replanning
 from geomill.api.routes import (
     assets,
     bootstrap,
+    callbacks,
+    circuits,
     docs,
     earlier_names,
     health,
+    instances,
     jobs,
+    keys,
+    operations,
+    parked,
     platform,
     platforms,
+    schedules,
     stage_jobs,
+    storage_usage,
     submission,
     workflows,
 )
+from geomill.api.routes import queues as queue_routes
+from geomill.api.storage_figures import StorageFigures
 from geomill.api.streams import STREAMS_PER_CALLER, Streams
 from geomill.api.tokens import Tokens
 from geomill.domain.assets.asset import DataType
 from geomill.platform.desk import Desk
 from geomill.platform.export import WorkflowExporter
-from geomill.settings import AccessSettings, PlatformSettings, QueueSettings
+from geomill.sdk.registry import Registry
+from geomill.settings import AccessSettings, PlatformSettings, QueueSettings, SettingInEffect
 from geomill.stages.registry import StageJobs
 from geomill.storage import NO_STORAGE, Storage
 from geomill.store.pool import Pool, open_pool
@@ -65,6 +77,14 @@ _TAGS = [
     {"name": "stage jobs", "description": "Submit stage jobs and read their status."},
     {"name": "control", "description": "Cancel, pause, resume and retry jobs."},
     {"name": "workflows", "description": "The workflows that can be run."},
+    {"name": "queues", "description": "Queues and dead letters."},
+    {"name": "schedules", "description": "Start workflows at set times."},
+    {"name": "callbacks", "description": "Calls that tell submitters that a job has ended."},
+    {"name": "instances", "description": "Running processes and the handlers that they have."},
+    {"name": "circuits", "description": "Handlers that failed in a row and are held back."},
+    {"name": "storage", "description": "The use of storage."},
+    {"name": "keys", "description": "API keys."},
+    {"name": "operations", "description": "Settings of the gateway, and changes by operators."},
     {"name": "bootstrap", "description": "The database schema."},
     {"name": "health", "description": "Liveness, readiness, health and metrics."},
 ]
@@ -88,6 +108,8 @@ def create_app(
     *,
     storage: Storage = NO_STORAGE,
     job_types: StageJobs | None = None,
+    handlers: Registry | None = None,
+    settings: Sequence[SettingInEffect] = (),
     hosts: Collection[str] = LOOPBACK_NAMES,
     pool_size: int = 8,
     services: Mountable | None = None,
@@ -101,8 +123,10 @@ def create_app(
 
     `hosts` are the names by which callers may address a gateway on this machine; empty allows any. `services` are
     mounted beside the gateway's own routes. `external_url` is the external zone's database. `authenticator` identifies
-    callers; by default by the keys in the database and the tokens of the issuer.
+    callers; by default by the keys in the database and the tokens of the issuer. `handlers` and `settings` are shown to
+    operators; workflows are checked by these handlers.
     """
+    registry = handlers or Registry({})
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -123,6 +147,11 @@ def create_app(
                 authenticator=caller_authenticator,
                 stage_jobs=job_types or StageJobs(),
                 links=links or Links(),
+                handlers=registry,
+                task_queues=queues.task_queues,
+                settings=settings,
+                storage_figures=StorageFigures(pool, storage, disks),
+                workflow_checks=WorkflowChecks(registry.info, queues.task_queues),
                 external_url=external_url,
             )
             app.state.pool = pool
@@ -143,8 +172,9 @@ def create_app(
         generate_unique_id_function=openapi.operation_id,
     )
     # Routes are tried in order, so the one where latency matters most is first.
-    nouns = (submission, jobs, platform, platforms, assets, stage_jobs, workflows, bootstrap, health, docs)
-    for noun in (*nouns, earlier_names):
+    nouns = (submission, parked, jobs, platform, platforms, assets, stage_jobs, workflows, bootstrap, health, docs)
+    operated = (queue_routes, schedules, callbacks, instances, circuits, storage_usage, keys, operations)
+    for noun in (*nouns, *operated, earlier_names):
         app.include_router(noun.router)
     rules = dict(RULES)
     if services:
@@ -163,7 +193,7 @@ def create_app(
         app.add_middleware(
             CORSMiddleware,
             allow_origins=access.cors_origins,
-            allow_methods=["GET", "POST"],
+            allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
             allow_headers=["Authorization", "X-API-Key", "Content-Type", "Last-Event-ID"],
             expose_headers=["Location", "Retry-After", "WWW-Authenticate"],
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Annotated, cast
@@ -9,12 +10,16 @@ from typing import Annotated, cast
 from fastapi import Depends, Request
 
 from geomill.api.authentication import CallerAuthenticator
+from geomill.api.checking import WorkflowChecks
 from geomill.api.disks import Disks
 from geomill.api.figures import Figures
 from geomill.api.links import Links
 from geomill.api.readiness import Readiness
+from geomill.api.storage_figures import StorageFigures
 from geomill.api.streams import Streams
 from geomill.platform.desk import Desk
+from geomill.sdk.registry import Registry
+from geomill.settings import SettingInEffect
 from geomill.stages.registry import StageJobs
 from geomill.store.pool import Connection, Pool
 from geomill.workflows.registry import WorkflowRegistry
@@ -36,6 +41,11 @@ class Gateway:
     desk: Desk
     stage_jobs: StageJobs
     links: Links
+    handlers: Registry
+    task_queues: tuple[str, ...]
+    settings: Sequence[SettingInEffect]
+    storage_figures: StorageFigures
+    workflow_checks: WorkflowChecks
     external_url: str | None = None
 
     def connection(self) -> AbstractAsyncContextManager[Connection]:

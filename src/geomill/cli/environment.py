@@ -12,17 +12,16 @@ from dataclasses import dataclass
 from pydantic_settings import BaseSettings
 
 from geomill.settings import (
+    GATEWAY_CONCERNS,
+    GATEWAY_WITHHELD,
     PREFIX,
     AccessSettings,
     CallbackSettings,
     ConnectionSettings,
     EngineSettings,
-    GatewaySettings,
     LogSettings,
-    PlatformSettings,
     QueueSettings,
     RetentionSettings,
-    ServingSettings,
     StorageSettings,
     WorkerSettings,
     WorkflowSettings,
@@ -35,16 +34,13 @@ NEEDS: Mapping[str, tuple[type[BaseSettings], ...]] = {
         StorageSettings,
     ),
     "worker": (WorkflowSettings, QueueSettings, EngineSettings, WorkerSettings, LogSettings, StorageSettings),
-    "gateway": (
-        WorkflowSettings, QueueSettings, PlatformSettings, GatewaySettings, ServingSettings, AccessSettings,
-        ConnectionSettings, CallbackSettings, LogSettings, StorageSettings,
-    ),
+    "gateway": GATEWAY_CONCERNS,
     "external": (AccessSettings, ConnectionSettings, LogSettings, StorageSettings),
 }  # fmt: skip
 """The settings classes that each kind of process reads. `Databases` adds the database URLs."""
 
 WITHHELD: Mapping[str, tuple[str, ...]] = {
-    "gateway": ("GEOMILL_CALLBACK_SECRET", "GEOMILL_CALLBACK_ALLOW"),
+    "gateway": GATEWAY_WITHHELD,
     "external": ("GEOMILL_BRONZE", "GEOMILL_SILVER"),
 }
 """Variables of those classes that a kind of process does not read."""

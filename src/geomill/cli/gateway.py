@@ -30,6 +30,7 @@ def gateway(host: Host = None, port: Port = None) -> None:
     from geomill.cli.memory import limit_memory
     from geomill.cli.serving import serve
     from geomill.serve.services import Services
+    from geomill.settings import gateway_settings
 
     settings = context.settings()
     address = host or settings.gateway.gateway_host
@@ -58,6 +59,8 @@ def gateway(host: Host = None, port: Port = None) -> None:
             settings.platform,
             storage=context.storage(),
             job_types=job_types,
+            handlers=registry,
+            settings=gateway_settings(settings, gateway_host=address, gateway_port=number),
             hosts=hosts,
             services=Services(Zone.SILVER, context.reader_database_url() or url, context.storage(), key),
             links=Links(

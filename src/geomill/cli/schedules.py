@@ -108,7 +108,7 @@ def delete(schedule_id: ScheduleId, as_json: Json = False) -> None:
 def fire(schedule_id: ScheduleId, as_json: Json = False) -> None:
     """Start a job of the schedule now. The due times do not change."""
     scheduler = Scheduler(context.workflow_registry(context.handlers()), context.settings().queue.job_queue_name)
-    job_id = context.with_database(lambda conn: scheduler.fire(conn, schedule_id))
+    job_id = context.with_database(lambda conn: scheduler.fire(conn, schedule_id)).job_id
     if as_json:
         _print_json({"schedule_id": schedule_id, "job_id": job_id, "status": "queued"})
     else:

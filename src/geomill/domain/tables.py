@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from geomill.domain.access.api_key import ApiKey
+from geomill.domain.access.operator_audit import OperatorAuditEntry
 from geomill.domain.assets.asset import Asset, AssetCollection
 from geomill.domain.assets.audit import AuditEntry
 from geomill.domain.assets.catalogue import CatalogueCollection, CataloguePending, ExternalAsset
@@ -15,7 +16,7 @@ from geomill.domain.engine.callback import Callback
 from geomill.domain.engine.circuit import Circuit
 from geomill.domain.engine.definition import Definition
 from geomill.domain.engine.event import JobEvent
-from geomill.domain.engine.instance import Instance
+from geomill.domain.engine.instance import Instance, InstanceHandlers
 from geomill.domain.engine.job import Job
 from geomill.domain.engine.log import TaskLog
 from geomill.domain.engine.message import DeadLetter, QueueMessage
@@ -40,6 +41,7 @@ TABLES: tuple[type[Entity], ...] = (
     QueueMessage,
     DeadLetter,
     Instance,
+    InstanceHandlers,
     UnservedQueue,
     Schedule,
     Callback,
@@ -54,6 +56,7 @@ TABLES: tuple[type[Entity], ...] = (
     AssetLeftover,
     AuditEntry,
     ApiKey,
+    OperatorAuditEntry,
     CatalogueCollection,
     CataloguePending,
     SchemaObject,

@@ -43,6 +43,7 @@ class Round:
     transitions: int = 0
     retries: int = 0
     stale: int = 0
+    dispatched: int = 0
     delays: dict[str, float] = field(default_factory=dict)
     """Seconds until the first delayed message of each queue is due."""
     lost: set[str] = field(default_factory=set)
@@ -62,6 +63,7 @@ class Round:
         self.transitions += other.transitions
         self.retries += other.retries
         self.stale += other.stale
+        self.dispatched += other.dispatched
         for queue_name, seconds in other.delays.items():
             self.delays[queue_name] = min(seconds, self.delays.get(queue_name, seconds))
         self.lost |= other.lost
@@ -180,6 +182,7 @@ def _count(done: Round, decisions: Iterable[tuple[OwnedJob, Decision]]) -> None:
         done.transitions += len(decision.steps) + decision.quiet_steps
         done.retries += decision.retries
         done.stale += len(decision.stale)
+        done.dispatched += len(decision.dispatches)
 
 
 def _delays(batch: RoundBatch, arrivals: Sequence[Arrival]) -> dict[str, float]:

@@ -58,10 +58,13 @@ class Claimed:
     messages: int = 0
     waits: list[float] = field(default_factory=list)
     """Seconds that each submission waited in the queue."""
+    dispatched: int = 0
+    """Tasks that were sent with the claim."""
 
     def and_also(self, other: Claimed) -> Claimed:
         messages, waits = self.messages + other.messages, [*self.waits, *other.waits]
-        return Claimed([*self.jobs, *other.jobs], self.more | other.more, messages, waits)
+        dispatched = self.dispatched + other.dispatched
+        return Claimed([*self.jobs, *other.jobs], self.more | other.more, messages, waits, dispatched)
 
 
 @dataclass
@@ -289,7 +292,9 @@ def _claimed(admitted: list[_Admitted], created: set[str]) -> Claimed:
     busy = [admission for admission in admitted if admission.decision and admission.decision.more]
     more = {admission.job.job_id for admission in busy if admission.job}
     waits = [(admission.received.now - admission.received.enqueued_at).total_seconds() for admission in admitted]
-    return Claimed([job for job in owned if job is not None], more & created, len(admitted), waits)
+    decisions = [admission.decision for admission in admitted if admission.job and admission.job.job_id in created]
+    dispatched = sum(len(decision.dispatches) for decision in decisions if decision)
+    return Claimed([job for job in owned if job is not None], more & created, len(admitted), waits, dispatched)
 
 
 def _owned(run: RunState, message: JobQueueMessage) -> OwnedJob:

@@ -37,6 +37,7 @@ from geomill.process import run_duties
 from geomill.queues.floors import Effort
 from geomill.storage import NO_STORAGE, Storage
 from geomill.store import instances, jobs
+from geomill.store.activity import Activity
 from geomill.store.duties import Duties
 from geomill.store.passing import passes
 from geomill.store.pool import Connection, Pool
@@ -105,7 +106,7 @@ class Orchestrator:
         self._scheduler = Scheduler(self.workflow_registry, options.job_queue)
         self._duties = Duties(self.instance_id)
         self._follower = CatalogueFollower(self.pool, self._duties)
-        self._tallies = Tallies()
+        self._tallies, self._activity = Tallies(), Activity()
         self._callbacks = CallbackCaller(self.pool, options.callbacks, self._duties)
         self._retention = Retention(self.pool, self.storage, options.retention, self._duties)
         self._leftovers = Leftovers(self.pool, self.storage, options.leftovers, self._duties)
@@ -168,6 +169,7 @@ class Orchestrator:
                     raise
                 log.warning("the database connection was lost; all owned jobs are read again: %s", error)
                 self._unsure = True
+                self._activity.count("errors")
                 await asyncio.sleep(self.options.scan_seconds)
                 self._signals.poke(self._inbox_channel)
                 self._signals.poke(self._jobs_channel)
@@ -243,11 +245,14 @@ class Orchestrator:
             if passes(error):
                 raise
             log.exception("the database refused a round; searching for the job that causes it")
+            self._activity.count("errors")
             await self._reload(conn)
             done = await self._rounds.in_parts(conn)
         self._tallies.count("transitions", done.transitions)
         self._tallies.count("retries", done.retries)
         self._tallies.count("stale_results", done.stale)
+        self._activity.count("results", done.reports)
+        self._activity.count("dispatched", done.dispatched)
         for queue_name, seconds in done.delays.items():
             asyncio.get_running_loop().call_later(seconds + AFTER_SECONDS, self._remind, queue_name)
         if done.assets_ended:
@@ -268,6 +273,8 @@ class Orchestrator:
         claimed = await self._claimer.claim(conn, batch, patience)
         self._owned.update({job.job_id: job for job in claimed.jobs})
         self._kicks.more |= claimed.more
+        self._activity.count("claimed", len(claimed.waits))
+        self._activity.count("dispatched", claimed.dispatched)
         for waited in claimed.waits:
             self._tallies.observe("job_claim_seconds", waited)
         if patience:
@@ -300,11 +307,12 @@ class Orchestrator:
                         await self._tallies.tell(conn)
             except (psycopg.Error, TimeoutError) as error:
                 self._duties.failed("lookout", error)
+                self._activity.count("errors")
                 reason = str(error) or f"no answer within {LOOK_SECONDS:g} s"
                 log.warning("the look failed and is repeated in %s s: %s", self.options.scan_seconds, reason)
 
     async def _beat(self, conn: Connection) -> None:
-        pulse = await instances.beat(conn, self.instance_id)
+        pulse = await instances.beat(conn, self.instance_id, self._activity)
         self._reclaimer.absences.beaten()
         if pulse.locked and not pulse.registered:
             log.warning("others took %s for dead: it registers again", self.instance_id)
@@ -316,6 +324,7 @@ class Orchestrator:
         begun = time.monotonic()
         thorough = thorough or not self._effort.spare(begun)
         reclaimed = await self._reclaimer.run_once(conn, thorough=thorough)
+        self._activity.looked()
         if thorough:
             self._effort.note(time.monotonic() - begun, 0, begun)
         if reclaimed.active is not None:
@@ -323,6 +332,7 @@ class Orchestrator:
         self._share.update(reclaimed.peers, self._active)
         self._someone_is_absent = reclaimed.absent
         self._tallies.count("jobs_reclaimed", len(reclaimed.jobs))
+        self._activity.count("reclaimed", len(reclaimed.jobs))
         self._taken_over.update(job.job_id for job in reclaimed.jobs)
         self._kicks.overdue.update(reclaimed.overdue)
         if self._taken_over or self._kicks or reclaimed.reports:

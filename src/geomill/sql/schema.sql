@@ -1262,6 +1262,8 @@ CREATE TABLE dagapp.dag_dead_letters (
 
 CREATE INDEX idx_dag_dead_letters_queue ON dagapp.dag_dead_letters USING btree (queue_name, sequence DESC);
 
+CREATE INDEX idx_dag_dead_letters_message ON dagapp.dag_dead_letters USING btree (message_id, sequence DESC);
+
 COMMENT ON TABLE dagapp.dag_dead_letters IS 'A message that cannot be handled, kept with the reason until an operator deals with it.';
 
 CREATE TABLE dagapp.dag_instances (
@@ -1273,6 +1275,9 @@ CREATE TABLE dagapp.dag_instances (
     version varchar(64) NOT NULL,
     queues jsonb DEFAULT '[]'::jsonb NOT NULL,
     duties jsonb DEFAULT '{}'::jsonb NOT NULL,
+    slots integer,
+    counts jsonb DEFAULT '{}'::jsonb NOT NULL,
+    looked_at timestamptz,
     started_at timestamptz DEFAULT now() NOT NULL,
     heartbeat_at timestamptz DEFAULT now() NOT NULL,
     CONSTRAINT dag_instances_pkey PRIMARY KEY (instance_id)
@@ -1285,6 +1290,23 @@ COMMENT ON COLUMN dagapp.dag_instances.lock_key IS 'Advisory lock that the proce
 COMMENT ON COLUMN dagapp.dag_instances.queues IS 'The queues that it serves';
 
 COMMENT ON COLUMN dagapp.dag_instances.duties IS 'The last error of each duty that ever failed';
+
+COMMENT ON COLUMN dagapp.dag_instances.slots IS 'How many tasks a worker runs at once';
+
+COMMENT ON COLUMN dagapp.dag_instances.counts IS 'What it has done since its start, as of its heartbeat';
+
+COMMENT ON COLUMN dagapp.dag_instances.looked_at IS 'When it last looked for work';
+
+CREATE TABLE dagapp.dag_instance_handlers (
+    instance_id varchar(64) NOT NULL,
+    handlers jsonb DEFAULT '[]'::jsonb NOT NULL,
+    CONSTRAINT dag_instance_handlers_pkey PRIMARY KEY (instance_id),
+    CONSTRAINT dag_instance_handlers_instance_id_fkey FOREIGN KEY (instance_id) REFERENCES dagapp.dag_instances (instance_id) ON DELETE CASCADE
+);
+
+COMMENT ON TABLE dagapp.dag_instance_handlers IS 'The handlers that a worker has. Written at its start, and apart from the row that each heartbeat writes again.';
+
+COMMENT ON COLUMN dagapp.dag_instance_handlers.handlers IS 'Names of handlers, former names included';
 
 CREATE TABLE dagapp.dag_unserved_queues (
     queue_name varchar(64) NOT NULL,
@@ -1337,6 +1359,9 @@ CREATE TABLE dagapp.dag_callbacks (
     attempts integer DEFAULT 0 NOT NULL,
     due_at timestamptz DEFAULT now() NOT NULL,
     last_error text,
+    last_status integer,
+    platform_id varchar(50),
+    sent_again_at timestamptz,
     created_at timestamptz DEFAULT now() NOT NULL,
     ended_at timestamptz,
     CONSTRAINT dag_callbacks_pkey PRIMARY KEY (delivery_id),
@@ -1348,6 +1373,10 @@ CREATE UNIQUE INDEX idx_dag_callbacks_job ON dagapp.dag_callbacks USING btree (j
 
 CREATE INDEX idx_dag_callbacks_due ON dagapp.dag_callbacks USING btree (due_at) WHERE status = 'pending';
 
+CREATE INDEX idx_dag_callbacks_created ON dagapp.dag_callbacks USING btree (created_at DESC, delivery_id DESC);
+
+CREATE INDEX idx_dag_callbacks_platform ON dagapp.dag_callbacks USING btree (platform_id, created_at DESC, delivery_id DESC) WHERE platform_id IS NOT NULL;
+
 COMMENT ON TABLE dagapp.dag_callbacks IS 'A call to make because a job has ended. During an attempt `due_at` is later than the end of the attempt.';
 
 COMMENT ON COLUMN dagapp.dag_callbacks.delivery_id IS 'Sent with the call; the same for every attempt';
@@ -1355,6 +1384,12 @@ COMMENT ON COLUMN dagapp.dag_callbacks.delivery_id IS 'Sent with the call; the s
 COMMENT ON COLUMN dagapp.dag_callbacks.payload IS 'The content of the call, as of the job''s end';
 
 COMMENT ON COLUMN dagapp.dag_callbacks.attempts IS 'Raised when an attempt begins, so that a late one cannot write';
+
+COMMENT ON COLUMN dagapp.dag_callbacks.last_status IS 'HTTP status of the latest attempt, if it had a response';
+
+COMMENT ON COLUMN dagapp.dag_callbacks.platform_id IS 'The platform whose request the job works for';
+
+COMMENT ON COLUMN dagapp.dag_callbacks.sent_again_at IS 'When somebody asked to send it again';
 
 CREATE TABLE dagapp.dag_tallies (
     name varchar(64) NOT NULL,
@@ -1844,6 +1879,37 @@ COMMENT ON COLUMN app.api_keys.platform_id IS 'The platform that a submitter sub
 COMMENT ON COLUMN app.api_keys.may_name IS 'Whether its holder may name the person for whom it acts';
 
 COMMENT ON COLUMN app.api_keys.last_used_at IS 'To the minute';
+
+CREATE TABLE app.operator_audit (
+    audit_id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+    action varchar(64) NOT NULL,
+    target varchar(200) NOT NULL,
+    actor varchar(200) NOT NULL,
+    reason varchar(500),
+    details jsonb DEFAULT '{}'::jsonb NOT NULL,
+    at timestamptz DEFAULT now() NOT NULL,
+    CONSTRAINT operator_audit_pkey PRIMARY KEY (audit_id)
+);
+
+CREATE INDEX idx_operator_audit_action ON app.operator_audit USING btree (action, audit_id DESC);
+
+CREATE OR REPLACE TRIGGER operator_audit_append_only
+    BEFORE UPDATE OR DELETE ON app.operator_audit
+    FOR EACH ROW
+    EXECUTE FUNCTION app.refuse_change('its rows are only added to, never changed or deleted');
+
+CREATE OR REPLACE TRIGGER operator_audit_no_truncate
+    BEFORE TRUNCATE ON app.operator_audit
+    FOR EACH STATEMENT
+    EXECUTE FUNCTION app.refuse_change('its rows are only added to, never changed or deleted');
+
+COMMENT ON TABLE app.operator_audit IS 'One change by an operator or an administrator. Decisions about assets are in the audit of assets.';
+
+COMMENT ON COLUMN app.operator_audit.action IS 'An `OperatorAction`; text, so that a release can add some';
+
+COMMENT ON COLUMN app.operator_audit.target IS 'The id of the thing that was changed';
+
+COMMENT ON COLUMN app.operator_audit.actor IS 'The subject of the credential';
 
 CREATE TABLE catalogue.collections (
     collection_id varchar(200) NOT NULL,

@@ -113,7 +113,10 @@ class CallbacksStatements(Statements):
 
     claim: LiteralString
     find: LiteralString
+    latest: LiteralString
     of_job: LiteralString
+    page: LiteralString
+    send_again: LiteralString
     settle: LiteralString
 
 
@@ -165,6 +168,7 @@ class CheckpointsStatements(Statements):
 class CircuitsStatements(Statements):
     noun = "circuits"
 
+    close: LiteralString
     failed: LiteralString
     probe: LiteralString
     read: LiteralString
@@ -176,6 +180,7 @@ class DefinitionsStatements(Statements):
 
     get: LiteralString
     insert: LiteralString
+    versions: LiteralString
 
 
 class DutiesStatements(Statements):
@@ -211,8 +216,11 @@ class InstancesStatements(Statements):
     forget: LiteralString
     hold: LiteralString
     look: LiteralString
+    note_handlers: LiteralString
+    overview: LiteralString
     register: LiteralString
     remove: LiteralString
+    serving: LiteralString
 
 
 class JobsStatements(Statements):
@@ -244,8 +252,10 @@ class KeysStatements(Statements):
     create: LiteralString
     find_many: LiteralString
     lock: LiteralString
+    page: LiteralString
     read_write: LiteralString
     revoke: LiteralString
+    revoke_id: LiteralString
     used: LiteralString
 
 
@@ -330,6 +340,13 @@ class NodesStatements(Statements):
     summary: LiteralString
 
 
+class OperatorAuditStatements(Statements):
+    noun = "operator_audit"
+
+    add: LiteralString
+    page: LiteralString
+
+
 class OrdersStatements(Statements):
     noun = "orders"
 
@@ -341,12 +358,19 @@ class OrdersStatements(Statements):
     tables: LiteralString
 
 
+class ParkedStatements(Statements):
+    noun = "parked"
+
+    page: LiteralString
+
+
 class PlatformsStatements(Statements):
     noun = "platforms"
 
     all: LiteralString
     create: LiteralString
     get: LiteralString
+    lock: LiteralString
     update: LiteralString
 
 
@@ -363,6 +387,7 @@ class QueueStatements(Statements):
     dead_letter: LiteralString
     dead_letters: LiteralString
     defer: LiteralString
+    discard: LiteralString
     disown: LiteralString
     end_session: LiteralString
     expire: LiteralString
@@ -376,13 +401,18 @@ class QueueStatements(Statements):
     leased: LiteralString
     leased_only: LiteralString
     leased_or_shared: LiteralString
+    letter: LiteralString
+    letter_queues: LiteralString
+    letters_page: LiteralString
     line: LiteralString
     lines: LiteralString
     look: LiteralString
     lost: LiteralString
+    message: LiteralString
     notify: LiteralString
     overview: LiteralString
     peek: LiteralString
+    peek_page: LiteralString
     postpone: LiteralString
     put_on_trial: LiteralString
     redrive: LiteralString
@@ -496,10 +526,14 @@ class SchedulesStatements(Statements):
 
     advance: LiteralString
     all: LiteralString
+    change: LiteralString
     create: LiteralString
     delete: LiteralString
     due: LiteralString
+    get: LiteralString
+    jobs: LiteralString
     lock: LiteralString
+    page: LiteralString
     set_paused: LiteralString
     still_open: LiteralString
 
@@ -562,6 +596,14 @@ class StageJobsStatements(Statements):
     serialise: LiteralString
     superseded: LiteralString
     tasks: LiteralString
+
+
+class StorageStatements(Statements):
+    noun = "storage"
+
+    assets: LiteralString
+    features: LiteralString
+    zones: LiteralString
 
 
 class TalliesStatements(Statements):
@@ -653,7 +695,11 @@ def queries(noun: Literal["migration"]) -> MigrationStatements: ...
 @overload
 def queries(noun: Literal["nodes"]) -> NodesStatements: ...
 @overload
+def queries(noun: Literal["operator_audit"]) -> OperatorAuditStatements: ...
+@overload
 def queries(noun: Literal["orders"]) -> OrdersStatements: ...
+@overload
+def queries(noun: Literal["parked"]) -> ParkedStatements: ...
 @overload
 def queries(noun: Literal["platforms"]) -> PlatformsStatements: ...
 @overload
@@ -680,6 +726,8 @@ def queries(noun: Literal["serving"]) -> ServingStatements: ...
 def queries(noun: Literal["stac"]) -> StacStatements: ...
 @overload
 def queries(noun: Literal["stage_jobs"]) -> StageJobsStatements: ...
+@overload
+def queries(noun: Literal["storage"]) -> StorageStatements: ...
 @overload
 def queries(noun: Literal["tallies"]) -> TalliesStatements: ...
 @overload
@@ -716,7 +764,9 @@ _CLASSES: dict[str, type[Statements]] = {
     "metrics": MetricsStatements,
     "migration": MigrationStatements,
     "nodes": NodesStatements,
+    "operator_audit": OperatorAuditStatements,
     "orders": OrdersStatements,
+    "parked": ParkedStatements,
     "platforms": PlatformsStatements,
     "queue": QueueStatements,
     "reports": ReportsStatements,
@@ -730,6 +780,7 @@ _CLASSES: dict[str, type[Statements]] = {
     "serving": ServingStatements,
     "stac": StacStatements,
     "stage_jobs": StageJobsStatements,
+    "storage": StorageStatements,
     "tallies": TalliesStatements,
     "vectors": VectorsStatements,
 }

@@ -39,7 +39,7 @@ class StageJobs(Mapping[str, StageJob]):
     ) -> WorkflowRegistry:
         """Return a catalogue of the workflows and the compiled stage jobs."""
         compiled = [compile_job(job, handlers=handlers, queues=queues) for job in self.values()]
-        return WorkflowRegistry([*workflow_registry.all(), *compiled])
+        return workflow_registry.joined(compiled)
 
 
 def load_stage_jobs(modules: Sequence[str] = ()) -> StageJobs:

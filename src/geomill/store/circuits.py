@@ -35,3 +35,9 @@ async def probe(conn: Connection, handler: str, policy: CircuitBreaker) -> bool:
     """Return whether the caller may let one task through to probe the handler."""
     parameters = {"handler": handler, "open_seconds": policy.open_seconds}
     return await (await conn.execute(queries("circuits").probe, parameters)).fetchone() is not None
+
+
+async def close(conn: Connection, handler: str) -> Circuit | None:
+    """Close the circuit of a handler. Returns None if the handler has none."""
+    row = await (await conn.execute(queries("circuits").close, {"handler": handler})).fetchone()
+    return Circuit.from_row(row) if row else None

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -15,6 +15,7 @@ from geomill.domain.engine.instance import Instance, InstanceRole
 from geomill.domain.ids import new_id
 from geomill.errors import ConflictError
 from geomill.sql import queries
+from geomill.store.activity import Activity
 from geomill.store.pool import Connection
 
 BEAT_SECONDS = 5.0
@@ -37,17 +38,21 @@ def new_instance_id(role: InstanceRole) -> str:
     return f"{'orch' if role is InstanceRole.ORCHESTRATOR else 'work'}-{new_id()}"
 
 
-async def register(conn: Connection, instance_id: str, role: InstanceRole, queues: Sequence[str] = ()) -> bool:
+async def register(
+    conn: Connection, instance_id: str, role: InstanceRole, queues: Sequence[str] = (), slots: int | None = None
+) -> bool:
     """Take the liveness lock on this very session, then add the row: never the other way round. Returns whether the row
     is new: at the start, or because others took this process for dead."""
     cursor = await conn.execute(queries("instances").hold, {"lock_key": lock_key(instance_id)})
     row = await cursor.fetchone()
     if row is None or not row["held"]:
         raise ConflictError(f"another session runs as {instance_id}")
-    return await appear(conn, instance_id, role, queues)
+    return await appear(conn, instance_id, role, queues, slots)
 
 
-async def appear(conn: Connection, instance_id: str, role: InstanceRole, queues: Sequence[str] = ()) -> bool:
+async def appear(
+    conn: Connection, instance_id: str, role: InstanceRole, queues: Sequence[str] = (), slots: int | None = None
+) -> bool:
     """Add the row of the process, or note its heartbeat. Returns whether the row is new."""
     cursor = await conn.execute(
         queries("instances").register,
@@ -59,10 +64,17 @@ async def appear(conn: Connection, instance_id: str, role: InstanceRole, queues:
             "version": __version__,
             "queues": json.dumps(list(queues)),
             "lock_key": lock_key(instance_id),
+            "slots": slots,
         },
     )
     row = await cursor.fetchone()
     return row is not None and bool(row["is_new"])
+
+
+async def note_handlers(conn: Connection, instance_id: str, handlers: Collection[str]) -> None:
+    """Store which handlers a process has. A process that has no row any more stores nothing."""
+    parameters = {"instance_id": instance_id, "handlers": json.dumps(sorted(handlers))}
+    await conn.execute(queries("instances").note_handlers, parameters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +87,8 @@ class Pulse:
     """The listening session of the process has the liveness lock."""
 
 
-async def beat(conn: Connection, instance_id: str) -> Pulse:
-    parameters = {"instance_id": instance_id, "lock_key": lock_key(instance_id)}
+async def beat(conn: Connection, instance_id: str, activity: Activity) -> Pulse:
+    parameters = {"instance_id": instance_id, "lock_key": lock_key(instance_id), **activity.parameters()}
     row = await (await conn.execute(queries("instances").beat, parameters)).fetchone()
     assert row is not None
     return Pulse(**row)
@@ -89,6 +101,48 @@ async def remove(conn: Connection, instance_id: str) -> None:
 async def everyone(conn: Connection) -> list[Instance]:
     cursor = await conn.execute(queries("instances").all)
     return [Instance.from_row(row) for row in await cursor.fetchall()]
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceLoad:
+    """A process and its share of the work."""
+
+    instance_id: str
+    role: str
+    hostname: str
+    pid: int
+    version: str
+    queues: list[str]
+    slots: int | None
+    counts: dict[str, int]
+    started_at: datetime
+    looked_at: datetime | None
+    heartbeat_seconds: float
+    alive: bool
+    owned_jobs: int
+    leased_tasks: int
+
+
+async def overview(conn: Connection) -> list[InstanceLoad]:
+    cursor = await conn.execute(queries("instances").overview)
+    return [InstanceLoad(**row) for row in await cursor.fetchall()]
+
+
+@dataclass(frozen=True, slots=True)
+class ServingInstance:
+    """A live process and the handlers that it has."""
+
+    instance_id: str
+    version: str
+    hostname: str
+    pid: int
+    queues: list[str]
+    handlers: list[str]
+
+
+async def serving(conn: Connection) -> list[ServingInstance]:
+    cursor = await conn.execute(queries("instances").serving)
+    return [ServingInstance(**row) for row in await cursor.fetchall()]
 
 
 @dataclass(frozen=True, slots=True)

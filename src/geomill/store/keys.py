@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import datetime
 
 from geomill.domain.access.api_key import ApiKey, Secret, require_binding
 from geomill.domain.access.principal import MayName, Role
@@ -89,3 +90,18 @@ async def used(conn: Connection, key_ids: Collection[str]) -> None:
 async def lock(conn: Connection) -> None:
     """Let nobody else create or revoke keys until the transaction ends. Reading goes on."""
     await conn.execute(queries("keys").lock)
+
+
+async def page(
+    conn: Connection, *, revoked: bool, limit: int, before: tuple[datetime, str] | None = None
+) -> list[ApiKey]:
+    """Return keys, the newest first. `before` is the creation time and id of the last one of the page before."""
+    moment, key_id = before or (None, None)
+    parameters = {"revoked": revoked, "limit": limit, "before": moment, "before_id": key_id}
+    return [ApiKey.from_row(row) for row in await (await conn.execute(queries("keys").page, parameters)).fetchall()]
+
+
+async def revoke_id(conn: Connection, key_id: str) -> ApiKey | None:
+    """Revoke a key by its id. Returns None if there is no valid key with this id."""
+    row = await (await conn.execute(queries("keys").revoke_id, {"key_id": key_id})).fetchone()
+    return ApiKey.from_row(row) if row else None

@@ -24,6 +24,12 @@ async def get(conn: Connection, platform_id: str) -> Platform:
     return Platform.from_row(row)
 
 
+async def lock(conn: Connection, platform_id: str) -> Platform:
+    """Return the platform, locked until the transaction ends."""
+    row = await (await conn.execute(queries("platforms").lock, {"platform_id": platform_id})).fetchone()
+    return Platform.from_row(row) if row else await get(conn, platform_id)
+
+
 async def create(conn: Connection, fields: dict[str, Any]) -> Platform:
     row = await (await conn.execute(queries("platforms").create, _parameters(fields))).fetchone()
     if row is None:

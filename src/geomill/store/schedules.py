@@ -6,11 +6,24 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from geomill.domain.engine.job import Job
 from geomill.domain.engine.schedule import Schedule
 from geomill.domain.jsonvalue import to_json
 from geomill.errors import ConflictError, NotFoundError, nearest
 from geomill.sql import queries
 from geomill.store.pool import Connection
+
+CHANGEABLE = {
+    "input_params",
+    "cron",
+    "interval_seconds",
+    "timezone",
+    "catch_up",
+    "max_concurrent",
+    "paused",
+    "next_due_at",
+}
+"""The fields that a change of a schedule writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,3 +108,40 @@ async def advance(conn: Connection, writes: Sequence[ScheduleWrite]) -> None:
                 "open_jobs": [to_json(write.open_jobs) for write in writes],
             },
         )
+
+
+async def get(conn: Connection, schedule_id: str) -> Schedule:
+    row = await (await conn.execute(queries("schedules").get, {"schedule_id": schedule_id})).fetchone()
+    if row is None:
+        raise await _unknown(conn, schedule_id)
+    return Schedule.from_row(row)
+
+
+async def page(conn: Connection, *, workflow_id: str | None, limit: int, after: str | None = None) -> list[Schedule]:
+    """Return schedules, ordered by id. `after` is the id of the last one of the page before."""
+    parameters = {"workflow_id": workflow_id, "limit": limit, "after": after}
+    cursor = await conn.execute(queries("schedules").page, parameters)
+    return [Schedule.from_row(row) for row in await cursor.fetchall()]
+
+
+async def change(conn: Connection, schedule: Schedule) -> Schedule:
+    """Write the fields that an operator may change. The caller has locked the row."""
+    parameters = {
+        **schedule.model_dump(include=CHANGEABLE),
+        "schedule_id": schedule.schedule_id,
+        "input_params": to_json(schedule.input_params),
+        "catch_up": schedule.catch_up.value,
+    }
+    row = await (await conn.execute(queries("schedules").change, parameters)).fetchone()
+    assert row is not None  # its row is locked
+    return Schedule.from_row(row)
+
+
+async def jobs(
+    conn: Connection, schedule_id: str, *, limit: int, before: tuple[datetime, str] | None = None
+) -> list[Job]:
+    """Return the jobs that a schedule has started, the newest first, without inputs and results."""
+    moment, job_id = before or (None, None)
+    parameters = {"schedule_id": schedule_id, "limit": limit, "before": moment, "before_id": job_id}
+    cursor = await conn.execute(queries("schedules").jobs, parameters)
+    return [Job.from_row(row) for row in await cursor.fetchall()]

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
 import psycopg
 from psycopg.errors import DiskFull, ReadOnlySqlTransaction
@@ -23,6 +23,7 @@ from geomill.domain.engine.task import TaskReport
 from geomill.queues import postgres as queue
 from geomill.queues.postgres import Held
 from geomill.store import inbox, instances
+from geomill.store.activity import Activity
 from geomill.store.passing import passes
 from geomill.store.pool import Connection, Pool
 from geomill.store.signals import notify, owner_channel
@@ -47,8 +48,10 @@ class Keeper:
         options: WorkerOptions,
         slots: Mapping[int, Slot],
         tallies: Tallies,
+        activity: Activity,
         contact: Contact,
         listening: asyncio.Event,
+        handlers: Collection[str],
     ) -> None:
         self._url = url
         self._pool = pool
@@ -60,17 +63,23 @@ class Keeper:
         self._options = options
         self._slots = slots
         self._tallies = tallies
+        self._activity = activity
+        self._handlers = handlers
         self._beaten = self._renewed = time.monotonic()
 
     async def register(self, conn: Connection) -> None:
         """Register the worker, on the listening session."""
         sent_at = clock()
-        is_new = await instances.register(conn, self._worker_id, InstanceRole.WORKER, self._options.queues)
+        options = self._options
+        is_new = await instances.register(
+            conn, self._worker_id, InstanceRole.WORKER, options.queues, options.concurrency
+        )
         await self._came_back(conn, sent_at, is_new=is_new)
 
     async def _came_back(self, conn: Connection, sent_at: float, *, is_new: bool) -> None:
         self._contact.heard(sent_at)
         if is_new:
+            await instances.note_handlers(conn, self._worker_id, self._handlers)
             await queue.forgive(conn, self._ended_early.union(self._slots))
         self._ended_early.clear()
 
@@ -143,11 +152,12 @@ class Keeper:
 
     async def _beat(self, conn: Connection, now: float) -> None:
         sent_at = clock()
-        pulse = await instances.beat(conn, self._worker_id)
+        pulse = await instances.beat(conn, self._worker_id, self._activity)
         self._beaten = now
         if not pulse.registered and pulse.locked:
             log.warning("others took this worker for dead; it registers again")
-            await instances.appear(conn, self._worker_id, InstanceRole.WORKER, self._options.queues)
+            options = self._options
+            await instances.appear(conn, self._worker_id, InstanceRole.WORKER, options.queues, options.concurrency)
         if pulse.registered or pulse.locked:  # otherwise the listening session must take the lock and register first
             await self._came_back(conn, sent_at, is_new=not pulse.registered)
 

@@ -27,6 +27,7 @@ from geomill.sdk.execution import Ended
 from geomill.sdk.registry import Registry
 from geomill.storage import NO_STORAGE, Storage
 from geomill.store import instances
+from geomill.store.activity import Activity
 from geomill.store.connection import attentive
 from geomill.store.passing import passes
 from geomill.store.pool import Connection, Pool
@@ -81,7 +82,7 @@ class Worker:
         self._signals = Signals(self.url, self._queues, self._on_connect)
         self._unsure = False
         self._notebook = Notebook(self._wake)
-        self._tallies = Tallies()
+        self._tallies, self._activity = Tallies(), Activity()
         self._shares = Shares(options.queues, options.weights)
         self._turns = TenantTurns(self._slots_in_use)
         self._exchange = Exchange(self.instance_id, self._notebook, self._shares, options.lease_seconds, self._turns)
@@ -109,8 +110,10 @@ class Worker:
             options,
             self._slots,
             self._tallies,
+            self._activity,
             self._contact,
             self._signals.connected,
+            self.handlers,
         )
         self._watch = Watch(self._slots, self._children, self._contact, self._give_up)
 
@@ -168,6 +171,7 @@ class Worker:
             await self._breakers.tell(conn)
             await self._trial.tell(conn)
             leased = await self._exchange.once(conn, free, self._limits())
+            self._activity.looked()
             await self._begin(conn, leased)
             await self._begin(conn, await self._newcomer(conn))
         return self._exchange.pressing or 0 < free == len(leased)
@@ -282,6 +286,9 @@ class Worker:
             forgotten.lose(time.monotonic())
         self._slots[delivery.sequence] = slot
         self._tallies.observe("step_wait_seconds", delivery.waited)
+        self._activity.count("leased")
+        if slot.message.retry_count:
+            self._activity.count("retried")
         slot.task = self._loop.create_task(self._run_slot(slot), name=slot.message.task_id)
 
     async def _run_slot(self, slot: Slot) -> None:
@@ -305,6 +312,8 @@ class Worker:
             slot.closed = True
             self._free(slot)
             self._tallies.observe("step_run_seconds", time.monotonic() - (slot.begun or slot.leased))
+            if ended:
+                self._activity.count("completed" if ended.success else "failed")
             self._breakers.note(slot.message, ended)
             if settlement := slot.outcome(ended):
                 self._exchange.ended.append(settlement)

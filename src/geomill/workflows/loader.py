@@ -23,12 +23,16 @@ from geomill.workflows.yaml_source import LARGEST_FILE, Document, invalid, read_
 def load_file(path: Path, *, handlers: Handlers, queues: Collection[str], file: str | None = None) -> Workflow:
     """Load the workflow in a file. `file` is its name in messages. Raises `WorkflowError` with every problem."""
     name = file or str(path)
+    return load_text(read_source(path, name), file=name, handlers=handlers, queues=queues)
+
+
+def read_source(path: Path, file: str) -> bytes:
+    """Read a workflow file, up to one byte more than is allowed. `file` is its name in messages."""
     try:
         with path.open("rb") as stream:
-            source = stream.read(LARGEST_FILE + 1)
+            return stream.read(LARGEST_FILE + 1)
     except OSError as error:
-        raise invalid(name, [Problem("", f"the file cannot be read: {error.strerror or error}")]) from error
-    return load_text(source, file=name, handlers=handlers, queues=queues)
+        raise invalid(file, [Problem("", f"the file cannot be read: {error.strerror or error}")]) from error
 
 
 def load_text(text: str | bytes, *, file: str, handlers: Handlers, queues: Collection[str]) -> Workflow:

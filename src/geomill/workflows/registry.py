@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from importlib.resources import as_file, files
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from geomill.domain.engine.handler import Handlers
 from geomill.domain.engine.starting import Starter
 from geomill.domain.engine.workflow import Workflow
 from geomill.errors import NotFoundError, Problem, SettingsError, WorkflowError, nearest
-from geomill.workflows.loader import load_file
+from geomill.workflows.loader import load_text, read_source
 
 log = logging.getLogger(__name__)
 
@@ -21,8 +21,10 @@ SUFFIXES = (".yaml", ".yml")
 class WorkflowRegistry:
     """Workflows by id. Of two with one id, the later counts."""
 
-    def __init__(self, workflows: Iterable[Workflow]) -> None:
+    def __init__(self, workflows: Iterable[Workflow], sources: Mapping[str, str] | None = None) -> None:
+        """`sources` are the texts of the workflow files, by workflow id. A compiled workflow has none."""
         self._workflows = {workflow.workflow_id: workflow for workflow in workflows}
+        self._sources = dict(sources or {})
 
     @classmethod
     def load(cls, folders: Sequence[Path], *, handlers: Handlers, queues: Collection[str]) -> WorkflowRegistry:
@@ -38,7 +40,7 @@ class WorkflowRegistry:
             loading.folder(library)
         for folder in folders:
             loading.folder(folder)
-        return cls(loading.result())
+        return cls(loading.result(), loading.sources)
 
     def get(self, workflow_id: str) -> Workflow:
         if workflow_id not in self._workflows:
@@ -47,6 +49,16 @@ class WorkflowRegistry:
 
     def find(self, workflow_id: str) -> Workflow | None:
         return self._workflows.get(workflow_id)
+
+    def source(self, workflow_id: str) -> str | None:
+        """Return the text of the workflow's file, as it was when this process read it; None if it has no file."""
+        return self._sources.get(workflow_id)
+
+    def joined(self, workflows: Iterable[Workflow]) -> WorkflowRegistry:
+        """Return a registry with these workflows in addition. They have no files."""
+        more = {workflow.workflow_id: workflow for workflow in workflows}
+        sources = {workflow_id: text for workflow_id, text in self._sources.items() if workflow_id not in more}
+        return WorkflowRegistry([*self._workflows.values(), *more.values()], sources)
 
     def all(self) -> tuple[Workflow, ...]:
         """Return all workflows, ordered by id."""
@@ -71,6 +83,7 @@ class _Loading:
         self._paths: dict[str, Path] = {}
         """Where each workflow is, by its id."""
         self._loaded: list[Workflow] = []
+        self.sources: dict[str, str] = {}
         self._problems: list[Problem] = []
 
     def folder(self, folder: Path) -> None:
@@ -97,11 +110,13 @@ class _Loading:
 
     def _file(self, path: Path) -> Iterator[Workflow]:
         try:
-            workflow = load_file(path, handlers=self._handlers, queues=self._queues)
+            source = read_source(path, str(path))
+            workflow = load_text(source, file=str(path), handlers=self._handlers, queues=self._queues)
         except WorkflowError as error:
             self._problems.extend(error.problems)
             return
         self._loaded.append(workflow)
+        self.sources[workflow.workflow_id] = source.decode("utf-8-sig")
         yield workflow
 
     def result(self) -> list[Workflow]:

@@ -51,6 +51,7 @@ async def client_of(
     url: str, platform: EnginePlatform, *, access: AccessSettings | None = None, **options: Any
 ) -> AsyncIterator[AsyncClient]:
     """A client without a credential."""
+    options = {"handlers": platform.registry, **options}
     app = create_app(url, platform.workflow_registry, QueueSettings(), access or AccessSettings(), **options)
     transport = ASGITransport(app=app, raise_app_exceptions=False)
     async with app.router.lifespan_context(app), AsyncClient(transport=transport, base_url=BASE) as client:

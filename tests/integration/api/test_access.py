@@ -36,7 +36,7 @@ async def status(client: AsyncClient, method: str, path: str, headers: dict[str,
 async def test_every_route_by_every_role(idle: AsyncClient, database: str, role: Role | None) -> None:
     headers = bearing(await make_key(database, role, platform_id="ddh")) if role else {}
     walked = await routes(idle)
-    assert len(walked) >= 18
+    assert len(walked) >= 75
     for method, path, operation in walked:
         status_code = await status(idle, method, path, headers)
         who = RULES[f"{method} {path}"]
@@ -62,8 +62,40 @@ def test_what_is_open_and_what_is_the_administrators() -> None:
         "GET /docs",
         "GET /docs/{file}",
     ]
-    assert RULES["POST /api/v1/bootstrap/migrate"].roles == {Role.ADMIN}
+    assert sorted(rule for rule, who in RULES.items() if who.roles == {Role.ADMIN}) == [
+        "DELETE /api/v1/keys/{key_id}",
+        "GET /api/v1/keys",
+        "GET /api/v1/keys/{key_id}",
+        "GET /api/v1/settings",
+        "PATCH /api/platforms/{platform_id}",
+        "POST /api/platforms",
+        "POST /api/v1/bootstrap/migrate",
+        "POST /api/v1/keys",
+        "PUT /api/platforms/{platform_id}",
+    ]
     assert [rule for rule, who in RULES.items() if not rule.startswith("GET ") and not who.roles] == []
+
+
+OPERATORS = (
+    "POST /api/v1/dead-letters/redrive",
+    "POST /api/v1/dead-letters/discard",
+    "POST /api/v1/schedules",
+    "PATCH /api/v1/schedules/{schedule_id}",
+    "DELETE /api/v1/schedules/{schedule_id}",
+    "POST /api/v1/schedules/{schedule_id}/run",
+    "POST /api/v1/circuits/{handler}/close",
+    "GET /api/v1/audit",
+)
+
+
+def test_what_only_an_operator_changes_and_what_a_partner_may_call() -> None:
+    assert [rule for rule in OPERATORS if RULES[rule].roles != {Role.OPERATOR}] == []
+    partners = [rule for rule, who in RULES.items() if who.roles and Role.SUBMITTER in who.roles]
+    assert sorted(rule for rule in partners if "/api/v1/" in rule) == [
+        "GET /api/v1/callbacks",
+        "GET /api/v1/jobs/{job_id}/callback",
+        "POST /api/v1/callbacks/{job_id}/send",
+    ]
 
 
 def test_a_route_without_a_rule_and_a_rule_without_a_route_stop_the_start() -> None:

@@ -144,9 +144,9 @@ async def test_the_registry_of_platforms(counter: Any) -> None:
     answer = await counter.post("submit", order(platform_id="ckan", platform_refs={"package": "p", "part": 7}))
     assert answer.status_code == 202
     problem(await counter.get("/api/platforms/ckann"), 404, "not_found")
-    changed = await counter.client.put("/api/platforms/ckan", json={"display_name": "C", "optional_refs": ["piece"]})
+    changed = await counter.client.patch("/api/platforms/ckan", json={"display_name": "C", "optional_refs": ["piece"]})
     assert changed.json()["optional_refs"] == ["piece"]
-    missing = await counter.client.put("/api/platforms/nobody", json={"display_name": "C"})
+    missing = await counter.client.patch("/api/platforms/nobody", json={"display_name": "C"})
     problem(missing, 404, "not_found")
 
 
@@ -173,7 +173,7 @@ async def test_a_wrong_platform(counter: Any) -> None:
 
 @pytest.mark.parametrize("optional", [["dataset_id"], ["x", "x"]])
 async def test_a_change_cannot_name_an_identifier_twice(counter: Any, optional: list[str]) -> None:
-    answer = await counter.client.put("/api/platforms/ddh", json={"display_name": "D", "optional_refs": optional})
+    answer = await counter.client.patch("/api/platforms/ddh", json={"display_name": "D", "optional_refs": optional})
     assert problem(answer, 422, "invalid_input")["errors"][0]["field"] == "optional_refs"
 
 

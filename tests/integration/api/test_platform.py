@@ -141,7 +141,7 @@ async def test_a_body_that_is_nested_without_end(idle_counter: Any) -> None:
 
 async def test_an_inactive_platform_takes_nothing(idle_counter: Any) -> None:
     body = {"display_name": "D", "is_active": False}
-    assert (await idle_counter.client.put("/api/platforms/ddh", json=body)).status_code == 200
+    assert (await idle_counter.client.patch("/api/platforms/ddh", json=body)).status_code == 200
     refusal = problem(await idle_counter.post("submit", order()), 409, "platform_inactive")
     assert "administrator" in refusal["detail"]
     assert [platform["platform_id"] for platform in (await idle_counter.get("/api/platforms")).json()["platforms"]] == [

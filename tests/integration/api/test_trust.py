@@ -119,13 +119,13 @@ async def test_a_platform_lists_what_its_partners_may_name(idle_counter: Any) ->
         "use one of publish_file, raster_processing, vector_processing" in problem(refused, 403, "forbidden")["detail"]
     )
     changed = {"display_name": "DDH", "workflows": ["process_large_raster"], "containers": ["uploads"]}
-    assert (await idle_counter.client.put("/api/platforms/ddh", json=changed)).status_code == 200
+    assert (await idle_counter.client.patch("/api/platforms/ddh", json=changed)).status_code == 200
     assert (await idle_counter.post("submit", order(workflow_id="process_large_raster"), by=by)).status_code == 202
     assert (await idle_counter.post("submit", order(overwrite=True), by=by)).status_code == 403
-    unnamed = await idle_counter.client.put("/api/platforms/ddh", json={"display_name": "DDH"})
+    unnamed = await idle_counter.client.patch("/api/platforms/ddh", json={"display_name": "DDH"})
     assert (unnamed.json()["workflows"], unnamed.json()["containers"]) == (["process_large_raster"], ["uploads"])
     house = {"display_name": "DDH", "workflows": HOUSE}
-    assert (await idle_counter.client.put("/api/platforms/ddh", json=house)).status_code == 200
+    assert (await idle_counter.client.patch("/api/platforms/ddh", json=house)).status_code == 200
     answer = await idle_counter.post("submit", order(workflow_id=HOUSE[0], overwrite=True), by=by)
     assert problem(answer, 403, "forbidden")
 
@@ -146,7 +146,7 @@ async def test_another_platforms_container_is_as_if_it_were_not_there(idle_count
     theirs = order(platform_id="arcgis", platform_refs=OTHERS, container_name="arcgis", file_name="b.tif")
     assert (await idle_counter.post("submit", theirs, by=owner)).status_code == 202
     shared = {"display_name": "DDH", "containers": ["uploads", "arcgis"]}
-    assert (await idle_counter.client.put("/api/platforms/ddh", json=shared)).status_code == 200
+    assert (await idle_counter.client.patch("/api/platforms/ddh", json=shared)).status_code == 200
     assert (
         await idle_counter.post("submit", order(container_name="arcgis", file_name="b.tif"), by=by)
     ).status_code == 202
@@ -165,7 +165,7 @@ async def test_no_platform_is_called_like_the_container_of_another(idle_counter:
 
 async def test_a_partner_does_not_learn_the_containers_of_others(idle_counter: Any) -> None:
     change = {"display_name": "A", "containers": ["very-secret"], "workflows": ["publish_file"]}
-    assert (await idle_counter.client.put("/api/platforms/arcgis", json=change)).status_code == 200
+    assert (await idle_counter.client.patch("/api/platforms/arcgis", json=change)).status_code == 200
     by = await idle_counter.key(Role.SUBMITTER, platform_id="ddh")
     for path in ("/api/platforms", "/api/platforms/arcgis"):
         assert "very-secret" not in (await idle_counter.get(path, by=by)).text

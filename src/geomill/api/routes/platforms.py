@@ -10,20 +10,25 @@ from geomill.api.access import ThePrincipal
 from geomill.api.gateway import TheGateway
 from geomill.api.problems import problem_responses
 from geomill.contract.inputs import ApiInput
-from geomill.contract.platforms import NewPlatform, PlatformChanges, PlatformPage, require_distinct
+from geomill.contract.platforms import (
+    CHANGEABLE,
+    NewPlatform,
+    PlatformChanges,
+    PlatformPage,
+    PlatformReplacement,
+    require_distinct,
+)
+from geomill.domain.access.operator_audit import OperatorAction
 from geomill.domain.access.principal import Principal
 from geomill.domain.access.visibility import sight_of
 from geomill.domain.assets.platform import Platform, own_container
 from geomill.errors import ConflictError, InputError, Problem
-from geomill.store import platforms
+from geomill.store import operator_audit, platforms
 from geomill.store.pool import Connection
 
 router = APIRouter(prefix="/api/platforms", tags=["platforms"], responses=problem_responses(503))
 
 PlatformName = Annotated[str, Path(max_length=50, pattern=r"^[^\x00]+$")]
-
-
-_KEPT = ("workflows", "containers")
 
 
 class PlatformFilters(ApiInput):
@@ -56,20 +61,66 @@ async def create_platform(gateway: TheGateway, new_platform: NewPlatform, respon
     return created
 
 
-@router.put("/{platform_id}", summary="Change a partner application", responses=problem_responses(404))
-async def change_platform(gateway: TheGateway, platform_id: PlatformName, changes: PlatformChanges) -> Platform:
-    """The required identifiers never change. Workflows and containers change only if the body names them, so that
-    omitting them cannot widen what partners may do."""
-    async with gateway.connection() as conn:
-        platform = await platforms.get(conn, platform_id)
-        try:
-            require_distinct(platform.required_refs, changes.optional_refs)
-        except ValueError as error:
-            raise InputError(
-                f"the request is wrong: {error}", problems=[Problem("optional_refs", str(error))]
-            ) from None
-        unchanged = {name: getattr(platform, name) for name in _KEPT if name not in changes.model_fields_set}
-        return await platforms.update(conn, {"platform_id": platform_id, **changes.model_dump(), **unchanged})
+@router.patch("/{platform_id}", summary="Change a partner application", responses=problem_responses(404, 409))
+async def change_platform(
+    gateway: TheGateway, principal: ThePrincipal, platform_id: PlatformName, changes: PlatformChanges
+) -> Platform:
+    """Changes only the fields that are named. The required identifiers never change."""
+    return await _change(gateway, principal, platform_id, changes)
+
+
+@router.put("/{platform_id}", summary="Replace a partner application", responses=problem_responses(404, 409))
+async def replace_platform(
+    gateway: TheGateway, principal: ThePrincipal, platform_id: PlatformName, replacement: PlatformReplacement
+) -> Platform:
+    """Needs all fields, so that none is erased because it was forgotten. The required identifiers never change."""
+    missing = [name for name in CHANGEABLE if name not in replacement.model_fields_set]
+    if missing:
+        hint = f"PATCH /api/platforms/{platform_id} changes only the fields that are named"
+        problems = [Problem(name, "is missing; PUT needs all fields", hint) for name in missing]
+        raise InputError(f"the request is wrong: {problems[0]}", problems=problems)
+    return await _change(gateway, principal, platform_id, replacement)
+
+
+async def _change(gateway: TheGateway, principal: Principal, platform_id: str, changes: PlatformChanges) -> Platform:
+    fields = changes.named()
+    if not fields:
+        problems = [Problem("", "there is nothing to change", f"name one of {', '.join(CHANGEABLE)}")]
+        raise InputError(f"the request is wrong: {problems[0]}", problems=problems)
+    async with gateway.connection() as conn, conn.transaction():
+        platform = await platforms.lock(conn, platform_id)
+        _require_expected(platform, changes)
+        if "optional_refs" in fields:
+            _require_distinct_refs(platform, changes)
+        kept = {name: getattr(platform, name) for name in CHANGEABLE}
+        changed = await platforms.update(conn, {"platform_id": platform_id, **kept, **fields})
+        differing = {name: fields[name] for name in fields if getattr(platform, name) != getattr(changed, name)}
+        if differing:
+            await operator_audit.add(
+                conn,
+                OperatorAction.PLATFORM_CHANGED,
+                platform_id,
+                principal.subject,
+                before={name: getattr(platform, name) for name in differing},
+                after=differing,
+            )
+        return changed
+
+
+def _require_expected(platform: Platform, changes: PlatformChanges) -> None:
+    expected = changes.expected_updated_at
+    if expected is not None and expected != platform.updated_at:
+        raise ConflictError(
+            f"the platform '{platform.platform_id}' was changed at {platform.updated_at.isoformat()}",
+            remedy="read it again, and send the change with its updated_at as expected_updated_at",
+        )
+
+
+def _require_distinct_refs(platform: Platform, changes: PlatformChanges) -> None:
+    try:
+        require_distinct(platform.required_refs, changes.optional_refs)
+    except ValueError as error:
+        raise InputError(f"the request is wrong: {error}", problems=[Problem("optional_refs", str(error))]) from None
 
 
 async def _require_free_container(conn: Connection, platform_id: str) -> None:

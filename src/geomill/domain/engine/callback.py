@@ -46,6 +46,12 @@ class Callback(Entity):
     __sql_indexes__: ClassVar = (
         Index("idx_dag_callbacks_job", ("job_id", "run_number"), unique=True),
         Index("idx_dag_callbacks_due", ("due_at",), where="status = 'pending'"),
+        Index("idx_dag_callbacks_created", ("created_at DESC", "delivery_id DESC")),
+        Index(
+            "idx_dag_callbacks_platform",
+            ("platform_id", "created_at DESC", "delivery_id DESC"),
+            where="platform_id IS NOT NULL",
+        ),
     )
     __sql_checks__: ClassVar = (Check("dag_callbacks_ended_at", "(status = 'pending') = (ended_at IS NULL)"),)
     __log_fields__: ClassVar = ("delivery_id", "job_id")
@@ -61,6 +67,11 @@ class Callback(Entity):
     attempts: int = Field(default=0, description="Raised when an attempt begins, so that a late one cannot write")
     due_at: Now
     last_error: str | None = None
+    last_status: int | None = Field(default=None, description="HTTP status of the latest attempt, if it had a response")
+    platform_id: Annotated[str, Field(max_length=50)] | None = Field(
+        default=None, description="The platform whose request the job works for"
+    )
+    sent_again_at: AwareDatetime | None = Field(default=None, description="When somebody asked to send it again")
     created_at: Now
     ended_at: AwareDatetime | None = None
 
@@ -139,4 +150,5 @@ def retry_at(callback: Callback, now: datetime) -> datetime | None:
     delay = min(FIRST_DELAY * 2 ** min(callback.attempts - 1, 20), LONGEST_DELAY)
     spread = crc32(f"{callback.delivery_id}:{callback.attempts}".encode()) / 2**32
     moment = now + timedelta(seconds=delay * (0.75 + 0.5 * spread))
-    return moment if moment <= callback.created_at + GIVE_UP_AFTER else None
+    begun = callback.sent_again_at or callback.created_at
+    return moment if moment <= begun + GIVE_UP_AFTER else None

@@ -5,9 +5,9 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, ClassVar
 
-from pydantic import Field
+from pydantic import AwareDatetime, Field
 
-from geomill.domain.entity import BigInt, Entity, Index, Json, Key, Name, Now
+from geomill.domain.entity import BigInt, Entity, ForeignKey, Index, Json, Key, Name, Now
 
 
 class InstanceRole(StrEnum):
@@ -29,5 +29,19 @@ class Instance(Entity):
     version: Name
     queues: list[str] = Field(default_factory=list, description="The queues that it serves")
     duties: Json = Field(default_factory=dict, description="The last error of each duty that ever failed")
+    slots: int | None = Field(default=None, description="How many tasks a worker runs at once")
+    counts: Json = Field(default_factory=dict, description="What it has done since its start, as of its heartbeat")
+    looked_at: AwareDatetime | None = Field(default=None, description="When it last looked for work")
     started_at: Now
     heartbeat_at: Now
+
+
+class InstanceHandlers(Entity):
+    """The handlers that a worker has. Written at its start, and apart from the row that each heartbeat writes again."""
+
+    __sql_table__: ClassVar = "dag_instance_handlers"
+    __sql_primary_key__: ClassVar = ("instance_id",)
+    __sql_foreign_keys__: ClassVar = (ForeignKey(("instance_id",), "dagapp.dag_instances", ("instance_id",)),)
+
+    instance_id: Key
+    handlers: list[str] = Field(default_factory=list, description="Names of handlers, former names included")

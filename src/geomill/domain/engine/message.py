@@ -121,7 +121,10 @@ class DeadLetter(Entity):
 
     __sql_table__: ClassVar = "dag_dead_letters"
     __sql_primary_key__: ClassVar = ("sequence",)
-    __sql_indexes__: ClassVar = (Index("idx_dag_dead_letters_queue", ("queue_name", "sequence DESC")),)
+    __sql_indexes__: ClassVar = (
+        Index("idx_dag_dead_letters_queue", ("queue_name", "sequence DESC")),
+        Index("idx_dag_dead_letters_message", ("message_id", "sequence DESC")),
+    )
 
     sequence: Identity
     queue_name: Key

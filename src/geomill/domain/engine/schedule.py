@@ -92,6 +92,15 @@ class Timing:
                 return due_utc
         return None
 
+    def following(self, moment: datetime, count: int) -> list[datetime]:
+        """Return the next due times after `moment`, at most `count`."""
+        due_times: list[datetime] = []
+        due = self.after(moment)
+        while due is not None and len(due_times) < count:
+            due_times.append(due)
+            due = self.after(due)
+        return due_times
+
     def between(self, first: datetime, last: datetime) -> Iterator[datetime]:
         """Yield `first`, which is a due time, and all due times after it until `last`."""
         due: datetime | None = first

@@ -130,7 +130,7 @@ class CallbackCaller:
         except ForbiddenAddress as error:
             await self._failed(callback, str(error), again=False)
         except NotDelivered as error:
-            await self._failed(callback, str(error), again=True)
+            await self._failed(callback, str(error), again=True, status_code=error.status)
         else:
             await self._delivered(callback, status)
 
@@ -153,16 +153,16 @@ class CallbackCaller:
 
     async def _delivered(self, callback: Callback, status: int) -> None:
         async with self.pool.connection() as conn, conn.transaction():
-            if await callbacks.settle(conn, callback, CallbackStatus.DELIVERED, error=None):
+            if await callbacks.settle(conn, callback, CallbackStatus.DELIVERED, error=None, last_status=status):
                 event = _event(callback, EventType.CALLBACK_DELIVERED, EventStatus.SUCCESS, answer=status)
                 await events.insert(conn, [event])
 
-    async def _failed(self, callback: Callback, error: str, *, again: bool) -> None:
+    async def _failed(self, callback: Callback, error: str, *, again: bool, status_code: int | None = None) -> None:
         log.warning("the callback of job %s failed: %s", callback.job_id, error)
         async with self.pool.connection() as conn, conn.transaction():
             due_at = retry_at(callback, await transaction_time(conn)) if again else None
             status = CallbackStatus.PENDING if due_at else CallbackStatus.GIVEN_UP
-            if await callbacks.settle(conn, callback, status, error=error, due_at=due_at):
+            if await callbacks.settle(conn, callback, status, error=error, due_at=due_at, last_status=status_code):
                 severity = EventStatus.WARNING if due_at else EventStatus.FAILURE
                 event = _event(callback, EventType.CALLBACK_FAILED, severity, error=error, given_up=due_at is None)
                 await events.insert(conn, [event])

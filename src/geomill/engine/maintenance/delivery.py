@@ -23,7 +23,11 @@ MOST_ADDRESSES = 4
 
 
 class NotDelivered(Exception):  # noqa: N818
-    """The call failed and may succeed later."""
+    """The call failed and may succeed later. `status` is that of the response, if there was one."""
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class ForbiddenAddress(Exception):  # noqa: N818
@@ -47,7 +51,8 @@ async def post(
     except TimeoutError as error:
         raise NotDelivered(f"no response within {seconds:g} s") from error
     if not 200 <= status < 300:
-        raise NotDelivered(f"the status was {status}" + (", and redirects are not followed" if status < 400 else ""))
+        redirected = ", and redirects are not followed" if status < 400 else ""
+        raise NotDelivered(f"the status was {status}{redirected}", status)
     return status
 
 

@@ -14,6 +14,7 @@ Weakness: a schedule that had to wait fires late by up to `HOLD_SECONDS`.
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -36,6 +37,8 @@ from geomill.workflows.registry import WorkflowRegistry
 
 log = logging.getLogger(__name__)
 
+TIMING = {"cron", "interval_seconds", "timezone"}
+"""The fields that decide when a schedule is due."""
 BUSY_SECONDS = 2.0
 HOLD_SECONDS = 30.0
 
@@ -108,7 +111,7 @@ class Scheduler:
             next_due_at = _next_or_none(schedule, now)
         return ScheduleWrite(schedule.schedule_id, next_due_at, error=error, hold_seconds=HOLD_SECONDS, open_jobs=still)
 
-    async def fire(self, conn: Connection, schedule_id: str) -> str:
+    async def fire(self, conn: Connection, schedule_id: str) -> JobQueueMessage:
         """Start a job now, besides the due times. Raises `ConflictError` if too many are under way."""
         async with conn.transaction():
             schedule = await schedules.lock(conn, schedule_id)
@@ -126,7 +129,7 @@ class Scheduler:
             open_jobs = [*still, message.job_id]
             await schedules.advance(conn, [ScheduleWrite(schedule_id, schedule.next_due_at, now, open_jobs=open_jobs)])
         await notify(conn, [queue_channel(self.job_queue)])
-        return message.job_id
+        return message
 
 
 def message_of(schedule: Schedule, job_id: str) -> JobQueueMessage:
@@ -163,6 +166,26 @@ async def set_paused(conn: Connection, schedule_id: str, *, paused: bool) -> Sch
         if not paused and schedule.paused:
             next_due_at = schedule.timing.after(await transaction_time(conn))
         return await schedules.set_paused(conn, schedule_id, next_due_at, paused=paused)
+
+
+async def change(
+    conn: Connection, workflow_registry: WorkflowRegistry, schedule_id: str, changes: Mapping[str, Any]
+) -> Schedule:
+    """Change fields of a schedule, checked as at its creation. A new timing counts from now.
+
+    A schedule can be paused although its workflow no longer exists or refuses its inputs.
+    """
+    async with conn.transaction():
+        schedule = await schedules.lock(conn, schedule_id)
+        now = await transaction_time(conn)
+        changed = schedule.evolve(**changes)
+        if dict(changes) != {"paused": True}:
+            check_plain(workflow_registry, message_of(changed, new_id()))
+        if changes.keys() & TIMING:
+            check_timing(changed.cron, changed.interval_seconds, changed.timezone, now)
+        if changes.keys() & TIMING or (schedule.paused and not changed.paused):
+            changed = changed.evolve(next_due_at=changed.timing.after(now))
+        return await schedules.change(conn, changed)
 
 
 async def create(

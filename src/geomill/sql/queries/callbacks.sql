@@ -18,10 +18,11 @@ WITH ended AS MATERIALIZED (
     FROM ended
     WHERE j.job_id = ended.job_id
     RETURNING j.job_id, j.run_number, j.callback_url, j.status, j.workflow_id, j.correlation_id, j.completed_at,
-              j.error_message, j.failed_node_id
+              j.error_message, j.failed_node_id, j.request_id
 )
-INSERT INTO dagapp.dag_callbacks (job_id, run_number, url, payload)
+INSERT INTO dagapp.dag_callbacks (job_id, run_number, url, platform_id, payload)
 SELECT job_id, run_number, callback_url,
+       (SELECT r.platform_id FROM app.platform_requests AS r WHERE r.request_id = noted.request_id),
        jsonb_build_object('job_id', job_id, 'status', status, 'workflow_id', workflow_id,
                           'correlation_id', correlation_id, 'completed_at', completed_at, 'error', error_message)
        || coalesce((SELECT jsonb_build_object('stage_job_id', s.job_id, 'job_type', s.job_type, 'attempt', s.attempt,
@@ -52,9 +53,37 @@ UPDATE dagapp.dag_callbacks
 SET status = %(status)s::dagapp.callback_status,
     due_at = coalesce(%(due_at)s, due_at),
     last_error = %(error)s,
+    last_status = %(last_status)s,
     ended_at = CASE WHEN %(status)s::dagapp.callback_status <> 'pending' THEN now() END
 WHERE delivery_id = %(delivery_id)s AND attempts = %(attempts)s AND status = 'pending'
 RETURNING delivery_id;
+
+-- name: page
+-- The newest first. With a platform, only the callbacks of its requests.
+SELECT {columns of dagapp.dag_callbacks}
+FROM dagapp.dag_callbacks
+WHERE (%(platform_id)s::text IS NULL OR platform_id = %(platform_id)s)
+  AND (%(status)s::dagapp.callback_status IS NULL OR status = %(status)s)
+  AND (%(before)s::timestamptz IS NULL
+       OR (created_at, delivery_id) < (%(before)s::timestamptz, %(before_id)s::text))
+ORDER BY created_at DESC, delivery_id DESC
+LIMIT %(limit)s;
+
+-- name: latest
+-- The callback of the latest run of a job. With a platform, only if the job works for a request of it.
+SELECT {columns of dagapp.dag_callbacks}
+FROM dagapp.dag_callbacks
+WHERE job_id = %(job_id)s AND (%(platform_id)s::text IS NULL OR platform_id = %(platform_id)s)
+ORDER BY run_number DESC
+LIMIT 1;
+
+-- name: send_again
+-- Makes a callback due now. Changes nothing while it is due within seconds, because then an attempt may be under way.
+UPDATE dagapp.dag_callbacks
+SET status = 'pending', due_at = now(), sent_again_at = now(), ended_at = NULL
+WHERE delivery_id = %(delivery_id)s
+  AND (status <> 'pending' OR due_at > now() + make_interval(secs => %(soon_seconds)s))
+RETURNING {columns of dagapp.dag_callbacks};
 
 -- name: of_job
 SELECT {columns of dagapp.dag_callbacks} FROM dagapp.dag_callbacks WHERE job_id = %(job_id)s ORDER BY run_number;

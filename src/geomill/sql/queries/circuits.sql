@@ -38,3 +38,10 @@ UPDATE dagapp.dag_circuits
 SET probe_at = now() + make_interval(secs => %(open_seconds)s), updated_at = now()
 WHERE handler = %(handler)s AND probe_at <= now()
 RETURNING handler;
+
+-- name: close
+-- An operator's act: tasks of the handler may begin again, and its failures are counted from zero.
+UPDATE dagapp.dag_circuits
+SET failures = 0, opened_at = NULL, probe_at = NULL, updated_at = now()
+WHERE handler = %(handler)s
+RETURNING {columns of dagapp.dag_circuits};

@@ -1,6 +1,6 @@
 -- Live processes of geomill. Each has an advisory lock on its own session while it lives.
 
--- columns: new_instance of dagapp.dag_instances without duties, started_at, heartbeat_at
+-- columns: new_instance of dagapp.dag_instances without duties, counts, looked_at, started_at, heartbeat_at
 
 -- name: register
 INSERT INTO dagapp.dag_instances ({columns of new_instance})
@@ -13,7 +13,11 @@ SELECT pg_try_advisory_lock(%(lock_key)s) AS held;
 
 -- name: beat
 WITH beaten AS (
-    UPDATE dagapp.dag_instances SET heartbeat_at = now() WHERE instance_id = %(instance_id)s RETURNING instance_id
+    UPDATE dagapp.dag_instances
+    SET heartbeat_at = now(), counts = %(counts)s::jsonb,
+        looked_at = now() - make_interval(secs => %(look_seconds)s::float8)
+    WHERE instance_id = %(instance_id)s
+    RETURNING instance_id
 )
 SELECT EXISTS (SELECT FROM beaten) AS registered,
        EXISTS (SELECT FROM pg_locks AS l
@@ -26,6 +30,39 @@ DELETE FROM dagapp.dag_instances WHERE instance_id = %(instance_id)s;
 
 -- name: all
 SELECT {columns of dagapp.dag_instances} FROM dagapp.dag_instances ORDER BY role, started_at;
+
+-- name: note_handlers
+INSERT INTO dagapp.dag_instance_handlers (instance_id, handlers)
+SELECT i.instance_id, %(handlers)s::jsonb
+FROM dagapp.dag_instances AS i
+WHERE i.instance_id = %(instance_id)s
+ON CONFLICT (instance_id) DO UPDATE SET handlers = EXCLUDED.handlers;
+
+-- name: serving
+-- The handlers of each live process.
+SELECT i.instance_id, i.version, i.hostname, i.pid, i.queues, h.handlers
+FROM dagapp.dag_instances AS i
+JOIN dagapp.dag_instance_handlers AS h USING (instance_id)
+WHERE EXISTS (SELECT FROM pg_locks AS l
+              WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
+                AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+                AND (l.classid::bigint << 32) + l.objid::bigint = i.lock_key)
+ORDER BY i.started_at, i.instance_id;
+
+-- name: overview
+-- Every process with its load. Both counts read one index entry for each job or task that they count.
+SELECT i.instance_id, i.role::text, i.hostname, i.pid, i.version, i.queues, i.slots, i.counts, i.started_at, i.looked_at,
+       extract(epoch FROM now() - i.heartbeat_at)::float8 AS heartbeat_seconds,
+       EXISTS (SELECT FROM pg_locks AS l
+               WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
+                 AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+                 AND (l.classid::bigint << 32) + l.objid::bigint = i.lock_key) AS alive,
+       (SELECT count(*) FROM dagapp.dag_jobs AS j
+        WHERE j.owner_id = i.instance_id AND j.status IN ('pending', 'running')) AS owned_jobs,
+       (SELECT count(*) FROM dagapp.dag_queue AS q
+        WHERE q.leased_by = i.instance_id AND q.lease_token IS NOT NULL) AS leased_tasks
+FROM dagapp.dag_instances AS i
+ORDER BY i.role, i.started_at, i.instance_id;
 
 -- name: absent
 -- Processes whose lock is free: their session is gone, and perhaps the process too. And processes that have been silent

@@ -14,6 +14,21 @@ SELECT {columns of app.api_keys}, expires_at <= now() IS TRUE AS expired FROM ap
 -- name: all
 SELECT {columns of app.api_keys} FROM app.api_keys ORDER BY created_at, key_id;
 
+-- name: page
+-- The newest first, after the last one of the page before.
+SELECT {columns of app.api_keys}
+FROM app.api_keys
+WHERE (%(revoked)s::boolean OR revoked_at IS NULL)
+  AND (%(before)s::timestamptz IS NULL OR (created_at, key_id) < (%(before)s::timestamptz, %(before_id)s::text))
+ORDER BY created_at DESC, key_id DESC
+LIMIT %(limit)s;
+
+-- name: revoke_id
+-- Revokes a key by its id alone: another key may have that id as its name.
+UPDATE app.api_keys SET revoked_at = now()
+WHERE key_id = %(key_id)s AND revoked_at IS NULL
+RETURNING {columns of app.api_keys};
+
 -- name: revoke
 UPDATE app.api_keys SET revoked_at = now()
 WHERE revoked_at IS NULL AND (key_id = %(key)s OR name = %(key)s)

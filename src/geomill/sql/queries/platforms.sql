@@ -6,6 +6,9 @@ SELECT {columns of app.platforms} FROM app.platforms WHERE %(inactive)s::boolean
 -- name: get
 SELECT {columns of app.platforms} FROM app.platforms WHERE platform_id = %(platform_id)s;
 
+-- name: lock
+SELECT {columns of app.platforms} FROM app.platforms WHERE platform_id = %(platform_id)s FOR UPDATE;
+
 -- columns: new_platform of app.platforms without created_at, updated_at
 
 -- name: create

@@ -456,6 +456,79 @@ WHERE queue_name = %(queue_name)s AND lease_token IS NULL
 ORDER BY visible_at > now(), priority DESC, sequence
 LIMIT %(limit)s;
 
+-- name: peek_page
+-- Like `peek`. A long body is left out, so that a page of the longest messages does not fill the memory.
+SELECT message_id, CASE WHEN octet_length(body::text) <= %(longest_body)s THEN body END AS body,
+       octet_length(body::text) AS body_bytes, priority, tenant, delivery_count, enqueued_at, visible_at, expires_at
+FROM (
+    SELECT sequence, message_id, body, priority, tenant, delivery_count, enqueued_at, visible_at, expires_at
+    FROM dagapp.dag_queue
+    WHERE queue_name = %(queue_name)s AND lease_token IS NULL
+    ORDER BY visible_at > now(), priority DESC, sequence
+    LIMIT %(limit)s
+) AS next
+ORDER BY visible_at > now(), priority DESC, sequence;
+
+-- name: message
+-- A waiting or leased message, whole.
+SELECT message_id, body, octet_length(body::text) AS body_bytes, priority, tenant, delivery_count, enqueued_at,
+       visible_at, expires_at
+FROM dagapp.dag_queue
+WHERE queue_name = %(queue_name)s AND message_id = %(message_id)s;
+
+-- name: letters_page
+-- Dead letters, the latest first, after the last one of the page before. Long bodies are left out.
+SELECT sequence, queue_name, message_id,
+       CASE WHEN octet_length(body::text) <= %(longest_body)s THEN body END AS body,
+       octet_length(body::text) AS body_bytes, reason, description, delivery_count, enqueued_at, dead_lettered_at
+FROM dagapp.dag_dead_letters
+WHERE (%(queue_name)s::text IS NULL OR queue_name = %(queue_name)s)
+  AND (%(reason)s::text IS NULL OR reason = %(reason)s)
+  AND (%(before)s::bigint IS NULL OR sequence < %(before)s)
+ORDER BY sequence DESC
+LIMIT %(limit)s;
+
+-- name: letter
+-- The latest dead letter with this id, whole.
+SELECT sequence, queue_name, message_id, body, octet_length(body::text) AS body_bytes, reason, description,
+       delivery_count, enqueued_at, dead_lettered_at
+FROM dagapp.dag_dead_letters
+WHERE message_id = %(message_id)s AND (%(queue_name)s::text IS NULL OR queue_name = %(queue_name)s)
+ORDER BY sequence DESC
+LIMIT 1;
+
+-- name: letter_queues
+-- The queues of dead letters with these ids.
+SELECT DISTINCT queue_name, message_id
+FROM dagapp.dag_dead_letters
+WHERE message_id = ANY(%(message_ids)s::text[])
+  AND (%(queue_name)s::text IS NULL OR queue_name = %(queue_name)s);
+
+-- name: discard
+-- Deletes dead letters, and writes down who did it and why, one line for each.
+WITH chosen AS MATERIALIZED (
+    SELECT sequence
+    FROM dagapp.dag_dead_letters
+    WHERE (%(queue_name)s::text IS NULL OR queue_name = %(queue_name)s)
+      AND (%(message_ids)s::text[] IS NULL OR message_id = ANY(%(message_ids)s))
+    ORDER BY sequence
+    LIMIT %(limit)s
+    FOR UPDATE SKIP LOCKED
+), gone AS (
+    DELETE FROM dagapp.dag_dead_letters AS d
+    USING chosen
+    WHERE d.sequence = chosen.sequence
+    RETURNING d.queue_name, d.message_id, d.reason, d.description, d.body, d.dead_lettered_at
+), told AS (
+    INSERT INTO app.operator_audit (action, target, actor, reason, details)
+    SELECT 'dead_letter_discarded', message_id, %(actor)s, %(why)s,
+           jsonb_build_object('queue_name', queue_name, 'reason', reason, 'description', left(description, 500),
+                              'dead_lettered_at', dead_lettered_at, 'job_id', left(body ->> 'job_id', 64),
+                              'workflow_id', left(body ->> 'workflow_id', 64))
+    FROM gone
+)
+SELECT message_id FROM gone ORDER BY message_id;
+
 -- name: dead_letters
 SELECT queue_name, message_id, body, reason, description, delivery_count, enqueued_at, dead_lettered_at
 FROM dagapp.dag_dead_letters

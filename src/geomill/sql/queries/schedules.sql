@@ -14,6 +14,36 @@ SELECT {columns of dagapp.dag_schedules} FROM dagapp.dag_schedules WHERE schedul
 -- name: all
 SELECT {columns of dagapp.dag_schedules} FROM dagapp.dag_schedules ORDER BY schedule_id;
 
+-- name: page
+SELECT {columns of dagapp.dag_schedules}
+FROM dagapp.dag_schedules
+WHERE (%(workflow_id)s::text IS NULL OR workflow_id = %(workflow_id)s)
+  AND (%(after)s::text IS NULL OR schedule_id > %(after)s)
+ORDER BY schedule_id
+LIMIT %(limit)s;
+
+-- name: get
+SELECT {columns of dagapp.dag_schedules} FROM dagapp.dag_schedules WHERE schedule_id = %(schedule_id)s;
+
+-- name: change
+UPDATE dagapp.dag_schedules
+SET input_params = %(input_params)s, cron = %(cron)s, interval_seconds = %(interval_seconds)s, timezone = %(timezone)s,
+    catch_up = %(catch_up)s, max_concurrent = %(max_concurrent)s, paused = %(paused)s, next_due_at = %(next_due_at)s,
+    held_until = NULL, updated_at = now()
+WHERE schedule_id = %(schedule_id)s
+RETURNING {columns of dagapp.dag_schedules};
+
+-- columns: history of dagapp.dag_jobs without input_params, result_data, node_summary
+
+-- name: jobs
+-- The jobs that a schedule has started, the newest first. Their inputs and results are left out.
+SELECT {columns of history}
+FROM dagapp.dag_jobs
+WHERE correlation_id = %(schedule_id)s AND submitted_by = 'schedule'
+  AND (%(before)s::timestamptz IS NULL OR (created_at, job_id) < (%(before)s::timestamptz, %(before_id)s::text))
+ORDER BY created_at DESC, job_id DESC
+LIMIT %(limit)s;
+
 -- name: delete
 DELETE FROM dagapp.dag_schedules WHERE schedule_id = %(schedule_id)s RETURNING schedule_id;
 

@@ -1,0 +1,36 @@
+"""Routes of the use of storage."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from geomill.api import cursors
+from geomill.api.gateway import TheGateway
+from geomill.api.problems import problem_responses
+from geomill.contract.operations import AssetUsageFilters, AssetUsagePage, AssetUsageView, StorageView
+from geomill.store import storage_usage
+
+router = APIRouter(prefix="/api/v1/storage", tags=["storage"], responses=problem_responses(503))
+
+
+@router.get("", summary="Get the use of storage by zone")
+async def get_storage(gateway: TheGateway) -> StorageView:
+    """Counts the files that assets list in their inventories, and the tables of features. Objects that no asset lists
+    are not counted. The figures are at most a minute old."""
+    return await gateway.storage_figures.look()
+
+
+@router.get("/assets", summary="List the use of storage by asset, the newest first")
+async def list_asset_usage(gateway: TheGateway, filters: Annotated[AssetUsageFilters, Query()]) -> AssetUsagePage:
+    before = cursors.decode(filters.cursor) if filters.cursor else None
+    async with gateway.connection() as conn:
+        usages = await storage_usage.assets(
+            conn, platform_id=filters.platform_id, limit=filters.limit + 1, before=before
+        )
+    page, more = usages[: filters.limit], len(usages) > filters.limit
+    return AssetUsagePage(
+        assets=[AssetUsageView.model_validate(usage) for usage in page],
+        next_cursor=cursors.encode(page[-1].created_at, page[-1].asset_id) if more else None,
+    )
