@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -40,33 +41,46 @@ def submit_upload(
 ) -> SubmissionAccepted:
     """Upload a file to bronze and submit it. The upload is deleted again if no job will read it."""
     client.connection.send("GET", "/health/live")  # fails before the upload if there is no gateway
-    container, path = upload(file, quiet=quiet, platform_id=order.get("platform_id", DDH))
-    place = {"container_name": container, "file_name": path}
+    name = upload_name(file, order.get("platform_id", DDH), repeatable=order.get("idempotency_key") is not None)
+    is_new = not asyncio.run(context.storage().exists(name))
+    if is_new:
+        _upload(file, name, quiet=quiet)
+    place = {"container_name": name.container, "file_name": name.path}
     try:
         accepted = client.assets.submit({**order, **place}, dry_run=dry_run)
     except REFUSALS:
-        _discard(container, path)
+        if is_new:
+            _discard(name)
         raise
-    if dry_run or accepted.operation == REPEATED:
-        _discard(container, path)
+    if is_new and (dry_run or accepted.operation == REPEATED):
+        _discard(name)
     return accepted
 
 
-def _discard(container: str, path: str) -> None:
+def _discard(name: ObjectName) -> None:
     try:
-        asyncio.run(context.storage().delete(ObjectName(Zone.BRONZE, container, path)))
+        asyncio.run(context.storage().delete(name))
     except GeomillError as error:
-        typer.echo(f"warning: the upload bronze/{container}/{path} could not be deleted: {error}", err=True)
+        typer.echo(f"warning: the upload {name} could not be deleted: {error}", err=True)
 
 
-def upload(file: Path, *, quiet: bool, platform_id: str = DDH) -> tuple[str, str]:
-    """Upload a file under a unique name to the platform's container in bronze. Returns container and path."""
+def upload_name(file: Path, platform_id: str, *, repeatable: bool) -> ObjectName:
+    """Return the name of an upload in the platform's container in bronze. A repeatable submission names the same file
+    each time, so its name comes from its content. Every other upload has a name of its own."""
     if not file.is_file():
         raise InputError(
             f"there is no file {file}", remedy="give the path of a local file, or use --container for a file in bronze"
         )
     container = CONTAINER if platform_id == DDH else own_container(platform_id)
-    name = ObjectName(Zone.BRONZE, container, f"{new_id()}/{file.name}")
+    return ObjectName(Zone.BRONZE, container, f"{_content_hash(file) if repeatable else new_id()}/{file.name}")
+
+
+def _content_hash(file: Path) -> str:
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+def _upload(file: Path, name: ObjectName, *, quiet: bool) -> None:
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -81,7 +95,6 @@ def upload(file: Path, *, quiet: bool, platform_id: str = DDH) -> tuple[str, str
             bars.update(task, completed=done, total=total)
 
         asyncio.run(context.storage().put_file(name, file, progress=update_bar))
-    return name.container, name.path
 
 
 def follow(client: Client, any_id: str, *, quiet: bool) -> AssetStatus:

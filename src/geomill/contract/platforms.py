@@ -20,6 +20,11 @@ CHANGEABLE = ("display_name", "description", "optional_refs", "workflows", "cont
 """The fields that may change. The required identifiers never do, because they identify a platform's assets."""
 
 
+def _without_default(schema: dict[str, Any]) -> None:
+    """Leave out a default that only stands for a field that was not named, and would not be valid."""
+    schema.pop("default", None)
+
+
 class PlatformPage(BaseModel):
     platforms: list[Platform]
 
@@ -43,7 +48,7 @@ class PlatformFields(ApiInput):
 class PlatformChanges(PlatformFields):
     """Changes to a platform. Fields that are not named stay as they are."""
 
-    display_name: DisplayName = ""
+    display_name: DisplayName = Field(default="", json_schema_extra=_without_default)
     expected_updated_at: AwareDatetime | None = Field(
         default=None, description="`updated_at` as you know it; if the platform has changed since, nothing is changed"
     )

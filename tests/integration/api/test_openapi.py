@@ -37,6 +37,8 @@ from geomill.workflows.registry import WorkflowRegistry
 from tests.integration.api.conftest import bearing, make_key
 from tests.integration.api.desk import TIFF, order
 
+# The gateway runs in a thread of this process, and some of its libraries use `random` while Hypothesis draws.
+pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 SEED = 20_26
 ENDLESS = {"/api/v1/jobs/{job_id}/stream"}

@@ -208,7 +208,7 @@ async def test_pause_and_resume(db: JobDatabase, scheduler: Scheduler) -> None:
 async def test_fire_by_hand(db: JobDatabase, scheduler: Scheduler) -> None:
     before = await create_schedule(db)
     async with db.pool.connection() as conn:
-        job_id = await scheduler.fire(conn, "s")
+        job_id = (await scheduler.fire(conn, "s")).job_id
         with pytest.raises(ConflictError, match="1 of at most 1 jobs of 's' are under way"):
             await scheduler.fire(conn, "s")
         with pytest.raises(NotFoundError, match="there is no schedule 'x'"):
