@@ -15,6 +15,7 @@ from geomill.cli.following import follow, submit_upload
 from geomill.cli.options import json_pairs, text_pairs
 from geomill.domain.assets.asset import DataType
 from geomill.domain.states import ApprovalState, ClearanceState, ProcessingStatus
+from geomill.errors import Channel, worded
 from geomill.store.reports import ReportName
 
 app = typer.Typer(no_args_is_help=True, help="Publish data, follow its progress and review it.")
@@ -301,7 +302,8 @@ def _print_status(state: dict[str, Any], *, as_json: bool) -> None:
     ]
     lines += [f"  {name} {asset[name]}" for name in ("blob_path", "table_name") if asset[name]]
     if state["error"]:
-        lines += [f"  error: {state['error']['message']}", f"  remedy: {state['error']['remedy']}"]
+        failure = {"error": state["error"]["message"], "remedy": state["error"]["remedy"]}
+        lines += [worded(f"  {name}: {text}", Channel.SHELL) for name, text in failure.items()]
     lines += [f"  warning: {warning}" for warning in state["warnings"]]
     if state["export"]["job_id"]:
         outside = state["export"]["external_revision"]
