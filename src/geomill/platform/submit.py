@@ -5,6 +5,7 @@ Invalid submissions are refused before anything is written. An error while writi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -49,6 +50,7 @@ _COMPARED = (
     "callback_url",
 )
 """The fields in which a repeated submission must equal the first one with its idempotency key."""
+UPLOAD_FOLDER = re.compile(r"^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/")
 _BODY_NAMES = {"file_names": "file_name"}
 SUPERSEDED = "superseded by a newer revision"
 
@@ -151,9 +153,15 @@ async def _earlier(conn: Connection, submission: Submission, asset_id: str, work
     if request is None:
         return None
     again = {**vars(submission), "workflow_id": workflow.workflow_id}
-    if names := differing(vars(request), again, _COMPARED):
+    if names := differing(_named_files(vars(request)), _named_files(again), _COMPARED):
         raise key_conflict([_BODY_NAMES.get(name, name) for name in names], what="request")
     return Accepted(request, await assets.get(conn, asset_id), None)
+
+
+def _named_files(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields with files by their own names. An upload lies in a folder that is new each time; a file that is
+    uploaded again is the same file."""
+    return {**fields, "file_names": [UPLOAD_FOLDER.sub("", name) for name in fields["file_names"]]}
 
 
 def _request(
