@@ -25,7 +25,7 @@ from geomill.api.rates import Buckets
 from geomill.api.tokens import Tokens
 from geomill.domain.access.api_key import PREFIX, Secret
 from geomill.domain.access.principal import Principal, Role
-from geomill.errors import TooManyRequests, Unauthenticated, UnavailableError
+from geomill.errors import MIGRATE, TooManyRequests, Unauthenticated, UnavailableError
 from geomill.store import keys
 from geomill.store.passing import passes
 from geomill.store.pool import Pool
@@ -118,7 +118,7 @@ class Authenticator:
             return await self._keys.find(secret.key_id)
         except psycopg.errors.UndefinedTable:
             raise UnavailableError(
-                "the database lacks geomill's schema, so keys cannot be verified", remedy="run 'geomill db migrate'"
+                "the database lacks geomill's schema, so keys cannot be verified", remedy=MIGRATE.http
             ) from None
 
     def _remember(self, digest: bytes, principal: Principal, verified_at: float) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from geomill.domain.engine.message import JobQueueMessage
-from geomill.errors import ConflictError, NotFoundError
+from geomill.errors import LIST_JOBS, ConflictError, NotFoundError
 from geomill.store import jobs, progress
 from geomill.store.pool import Connection
 from geomill.store.progress import JobProgress
@@ -35,4 +35,4 @@ async def require_claimed(conn: Connection, job_queue: str, job_id: str) -> None
 
 
 def unknown(job_id: str) -> NotFoundError:
-    return NotFoundError(f"there is no job '{job_id}'", remedy="GET /api/v1/jobs lists the jobs")
+    return NotFoundError(f"there is no job '{job_id}'", remedy=LIST_JOBS.http)

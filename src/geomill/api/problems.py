@@ -18,6 +18,7 @@ from starlette.exceptions import HTTPException
 
 from geomill.api.access import admission
 from geomill.errors import (
+    Channel,
     ConflictError,
     DestructiveMigration,
     Forbidden,
@@ -30,6 +31,7 @@ from geomill.errors import (
     UnavailableError,
     UnknownReferenceSystem,
     nearest,
+    worded,
 )
 from geomill.store.passing import passes
 from geomill.store.replanning import has_changed_plan
@@ -126,7 +128,7 @@ def respond(
         type=f"urn:geomill:problem:{code}",
         title=code.replace("_", " ").capitalize(),
         status=status,
-        detail=_printable(detail),
+        detail=_printable(worded(detail, Channel.HTTP)),
         instance=_printable(path),
         code=code,
         errors=list(errors),

@@ -21,6 +21,7 @@ from geomill.contract.assets import AssetDetails, AssetStatus, AssetView
 from geomill.contract.submissions import DecisionMade
 from geomill.domain.assets.asset import DataType
 from geomill.domain.states import ApprovalState, ClearanceState, ProcessingStatus
+from geomill.errors import Channel, worded
 from geomill.store.reports import ReportName
 
 app = typer.Typer(no_args_is_help=True, help="Publish data, follow its progress and review it.")
@@ -300,7 +301,8 @@ def _print_status(state: AssetStatus, *, as_json: bool) -> None:
     ]
     lines += [f"  {name} {value}" for name in ("blob_path", "table_name") if (value := getattr(asset, name))]
     if state.error:
-        lines += [f"  error: {state.error.message}", f"  remedy: {state.error.remedy}"]
+        failure = {"error": state.error.message, "remedy": state.error.remedy}
+        lines += [worded(f"  {name}: {text}", Channel.SHELL) for name, text in failure.items()]
     lines += [f"  warning: {warning}" for warning in state.warnings]
     if state.export.job_id:
         outside = state.export.external_revision

@@ -11,7 +11,7 @@ import typer
 
 from geomill import __version__
 from geomill.cli.lazy import Later, LazyGroup
-from geomill.errors import DestructiveMigration, GeomillError, InputError, UnavailableError
+from geomill.errors import Channel, DestructiveMigration, GeomillError, InputError, UnavailableError, worded
 
 
 class _Commands(LazyGroup):
@@ -181,7 +181,7 @@ def _temporary_database_error(error: Exception) -> GeomillError | None:
 
 
 def _print_error(error: GeomillError) -> None:
-    typer.echo(f"error: {error}", err=True)
+    typer.echo(f"error: {worded(str(error), Channel.SHELL)}", err=True)
     if isinstance(error, InputError):
         for problem in error.problems:
             typer.echo(f"  {problem}", err=True)

@@ -15,7 +15,7 @@ from geomill.domain.engine.reopening import reopen
 from geomill.domain.engine.task import TaskReport
 from geomill.domain.states import JOB_MACHINE, JobStatus
 from geomill.engine.claim import new_job
-from geomill.errors import ConflictError, NotFoundError
+from geomill.errors import RETRY_EXPORT, ConflictError, NotFoundError
 from geomill.queues import postgres as queue
 from geomill.store import definitions, events, inbox, jobs, nodes, rounds, stage_jobs
 from geomill.store.events import EventWrite
@@ -53,7 +53,7 @@ async def retry(conn: Connection, job_id: str) -> Job:
         if job.purpose in (JobPurpose.EXPORT, JobPurpose.WITHDRAW):
             raise ConflictError(
                 f"the job {job_id} exports or withdraws the asset {job.asset_id}, whose state may have changed since",
-                remedy=f"run 'geomill assets retry-export {job.asset_id}'",
+                remedy=RETRY_EXPORT.shell,
             )
         if job.details_deleted_at:
             raise ConflictError(

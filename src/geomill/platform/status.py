@@ -32,6 +32,8 @@ class AssetStanding:
     """Why no orchestrator has claimed the job, if that is known."""
     awaits_entry: bool = False
     """Whether the catalogue entry has still to be written."""
+    final: bool = False
+    """Whether the step that failed calls its error final, so that a retry would end in the same way."""
 
     @property
     def status(self) -> str:
@@ -66,4 +68,5 @@ async def standing(conn: Connection, job_queue: str, identifier: str) -> AssetSt
         now=await transaction_time(conn),
         waits=await attendance.why_queued(conn, job_queue, identified.job_id) if queued and identified.job_id else None,
         awaits_entry=await pending.awaits_entry(conn, asset.asset_id),
+        final=await requests.failed_finally(conn, current.job) if current else False,
     )

@@ -446,6 +446,7 @@ class RequestsStatements(Statements):
 
     by_idempotency_key: LiteralString
     create: LiteralString
+    failed_finally: LiteralString
     get: LiteralString
     lock: LiteralString
     of_asset: LiteralString

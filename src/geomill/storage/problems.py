@@ -21,7 +21,7 @@ from obstore.exceptions import (
 
 from geomill.domain.access.confidential import without_places
 from geomill.domain.location import Folder
-from geomill.errors import ConflictError, NotFoundError, StorageDenied, StorageUnavailable
+from geomill.errors import CHECK_STORE, ConflictError, NotFoundError, StorageDenied, StorageUnavailable
 from geomill.storage.stores import ResolvedContainer
 
 log = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ def translated(shelf: ResolvedContainer, path: str, *, writing: bool = False) ->
         log.warning("%s failed for %s: %s", shelf.location, what, _reason(error))
         raise StorageUnavailable(
             f"the store failed for {what}: {_reason(error)}",
-            remedy="run 'geomill doctor' to check the store",
+            remedy=CHECK_STORE.shell,
         ) from None
 
 
@@ -89,7 +89,7 @@ def _missing(shelf: ResolvedContainer, what: str, *, whole: bool) -> NotFoundErr
         )
     return NotFoundError(
         f"there is no object {what}",
-        remedy=f"run 'geomill storage ls {shelf.zone}/{shelf.container}' to list the objects",
+        remedy="check the name, or list the objects of its container",
     )
 
 

@@ -19,7 +19,7 @@ from geomill.domain.engine.job import Job
 from geomill.domain.ids import canonical_json
 from geomill.domain.jsonvalue import to_json
 from geomill.domain.states import ApprovalState, ClearanceState, ProcessingStatus
-from geomill.errors import NotFoundError
+from geomill.errors import LIST_ASSETS, NotFoundError
 from geomill.sql import queries
 from geomill.store.pool import Connection
 
@@ -73,7 +73,7 @@ async def identify(conn: Connection, identifier: str) -> Identified:
 
 
 def unknown(identifier: str) -> NotFoundError:
-    return NotFoundError(f"there is no request, asset or job '{identifier}'", remedy="GET /api/assets lists the assets")
+    return NotFoundError(f"there is no request, asset or job '{identifier}'", remedy=LIST_ASSETS.http)
 
 
 async def collection(conn: Connection, platform_id: str, group: Any, candidates: Iterable[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import LiteralString
 
 from geomill.domain.assets.request import NewRequest, PlatformRequest
+from geomill.domain.engine.job import Job
 from geomill.domain.jsonvalue import to_json
 from geomill.errors import NotFoundError
 from geomill.sql import queries
@@ -30,6 +31,15 @@ async def by_idempotency_key(conn: Connection, platform_id: str, key: str) -> Pl
     parameters = {"platform_id": platform_id, "idempotency_key": key}
     row = await (await conn.execute(queries("requests").by_idempotency_key, parameters)).fetchone()
     return PlatformRequest.from_row(row) if row else None
+
+
+async def failed_finally(conn: Connection, job: Job) -> bool:
+    """Return whether a job failed with an error that a retry would meet again."""
+    if job.failed_node_id is None:
+        return False
+    parameters = {"job_id": job.job_id, "node_id": job.failed_node_id}
+    row = await (await conn.execute(queries("requests").failed_finally, parameters)).fetchone()
+    return bool(row and row["final"])
 
 
 async def supersede(conn: Connection, asset_id: str) -> list[str]:

@@ -11,12 +11,12 @@ from geomill.domain.engine.stage_job import STATUSES, StageRun, StageStatus
 from geomill.domain.ids import around_index, task_id
 from geomill.domain.jsonvalue import to_json
 from geomill.domain.states import JobStatus, NodeStatus
-from geomill.errors import NotFoundError
+from geomill.errors import LIST_STAGE_JOBS, NotFoundError
 from geomill.sql import queries
 from geomill.store.pool import Connection
 
 MOST_ATTEMPTS = 100
-LOST = "its submission was given up; 'geomill queues dead-letters' says why"
+LOST = "its submission was given up; the dead letters of the queue say why"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ async def attempts(conn: Connection, queue_name: str, job_id: str, limit: int = 
 async def get(conn: Connection, queue_name: str, job_id: str) -> list[StageJobAttempt]:
     of_job = await attempts(conn, queue_name, job_id)
     if not of_job:
-        raise NotFoundError(f"there is no stage job '{job_id}'", remedy="GET /api/jobs lists those there are")
+        raise NotFoundError(f"there is no stage job '{job_id}'", remedy=LIST_STAGE_JOBS.http)
     return of_job
 
 

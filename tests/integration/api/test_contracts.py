@@ -12,6 +12,7 @@ from geomill.domain.access.principal import MayName, Role
 from geomill.store.pool import Pool
 from tests.integration.api.conftest import bearing, make_key
 from tests.integration.api.desk import order, problem
+from tests.integration.engine.platform import registry_of
 
 JOBS = "/api/v1/jobs"
 ADA = "ada@example.org"
@@ -199,3 +200,24 @@ async def test_a_key_may_be_forbidden_or_required_to_name_somebody(idle_counter:
     assert (await client.post(JOBS, json={"workflow_id": "hello_world"}, headers=silent)).status_code == 202
     body = {"workflow_id": "hello_world", "on_behalf_of": ADA}
     assert (await client.post(JOBS, json=body, headers=naming)).status_code == 202
+
+
+FLAKY = """
+workflow_id: flaky
+name: Fails, but not for ever
+nodes:
+  START: {type: start, next: bad}
+  bad: {type: task, handler: fail, params: {error_message: "no luck"}, retry: {max_attempts: 1}, next: END}
+  END: {type: end}
+"""
+
+
+async def test_a_remedy_fits_the_error(counter: Any) -> None:
+    """Data that can never pass is not to be tried again."""
+    registry = counter.engine.workflow_registry
+    registry._workflows |= registry_of(counter.engine.registry, FLAKY)._workflows
+    final = await counter.published(workflow_id="failing")
+    assert final["error"]["message"].endswith("no luck")
+    assert final["error"]["remedy"] == "fix the file and submit it again with overwrite=true"
+    passing = await counter.published(workflow_id="flaky", overwrite=True)
+    assert passing["error"]["remedy"].startswith("POST /api/platform/retry to try again, or fix the file")

@@ -11,8 +11,9 @@ from geomill.contract.jobs import QUEUED, Progress
 from geomill.contract.submissions import DecisionMade, SubmissionAccepted
 from geomill.domain.assets.lifecycle import Actor
 from geomill.domain.assets.naming import blob_prefix
-from geomill.domain.engine.job import JobPurpose
+from geomill.domain.engine.job import Job, JobPurpose
 from geomill.domain.engine.stage_job import workflow_id
+from geomill.errors import OVERWRITE, RETRY_EXPORT, RETRY_REQUEST, Channel, worded
 from geomill.platform.review import ReviewOutcome
 from geomill.platform.status import AssetStanding
 from geomill.platform.submit import Accepted
@@ -132,10 +133,17 @@ def _failure(standing: AssetStanding) -> FailureView | None:
     message = standing.request.last_error if standing.request else job.error_message if job else None
     if message is None:
         return None
-    remedy = "POST /api/platform/retry to try again, or fix the file and submit it again with overwrite=true"
+    return FailureView(
+        message=worded(message, Channel.HTTP), node=job.failed_node_id if job else None, remedy=_remedy(standing, job)
+    )
+
+
+def _remedy(standing: AssetStanding, job: Job | None) -> str:
+    """Return what may help. A retry does not help against an error that the step itself calls final."""
     if job and job.purpose is not JobPurpose.PROCESS:
-        remedy = "POST /api/platform/export/retry to try again"
-    return FailureView(message=message, node=job.failed_node_id if job else None, remedy=remedy)
+        return RETRY_EXPORT.http
+    fix = f"fix the file and {OVERWRITE.http}"
+    return fix if standing.final else f"{RETRY_REQUEST.http}, or {fix}"
 
 
 def _export(standing: AssetStanding) -> ExportView:

@@ -13,7 +13,7 @@ from pydantic import AwareDatetime, Field
 
 from geomill.domain.access.principal import MayName, Principal, Role
 from geomill.domain.entity import Check, Entity, Index, Key, Name, Now, Subject
-from geomill.errors import InputError
+from geomill.errors import BIND_PLATFORM, InputError
 
 PREFIX = "gm_"
 SUBJECT_PREFIX = "key:"
@@ -93,4 +93,4 @@ class ApiKey(Entity):
 def require_binding(roles: frozenset[Role], platform_id: str | None) -> None:
     """Raise `InputError` for a submitter without a platform. A submitter's credential names its one platform."""
     if Role.SUBMITTER in roles and not platform_id:
-        raise InputError("a submitter must be bound to a platform", remedy="add --platform, for example --platform ddh")
+        raise InputError("a submitter must be bound to a platform", remedy=BIND_PLATFORM.shell)

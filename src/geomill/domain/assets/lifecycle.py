@@ -21,7 +21,7 @@ from geomill.domain.states import (
     ClearanceState,
     ProcessingStatus,
 )
-from geomill.errors import AssetExists, AssetState, ConflictError, Forbidden, RevisionChanged
+from geomill.errors import NEW_REVISION, AssetExists, AssetState, ConflictError, Forbidden, RevisionChanged
 
 _A, _C = ApprovalState, ClearanceState
 
@@ -93,7 +93,7 @@ def opening(asset: Asset | None, data_type: DataType, *, overwrite: bool) -> Ope
     raise AssetExists(
         f"the asset {asset.asset_id} exists: revision {asset.revision}, {asset.processing_status.value},"
         f" {asset.approval_state.value}",
-        remedy="submit with overwrite=true to make a new revision" + _or_retry(asset),
+        remedy=NEW_REVISION.http + _or_retry(asset),
     )
 
 
