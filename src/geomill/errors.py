@@ -35,9 +35,10 @@ between HTTP and the command line is a `Remedy`: raise it in either form, and th
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
+from difflib import SequenceMatcher
 from enum import StrEnum
 from typing import ClassVar
 
@@ -245,12 +246,34 @@ def worded(text: str, channel: Channel) -> str:
     return text
 
 
+MOST_ESTIMATED, MOST_COMPARED = 200, 5
+"""Names whose likeness is estimated, and that are compared letter by letter: a comparison may take milliseconds."""
+LIKE = 0.6
+
+
 def nearest(name: str, valid: Iterable[str]) -> str:
     """Return a hint with the closest of the valid names, or a list of them if none is close."""
     names = sorted(valid)
     lowered = {candidate.lower(): candidate for candidate in names}
-    close = get_close_matches(name.lower(), lowered, n=1, cutoff=0.6)
-    if close:
-        return f"did you mean '{lowered[close[0]]}'?"
+    close = _closest(name[:200].lower(), sorted(lowered))
+    if close is not None:
+        return f"did you mean '{lowered[close]}'?"
     shown = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
     return f"use one of: {shown}" if names else "there are none"
+
+
+def _closest(name: str, names: list[str]) -> str | None:
+    """Return the name that is most alike, or None. Of very many names, those are considered that begin alike."""
+    matcher: SequenceMatcher[str] = SequenceMatcher(b=name)
+    estimates: list[tuple[float, str]] = []
+    first = max(0, min(bisect_left(names, name) - MOST_ESTIMATED // 2, len(names) - MOST_ESTIMATED))
+    for candidate in names[first : first + MOST_ESTIMATED]:
+        matcher.set_seq1(candidate)
+        if matcher.real_quick_ratio() >= LIKE and (estimate := matcher.quick_ratio()) >= LIKE:
+            estimates.append((estimate, candidate))
+    ratios: list[tuple[float, str]] = []
+    for _, candidate in sorted(estimates, reverse=True)[:MOST_COMPARED]:
+        matcher.set_seq1(candidate)
+        ratios.append((matcher.ratio(), candidate))
+    best, candidate = max(ratios, default=(0.0, ""))
+    return candidate if best >= LIKE else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -121,3 +122,11 @@ def test_a_destructive_migration_carries_the_refused_sql() -> None:
 )
 def test_the_nearest_known_word_is_named(name: str, words: list[str], hint: str) -> None:
     assert nearest(name, iter(words)) == hint
+
+
+def test_a_hint_among_thousands_of_names_is_found_by_its_beginning_and_costs_little() -> None:
+    names = [f"node_number_{number:05}_{'x' * 40}" for number in range(5000)]
+    begun = time.process_time()
+    for _ in range(20):
+        assert nearest(f"node_number_04711_{'x' * 39}", names) == f"did you mean '{names[4711]}'?"
+    assert time.process_time() - begun < 4

@@ -7,26 +7,38 @@ from collections.abc import Collection
 
 from geomill.contract.workflows import WorkflowCheck, WorkflowProblem
 from geomill.domain.engine.handler import Handlers
-from geomill.errors import Problem, WorkflowError
+from geomill.errors import Problem, TooManyRequests, WorkflowError
 from geomill.workflows.loader import load_text
 from geomill.workflows.mermaid import to_mermaid
 
 FILE = "workflow.yaml"
 """The name of the text in messages."""
 MOST_PROBLEMS = 200
+MOST_CALLERS = 8
 
 
 class WorkflowChecks:
-    """A check may take a second of one CPU. Further callers wait for their turn, so that other requests do not."""
+    """A check may take seconds of one CPU. A few callers wait for their turn, and further ones are refused, so that
+    other requests are answered meanwhile."""
 
     def __init__(self, handlers: Handlers, queues: Collection[str]) -> None:
         self._handlers, self._queues = handlers, queues
         self._turn = asyncio.Lock()
+        self._present = 0
 
     async def check(self, text: str) -> WorkflowCheck:
-        """Return whether the text is a valid workflow, and all its problems. Stores nothing."""
-        async with self._turn:
-            return await asyncio.to_thread(self._check, text)
+        """Return whether the text is a valid workflow, and all its problems. Stores nothing. Raises `TooManyRequests`
+        while too many callers wait."""
+        if self._present >= MOST_CALLERS:
+            raise TooManyRequests(
+                "the gateway checks other workflows at the moment", remedy="try again in a moment", retry_after=5.0
+            )
+        self._present += 1
+        try:
+            async with self._turn:
+                return await asyncio.to_thread(self._check, text)
+        finally:
+            self._present -= 1
 
     def _check(self, text: str) -> WorkflowCheck:
         try:

@@ -21,7 +21,7 @@ from geomill.backup.features import FeatureShape, feature_shapes, name_now
 from geomill.backup.manifest import DatabasePart, FeaturePart, RowsPart, SequenceValue, TableRows
 from geomill.backup.metering import ProgressMeter, TableShare
 from geomill.backup.packing import packing
-from geomill.domain.engine.instance import Instance
+from geomill.domain.engine.instance import Instance, InstanceHandlers
 from geomill.domain.entity import Entity
 from geomill.domain.schema_object import SchemaObject
 from geomill.domain.schema_step import SchemaStep
@@ -35,7 +35,7 @@ from geomill.store.spec import Column
 
 Connection = AsyncConnection[dict[str, Any]]
 ATTEMPTS = 5
-NOT_SAVED = (Instance, SchemaObject, SchemaStep)
+NOT_SAVED = (Instance, InstanceHandlers, SchemaObject, SchemaStep)
 """Processes do not survive a restoration, and the record of a migration belongs to its own server."""
 
 

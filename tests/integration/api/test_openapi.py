@@ -30,7 +30,7 @@ from geomill.domain.access.principal import Role
 from geomill.domain.engine.message import TASK_QUEUES
 from geomill.domain.objectname import ObjectName, Zone
 from geomill.sdk.registry import load_handlers
-from geomill.settings import AccessSettings, QueueSettings
+from geomill.settings import AccessSettings, QueueSettings, Settings, gateway_settings
 from geomill.stages.registry import load_stage_jobs
 from geomill.storage import Storage, StorageRecipe
 from geomill.workflows.registry import WorkflowRegistry
@@ -62,11 +62,19 @@ def served(database: str, tmp_path: Path) -> Iterator[GatewayThread]:
     storage = Storage(StorageRecipe.in_folder(tmp_path))
     storage.sync.prepare()
     storage.sync.put_bytes(ObjectName(Zone.BRONZE, "uploads", "a.tif"), TIFF)
-    handlers, job_types = load_handlers().info, load_stage_jobs()
+    registry, job_types = load_handlers(), load_stage_jobs()
+    handlers = registry.info
     files = WorkflowRegistry.load([], handlers=handlers, queues=TASK_QUEUES)
     workflow_registry = job_types.join(files, handlers=handlers, queues=TASK_QUEUES)
     app = create_app(
-        database, workflow_registry, QueueSettings(), AccessSettings(), storage=storage, job_types=job_types
+        database,
+        workflow_registry,
+        QueueSettings(),
+        AccessSettings(),
+        storage=storage,
+        job_types=job_types,
+        handlers=registry,
+        settings=gateway_settings(Settings({})),
     )
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="critical"))
     thread = threading.Thread(target=server.run)
@@ -79,6 +87,8 @@ def served(database: str, tmp_path: Path) -> Iterator[GatewayThread]:
         headers = bearing(asyncio.run(make_key(database, Role.ADMIN)))
         accepted = httpx.post(f"{url}/api/platform/submit", json=order(), headers=headers).raise_for_status().json()
         staged = httpx.post(f"{url}/api/jobs/submit/hello_world", headers=headers).raise_for_status().json()
+        schedule = {"schedule_id": "nightly", "workflow_id": "hello_world", "cron": "30 2 * * *"}
+        httpx.post(f"{url}/api/v1/schedules", json=schedule, headers=headers).raise_for_status()
         path_values = {
             "identifier": accepted["request_id"],
             "asset_id": accepted["asset_id"],
@@ -86,6 +96,10 @@ def served(database: str, tmp_path: Path) -> Iterator[GatewayThread]:
             "job_type": "hello_world",
             "platform_id": "ddh",
             "workflow_id": "publish_file",
+            "schedule_id": "nightly",
+            "queue": "dag-jobs",
+            "message_id": accepted["job_id"],
+            "name": "echo",
         }
         yield GatewayThread(url, httpx.get(f"{url}/openapi.json").json(), headers, path_values)
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import Any
 
@@ -118,3 +119,10 @@ async def test_a_hostile_text_is_refused_cheaply(idle: AsyncClient, name: str) -
 async def test_a_text_that_is_too_long_or_no_text(idle: AsyncClient) -> None:
     for body in ({"text": "x" * (LONGEST_TEXT + 1)}, {"text": 7}, {}):
         problem(await idle.post(VALIDATE, json=body), 422, "invalid_input")
+
+
+async def test_few_callers_wait_for_a_check_and_the_others_are_refused(idle: AsyncClient) -> None:
+    slow = {"text": HOSTILE["problems"]}
+    answers = await asyncio.gather(*(idle.post(VALIDATE, json=slow) for _ in range(12)))
+    assert sorted(answer.status_code for answer in answers) == [200] * 8 + [429] * 4
+    assert (await idle.post(VALIDATE, json={"text": SLOW})).json()["valid"] is True

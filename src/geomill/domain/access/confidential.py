@@ -31,11 +31,11 @@ def masked_url(url: str) -> str:
     try:
         parts = urlsplit(url)
         user, separator, host = parts.netloc.rpartition("@")
-        query = parse_qsl(parts.query, keep_blank_values=True, max_num_fields=100)
+        query = parse_qsl(parts.query, max_num_fields=100)
     except ValueError:
         return _HIDDEN
     may_be_password = bool(separator) or ":" in host
-    if not _is_host(host) or (may_be_password and "@" in parts.path + parts.fragment):
+    if not _is_host(host) or (may_be_password and "@" in parts.path + parts.query + parts.fragment):
         return _HIDDEN  # a password may have a character that should have been escaped
     name, colon, _ = user.partition(":")
     login = f"{name}{colon and ':' + _HIDDEN}{separator}"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from geomill.domain.engine.finding import shown
+from geomill.domain.engine.patterns import matches
 from geomill.domain.engine.workflow import InputDefinition, Workflow
 from geomill.domain.jsonvalue import NotJson, to_json
 from geomill.errors import InputsError, Problem, nearest
@@ -81,7 +81,7 @@ def value_faults(definition: InputDefinition, value: Any) -> Iterator[str]:
     if definition.enum is not None and not any(_same(value, choice) for choice in definition.enum):
         yield f"must be one of {', '.join(map(shown, definition.enum))}, not {shown(value)}"
     yield from _outside_bounds(definition, value)
-    if definition.pattern is not None and isinstance(value, str) and not re.search(definition.pattern, value):
+    if definition.pattern is not None and isinstance(value, str) and not matches(definition.pattern, value):
         yield f"must match the pattern {definition.pattern!r}, not be {shown(value)}"
 
 

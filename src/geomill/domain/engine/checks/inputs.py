@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from geomill.domain.engine.finding import Finding, Path, shown
 from geomill.domain.engine.inputs import type_fits, value_faults
+from geomill.domain.engine.patterns import pattern_fault
 from geomill.domain.engine.workflow import InputDefinition, Workflow
 
 _NUMBERS = ("integer", "number")
@@ -46,12 +46,8 @@ def _bounds(path: Path, definition: InputDefinition) -> Iterator[Finding]:
 
 
 def _pattern(path: Path, definition: InputDefinition) -> Iterator[Finding]:
-    if definition.pattern is None:
-        return
-    try:
-        re.compile(definition.pattern)
-    except (re.error, OverflowError, RecursionError) as error:
-        yield Finding((*path, "pattern"), f"the pattern is not a regular expression: {error}")
+    if definition.pattern is not None and (fault := pattern_fault(definition.pattern)):
+        yield Finding((*path, "pattern"), f"the pattern is not a regular expression: {fault}")
 
 
 def _enum(path: Path, definition: InputDefinition) -> Iterator[Finding]:
