@@ -88,6 +88,7 @@ RULES: Mapping[str, Who] = {
     "GET /api/assets/{asset_id}/links": ANY_CREDENTIAL,
     "GET /api/assets/reports/{report}": only(READER, REVIEWER, OPERATOR),
     "GET /api/v1/jobs": only(READER, REVIEWER, OPERATOR),
+    "GET /api/v1/jobs/counts": only(READER, REVIEWER, OPERATOR),
     "GET /api/v1/jobs/{job_id}": only(READER, REVIEWER, OPERATOR),
     "GET /api/v1/jobs/{job_id}/events": only(READER, REVIEWER, OPERATOR),
     "GET /api/v1/jobs/{job_id}/stream": only(READER, REVIEWER, OPERATOR),

@@ -29,6 +29,7 @@ from geomill.api.routes import (
     bootstrap,
     docs,
     health,
+    job_lists,
     jobs,
     platform,
     platforms,
@@ -138,7 +139,9 @@ def create_app(
         responses=problems.problem_responses(422),
     )
     # Routes are tried in order, so the one where latency matters most is first.
-    for noun in (submission, jobs, platform, platforms, assets, stage_jobs, workflows, bootstrap, health, docs):
+    for noun in (
+        submission, job_lists, jobs, platform, platforms, assets, stage_jobs, workflows, bootstrap, health, docs
+    ):  # fmt: skip
         app.include_router(noun.router)
     rules = dict(RULES)
     if services:

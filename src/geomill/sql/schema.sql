@@ -903,6 +903,7 @@ CREATE TABLE dagapp.dag_jobs (
     asset_revision integer,
     request_id varchar(64),
     purpose dagapp.job_purpose DEFAULT 'process' NOT NULL,
+    retry_of varchar(64),
     workflow_version integer,
     definition_hash varchar(64),
     status dagapp.job_status DEFAULT 'pending' NOT NULL,
@@ -938,7 +939,11 @@ CREATE INDEX idx_dag_jobs_status ON dagapp.dag_jobs USING btree (status, created
 
 CREATE INDEX idx_dag_jobs_workflow ON dagapp.dag_jobs USING btree (workflow_id, created_at DESC);
 
+CREATE INDEX idx_dag_jobs_workflow_status ON dagapp.dag_jobs USING btree (workflow_id, status, created_at DESC);
+
 CREATE INDEX idx_dag_jobs_created ON dagapp.dag_jobs USING btree (created_at DESC);
+
+CREATE INDEX idx_dag_jobs_submitter ON dagapp.dag_jobs USING btree (submitted_by, created_at DESC) WHERE submitted_by IS NOT NULL;
 
 CREATE INDEX idx_dag_jobs_owner ON dagapp.dag_jobs USING btree (owner_id) WHERE status IN ('pending', 'running');
 
@@ -946,7 +951,7 @@ CREATE INDEX idx_dag_jobs_deadline ON dagapp.dag_jobs USING btree (deadline_at) 
 
 CREATE UNIQUE INDEX idx_dag_jobs_idempotency ON dagapp.dag_jobs USING btree (idempotency_key) WHERE idempotency_key IS NOT NULL;
 
-CREATE INDEX idx_dag_jobs_correlation ON dagapp.dag_jobs USING btree (correlation_id) WHERE correlation_id IS NOT NULL;
+CREATE INDEX idx_dag_jobs_correlation ON dagapp.dag_jobs USING btree (correlation_id, created_at DESC) WHERE correlation_id IS NOT NULL;
 
 CREATE INDEX idx_dag_jobs_asset ON dagapp.dag_jobs USING btree (asset_id, created_at DESC) WHERE asset_id IS NOT NULL;
 
@@ -992,6 +997,8 @@ COMMENT ON COLUMN dagapp.dag_jobs.tenant IS 'The platform that takes turns for t
 COMMENT ON COLUMN dagapp.dag_jobs.input_params IS 'Validated inputs, defaults applied';
 
 COMMENT ON COLUMN dagapp.dag_jobs.asset_id IS 'The asset that the job works for';
+
+COMMENT ON COLUMN dagapp.dag_jobs.retry_of IS 'The job that this one repeats with changed inputs';
 
 COMMENT ON COLUMN dagapp.dag_jobs.definition_hash IS 'The definition to which the job is pinned; null if it was refused at its claim';
 

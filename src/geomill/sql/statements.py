@@ -215,6 +215,23 @@ class InstancesStatements(Statements):
     remove: LiteralString
 
 
+class JobListsStatements(Statements):
+    noun = "job_lists"
+
+    counts: LiteralString
+    edges: LiteralString
+    judgement: LiteralString
+    newest: LiteralString
+    newest_of_each_status: LiteralString
+    newest_parked: LiteralString
+    page: LiteralString
+    waiting: LiteralString
+    waiting_counts: LiteralString
+    waiting_edges: LiteralString
+    waiting_judgement: LiteralString
+    waiting_page: LiteralString
+
+
 class JobsStatements(Statements):
     noun = "jobs"
 
@@ -224,7 +241,6 @@ class JobsStatements(Statements):
     lock: LiteralString
     overdue: LiteralString
     owned: LiteralString
-    page: LiteralString
     park: LiteralString
     parked: LiteralString
     quarantine: LiteralString
@@ -632,6 +648,8 @@ def queries(noun: Literal["inbox"]) -> InboxStatements: ...
 @overload
 def queries(noun: Literal["instances"]) -> InstancesStatements: ...
 @overload
+def queries(noun: Literal["job_lists"]) -> JobListsStatements: ...
+@overload
 def queries(noun: Literal["jobs"]) -> JobsStatements: ...
 @overload
 def queries(noun: Literal["keys"]) -> KeysStatements: ...
@@ -703,6 +721,7 @@ _CLASSES: dict[str, type[Statements]] = {
     "events": EventsStatements,
     "inbox": InboxStatements,
     "instances": InstancesStatements,
+    "job_lists": JobListsStatements,
     "jobs": JobsStatements,
     "keys": KeysStatements,
     "leftovers": LeftoversStatements,

@@ -10,20 +10,18 @@ from fastapi import APIRouter, Body, Depends, Header, Path, Query
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from pydantic import Field
 
-from geomill.api import cursors, lookup
+from geomill.api import lookup
 from geomill.api.access import ThePrincipal
 from geomill.api.gateway import TheGateway
 from geomill.api.problems import problem_responses
 from geomill.api.views.jobs import job_details
 from geomill.contract import jobs as contract
-from geomill.contract.inputs import ApiInput, Text
-from geomill.contract.jobs import JobDetails, JobPage, JobSummary
+from geomill.contract.inputs import ApiInput
+from geomill.contract.jobs import JobDetails
 from geomill.domain.engine.message import JobQueueMessage
-from geomill.domain.states import JobStatus
 from geomill.engine import control
 from geomill.store import attendance, stage_jobs
 from geomill.store import events as event_store
-from geomill.store import jobs as job_store
 from geomill.store.pool import Connection, transaction_time
 from geomill.store.progress import JobProgress
 
@@ -46,18 +44,6 @@ async def _job_id(gateway: TheGateway, identifier: IdInPath) -> str:
 JobId = Annotated[str, Depends(_job_id)]
 
 
-class JobFilters(ApiInput):
-    """Filters of the list of jobs."""
-
-    status: JobStatus | None = None
-    workflow_id: Text | None = None
-    correlation_id: Text | None = None
-    limit: Annotated[int, Field(ge=1, le=1000)] = 50
-    cursor: Annotated[str, Field(max_length=300)] | None = Field(
-        default=None, description="`next_cursor` of the previous page"
-    )
-
-
 class EventFilters(ApiInput):
     after: EventId = Field(default=0, description="Only events with a greater id")
     limit: Annotated[int, Field(ge=1, le=1000)] = 200
@@ -65,20 +51,6 @@ class EventFilters(ApiInput):
 
 class DetailOptions(ApiInput):
     outputs: bool = Field(default=True, description="Whether to include the outputs of nodes")
-
-
-@router.get("", tags=["jobs"], summary="List jobs, the newest first")
-async def list_jobs(gateway: TheGateway, filters: Annotated[JobFilters, Query()]) -> JobPage:
-    """Lists jobs that an orchestrator has claimed. A queued job is found only by its id."""
-    before = cursors.decode(filters.cursor) if filters.cursor else None
-    chosen = job_store.JobFilter(filters.status, filters.workflow_id, filters.correlation_id)
-    async with gateway.connection() as conn:
-        listed = await job_store.page(conn, chosen, limit=filters.limit + 1, before=before)
-    page, more = listed[: filters.limit], len(listed) > filters.limit
-    return JobPage(
-        jobs=[JobSummary.of(job) for job in page],
-        next_cursor=cursors.encode(page[-1].created_at, page[-1].job_id) if more else None,
-    )
 
 
 @router.get("/{job_id}", tags=["jobs"], summary="Get a job with its nodes", responses=problem_responses(404))

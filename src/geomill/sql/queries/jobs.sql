@@ -14,17 +14,6 @@ WHERE (%(status)s::dagapp.job_status IS NULL OR status = %(status)s)
 ORDER BY created_at DESC
 LIMIT %(limit)s;
 
--- name: page
--- The newest jobs first, after the last one of the page before. Jobs of one claim share their created_at.
-SELECT {columns of dagapp.dag_jobs}
-FROM dagapp.dag_jobs
-WHERE (%(status)s::dagapp.job_status IS NULL OR status = %(status)s)
-  AND (%(workflow_id)s::text IS NULL OR workflow_id = %(workflow_id)s)
-  AND (%(correlation_id)s::text IS NULL OR correlation_id = %(correlation_id)s)
-  AND (%(before)s::timestamptz IS NULL OR (created_at, job_id) < (%(before)s::timestamptz, %(before_id)s::text))
-ORDER BY created_at DESC, job_id DESC
-LIMIT %(limit)s;
-
 -- name: waiting
 -- A submission that no orchestrator has claimed yet.
 SELECT body, priority, enqueued_at
