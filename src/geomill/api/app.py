@@ -31,6 +31,7 @@ from geomill.api.routes import (
     health,
     job_lists,
     jobs,
+    nodes,
     platform,
     platforms,
     stage_jobs,
@@ -140,7 +141,7 @@ def create_app(
     )
     # Routes are tried in order, so the one where latency matters most is first.
     for noun in (
-        submission, job_lists, jobs, platform, platforms, assets, stage_jobs, workflows, bootstrap, health, docs
+        submission, job_lists, jobs, nodes, platform, platforms, assets, stage_jobs, workflows, bootstrap, health, docs
     ):  # fmt: skip
         app.include_router(noun.router)
     rules = dict(RULES)

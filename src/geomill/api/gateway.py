@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, cast
 
 from fastapi import Depends, Request
 
 from geomill.api.authentication import Authenticator
+from geomill.api.definitions import PinnedGraphs
 from geomill.api.disks import Disks
 from geomill.api.figures import Figures
 from geomill.api.links import Links
@@ -37,6 +38,7 @@ class Gateway:
     stage_jobs: StageJobs
     links: Links
     external_url: str | None = None
+    graphs: PinnedGraphs = field(default_factory=PinnedGraphs)
 
     def connection(self) -> AbstractAsyncContextManager[Connection]:
         return self.pool.connection(timeout=PATIENCE_SECONDS)

@@ -177,9 +177,18 @@ class NodeView(BaseModel):
     status: str
     attempt: int
     retry_count: int
+    type: str | None = None
+    handler: str | None = None
+    queue: str | None = None
+    task_id: str | None = None
+    worker_id: str | None = Field(default=None, description="The worker that has the task, or had it last")
+    dispatched_at: datetime | None = None
     started_at: datetime | None = None
     completed_at: datetime | None = None
+    wait_seconds: float | None = Field(default=None, description="From the dispatch to the start")
+    run_seconds: float | None = Field(default=None, description="From the start to the end, or until now")
     error: str | None = None
+    error_code: str | None = None
     progress: float | None = Field(default=None, description="From 0 to 1; null if unknown")
     message: str = Field(default="", description="The handler's latest progress message")
     items: ItemCounts | None = None
@@ -204,6 +213,9 @@ class Progress(BaseModel):
 
 
 class JobDetails(JobSummary):
+    owner_heartbeat_at: datetime | None = Field(
+        default=None, description="When the job's owner last said that it is alive; null if the job has no live owner"
+    )
     input_params: dict[str, Any] = {}
     result: Any = None
     progress: Progress

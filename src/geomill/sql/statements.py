@@ -209,6 +209,7 @@ class InstancesStatements(Statements):
     all: LiteralString
     beat: LiteralString
     forget: LiteralString
+    heartbeat: LiteralString
     hold: LiteralString
     look: LiteralString
     register: LiteralString
@@ -332,6 +333,23 @@ class MigrationStatements(Statements):
     pgstac_version: LiteralString
     read_committed: LiteralString
     set_fingerprint: LiteralString
+
+
+class NodeViewsStatements(Statements):
+    noun = "node_views"
+
+    attempts: LiteralString
+    checkpoint: LiteralString
+    indexes_leased: LiteralString
+    indexes_sent: LiteralString
+    indexes_slowest: LiteralString
+    indexes_with_status: LiteralString
+    item_counts: LiteralString
+    items: LiteralString
+    message: LiteralString
+    node: LiteralString
+    running_rows: LiteralString
+    sources: LiteralString
 
 
 class NodesStatements(Statements):
@@ -664,6 +682,8 @@ def queries(noun: Literal["metrics"]) -> MetricsStatements: ...
 @overload
 def queries(noun: Literal["migration"]) -> MigrationStatements: ...
 @overload
+def queries(noun: Literal["node_views"]) -> NodeViewsStatements: ...
+@overload
 def queries(noun: Literal["nodes"]) -> NodesStatements: ...
 @overload
 def queries(noun: Literal["orders"]) -> OrdersStatements: ...
@@ -729,6 +749,7 @@ _CLASSES: dict[str, type[Statements]] = {
     "logs": LogsStatements,
     "metrics": MetricsStatements,
     "migration": MigrationStatements,
+    "node_views": NodeViewsStatements,
     "nodes": NodesStatements,
     "orders": OrdersStatements,
     "platforms": PlatformsStatements,

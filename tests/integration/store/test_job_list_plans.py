@@ -52,7 +52,8 @@ FILTERS = {
 async def full(pool: Pool) -> AsyncIterator[Connection]:
     async with pool.connection() as conn:
         await conn.execute(
-            "INSERT INTO dagapp.dag_definitions (definition_hash, workflow_id, version, body) VALUES ('h', 'w', 1, '{}')"
+            "INSERT INTO dagapp.dag_definitions (definition_hash, workflow_id, version, body)"
+            " VALUES ('h', 'w', 1, '{}')"
         )
         await conn.execute(FILL, [ROWS])
         await conn.execute(
@@ -136,3 +137,57 @@ async def test_counts_say_where_they_ended(full: Connection, monkeypatch: pytest
     assert counts.at_least == ("completed",)
     counts = await job_lists.counts(full, JobFilter(submitted_by="user7", statuses=(JobStatus.COMPLETED,)))
     assert (counts.jobs, counts.at_least) == ({"completed": 400}, ())
+
+
+FILL_NODES = """
+INSERT INTO dagapp.dag_node_states (job_id, node_id, item_index, status, task_id, attempt, started_at, completed_at)
+SELECT 'j' || n %% 200, 'each', n / 200, 'completed', 't' || n, 1, now() - interval '1 second', now()
+FROM generate_series(0, %s) AS n
+"""
+FILL_RESULTS = """
+INSERT INTO dagapp.dag_task_results (task_id, job_id, node_id, item_index, attempt, status)
+SELECT 't' || n, 'j' || n %% 200, 'each', n / 200, 1, 'completed' FROM generate_series(0, %s) AS n
+"""
+FAN_OUT = {
+    "job_id": "j7",
+    "node_id": "each",
+    "item_index": 7,
+    "indexes": [1, 2, 3],
+    "items_sent": 100,
+    "ended": False,
+    "queue_name": "q",
+    "before_index": "j7:each[",
+    "after_index": "]:1",
+    "after": -1,
+    "before": None,
+    "limit": 11,
+    "status": "failed",
+    "leased": [],
+    "node_ids": ["each"],
+    "task_id": "t7",
+    "task_ids": ["t7", "t8"],
+}
+"""The parameters of all statements."""
+OF_NODES = (
+    "node", "sources", "message", "attempts", "checkpoint", "items", "indexes_with_status", "indexes_leased",
+    "indexes_sent", "indexes_slowest", "item_counts", "running_rows",
+)  # fmt: skip
+
+
+@pytest.fixture
+async def full_of_nodes(full: Connection) -> Connection:
+    await full.execute(FILL_NODES, [ROWS])
+    await full.execute(FILL_RESULTS, [ROWS])
+    for table in ("dag_node_states", "dag_task_results", "dag_task_logs", "dag_job_events"):
+        await full.execute(f"VACUUM ANALYZE dagapp.{table}")  # type: ignore[arg-type]  a name of ours
+    return full
+
+
+@pytest.mark.parametrize("name", OF_NODES)
+async def test_nodes_and_items_are_found_by_their_keys(full_of_nodes: Connection, name: str) -> None:
+    plan = await plan_of(full_of_nodes, getattr(queries("node_views"), name), FAN_OUT)
+    assert [table for table in scanned(plan) if table != "dag_checkpoints"] == [], json.dumps(plan, indent=1)
+    read = sum(
+        node["Actual Rows"] * node["Actual Loops"] for node in plan if node.get("Relation Name") == "dag_node_states"
+    )
+    assert read <= 210, json.dumps(plan, indent=1)

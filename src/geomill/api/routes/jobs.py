@@ -20,7 +20,7 @@ from geomill.contract.inputs import ApiInput
 from geomill.contract.jobs import JobDetails
 from geomill.domain.engine.message import JobQueueMessage
 from geomill.engine import control
-from geomill.store import attendance, stage_jobs
+from geomill.store import attendance, instances, stage_jobs
 from geomill.store import events as event_store
 from geomill.store.pool import Connection, transaction_time
 from geomill.store.progress import JobProgress
@@ -60,10 +60,10 @@ async def get_job(gateway: TheGateway, job_id: JobId, options: Annotated[DetailO
         standing = await lookup.get(conn, gateway.job_queue, job_id)
         if isinstance(standing, JobQueueMessage):
             return JobDetails.queued(standing, await attendance.why_queued(conn, gateway.job_queue, job_id))
-        now = await transaction_time(conn)
-    workflow_id = standing.job.workflow_id
-    order = list(gateway.workflow_registry.get(workflow_id).nodes) if workflow_id in gateway.workflow_registry else []
-    return job_details(standing, now, order, outputs=options.outputs)
+        job = standing.job
+        graph = await gateway.graphs.get(conn, job.definition_hash) if job.definition_hash else None
+        heartbeat = await instances.heartbeat(conn, job.owner_id) if job.owner_id else None
+        return job_details(standing, await transaction_time(conn), graph, heartbeat, outputs=options.outputs)
 
 
 @router.get("/{job_id}/events", tags=["jobs"], summary="List the events of a job", responses=problem_responses(404))

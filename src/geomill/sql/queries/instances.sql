@@ -27,6 +27,9 @@ DELETE FROM dagapp.dag_instances WHERE instance_id = %(instance_id)s;
 -- name: all
 SELECT {columns of dagapp.dag_instances} FROM dagapp.dag_instances ORDER BY role, started_at;
 
+-- name: heartbeat
+SELECT heartbeat_at FROM dagapp.dag_instances WHERE instance_id = %(instance_id)s;
+
 -- name: absent
 -- Processes whose lock is free: their session is gone, and perhaps the process too. And processes that have been silent
 -- for too long, such as a frozen one, or one behind a pooler that keeps its session open.

@@ -6,7 +6,9 @@ SELECT {columns of dagapp.dag_node_states} FROM dagapp.dag_node_states WHERE job
 -- name: summary
 -- One row per node; the items of a fan-out that have ended are counted.
 SELECT n.job_id, n.node_id, n.status, n.task_id, n.attempt, n.retry_count, n.output, n.error_message, n.started_at,
-       n.completed_at,
+       n.completed_at, n.dispatched_at, n.worker_id,
+       CASE WHEN n.status = 'failed'
+            THEN (SELECT r.error_code FROM dagapp.dag_task_results AS r WHERE r.task_id = n.task_id) END AS error_code,
        coalesce(n.items_total, 0) AS items_total, n.items_sent,
        coalesce(items.completed, 0) AS items_completed,
        coalesce(items.failed, 0) AS items_failed
