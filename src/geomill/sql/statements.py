@@ -158,6 +158,7 @@ class CatalogueStatements(Statements):
 class CheckpointsStatements(Statements):
     noun = "checkpoints"
 
+    announce: LiteralString
     read: LiteralString
     save: LiteralString
 

@@ -57,7 +57,7 @@ SELECT {columns of dagapp.dag_jobs} FROM dagapp.dag_jobs WHERE job_id = %(job_id
 -- name: reopen
 -- An operator's retry: the job runs again, and the next orchestrator that looks for orphans takes it over.
 UPDATE dagapp.dag_jobs
-SET status = 'running', result_data = NULL, error_message = NULL, failed_node_id = NULL, completed_at = NULL,
+SET status = 'running', result_data = NULL, node_summary = NULL, error_message = NULL, failed_node_id = NULL, completed_at = NULL,
     paused_at = NULL, parked_at = NULL, parked_reason = NULL, deadline_at = now() + (deadline_at - created_at), owner_id = NULL, owner_epoch = owner_epoch + 1,
     run_number = run_number + 1, updated_at = now()
 WHERE job_id = %(job_id)s;
