@@ -35,6 +35,7 @@ from geomill.api.routes import (
     platform,
     platforms,
     stage_jobs,
+    streams,
     submission,
     workflows,
 )
@@ -141,7 +142,8 @@ def create_app(
     )
     # Routes are tried in order, so the one where latency matters most is first.
     for noun in (
-        submission, job_lists, jobs, nodes, platform, platforms, assets, stage_jobs, workflows, bootstrap, health, docs
+        submission, job_lists, streams, jobs, nodes, platform, platforms, assets, stage_jobs, workflows, bootstrap,
+        health, docs,
     ):  # fmt: skip
         app.include_router(noun.router)
     rules = dict(RULES)

@@ -1179,6 +1179,8 @@ CREATE TABLE dagapp.dag_task_logs (
 
 CREATE INDEX idx_dag_task_logs_job ON dagapp.dag_task_logs USING btree (job_id, log_id);
 
+CREATE INDEX idx_dag_task_logs_place ON dagapp.dag_task_logs USING btree (job_id, node_id, item_index, log_id);
+
 COMMENT ON TABLE dagapp.dag_task_logs IS 'A line of a handler''s log. Rows are only added. They are not fenced: a line stays true after the attempt has lost its lease.';
 
 CREATE TABLE dagapp.dag_queue (

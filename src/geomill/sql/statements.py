@@ -188,7 +188,9 @@ class DutiesStatements(Statements):
 class EventsStatements(Statements):
     noun = "events"
 
+    after: LiteralString
     latest: LiteralString
+    newest: LiteralString
     of_job: LiteralString
 
 
@@ -226,6 +228,7 @@ class JobListsStatements(Statements):
     newest: LiteralString
     newest_of_each_status: LiteralString
     newest_parked: LiteralString
+    of_ids: LiteralString
     page: LiteralString
     waiting: LiteralString
     waiting_counts: LiteralString
@@ -296,8 +299,12 @@ class LiveSchemaStatements(Statements):
 class LogsStatements(Statements):
     noun = "logs"
 
+    edge: LiteralString
+    examined: LiteralString
     insert: LiteralString
+    latest: LiteralString
     of_job: LiteralString
+    page: LiteralString
 
 
 class MetricsStatements(Statements):

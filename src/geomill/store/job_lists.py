@@ -143,6 +143,14 @@ async def page(conn: Connection, chosen: JobFilter, *, limit: int, before: Place
     return JobListPage([job for job in jobs if edge is None or (job.created_at, job.job_id) >= edge], edge)
 
 
+async def of_ids(conn: Connection, job_ids: Sequence[str]) -> list[Job]:
+    """Return these jobs, without their inputs and results, the oldest first."""
+    if not job_ids:
+        return []
+    cursor = await conn.execute(queries("job_lists").of_ids, {"job_ids": list(job_ids)})
+    return [Job.from_row(row) for row in await cursor.fetchall()]
+
+
 @dataclass(frozen=True, slots=True)
 class JobCounts:
     jobs: dict[str, int]

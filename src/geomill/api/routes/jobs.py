@@ -80,14 +80,14 @@ async def get_events(
     )
 
 
-async def _existing_job(gateway: TheGateway, job_id: JobId) -> str:
+async def existing_job(gateway: TheGateway, job_id: JobId) -> str:
     """Check that the job exists before the stream begins, while a 404 can still be sent."""
     async with gateway.connection() as conn:
         await lookup.get(conn, gateway.job_queue, job_id)
     return job_id
 
 
-async def _admitted(gateway: TheGateway, principal: ThePrincipal) -> AsyncIterator[None]:
+async def admitted(gateway: TheGateway, principal: ThePrincipal) -> AsyncIterator[None]:
     """Count the stream for its caller until it ends. Runs before the stream begins, while a 429 can still be sent."""
     with gateway.streams.admitted(principal.subject):
         yield
@@ -99,11 +99,11 @@ async def _admitted(gateway: TheGateway, principal: ThePrincipal) -> AsyncIterat
     summary="Follow a job live",
     response_class=EventSourceResponse,
     responses=problem_responses(404, 429),
-    dependencies=[Depends(_admitted)],
+    dependencies=[Depends(admitted)],
 )
 async def stream_job(
     gateway: TheGateway,
-    job_id: Annotated[str, Depends(_existing_job)],
+    job_id: Annotated[str, Depends(existing_job)],
     last_event_id: Annotated[EventId, Header()] = 0,
 ) -> AsyncIterator[ServerSentEvent]:
     """Server-sent events: `event` for each event of the job, `progress` at most twice a second, `end` with the outcome.

@@ -76,6 +76,9 @@ SELECT status::text AS status, line, count(*) FILTER (WHERE matches) AS jobs, co
 FROM judged
 GROUP BY status, line;
 
+-- name: of_ids
+SELECT {columns of listed} FROM dagapp.dag_jobs WHERE job_id = ANY (%(job_ids)s::text[]) ORDER BY created_at, job_id;
+
 -- name: waiting
 -- Submissions that no orchestrator has claimed, in the order of their ids, which are ordered by time.
 SELECT q.queue_name AS line, q.message_id, q.body, q.priority, q.enqueued_at
