@@ -13,6 +13,7 @@ from pydantic import (
     ConfigDict,
     Field,
     StringConstraints,
+    model_validator,
 )
 
 from geomill.contract.inputs import ApiInput, Text, Url, storable
@@ -84,6 +85,31 @@ class JobSubmission(JobOptions):
 
 class Cancellation(ApiInput):
     reason: Annotated[str, StringConstraints(min_length=1, max_length=500), AfterValidator(storable)] = "cancelled"
+
+
+class RetryOptions(ApiInput):
+    """What to run again. Without any of these, the nodes and items that did not complete run again."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"from_node": "load"}, {"input_params": {"name": "Ada"}}]}
+    )
+
+    from_node: Text | None = Field(default=None, description="This node and all nodes after it run again, too")
+    only_failed: bool = Field(
+        default=False,
+        description="Only nodes and items that did not complete run again, which is what happens without it",
+    )
+    input_params: dict[str, Any] | None = Field(
+        default=None,
+        description="Inputs that change: a new job repeats the old one, which must have ended. `{}` changes none",
+    )
+
+    @model_validator(mode="after")
+    def _one_intent(self) -> Self:
+        intents = (self.from_node is not None) + self.only_failed + (self.input_params is not None)
+        if intents > 1:
+            raise ValueError("give one of from_node, only_failed and input_params")
+        return self
 
 
 class JobAccepted(BaseModel):
@@ -261,6 +287,7 @@ class ActionAccepted(BaseModel):
     action: str
     status: str
     status_url: str
+    retry_of: str | None = Field(default=None, description="The job that the new one repeats")
 
 
 def seconds_between(begin: datetime | None, end: datetime | None) -> float | None:

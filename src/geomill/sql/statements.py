@@ -363,6 +363,8 @@ class NodeViewsStatements(Statements):
 class NodesStatements(Statements):
     noun = "nodes"
 
+    begin_anew: LiteralString
+    discard: LiteralString
     item_outcomes: LiteralString
     of_job: LiteralString
     outcomes_page: LiteralString
@@ -594,6 +596,7 @@ class StageJobsStatements(Statements):
 
     add: LiteralString
     attempts: LiteralString
+    is_attempt: LiteralString
     latest_run: LiteralString
     page: LiteralString
     serialise: LiteralString

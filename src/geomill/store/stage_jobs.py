@@ -103,6 +103,12 @@ async def superseded(conn: Connection, run_id: str) -> bool:
     return row is not None and bool(row["superseded"])
 
 
+async def is_attempt(conn: Connection, run_id: str) -> bool:
+    """Return whether a job is an attempt at a stage job."""
+    row = await (await conn.execute(queries("stage_jobs").is_attempt, {"run_id": run_id})).fetchone()
+    return row is not None and bool(row["is_attempt"])
+
+
 async def page(
     conn: Connection,
     queue_name: str,

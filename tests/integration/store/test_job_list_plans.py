@@ -190,4 +190,4 @@ async def test_nodes_and_items_are_found_by_their_keys(full_of_nodes: Connection
     read = sum(
         node["Actual Rows"] * node["Actual Loops"] for node in plan if node.get("Relation Name") == "dag_node_states"
     )
-    assert read <= 210, json.dumps(plan, indent=1)
+    assert read <= (3 if name in ("items", "running_rows") else 210), json.dumps(plan, indent=1)

@@ -14,12 +14,15 @@ from geomill.api import lookup
 from geomill.api.access import ThePrincipal
 from geomill.api.gateway import TheGateway
 from geomill.api.problems import problem_responses
+from geomill.api.views.differences import job_difference
 from geomill.api.views.jobs import job_details
 from geomill.contract import jobs as contract
+from geomill.contract.differences import JobDifference
 from geomill.contract.inputs import ApiInput
 from geomill.contract.jobs import JobDetails
 from geomill.domain.engine.message import JobQueueMessage
 from geomill.engine import control
+from geomill.errors import ConflictError
 from geomill.store import attendance, instances, stage_jobs
 from geomill.store import events as event_store
 from geomill.store.pool import Connection, transaction_time
@@ -64,6 +67,28 @@ async def get_job(gateway: TheGateway, job_id: JobId, options: Annotated[DetailO
         graph = await gateway.graphs.get(conn, job.definition_hash) if job.definition_hash else None
         heartbeat = await instances.heartbeat(conn, job.owner_id) if job.owner_id else None
         return job_details(standing, await transaction_time(conn), graph, heartbeat, outputs=options.outputs)
+
+
+@router.get(
+    "/{job_id}/difference",
+    tags=["jobs"],
+    summary="Compare a job with another one",
+    responses=problem_responses(404, 409),
+)
+async def compare_jobs(
+    gateway: TheGateway, job_id: JobId, other: Annotated[str, Query(alias="with", max_length=64, pattern=r"^[^\x00]+$")]
+) -> JobDifference:
+    """Returns the inputs, states, errors and outputs that differ. Long values are cut, and lists are bounded."""
+    async with gateway.connection() as conn:
+        standings = [await _claimed(gateway, conn, identity) for identity in (job_id, other)]
+    return job_difference(*standings)
+
+
+async def _claimed(gateway: TheGateway, conn: Connection, job_id: str) -> JobProgress:
+    standing = await lookup.get(conn, gateway.job_queue, job_id)
+    if isinstance(standing, JobQueueMessage):
+        raise ConflictError(f"no orchestrator has claimed the job {job_id} yet", remedy="try again in a moment")
+    return standing
 
 
 @router.get("/{job_id}/events", tags=["jobs"], summary="List the events of a job", responses=problem_responses(404))
@@ -148,12 +173,26 @@ async def resume_job(gateway: TheGateway, job_id: JobId) -> contract.ActionAccep
 
 
 @router.post("/{job_id}/retry", summary="Retry a failed or cancelled job", **_CONTROL)
-async def retry_job(gateway: TheGateway, job_id: JobId) -> contract.ActionAccepted:
-    """Runs the nodes again that did not complete. Completed nodes keep their outputs."""
+async def retry_job(
+    gateway: TheGateway,
+    job_id: JobId,
+    principal: ThePrincipal,
+    options: Annotated[contract.RetryOptions | None, Body()] = None,
+) -> contract.ActionAccepted:
+    """Runs the nodes and items again that did not complete. Completed ones keep their outputs. With `from_node`, that
+    node and all nodes after it run again, too. With `input_params`, a new job repeats the old one with these inputs
+    changed: the answer names the new job."""
+    options = options or contract.RetryOptions()
     async with gateway.connection() as conn:
         await lookup.require_claimed(conn, gateway.job_queue, job_id)
-        job = await control.retry(conn, job_id)
-    return _accepted(job_id, "retry", job.status.value)
+        if options.input_params is None:
+            job = await control.retry(conn, job_id, options.from_node)
+            return _accepted(job_id, "retry", job.status.value)
+        message = await control.repeat(
+            conn, gateway.workflow_registry, gateway.job_queue, job_id, options.input_params, principal.subject
+        )
+    accepted = _accepted(message.job_id, "retry", contract.QUEUED)
+    return accepted.model_copy(update={"retry_of": job_id})
 
 
 @router.post("/{job_id}/release", summary="Release a parked job", **_CONTROL)

@@ -30,7 +30,8 @@ WHERE job_id = %(job_id)s AND node_id = %(node_id)s AND item_index = %(item_inde
 
 -- name: items
 -- These items of a fan-out, in the given order. An item without a row was sent and nothing more is known of it, or it has
--- ended and its owner has not taken the report yet, or it was not sent.
+-- ended and its owner has not taken the report yet, or it was not sent. `ANY (ARRAY[…])` has each item looked up by its key,
+-- where the planner would rather read the whole fan-out.
 SELECT i.item_index, coalesce(n.attempt, 1) AS attempt, coalesce(n.retry_count, 0) AS retry_count,
        t.task_id, n.error_message, r.error_code, n.not_before,
        coalesce(n.worker_id, r.worker_id, q.leased_by) AS worker_id,
@@ -45,12 +46,12 @@ SELECT i.item_index, coalesce(n.attempt, 1) AS attempt, coalesce(n.retry_count, 
             ELSE 'pending' END AS status
 FROM unnest(%(indexes)s::integer[]) WITH ORDINALITY AS i (item_index, place)
 LEFT JOIN dagapp.dag_node_states AS n
-  ON n.job_id = %(job_id)s AND n.node_id = %(node_id)s AND n.item_index = i.item_index
+  ON n.job_id = %(job_id)s AND n.node_id = %(node_id)s AND n.item_index = ANY (ARRAY[i.item_index])
 CROSS JOIN LATERAL (
     SELECT coalesce(n.task_id, %(before_index)s::text || i.item_index || %(after_index)s::text) AS task_id
 ) AS t
-LEFT JOIN dagapp.dag_task_results AS r ON r.task_id = t.task_id
-LEFT JOIN dagapp.dag_queue AS q ON q.queue_name = %(queue_name)s AND q.message_id = t.task_id
+LEFT JOIN dagapp.dag_task_results AS r ON r.task_id = ANY (ARRAY[t.task_id])
+LEFT JOIN dagapp.dag_queue AS q ON q.queue_name = %(queue_name)s AND q.message_id = ANY (ARRAY[t.task_id])
 ORDER BY i.place;
 
 -- name: indexes_with_status

@@ -27,6 +27,9 @@ RETURNING {columns of dagapp.dag_stage_jobs};
 -- name: latest_run
 SELECT run_id FROM dagapp.dag_stage_jobs WHERE job_id = %(job_id)s ORDER BY attempt DESC LIMIT 1;
 
+-- name: is_attempt
+SELECT EXISTS (SELECT FROM dagapp.dag_stage_jobs WHERE run_id = %(run_id)s) AS is_attempt;
+
 -- name: superseded
 -- Whether a later attempt has replaced this one.
 SELECT EXISTS (
