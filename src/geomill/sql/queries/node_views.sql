@@ -30,8 +30,8 @@ WHERE job_id = %(job_id)s AND node_id = %(node_id)s AND item_index = %(item_inde
 
 -- name: items
 -- These items of a fan-out, in the given order. An item without a row was sent and nothing more is known of it, or it has
--- ended and its owner has not taken the report yet, or it was not sent. `ANY (ARRAY[…])` has each item looked up by its key,
--- where the planner would rather read the whole fan-out.
+-- ended and its owner has not taken the report yet, or it was not sent. LIMIT has each item looked up by its keys, where
+-- the planner would rather read the whole fan-out or the whole queue.
 SELECT i.item_index, coalesce(n.attempt, 1) AS attempt, coalesce(n.retry_count, 0) AS retry_count,
        t.task_id, n.error_message, r.error_code, n.not_before,
        coalesce(n.worker_id, r.worker_id, q.leased_by) AS worker_id,
@@ -45,13 +45,28 @@ SELECT i.item_index, coalesce(n.attempt, 1) AS attempt, coalesce(n.retry_count, 
             WHEN %(ended)s::boolean THEN 'skipped'
             ELSE 'pending' END AS status
 FROM unnest(%(indexes)s::integer[]) WITH ORDINALITY AS i (item_index, place)
-LEFT JOIN dagapp.dag_node_states AS n
-  ON n.job_id = %(job_id)s AND n.node_id = %(node_id)s AND n.item_index = ANY (ARRAY[i.item_index])
+LEFT JOIN LATERAL (
+    SELECT status, task_id, attempt, retry_count, error_message, not_before, worker_id, dispatched_at, started_at,
+           completed_at
+    FROM dagapp.dag_node_states
+    WHERE job_id = %(job_id)s AND node_id = %(node_id)s AND item_index = i.item_index
+    LIMIT 1
+) AS n ON true
 CROSS JOIN LATERAL (
     SELECT coalesce(n.task_id, %(before_index)s::text || i.item_index || %(after_index)s::text) AS task_id
 ) AS t
-LEFT JOIN dagapp.dag_task_results AS r ON r.task_id = ANY (ARRAY[t.task_id])
-LEFT JOIN dagapp.dag_queue AS q ON q.queue_name = %(queue_name)s AND q.message_id = ANY (ARRAY[t.task_id])
+LEFT JOIN LATERAL (
+    SELECT task_id, status, error_code, worker_id, started_at
+    FROM dagapp.dag_task_results
+    WHERE task_id = t.task_id
+    LIMIT 1
+) AS r ON true
+LEFT JOIN LATERAL (
+    SELECT lease_token, leased_by, enqueued_at, started_at, progress, progress_message
+    FROM dagapp.dag_queue
+    WHERE queue_name = %(queue_name)s AND message_id = t.task_id
+    LIMIT 1
+) AS q ON true
 ORDER BY i.place;
 
 -- name: indexes_with_status
