@@ -34,8 +34,10 @@ from geomill.api.routes import (
     earlier_names,
     health,
     instances,
+    job_lists,
     jobs,
     keys,
+    nodes,
     operations,
     parked,
     platform,
@@ -43,6 +45,7 @@ from geomill.api.routes import (
     schedules,
     stage_jobs,
     storage_usage,
+    streams,
     submission,
     workflows,
 )
@@ -172,9 +175,10 @@ def create_app(
         generate_unique_id_function=openapi.operation_id,
     )
     # Routes are tried in order, so the one where latency matters most is first.
-    nouns = (submission, parked, jobs, platform, platforms, assets, stage_jobs, workflows, bootstrap, health, docs)
+    jobs_and_nodes = (submission, parked, job_lists, streams, jobs, nodes)
+    nouns = (platform, platforms, assets, stage_jobs, workflows, bootstrap, health, docs)
     operated = (queue_routes, schedules, callbacks, instances, circuits, storage_usage, keys, operations)
-    for noun in (*nouns, *operated, earlier_names):
+    for noun in (*jobs_and_nodes, *nouns, *operated, earlier_names):
         app.include_router(noun.router)
     rules = dict(RULES)
     if services:

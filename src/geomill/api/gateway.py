@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, cast
 
 from fastapi import Depends, Request
 
 from geomill.api.authentication import CallerAuthenticator
 from geomill.api.checking import WorkflowChecks
+from geomill.api.definitions import PinnedGraphs
 from geomill.api.disks import Disks
 from geomill.api.figures import Figures
 from geomill.api.links import Links
@@ -47,6 +48,7 @@ class Gateway:
     storage_figures: StorageFigures
     workflow_checks: WorkflowChecks
     external_url: str | None = None
+    graphs: PinnedGraphs = field(default_factory=PinnedGraphs)
 
     def connection(self) -> AbstractAsyncContextManager[Connection]:
         return self.pool.connection(timeout=PATIENCE_SECONDS)

@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    model_validator,
+)
 
 from geomill.contract.inputs import ApiInput, Person, Text, Url, storable
 from geomill.domain.engine.event import JobEvent
@@ -15,6 +24,38 @@ from geomill.domain.states import JOB_MACHINE
 
 QUEUED = "queued"
 """The status of a job that no orchestrator has claimed: it has a message but no row."""
+
+
+ListedStatus = Literal["queued", "pending", "running", "completed", "failed", "cancelled"]
+ErrorText = Annotated[str, StringConstraints(min_length=2, max_length=200), AfterValidator(storable)]
+SubjectText = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(storable)]
+
+
+class JobFilters(ApiInput):
+    """Filters of jobs. A job must pass all of them."""
+
+    status: Annotated[list[ListedStatus], Field(max_length=6)] = Field(
+        default=[], description="Repeat it for several. `queued` are the jobs that no orchestrator has claimed"
+    )
+    workflow_id: Text | None = None
+    asset_id: Text | None = None
+    submitted_by: SubjectText | None = Field(default=None, description="The subject of the credential")
+    correlation_id: Text | None = None
+    created_from: AwareDatetime | None = Field(
+        default=None, description="Created at this time or later. A queued job counts from its submission"
+    )
+    created_to: AwareDatetime | None = Field(default=None, description="Created before this time")
+    error: ErrorText | None = Field(
+        default=None, description="A part of the error message, in any case. `%` and `_` have no special meaning"
+    )
+    parked: bool | None = Field(default=None, description="Only parked jobs, or only others")
+
+
+class JobListOptions(JobFilters):
+    limit: Annotated[int, Field(ge=1, le=1000)] = 50
+    cursor: Annotated[str, Field(max_length=400)] | None = Field(
+        default=None, description="`next_cursor` of the previous page"
+    )
 
 
 class JobOptions(ApiInput):
@@ -51,6 +92,31 @@ class JobSubmission(JobOptions):
 
 class Cancellation(ApiInput):
     reason: Annotated[str, StringConstraints(min_length=1, max_length=500), AfterValidator(storable)] = "cancelled"
+
+
+class RetryOptions(ApiInput):
+    """What to run again. Without any of these, the nodes and items that did not complete run again."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"from_node": "load"}, {"input_params": {"name": "Ada"}}]}
+    )
+
+    from_node: Text | None = Field(default=None, description="This node and all nodes after it run again, too")
+    only_failed: bool = Field(
+        default=False,
+        description="Only nodes and items that did not complete run again, which is what happens without it",
+    )
+    input_params: dict[str, Any] | None = Field(
+        default=None,
+        description="Inputs that change: a new job repeats the old one, which must have ended. `{}` changes none",
+    )
+
+    @model_validator(mode="after")
+    def _one_intent(self) -> Self:
+        intents = (self.from_node is not None) + self.only_failed + (self.input_params is not None)
+        if intents > 1:
+            raise ValueError("give one of from_node, only_failed and input_params")
+        return self
 
 
 class JobAccepted(BaseModel):
@@ -101,6 +167,17 @@ class JobSummary(BaseModel):
     completed_at: datetime | None = None
     error: str | None = None
     failed_node_id: str | None = None
+    asset_id: str | None = Field(default=None, description="The asset that the job works for")
+    asset_revision: int | None = None
+    request_id: str | None = None
+    purpose: str = Field(default="process", description="`process`, `export`, `withdraw` or `delete`")
+    tenant: str = Field(default="", description="The platform whose turn the job takes; empty for geomill's own work")
+    retry_of: str | None = Field(default=None, description="The job that this one repeats with changed inputs")
+    definition_hash: str | None = Field(default=None, description="The definition to which the job is pinned")
+    deadline_at: datetime | None = Field(default=None, description="The job fails if it has not ended by then")
+    owner_id: str | None = Field(default=None, description="The orchestrator that owns the job")
+    wait_seconds: float | None = Field(default=None, description="From the submission to the start")
+    run_seconds: float | None = Field(default=None, description="From the first start to the end, or until now")
     details_deleted_at: datetime | None = Field(
         default=None, description="When its nodes, events and logs were deleted. It can no longer be retried"
     )
@@ -108,8 +185,21 @@ class JobSummary(BaseModel):
     @classmethod
     def of(cls, job: Job, **more: Any) -> Self:
         shared = {name: getattr(job, name) for name in JobSummary.model_fields if hasattr(job, name)}
-        own = {"status": job.status.value, "paused": _is_paused(job), "error": job.error_message}
+        own = {
+            "status": job.status.value,
+            "paused": _is_paused(job),
+            "error": job.error_message,
+            "purpose": job.purpose.value,
+            "wait_seconds": seconds_between(job.submitted_at, job.started_at),
+            "run_seconds": seconds_between(job.started_at, job.completed_at),
+        }
         return cls(**{**shared, **own, **more})
+
+    @classmethod
+    def waiting(cls, message: JobQueueMessage) -> JobSummary:
+        """Return the summary of a job that no orchestrator has claimed."""
+        shared = {name: value for name, value in message if name in JobSummary.model_fields}
+        return JobSummary(**{**shared, "purpose": message.purpose.value}, status=QUEUED)
 
 
 class ItemCounts(BaseModel):
@@ -125,9 +215,18 @@ class NodeView(BaseModel):
     status: str
     attempt: int
     retry_count: int
+    type: str | None = None
+    handler: str | None = None
+    queue: str | None = None
+    task_id: str | None = None
+    worker_id: str | None = Field(default=None, description="The worker that has the task, or had it last")
+    dispatched_at: datetime | None = None
     started_at: datetime | None = None
     completed_at: datetime | None = None
+    wait_seconds: float | None = Field(default=None, description="From the dispatch to the start")
+    run_seconds: float | None = Field(default=None, description="From the start to the end, or until now")
     error: str | None = None
+    error_code: str | None = None
     progress: float | None = Field(default=None, description="From 0 to 1; null if unknown")
     message: str = Field(default="", description="The handler's latest progress message")
     items: ItemCounts | None = None
@@ -152,6 +251,9 @@ class Progress(BaseModel):
 
 
 class JobDetails(JobSummary):
+    owner_heartbeat_at: datetime | None = Field(
+        default=None, description="When the job's owner last said that it is alive; null if the job has no live owner"
+    )
     input_params: dict[str, Any] = {}
     result: Any = None
     progress: Progress
@@ -161,14 +263,27 @@ class JobDetails(JobSummary):
     def queued(cls, message: JobQueueMessage, reason: str | None = None) -> Self:
         """`reason` says why the job is unclaimed, if that is known."""
         shared = {name: value for name, value in message if name in cls.model_fields}
+        shared["purpose"] = message.purpose.value
         return cls(**shared, status=QUEUED, progress=Progress.queued(reason))
 
 
 class JobPage(BaseModel):
     jobs: list[JobSummary]
     next_cursor: str | None = Field(
-        default=None, description="Pass it as `cursor` to get the next page; null on the last page"
+        default=None,
+        description="Pass it as `cursor` to get the next page; null on the last page. A page may be short, or even "
+        "empty, and still have a next one: a request examines a bounded number of jobs",
     )
+
+
+class JobCountsView(BaseModel):
+    """Jobs by status."""
+
+    counts: dict[str, int]
+    at_least: list[str] = Field(
+        description="The statuses of which there may be more: counting ends after a bounded number of jobs"
+    )
+    counted_at: datetime
 
 
 class EventPage(BaseModel):
@@ -184,6 +299,12 @@ class ActionAccepted(BaseModel):
     action: str
     status: str
     status_url: str
+    retry_of: str | None = Field(default=None, description="The job that the new one repeats")
+
+
+def seconds_between(begin: datetime | None, end: datetime | None) -> float | None:
+    """Return the seconds from one time to another, or None if one of them is not known."""
+    return None if begin is None or end is None else round(max((end - begin).total_seconds(), 0.0), 3)
 
 
 def _is_paused(job: Job) -> bool:

@@ -14,12 +14,11 @@ from geomill.domain.engine.run import ItemRun, NodeRun
 from geomill.domain.engine.summary import summary
 from geomill.domain.ids import SINGLE, around_index, task_id
 from geomill.domain.states import JOB_MACHINE, NodeStatus
-from geomill.engine.history import events
+from geomill.engine.history import Place, events
 from geomill.engine.owned import OwnedJob
 from geomill.store.inbox import Arrival
 from geomill.store.rounds import Completed, JobWrite, MessageWrite, NodeWrite, Spread, SummaryWrite, Writes
 
-Place = tuple[str, int]
 SUMMARY_SECONDS = 1.0
 
 
@@ -42,7 +41,10 @@ class RoundBatch(Writes):
                 write = _node_write(job.job_id, node_id, after, change, dispatches.get(place), arrivals.get(place))
                 self.updates.append(write)
         if decision.status is not job.run.status or decision.paused not in (None, job.run.paused):
-            self.jobs.append(job_write(job.job_id, decision))
+            verdict = job_write(job.job_id, decision)
+            if job.has_asset and decision.status in JOB_MACHINE.terminal:
+                verdict.summary = summary(job.run, decision)
+            self.jobs.append(verdict)
         elif job.has_asset and decision.nodes:
             self._summarise(job, decision)
         self._add_common(job, decision, dispatches, arrivals)
@@ -67,7 +69,7 @@ class RoundBatch(Writes):
             spread |= self._add_items(job, node_id, change, dispatches, arrivals)
         self.messages += [_message(job, dispatch) for place, dispatch in dispatches.items() if place not in spread]
         self.withdrawals += [_withdrawal(job, cancel) for cancel in decision.cancels]
-        self.events += events(job.job_id, job.run.status, decision)
+        self.events += events(job.run, decision, arrivals)
 
     def _add_items(
         self,

@@ -112,11 +112,12 @@ BEGIN
         SET processing_status = CASE
                 WHEN completed THEN 'completed' WHEN failed THEN 'failed' ELSE 'processing'
             END::app.processing_status,
-            processing_started_at = CASE WHEN began THEN now() ELSE a.processing_started_at END,
+            -- The first attempt counts: whoever waits for the asset has waited since then.
+            processing_started_at = coalesce(a.processing_started_at, CASE WHEN began THEN now() END),
             processing_completed_at = CASE WHEN completed THEN now() END,
             estimated_completion_at = CASE
-                WHEN NOT completed AND NOT failed AND fraction BETWEEN 0.02 AND 0.999
-                THEN now() + (now() - a.processing_started_at) * ((1 - fraction) / fraction)
+                WHEN NOT completed AND NOT failed AND NEW.run_number = 1 AND fraction BETWEEN 0.02 AND 0.999
+                THEN now() + (now() - NEW.started_at) * ((1 - fraction) / fraction)
             END,
             last_error = CASE WHEN failed THEN error END,
             node_summary = coalesce(NEW.node_summary, CASE WHEN NOT began THEN a.node_summary END),
@@ -930,6 +931,7 @@ CREATE TABLE dagapp.dag_jobs (
     asset_revision integer,
     request_id varchar(64),
     purpose dagapp.job_purpose DEFAULT 'process' NOT NULL,
+    retry_of varchar(64),
     workflow_version integer,
     definition_hash varchar(64),
     status dagapp.job_status DEFAULT 'pending' NOT NULL,
@@ -965,7 +967,11 @@ CREATE INDEX idx_dag_jobs_status ON dagapp.dag_jobs USING btree (status, created
 
 CREATE INDEX idx_dag_jobs_workflow ON dagapp.dag_jobs USING btree (workflow_id, created_at DESC);
 
+CREATE INDEX idx_dag_jobs_workflow_status ON dagapp.dag_jobs USING btree (workflow_id, status, created_at DESC);
+
 CREATE INDEX idx_dag_jobs_created ON dagapp.dag_jobs USING btree (created_at DESC);
+
+CREATE INDEX idx_dag_jobs_submitter ON dagapp.dag_jobs USING btree (submitted_by, created_at DESC) WHERE submitted_by IS NOT NULL;
 
 CREATE INDEX idx_dag_jobs_owner ON dagapp.dag_jobs USING btree (owner_id) WHERE status IN ('pending', 'running');
 
@@ -973,7 +979,7 @@ CREATE INDEX idx_dag_jobs_deadline ON dagapp.dag_jobs USING btree (deadline_at) 
 
 CREATE UNIQUE INDEX idx_dag_jobs_idempotency ON dagapp.dag_jobs USING btree (idempotency_key) WHERE idempotency_key IS NOT NULL;
 
-CREATE INDEX idx_dag_jobs_correlation ON dagapp.dag_jobs USING btree (correlation_id) WHERE correlation_id IS NOT NULL;
+CREATE INDEX idx_dag_jobs_correlation ON dagapp.dag_jobs USING btree (correlation_id, created_at DESC) WHERE correlation_id IS NOT NULL;
 
 CREATE INDEX idx_dag_jobs_asset ON dagapp.dag_jobs USING btree (asset_id, created_at DESC) WHERE asset_id IS NOT NULL;
 
@@ -1021,6 +1027,8 @@ COMMENT ON COLUMN dagapp.dag_jobs.on_behalf_of IS 'The person whom the submitter
 COMMENT ON COLUMN dagapp.dag_jobs.input_params IS 'Validated inputs, defaults applied';
 
 COMMENT ON COLUMN dagapp.dag_jobs.asset_id IS 'The asset that the job works for';
+
+COMMENT ON COLUMN dagapp.dag_jobs.retry_of IS 'The job that this one repeats with changed inputs';
 
 COMMENT ON COLUMN dagapp.dag_jobs.definition_hash IS 'The definition to which the job is pinned; null if it was refused at its claim';
 
@@ -1199,6 +1207,8 @@ CREATE TABLE dagapp.dag_task_logs (
 );
 
 CREATE INDEX idx_dag_task_logs_job ON dagapp.dag_task_logs USING btree (job_id, log_id);
+
+CREATE INDEX idx_dag_task_logs_place ON dagapp.dag_task_logs USING btree (job_id, node_id, item_index, log_id);
 
 COMMENT ON TABLE dagapp.dag_task_logs IS 'A line of a handler''s log. Rows are only added. They are not fenced: a line stays true after the attempt has lost its lease.';
 

@@ -161,6 +161,7 @@ class CatalogueStatements(Statements):
 class CheckpointsStatements(Statements):
     noun = "checkpoints"
 
+    announce: LiteralString
     read: LiteralString
     save: LiteralString
 
@@ -192,7 +193,9 @@ class DutiesStatements(Statements):
 class EventsStatements(Statements):
     noun = "events"
 
+    after: LiteralString
     latest: LiteralString
+    newest: LiteralString
     of_job: LiteralString
 
 
@@ -214,6 +217,7 @@ class InstancesStatements(Statements):
     all: LiteralString
     beat: LiteralString
     forget: LiteralString
+    heartbeat: LiteralString
     hold: LiteralString
     look: LiteralString
     note_handlers: LiteralString
@@ -221,6 +225,24 @@ class InstancesStatements(Statements):
     register: LiteralString
     remove: LiteralString
     serving: LiteralString
+
+
+class JobListsStatements(Statements):
+    noun = "job_lists"
+
+    counts: LiteralString
+    edges: LiteralString
+    judgement: LiteralString
+    newest: LiteralString
+    newest_of_each_status: LiteralString
+    newest_parked: LiteralString
+    of_ids: LiteralString
+    page: LiteralString
+    waiting: LiteralString
+    waiting_counts: LiteralString
+    waiting_edges: LiteralString
+    waiting_judgement: LiteralString
+    waiting_page: LiteralString
 
 
 class JobsStatements(Statements):
@@ -232,7 +254,6 @@ class JobsStatements(Statements):
     lock: LiteralString
     overdue: LiteralString
     owned: LiteralString
-    page: LiteralString
     park: LiteralString
     parked: LiteralString
     quarantine: LiteralString
@@ -289,8 +310,12 @@ class LiveSchemaStatements(Statements):
 class LogsStatements(Statements):
     noun = "logs"
 
+    edge: LiteralString
+    examined: LiteralString
     insert: LiteralString
+    latest: LiteralString
     of_job: LiteralString
+    page: LiteralString
 
 
 class MetricsStatements(Statements):
@@ -329,9 +354,28 @@ class MigrationStatements(Statements):
     set_fingerprint: LiteralString
 
 
+class NodeViewsStatements(Statements):
+    noun = "node_views"
+
+    attempts: LiteralString
+    checkpoint: LiteralString
+    indexes_leased: LiteralString
+    indexes_sent: LiteralString
+    indexes_slowest: LiteralString
+    indexes_with_status: LiteralString
+    item_counts: LiteralString
+    items: LiteralString
+    message: LiteralString
+    node: LiteralString
+    running_rows: LiteralString
+    sources: LiteralString
+
+
 class NodesStatements(Statements):
     noun = "nodes"
 
+    begin_anew: LiteralString
+    discard: LiteralString
     item_outcomes: LiteralString
     of_job: LiteralString
     outcomes_page: LiteralString
@@ -680,6 +724,8 @@ def queries(noun: Literal["inbox"]) -> InboxStatements: ...
 @overload
 def queries(noun: Literal["instances"]) -> InstancesStatements: ...
 @overload
+def queries(noun: Literal["job_lists"]) -> JobListsStatements: ...
+@overload
 def queries(noun: Literal["jobs"]) -> JobsStatements: ...
 @overload
 def queries(noun: Literal["keys"]) -> KeysStatements: ...
@@ -693,6 +739,8 @@ def queries(noun: Literal["logs"]) -> LogsStatements: ...
 def queries(noun: Literal["metrics"]) -> MetricsStatements: ...
 @overload
 def queries(noun: Literal["migration"]) -> MigrationStatements: ...
+@overload
+def queries(noun: Literal["node_views"]) -> NodeViewsStatements: ...
 @overload
 def queries(noun: Literal["nodes"]) -> NodesStatements: ...
 @overload
@@ -757,6 +805,7 @@ _CLASSES: dict[str, type[Statements]] = {
     "events": EventsStatements,
     "inbox": InboxStatements,
     "instances": InstancesStatements,
+    "job_lists": JobListsStatements,
     "jobs": JobsStatements,
     "keys": KeysStatements,
     "leftovers": LeftoversStatements,
@@ -764,6 +813,7 @@ _CLASSES: dict[str, type[Statements]] = {
     "logs": LogsStatements,
     "metrics": MetricsStatements,
     "migration": MigrationStatements,
+    "node_views": NodeViewsStatements,
     "nodes": NodesStatements,
     "operator_audit": OperatorAuditStatements,
     "orders": OrdersStatements,

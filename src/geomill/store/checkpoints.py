@@ -59,3 +59,20 @@ async def save(conn: Connection, writes: Sequence[CheckpointWrite]) -> None:
                 "attempts": [message.attempt for message in messages],
             },
         )
+
+
+async def announce(conn: Connection, worker_id: str, writes: Sequence[CheckpointWrite]) -> None:
+    """Add events for checkpoints that were saved in this transaction."""
+    if writes:
+        messages = [write.message for write in writes]
+        await conn.execute(
+            queries("checkpoints").announce,
+            {
+                "worker_id": worker_id,
+                "job_ids": [message.job_id for message in messages],
+                "node_ids": [message.node_id for message in messages],
+                "item_indexes": [message.item_index for message in messages],
+                "attempts": [message.attempt for message in messages],
+                "phases": [write.phase for write in writes],
+            },
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from geomill.domain.engine.event import EventStatus, EventType, JobEvent
@@ -38,3 +39,23 @@ async def latest(conn: Connection, job_id: str) -> int:
     """Return the number of the job's newest event; 0 if there is none."""
     row = await (await conn.execute(queries("events").latest, {"job_id": job_id})).fetchone()
     return int(row["latest"]) if row else 0
+
+
+@dataclass(frozen=True, slots=True)
+class EventMark:
+    """That something has happened to a job."""
+
+    event_id: int
+    job_id: str
+    created_at: datetime
+
+
+async def newest(conn: Connection) -> int:
+    """Return the number of the newest event of all jobs; 0 if there is none."""
+    row = await (await conn.execute(queries("events").newest)).fetchone()
+    return int(row["newest"]) if row else 0
+
+
+async def after(conn: Connection, event_id: int, *, limit: int) -> list[EventMark]:
+    cursor = await conn.execute(queries("events").after, {"after": event_id, "limit": limit})
+    return [EventMark(**row) for row in await cursor.fetchall()]

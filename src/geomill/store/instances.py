@@ -103,6 +103,12 @@ async def everyone(conn: Connection) -> list[Instance]:
     return [Instance.from_row(row) for row in await cursor.fetchall()]
 
 
+async def heartbeat(conn: Connection, instance_id: str) -> datetime | None:
+    """Return when a process last said that it is alive, or None if it has no row any more."""
+    row = await (await conn.execute(queries("instances").heartbeat, {"instance_id": instance_id})).fetchone()
+    return row["heartbeat_at"] if row else None
+
+
 @dataclass(frozen=True, slots=True)
 class InstanceLoad:
     """A process and its share of the work."""

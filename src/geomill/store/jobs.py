@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 
 from pydantic import ValidationError
@@ -40,23 +40,6 @@ async def recent(
 ) -> list[Job]:
     parameters = {"limit": limit, "status": status.value if status else None, "workflow_id": workflow_id}
     cursor = await conn.execute(queries("jobs").recent, parameters)
-    return [Job.from_row(row) for row in await cursor.fetchall()]
-
-
-@dataclass(frozen=True, slots=True)
-class JobFilter:
-    status: JobStatus | None = None
-    workflow_id: str | None = None
-    correlation_id: str | None = None
-
-
-async def page(
-    conn: Connection, chosen: JobFilter, *, limit: int, before: tuple[datetime, str] | None = None
-) -> list[Job]:
-    """Return jobs, the newest first. `before` is the creation time and id of the last job of the page before."""
-    moment, job_id = before or (None, None)
-    parameters = {**asdict(chosen), "limit": limit, "before": moment, "before_id": job_id}
-    cursor = await conn.execute(queries("jobs").page, parameters)
     return [Job.from_row(row) for row in await cursor.fetchall()]
 
 

@@ -87,14 +87,22 @@ async def outcomes_page(conn: Connection, job_id: str, node_id: str, after: int,
 
 
 async def reopen(conn: Connection, job_id: str, reopened: Sequence[Reopened]) -> None:
-    await conn.execute(
-        queries("nodes").reopen,
-        {
-            "job_id": job_id,
-            "node_ids": [node.node_id for node in reopened],
-            "item_indexes": [node.item_index for node in reopened],
-            "statuses": [node.status.value for node in reopened],
-            "attempts": [node.attempt for node in reopened],
-            "task_ids": [task_id(job_id, node.node_id, node.item_index, node.attempt) for node in reopened],
-        },
-    )
+    await conn.execute(queries("nodes").reopen, _reopened(job_id, reopened))
+
+
+async def begin_anew(conn: Connection, job_id: str, anew: Sequence[Reopened]) -> None:
+    """Replace the rows of these nodes by new ones. The items of their fan-outs go, with their results."""
+    node_ids = [node.node_id for node in anew]
+    await conn.execute(queries("nodes").discard, {"job_id": job_id, "node_ids": node_ids})
+    await conn.execute(queries("nodes").begin_anew, _reopened(job_id, anew))
+
+
+def _reopened(job_id: str, reopened: Sequence[Reopened]) -> dict[str, Any]:
+    return {
+        "job_id": job_id,
+        "node_ids": [node.node_id for node in reopened],
+        "item_indexes": [node.item_index for node in reopened],
+        "statuses": [node.status.value for node in reopened],
+        "attempts": [node.attempt for node in reopened],
+        "task_ids": [task_id(job_id, node.node_id, node.item_index, node.attempt) for node in reopened],
+    }

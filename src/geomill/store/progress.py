@@ -33,6 +33,10 @@ class NodeProgress:
     items_failed: int = 0
     fraction: float | None = None
     message: str = ""
+    task_id: str | None = None
+    worker_id: str | None = None
+    dispatched_at: datetime | None = None
+    error_code: str | None = None
 
     @property
     def terminal(self) -> bool:
@@ -115,6 +119,7 @@ def _single(row: dict[str, Any], running: dict[str, dict[str, Any]]) -> NodeProg
     if task and status is NodeStatus.DISPATCHED:
         status = NodeStatus.RUNNING
     started_at = row["started_at"] or task.get("started_at")
+    row["worker_id"] = row["worker_id"] or task.get("leased_by")
     return _node(row, status, started_at, task.get("progress"), task.get("progress_message") or "")
 
 
@@ -146,4 +151,8 @@ def _node(
         items_failed=row["items_failed"],
         fraction=fraction,
         message=message,
+        task_id=row["task_id"],
+        worker_id=row["worker_id"],
+        dispatched_at=row["dispatched_at"],
+        error_code=row["error_code"],
     )

@@ -90,6 +90,8 @@ class JobWrite:
     error: str | None = None
     failed_node: str | None = None
     paused: bool | None = None
+    summary: Mapping[str, Any] | None = None
+    """The progress at the end, for the asset that the job works for."""
 
 
 @dataclass(slots=True)

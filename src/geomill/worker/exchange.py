@@ -51,6 +51,10 @@ LOCKED_SECONDS = 1.0
 """How long the report of a task waits after one of its rows was locked."""
 
 
+ANNOUNCE_SECONDS = 30.0
+"""How long a node or item has no second event of a checkpoint. Some handlers save several a second."""
+
+
 @dataclass
 class Exchange:
     worker_id: str
@@ -63,6 +67,8 @@ class Exchange:
     malformed: list[tuple[Delivery, str]] = field(default_factory=list)
     _locked: dict[int, float] = field(default_factory=dict)
     """Message → when to try again, for tasks with locked rows. They are reported apart from the others."""
+    _announced: dict[checkpoints.Place, float] = field(default_factory=dict)
+    """Node or item → when its latest event of a checkpoint was written."""
 
     @property
     def pressing(self) -> bool:
@@ -218,10 +224,22 @@ class Exchange:
             return {}
         if not notes and not malformed:
             return await inbox.settle(conn, self.worker_id, ended)
+        announced = self._unannounced(notes)
         async with conn.transaction():
             await write_notes(conn, notes)
+            await checkpoints.announce(conn, self.worker_id, announced)
             await queue.refuse(conn, malformed)
-            return await inbox.settle(conn, self.worker_id, ended) if ended else {}
+            owners = await inbox.settle(conn, self.worker_id, ended) if ended else {}
+        self._announced |= dict.fromkeys(map(_place, announced), time.monotonic())
+        return owners
+
+    def _unannounced(self, notes: Sequence[Note]) -> list[CheckpointWrite]:
+        """Return the checkpoints whose node or item has had no event of a checkpoint for a while."""
+        if not any(note.checkpoint for note in notes):
+            return []
+        since = time.monotonic() - ANNOUNCE_SECONDS
+        self._announced = {place: at for place, at in self._announced.items() if at > since}
+        return [write for write in _checkpoints(notes) if _place(write) not in self._announced]
 
     async def _one_by_one(
         self,
@@ -248,18 +266,23 @@ class Exchange:
 
 async def write_notes(conn: Connection, notes: Sequence[Note]) -> None:
     leased = [(note.delivery.sequence, note.delivery.lease_token, note) for note in notes]
-    await checkpoints.save(
-        conn,
-        [
-            CheckpointWrite(sequence, token, note.message, *note.checkpoint)
-            for sequence, token, note in leased
-            if note.checkpoint
-        ],
-    )
+    await checkpoints.save(conn, _checkpoints(notes))
     await queue.report_progress(
         conn, [(sequence, token, *note.progress) for sequence, token, note in leased if note.progress]
     )
     await logs.insert(conn, [LogWrite(note.message, level, text) for note in notes for level, text in note.lines])
+
+
+def _checkpoints(notes: Sequence[Note]) -> list[CheckpointWrite]:
+    return [
+        CheckpointWrite(note.delivery.sequence, note.delivery.lease_token, note.message, *note.checkpoint)
+        for note in notes
+        if note.checkpoint
+    ]
+
+
+def _place(write: CheckpointWrite) -> checkpoints.Place:
+    return write.message.job_id, write.message.node_id, write.message.item_index
 
 
 async def _recall(conn: Connection, begun: Sequence[Slot]) -> None:

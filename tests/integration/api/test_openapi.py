@@ -41,7 +41,13 @@ from tests.integration.api.desk import TIFF, order
 pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 SEED = 20_26
-ENDLESS = {"/api/v1/jobs/{job_id}/stream"}
+ENDLESS = {
+    "/api/v1/jobs/{job_id}/stream",
+    "/api/v1/jobs/{job_id}/logs/stream",
+    "/api/v1/jobs/stream",
+    "/api/assets/review/stream",
+    "/api/v1/instances/stream",
+}
 MAY_BE_UNWELL = {"/health/ready"}
 """A 503 of these is their answer."""
 

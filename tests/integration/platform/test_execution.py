@@ -56,6 +56,16 @@ async def test_a_completed_job_fills_the_asset(office):
     assert request == {"status": "completed", "last_error": None}
 
 
+async def test_the_summary_of_nodes_is_that_of_the_end(office):
+    """The progress is written once a second. The last state must not wait for a second that never comes."""
+    office.engine.orchestrator()
+    office.engine.worker()
+    asset = await office.published()
+    completed = await office.rows("SELECT node_id FROM dagapp.dag_node_states WHERE status = 'completed'")
+    assert asset.node_summary["completed"] == len(completed)
+    assert (asset.node_summary["fraction"], asset.node_summary["current_node"]) == (1.0, None)
+
+
 async def test_warnings_of_any_shape_can_be_read_again(office):
     """The workflow's author chooses the outputs. An asset that cannot be read would break every list that it is on."""
     office.engine.orchestrator()
@@ -88,9 +98,11 @@ async def test_an_operator_s_retry_of_the_job_shows_on_the_asset(office):
     failed = await office.published(processing_options={"fails": True})
     async with office.engine.pool.connection() as conn:
         await control.retry(conn, failed.current_job_id)
-    await until(
+    again = await until(
         office, failed.asset_id, lambda current: current.job_count == 2 and current.processing_status.value == "failed"
     )
+    assert again.processing_started_at == failed.processing_started_at  # the clock runs from the first attempt
+    assert again.node_summary["failed"] == 1
 
 
 async def test_a_submission_that_cannot_begin_fails_the_asset(office):

@@ -33,7 +33,7 @@ STATEMENTS = {
     **{f"retention.{name}": getattr(queries("retention"), name) for name in ("mark", "finish", "delete_dead_letters")},
     "retention.delete_rows": queries("retention").delete_rows,
     "retention.delete_jobs": queries("retention").delete_jobs,
-    **{f"checkpoints.{name}": getattr(queries("checkpoints"), name) for name in ("save", "read")},
+    **{f"checkpoints.{name}": getattr(queries("checkpoints"), name) for name in ("save", "read", "announce")},
     "rounds": round_statement(
         "taken", "inserted", "updated", "items", "completed", "spread", "sent", "noted", "decided"
     ),

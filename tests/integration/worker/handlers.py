@@ -244,6 +244,14 @@ async def saves_inline(ctx: Context) -> dict[str, Any]:
     return {}
 
 
+@register_handler("save_twice")
+async def save_twice(ctx: Context) -> dict[str, Any]:
+    ctx.save_checkpoint("first", {})
+    await asyncio.sleep(0.1)
+    ctx.save_checkpoint("second", {})
+    return {}
+
+
 @register_handler("cancel_yourself")
 async def cancel_yourself(ctx: Context) -> None:
     raise asyncio.CancelledError

@@ -65,3 +65,32 @@ async def test_what_a_handler_prints_is_among_them(bench: TaskBench, handler: st
     bench.worker(processes=1)
     job = await bench.try_out(handler)
     assert await lines(bench, job.job_id) == [("INFO", "begun"), ("INFO", "from a thread"), ("INFO", "no end of line")]
+
+
+async def test_a_checkpoint_is_an_event_once_in_a_while(bench: TaskBench) -> None:
+    bench.worker()
+    job = await bench.try_out("save_twice")
+    events = await bench.rows(
+        "SELECT node_id, checkpoint_name, event_data FROM dagapp.dag_job_events WHERE event_type = 'checkpoint_saved'"
+    )
+    assert job.status.value == "completed"
+    (event,) = events
+    assert (event["node_id"], event["checkpoint_name"]) == ("work", "first")
+    assert event["event_data"]["attempt"] == 1
+    assert event["event_data"]["worker"].startswith("work-")
+
+
+async def test_events_of_a_task_tell_attempt_queue_worker_and_error_code(bench: TaskBench) -> None:
+    worker = bench.worker(processes=1)
+    job = await bench.try_out("raise_inside")
+    events = await bench.rows(
+        f"SELECT event_type, event_data FROM dagapp.dag_job_events WHERE job_id = '{job.job_id}' AND node_id = 'work'"
+        " ORDER BY event_id"
+    )
+    data = {event["event_type"]: event["event_data"] for event in events}
+    assert data["node_dispatched"]["attempt"] == 1
+    assert data["node_dispatched"]["queue"]
+    failed = data["node_failed"]
+    assert failed["worker"] == worker.instance_id
+    assert failed["error_code"]
+    assert failed["queue"] == data["node_dispatched"]["queue"]

@@ -10,20 +10,21 @@ from fastapi import APIRouter, Body, Depends, Header, Path, Query
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from pydantic import Field
 
-from geomill.api import cursors, lookup
+from geomill.api import lookup
 from geomill.api.access import ThePrincipal
 from geomill.api.gateway import TheGateway
 from geomill.api.problems import problem_responses
+from geomill.api.views.differences import job_difference
 from geomill.api.views.jobs import job_details
 from geomill.contract import jobs as contract
-from geomill.contract.inputs import ApiInput, Text
-from geomill.contract.jobs import JobDetails, JobPage, JobSummary
+from geomill.contract.differences import JobDifference
+from geomill.contract.inputs import ApiInput
+from geomill.contract.jobs import JobDetails
 from geomill.domain.engine.message import JobQueueMessage
-from geomill.domain.states import JobStatus
 from geomill.engine import control
-from geomill.store import attendance, stage_jobs
+from geomill.errors import ConflictError
+from geomill.store import attendance, instances, stage_jobs
 from geomill.store import events as event_store
-from geomill.store import jobs as job_store
 from geomill.store.pool import Connection, transaction_time
 from geomill.store.progress import JobProgress
 
@@ -46,18 +47,6 @@ async def _job_id(gateway: TheGateway, identifier: IdInPath) -> str:
 JobId = Annotated[str, Depends(_job_id)]
 
 
-class JobFilters(ApiInput):
-    """Filters of the list of jobs."""
-
-    status: JobStatus | None = None
-    workflow_id: Text | None = None
-    correlation_id: Text | None = None
-    limit: Annotated[int, Field(ge=1, le=1000)] = 50
-    cursor: Annotated[str, Field(max_length=300)] | None = Field(
-        default=None, description="`next_cursor` of the previous page"
-    )
-
-
 class EventFilters(ApiInput):
     after: EventId = Field(default=0, description="Only events with a greater id")
     limit: Annotated[int, Field(ge=1, le=1000)] = 200
@@ -67,20 +56,6 @@ class DetailOptions(ApiInput):
     outputs: bool = Field(default=True, description="Whether to include the outputs of nodes")
 
 
-@router.get("", tags=["jobs"], summary="List jobs, the newest first")
-async def list_jobs(gateway: TheGateway, filters: Annotated[JobFilters, Query()]) -> JobPage:
-    """Lists jobs that an orchestrator has claimed. A queued job is found only by its id."""
-    before = cursors.decode(filters.cursor) if filters.cursor else None
-    chosen = job_store.JobFilter(filters.status, filters.workflow_id, filters.correlation_id)
-    async with gateway.connection() as conn:
-        listed = await job_store.page(conn, chosen, limit=filters.limit + 1, before=before)
-    page, more = listed[: filters.limit], len(listed) > filters.limit
-    return JobPage(
-        jobs=[JobSummary.of(job) for job in page],
-        next_cursor=cursors.encode(page[-1].created_at, page[-1].job_id) if more else None,
-    )
-
-
 @router.get("/{job_id}", tags=["jobs"], summary="Get a job with its nodes", responses=problem_responses(404))
 async def get_job(gateway: TheGateway, job_id: JobId, options: Annotated[DetailOptions, Query()]) -> JobDetails:
     """Returns status, progress, nodes and, at the end, the result."""
@@ -88,10 +63,32 @@ async def get_job(gateway: TheGateway, job_id: JobId, options: Annotated[DetailO
         standing = await lookup.get(conn, gateway.job_queue, job_id)
         if isinstance(standing, JobQueueMessage):
             return JobDetails.queued(standing, await attendance.why_queued(conn, gateway.job_queue, job_id))
-        now = await transaction_time(conn)
-    workflow_id = standing.job.workflow_id
-    order = list(gateway.workflow_registry.get(workflow_id).nodes) if workflow_id in gateway.workflow_registry else []
-    return job_details(standing, now, order, outputs=options.outputs)
+        job = standing.job
+        graph = await gateway.graphs.get(conn, job.definition_hash) if job.definition_hash else None
+        heartbeat = await instances.heartbeat(conn, job.owner_id) if job.owner_id else None
+        return job_details(standing, await transaction_time(conn), graph, heartbeat, outputs=options.outputs)
+
+
+@router.get(
+    "/{job_id}/difference",
+    tags=["jobs"],
+    summary="Compare a job with another one",
+    responses=problem_responses(404, 409),
+)
+async def compare_jobs(
+    gateway: TheGateway, job_id: JobId, other: Annotated[str, Query(alias="with", max_length=64, pattern=r"^[^\x00]+$")]
+) -> JobDifference:
+    """Returns the inputs, states, errors and outputs that differ. Long values are cut, and lists are bounded."""
+    async with gateway.connection() as conn:
+        standings = [await _claimed(gateway, conn, identity) for identity in (job_id, other)]
+    return job_difference(*standings)
+
+
+async def _claimed(gateway: TheGateway, conn: Connection, job_id: str) -> JobProgress:
+    standing = await lookup.get(conn, gateway.job_queue, job_id)
+    if isinstance(standing, JobQueueMessage):
+        raise ConflictError(f"no orchestrator has claimed the job {job_id} yet", remedy="try again in a moment")
+    return standing
 
 
 @router.get("/{job_id}/events", tags=["jobs"], summary="List the events of a job", responses=problem_responses(404))
@@ -108,14 +105,14 @@ async def get_events(
     )
 
 
-async def _existing_job(gateway: TheGateway, job_id: JobId) -> str:
+async def existing_job(gateway: TheGateway, job_id: JobId) -> str:
     """Check that the job exists before the stream begins, while a 404 can still be sent."""
     async with gateway.connection() as conn:
         await lookup.get(conn, gateway.job_queue, job_id)
     return job_id
 
 
-async def _admitted(gateway: TheGateway, principal: ThePrincipal) -> AsyncIterator[None]:
+async def admitted(gateway: TheGateway, principal: ThePrincipal) -> AsyncIterator[None]:
     """Count the stream for its caller until it ends. Runs before the stream begins, while a 429 can still be sent."""
     with gateway.streams.admitted(principal.subject):
         yield
@@ -127,11 +124,11 @@ async def _admitted(gateway: TheGateway, principal: ThePrincipal) -> AsyncIterat
     summary="Follow a job live",
     response_class=EventSourceResponse,
     responses=problem_responses(404, 429),
-    dependencies=[Depends(_admitted)],
+    dependencies=[Depends(admitted)],
 )
 async def stream_job(
     gateway: TheGateway,
-    job_id: Annotated[str, Depends(_existing_job)],
+    job_id: Annotated[str, Depends(existing_job)],
     last_event_id: Annotated[EventId, Header()] = 0,
 ) -> AsyncIterator[ServerSentEvent]:
     """Server-sent events: `event` for each event of the job, `progress` at most twice a second, `end` with the outcome.
@@ -176,12 +173,26 @@ async def resume_job(gateway: TheGateway, job_id: JobId) -> contract.ActionAccep
 
 
 @router.post("/{job_id}/retry", summary="Retry a failed or cancelled job", **_CONTROL)
-async def retry_job(gateway: TheGateway, job_id: JobId) -> contract.ActionAccepted:
-    """Runs the nodes again that did not complete. Completed nodes keep their outputs."""
+async def retry_job(
+    gateway: TheGateway,
+    job_id: JobId,
+    principal: ThePrincipal,
+    options: Annotated[contract.RetryOptions | None, Body()] = None,
+) -> contract.ActionAccepted:
+    """Runs the nodes and items again that did not complete. Completed ones keep their outputs. With `from_node`, that
+    node and all nodes after it run again, too. With `input_params`, a new job repeats the old one with these inputs
+    changed: the answer names the new job."""
+    options = options or contract.RetryOptions()
     async with gateway.connection() as conn:
         await lookup.require_claimed(conn, gateway.job_queue, job_id)
-        job = await control.retry(conn, job_id)
-    return _accepted(job_id, "retry", job.status.value)
+        if options.input_params is None:
+            job = await control.retry(conn, job_id, options.from_node)
+            return _accepted(job_id, "retry", job.status.value)
+        message = await control.repeat(
+            conn, gateway.workflow_registry, gateway.job_queue, job_id, options.input_params, principal.subject
+        )
+    accepted = _accepted(message.job_id, "retry", contract.QUEUED)
+    return accepted.model_copy(update={"retry_of": job_id})
 
 
 @router.post("/{job_id}/release", summary="Release a parked job", **_CONTROL)

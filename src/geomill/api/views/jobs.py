@@ -2,37 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from geomill.contract.jobs import ItemCounts, JobDetails, NodeView, Progress
+from geomill.contract.jobs import ItemCounts, JobDetails, NodeView, Progress, seconds_between
+from geomill.domain.engine.graph import Graph, GraphNode
 from geomill.domain.states import JobStatus
 from geomill.store.progress import JobProgress, NodeProgress
 
 
-def job_details(progress: JobProgress, now: datetime, order: Sequence[str], *, outputs: bool) -> JobDetails:
-    """Return the details, with nodes in the given order. Nodes that are not in `order` come last."""
-    places = {node_id: place for place, node_id in enumerate(order)}
+def job_details(
+    progress: JobProgress, now: datetime, graph: Graph | None, heartbeat: datetime | None, *, outputs: bool
+) -> JobDetails:
+    """Return the details, with nodes in the order of the pinned definition. `heartbeat` is that of the job's owner."""
+    job = progress.job
+    definitions = dict(graph.nodes) if graph else {}
+    places = {node_id: place for place, node_id in enumerate(definitions)}
     nodes = sorted(progress.nodes, key=lambda node: places.get(node.node_id, len(places)))
     return JobDetails.of(
-        progress.job,
-        input_params=progress.job.input_params,
-        result=progress.job.result_data,
+        job,
+        owner_heartbeat_at=heartbeat,
+        input_params=job.input_params,
+        result=job.result_data,
+        run_seconds=seconds_between(job.started_at, job.completed_at or now),
         progress=progress_of(progress, now),
-        nodes=[_node_view(node, outputs=outputs) for node in nodes],
+        nodes=[_node_view(node, definitions.get(node.node_id), now, outputs=outputs) for node in nodes],
     )
 
 
-def _node_view(node: NodeProgress, *, outputs: bool) -> NodeView:
+def _node_view(node: NodeProgress, definition: GraphNode | None, now: datetime, *, outputs: bool) -> NodeView:
     items = ItemCounts(total=node.items_total, completed=node.items_completed, failed=node.items_failed)
+    execution = definition.execution if definition else None
     return NodeView(
         node_id=node.node_id,
         status=node.status.value,
         attempt=node.attempt,
         retry_count=node.retry_count,
+        type=definition.definition.type if definition else None,
+        handler=execution.handler if execution else None,
+        queue=execution.queue if execution else None,
+        task_id=node.task_id,
+        worker_id=node.worker_id,
+        dispatched_at=node.dispatched_at,
         started_at=node.started_at,
         completed_at=node.completed_at,
+        wait_seconds=seconds_between(node.dispatched_at, node.started_at),
+        run_seconds=seconds_between(node.started_at, node.completed_at or now),
         error=node.error,
+        error_code=node.error_code,
         progress=node.fraction,
         message=node.message,
         items=items if node.items_total else None,

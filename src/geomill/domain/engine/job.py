@@ -68,6 +68,7 @@ class JobOrder(JobTerms):
     asset_revision: int | None = None
     request_id: Key | None = None
     purpose: JobPurpose = JobPurpose.PROCESS
+    retry_of: Key | None = Field(default=None, description="The job that this one repeats with changed inputs")
 
 
 class NewJob(JobOrder):
@@ -96,11 +97,13 @@ class Job(NewJob, Entity):
     __sql_indexes__: ClassVar = (
         Index("idx_dag_jobs_status", ("status", "created_at DESC")),
         Index("idx_dag_jobs_workflow", ("workflow_id", "created_at DESC")),
+        Index("idx_dag_jobs_workflow_status", ("workflow_id", "status", "created_at DESC")),
         Index("idx_dag_jobs_created", ("created_at DESC",)),
+        Index("idx_dag_jobs_submitter", ("submitted_by", "created_at DESC"), where="submitted_by IS NOT NULL"),
         Index("idx_dag_jobs_owner", ("owner_id",), where="status IN ('pending', 'running')"),
         Index("idx_dag_jobs_deadline", ("deadline_at",), where="deadline_at IS NOT NULL AND completed_at IS NULL"),
         Index("idx_dag_jobs_idempotency", ("idempotency_key",), unique=True, where="idempotency_key IS NOT NULL"),
-        Index("idx_dag_jobs_correlation", ("correlation_id",), where="correlation_id IS NOT NULL"),
+        Index("idx_dag_jobs_correlation", ("correlation_id", "created_at DESC"), where="correlation_id IS NOT NULL"),
         Index("idx_dag_jobs_asset", ("asset_id", "created_at DESC"), where="asset_id IS NOT NULL"),
         Index(
             "idx_dag_jobs_callback",

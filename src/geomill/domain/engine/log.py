@@ -21,7 +21,10 @@ class TaskLog(Entity):
     __sql_table__: ClassVar = "dag_task_logs"
     __sql_primary_key__: ClassVar = ("log_id",)
     __sql_foreign_keys__: ClassVar = (ForeignKey(("job_id",), "dagapp.dag_jobs", ("job_id",)),)
-    __sql_indexes__: ClassVar = (Index("idx_dag_task_logs_job", ("job_id", "log_id")),)
+    __sql_indexes__: ClassVar = (
+        Index("idx_dag_task_logs_job", ("job_id", "log_id")),
+        Index("idx_dag_task_logs_place", ("job_id", "node_id", "item_index", "log_id")),
+    )
 
     log_id: Identity
     job_id: Key

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
 
@@ -38,6 +38,33 @@ def reopen(graph: Graph, rows: Iterable[NodeState]) -> list[Reopened]:
     return [
         _again(graph, row, expanded) for row in rows if row.status is not _N.COMPLETED and row.node_id not in settled
     ]
+
+
+def downstream(graph: Graph, node_id: str) -> set[str]:
+    """Return a node and all nodes that may run after it."""
+    reached, frontier = {node_id}, [node_id]
+    while frontier:
+        for successor in graph.nodes[frontier.pop()].successors:
+            if successor not in reached:
+                reached.add(successor)
+                frontier.append(successor)
+    return reached
+
+
+def reopen_from(
+    graph: Graph, rows: Iterable[NodeState], again: Collection[str]
+) -> tuple[list[Reopened], list[Reopened]]:
+    """Return the nodes that begin again although they may have completed, and the other nodes and items that begin
+    again as in every retry. `again` is downstream of a node. Items of its fan-outs are left out: their rows go, because
+    the list may change."""
+    rows = list(rows)
+    reset = [row.evolve(status=_N.PENDING, completed_at=None) if row.node_id in again else row for row in rows]
+    anew = [
+        Reopened(row.node_id, SINGLE, _N.PENDING, row.attempt + 1)
+        for row in rows
+        if row.node_id in again and row.item_index == SINGLE
+    ]
+    return anew, [node for node in reopen(graph, reset) if node.node_id not in again]
 
 
 def _settled(graph: Graph, rows: dict[str, NodeState]) -> set[str]:

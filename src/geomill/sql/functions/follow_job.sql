@@ -20,11 +20,12 @@ BEGIN
         SET processing_status = CASE
                 WHEN completed THEN 'completed' WHEN failed THEN 'failed' ELSE 'processing'
             END::app.processing_status,
-            processing_started_at = CASE WHEN began THEN now() ELSE a.processing_started_at END,
+            -- The first attempt counts: whoever waits for the asset has waited since then.
+            processing_started_at = coalesce(a.processing_started_at, CASE WHEN began THEN now() END),
             processing_completed_at = CASE WHEN completed THEN now() END,
             estimated_completion_at = CASE
-                WHEN NOT completed AND NOT failed AND fraction BETWEEN 0.02 AND 0.999
-                THEN now() + (now() - a.processing_started_at) * ((1 - fraction) / fraction)
+                WHEN NOT completed AND NOT failed AND NEW.run_number = 1 AND fraction BETWEEN 0.02 AND 0.999
+                THEN now() + (now() - NEW.started_at) * ((1 - fraction) / fraction)
             END,
             last_error = CASE WHEN failed THEN error END,
             node_summary = coalesce(NEW.node_summary, CASE WHEN NOT began THEN a.node_summary END),

@@ -20,3 +20,15 @@ SELECT c.job_id, c.node_id, c.item_index, c.phase, c.data
 FROM unnest(%(job_ids)b::text[], %(node_ids)b::text[], %(item_indexes)b::integer[]) AS t (job_id, node_id, item_index)
 JOIN dagapp.dag_checkpoints AS c
   ON c.job_id = ANY (ARRAY[t.job_id]) AND c.node_id = t.node_id AND c.item_index = t.item_index;
+
+-- name: announce
+-- Adds an event for each of these checkpoints that was saved.
+INSERT INTO dagapp.dag_job_events (job_id, node_id, item_index, event_type, checkpoint_name, event_data)
+SELECT c.job_id, c.node_id, c.item_index, 'checkpoint_saved', c.phase,
+       jsonb_build_object('attempt', c.attempt, 'worker', %(worker_id)s::text)
+FROM unnest(
+    %(job_ids)b::text[], %(node_ids)b::text[], %(item_indexes)b::integer[], %(attempts)b::bigint[], %(phases)b::text[]
+) AS u (job_id, node_id, item_index, attempt, phase)
+JOIN dagapp.dag_checkpoints AS c
+  ON c.job_id = ANY (ARRAY[u.job_id]) AND c.node_id = u.node_id AND c.item_index = u.item_index
+ AND c.attempt = u.attempt AND c.phase = u.phase;

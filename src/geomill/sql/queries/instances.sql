@@ -64,6 +64,9 @@ SELECT i.instance_id, i.role::text, i.hostname, i.pid, i.version, i.queues, i.sl
 FROM dagapp.dag_instances AS i
 ORDER BY i.role, i.started_at, i.instance_id;
 
+-- name: heartbeat
+SELECT heartbeat_at FROM dagapp.dag_instances WHERE instance_id = %(instance_id)s;
+
 -- name: absent
 -- Processes whose lock is free: their session is gone, and perhaps the process too. And processes that have been silent
 -- for too long, such as a frozen one, or one behind a pooler that keeps its session open.

@@ -14,17 +14,6 @@ WHERE (%(status)s::dagapp.job_status IS NULL OR status = %(status)s)
 ORDER BY created_at DESC
 LIMIT %(limit)s;
 
--- name: page
--- The newest jobs first, after the last one of the page before. Jobs of one claim share their created_at.
-SELECT {columns of dagapp.dag_jobs}
-FROM dagapp.dag_jobs
-WHERE (%(status)s::dagapp.job_status IS NULL OR status = %(status)s)
-  AND (%(workflow_id)s::text IS NULL OR workflow_id = %(workflow_id)s)
-  AND (%(correlation_id)s::text IS NULL OR correlation_id = %(correlation_id)s)
-  AND (%(before)s::timestamptz IS NULL OR (created_at, job_id) < (%(before)s::timestamptz, %(before_id)s::text))
-ORDER BY created_at DESC, job_id DESC
-LIMIT %(limit)s;
-
 -- name: waiting
 -- A submission that no orchestrator has claimed yet.
 SELECT body, priority, enqueued_at
@@ -68,7 +57,7 @@ SELECT {columns of dagapp.dag_jobs} FROM dagapp.dag_jobs WHERE job_id = %(job_id
 -- name: reopen
 -- An operator's retry: the job runs again, and the next orchestrator that looks for orphans takes it over.
 UPDATE dagapp.dag_jobs
-SET status = 'running', result_data = NULL, error_message = NULL, failed_node_id = NULL, completed_at = NULL,
+SET status = 'running', result_data = NULL, node_summary = NULL, error_message = NULL, failed_node_id = NULL, completed_at = NULL,
     paused_at = NULL, parked_at = NULL, parked_reason = NULL, deadline_at = now() + (deadline_at - created_at), owner_id = NULL, owner_epoch = owner_epoch + 1,
     run_number = run_number + 1, updated_at = now()
 WHERE job_id = %(job_id)s;

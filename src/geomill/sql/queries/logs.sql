@@ -19,3 +19,25 @@ FROM dagapp.dag_task_logs
 WHERE job_id = %(job_id)s AND log_id > %(after)s AND (%(node_id)s::text IS NULL OR node_id = %(node_id)s)
 ORDER BY log_id
 LIMIT %(limit)s;
+
+-- name: examined
+-- The next lines of a job, or of one of its items. Other filters are applied to them, so that a request reads a bounded
+-- number of lines.
+SELECT {columns of dagapp.dag_task_logs},
+       (%(node_id)s::text IS NULL OR node_id = %(node_id)s)
+       AND (%(attempt)s::bigint IS NULL OR attempt = %(attempt)s)
+       AND (%(levels)s::text[] IS NULL OR level = ANY (%(levels)s::text[])) AS matches
+FROM dagapp.dag_task_logs
+WHERE job_id = %(job_id)s AND log_id > %(after)s
+  AND (%(item_index)s::integer IS NULL OR (node_id = %(node_id)s AND item_index = %(item_index)s))
+ORDER BY log_id
+LIMIT %(examined)s
+
+-- name: page
+SELECT {columns of dagapp.dag_task_logs} FROM examined WHERE matches ORDER BY log_id LIMIT %(limit)s;
+
+-- name: edge
+SELECT coalesce(max(log_id), %(after)s) AS log_id, count(*) AS lines FROM examined;
+
+-- name: latest
+SELECT coalesce(max(log_id), 0) AS latest FROM dagapp.dag_task_logs WHERE job_id = %(job_id)s;

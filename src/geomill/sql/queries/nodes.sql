@@ -6,7 +6,9 @@ SELECT {columns of dagapp.dag_node_states} FROM dagapp.dag_node_states WHERE job
 -- name: summary
 -- One row per node; the items of a fan-out that have ended are counted.
 SELECT n.job_id, n.node_id, n.status, n.task_id, n.attempt, n.retry_count, n.output, n.error_message, n.started_at,
-       n.completed_at,
+       n.completed_at, n.dispatched_at, n.worker_id,
+       CASE WHEN n.status = 'failed'
+            THEN (SELECT r.error_code FROM dagapp.dag_task_results AS r WHERE r.task_id = n.task_id) END AS error_code,
        coalesce(n.items_total, 0) AS items_total, n.items_sent,
        coalesce(items.completed, 0) AS items_completed,
        coalesce(items.failed, 0) AS items_failed
@@ -72,3 +74,35 @@ FROM unnest(
     %(task_ids)b::text[]
 ) AS u (node_id, item_index, status, attempt, task_id)
 WHERE n.job_id = %(job_id)s AND n.node_id = u.node_id AND n.item_index = u.item_index;
+
+-- name: discard
+-- Deletes the rows of nodes that begin anew, their checkpoints and the items of their fan-outs with their results: items
+-- begin with the first attempt again, and the list may be another one. Reports that the ended job did not take go, too,
+-- since they may be about such an attempt.
+WITH gone AS (
+    DELETE FROM dagapp.dag_node_states
+    WHERE job_id = %(job_id)s AND node_id = ANY (%(node_ids)s::text[])
+    RETURNING job_id, node_id, item_index, attempt, items_sent
+), checkpoints AS (
+    DELETE FROM dagapp.dag_checkpoints WHERE job_id = %(job_id)s AND node_id = ANY (%(node_ids)s::text[])
+), reports AS (
+    DELETE FROM dagapp.dag_inbox WHERE job_id = %(job_id)s
+)
+DELETE FROM dagapp.dag_task_results AS r
+USING (SELECT job_id || ':' || node_id || '[' || item_index || ']:' || number AS task_id
+       FROM gone, generate_series(1, attempt) AS number
+       WHERE item_index >= 0
+       UNION ALL
+       SELECT job_id || ':' || node_id || '[' || item || ']:1'
+       FROM gone, generate_series(0, items_sent - 1) AS item
+       WHERE item_index < 0
+       OFFSET 0) AS attempts
+WHERE r.task_id = ANY (ARRAY[attempts.task_id]);
+
+-- name: begin_anew
+INSERT INTO dagapp.dag_node_states (job_id, node_id, item_index, status, attempt, task_id)
+SELECT %(job_id)s, u.node_id, u.item_index, u.status, u.attempt, u.task_id
+FROM unnest(
+    %(node_ids)b::text[], %(item_indexes)b::integer[], %(statuses)b::dagapp.node_status[], %(attempts)b::bigint[],
+    %(task_ids)b::text[]
+) AS u (node_id, item_index, status, attempt, task_id);

@@ -187,9 +187,10 @@ SET status = u.status,
     started_at = coalesce(j.started_at, now()),
     completed_at = CASE WHEN u.status IN ('completed', 'failed', 'cancelled') THEN now() END,
     paused_at = CASE WHEN u.paused IS NULL THEN j.paused_at WHEN u.paused THEN coalesce(j.paused_at, now()) END,
+    node_summary = coalesce(u.summary, j.node_summary),
     updated_at = now()
 FROM fence, json_to_recordset(%(decided)s::json) AS u (
-    job_id text, status dagapp.job_status, result jsonb, error text, failed_node text, paused boolean
+    job_id text, status dagapp.job_status, result jsonb, error text, failed_node text, paused boolean, summary jsonb
 )
 WHERE fence.held AND j.job_id = ANY (ARRAY[u.job_id])
 

@@ -1,0 +1,68 @@
+"""Small tables that are followed as a whole: assets that wait for review, and instances."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi.sse import ServerSentEvent
+
+from geomill.api.watching import Watch
+from geomill.contract.streams import InstanceState, WaitingAsset
+from geomill.domain.states import ApprovalState, ProcessingStatus
+from geomill.store import assets, instances
+from geomill.store.assets import AssetFilter
+from geomill.store.pool import Pool
+
+SNAPSHOT_SECONDS = 1.0
+MOST_ASSETS = 200
+REVIEW = AssetFilter(approval_state=ApprovalState.PENDING_REVIEW, processing_status=ProcessingStatus.COMPLETED)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All rows by their key, and whether there are more than were read."""
+
+    rows: Mapping[str, Mapping[str, Any]]
+    more: bool = False
+
+    @property
+    def version(self) -> str:
+        text = json.dumps([self.rows, self.more], sort_keys=True, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+async def waiting_for_review(pool: Pool) -> Snapshot:
+    async with pool.connection() as conn:
+        page = await assets.page(conn, REVIEW, limit=MOST_ASSETS + 1)
+    views = {asset.asset_id: WaitingAsset.of(asset).model_dump(mode="json") for asset in page[:MOST_ASSETS]}
+    return Snapshot(views, more=len(page) > MOST_ASSETS)
+
+
+async def live_instances(pool: Pool) -> Snapshot:
+    async with pool.connection() as conn:
+        everyone = await instances.everyone(conn)
+    return Snapshot({instance.instance_id: InstanceState.of(instance).model_dump(mode="json") for instance in everyone})
+
+
+async def follow(watch: Watch[Snapshot], last_version: str) -> AsyncIterator[ServerSentEvent]:
+    """Yield all rows at first, unless the listener has this version already, and then each row that changes or goes."""
+    number = 0
+    rows: Mapping[str, Mapping[str, Any]] | None = None
+    while found := await watch.next(number):
+        number, snapshot = found
+        version = snapshot.version
+        if rows is None:
+            if version != last_version:
+                data = {"rows": list(snapshot.rows.values()), "more": snapshot.more}
+                yield ServerSentEvent(event="snapshot", id=version, data=data)
+        else:
+            for key in rows.keys() - snapshot.rows.keys():
+                yield ServerSentEvent(event="left", id=version, data={"id": key})
+            for key, row in snapshot.rows.items():
+                if row != rows.get(key):
+                    yield ServerSentEvent(event="changed", id=version, data=row)
+        rows = snapshot.rows

@@ -1,0 +1,78 @@
+"""Pages and counts of jobs. Jobs that wait to be claimed come before all others."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from geomill.api import cursors
+from geomill.contract.jobs import QUEUED, JobFilters, JobListOptions, JobPage, JobSummary
+from geomill.domain.states import JobStatus
+from geomill.errors import InputError, Problem
+from geomill.store import job_lists
+from geomill.store.job_lists import JobFilter
+from geomill.store.pool import Connection
+
+WAITING, CLAIMED = "waiting", "claimed"
+
+
+def job_filter(filters: JobFilters) -> JobFilter:
+    """Return the filter of claimed jobs. Raises `InputError` for a time range that has no moment in it."""
+    if filters.created_from and filters.created_to and filters.created_from >= filters.created_to:
+        problem = Problem(
+            "created_to",
+            f"{filters.created_to.isoformat()} is not later than created_from",
+            "give a later time, or leave one of them out",
+        )
+        raise InputError(f"the filters are wrong: {problem}", problems=[problem])
+    given = {name: getattr(filters, name) for name in JobFilters.model_fields if name != "status"}
+    return JobFilter(statuses=tuple(JobStatus(name) for name in JobStatus if name in filters.status), **given)
+
+
+def asks_for_waiting(filters: JobFilters, chosen: JobFilter) -> bool:
+    return (not filters.status or QUEUED in filters.status) and job_lists.lists_waiting(chosen)
+
+
+def asks_for_claimed(filters: JobFilters) -> bool:
+    return set(filters.status) != {QUEUED}
+
+
+async def page(conn: Connection, job_queue: str, options: JobListOptions) -> JobPage:
+    chosen = job_filter(options)
+    section, moment, last = cursors.unpack(options.cursor, str, str, str) if options.cursor else (WAITING, "", "")
+    if section not in (WAITING, CLAIMED):
+        raise cursors.unreadable()
+    jobs: list[JobSummary] = []
+    if section == WAITING and asks_for_waiting(options, chosen):
+        listed = await job_lists.waiting(conn, job_queue, chosen, limit=options.limit, before_id=last or None)
+        jobs = [JobSummary.waiting(message) for message in listed.messages]
+        if listed.end:
+            return JobPage(jobs=jobs, next_cursor=cursors.pack(WAITING, "", listed.end))
+    if not asks_for_claimed(options):
+        return JobPage(jobs=jobs)
+    if len(jobs) == options.limit:
+        return JobPage(jobs=jobs, next_cursor=cursors.pack(CLAIMED, "", ""))
+    before = (cursors.moment(moment), last) if moment and section == CLAIMED else None
+    claimed = await job_lists.page(conn, chosen, limit=options.limit - len(jobs), before=before)
+    return JobPage(jobs=[*jobs, *map(JobSummary.of, claimed.jobs)], next_cursor=_cursor(claimed.end))
+
+
+def _cursor(end: tuple[datetime, str] | None) -> str | None:
+    return cursors.pack(CLAIMED, end[0].isoformat(), end[1]) if end else None
+
+
+async def counts(conn: Connection, job_queue: str, filters: JobFilters) -> tuple[dict[str, int], list[str]]:
+    """Return the number of jobs of each status, and the statuses of which there may be more."""
+    chosen = job_filter(filters)
+    numbers: dict[str, int] = {}
+    at_least: list[str] = []
+    if not filters.status or QUEUED in filters.status:
+        waiting, more = 0, False
+        if job_lists.lists_waiting(chosen):
+            waiting, more = await job_lists.count_waiting(conn, job_queue, chosen)
+        numbers[QUEUED] = waiting
+        at_least += [QUEUED] if more else []
+    if asks_for_claimed(filters):
+        claimed = await job_lists.counts(conn, chosen)
+        numbers |= claimed.jobs
+        at_least += claimed.at_least
+    return numbers, at_least
