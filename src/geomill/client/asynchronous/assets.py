@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
+
+from httpx_sse import ServerSentEvent
 
 from geomill.client.answers import path
 from geomill.client.asynchronous.connection import AsyncGatewayConnection
@@ -69,6 +71,10 @@ class AsyncAssetOperations:
         return await self._connection.get(
             ReportPage, path("/api/assets/reports/{}", name), seconds=seconds, limit=limit
         )
+
+    def follow_reviews(self) -> AsyncIterator[ServerSentEvent]:
+        """Iterate over the assets that wait for review, as they come and go. It does not end by itself."""
+        return self._connection.follow("/api/assets/review/stream")
 
     async def approve(self, identifier: str, clearance_level: ClearanceState | str, **options: Any) -> DecisionMade:
         """Approve a revision. `options` are those of the route, such as `expected_revision`."""

@@ -8,10 +8,16 @@ from typing import Any, Self
 import httpx
 
 from geomill.client.asynchronous.assets import AsyncAssetOperations
+from geomill.client.asynchronous.callbacks import AsyncCallbackOperations
 from geomill.client.asynchronous.connection import AsyncGatewayConnection
 from geomill.client.asynchronous.jobs import AsyncJobOperations
+from geomill.client.asynchronous.keys import AsyncKeyOperations
+from geomill.client.asynchronous.operations import AsyncOperatorOperations
 from geomill.client.asynchronous.platforms import AsyncPlatformOperations
+from geomill.client.asynchronous.queues import AsyncQueueOperations
+from geomill.client.asynchronous.schedules import AsyncScheduleOperations
 from geomill.client.asynchronous.stage_jobs import AsyncStageJobOperations
+from geomill.client.asynchronous.workflows import AsyncWorkflowOperations
 from geomill.domain.addresses import is_loopback
 from geomill.errors import SettingsError
 
@@ -43,6 +49,12 @@ class AsyncClient:
         self.jobs = AsyncJobOperations(self.connection)
         self.stage_jobs = AsyncStageJobOperations(self.connection)
         self.platforms = AsyncPlatformOperations(self.connection)
+        self.workflows = AsyncWorkflowOperations(self.connection)
+        self.schedules = AsyncScheduleOperations(self.connection)
+        self.queues = AsyncQueueOperations(self.connection)
+        self.operations = AsyncOperatorOperations(self.connection)
+        self.keys = AsyncKeyOperations(self.connection)
+        self.callbacks = AsyncCallbackOperations(self.connection)
 
     @classmethod
     def from_environment(cls, **options: Any) -> Self:

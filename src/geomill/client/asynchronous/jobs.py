@@ -9,15 +9,21 @@ from httpx_sse import ServerSentEvent
 
 from geomill.client.answers import path
 from geomill.client.asynchronous.connection import AsyncGatewayConnection
+from geomill.contract.differences import JobDifference
 from geomill.contract.jobs import (
     ActionAccepted,
     EventPage,
     JobAccepted,
+    JobCountsView,
     JobDetails,
     JobPage,
     JobSubmission,
     Progress,
+    RetryOptions,
 )
+from geomill.contract.logs import LogPage
+from geomill.contract.nodes import ItemPage, ItemSummary, NodeDetails
+from geomill.contract.operations import ParkedJobPage
 
 
 class AsyncJobOperations:
@@ -38,6 +44,46 @@ class AsyncJobOperations:
 
     async def get(self, job_id: str, *, outputs: bool = True) -> JobDetails:
         return await self._connection.get(JobDetails, path("/api/v1/jobs/{}", job_id), outputs=outputs)
+
+    async def counts(self, **filters: Any) -> JobCountsView:
+        """Count jobs by status, with the filters of `page`."""
+        return await self._connection.get(JobCountsView, "/api/v1/jobs/counts", **filters)
+
+    async def parked(self, **options: Any) -> ParkedJobPage:
+        return await self._connection.get(ParkedJobPage, "/api/v1/jobs/parked", **options)
+
+    async def node(self, job_id: str, node_id: str) -> NodeDetails:
+        """Return a node with its parameters, attempts and checkpoint."""
+        return await self._connection.get(NodeDetails, path("/api/v1/jobs/{}/nodes/{}", job_id, node_id))
+
+    async def items(self, job_id: str, node_id: str, **filters: Any) -> ItemPage:
+        """Return a page of the items of a fan-out. Filters: `state`, `order`, `limit`, `cursor`."""
+        return await self._connection.get(ItemPage, path("/api/v1/jobs/{}/nodes/{}/items", job_id, node_id), **filters)
+
+    async def item_summary(self, job_id: str, node_id: str) -> ItemSummary:
+        return await self._connection.get(ItemSummary, path("/api/v1/jobs/{}/nodes/{}/items/summary", job_id, node_id))
+
+    async def item(self, job_id: str, node_id: str, index: int) -> NodeDetails:
+        return await self._connection.get(
+            NodeDetails, path("/api/v1/jobs/{}/nodes/{}/items/{}", job_id, node_id, str(index))
+        )
+
+    async def difference(self, job_id: str, other_job_id: str) -> JobDifference:
+        return await self._connection.get(
+            JobDifference, path("/api/v1/jobs/{}/difference", job_id), **{"with": other_job_id}
+        )
+
+    async def logs(self, job_id: str, **filters: Any) -> LogPage:
+        """Return log lines of a job's handlers. Filters: `node_id`, `item_index`, `attempt`, `level`, `after`."""
+        return await self._connection.get(LogPage, path("/api/v1/jobs/{}/logs", job_id), **filters)
+
+    def follow_logs(self, job_id: str, **filters: Any) -> AsyncIterator[ServerSentEvent]:
+        """Iterate over log lines while they are written: `line` and, last, `end`."""
+        return self._connection.follow(path("/api/v1/jobs/{}/logs/stream", job_id), **filters)
+
+    def follow_all(self, **filters: Any) -> AsyncIterator[ServerSentEvent]:
+        """Iterate over changes of all jobs that pass the filters. It does not end by itself."""
+        return self._connection.follow("/api/v1/jobs/stream", **filters)
 
     async def events(self, job_id: str, *, after: int = 0, limit: int = 200) -> EventPage:
         return await self._connection.get(EventPage, path("/api/v1/jobs/{}/events", job_id), after=after, limit=limit)
@@ -62,8 +108,13 @@ class AsyncJobOperations:
     async def resume(self, job_id: str) -> ActionAccepted:
         return await self._connection.post(ActionAccepted, path("/api/v1/jobs/{}/resume", job_id))
 
-    async def retry(self, job_id: str) -> ActionAccepted:
-        return await self._connection.post(ActionAccepted, path("/api/v1/jobs/{}/retry", job_id))
+    async def retry(
+        self, job_id: str, *, from_node: str | None = None, input_params: dict[str, Any] | None = None
+    ) -> ActionAccepted:
+        """Run again what did not complete. With `from_node`, that node and all after it run again, too. With
+        `input_params`, a new job repeats the old one with these inputs changed."""
+        options = RetryOptions(from_node=from_node, input_params=input_params)
+        return await self._connection.post(ActionAccepted, path("/api/v1/jobs/{}/retry", job_id), options)
 
     async def release(self, job_id: str) -> ActionAccepted:
         """Release a parked job."""

@@ -7,7 +7,14 @@ from typing import Any
 
 from geomill.client.answers import path
 from geomill.client.asynchronous.connection import AsyncGatewayConnection
-from geomill.contract.stage_jobs import JobType, StageAccepted, StageJobDetails, StageJobPage, StageTaskPage
+from geomill.contract.stage_jobs import (
+    JobType,
+    StageAccepted,
+    StageJobDetails,
+    StageJobPage,
+    StageTaskPage,
+    StageTaskView,
+)
 from geomill.domain.engine.stage_job import StageStatus
 
 FASTEST_SECONDS, SLOWEST_SECONDS = 0.1, 2.0
@@ -34,6 +41,10 @@ class AsyncStageJobOperations:
         return await self._connection.get(
             StageTaskPage, path("/api/jobs/status/{}/tasks", job_id), stage=stage, after=after
         )
+
+    async def task(self, task_id: str, *, job_id: str | None = None) -> StageTaskView:
+        """Return a task by its id. `job_id` decides if several jobs have a task with this id."""
+        return await self._connection.get(StageTaskView, path("/api/jobs/tasks/{}", task_id), job_id=job_id)
 
     async def wait(self, job_id: str) -> StageJobDetails:
         """Wait until the stage job has ended and return it."""

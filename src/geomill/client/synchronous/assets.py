@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
+
+from httpx_sse import ServerSentEvent
 
 from geomill.client.answers import path
 from geomill.client.synchronous.connection import GatewayConnection
@@ -66,6 +68,10 @@ class AssetOperations:
 
     def report(self, name: str, *, seconds: float | None = None, limit: int | None = None) -> ReportPage:
         return self._connection.get(ReportPage, path("/api/assets/reports/{}", name), seconds=seconds, limit=limit)
+
+    def follow_reviews(self) -> Iterator[ServerSentEvent]:
+        """Iterate over the assets that wait for review, as they come and go. It does not end by itself."""
+        return self._connection.follow("/api/assets/review/stream")
 
     def approve(self, identifier: str, clearance_level: ClearanceState | str, **options: Any) -> DecisionMade:
         """Approve a revision. `options` are those of the route, such as `expected_revision`."""

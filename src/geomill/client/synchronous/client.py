@@ -9,10 +9,16 @@ from typing import Any, Self
 import httpx
 
 from geomill.client.synchronous.assets import AssetOperations
+from geomill.client.synchronous.callbacks import CallbackOperations
 from geomill.client.synchronous.connection import GatewayConnection
 from geomill.client.synchronous.jobs import JobOperations
+from geomill.client.synchronous.keys import KeyOperations
+from geomill.client.synchronous.operations import OperatorOperations
 from geomill.client.synchronous.platforms import PlatformOperations
+from geomill.client.synchronous.queues import QueueOperations
+from geomill.client.synchronous.schedules import ScheduleOperations
 from geomill.client.synchronous.stage_jobs import StageJobOperations
+from geomill.client.synchronous.workflows import WorkflowOperations
 from geomill.domain.addresses import is_loopback
 from geomill.errors import SettingsError
 
@@ -44,6 +50,12 @@ class Client:
         self.jobs = JobOperations(self.connection)
         self.stage_jobs = StageJobOperations(self.connection)
         self.platforms = PlatformOperations(self.connection)
+        self.workflows = WorkflowOperations(self.connection)
+        self.schedules = ScheduleOperations(self.connection)
+        self.queues = QueueOperations(self.connection)
+        self.operations = OperatorOperations(self.connection)
+        self.keys = KeyOperations(self.connection)
+        self.callbacks = CallbackOperations(self.connection)
 
     @classmethod
     def from_environment(cls, **options: Any) -> Self:

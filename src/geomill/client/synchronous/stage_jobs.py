@@ -8,7 +8,14 @@ from typing import Any
 
 from geomill.client.answers import path
 from geomill.client.synchronous.connection import GatewayConnection
-from geomill.contract.stage_jobs import JobType, StageAccepted, StageJobDetails, StageJobPage, StageTaskPage
+from geomill.contract.stage_jobs import (
+    JobType,
+    StageAccepted,
+    StageJobDetails,
+    StageJobPage,
+    StageTaskPage,
+    StageTaskView,
+)
 from geomill.domain.engine.stage_job import StageStatus
 
 FASTEST_SECONDS, SLOWEST_SECONDS = 0.1, 2.0
@@ -33,6 +40,10 @@ class StageJobOperations:
 
     def tasks(self, job_id: str, *, stage: int = 1, after: int | None = None) -> StageTaskPage:
         return self._connection.get(StageTaskPage, path("/api/jobs/status/{}/tasks", job_id), stage=stage, after=after)
+
+    def task(self, task_id: str, *, job_id: str | None = None) -> StageTaskView:
+        """Return a task by its id. `job_id` decides if several jobs have a task with this id."""
+        return self._connection.get(StageTaskView, path("/api/jobs/tasks/{}", task_id), job_id=job_id)
 
     def wait(self, job_id: str) -> StageJobDetails:
         """Wait until the stage job has ended and return it."""

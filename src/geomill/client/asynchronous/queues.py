@@ -1,0 +1,55 @@
+"""Operations on queues and dead letters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from geomill.client.answers import path
+from geomill.client.asynchronous.connection import AsyncGatewayConnection
+from geomill.contract.queues import (
+    DeadLetterDetails,
+    DeadLetterPage,
+    Discard,
+    DiscardOutcome,
+    MessageList,
+    MessageView,
+    QueueDepths,
+    QueueDetails,
+    QueueList,
+    Redrive,
+    RedriveOutcome,
+)
+
+
+class AsyncQueueOperations:
+    def __init__(self, connection: AsyncGatewayConnection) -> None:
+        self._connection = connection
+
+    async def all(self) -> list[QueueDepths]:
+        queues = await self._connection.get(QueueList, "/api/v1/queues")
+        return queues.queues
+
+    async def get(self, queue: str) -> QueueDetails:
+        return await self._connection.get(QueueDetails, path("/api/v1/queues/{}", queue))
+
+    async def peek(self, queue: str, *, limit: int = 20) -> MessageList:
+        """Return the messages that will be received next, without taking them."""
+        return await self._connection.get(MessageList, path("/api/v1/queues/{}/messages", queue), limit=limit)
+
+    async def message(self, queue: str, message_id: str) -> MessageView:
+        return await self._connection.get(MessageView, path("/api/v1/queues/{}/messages/{}", queue, message_id))
+
+    async def dead_letters(self, **filters: Any) -> DeadLetterPage:
+        """Return a page of dead letters, the latest first. Filters: `queue`, `reason`, `limit`, `cursor`."""
+        return await self._connection.get(DeadLetterPage, "/api/v1/dead-letters", **filters)
+
+    async def dead_letter(self, message_id: str) -> DeadLetterDetails:
+        return await self._connection.get(DeadLetterDetails, path("/api/v1/dead-letters/{}", message_id))
+
+    async def redrive(self, selection: Redrive) -> RedriveOutcome:
+        """Send dead letters again."""
+        return await self._connection.post(RedriveOutcome, "/api/v1/dead-letters/redrive", selection)
+
+    async def discard(self, selection: Discard) -> DiscardOutcome:
+        """Delete dead letters. The audit keeps who did it and why."""
+        return await self._connection.post(DiscardOutcome, "/api/v1/dead-letters/discard", selection)
