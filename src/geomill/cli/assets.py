@@ -16,6 +16,7 @@ from rich.table import Column, Table
 from geomill.cli.client import gateway
 from geomill.cli.following import follow, submit_upload
 from geomill.cli.options import json_pairs, text_pairs
+from geomill.cli.printing import Json
 from geomill.client import Client
 from geomill.contract.assets import AssetDetails, AssetStatus, AssetView
 from geomill.contract.submissions import DecisionMade
@@ -26,7 +27,6 @@ from geomill.store.reports import ReportName
 
 app = typer.Typer(no_args_is_help=True, help="Publish data, follow its progress and review it.")
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 AnyId = Annotated[str, typer.Argument(metavar="ID", help="Id of an asset, a request or a job.")]
 ExpectedRevision = Annotated[
     int | None, typer.Option("--expected-revision", min=1, help="Fail if the asset has another revision.")

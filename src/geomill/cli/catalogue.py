@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from geomill.catalogue import bulk
 from geomill.cli.context import with_database
+from geomill.cli.printing import Json
 
 app = typer.Typer(no_args_is_help=True, help="The catalogue of what is published.")
-
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command()

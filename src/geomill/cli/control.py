@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-import getpass
-import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from geomill.cli import context
-from geomill.cli.jobs import Json, app, print_outcome
-from geomill.cli.local import missing_roles
-from geomill.domain.engine.job import Job
-from geomill.domain.engine.message import JobQueueMessage
-from geomill.store import jobs as job_store
-from geomill.store.pool import Connection, Pool, open_pool
+from geomill.cli.client import gateway_or_database
+from geomill.cli.inputs import typed_inputs
+from geomill.cli.jobs import JobArgument, app, print_outcome
+from geomill.cli.printing import Json, print_json
+from geomill.contract.jobs import ActionAccepted
+from geomill.errors import InputError
 
 if TYPE_CHECKING:
+    from geomill.client import Client
+    from geomill.domain.engine.job import Job
+    from geomill.domain.engine.message import JobQueueMessage
     from geomill.domain.engine.workflow import Workflow
-
-JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="Id of the job.")]
+    from geomill.store.pool import Pool
 
 
 @app.command("watch")
 def watch_job(job_id: JobArgument, as_json: Json = False) -> None:
     """Follow a job until it has ended, then print its result."""
+    from geomill.cli.local import missing_roles
     from geomill.cli.watching import watch
+    from geomill.store.pool import open_pool
 
     async def work(url: str) -> Job:
         async with open_pool(url, size=2) as pool:
@@ -43,7 +45,9 @@ def watch_job(job_id: JobArgument, as_json: Json = False) -> None:
 
 async def _workflow_and_message(pool: Pool, job_id: str) -> tuple[Workflow, JobQueueMessage]:
     """Return the job's workflow and message. A job that has not started yet gets the current workflow."""
+    from geomill.domain.engine.message import JobQueueMessage
     from geomill.store import definitions
+    from geomill.store import jobs as job_store
 
     job_queue = context.settings().queue.job_queue_name
     async with pool.connection() as conn:
@@ -63,57 +67,59 @@ def cancel(
     as_json: Json = False,
 ) -> None:
     """Cancel a job that waits, runs or is paused."""
-    from geomill.engine import control
-
-    job_queue = context.settings().queue.job_queue_name
-    _apply(job_id, "cancel", lambda conn: control.cancel(conn, job_queue, job_id, reason[:500]), as_json=as_json)
+    _apply(lambda client: client.jobs.cancel(job_id, reason[:500]), as_json=as_json)
 
 
 @app.command()
 def pause(job_id: JobArgument, as_json: Json = False) -> None:
     """Pause a job. Running tasks go on; no new ones start."""
-    from geomill.engine import control
-
-    _apply(job_id, "pause", lambda conn: control.pause(conn, job_id), as_json=as_json)
+    _apply(lambda client: client.jobs.pause(job_id), as_json=as_json)
 
 
 @app.command()
 def resume(job_id: JobArgument, as_json: Json = False) -> None:
     """Resume a paused job."""
-    from geomill.engine import control
-
-    _apply(job_id, "resume", lambda conn: control.resume(conn, job_id), as_json=as_json)
+    _apply(lambda client: client.jobs.resume(job_id), as_json=as_json)
 
 
 @app.command()
-def retry(job_id: JobArgument, as_json: Json = False) -> None:
+def retry(
+    job_id: JobArgument,
+    from_node: Annotated[
+        str | None, typer.Option("--from", metavar="NODE", help="Run this node and all after it again, too.")
+    ] = None,
+    only_failed: Annotated[
+        bool, typer.Option("--only-failed", help="Run only what did not complete. This is the default.")
+    ] = False,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Option("--input", "-i", metavar="NAME=VALUE", help="A changed input: a new job repeats this one."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
     """Retry a failed or cancelled job: run the nodes again that failed or never ran."""
-    from geomill.engine import control
+    if (from_node is not None) + only_failed + bool(inputs) > 1:
+        raise InputError("--from, --only-failed and --input exclude each other", remedy="give one of them")
 
-    _apply(job_id, "retry", lambda conn: control.retry(conn, job_id), as_json=as_json)
+    def operation(client: Client) -> ActionAccepted:
+        changed = None
+        if inputs:
+            changed = typed_inputs(client.workflows.get(client.jobs.get(job_id, outputs=False).workflow_id), inputs)
+        return client.jobs.retry(job_id, from_node=from_node, input_params=changed)
+
+    _apply(operation, as_json=as_json)
 
 
 @app.command()
 def release(job_id: JobArgument, as_json: Json = False) -> None:
     """Release a parked job after its cause is fixed."""
-    from geomill.engine import control
-
-    _apply(job_id, "release", lambda conn: control.release(conn, job_id, _user()), as_json=as_json)
+    _apply(lambda client: client.jobs.release(job_id), as_json=as_json)
 
 
-def _user() -> str:
-    """Return the name of the user for the job's history."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # an account without a name
-        return "command line"
-
-
-def _apply(job_id: str, action: str, operation: Callable[[Connection], Awaitable[object]], *, as_json: bool) -> None:
-    async def work(url: str) -> None:
-        async with open_pool(url, size=1) as pool, pool.connection() as conn:
-            await operation(conn)
-
-    with context.ready_database() as url:
-        asyncio.run(work(url))
-    typer.echo(json.dumps({"job_id": job_id, "action": action}) if as_json else f"requested: {action} {job_id}")
+def _apply(operation: Callable[[Client], ActionAccepted], *, as_json: bool) -> None:
+    with gateway_or_database() as client:
+        accepted = operation(client)
+    if as_json:
+        print_json({"job_id": accepted.job_id, "action": accepted.action})
+    else:
+        typer.echo(f"requested: {accepted.action} {accepted.job_id}")

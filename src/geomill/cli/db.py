@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from geomill.cli.printing import Json
 from geomill.cli.private import EXTERNAL_DATABASE
 from geomill.domain.access.database_role import INSIDE, OUTSIDE, DatabaseRole
 from geomill.embedded import DATABASE
@@ -24,7 +25,6 @@ from geomill.store.quoting import identifier, literal
 
 app = typer.Typer(no_args_is_help=True, help="Show and migrate the database schema.")
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 _BOOTSTRAP_HEAD = """\
 -- Creates the roles and databases of geomill. An administrator of the server runs this with psql. It can be run again.

@@ -18,7 +18,7 @@ from geomill.cli.examination import (
     examine_storage,
     examine_workflows,
 )
-from geomill.cli.jobs import Json
+from geomill.cli.printing import Json
 from geomill.cli.role_examination import examine_roles
 from geomill.embedded import Cluster, State
 from geomill.errors import GeomillError

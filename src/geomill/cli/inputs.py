@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from geomill.contract.workflows import WorkflowSummary
 from geomill.domain.engine.inputs import parse_input_text
-from geomill.domain.engine.workflow import Workflow
+from geomill.domain.engine.workflow import InputDefinition
 from geomill.errors import InputsError, nearest
 
 
@@ -28,14 +30,22 @@ def inputs_from_file(path: Path | None) -> dict[str, Any]:
     return inputs
 
 
-def inputs_from_options(workflow: Workflow, options: list[str]) -> dict[str, Any]:
+def typed_inputs(workflow: WorkflowSummary, options: list[str]) -> dict[str, Any]:
+    """Parse options by the inputs that the gateway says a workflow has."""
+    definitions = {name: InputDefinition.model_validate(declared) for name, declared in workflow.inputs.items()}
+    return inputs_from_options(workflow.workflow_id, definitions, options)
+
+
+def inputs_from_options(
+    workflow_id: str, definitions: Mapping[str, InputDefinition], options: list[str]
+) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for option in options:
         name, equals, text = option.partition("=")
         if not equals:
             raise InputsError(f"--input {option!r} has no '='", remedy="write --input NAME=VALUE")
-        definition = workflow.inputs.get(name)
+        definition = definitions.get(name)
         if definition is None:
-            raise InputsError(f"{workflow.workflow_id} has no input '{name}'", remedy=nearest(name, workflow.inputs))
+            raise InputsError(f"{workflow_id} has no input '{name}'", remedy=nearest(name, definitions))
         values[name] = parse_input_text(definition, text, name=f"the input '{name}'")
     return values

@@ -45,6 +45,7 @@ def inside() -> Iterator[Client]:
 @asynccontextmanager
 async def _running(url: str) -> AsyncIterator[FastAPI]:
     from geomill.api.app import create_app
+    from geomill.settings import gateway_settings
 
     settings, registry, job_types = context.settings(), context.handlers(), context.stage_jobs()
     app = create_app(
@@ -55,6 +56,8 @@ async def _running(url: str) -> AsyncIterator[FastAPI]:
         settings.platform,
         storage=context.storage(),
         job_types=job_types,
+        handlers=registry,
+        settings=gateway_settings(settings),
         pool_size=2,
         authenticator=OwnerAuthenticator(),
     )

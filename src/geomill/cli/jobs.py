@@ -4,29 +4,38 @@ from __future__ import annotations
 
 import asyncio
 import json
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from geomill.cli import context
-from geomill.cli.local import local_roles, missing_roles
-from geomill.domain.engine.job import Job
-from geomill.domain.engine.log import TaskLog
-from geomill.domain.engine.message import JobQueueMessage
-from geomill.domain.ids import SINGLE
-from geomill.domain.states import JobStatus
-from geomill.settings import Settings
-from geomill.store import attendance
-from geomill.store import events as event_store
-from geomill.store import jobs as job_store
-from geomill.store import logs as log_store
-from geomill.store import progress as progress_store
-from geomill.store.pool import open_pool
+from geomill.cli.client import gateway_or_database
+from geomill.cli.printing import Json, print_json, print_table, short
+from geomill.contract.jobs import JobDetails, JobSummary
+from geomill.contract.logs import LogLine
+from geomill.contract.nodes import ItemOrder
+from geomill.domain.states import JobStatus, NodeStatus
+
+if TYPE_CHECKING:
+    from geomill.client import Client
+    from geomill.domain.engine.job import Job
+    from geomill.domain.engine.message import JobQueueMessage
 
 app = typer.Typer(no_args_is_help=True, help="Submit, follow and control jobs.")
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="Id of the job.")]
+
+
+class ListedState(StrEnum):
+    """The states by which jobs are listed: those of the job machine, and `queued`."""
+
+    QUEUED = "queued"
+    PENDING = "pending"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
 
 
 @app.command()
@@ -46,17 +55,24 @@ def submit(
     as_json: Json = False,
 ) -> None:
     """Submit a job. With --wait, this process runs an orchestrator and a worker if none run elsewhere."""
+    from geomill.cli import context
     from geomill.cli.inputs import inputs_from_file, inputs_from_options
+    from geomill.cli.local import local_roles, missing_roles
     from geomill.cli.watching import watch
+    from geomill.domain.engine.message import JobQueueMessage
     from geomill.engine.submit import check_plain
     from geomill.engine.submit import submit as submit_job
+    from geomill.store.pool import open_pool
 
     registry = context.handlers()
     workflow_registry = context.workflow_registry(registry)
     workflow = workflow_registry.get(workflow_id)
     message = JobQueueMessage(
         workflow_id=workflow_id,
-        input_params={**inputs_from_file(inputs_file), **inputs_from_options(workflow, inputs or [])},
+        input_params={
+            **inputs_from_file(inputs_file),
+            **inputs_from_options(workflow_id, workflow.inputs, inputs or []),
+        },
         priority=priority,
         idempotency_key=idempotency_key,
         correlation_id=correlation_id,
@@ -86,121 +102,202 @@ def submit(
 
 @app.command("list")
 def list_jobs(
-    status: Annotated[JobStatus | None, typer.Option(help="Only jobs in this state.")] = None,
+    status: Annotated[list[ListedState] | None, typer.Option(help="Only jobs in this state; may be repeated.")] = None,
     workflow_id: Annotated[str | None, typer.Option("--workflow", help="Only jobs of this workflow.")] = None,
+    asset_id: Annotated[str | None, typer.Option("--asset", help="Only jobs of this asset.")] = None,
+    submitted_by: Annotated[str | None, typer.Option("--submitter", help="Only jobs of this submitter.")] = None,
+    correlation_id: Annotated[str | None, typer.Option(help="Only jobs with this id of yours.")] = None,
+    error: Annotated[str | None, typer.Option(help="Only jobs whose error has this text.")] = None,
+    parked: Annotated[bool, typer.Option("--parked", help="Only parked jobs.")] = False,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Number of jobs to list.")] = 20,
     as_json: Json = False,
 ) -> None:
-    """List the latest jobs."""
-
-    async def work(url: str) -> list[Job]:
-        async with open_pool(url, size=1) as pool, pool.connection() as conn:
-            return await job_store.recent(conn, limit=limit, status=status, workflow_id=workflow_id)
-
-    with context.ready_database() as url:
-        jobs = asyncio.run(work(url))
+    """List the latest jobs. Those that wait to be claimed come first."""
+    with gateway_or_database() as client:
+        jobs = client.jobs.page(
+            status=[state.value for state in status or []] or None,
+            workflow_id=workflow_id,
+            asset_id=asset_id,
+            submitted_by=submitted_by,
+            correlation_id=correlation_id,
+            error=error,
+            parked=parked or None,
+            limit=limit,
+        ).jobs
     if as_json:
-        typer.echo(json.dumps([job.model_dump(mode="json") for job in jobs], indent=2))
-    elif jobs:
-        _print_table(jobs)
-    else:
-        typer.echo("There are no such jobs. Submit one with 'geomill jobs submit hello_world --wait'.")
+        print_json(jobs)
+        return
+    empty = "There are no such jobs. Submit one with 'geomill jobs submit hello_world --wait'."
+    print_table(("job", "workflow", "status", "created", "took"), map(_row, jobs), empty=empty)
+
+
+def _row(job: JobSummary) -> tuple[object, ...]:
+    created = job.created_at or job.submitted_at
+    took = f"{(job.completed_at - created).total_seconds():.2f} s" if job.completed_at and created else ""
+    return job.job_id, job.workflow_id, "parked" if job.parked_at else job.status, created, took
+
+
+@app.command()
+def counts(
+    workflow_id: Annotated[str | None, typer.Option("--workflow", help="Only jobs of this workflow.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Count jobs by status."""
+    with gateway_or_database() as client:
+        counted = client.jobs.counts(workflow_id=workflow_id)
+    if as_json:
+        print_json(counted)
+        return
+    rows = [(name, f"{count} or more" if name in counted.at_least else count) for name, count in counted.counts.items()]
+    print_table(("status", "jobs"), rows, empty="There are no such jobs.")
 
 
 @app.command()
 def show(
-    job_id: Annotated[str, typer.Argument(metavar="JOB", help="Id of the job.")],
+    job_id: JobArgument,
     events: Annotated[bool, typer.Option("--events", help="Also show the job's events.")] = False,
     as_json: Json = False,
 ) -> None:
     """Show one job with its nodes."""
-    settings = context.settings()
+    with gateway_or_database() as client:
+        job = client.jobs.get(job_id)
+        told = client.jobs.events(job_id, limit=1000).events if events else None
+    if as_json:
+        more = {} if told is None else {"events": [event.model_dump(mode="json") for event in told]}
+        print_json({**job.model_dump(mode="json"), **more})
+        return
+    typer.echo(_readable(job))
+    for event in told or []:
+        typer.echo(f"  {event.created_at.isoformat()}  {event.event_type}  {event.node_id or ''}")
 
-    async def work(url: str) -> dict[str, Any]:
-        async with open_pool(url, size=1) as pool, pool.connection() as conn:
-            return await _describe(conn, settings, job_id, with_events=events)
 
-    with context.ready_database() as url:
-        description = asyncio.run(work(url))
-    typer.echo(json.dumps(description, indent=2) if as_json else _readable(description))
+@app.command()
+def node(
+    job_id: JobArgument,
+    node_id: Annotated[str, typer.Argument(metavar="NODE", help="Id of the node.")],
+    item: Annotated[int | None, typer.Option("--item", min=0, help="An item of a fan-out, by its number.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Show one node, or one item of a fan-out, with its parameters, attempts and checkpoint."""
+    with gateway_or_database() as client:
+        details = client.jobs.node(job_id, node_id) if item is None else client.jobs.item(job_id, node_id, item)
+    if as_json:
+        print_json(details)
+        return
+    typer.echo(f"{details.node_id}  {details.status}  {details.handler or details.type}  attempt {details.attempt}")
+    typer.echo(f"  worker {details.worker_id or 'none'}, queue {details.queue or 'none'}")
+    typer.echo(f"  params: {short(details.params)}\n  output: {short(details.output)}")
+    for attempt in details.attempts:
+        outcome = f"{attempt.error_code}: {attempt.error}" if attempt.error else attempt.status
+        typer.echo(f"  attempt {attempt.attempt} on {attempt.worker_id}: {outcome}")
+
+
+@app.command()
+def items(
+    job_id: JobArgument,
+    node_id: Annotated[str, typer.Argument(metavar="NODE", help="Id of the fan-out.")],
+    state: Annotated[NodeStatus | None, typer.Option(help="Only items in this state.")] = None,
+    order: Annotated[ItemOrder, typer.Option(help="The order of the list.")] = ItemOrder.FAILED_FIRST,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Number of items to list.")] = 20,
+    as_json: Json = False,
+) -> None:
+    """Summarise a fan-out and list its items, failed ones first."""
+    with gateway_or_database() as client:
+        summary = client.jobs.item_summary(job_id, node_id)
+        listed = client.jobs.items(job_id, node_id, state=state, order=order, limit=limit).items
+    if as_json:
+        print_json(
+            {"summary": summary.model_dump(mode="json"), "items": [entry.model_dump(mode="json") for entry in listed]}
+        )
+        return
+    typer.echo(f"{summary.total} items: {', '.join(f'{count} {name}' for name, count in summary.states.items())}")
+    rows = [(entry.index, entry.status, entry.attempt, entry.run_seconds, entry.error) for entry in listed]
+    print_table(("item", "status", "attempt", "seconds", "error"), rows, empty="There are no such items.")
+
+
+@app.command()
+def diff(
+    job_id: JobArgument,
+    other_job_id: Annotated[str, typer.Argument(metavar="OTHER", help="Id of the other job.")],
+    as_json: Json = False,
+) -> None:
+    """Show how two jobs differ: inputs, definition, nodes and results."""
+    with gateway_or_database() as client:
+        difference = client.jobs.difference(job_id, other_job_id)
+    if as_json:
+        print_json(difference)
+        return
+    rows = [("status", difference.status.before, difference.status.after)]
+    rows += [("seconds", difference.run_seconds.before, difference.run_seconds.after)]
+    rows += [("definition", difference.definition_hash.before, difference.definition_hash.after)]
+    for title, changes in (("input", difference.inputs), ("result", difference.results)):
+        rows += [(f"{title} {change.name}", short(change.before), short(change.after)) for change in changes]
+    for changed in difference.nodes:
+        rows += [(f"node {changed.node_id}", changed.status.before, changed.status.after)]
+    print_table(("", job_id, other_job_id), rows, empty="")
 
 
 @app.command()
 def logs(
-    job_id: Annotated[str, typer.Argument(metavar="JOB", help="Id of the job.")],
+    job_id: JobArgument,
     node_id: Annotated[str | None, typer.Option("--node", help="Only lines of this node.")] = None,
+    item: Annotated[int | None, typer.Option("--item", min=0, help="Only lines of this item; needs --node.")] = None,
+    attempt: Annotated[int | None, typer.Option("--attempt", min=1, help="Only lines of this attempt.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=100_000, help="Number of lines at most.")] = 1000,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Print lines until the job has ended.")] = False,
     as_json: Json = False,
 ) -> None:
     """Print the log lines of a job's handlers."""
-
-    async def work(url: str) -> tuple[Job, list[TaskLog]]:
-        async with open_pool(url, size=1) as pool, pool.connection() as conn:
-            job = await job_store.get(conn, job_id)
-            return job, await log_store.of_job(conn, job_id, node_id=node_id, limit=limit)
-
-    with context.ready_database() as url:
-        job, lines = asyncio.run(work(url))
-    if job.details_gone:
-        typer.echo(job.details_gone, err=True)
+    filters = {"node_id": node_id, "item_index": item, "attempt": attempt}
+    with gateway_or_database() as client:
+        job = client.jobs.get(job_id, outputs=False)
+        if job.details_deleted_at:
+            typer.echo(f"the logs of the job were deleted on {job.details_deleted_at:%Y-%m-%d}", err=True)
+        if follow:
+            for event in client.jobs.follow_logs(job_id, **filters):
+                if event.event == "line":
+                    typer.echo(event.data if as_json else _line(LogLine.model_validate_json(event.data)))
+            return
+        lines = _lines(client, job_id, filters, limit)
     if as_json:
-        typer.echo(json.dumps([line.model_dump(mode="json") for line in lines], indent=2))
+        print_json(lines)
         return
     for line in lines:
-        place = line.node_id if line.item_index == SINGLE else f"{line.node_id}[{line.item_index}]"
-        typer.echo(f"{line.created_at:%H:%M:%S}  {line.level:<7}  {place}  {line.message}")
+        typer.echo(_line(line))
 
 
-async def _describe(conn: Any, settings: Settings, job_id: str, *, with_events: bool) -> dict[str, Any]:
-    progress = await progress_store.find(conn, job_id)
-    if progress is None:
-        waiting = await job_store.waiting(conn, settings.queue.job_queue_name, job_id)
-        if waiting is None:
-            await job_store.get(conn, job_id)  # raises, with the remedy
-        reason = await attendance.why_queued(conn, settings.queue.job_queue_name, job_id)
-        return {
-            "job_id": job_id,
-            "status": "queued",
-            "workflow_id": waiting.workflow_id if waiting else None,
-            "waits": [reason] if reason else [],
-        }
-    description = progress.job.model_dump(mode="json") | {"nodes": [_node_json(node) for node in progress.nodes]}
-    description["waits"] = list(progress.waits)
-    description["note"] = progress.job.details_gone
-    if with_events:
-        description["events"] = [event.model_dump(mode="json") for event in await event_store.of_job(conn, job_id)]
-    return description
+def _lines(client: Client, job_id: str, filters: dict[str, Any], limit: int) -> list[LogLine]:
+    lines: list[LogLine] = []
+    after, more = 0, True
+    while more and len(lines) < limit:
+        page = client.jobs.logs(job_id, **filters, after=after, limit=min(1000, limit - len(lines)))
+        lines += page.lines
+        after, more = page.next_after, page.more
+    return lines
 
 
-def _node_json(node: progress_store.NodeProgress) -> dict[str, Any]:
-    return {
-        "node_id": node.node_id,
-        "status": node.status.value,
-        "attempt": node.attempt,
-        "error": node.error,
-        "output": node.output,
-        "items": {"total": node.items_total, "completed": node.items_completed, "failed": node.items_failed},
-    }
+def _line(line: LogLine) -> str:
+    place = line.node_id if line.item_index is None else f"{line.node_id}[{line.item_index}]"
+    return f"{line.created_at:%H:%M:%S}  {line.level:<7}  {place}  {line.message}"
 
 
-def _readable(description: dict[str, Any]) -> str:
-    lines = [f"{description['job_id']}  {description['workflow_id']}  {description['status']}"]
-    if description.get("error_message"):
-        lines.append(f"  error: {description['error_message']}")
-    if description.get("parked_at"):
-        lines.append(f"  parked since {description['parked_at']}: {description['parked_reason']}")
-        lines.append(f"  fix the cause, then run 'geomill jobs release {description['job_id']}'")
-    if description.get("note"):
-        lines.append(f"  {description['note']}")
-    lines += [f"  {reason}" for reason in description["waits"]]
-    for node in description.get("nodes", []):
-        items = f"  {node['items']['completed']} of {node['items']['total']} items" if node["items"]["total"] else ""
-        lines.append(
-            f"  {node['status']:<11} {node['node_id']}{items}" + (f"  {node['error']}" if node["error"] else "")
-        )
-    lines += [f"  {e['created_at']}  {e['event_type']}  {e['node_id'] or ''}" for e in description.get("events", [])]
-    if description.get("result_data") is not None:
-        lines.append("  result: " + json.dumps(description["result_data"], ensure_ascii=False))
+def _readable(job: JobDetails) -> str:
+    lines = [f"{job.job_id}  {job.workflow_id}  {job.status}"]
+    if job.error:
+        lines.append(f"  error: {job.error}")
+    if job.parked_at:
+        lines.append(f"  parked since {job.parked_at}: {job.parked_reason}")
+        lines.append(f"  fix the cause, then run 'geomill jobs release {job.job_id}'")
+    if job.retry_of:
+        lines.append(f"  repeats the job {job.retry_of}")
+    if job.details_deleted_at:
+        lines.append(f"  its nodes, events and logs were deleted on {job.details_deleted_at:%Y-%m-%d}")
+    lines += [f"  {reason}" for reason in job.progress.waits]
+    for entry in job.nodes:
+        counts = f"  {entry.items.completed} of {entry.items.total} items" if entry.items else ""
+        lines.append(f"  {entry.status:<11} {entry.node_id}{counts}" + (f"  {entry.error}" if entry.error else ""))
+    if job.result is not None:
+        lines.append("  result: " + json.dumps(job.result, ensure_ascii=False))
     return "\n".join(lines)
 
 
@@ -224,15 +321,3 @@ def print_outcome(job: Job, *, as_json: bool) -> None:
         typer.echo(f"error: the job ended as {job.status.value}: {job.error_message}", err=True)
     if job.status is not JobStatus.COMPLETED:
         raise typer.Exit(1)
-
-
-def _print_table(jobs: list[Job]) -> None:
-    from rich.console import Console
-    from rich.table import Column, Table
-
-    table = Table(Column("job", no_wrap=True), "workflow", "status", "created", "took", box=None)
-    for job in jobs:
-        took = f"{(job.completed_at - job.created_at).total_seconds():.2f} s" if job.completed_at else ""
-        status = "parked" if job.parked_at else job.status.value
-        table.add_row(job.job_id, job.workflow_id, status, f"{job.created_at:%Y-%m-%d %H:%M:%S}", took)
-    Console().print(table)

@@ -1,29 +1,24 @@
-"""`geomill keys`: create, list and revoke keys for the gateway.
-
-These commands use the database directly, since anybody with access to it is an administrator.
-"""
+"""`geomill keys`: create, list and revoke keys for the gateway."""
 
 from __future__ import annotations
 
-import getpass
-import json
 import re
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Column, Table
 
-from geomill.cli import context
-from geomill.domain.access.api_key import ApiKey, Secret, require_binding
+from geomill.cli.client import gateway_or_database
+from geomill.cli.printing import Json, print_json, print_table
+from geomill.contract.keys import KeyView
+from geomill.domain.access.api_key import require_binding
 from geomill.domain.access.principal import MayName, Role
-from geomill.errors import InputError
-from geomill.store import keys as store
-from geomill.store.pool import Connection
+from geomill.errors import InputError, NotFoundError, nearest
+
+if TYPE_CHECKING:
+    from geomill.client import Client
 
 app = typer.Typer(no_args_is_help=True, help="Create, list and revoke keys for the HTTP API.")
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 UNITS = {"m": 60, "h": 3600, "d": 86_400}
 LONGEST_SECONDS = 3650 * 86_400
 
@@ -45,40 +40,36 @@ def create(
 ) -> None:
     """Create a key and print it. It is not shown again."""
     require_binding(frozenset(roles), platform)
-    seconds = seconds_of(expires) if expires else None
-    secret = Secret.new()
-    holder = checked_name(secret.key_id if name is None else name)
-
-    async def work(conn: Connection) -> ApiKey:
-        return await store.create(
-            conn,
-            secret,
-            name=holder,
-            roles=roles,
-            platform_id=platform,
-            may_name=may_name,
-            created_by=_user(),
-            expires_seconds=seconds,
-        )
-
-    key = context.with_database(work)
+    order = {
+        "roles": [role.value for role in roles],
+        "name": None if name is None else checked_name(name),
+        "platform_id": platform,
+        "expires_seconds": seconds_of(expires) if expires else None,
+        "may_name": may_name.value,
+    }
+    with gateway_or_database() as client:
+        key = client.keys.create(order)
     if as_json:
-        _print_json({"key": secret.reveal(), **_shown(key)})
+        print_json(key)
     else:
-        typer.echo(secret.reveal())
+        typer.echo(key.key)
         typer.echo(f"'{key.name}' may now call as {', '.join(key.roles)}. This key is not shown again.", err=True)
 
 
 @app.command("list")
 def list_keys(as_json: Json = False) -> None:
     """List all keys with their names, roles, expiry and last use."""
-    keys = context.with_database(store.everything)
+    with gateway_or_database() as client:
+        keys = _all_keys(client, revoked=True)
     if as_json:
-        _print_json([_shown(key) for key in keys])
-    elif keys:
-        Console().print(_table(keys))
-    else:
-        typer.echo("There are no keys. 'geomill keys create --help' shows how to create one.")
+        print_json(keys)
+        return
+    rows = [
+        (key.key_id, key.name, key.roles, key.platform_id, key.expires_at, key.last_used_at, key.revoked_at)
+        for key in keys
+    ]
+    empty = "There are no keys. 'geomill keys create --help' shows how to create one."
+    print_table(("id", "name", "roles", "platform", "expires", "last used", "revoked"), rows, empty=empty)
 
 
 @app.command()
@@ -86,11 +77,33 @@ def revoke(
     key: Annotated[str, typer.Argument(metavar="KEY", help="Id or name of the key.")], as_json: Json = False
 ) -> None:
     """Revoke a key. Gateways refuse it within ten seconds."""
-    revoked = context.with_database(lambda conn: store.revoke(conn, key))
+    with gateway_or_database() as client:
+        chosen = _find(_all_keys(client, revoked=False), key)
+        client.keys.revoke(chosen.key_id)
+        revoked = client.keys.get(chosen.key_id)
     if as_json:
-        _print_json(_shown(revoked))
+        print_json(revoked)
     else:
         typer.echo(f"revoked {revoked.key_id} ({revoked.name})")
+
+
+def _all_keys(client: Client, *, revoked: bool) -> list[KeyView]:
+    keys: list[KeyView] = []
+    cursor = None
+    while True:
+        page = client.keys.page(revoked=revoked, limit=1000, cursor=cursor)
+        keys += page.keys
+        cursor = page.next_cursor
+        if cursor is None:
+            return keys
+
+
+def _find(keys: list[KeyView], name: str) -> KeyView:
+    """Return the key with this id or, if there is none, with this name."""
+    by_name = {key.name: key for key in keys} | {key.key_id: key for key in keys}
+    if name not in by_name:
+        raise NotFoundError(f"there is no key '{name}' that could be revoked", remedy=nearest(name, by_name))
+    return by_name[name]
 
 
 def seconds_of(text: str) -> int:
@@ -111,27 +124,3 @@ def checked_name(name: str) -> str:
             remedy="choose another --name",
         )
     return name
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # an account without a name
-        return "command line"
-
-
-def _shown(key: ApiKey) -> dict[str, Any]:
-    return key.model_dump(mode="json", exclude={"secret_hash"})
-
-
-def _print_json(value: Any) -> None:
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
-
-
-def _table(keys: list[ApiKey]) -> Table:
-    table = Table(Column("id", no_wrap=True), "name", "roles", "platform", "expires", "last used", "revoked", box=None)
-    for key in keys:
-        moments = (key.expires_at, key.last_used_at, key.revoked_at)
-        shown = (f"{moment:%Y-%m-%d %H:%M}" if moment else "" for moment in moments)
-        table.add_row(key.key_id, key.name, ", ".join(key.roles), key.platform_id or "", *shown)
-    return table

@@ -79,8 +79,34 @@ class _Commands(LazyGroup):
         ),
         Later("stages", "Submit and follow jobs in stages.", "geomill.cli.stages"),
         Later("queues", "Inspect the queues, and send dead letters again.", "geomill.cli.queues"),
+        Later("callbacks", "Look at callbacks, and send them again.", "geomill.cli.callbacks"),
+        Later(
+            "instances",
+            "List orchestrators and workers with what each has done since its start.",
+            "geomill.cli.processes",
+            attribute="instances",
+        ),
+        Later("handlers", "List and show handlers.", "geomill.cli.processes", attribute="handlers"),
+        Later(
+            "circuits",
+            "Handlers whose tasks are held back after failures.",
+            "geomill.cli.processes",
+            attribute="circuits",
+        ),
         Later("schedules", "Start workflows at set times.", "geomill.cli.schedules"),
         Later("keys", "Create, list and revoke keys for the HTTP API.", "geomill.cli.keys"),
+        Later(
+            "settings",
+            "List the settings in effect. Secrets are masked.",
+            "geomill.cli.administration",
+            attribute="settings",
+        ),
+        Later(
+            "audit",
+            "List the changes that operators have made, the newest first.",
+            "geomill.cli.administration",
+            attribute="audit",
+        ),
         Later("storage", "List, upload and download objects in the zones.", "geomill.cli.storage"),
     )
 

@@ -11,12 +11,12 @@ from rich.console import Console
 from rich.table import Table
 
 from geomill.cli.client import gateway
+from geomill.cli.printing import Json
 from geomill.domain.assets.platform import Platform, own_container
 from geomill.errors import InputError
 
 app = typer.Typer(no_args_is_help=True, help="Register partner applications and set what they may do.")
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 PlatformId = Annotated[str, typer.Argument(metavar="PLATFORM", help="Id of the partner application.")]
 Required = Annotated[
     list[str],

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from geomill.cli import context
-from geomill.cli.jobs import Json, app
+from geomill.cli.jobs import app
+from geomill.cli.printing import Json
 from geomill.errors import InputError
 from geomill.store import retention
 from geomill.store.pool import open_pool

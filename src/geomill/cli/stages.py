@@ -16,6 +16,7 @@ from geomill.cli import context
 from geomill.cli.inputs import inputs_from_file
 from geomill.cli.jobs import print_outcome
 from geomill.cli.local import local_roles, missing_roles
+from geomill.cli.printing import Json
 from geomill.cli.watching import watch
 from geomill.domain.engine.job import Job
 from geomill.domain.engine.message import JobQueueMessage
@@ -30,8 +31,6 @@ from geomill.store.pool import Connection, open_pool
 from geomill.store.stage_jobs import StageJobAttempt
 
 app = typer.Typer(no_args_is_help=True, help="Submit and follow jobs in stages.")
-
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command()

@@ -16,13 +16,14 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 
 from geomill.cli import context
+from geomill.cli.client import gateway_or_database
+from geomill.cli.printing import Json, print_json, print_table, size
 from geomill.domain.objectname import ObjectName, check_container, check_zone
 from geomill.errors import ConflictError, InvalidName
 from geomill.storage import ObjectInfo, Progress, Stored
 
 app = typer.Typer(no_args_is_help=True, help="List, upload and download objects in the zones.")
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing file or object.")]
 
 
@@ -42,6 +43,32 @@ def ls(
     for info in objects:
         table.add_row(f"{info.size:,}", info.modified.strftime("%Y-%m-%d %H:%M:%S"), info.name.path)
     Console(soft_wrap=True, highlight=False, markup=False).print(table)
+
+
+@app.command()
+def usage(
+    by_asset: Annotated[bool, typer.Option("--assets", help="By asset, the newest first, instead of by zone.")] = False,
+    platform_id: Annotated[str | None, typer.Option("--platform", help="Only assets of this platform.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Number of assets to list.")] = 20,
+    as_json: Json = False,
+) -> None:
+    """Show how much space zones and tables take, or each asset."""
+    with gateway_or_database() as client:
+        if by_asset or platform_id:
+            assets = client.operations.asset_storage(platform_id=platform_id, limit=limit).assets
+            rows = [
+                (a.asset_id, a.platform_id, a.revisions, a.objects, size(a.bytes), size(a.table_bytes)) for a in assets
+            ]
+            columns = ("asset", "platform", "revisions", "files", "size", "tables")
+            print_json(assets) if as_json else print_table(columns, rows, empty="There are no assets.")
+            return
+        storage = client.operations.storage()
+    if as_json:
+        print_json(storage)
+        return
+    zones = [(z.zone, z.kind, z.assets, z.objects, size(z.bytes), size(z.free_bytes)) for z in storage.zones]
+    tables = ("tables", "postgresql", storage.features.tables, "", size(storage.features.bytes), "")
+    print_table(("zone", "kind", "assets", "files", "size", "free"), [*zones, tables], empty="")
 
 
 @app.command()

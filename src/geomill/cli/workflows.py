@@ -13,6 +13,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from geomill.cli.client import gateway_or_database
+from geomill.cli.printing import Json, print_json, print_table
 from geomill.domain.engine.graph import targets
 from geomill.domain.engine.handler import Handlers
 from geomill.domain.engine.stage_job import workflow_id as compiled_id
@@ -25,7 +27,6 @@ from geomill.workflows.schema import json_schema
 
 app = typer.Typer(no_args_is_help=True, help="List, show and check workflows.")
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 INVALID = 2
 """The exit code if a file has problems. It is that of every invalid input."""
@@ -77,6 +78,52 @@ def validate(
                 typer.echo(str(line))
     if any(problems for _, problems in results):
         raise typer.Exit(INVALID)
+
+
+WorkflowId = Annotated[str, typer.Argument(metavar="ID", help="Id of the workflow.")]
+
+
+@app.command()
+def source(workflow_id: WorkflowId) -> None:
+    """Print the file of a workflow as the gateway has it."""
+    with gateway_or_database() as client:
+        typer.echo(client.workflows.source(workflow_id), nl=False)
+
+
+@app.command()
+def versions(workflow_id: WorkflowId, as_json: Json = False) -> None:
+    """List the definitions of a workflow that jobs have had."""
+    with gateway_or_database() as client:
+        listed = client.workflows.versions(workflow_id, limit=1000).versions
+    if as_json:
+        print_json(listed)
+        return
+    rows = [
+        (entry.definition_hash, entry.version, entry.first_used_at, entry.recent_jobs, "yes" if entry.current else "")
+        for entry in listed
+    ]
+    print_table(("hash", "version", "first used", "recent jobs", "current"), rows, empty="No job has used it yet.")
+
+
+@app.command()
+def diff(
+    workflow_id: WorkflowId,
+    from_hash: Annotated[str, typer.Argument(metavar="FROM", help="Hash of the earlier definition.")],
+    to_hash: Annotated[
+        str | None, typer.Argument(metavar="TO", help="Hash of the later one. Default: the current one.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Show how two definitions of a workflow differ."""
+    with gateway_or_database() as client:
+        difference = client.workflows.difference(workflow_id, from_hash, to_hash)
+    if as_json:
+        print_json(difference)
+        return
+    for title in ("added", "removed", "changed", "other"):
+        if names := getattr(difference, title):
+            typer.echo(f"{title}: {', '.join(names)}")
+    typer.echo(difference.diff or "", nl=False)
 
 
 @app.command()

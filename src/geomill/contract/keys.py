@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, Field, StringConstraints, model_
 from geomill.contract.inputs import ApiInput
 from geomill.contract.paging import CursorPage, PageOptions
 from geomill.domain.access.api_key import ApiKey
-from geomill.domain.access.principal import Role
+from geomill.domain.access.principal import MayName, Role
 from geomill.domain.assets.platform import PlatformId
 
 LONGEST_LIFE = 3650 * 86_400
@@ -34,6 +34,9 @@ class NewKey(ApiInput):
     expires_seconds: Annotated[int, Field(ge=60, le=LONGEST_LIFE, strict=True)] | None = Field(
         default=None, description="Its lifetime; default: until it is revoked"
     )
+    may_name: MayName = Field(
+        default=MayName.ALLOWED, description="Whether its holder may, must or must not name a person: `on_behalf_of`"
+    )
 
     @model_validator(mode="after")
     def _bound(self) -> Self:
@@ -53,6 +56,7 @@ class KeyView(BaseModel):
     name: str
     roles: list[Role]
     platform_id: str | None
+    may_name: MayName
     created_by: str
     created_at: datetime
     expires_at: datetime | None

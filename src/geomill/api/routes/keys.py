@@ -38,6 +38,7 @@ async def create_key(gateway: TheGateway, principal: ThePrincipal, order: NewKey
             created_by=principal.subject,
             platform_id=order.platform_id,
             expires_seconds=order.expires_seconds,
+            may_name=order.may_name,
         )
         await operator_audit.add(
             conn,

@@ -14,7 +14,6 @@ from typing import Annotated, ClassVar
 from uuid import UUID, uuid5
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
-from cronsim import CronSim, CronSimError
 from pydantic import AwareDatetime, Field
 
 from geomill.domain.entity import Check, Entity, Index, Json, Key, Name, Now
@@ -86,6 +85,8 @@ class Timing:
         assert self.cron is not None
         moment = moment.astimezone(UTC)
         zone = time_zone(self.timezone)
+        from cronsim import CronSim  # the client knows schedules, and needs no due times
+
         for due in CronSim(self.cron, moment.astimezone(zone)):
             # When an hour comes twice, the first 01:30 may be earlier than a moment in the second 01:xx.
             if (due_utc := due.astimezone(UTC)) > moment:
@@ -195,6 +196,8 @@ def _check_cron(cron: str) -> None:
     remedy = "write minute, hour, day of month, month and day of week, such as '30 2 * * MON-FRI'"
     if len(cron.split()) != 5:
         raise InputError(f"the cron expression '{cron}' has {len(cron.split())} fields, not 5", remedy=remedy)
+    from cronsim import CronSim, CronSimError
+
     try:
         CronSim(cron, datetime(2000, 1, 1, tzinfo=UTC))
     except (CronSimError, ValueError) as error:
