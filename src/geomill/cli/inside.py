@@ -7,7 +7,7 @@ would over the network, so there is one way to do a thing. The caller is an admi
 from __future__ import annotations
 
 import getpass
-from collections.abc import AsyncIterator, Iterator, MutableMapping
+from collections.abc import AsyncIterator, Callable, Iterator, MutableMapping
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from queue import SimpleQueue
@@ -32,35 +32,49 @@ URL = "http://localhost"
 
 @contextmanager
 def inside() -> Iterator[Client]:
-    """Open a client of a gateway that runs in a thread of this process."""
+    """Open a client of a gateway that runs in a thread of this process.
+
+    All that takes time is loaded before the database is asked for. Another command that ends would otherwise stop a
+    private server that nobody seems to use.
+    """
+    make_app = _app_maker()
     with (
-        context.ready_database() as url,
         start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(_running(url)) as app,
+        context.ready_database() as url,
+        portal.wrap_async_context_manager(_running(make_app(url))) as app,
         Client(URL, "inside", transport=InsideTransport(app, portal)) as client,
     ):
         yield client
 
 
-@asynccontextmanager
-async def _running(url: str) -> AsyncIterator[FastAPI]:
+def _app_maker() -> Callable[[str], FastAPI]:
+    """Load the gateway. Returns a function that makes it for the URL of a database."""
     from geomill.api.app import create_app
     from geomill.settings import gateway_settings
 
     settings, registry, job_types = context.settings(), context.handlers(), context.stage_jobs()
-    app = create_app(
-        url,
-        context.workflow_registry(registry, job_types),
-        settings.queue,
-        settings.access,
-        settings.platform,
-        storage=context.storage(),
-        job_types=job_types,
-        handlers=registry,
-        settings=gateway_settings(settings),
-        pool_size=2,
-        authenticator=OwnerAuthenticator(),
-    )
+    workflow_registry = context.workflow_registry(registry, job_types)
+
+    def make(url: str) -> FastAPI:
+        return create_app(
+            url,
+            workflow_registry,
+            settings.queue,
+            settings.access,
+            settings.platform,
+            storage=context.storage(),
+            job_types=job_types,
+            handlers=registry,
+            settings=gateway_settings(settings),
+            pool_size=2,
+            authenticator=OwnerAuthenticator(),
+        )
+
+    return make
+
+
+@asynccontextmanager
+async def _running(app: FastAPI) -> AsyncIterator[FastAPI]:
     async with app.router.lifespan_context(app):
         yield app
 
