@@ -249,7 +249,8 @@ class _ListListener:
 
     def __init__(self, chosen: JobFilter) -> None:
         self._chosen = chosen
-        self._sent: dict[str, JobSummary] = {}
+        self._sent: dict[str, int] = {}
+        """Job → the hash of its summary. Summaries themselves would cost a stream twenty megabytes."""
 
     def tell(self, jobs: list[Job] | None, position: int) -> Iterator[ServerSentEvent]:
         if jobs is None:
@@ -259,10 +260,11 @@ class _ListListener:
         for job in jobs:
             summary = JobSummary.of(job)
             if self._chosen.matches(job):
-                if self._sent.pop(job.job_id, None) != summary:
+                state = hash(summary.model_dump_json())
+                if self._sent.pop(job.job_id, None) != state:
                     yield ServerSentEvent(event="job", id=str(position), data=summary)
-                self._sent[job.job_id] = summary
-            elif self._sent.pop(job.job_id, None):
+                self._sent[job.job_id] = state
+            elif self._sent.pop(job.job_id, None) is not None:
                 yield ServerSentEvent(event="left", id=str(position), data=summary)
         while len(self._sent) > MOST_REMEMBERED:
             del self._sent[next(iter(self._sent))]

@@ -17,7 +17,8 @@ from geomill.domain.tables import EXTERNAL_TABLES, TABLES
 from geomill.queues import postgres
 from geomill.sql import queries
 from geomill.sql.files import query_nouns
-from geomill.store import assets
+from geomill.store import assets, job_lists
+from geomill.store.job_lists import JobFilter
 from tests.rounds import round_statement
 
 OURS = re.compile(r"\b(dagapp|app|catalogue|external)\.")
@@ -27,6 +28,12 @@ PARTS = {
         assets.page_statement(assets.AssetFilter()),
         assets.page_statement(assets.AssetFilter(text="a")),
     ],
+    "job_lists.page": [
+        job_lists._question(chosen).statement(queries("job_lists").page)
+        for chosen in (JobFilter(), JobFilter(parked=True), JobFilter(error="xy"))
+    ],
+    "job_lists.waiting_page": [job_lists._waiting_statement(queries("job_lists").waiting_page)],
+    "logs.page": [f"WITH examined AS ({queries('logs').examined}) {queries('logs').page}"],
     "queue.leased": [postgres.lease_statement(), postgres.lease_lines_statement()],
     "queue.line": [postgres.lines_statement()],
     "rounds.fence": [
@@ -39,6 +46,7 @@ PARTS = {
 JOINED = {"queue.lines", "queue.head", "queue.relaxed", "queue.alone", "queue.chosen", "queue.leased_only"} | {
     "queue.leased_or_shared",
     "assets.identified_assets",
+    "job_lists.judgement",
     *(f"rounds.{name}" for name in vars(queries("rounds"))),
 }
 TYPES = {"threshold": "integer", "failures": "integer"}

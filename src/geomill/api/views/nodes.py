@@ -199,11 +199,11 @@ async def _failed_first(conn: Connection, fan_out: ExpandedFanOut, filters: Item
     limit, total = filters.limit, fan_out.total
     after = min(max(after, -1), total)
     if not rest:
-        failed = await node_views.indexes_in_state(conn, fan_out, NodeStatus.FAILED, after=after, limit=limit + 1)
-        return failed[:limit], cursors.pack(0, failed[limit - 1]) if len(failed) > limit else cursors.pack(1, -1)
+        first = await node_views.indexes_in_state(conn, fan_out, NodeStatus.FAILED, after=after, limit=limit + 1)
+        return first[:limit], cursors.pack(0, first[limit - 1]) if len(first) > limit else cursors.pack(1, -1)
     end = min(after + 1 + limit, total)
-    failed = await node_views.indexes_in_state(conn, fan_out, NodeStatus.FAILED, after=after, limit=limit)
-    indexes = [index for index in range(after + 1, end) if index not in set(failed)]
+    failed = set(await node_views.indexes_in_state(conn, fan_out, NodeStatus.FAILED, after=after, limit=limit))
+    indexes = [index for index in range(after + 1, end) if index not in failed]
     return indexes, cursors.pack(1, end - 1) if end < total else None
 
 
