@@ -15,8 +15,6 @@ from geomill.cli import context
 from geomill.cli.jobs import app
 from geomill.cli.printing import Json
 from geomill.errors import InputError
-from geomill.store import retention
-from geomill.store.pool import open_pool
 
 if TYPE_CHECKING:
     from geomill.engine.maintenance.retention import Pruned, Retention, RetentionOptions
@@ -37,6 +35,8 @@ def prune(
 ) -> None:
     """Delete nodes, results, logs, events and large outputs of old jobs. The jobs themselves stay."""
     from geomill.engine.maintenance.retention import Pruned, Retention
+    from geomill.store import retention
+    from geomill.store.pool import open_pool
 
     options = _options(older_than)
 

@@ -61,7 +61,19 @@ def test_the_server_s_libraries_are_absent() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [("assets", "list"), ("platforms", "list"), ("assets", "approve", "a", "--clearance", "ouo")]
+    "arguments",
+    [
+        ("assets", "approve", "a", "--clearance", "ouo"),
+        ("audit",),
+        ("callbacks", "list"),
+        ("instances",),
+        ("jobs", "list"),
+        ("jobs", "logs", "a", "--follow"),
+        ("keys", "list"),
+        ("platforms", "list"),
+        ("queues", "list"),
+        ("schedules", "list"),
+    ],
 )
 def test_commands_that_call_a_gateway_need_no_server(arguments: tuple[str, ...], tmp_path: Path) -> None:
     ended = geomill(*arguments, data=tmp_path)
