@@ -54,7 +54,8 @@ class HandlerInstance(BaseModel):
     """A live worker that has a handler."""
 
     instance_id: str
-    version: str
+    version: str = Field(description="Its version of geomill")
+    code_version: str | None = Field(description="The code version of the handler; null for an earlier release")
     hostname: str
     queues: list[str]
 
@@ -68,6 +69,8 @@ class HandlerSummary(BaseModel):
     former_names: list[str] = []
     workers: int = Field(description="Live workers that have it")
     versions: list[str] = Field(description="Versions of geomill of these workers")
+    code_versions: list[str] = Field(description="Code versions of the handler on these workers")
+    code_differs: bool = Field(description="Whether these workers have different code of the handler")
 
 
 class HandlerList(BaseModel):

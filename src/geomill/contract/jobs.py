@@ -233,6 +233,13 @@ class NodeView(BaseModel):
     output: Any = None
 
 
+class MixedVersions(BaseModel):
+    """A handler whose code changed while a job ran."""
+
+    handler: str
+    versions: list[str] = Field(description="The code versions that ran, the earliest first")
+
+
 class Progress(BaseModel):
     fraction: float = Field(description="The share of nodes that have ended, from 0 to 1")
     nodes_total: int = 0
@@ -258,6 +265,9 @@ class JobDetails(JobSummary):
     result: Any = None
     progress: Progress
     nodes: list[NodeView] = []
+    mixed_versions: list[MixedVersions] = Field(
+        default=[], description="Handlers of which this job ran more than one code version. Normally there are none"
+    )
 
     @classmethod
     def queued(cls, message: JobQueueMessage, reason: str | None = None) -> Self:

@@ -49,6 +49,7 @@ class AttemptView(BaseModel):
     error_code: str | None
     retryable: bool
     worker_id: str | None
+    handler_version: str | None = Field(description="The code version of the handler that ran")
     metrics: dict[str, Any]
     started_at: datetime | None
     ended_at: datetime
@@ -74,6 +75,9 @@ class ItemView(BaseModel):
     retry_count: int
     task_id: str
     worker_id: str | None = None
+    handler_version: str | None = Field(
+        default=None, description="The code version of the handler that ran; null until the attempt has ended"
+    )
     dispatched_at: datetime | None = None
     started_at: datetime | None = None
     completed_at: datetime | None = None
@@ -133,6 +137,9 @@ class NodeDetails(BaseModel):
     attempt: int
     retry_count: int
     worker_id: str | None
+    handler_version: str | None = Field(
+        description="The code version of the handler that ran; null until the attempt has ended"
+    )
     dispatched_at: datetime | None
     started_at: datetime | None
     completed_at: datetime | None

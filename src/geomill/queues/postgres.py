@@ -389,14 +389,24 @@ async def defer(conn: Connection, leases: Sequence[Delivery], delay_seconds: flo
     await conn.execute(queries("queue").defer, {**_leases(leases), "delay_seconds": delay_seconds})
 
 
-async def suspects(conn: Connection, leased: Sequence[tuple[Delivery, str]]) -> set[int]:
-    """Return the leased tasks that may take down their worker. Each comes with the task id of the attempt before.
-    They do not count as started before they are put on trial."""
+@dataclass(frozen=True, slots=True)
+class Precedent:
+    """What is known of the earlier attempts at a leased task."""
+
+    sequence: int
+    suspect: bool
+    """Whether the task may take down its worker. Then it does not count as started before it is put on trial."""
+    handler_version: str | None
+    """The code version that ran in the previous attempt, if that has a result."""
+
+
+async def precedents(conn: Connection, leased: Sequence[tuple[Delivery, str]]) -> dict[int, Precedent]:
+    """Return the precedents of leased tasks, by sequence. Each task comes with the task id of the attempt before."""
     if not leased:
-        return set()
+        return {}
     parameters = {**_leases([delivery for delivery, _ in leased]), "before": [before for _, before in leased]}
-    cursor = await conn.execute(queries("queue").suspects, parameters)
-    return {row["sequence"] for row in await cursor.fetchall()}
+    cursor = await conn.execute(queries("queue").precedents, parameters)
+    return {row["sequence"]: Precedent(**row) for row in await cursor.fetchall()}
 
 
 async def put_on_trial(conn: Connection, lease: Held) -> bool:

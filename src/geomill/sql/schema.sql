@@ -1126,6 +1126,7 @@ CREATE TABLE dagapp.dag_task_results (
     error_code varchar(64),
     retryable boolean DEFAULT true NOT NULL,
     worker_id varchar(64),
+    handler_version varchar(64),
     metrics jsonb DEFAULT '{}'::jsonb NOT NULL,
     started_at timestamptz,
     reported_at timestamptz DEFAULT now() NOT NULL,
@@ -1135,6 +1136,8 @@ CREATE TABLE dagapp.dag_task_results (
 CREATE INDEX idx_dag_task_results_reported ON dagapp.dag_task_results USING brin (reported_at);
 
 COMMENT ON TABLE dagapp.dag_task_results IS 'The result of an attempt that ended while it was the current one. Rows are only added.';
+
+COMMENT ON COLUMN dagapp.dag_task_results.handler_version IS 'The code version of the handler that ran; null if none did';
 
 CREATE TABLE dagapp.dag_inbox (
     sequence bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
@@ -1310,6 +1313,7 @@ COMMENT ON COLUMN dagapp.dag_instances.looked_at IS 'When it last looked for wor
 CREATE TABLE dagapp.dag_instance_handlers (
     instance_id varchar(64) NOT NULL,
     handlers jsonb DEFAULT '[]'::jsonb NOT NULL,
+    versions jsonb DEFAULT '{}'::jsonb NOT NULL,
     CONSTRAINT dag_instance_handlers_pkey PRIMARY KEY (instance_id),
     CONSTRAINT dag_instance_handlers_instance_id_fkey FOREIGN KEY (instance_id) REFERENCES dagapp.dag_instances (instance_id) ON DELETE CASCADE
 );
@@ -1317,6 +1321,8 @@ CREATE TABLE dagapp.dag_instance_handlers (
 COMMENT ON TABLE dagapp.dag_instance_handlers IS 'The handlers that a worker has. Written at its start, and apart from the row that each heartbeat writes again.';
 
 COMMENT ON COLUMN dagapp.dag_instance_handlers.handlers IS 'Names of handlers, former names included';
+
+COMMENT ON COLUMN dagapp.dag_instance_handlers.versions IS 'The code version of each handler';
 
 CREATE TABLE dagapp.dag_unserved_queues (
     queue_name varchar(64) NOT NULL,

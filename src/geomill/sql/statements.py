@@ -359,6 +359,7 @@ class NodeViewsStatements(Statements):
 
     attempts: LiteralString
     checkpoint: LiteralString
+    code_versions: LiteralString
     indexes_leased: LiteralString
     indexes_sent: LiteralString
     indexes_slowest: LiteralString
@@ -458,6 +459,7 @@ class QueueStatements(Statements):
     peek: LiteralString
     peek_page: LiteralString
     postpone: LiteralString
+    precedents: LiteralString
     put_on_trial: LiteralString
     redrive: LiteralString
     refuse: LiteralString
@@ -467,7 +469,6 @@ class QueueStatements(Statements):
     report_progress: LiteralString
     running: LiteralString
     send: LiteralString
-    suspects: LiteralString
     take: LiteralString
     take_back: LiteralString
     this_session: LiteralString

@@ -30,6 +30,7 @@ class Settlement:
     error_code: str | None = None
     retryable: bool = True
     metrics: str = "{}"
+    handler_version: str | None = None
 
 
 @dataclass(slots=True)
@@ -58,14 +59,15 @@ async def settle(
 
 
 def _rows(ended: Sequence[Settlement]) -> list[dict[str, Any]]:
-    """Return the rows to store. Completed items of one node that began together are one row, with lists of what
-    differs: a row costs the server more than ten values. Every other report is a row of its own."""
+    """Return the rows to store. Completed items of one node that began together and ran the same code are one row, with
+    lists of what differs: a row costs the server more than ten values. Every other report is a row of its own."""
     groups: dict[tuple[Any, ...], list[Settlement]] = {}
     for settlement in ended:
         message, started_at = settlement.message, settlement.started_at
         completed = settlement.report is TaskReport.COMPLETED and settlement.metrics == "{}"
         alike = completed and message.item_index != SINGLE
-        key = (message.job_id, message.node_id, message.attempt, started_at) if alike else (settlement.sequence,)
+        place = (message.job_id, message.node_id, message.attempt, started_at, settlement.handler_version)
+        key = place if alike else (settlement.sequence,)
         groups.setdefault(key, []).append(settlement)
     return [_row(group) for group in groups.values()]
 
@@ -86,6 +88,8 @@ def _row(group: Sequence[Settlement]) -> dict[str, Any]:
         "items": [settlement.message.item_index for settlement in group],
         "outputs": [settlement.output for settlement in group],
     }
+    if first.handler_version is not None:
+        row["handler_version"] = first.handler_version
     if first.metrics != "{}":
         row["metrics"] = first.metrics
     if first.report is TaskReport.FAILED:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import socket
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -71,9 +71,14 @@ async def appear(
     return row is not None and bool(row["is_new"])
 
 
-async def note_handlers(conn: Connection, instance_id: str, handlers: Collection[str]) -> None:
-    """Store which handlers a process has. A process that has no row any more stores nothing."""
-    parameters = {"instance_id": instance_id, "handlers": json.dumps(sorted(handlers))}
+async def note_handlers(conn: Connection, instance_id: str, versions: Mapping[str, str]) -> None:
+    """Store which handlers a process has, each with its code version. A process that has no row any more stores
+    nothing."""
+    parameters = {
+        "instance_id": instance_id,
+        "handlers": json.dumps(sorted(versions)),
+        "versions": json.dumps(versions, sort_keys=True),
+    }
     await conn.execute(queries("instances").note_handlers, parameters)
 
 
@@ -144,6 +149,8 @@ class ServingInstance:
     pid: int
     queues: list[str]
     handlers: list[str]
+    versions: dict[str, str]
+    """The code version of each handler."""
 
 
 async def serving(conn: Connection) -> list[ServingInstance]:

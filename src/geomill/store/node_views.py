@@ -19,6 +19,8 @@ from geomill.sql import queries
 from geomill.store.pool import Connection
 
 MOST_ATTEMPTS = 100
+MOST_RUNS = 1_000
+MOST_RESULTS = 5_000
 _N = NodeStatus
 
 
@@ -48,6 +50,7 @@ class ItemState:
     retry_count: int
     task_id: str
     worker_id: str | None
+    handler_version: str | None
     dispatched_at: datetime | None
     started_at: datetime | None
     completed_at: datetime | None
@@ -170,6 +173,17 @@ async def slowest_indexes(
     parameters = {"status": status.value if status else None, "before": seconds, "after": index, "limit": limit}
     cursor = await conn.execute(queries("node_views").indexes_slowest, fan_out.key() | parameters)
     return [(row["item_index"], row["seconds"]) for row in await cursor.fetchall()]
+
+
+async def code_versions(conn: Connection, job_id: str) -> list[tuple[str, str]]:
+    """Return the nodes of a job with the code versions that ran at them, each pair once, the earliest first.
+
+    All attempts at a node count. Of the items of a fan-out, only the first and the last that each worker ran count:
+    new code comes with a new worker, or with new children of it. The same holds for the items of each attempt number.
+    """
+    parameters = {"job_id": job_id, "attempts": MOST_ATTEMPTS, "runs": MOST_RUNS, "results": MOST_RESULTS}
+    cursor = await conn.execute(queries("node_views").code_versions, parameters)
+    return [(row["node_id"], row["handler_version"]) for row in await cursor.fetchall()]
 
 
 @dataclass(frozen=True, slots=True)

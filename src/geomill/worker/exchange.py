@@ -119,7 +119,7 @@ class Exchange:
         again = [slot for slot in slots if slot.delivery.delivery_count > 1 or slot.message.attempt > 1]
         if again:
             await _recall(conn, again)
-            await _suspect(conn, again)
+            await _look_back(conn, again)
         return slots
 
     def _parsed(self, deliveries: Sequence[Delivery]) -> list[Slot]:
@@ -293,12 +293,13 @@ async def _recall(conn: Connection, begun: Sequence[Slot]) -> None:
         slot.checkpoint = saved.get((message.job_id, message.node_id, message.item_index))
 
 
-async def _suspect(conn: Connection, again: Sequence[Slot]) -> None:
-    """Mark the tasks that may take down their worker (trial.py)."""
+async def _look_back(conn: Connection, again: Sequence[Slot]) -> None:
+    """Mark the tasks that may take down their worker (trial.py), and note the code that ran before."""
     leased = [(slot.delivery, slot.message.task_id_before) for slot in again]
-    suspects = await queue.suspects(conn, leased)
+    precedents = await queue.precedents(conn, leased)
     for slot in again:
-        slot.suspect = slot.delivery.sequence in suspects
+        precedent = precedents[slot.delivery.sequence]
+        slot.suspect, slot.version_before = precedent.suspect, precedent.handler_version
 
 
 def _refused(settlement: Settlement, error: psycopg.Error) -> Settlement:

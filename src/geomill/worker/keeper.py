@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import psycopg
 from psycopg.errors import DiskFull, ReadOnlySqlTransaction
@@ -51,7 +51,7 @@ class Keeper:
         activity: Activity,
         contact: Contact,
         listening: asyncio.Event,
-        handlers: Collection[str],
+        versions: Mapping[str, str],
     ) -> None:
         self._url = url
         self._pool = pool
@@ -64,7 +64,7 @@ class Keeper:
         self._slots = slots
         self._tallies = tallies
         self._activity = activity
-        self._handlers = handlers
+        self._versions = versions
         self._beaten = self._renewed = time.monotonic()
 
     async def register(self, conn: Connection) -> None:
@@ -79,7 +79,7 @@ class Keeper:
     async def _came_back(self, conn: Connection, sent_at: float, *, is_new: bool) -> None:
         self._contact.heard(sent_at)
         if is_new:
-            await instances.note_handlers(conn, self._worker_id, self._handlers)
+            await instances.note_handlers(conn, self._worker_id, self._versions)
             await queue.forgive(conn, self._ended_early.union(self._slots))
         self._ended_early.clear()
 

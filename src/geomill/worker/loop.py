@@ -22,6 +22,7 @@ from geomill.domain.engine.message import HEAVY_QUEUE
 from geomill.process import run_duties
 from geomill.queues import postgres as queue
 from geomill.queues.turns import TenantTurns
+from geomill.sdk.code_version import code_versions
 from geomill.sdk.context import ExternalCatalogue
 from geomill.sdk.execution import Ended
 from geomill.sdk.registry import Registry
@@ -113,7 +114,7 @@ class Worker:
             self._activity,
             self._contact,
             self._signals.connected,
-            self.handlers,
+            code_versions(self.handlers),
         )
         self._watch = Watch(self._slots, self._children, self._contact, self._give_up)
 

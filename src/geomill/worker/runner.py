@@ -11,6 +11,7 @@ from typing import Any
 import psycopg
 
 from geomill.errors import UnavailableError
+from geomill.sdk.code_version import code_versions
 from geomill.sdk.context import ExternalCatalogue, HandlerContext
 from geomill.sdk.execution import Ended, execute, failed
 from geomill.sdk.registration import RegisteredHandler
@@ -38,6 +39,7 @@ class Runner:
         external: ExternalCatalogue | None = None,
     ) -> None:
         self._handlers = dict(handlers)
+        self._versions = code_versions(handlers)
         self._children = children
         self._pool = pool
         self._services = services(
@@ -69,7 +71,7 @@ class Runner:
             return _without_handler(name)
         if handler.isolated:
             return self._isolated(slot)
-        slot.begin()
+        slot.begin(self._versions[name])
         return execute(handler, slot.message.params, partial(self._context, slot, handler))
 
     def _context(self, slot: Slot, handler: RegisteredHandler, params: Any) -> HandlerContext[Any]:
@@ -109,7 +111,7 @@ class Runner:
             child = await self._children.take()
         except ChildFailed as error:
             return not_started(error)
-        slot.begin(child)
+        slot.begin(child.versions.get(slot.message.handler), child)
         try:
             return await self._children.run(child, slot.message, slot.checkpoint, _Echo(slot, self._page))
         finally:

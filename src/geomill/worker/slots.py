@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from dataclasses import dataclass
 
@@ -18,6 +19,7 @@ from geomill.worker.notes import TaskNotes
 
 CANCELLED = "cancelled"
 """The error code of a handler that stopped because it was asked to."""
+CODE_CHANGED = "the code of this handler has changed since the previous attempt: %s before, %s now"
 
 
 @dataclass(slots=True, eq=False)
@@ -42,9 +44,16 @@ class Slot:
     verdict: Ended | None = None
     forced_at: float | None = None
     closed: bool = False
+    version: str | None = None
+    """The code version of the handler that runs."""
+    version_before: str | None = None
+    """The code version that ran in the previous attempt, if that ended."""
 
-    def begin(self, child: Child | None = None) -> None:
+    def begin(self, version: str | None, child: Child | None = None) -> None:
         """Record that the handler begins. Its time limit counts from here."""
+        self.version = version
+        if self.version_before and version and self.version_before != version:
+            self.notes.line(logging.WARNING, CODE_CHANGED % (self.version_before, version))
         self.begun = self.notes.spoke = time.monotonic()
         self.child = child
         if child and self.cancelled:
@@ -91,6 +100,7 @@ class Slot:
         settlement = Settlement(delivery.sequence, delivery.lease_token, self.message, report, delivery.started_at)
         if ended is None:
             return settlement
+        settlement.handler_version = self.version
         if ended.success:
             settlement.output = ended.text
         else:

@@ -20,7 +20,7 @@ TABLES = ("dag_queue", "dag_inbox", "dag_jobs", "dag_node_states", "dag_task_res
 STATEMENTS = {
     **{
         f"queue.{name}": getattr(queries("queue"), name)
-        for name in ("take", "look", "renew", "lost", "take_back", "suspects")
+        for name in ("take", "look", "renew", "lost", "take_back", "precedents")
     },
     "queue.lease": postgres.lease_statement(),
     "queue.lease_lines": postgres.lease_lines_statement(),

@@ -23,7 +23,7 @@ from geomill.contract.jobs import JobDetails
 from geomill.domain.engine.message import JobQueueMessage
 from geomill.engine import control
 from geomill.errors import ConflictError
-from geomill.store import attendance, instances, stage_jobs
+from geomill.store import attendance, instances, node_views, stage_jobs
 from geomill.store import events as event_store
 from geomill.store.pool import Connection, transaction_time
 from geomill.store.progress import JobProgress
@@ -66,7 +66,9 @@ async def get_job(gateway: TheGateway, job_id: JobId, options: Annotated[DetailO
         job = standing.job
         graph = await gateway.graphs.get(conn, job.definition_hash) if job.definition_hash else None
         heartbeat = await instances.heartbeat(conn, job.owner_id) if job.owner_id else None
-        return job_details(standing, await transaction_time(conn), graph, heartbeat, outputs=options.outputs)
+        versions = await node_views.code_versions(conn, job_id)
+        now = await transaction_time(conn)
+        return job_details(standing, now, graph, heartbeat, versions, outputs=options.outputs)
 
 
 @router.get(

@@ -33,6 +33,7 @@ def handler_details(registry: Registry, serving: Sequence[ServingInstance], name
             HandlerInstance(
                 instance_id=instance.instance_id,
                 version=instance.version,
+                code_version=instance.versions.get(present_name),
                 hostname=instance.hostname,
                 queues=instance.queues,
             )
@@ -44,6 +45,7 @@ def handler_details(registry: Registry, serving: Sequence[ServingInstance], name
 def _summary(registry: Registry, serving: Sequence[ServingInstance], name: str) -> dict[str, Any]:
     having = _having(serving, name)
     handler = _known(registry, name)
+    code_versions = {instance.versions[name] for instance in having if name in instance.versions}
     return {
         "name": name,
         "description": handler.info.description if handler else None,
@@ -53,6 +55,8 @@ def _summary(registry: Registry, serving: Sequence[ServingInstance], name: str) 
         "former_names": list(handler.former_names) if handler else [],
         "workers": len(having),
         "versions": sorted({instance.version for instance in having}),
+        "code_versions": sorted(code_versions),
+        "code_differs": len(code_versions) > 1,
     }
 
 

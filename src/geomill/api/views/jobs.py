@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from geomill.contract.jobs import ItemCounts, JobDetails, NodeView, Progress, seconds_between
+from geomill.contract.jobs import ItemCounts, JobDetails, MixedVersions, NodeView, Progress, seconds_between
 from geomill.domain.engine.graph import Graph, GraphNode
 from geomill.domain.states import JobStatus
 from geomill.store.progress import JobProgress, NodeProgress
 
 
 def job_details(
-    progress: JobProgress, now: datetime, graph: Graph | None, heartbeat: datetime | None, *, outputs: bool
+    progress: JobProgress,
+    now: datetime,
+    graph: Graph | None,
+    heartbeat: datetime | None,
+    versions: Sequence[tuple[str, str]],
+    *,
+    outputs: bool,
 ) -> JobDetails:
-    """Return the details, with nodes in the order of the pinned definition. `heartbeat` is that of the job's owner."""
+    """Return the details, with nodes in the order of the pinned definition. `heartbeat` is that of the job's owner, and
+    `versions` are nodes with the code versions that ran at them."""
     job = progress.job
     definitions = dict(graph.nodes) if graph else {}
     places = {node_id: place for place, node_id in enumerate(definitions)}
@@ -26,7 +34,24 @@ def job_details(
         run_seconds=seconds_between(job.started_at, job.completed_at or now),
         progress=progress_of(progress, now),
         nodes=[_node_view(node, definitions.get(node.node_id), now, outputs=outputs) for node in nodes],
+        mixed_versions=_mixed_versions(versions, definitions),
     )
+
+
+def _mixed_versions(versions: Sequence[tuple[str, str]], definitions: Mapping[str, GraphNode]) -> list[MixedVersions]:
+    """Return the handlers of which more than one code version ran. Several nodes may have the same handler."""
+    of_handlers: dict[str, list[str]] = {}
+    for node_id, version in versions:
+        definition = definitions.get(node_id)
+        if definition and definition.execution:
+            handler_versions = of_handlers.setdefault(definition.execution.handler, [])
+            if version not in handler_versions:
+                handler_versions.append(version)
+    return [
+        MixedVersions(handler=handler, versions=handler_versions)
+        for handler, handler_versions in sorted(of_handlers.items())
+        if len(handler_versions) > 1
+    ]
 
 
 def _node_view(node: NodeProgress, definition: GraphNode | None, now: datetime, *, outputs: bool) -> NodeView:

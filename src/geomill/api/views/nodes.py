@@ -62,6 +62,7 @@ async def node_details(conn: Connection, place: JobNode, now: datetime) -> NodeD
         retry_count=row.retry_count,
         task_id=row.task_id or "",
         worker_id=row.worker_id,
+        handler_version=None,
         dispatched_at=row.dispatched_at,
         started_at=row.started_at or (delivery.started_at if delivery else None),
         completed_at=row.completed_at,
@@ -90,7 +91,7 @@ async def _details(
     params, source = await _params(conn, place, state, delivery)
     view = item_view(state, now)
     return NodeDetails(
-        **view.model_dump(exclude={"index", "error_code", "worker_id", "task_id"}),
+        **view.model_dump(exclude={"index", "error_code", "worker_id", "handler_version", "task_id"}),
         job_id=job_id,
         node_id=node_id,
         index=None if index == SINGLE else index,
@@ -99,6 +100,7 @@ async def _details(
         queue=place.queue,
         task_id=state.task_id or None,
         worker_id=state.worker_id or (delivery.leased_by if delivery else None),
+        handler_version=latest.handler_version if latest else None,
         params=params,
         params_source=source,
         output=_output(place.row if index == SINGLE else None, latest),

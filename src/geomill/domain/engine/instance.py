@@ -45,3 +45,4 @@ class InstanceHandlers(Entity):
 
     instance_id: Key
     handlers: list[str] = Field(default_factory=list, description="Names of handlers, former names included")
+    versions: Json = Field(default_factory=dict, description="The code version of each handler")

@@ -65,6 +65,9 @@ class AttemptResult(Entity):
     error_code: Name | None = None
     retryable: bool = True
     worker_id: Name | None = None
+    handler_version: Name | None = Field(
+        default=None, description="The code version of the handler that ran; null if none did"
+    )
     metrics: Json = Field(default_factory=dict)
     started_at: AwareDatetime | None = None
     reported_at: Now

@@ -9,10 +9,10 @@
 -- one group are equal reports on items of one node, and become one report. The commit may notify the owner.
 WITH ended AS MATERIALIZED (
     SELECT g."group", g.job_id, g.node_id, g.attempt, g.report, g.error_message, g.error_code, g.retryable, g.metrics,
-           g.started_at, one.sequence, one.lease_token, one.task_id, one.item_index, one.output,
+           g.handler_version, g.started_at, one.sequence, one.lease_token, one.task_id, one.item_index, one.output,
            coalesce(j.owner_id, '') AS owner_id
     FROM json_to_recordset(%(ended)s::json) AS g (
-        "group" bigint, {record of report}, {record of reason}, metrics text,
+        "group" bigint, {record of report}, {record of reason}, metrics text, handler_version text,
         sequences bigint[], tokens bigint[], task_ids text[], items integer[], outputs text[]
     )
     JOIN dagapp.dag_jobs AS j ON j.job_id = ANY (ARRAY[g.job_id])
@@ -25,8 +25,8 @@ WITH ended AS MATERIALIZED (
       AND ended.report <> 'running'
     RETURNING q.sequence
 ), held AS MATERIALIZED (
-    SELECT "group", job_id, node_id, attempt, report, error_message, error_code, retryable, metrics, started_at,
-           sequence, task_id, item_index, output, owner_id
+    SELECT "group", job_id, node_id, attempt, report, error_message, error_code, retryable, metrics, handler_version,
+           started_at, sequence, task_id, item_index, output, owner_id
     FROM ended
     WHERE ended.sequence IN (SELECT sequence FROM gone)
        OR (ended.report = 'running' AND EXISTS (
@@ -35,11 +35,11 @@ WITH ended AS MATERIALIZED (
 ), kept AS (
     INSERT INTO dagapp.dag_task_results (
         task_id, job_id, node_id, item_index, attempt, status, output, error_message, error_code, retryable,
-        worker_id, metrics, started_at
+        worker_id, handler_version, metrics, started_at
     )
     SELECT task_id, job_id, node_id, item_index, attempt, report::text::dagapp.task_status, output::jsonb,
-           error_message, error_code, coalesce(retryable, true), %(worker_id)s, coalesce(metrics, '{}')::jsonb,
-           started_at
+           error_message, error_code, coalesce(retryable, true), %(worker_id)s, handler_version,
+           coalesce(metrics, '{}')::jsonb, started_at
     FROM held
     WHERE report IN ('completed', 'failed')
     ON CONFLICT (task_id) DO NOTHING

@@ -32,15 +32,15 @@ DELETE FROM dagapp.dag_instances WHERE instance_id = %(instance_id)s;
 SELECT {columns of dagapp.dag_instances} FROM dagapp.dag_instances ORDER BY role, started_at;
 
 -- name: note_handlers
-INSERT INTO dagapp.dag_instance_handlers (instance_id, handlers)
-SELECT i.instance_id, %(handlers)s::jsonb
+INSERT INTO dagapp.dag_instance_handlers (instance_id, handlers, versions)
+SELECT i.instance_id, %(handlers)s::jsonb, %(versions)s::jsonb
 FROM dagapp.dag_instances AS i
 WHERE i.instance_id = %(instance_id)s
-ON CONFLICT (instance_id) DO UPDATE SET handlers = EXCLUDED.handlers;
+ON CONFLICT (instance_id) DO UPDATE SET handlers = EXCLUDED.handlers, versions = EXCLUDED.versions;
 
 -- name: serving
--- The handlers of each live process.
-SELECT i.instance_id, i.version, i.hostname, i.pid, i.queues, h.handlers
+-- The handlers of each live process. A worker of an earlier release notes no versions.
+SELECT i.instance_id, i.version, i.hostname, i.pid, i.queues, h.handlers, h.versions
 FROM dagapp.dag_instances AS i
 JOIN dagapp.dag_instance_handlers AS h USING (instance_id)
 WHERE EXISTS (SELECT FROM pg_locks AS l

@@ -34,7 +34,7 @@ WHERE job_id = %(job_id)s AND node_id = %(node_id)s AND item_index = %(item_inde
 -- the planner would rather read the whole fan-out or the whole queue.
 SELECT i.item_index, coalesce(n.attempt, 1) AS attempt, coalesce(n.retry_count, 0) AS retry_count,
        t.task_id, n.error_message, r.error_code, n.not_before,
-       coalesce(n.worker_id, r.worker_id, q.leased_by) AS worker_id,
+       coalesce(n.worker_id, r.worker_id, q.leased_by) AS worker_id, r.handler_version,
        coalesce(n.dispatched_at, q.enqueued_at) AS dispatched_at,
        coalesce(n.started_at, r.started_at, q.started_at) AS started_at, n.completed_at,
        q.progress, coalesce(q.progress_message, '') AS progress_message,
@@ -56,7 +56,7 @@ CROSS JOIN LATERAL (
     SELECT coalesce(n.task_id, %(before_index)s::text || i.item_index || %(after_index)s::text) AS task_id
 ) AS t
 LEFT JOIN LATERAL (
-    SELECT task_id, status, error_code, worker_id, started_at
+    SELECT task_id, status, error_code, worker_id, handler_version, started_at
     FROM dagapp.dag_task_results
     WHERE task_id = t.task_id
     LIMIT 1
@@ -127,3 +127,37 @@ GROUP BY GROUPING SETS ((status), ());
 SELECT count(*) AS items
 FROM dagapp.dag_node_states
 WHERE job_id = %(job_id)s AND node_id = %(node_id)s AND item_index = ANY (%(indexes)s::integer[]) AND status = 'running';
+
+-- name: code_versions
+-- The code versions that ran at each node, the earliest first. Reads the rows of the job once, and then a bounded number of
+-- results by their task ids: those of nodes, and those of the first and the last item of each worker and attempt number.
+-- The results of earlier attempts at the same are among them.
+WITH runs AS MATERIALIZED (
+    SELECT node_id, attempt, min(item_index) AS first_index, max(item_index) AS last_index
+    FROM dagapp.dag_node_states
+    WHERE job_id = %(job_id)s AND task_id IS NOT NULL
+    GROUP BY node_id, worker_id, attempt, item_index < 0
+    LIMIT %(runs)s
+), places AS (
+    SELECT node_id, attempt, first_index AS item_index FROM runs
+    UNION
+    SELECT node_id, attempt, last_index FROM runs
+), attempts AS (
+    SELECT p.node_id, %(job_id)s || ':' || p.node_id
+                      || CASE WHEN p.item_index >= 0 THEN '[' || p.item_index || ']' ELSE '' END
+                      || ':' || number AS task_id
+    FROM places AS p
+    CROSS JOIN LATERAL generate_series(greatest(p.attempt - %(attempts)s::bigint, 0) + 1, p.attempt) AS number
+    LIMIT %(results)s
+)
+SELECT a.node_id, r.handler_version
+FROM attempts AS a
+CROSS JOIN LATERAL (
+    SELECT handler_version, reported_at
+    FROM dagapp.dag_task_results
+    WHERE task_id = a.task_id
+    LIMIT 1
+) AS r
+WHERE r.handler_version IS NOT NULL
+GROUP BY a.node_id, r.handler_version
+ORDER BY min(r.reported_at), r.handler_version;

@@ -233,16 +233,23 @@ SELECT {columns of message}, expires_at, enqueued_at, losses, delivery_count - 1
        now() + make_interval(secs => %(delay_seconds)s)
 FROM gone;
 
--- name: suspects
--- Leased messages that may take down their workers: they were lost twice, or the previous attempt was given up for that
--- reason. They count as not started until they are put on trial (worker/trial.py).
-UPDATE dagapp.dag_queue AS q
-SET started_at = NULL, losses = greatest(q.losses, 2)
-FROM unnest(%(sequences)b::bigint[], %(tokens)b::bigint[], %(before)b::text[]) AS held (sequence, lease_token, before)
-WHERE q.sequence = ANY (ARRAY[held.sequence]) AND coalesce(q.lease_token, 0) = held.lease_token
-  AND (q.losses >= 2 OR EXISTS (SELECT FROM dagapp.dag_task_results AS r
-                                WHERE r.task_id = ANY (ARRAY[held.before]) AND r.error_code = 'worker_lost'))
-RETURNING q.sequence;
+-- name: precedents
+-- What is known of the previous attempts of leased messages. A message is suspect if it may take down its worker: it was
+-- lost twice, or the previous attempt was given up for that reason. Suspects count as not started until they are put on
+-- trial (worker/trial.py).
+WITH held AS MATERIALIZED (
+    SELECT u.sequence, u.lease_token, r.error_code, r.handler_version
+    FROM unnest(%(sequences)b::bigint[], %(tokens)b::bigint[], %(before)b::text[]) AS u (sequence, lease_token, before)
+    LEFT JOIN dagapp.dag_task_results AS r ON r.task_id = ANY (ARRAY[u.before])
+), suspects AS (
+    UPDATE dagapp.dag_queue AS q
+    SET started_at = NULL, losses = greatest(q.losses, 2)
+    FROM held
+    WHERE q.sequence = ANY (ARRAY[held.sequence]) AND coalesce(q.lease_token, 0) = held.lease_token
+      AND (q.losses >= 2 OR held.error_code = 'worker_lost')
+    RETURNING q.sequence
+)
+SELECT sequence, handler_version, sequence IN (SELECT s.sequence FROM suspects AS s) AS suspect FROM held;
 
 -- name: put_on_trial
 UPDATE dagapp.dag_queue

@@ -26,6 +26,7 @@ from typing import Any
 
 from geomill.domain.engine.message import TaskMessage
 from geomill.errors import SettingsError, UnavailableError
+from geomill.sdk.code_version import code_versions
 from geomill.sdk.context import HandlerContext
 from geomill.sdk.database import DatabaseAccess
 from geomill.sdk.execution import execute_here
@@ -180,6 +181,7 @@ def main(descriptor: int, parent: int, *, offline: bool) -> None:
         return
     limit_memory(setup["memory_mb"])
     handlers, storage = _load(setup), Storage(StorageRecipe.from_json(setup["storage"]))
+    versions = code_versions(handlers)  # now, while the files are still those that were imported
     database = DatabaseAccess(setup["database"])
     line = WorkerLine(sock)
     questions = Questions(line)
@@ -187,7 +189,7 @@ def main(descriptor: int, parent: int, *, offline: bool) -> None:
     threading.Thread(target=listener.run, name="listener", daemon=True).start()
     threading.Thread(target=listener.watch, name="watch", daemon=True).start()
     process_services = services(storage=storage, database=database, outcome_pages=questions.page)
-    line.send("ready", offline=is_offline)
+    line.send("ready", offline=is_offline, versions=versions)
     while order := listener.orders.get():
         listener.busy = True
         _serve(line, handlers, order, process_services)

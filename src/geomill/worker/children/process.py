@@ -88,6 +88,8 @@ class Child:
         self._output = asyncio.create_task(self._read_output(), name=f"output of {process.pid}")
         self.tasks = 0
         self.idle_since = 0.0
+        self.versions: dict[str, str] = {}
+        """The code version of each handler in this process. The files may be newer than those that the worker has."""
         self.exposed = False
         """Whether it has network access that it should not have, because the system allows no network namespace."""
 
@@ -119,6 +121,7 @@ class Child:
         )
         ready = await frames.read(self._reader)
         self.exposed = not (ready and ready.get("offline"))
+        self.versions = ready["versions"] if ready else {}
         if ready is None:
             await self._end_output()
             raise ChildFailed(f"the handler's process could not start: {self._last_words()}")
