@@ -292,6 +292,10 @@ def _readable(job: JobDetails) -> str:
         lines.append(f"  repeats the job {job.retry_of}")
     if job.details_deleted_at:
         lines.append(f"  its nodes, events and logs were deleted on {job.details_deleted_at:%Y-%m-%d}")
+    lines += [
+        f"  warning: the code of '{mixed.handler}' changed while it ran: {', '.join(mixed.versions)}"
+        for mixed in job.mixed_versions
+    ]
     lines += [f"  {reason}" for reason in job.progress.waits]
     for entry in job.nodes:
         counts = f"  {entry.items.completed} of {entry.items.total} items" if entry.items else ""
