@@ -16,6 +16,7 @@ from geomill.errors import SettingsError, UnavailableError
 from geomill.settings import Settings
 
 if TYPE_CHECKING:
+    from geomill.cli.inside import LoadedParts
     from geomill.client import Client  # imported at run time where it is used, so other commands start faster
 
 START = "start 'geomill up', or set GEOMILL_URL and GEOMILL_KEY"
@@ -31,20 +32,26 @@ def gateway() -> Iterator[Client]:
         yield client
 
 
+def has_gateway() -> bool:
+    """Return whether commands call a gateway: one that is named, or that runs on the data folder."""
+    settings = context.settings()
+    return bool(settings.client.url or folder.read_address(settings.database.data))
+
+
 @contextmanager
-def gateway_or_database() -> Iterator[Client]:
+def gateway_or_database(parts: LoadedParts | None = None, *, with_roles: bool = False) -> Iterator[Client]:
     """Open a client of the running gateway or, where there is none, of a gateway inside this process.
 
-    The second serves operators who have the database and need no server, such as before the first `geomill up`.
+    The second serves operators who have the database and need no server, such as before the first `geomill up`. There,
+    `with_roles` also runs an orchestrator and a worker, and `parts` are used if they are loaded already.
     """
-    settings = context.settings()
-    if settings.client.url or folder.read_address(settings.database.data):
+    if has_gateway():
         with gateway() as client:
             yield client
         return
     from geomill.cli.inside import inside
 
-    with inside() as client:
+    with inside(parts, with_roles=with_roles) as client:
         yield client
 
 

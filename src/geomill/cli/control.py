@@ -2,62 +2,33 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from geomill.cli import context
 from geomill.cli.client import gateway_or_database
 from geomill.cli.inputs import typed_inputs
-from geomill.cli.jobs import JobArgument, app, print_outcome
+from geomill.cli.jobs import JobArgument, app, missing_roles, print_outcome
 from geomill.cli.printing import Json, print_json
 from geomill.contract.jobs import ActionAccepted
 from geomill.errors import InputError
 
 if TYPE_CHECKING:
     from geomill.client import Client
-    from geomill.domain.engine.job import Job
-    from geomill.domain.engine.message import JobQueueMessage
-    from geomill.domain.engine.workflow import Workflow
-    from geomill.store.pool import Pool
 
 
 @app.command("watch")
 def watch_job(job_id: JobArgument, as_json: Json = False) -> None:
     """Follow a job until it has ended, then print its result."""
-    from geomill.cli.local import missing_roles
     from geomill.cli.watching import watch
-    from geomill.store.pool import open_pool
 
-    async def work(url: str) -> Job:
-        async with open_pool(url, size=2) as pool:
-            workflow, message = await _workflow_and_message(pool, job_id)
-            if absent := await missing_roles(pool):
-                typer.echo(f"No {' and no '.join(sorted(absent))} is running, so the job waits.", err=True)
-            return await watch(pool, workflow, message, quiet=as_json)
-
-    with context.ready_database() as url:
-        job = asyncio.run(work(url))
+    with gateway_or_database() as client:
+        client.jobs.get(job_id, outputs=False)  # raises if there is none
+        if absent := missing_roles(client):
+            typer.echo(f"No {' and no '.join(absent)} is running, so the job waits.", err=True)
+        job = watch(client, job_id, quiet=as_json)
     print_outcome(job, as_json=as_json)
-
-
-async def _workflow_and_message(pool: Pool, job_id: str) -> tuple[Workflow, JobQueueMessage]:
-    """Return the job's workflow and message. A job that has not started yet gets the current workflow."""
-    from geomill.domain.engine.message import JobQueueMessage
-    from geomill.store import definitions
-    from geomill.store import jobs as job_store
-
-    job_queue = context.settings().queue.job_queue_name
-    async with pool.connection() as conn:
-        message = await job_store.waiting(conn, job_queue, job_id)
-        if message is None:
-            job = await job_store.get(conn, job_id)
-            message = JobQueueMessage(job_id=job_id, workflow_id=job.workflow_id)
-            if job.definition_hash:
-                return await definitions.get(conn, job.definition_hash), message
-    return context.workflow_registry(context.handlers()).get(message.workflow_id), message
 
 
 @app.command()

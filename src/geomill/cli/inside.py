@@ -7,8 +7,9 @@ would over the network, so there is one way to do a thing. The caller is an admi
 from __future__ import annotations
 
 import getpass
-from collections.abc import AsyncIterator, Callable, Iterator, MutableMapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Iterator, MutableMapping
+from contextlib import ExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
@@ -27,50 +28,73 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
     from starlette.types import ASGIApp
 
+    from geomill.sdk.registry import Registry
+    from geomill.stages.registry import StageJobs
+    from geomill.workflows.registry import WorkflowRegistry
+
 URL = "http://localhost"
 
 
+@dataclass(frozen=True)
+class LoadedParts:
+    """The parts of a gateway that take time to load."""
+
+    registry: Registry
+    job_types: StageJobs
+    workflow_registry: WorkflowRegistry
+
+
+def load() -> LoadedParts:
+    """Load handlers, stage jobs and workflows. Raises if one of them is invalid."""
+    registry, job_types = context.handlers(), context.stage_jobs()
+    return LoadedParts(registry, job_types, context.workflow_registry(registry, job_types))
+
+
 @contextmanager
-def inside() -> Iterator[Client]:
-    """Open a client of a gateway that runs in a thread of this process.
+def inside(parts: LoadedParts | None = None, *, with_roles: bool = False) -> Iterator[Client]:
+    """Open a client of a gateway that runs in a thread of this process. With `with_roles`, an orchestrator and a worker
+    run there too, if none run elsewhere.
 
     All that takes time is loaded before the database is asked for. Another command that ends would otherwise stop a
     private server that nobody seems to use.
     """
-    make_app = _app_maker()
-    with (
-        start_blocking_portal() as portal,
-        context.ready_database() as url,
-        portal.wrap_async_context_manager(_running(make_app(url))) as app,
-        Client(URL, "inside", transport=InsideTransport(app, portal)) as client,
-    ):
-        yield client
-
-
-def _app_maker() -> Callable[[str], FastAPI]:
-    """Load the gateway. Returns a function that makes it for the URL of a database."""
     from geomill.api.app import create_app
     from geomill.settings import gateway_settings
 
-    settings, registry, job_types = context.settings(), context.handlers(), context.stage_jobs()
-    workflow_registry = context.workflow_registry(registry, job_types)
-
-    def make(url: str) -> FastAPI:
-        return create_app(
+    loaded, settings = parts or load(), context.settings()
+    with start_blocking_portal() as portal, context.ready_database() as url, ExitStack() as stack:
+        app = create_app(
             url,
-            workflow_registry,
+            loaded.workflow_registry,
             settings.queue,
             settings.access,
             settings.platform,
             storage=context.storage(),
-            job_types=job_types,
-            handlers=registry,
+            job_types=loaded.job_types,
+            handlers=loaded.registry,
             settings=gateway_settings(settings),
             pool_size=2,
             authenticator=OwnerAuthenticator(),
         )
+        stack.enter_context(portal.wrap_async_context_manager(_running(app)))
+        if with_roles:
+            stack.enter_context(portal.wrap_async_context_manager(_roles(url, loaded)))
+        yield stack.enter_context(Client(URL, "inside", transport=InsideTransport(app, portal)))
 
-    return make
+
+@asynccontextmanager
+async def _roles(url: str, loaded: LoadedParts) -> AsyncIterator[None]:
+    from geomill.cli.local import local_roles
+    from geomill.store.pool import open_pool
+
+    settings, loader_url = context.settings(), context.loader_database_url()
+    async with (
+        open_pool(url, size=6, hot=True) as pool,
+        local_roles(
+            url, pool, settings.queue, loaded.workflow_registry, loaded.registry, context.storage(), loader_url
+        ),
+    ):
+        yield
 
 
 @asynccontextmanager

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from geomill.cli.client import gateway_or_database
+from geomill.cli.client import gateway_or_database, has_gateway
 from geomill.cli.printing import Json, print_json, print_table, short
 from geomill.contract.jobs import JobDetails, JobSummary
 from geomill.contract.logs import LogLine
 from geomill.contract.nodes import ItemOrder
+from geomill.domain.engine.instance import InstanceRole
 from geomill.domain.states import JobStatus, NodeStatus
 
 if TYPE_CHECKING:
+    from geomill.cli.inside import LoadedParts
     from geomill.client import Client
-    from geomill.domain.engine.job import Job
-    from geomill.domain.engine.message import JobQueueMessage
 
 app = typer.Typer(no_args_is_help=True, help="Submit, follow and control jobs.")
 
@@ -55,49 +55,40 @@ def submit(
     as_json: Json = False,
 ) -> None:
     """Submit a job. With --wait, this process runs an orchestrator and a worker if none run elsewhere."""
-    from geomill.cli import context
-    from geomill.cli.inputs import inputs_from_file, inputs_from_options
-    from geomill.cli.local import local_roles, missing_roles
+    from geomill.cli.inputs import inputs_from_file, typed_inputs
     from geomill.cli.watching import watch
+
+    order: dict[str, Any] = {
+        "workflow_id": workflow_id,
+        "priority": priority,
+        "idempotency_key": idempotency_key,
+        "correlation_id": correlation_id,
+        "callback_url": callback_url,
+    }
+    from_file = inputs_from_file(inputs_file)
+    parts = None if has_gateway() else _checked_parts(order, from_file, inputs or [])
+    with gateway_or_database(parts, with_roles=wait) as client:
+        input_params = {**from_file, **typed_inputs(client.workflows.get(workflow_id), inputs or [])}
+        accepted = client.jobs.submit({**order, "input_params": input_params})
+        if not wait:
+            print_queued(accepted.job_id, accepted.status, client, as_json=as_json)
+            return
+        job = watch(client, accepted.job_id, quiet=as_json)
+    print_outcome(job, as_json=as_json)
+
+
+def _checked_parts(order: Mapping[str, Any], from_file: Mapping[str, Any], options: list[str]) -> LoadedParts:
+    """Load workflows and handlers, and check the submission before a database is started or created."""
+    from geomill.cli.inputs import inputs_from_options
+    from geomill.cli.inside import load
     from geomill.domain.engine.message import JobQueueMessage
     from geomill.engine.submit import check_plain
-    from geomill.engine.submit import submit as submit_job
-    from geomill.store.pool import open_pool
 
-    registry = context.handlers()
-    workflow_registry = context.workflow_registry(registry)
-    workflow = workflow_registry.get(workflow_id)
-    message = JobQueueMessage(
-        workflow_id=workflow_id,
-        input_params={
-            **inputs_from_file(inputs_file),
-            **inputs_from_options(workflow_id, workflow.inputs, inputs or []),
-        },
-        priority=priority,
-        idempotency_key=idempotency_key,
-        correlation_id=correlation_id,
-        callback_url=callback_url,
-    )
-    check_plain(workflow_registry, message)  # before a database is started or created
-    settings = context.settings()
-
-    async def work(url: str) -> Job | None:
-        async with open_pool(url, size=6, hot=True) as pool:
-            async with pool.connection() as conn:
-                await submit_job(conn, workflow_registry, settings.queue.job_queue_name, message)
-            if not wait:
-                _print_queued(message, unattended=bool(await missing_roles(pool)), as_json=as_json)
-                return None
-            loader_url = context.loader_database_url()
-            async with local_roles(
-                url, pool, settings.queue, workflow_registry, registry, context.storage(), loader_url
-            ):
-                return await watch(pool, workflow, message, quiet=as_json)
-
-    with context.ready_database() as url:
-        job = asyncio.run(work(url))
-    if job:
-        print_outcome(job, as_json=as_json)
+    parts = load()
+    workflow = parts.workflow_registry.get(order["workflow_id"])
+    inputs = {**from_file, **inputs_from_options(workflow.workflow_id, workflow.inputs, options)}
+    check_plain(parts.workflow_registry, JobQueueMessage(**order, input_params=inputs))
+    return parts
 
 
 @app.command("list")
@@ -305,23 +296,31 @@ def _readable(job: JobDetails) -> str:
     return "\n".join(lines)
 
 
-def _print_queued(message: JobQueueMessage, *, unattended: bool, as_json: bool) -> None:
+def print_queued(job_id: str, status: str, client: Client, *, as_json: bool) -> None:
+    """Print that a job was submitted, and say if nobody would run it."""
     if as_json:
-        typer.echo(json.dumps({"job_id": message.job_id, "status": "queued"}))
+        print_json({"job_id": job_id, "status": status})
         return
-    typer.echo(f"queued {message.job_id}")
-    if unattended:
+    typer.echo(f"{status} {job_id}")
+    if missing_roles(client):
         typer.echo(
             "No orchestrator or no worker is running, so the job waits. Submit it with --wait to run it here.", err=True
         )
 
 
-def print_outcome(job: Job, *, as_json: bool) -> None:
+def missing_roles(client: Client) -> list[str]:
+    """Return the roles of which no process is alive."""
+    alive = {process.role for process in client.operations.instances() if process.alive}
+    return sorted({role.value for role in InstanceRole} - alive)
+
+
+def print_outcome(job: JobDetails, *, as_json: bool) -> None:
+    completed = job.status == JobStatus.COMPLETED.value
     if as_json:
-        typer.echo(json.dumps(job.outcome(), indent=2, ensure_ascii=False))
-    elif job.status is JobStatus.COMPLETED:
-        typer.echo(json.dumps(job.result_data, indent=2, ensure_ascii=False))
+        print_json({"job_id": job.job_id, "status": job.status, "result": job.result, "error": job.error})
+    elif completed:
+        print_json(job.result)
     else:
-        typer.echo(f"error: the job ended as {job.status.value}: {job.error_message}", err=True)
-    if job.status is not JobStatus.COMPLETED:
+        typer.echo(f"error: the job ended as {job.status}: {job.error}", err=True)
+    if not completed:
         raise typer.Exit(1)

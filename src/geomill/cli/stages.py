@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Column, Table
 
-from geomill.cli import context
+from geomill.cli.client import gateway_or_database, has_gateway
 from geomill.cli.inputs import inputs_from_file
-from geomill.cli.jobs import print_outcome
-from geomill.cli.local import local_roles, missing_roles
-from geomill.cli.printing import Json
-from geomill.cli.watching import watch
-from geomill.domain.engine.job import Job
-from geomill.domain.engine.message import JobQueueMessage
-from geomill.domain.engine.stage_job import StageJobOrder, StageStatus, workflow_id
-from geomill.errors import InputsError
-from geomill.stages.registration import StageJob
-from geomill.stages.status import StageJobView, view
-from geomill.stages.submission import Submitted
-from geomill.stages.submission import submit as submit_stage_job
-from geomill.store import stage_jobs
-from geomill.store.pool import Connection, open_pool
-from geomill.store.stage_jobs import StageJobAttempt
+from geomill.cli.jobs import missing_roles, print_outcome
+from geomill.cli.printing import Json, print_json, print_table, when
+from geomill.contract.stage_jobs import JobType, StageAccepted, StageJobDetails
+from geomill.domain.engine.stage_job import StageStatus
+from geomill.errors import InputsError, NotFoundError, nearest
+
+if TYPE_CHECKING:
+    from geomill.cli.inside import LoadedParts
+    from geomill.client import Client
 
 app = typer.Typer(no_args_is_help=True, help="Submit and follow jobs in stages.")
 
@@ -36,14 +27,13 @@ app = typer.Typer(no_args_is_help=True, help="Submit and follow jobs in stages."
 @app.command()
 def types(as_json: Json = False) -> None:
     """List the job types with their stages."""
-    job_types = context.stage_jobs()
+    with gateway_or_database() as client:
+        job_types = client.stage_jobs.types()
     if as_json:
-        _print_json([_type_json(job) for job in job_types.values()])
+        print_json(job_types)
         return
-    table = Table(Column("job type", no_wrap=True), "stages", "description", box=None)
-    for job in job_types.values():
-        table.add_row(job.job_type, ", ".join(stage.stage_name for stage in job.definition.stages), job.description)
-    Console().print(table)
+    rows = [(job.job_type, [stage.name for stage in job.stages], job.description) for job in job_types]
+    print_table(("job type", "stages", "description"), rows, empty="There are no stage jobs.")
 
 
 @app.command()
@@ -62,39 +52,36 @@ def submit(
     as_json: Json = False,
 ) -> None:
     """Submit a stage job. The same parameters give the same job, unless it failed or was cancelled."""
-    registry, job_types = context.handlers(), context.stage_jobs()
-    workflow_registry, settings = context.workflow_registry(registry, job_types), context.settings()
-    job = job_types[job_type]
-    parameters = {**inputs_from_file(params_file), **_from_options(job, params or [])}
-    order = StageJobOrder(
-        job_type=job_type,
-        parameters=parameters,
-        priority=priority,
-        correlation_id=correlation_id,
-        callback_url=callback_url,
-    )
-    job.validate(parameters)  # before a database is started or created
+    from geomill.cli.watching import watch
 
-    async def work(url: str) -> Job | None:
-        async with open_pool(url, size=6, hot=True) as pool:
-            async with pool.connection() as conn:
-                submitted = await submit_stage_job(
-                    conn, job_types, workflow_registry, settings.queue.job_queue_name, order
-                )
-            if not wait:
-                _print_submitted(submitted, unattended=bool(await missing_roles(pool)), as_json=as_json)
-                return None
-            loader_url = context.loader_database_url()
-            async with local_roles(
-                url, pool, settings.queue, workflow_registry, registry, context.storage(), loader_url
-            ):
-                message = JobQueueMessage(job_id=submitted.run.run_id, workflow_id=job.workflow_id)
-                return await watch(pool, workflow_registry.get(job.workflow_id), message, quiet=as_json)
+    from_file = inputs_from_file(params_file)
+    parts = None if has_gateway() else _checked_parts(job_type, from_file, params or [])
+    with gateway_or_database(parts, with_roles=wait) as client:
+        schema = _type(client, job_type).parameters_schema
+        options = {"priority": priority, "correlation_id": correlation_id, "callback_url": callback_url}
+        accepted = client.stage_jobs.submit(job_type, {**from_file, **_from_options(schema, params or [])}, **options)
+        if not wait:
+            _print_submitted(accepted, client, as_json=as_json)
+            return
+        job = watch(client, accepted.message_id, quiet=as_json)
+    print_outcome(job, as_json=as_json)
 
-    with context.ready_database() as url:
-        ended = asyncio.run(work(url))
-    if ended:
-        print_outcome(ended, as_json=as_json)
+
+def _checked_parts(job_type: str, from_file: Mapping[str, Any], options: list[str]) -> LoadedParts:
+    """Load job types and handlers, and check the parameters before a database is started or created."""
+    from geomill.cli.inside import load
+
+    parts = load()
+    job = parts.job_types[job_type]
+    job.validate({**from_file, **_from_options(job.controller.parameters_schema(), options)})
+    return parts
+
+
+def _type(client: Client, job_type: str) -> JobType:
+    types = {job.job_type: job for job in client.stage_jobs.types()}
+    if job_type not in types:
+        raise NotFoundError(f"there is no job type '{job_type}'", remedy=nearest(job_type, types))
+    return types[job_type]
 
 
 @app.command()
@@ -102,18 +89,10 @@ def status(
     job_id: Annotated[str, typer.Argument(metavar="JOB", help="Id of the stage job.")], as_json: Json = False
 ) -> None:
     """Show the state of a stage job, stage by stage."""
-    queue, workflow_registry = context.settings().queue.job_queue_name, context.workflow_registry(context.handlers())
-
-    async def work(conn: Connection) -> StageJobView:
-        (latest, *_) = await stage_jobs.get(conn, queue, job_id)
-        name = workflow_id(latest.run.job_type)
-        return await view(conn, queue, job_id, workflow_registry.get(name) if name in workflow_registry else None)
-
-    stage_job = context.with_database(work)
+    with gateway_or_database() as client:
+        stage_job = client.stage_jobs.get(job_id)
     if as_json:
-        from geomill.api.views.stage_jobs import stage_job_details
-
-        typer.echo(stage_job_details(stage_job).model_dump_json(indent=2))
+        print_json(stage_job)
     else:
         typer.echo(_readable(stage_job))
 
@@ -121,34 +100,25 @@ def status(
 @app.command("list")
 def list_stage_jobs(
     job_type: Annotated[str | None, typer.Option("--type", help="Only jobs of this type.")] = None,
-    wanted_status: Annotated[StageStatus | None, typer.Option("--status", help="Only jobs in this state.")] = None,
+    status: Annotated[StageStatus | None, typer.Option("--status", help="Only jobs in this state.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Number of jobs to list.")] = 20,
     as_json: Json = False,
 ) -> None:
     """List the latest stage jobs."""
-    queue = context.settings().queue.job_queue_name
-
-    async def work(conn: Connection) -> list[StageJobAttempt]:
-        return await stage_jobs.page(conn, queue, job_type=job_type, status=wanted_status, limit=limit)
-
-    attempts = context.with_database(work)
+    with gateway_or_database() as client:
+        jobs = client.stage_jobs.page(job_type=job_type, status=status, limit=limit).jobs
     if as_json:
-        _print_json([_attempt_json(attempt) for attempt in attempts])
+        print_json(jobs)
         return
-    if not attempts:
+    if not jobs:
         typer.echo("There are no such stage jobs. Submit one with 'geomill stages submit hello_world --wait'.")
-        return
-    for attempt in attempts:  # ids are too long for a table
-        run = attempt.run
-        typer.echo(
-            f"{run.job_id}  {run.submitted_at:%Y-%m-%d %H:%M:%S}  {run.job_type}  {attempt.status}"
-            f"  attempt {run.attempt}"
-        )
+    for job in jobs:  # ids are too long for a table
+        typer.echo(f"{job.job_id}  {when(job.created_at)}  {job.job_type}  {job.status}  attempt {job.attempt}")
 
 
-def _from_options(job: StageJob, options: list[str]) -> dict[str, Any]:
+def _from_options(schema: Mapping[str, Any], options: list[str]) -> dict[str, Any]:
     """Parse NAME=VALUE options: as text if the parameter is a string, and otherwise as JSON."""
-    properties = job.controller.parameters_schema().get("properties", {})
+    properties = schema.get("properties", {})
     parameters: dict[str, Any] = {}
     for option in options:
         name, equals, text = option.partition("=")
@@ -171,52 +141,31 @@ def _value(kinds: set[str], text: str) -> Any:
         return text
 
 
-def _print_submitted(submitted: Submitted, *, unattended: bool, as_json: bool) -> None:
-    run = submitted.run
+def _print_submitted(accepted: StageAccepted, client: Client, *, as_json: bool) -> None:
     if as_json:
-        document = {"job_id": run.job_id, "status": submitted.status, "attempt": run.attempt, "run_id": run.run_id}
-        _print_json({**document, "new": submitted.is_new})
+        print_json(accepted)
         return
-    typer.echo(f"{submitted.status} {run.job_id}" + (f" (attempt {run.attempt})" if run.attempt > 1 else ""))
-    if unattended and submitted.is_new:
+    typer.echo(
+        f"{accepted.status} {accepted.job_id}" + (f" (attempt {accepted.attempt})" if accepted.attempt > 1 else "")
+    )
+    if accepted.status is StageStatus.QUEUED and missing_roles(client):
         typer.echo(
             "No orchestrator or no worker is running, so the job waits. Submit it with --wait to run it here.", err=True
         )
 
 
-def _readable(stage_job: StageJobView) -> str:
-    latest = stage_job.latest
-    lines = [f"{latest.run.job_id}  {latest.run.job_type}  {latest.status}  attempt {latest.run.attempt}"]
-    if latest.error:
-        lines.append(f"  error: {latest.error}")
-    for stage in stage_job.stages:
-        failed = f", {stage.failed} failed" if stage.failed else ""
-        failed += f", {stage.cancelled} cancelled" if stage.cancelled else ""
-        circuit = f"  held back: {stage.circuit.error_message}" if stage.circuit else ""
+def _readable(job: StageJobDetails) -> str:
+    lines = [f"{job.job_id}  {job.job_type}  {job.status}  attempt {job.attempt}"]
+    if job.error_details:
+        lines.append(f"  error: {job.error_details}")
+    for stage in job.stages:
+        failed = f", {stage.tasks.failed} failed" if stage.tasks.failed else ""
+        failed += f", {stage.tasks.cancelled} cancelled" if stage.tasks.cancelled else ""
+        circuit = f"  held back: {stage.open_circuit.error_message}" if stage.open_circuit else ""
         lines.append(
             f"  {stage.stage} {stage.name:<24} {stage.status:<10}"
-            f" {stage.completed} of {stage.total} tasks{failed}{circuit}"
+            f" {stage.tasks.completed} of {stage.tasks.total} tasks{failed}{circuit}"
         )
-    lines += [f"  result of {name}: {json.dumps(result)}" for name, result in stage_job.stage_results.items()]
-    lines += [
-        f"  attempt {earlier.run.attempt}: {earlier.status}, job {earlier.run.run_id}"
-        for earlier in stage_job.attempts[1:]
-    ]
+    lines += [f"  result of {name}: {json.dumps(result)}" for name, result in job.stage_results.items()]
+    lines += [f"  attempt {earlier.attempt}: {earlier.status}, job {earlier.run_id}" for earlier in job.attempts[1:]]
     return "\n".join(lines)
-
-
-def _attempt_json(attempt: StageJobAttempt) -> dict[str, Any]:
-    return {**attempt.run.model_dump(mode="json"), "status": attempt.status, "error_details": attempt.error}
-
-
-def _type_json(job: StageJob) -> dict[str, Any]:
-    return {
-        "job_type": job.job_type,
-        "description": job.description,
-        "stages": [stage.model_dump(mode="json") for stage in job.definition.stages],
-        "parameters_schema": job.controller.parameters_schema(),
-    }
-
-
-def _print_json(value: Any) -> None:
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))

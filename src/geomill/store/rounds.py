@@ -224,7 +224,9 @@ async def _execute(conn: Connection, fence: LiteralString, parts: RoundParts, pa
 
 @cache
 def round_statement(fence: LiteralString, parts: tuple[RoundPart, ...]) -> LiteralString:
-    """Returns the statement of a round that has these parts to write. The other parts are left out."""
+    """Returns the statement of a round that has these parts to write. The other parts are left out, and so is the
+    indentation: psycopg prepares only statements that are not long."""
     written = "".join(f", {part.name} AS ({part.statement})" for part in parts)
     source = "fence, called" if any(part.name == "called" for part in parts) else "fence"
-    return f"WITH fence AS MATERIALIZED ({fence}){written} SELECT held FROM {source}"  # noqa: S608  our own files
+    statement = f"WITH fence AS MATERIALIZED ({fence}){written} SELECT held FROM {source}"  # noqa: S608  our own files
+    return "\n".join(line.strip() for line in statement.split("\n"))

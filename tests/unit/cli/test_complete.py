@@ -11,9 +11,8 @@ from geomill.client import Client
 
 WITHOUT = {
     "assets.follow_reviews": "for programs: the list of assets has a filter",
-    "jobs.submit": "`jobs submit` may have to run the job in its own process",
     "jobs.run": "`jobs submit --wait`",
-    "jobs.follow": "`jobs watch` looks at the database, so it needs no gateway",
+    "jobs.follow": "`jobs watch` looks more often than a stream tells",
     "jobs.follow_all": "for programs",
     "jobs.parked": "`jobs list --parked`",
     "operations.follow_instances": "for programs",
@@ -23,7 +22,9 @@ WITHOUT = {
     "operations.live": "the first request tells",
     "queues.message": "`queues peek --json`",
     "queues.dead_letter": "`queues dead-letters --json`",
-    "stage_jobs": "`stages` may have to run the job in its own process",
+    "stage_jobs.tasks": "for programs: `stages status` counts them",
+    "stage_jobs.task": "for programs",
+    "stage_jobs.wait": "`stages submit --wait`",
     "workflows.all": "`workflows list` reads the files of this machine",
     "workflows.schema": "`workflows schema` needs no gateway",
     "workflows.validate": "`workflows validate` reads the files of this machine",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 from httpx_sse import ServerSentEvent
@@ -30,7 +30,8 @@ class AsyncJobOperations:
     def __init__(self, connection: AsyncGatewayConnection) -> None:
         self._connection = connection
 
-    async def submit(self, submission: JobSubmission) -> JobAccepted:
+    async def submit(self, submission: JobSubmission | Mapping[str, Any]) -> JobAccepted:
+        """Submit a job. A mapping is sent as it is."""
         return await self._connection.post(JobAccepted, "/api/v1/jobs", submission)
 
     async def run(self, workflow_id: str, **input_params: Any) -> JobDetails:

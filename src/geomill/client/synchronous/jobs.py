@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from httpx_sse import ServerSentEvent
@@ -31,7 +31,8 @@ class JobOperations:
     def __init__(self, connection: GatewayConnection) -> None:
         self._connection = connection
 
-    def submit(self, submission: JobSubmission) -> JobAccepted:
+    def submit(self, submission: JobSubmission | Mapping[str, Any]) -> JobAccepted:
+        """Submit a job. A mapping is sent as it is."""
         return self._connection.post(JobAccepted, "/api/v1/jobs", submission)
 
     def run(self, workflow_id: str, **input_params: Any) -> JobDetails:
