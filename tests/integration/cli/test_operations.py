@@ -77,7 +77,13 @@ async def shell(
     async with AsyncExitStack() as stack:
         if request.param == "gateway":
             settings = (QueueSettings(), AccessSettings())
-            gateway = create_app(database, platform.workflow_registry, *settings, handlers=platform.registry)
+            gateway = create_app(
+                database,
+                platform.workflow_registry,
+                *settings,
+                handlers=platform.registry,
+                job_types=context.stage_jobs(),
+            )
             folder.write_key(tmp_path, await make_key(database, Role.ADMIN, name="root"))
             listener = stack.enter_context(listen("127.0.0.1", 0))
             address = await stack.enter_async_context(serving(gateway, listener))
@@ -138,6 +144,27 @@ async def _submit(shell: Shell, workflow_id: str) -> str:
     """Start a job by a schedule, because `jobs submit` runs its own roles."""
     await shell("schedules", "create", "once", workflow_id, "--every", "86400", "--paused")
     return (await shell("schedules", "fire", "once")).split()[1]
+
+
+async def test_jobs_and_stage_jobs_are_submitted_and_watched(shell: Shell) -> None:
+    job = await shell.json("jobs", "submit", "hello_world", "--input", "name=Ada", "--wait")
+    assert (job["status"], job["result"]) == ("completed", {"message": "Hello, Ada!"})
+    assert json.loads(await shell("jobs", "watch", job["job_id"], "--json")) == job
+    failed = json.loads(await shell("jobs", "submit", "broken", "--wait", "--json", code=1))
+    assert "no luck" in failed["error"]
+    accepted = await shell.json("jobs", "submit", "hello_world", "--idempotency-key", "once")
+    assert (await shell.json("jobs", "submit", "hello_world", "--idempotency-key", "once"))["job_id"] == accepted[
+        "job_id"
+    ]
+    assert "did you mean 'hello_world'?" in await shell("jobs", "submit", "helo_world", code=2)
+    assert "there is no job" in await shell("jobs", "watch", "absent", code=2)
+    staged = await shell.json("stages", "submit", "hello_world", "--param", "name=Ada", "--wait")
+    assert staged["status"] == "completed"
+    (listed,) = await shell.json("stages", "list")
+    assert listed["parameters"]["name"] == "Ada"
+    assert "hello_world  completed" in (await shell("stages", "status", listed["job_id"])).lower()
+    assert "hello_world" in await shell("stages", "types")
+    assert "there is no job type" in await shell("stages", "submit", "helo", code=2)
 
 
 async def test_keys_are_made_found_and_revoked(shell: Shell) -> None:
