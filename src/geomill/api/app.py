@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from typing import Any
 
@@ -11,7 +11,7 @@ from starlette.middleware.cors import CORSMiddleware
 
 from geomill import __version__
 from geomill.api import openapi, problems
-from geomill.api.access import RULES, AccessRules, confirmed, describe, mounted, require_complete
+from geomill.api.access import RULES, AccessRules, Who, confirmed, describe, mounted, require_complete
 from geomill.api.authentication import Authenticator, CallerAuthenticator
 from geomill.api.checking import WorkflowChecks
 from geomill.api.disks import WARNING_BYTES, Disks
@@ -174,6 +174,14 @@ def create_app(
         responses=problems.problem_responses(422),
         generate_unique_id_function=openapi.operation_id,
     )
+    rules = _add_routes(app, services)
+    problems.install(app)
+    _add_middleware(app, access, rules, hosts)
+    return app
+
+
+def _add_routes(app: FastAPI, services: Mountable | None) -> Mapping[str, Who]:
+    """Add all routes and return the rules that say who may call them."""
     # Routes are tried in order, so the one where latency matters most is first.
     jobs_and_nodes = (submission, parked, job_lists, streams, jobs, nodes)
     nouns = (platform, platforms, assets, stage_jobs, workflows, bootstrap, health, docs)
@@ -186,7 +194,11 @@ def create_app(
         for prefix in services.prefixes:
             app.mount(prefix, services.part(prefix))
     require_complete(app, rules)
-    problems.install(app)
+    return rules
+
+
+def _add_middleware(app: FastAPI, access: AccessSettings, rules: Mapping[str, Who], hosts: Collection[str]) -> None:
+    """Add what every request passes. The last one added is the first that it passes."""
     app.add_middleware(Replanning)
     app.add_middleware(
         RequestGuard, rules=AccessRules(rules), submissions=Buckets(access.submit_rate, access.submit_burst)
@@ -202,7 +214,6 @@ def create_app(
             expose_headers=["Location", "Retry-After", "WWW-Authenticate"],
         )
     app.add_middleware(Measuring)
-    return app
 
 
 @asynccontextmanager
