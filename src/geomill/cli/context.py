@@ -68,10 +68,22 @@ def database_url() -> Iterator[str]:
     try:
         private.prepare(cluster)
         prepared = True
-        yield cluster.url(role=DatabaseRole.OWNER)
+        url = cluster.url(role=DatabaseRole.OWNER)
+        with _presence(url):
+            yield url
     finally:
         if started and (not prepared or asyncio.run(is_only_connection(cluster.url(role=DatabaseRole.OWNER)))):
             cluster.stop()
+
+
+@contextmanager
+def _presence(url: str) -> Iterator[None]:
+    """Hold a session while the block runs. Another command that ends then sees that the private server is in use, even
+    between two sessions of this one."""
+    import psycopg
+
+    with psycopg.connect(url, autocommit=True, application_name="geomill presence"):
+        yield
 
 
 def external_database_url(role: DatabaseRole = DatabaseRole.OWNER) -> str | None:

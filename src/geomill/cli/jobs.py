@@ -282,7 +282,7 @@ def _readable(job: JobDetails) -> str:
     if job.retry_of:
         lines.append(f"  repeats the job {job.retry_of}")
     if job.details_deleted_at:
-        lines.append(f"  its nodes, events and logs were deleted on {job.details_deleted_at:%Y-%m-%d}")
+        lines.append(f"  its details were deleted on {job.details_deleted_at:%Y-%m-%d}: nodes, events and logs")
     lines += [
         f"  warning: the code of '{mixed.handler}' changed while it ran: {', '.join(mixed.versions)}"
         for mixed in job.mixed_versions

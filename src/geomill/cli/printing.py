@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-LONGEST_TEXT = 200
+LONGEST_TEXT = 400
 
 
 def print_json(value: Any) -> None:

@@ -38,17 +38,26 @@ def code_version(function: Callable[..., Any]) -> str:
     """Return the code version of the package or module in which a function is defined. That of geomill's own handlers
     begins with the release."""
     module = getattr(function, "__module__", None) or ""
-    package = module.partition(".")[0]
-    fingerprint = _fingerprint(package if package in sys.modules else module)
-    return f"{__version__}+{fingerprint}" if package == OWN_PACKAGE else fingerprint
+    file = getattr(sys.modules.get(module), "__file__", None)
+    fingerprint = _fingerprint(source_of(module, Path(file))) if file else UNKNOWN
+    return f"{__version__}+{fingerprint}" if module.partition(".")[0] == OWN_PACKAGE else fingerprint
+
+
+def source_of(module: str, file: Path) -> Path:
+    """Return the folder of the top-level package of a module, or the file of a module that is in no package. It follows
+    from the module's own file: a package without `__init__.py` may have folders elsewhere that are not its own."""
+    names = module.split(".")
+    place = file.parent if file.name == "__init__.py" else file.with_suffix("")
+    if place.parts[-len(names) :] != tuple(names):
+        return file
+    if len(names) == 1:
+        return place if place.is_dir() and file.parent == place else file
+    return place.parents[len(names) - 2]
 
 
 @cache
-def _fingerprint(name: str) -> str:
-    module = sys.modules.get(name)
-    folders = [Path(folder) for folder in getattr(module, "__path__", ())]
-    file = getattr(module, "__file__", None)
-    return source_fingerprint(folders or ([Path(file)] if file else []))
+def _fingerprint(place: Path) -> str:
+    return source_fingerprint([place])
 
 
 def source_fingerprint(places: list[Path]) -> str:

@@ -73,6 +73,9 @@ class _Output(io.TextIOBase):
     def flush(self) -> None:
         self.behind.flush()
 
+    def close(self) -> None:
+        """Leave the output behind open: it is not ours, and may be closed before this object is gone."""
+
     def writable(self) -> bool:
         return True
 

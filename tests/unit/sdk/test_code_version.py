@@ -14,7 +14,7 @@ import pytest
 from geomill import __version__
 from geomill.handlers.examples.hello_world import hello_world
 from geomill.sdk import code_version as module
-from geomill.sdk.code_version import UNKNOWN, code_version, source_fingerprint
+from geomill.sdk.code_version import UNKNOWN, code_version, source_fingerprint, source_of
 
 
 @pytest.fixture
@@ -137,3 +137,17 @@ def test_handlers_of_geomill_name_the_release() -> None:
     release, _, fingerprint = code_version(hello_world).rpartition("+")
     assert release == __version__
     assert len(fingerprint) == 12
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "place"),
+    [
+        ("a.b.c", "/x/a/b/c.py", "/x/a"),
+        ("a.b", "/x/a/b/__init__.py", "/x/a"),
+        ("a", "/x/a.py", "/x/a.py"),
+        ("a.b", "/elsewhere/odd.py", "/elsewhere/odd.py"),
+    ],
+)
+def test_the_source_follows_from_the_file_of_the_module(name: str, file: str, place: str) -> None:
+    """Also for a package without `__init__.py`, whose folders may be several."""
+    assert source_of(name, Path(file)) == Path(place)

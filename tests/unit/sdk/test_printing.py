@@ -58,3 +58,14 @@ def test_what_is_behind_can_still_be_reached() -> None:
         assert sys.stdout.getvalue() == "behind"  # type: ignore[attr-defined]  # a StringIO
         assert not sys.stdout.isatty()
         sys.stdout.flush()
+
+
+def test_it_goes_without_a_word_when_the_output_behind_is_closed(recwarn: pytest.WarningsRecorder) -> None:
+    behind = io.StringIO()
+    with redirect_stdout(behind):
+        with printed_to(logging.getLogger("x")):
+            output = sys.stdout
+        behind.close()
+    output.close()
+    output.__del__()
+    assert not recwarn.list
