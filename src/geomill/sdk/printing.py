@@ -21,25 +21,31 @@ from geomill.domain.engine.log import LONGEST_LINE
 Logger = logging.Logger | logging.LoggerAdapter[logging.Logger]
 
 
+_LOCK = threading.Lock()
+"""One for all tasks: most of them print nothing, and a lock of its own would cost each of them."""
+
+
 class PrintedLines:
     """What one task prints, line by line. A line without an end is kept until it is long."""
 
+    __slots__ = ("_logger", "_rest", "_token")
+
     def __init__(self, logger: Logger) -> None:
         self._logger = logger
-        self._lock = threading.Lock()
         self._rest = ""
 
     def write(self, text: str) -> None:
-        with self._lock:
+        with _LOCK:
             *lines, self._rest = (self._rest + text).split("\n")
             if len(self._rest) >= LONGEST_LINE:
                 lines, self._rest = [*lines, self._rest], ""
         self._log(lines)
 
     def close(self) -> None:
-        with self._lock:
-            rest, self._rest = self._rest, ""
-        self._log([rest])
+        if self._rest:
+            with _LOCK:
+                rest, self._rest = self._rest, ""
+            self._log([rest])
 
     def _log(self, lines: list[str]) -> None:
         for line in lines:
@@ -86,18 +92,20 @@ class _Output(io.TextIOBase):
         return False
 
 
-@contextmanager
-def printed_to(logger: Logger) -> Iterator[None]:
-    """Lead what this task prints to its logger, also from the thread that `asyncio.to_thread` runs it in."""
-    if not isinstance(sys.stdout, _Output):
-        sys.stdout = _Output(sys.stdout)
-    lines = PrintedLines(logger)
-    token = _current.set(lines)
-    try:
-        yield
-    finally:
-        _current.reset(token)
-        lines.close()
+class printed_to(PrintedLines):  # noqa: N801  it is used as a function
+    """Leads what this task prints to its logger, also from the thread that `asyncio.to_thread` runs it in:
+    `with printed_to(logger): …`. A class, because every task passes here and a generator takes longer."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        if type(sys.stdout) is not _Output:
+            sys.stdout = _Output(sys.stdout)
+        self._token = _current.set(self)
+
+    def __exit__(self, *_exception: object) -> None:
+        _current.reset(self._token)
+        self.close()
 
 
 @contextmanager
