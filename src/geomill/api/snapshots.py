@@ -10,7 +10,7 @@ from typing import Any
 
 from fastapi.sse import ServerSentEvent
 
-from geomill.api.watching import Watch
+from geomill.api.watching import SharedWatch
 from geomill.contract.streams import InstanceState, WaitingAsset
 from geomill.domain.states import ApprovalState, ProcessingStatus
 from geomill.store import assets, instances
@@ -48,7 +48,7 @@ async def live_instances(pool: Pool) -> Snapshot:
     return Snapshot({instance.instance_id: InstanceState.of(instance).model_dump(mode="json") for instance in everyone})
 
 
-async def follow(watch: Watch[Snapshot], last_version: str) -> AsyncIterator[ServerSentEvent]:
+async def follow(watch: SharedWatch[Snapshot], last_version: str) -> AsyncIterator[ServerSentEvent]:
     """Yield all rows at first, unless the listener has this version already, and then each row that changes or goes."""
     number = 0
     rows: Mapping[str, Mapping[str, Any]] | None = None

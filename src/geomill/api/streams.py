@@ -24,7 +24,7 @@ from geomill.api.lookup import JobStanding
 from geomill.api.snapshots import SNAPSHOT_SECONDS, Snapshot
 from geomill.api.views.jobs import progress_of
 from geomill.api.views.logs import log_line
-from geomill.api.watching import LOOK_SECONDS, Found, Row, Tail, Watch
+from geomill.api.watching import LOOK_SECONDS, Found, Row, SharedWatch, Tail
 from geomill.contract.jobs import QUEUED, JobSummary, Progress
 from geomill.domain.engine.event import JobEvent
 from geomill.domain.engine.job import Job
@@ -78,7 +78,7 @@ class Streams:
     def __init__(self, pool: Pool, job_queue: str, per_caller: int = STREAMS_PER_CALLER) -> None:
         self._pool, self._job_queue, self._per_caller = pool, job_queue, per_caller
         self._callers: Counter[str] = Counter()
-        self._watches: dict[str, Watch[Any]] = {}
+        self._watches: dict[str, SharedWatch[Any]] = {}
         self._changes = JobChanges(pool)
         self._closing = False
 
@@ -214,11 +214,11 @@ class Streams:
         *,
         seconds: float = LOOK_SECONDS,
         is_last: Callable[[Found], bool] | None = None,
-    ) -> AsyncIterator[Watch[Found]]:
+    ) -> AsyncIterator[SharedWatch[Found]]:
         """Join the watch of this name, or begin it. It ends with its last listener."""
         watch = self._watches.get(name)
         if watch is None or watch.over:
-            watch = self._watches[name] = Watch(name, look, seconds, is_last)
+            watch = self._watches[name] = SharedWatch(name, look, seconds, is_last)
         watch.listeners += 1
         try:
             yield watch

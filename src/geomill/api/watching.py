@@ -21,7 +21,7 @@ LATE_SECONDS = 3.0
 Found = TypeVar("Found")
 
 
-class Watch(Generic[Found]):
+class SharedWatch(Generic[Found]):
     """Looks again and again until the last look says that nothing more will come, or until nobody listens."""
 
     def __init__(

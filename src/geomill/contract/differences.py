@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 
-class Pair(BaseModel):
+class BeforeAndAfter(BaseModel):
     """A value in the first job and in the second."""
 
     before: Any = None
@@ -27,9 +27,9 @@ class NodeDifference(BaseModel):
     """A node whose state, error or output differs."""
 
     node_id: str
-    status: Pair
-    run_seconds: Pair
-    error: Pair
+    status: BeforeAndAfter
+    run_seconds: BeforeAndAfter
+    error: BeforeAndAfter
     output_changed: bool
     outputs: list[ValueChange] = Field(description="The keys of the output that differ, at most twenty")
 
@@ -37,11 +37,11 @@ class NodeDifference(BaseModel):
 class JobDifference(BaseModel):
     job_id: str
     other_job_id: str
-    workflow_id: Pair
-    definition_hash: Pair
+    workflow_id: BeforeAndAfter
+    definition_hash: BeforeAndAfter
     same_definition: bool
-    status: Pair
-    run_seconds: Pair
+    status: BeforeAndAfter
+    run_seconds: BeforeAndAfter
     inputs: list[ValueChange]
     results: list[ValueChange] = Field(description="The keys of the result that differ, at most twenty")
     nodes: list[NodeDifference] = Field(description="The nodes that differ, at most 500")

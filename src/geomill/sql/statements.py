@@ -257,7 +257,6 @@ class JobsStatements(Statements):
     park: LiteralString
     parked: LiteralString
     quarantine: LiteralString
-    recent: LiteralString
     reclaim: LiteralString
     release: LiteralString
     release_parked: LiteralString

@@ -10,7 +10,6 @@ from pydantic import ValidationError
 
 from geomill.domain.engine.job import Job
 from geomill.domain.engine.message import JobQueueMessage
-from geomill.domain.states import JobStatus
 from geomill.errors import NotFoundError
 from geomill.sql import queries
 from geomill.store.pool import Connection
@@ -33,14 +32,6 @@ async def by_idempotency_key(conn: Connection, key: str) -> Job | None:
     cursor = await conn.execute(queries("jobs").by_idempotency_key, {"idempotency_key": key})
     row = await cursor.fetchone()
     return Job.from_row(row) if row else None
-
-
-async def recent(
-    conn: Connection, *, limit: int, status: JobStatus | None = None, workflow_id: str | None = None
-) -> list[Job]:
-    parameters = {"limit": limit, "status": status.value if status else None, "workflow_id": workflow_id}
-    cursor = await conn.execute(queries("jobs").recent, parameters)
-    return [Job.from_row(row) for row in await cursor.fetchall()]
 
 
 async def waiting(conn: Connection, queue_name: str, job_id: str) -> JobQueueMessage | None:

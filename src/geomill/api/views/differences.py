@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from geomill.contract.differences import JobDifference, NodeDifference, Pair, ValueChange
+from geomill.contract.differences import BeforeAndAfter, JobDifference, NodeDifference, ValueChange
 from geomill.contract.jobs import seconds_between
 from geomill.store.progress import JobProgress, NodeProgress
 
@@ -24,11 +24,11 @@ def job_difference(before: JobProgress, after: JobProgress) -> JobDifference:
     return JobDifference(
         job_id=before.job.job_id,
         other_job_id=after.job.job_id,
-        workflow_id=Pair(before=before.job.workflow_id, after=after.job.workflow_id),
-        definition_hash=Pair(before=before.job.definition_hash, after=after.job.definition_hash),
+        workflow_id=BeforeAndAfter(before=before.job.workflow_id, after=after.job.workflow_id),
+        definition_hash=BeforeAndAfter(before=before.job.definition_hash, after=after.job.definition_hash),
         same_definition=before.job.definition_hash == after.job.definition_hash,
-        status=Pair(before=before.job.status.value, after=after.job.status.value),
-        run_seconds=Pair(before=_job_seconds(before), after=_job_seconds(after)),
+        status=BeforeAndAfter(before=before.job.status.value, after=after.job.status.value),
+        run_seconds=BeforeAndAfter(before=_job_seconds(before), after=_job_seconds(after)),
         inputs=inputs[:MOST_INPUTS],
         results=results[:MOST_VALUES],
         nodes=nodes[:MOST_NODES],
@@ -51,15 +51,15 @@ def _nodes(before: JobProgress, after: JobProgress) -> list[NodeDifference]:
 
 def _node(node_id: str, before: NodeProgress | None, after: NodeProgress | None) -> NodeDifference | None:
     """Return the difference of a node, or None if state, error and output are equal. Durations alone always differ."""
-    status = Pair(before=before.status.value if before else None, after=after.status.value if after else None)
-    error = Pair(before=_cut(before.error) if before else None, after=_cut(after.error) if after else None)
+    status = BeforeAndAfter(before=before.status.value if before else None, after=after.status.value if after else None)
+    error = BeforeAndAfter(before=_cut(before.error) if before else None, after=_cut(after.error) if after else None)
     outputs = (before.output if before else None, after.output if after else None)
     if status.before == status.after and error.before == error.after and outputs[0] == outputs[1]:
         return None
     return NodeDifference(
         node_id=node_id,
         status=status,
-        run_seconds=Pair(before=_node_seconds(before), after=_node_seconds(after)),
+        run_seconds=BeforeAndAfter(before=_node_seconds(before), after=_node_seconds(after)),
         error=error,
         output_changed=outputs[0] != outputs[1],
         outputs=_values(*outputs)[:MOST_VALUES],

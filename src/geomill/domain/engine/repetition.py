@@ -12,15 +12,15 @@ MOST_NAMES = 10
 
 def differing(first: Mapping[str, Any], again: Mapping[str, Any], names: Iterable[str]) -> list[str]:
     """Return the names of the fields that differ. Of two mappings, the differing entries are named."""
-    found: list[str] = []
+    differing_names: list[str] = []
     for name in names:
         before, after = first.get(name), again.get(name)
         if isinstance(before, Mapping) and isinstance(after, Mapping):
             entries = dict.fromkeys([*before, *after])
-            found += [f"{name}.{entry}" for entry in entries if not _same(before, after, entry)]
+            differing_names += [f"{name}.{entry}" for entry in entries if not _same(before, after, entry)]
         elif before != after:
-            found.append(name)
-    return found
+            differing_names.append(name)
+    return differing_names
 
 
 def _same(before: Mapping[str, Any], after: Mapping[str, Any], entry: str) -> bool:

@@ -6,14 +6,6 @@ SELECT {columns of dagapp.dag_jobs} FROM dagapp.dag_jobs WHERE job_id = %(job_id
 -- name: by_idempotency_key
 SELECT {columns of dagapp.dag_jobs} FROM dagapp.dag_jobs WHERE idempotency_key = %(idempotency_key)s;
 
--- name: recent
-SELECT {columns of dagapp.dag_jobs}
-FROM dagapp.dag_jobs
-WHERE (%(status)s::dagapp.job_status IS NULL OR status = %(status)s)
-  AND (%(workflow_id)s::text IS NULL OR workflow_id = %(workflow_id)s)
-ORDER BY created_at DESC
-LIMIT %(limit)s;
-
 -- name: waiting
 -- A submission that no orchestrator has claimed yet.
 SELECT body, priority, enqueued_at
