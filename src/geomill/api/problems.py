@@ -18,7 +18,6 @@ from starlette.exceptions import HTTPException
 
 from geomill.api.access import admission
 from geomill.errors import (
-    Channel,
     ConflictError,
     DestructiveMigration,
     Forbidden,
@@ -31,8 +30,8 @@ from geomill.errors import (
     UnavailableError,
     UnknownReferenceSystem,
     nearest,
-    worded,
 )
+from geomill.remedies import Channel, worded
 from geomill.store.passing import passes
 from geomill.store.replanning import has_changed_plan
 

@@ -11,7 +11,8 @@ import typer
 
 from geomill import __version__
 from geomill.cli.lazy import Later, LazyGroup
-from geomill.errors import Channel, DestructiveMigration, GeomillError, InputError, UnavailableError, worded
+from geomill.errors import DestructiveMigration, GeomillError, InputError, UnavailableError
+from geomill.remedies import Channel, worded
 
 
 class _Commands(LazyGroup):
