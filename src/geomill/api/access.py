@@ -71,6 +71,7 @@ RULES: Mapping[str, Who] = {
     "GET /api/v1/workflows/{workflow_id}": ANY_CREDENTIAL,
     "GET /api/v1/workflows-schema": ANY_CREDENTIAL,
     "POST /api/platform/submit": only(SUBMITTER, OPERATOR, limited=True),
+    "POST /api/platform/inspect": only(SUBMITTER, OPERATOR, limited=True),
     "GET /api/platform/status/{identifier}": ANY_CREDENTIAL,
     "POST /api/platform/retry": only(SUBMITTER, OPERATOR, limited=True),
     "POST /api/platform/approve": only(REVIEWER),

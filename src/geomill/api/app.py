@@ -33,6 +33,7 @@ from geomill.api.routes import (
     docs,
     earlier_names,
     health,
+    inspection,
     instances,
     job_lists,
     jobs,
@@ -56,8 +57,9 @@ from geomill.api.tokens import Tokens
 from geomill.domain.assets.asset import DataType
 from geomill.platform.desk import Desk
 from geomill.platform.export import WorkflowExporter
+from geomill.platform.inspector import Inspector
 from geomill.sdk.registry import Registry
-from geomill.settings import AccessSettings, PlatformSettings, QueueSettings, SettingInEffect
+from geomill.settings import AccessSettings, InspectionSettings, PlatformSettings, QueueSettings, SettingInEffect
 from geomill.stages.registry import StageJobs
 from geomill.storage import NO_STORAGE, Storage
 from geomill.store.pool import Pool, open_pool
@@ -121,6 +123,7 @@ def create_app(
     streams_per_caller: int = STREAMS_PER_CALLER,
     space_warning_bytes: int = WARNING_BYTES,
     authenticator: CallerAuthenticator | None = None,
+    inspection_settings: InspectionSettings | None = None,
 ) -> FastAPI:
     """Build the application.
 
@@ -138,6 +141,8 @@ def create_app(
             outside = await stack.enter_async_context(_outside(external_url))
             caller_authenticator = authenticator or Authenticator(pool, Tokens.of(access))
             disks = Disks(storage, space_warning_bytes)
+            inspector = Inspector(storage, inspection_settings or InspectionSettings())
+            await stack.enter_async_context(inspector.running())
             app.state.gateway = Gateway(
                 pool=pool,
                 workflow_registry=workflow_registry,
@@ -147,6 +152,7 @@ def create_app(
                 readiness=Readiness(pool),
                 disks=disks,
                 desk=_desk(workflow_registry, queues.job_queue_name, storage, defaults or PlatformSettings(), outside),
+                inspector=inspector,
                 authenticator=caller_authenticator,
                 stage_jobs=job_types or StageJobs(),
                 links=links or Links(),
@@ -184,7 +190,7 @@ def _add_routes(app: FastAPI, services: Mountable | None) -> Mapping[str, Who]:
     """Add all routes and return the rules that say who may call them."""
     # Routes are tried in order, so the one where latency matters most is first.
     jobs_and_nodes = (submission, parked, job_lists, streams, jobs, nodes)
-    nouns = (platform, platforms, assets, stage_jobs, workflows, bootstrap, health, docs)
+    nouns = (platform, inspection, platforms, assets, stage_jobs, workflows, bootstrap, health, docs)
     operated = (queue_routes, schedules, callbacks, instances, circuits, storage_usage, keys, operations)
     for noun in (*jobs_and_nodes, *nouns, *operated, earlier_names):
         app.include_router(noun.router)

@@ -15,6 +15,7 @@ from rich.table import Column, Table
 
 from geomill.cli.client import gateway
 from geomill.cli.following import follow, submit_upload
+from geomill.cli.inspect import print_inspection
 from geomill.cli.options import json_pairs, text_pairs
 from geomill.cli.printing import Json
 from geomill.client import Client
@@ -101,6 +102,8 @@ def submit(
             f"asset {accepted.asset_id} {would}{accepted.operation}, revision {accepted.revision}\n"
             f"request {accepted.request_id}"
         )
+        for inspection in accepted.inspections:
+            print_inspection(inspection)
 
 
 @app.command()

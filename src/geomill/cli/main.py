@@ -60,6 +60,12 @@ class _Commands(LazyGroup):
             attribute="doctor",
         ),
         Later("assets", "Publish data, follow its progress and review it.", "geomill.cli.assets"),
+        Later(
+            "inspect",
+            "Show what is in a file and all problems. The exit code is 1 if a job would fail.",
+            "geomill.cli.inspect",
+            attribute="inspect",
+        ),
         Later("platforms", "Register partner applications and set what they may do.", "geomill.cli.platforms"),
         Later("catalogue", "The catalogue of what is published.", "geomill.cli.catalogue"),
         Later("backup", "Back up the whole platform, and verify a backup.", "geomill.cli.backup"),
