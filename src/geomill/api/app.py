@@ -47,6 +47,7 @@ from geomill.api.routes import (
     stage_jobs,
     storage_usage,
     streams,
+    styles,
     submission,
     workflows,
 )
@@ -78,6 +79,7 @@ _TAGS = [
     {"name": "platform", "description": "Submit data, read its status, review it."},
     {"name": "platforms", "description": "Partner applications and their identifiers."},
     {"name": "assets", "description": "Published data and its history."},
+    {"name": "styles", "description": "Named ways to draw an asset."},
     {"name": "jobs", "description": "Submit jobs and follow them."},
     {"name": "stage jobs", "description": "Submit stage jobs and read their status."},
     {"name": "control", "description": "Cancel, pause, resume and retry jobs."},
@@ -190,7 +192,7 @@ def _add_routes(app: FastAPI, services: Mountable | None) -> Mapping[str, Who]:
     """Add all routes and return the rules that say who may call them."""
     # Routes are tried in order, so the one where latency matters most is first.
     jobs_and_nodes = (submission, parked, job_lists, streams, jobs, nodes)
-    nouns = (platform, inspection, platforms, assets, stage_jobs, workflows, bootstrap, health, docs)
+    nouns = (platform, inspection, platforms, assets, styles, stage_jobs, workflows, bootstrap, health, docs)
     operated = (queue_routes, schedules, callbacks, instances, circuits, storage_usage, keys, operations)
     for noun in (*jobs_and_nodes, *nouns, *operated, earlier_names):
         app.include_router(noun.router)

@@ -86,6 +86,7 @@ class _Commands(LazyGroup):
         ),
         Later("stages", "Submit and follow jobs in stages.", "geomill.cli.stages"),
         Later("queues", "Inspect the queues, and send dead letters again.", "geomill.cli.queues"),
+        Later("styles", "Give assets named styles, for tiles, maps and previews.", "geomill.cli.styles"),
         Later("callbacks", "Look at callbacks, and send them again.", "geomill.cli.callbacks"),
         Later(
             "instances",

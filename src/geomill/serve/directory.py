@@ -79,7 +79,7 @@ class Directory:
             self._scenes[key] = scene_served
             if len(self._scenes) > MOST_KEPT:
                 self._scenes.popitem(last=False)
-        states = ("approval_state", "clearance_state", "public_revision", "withdrawn_through")
+        states = ("approval_state", "clearance_state", "public_revision", "withdrawn_through", "styles")
         return self._scenes[key].model_copy(update={name: getattr(served, name) for name in states})
 
     async def series(self, served: Served) -> Series:

@@ -48,7 +48,7 @@ CREATE TYPE app.processing_status AS ENUM ('pending', 'processing', 'completed',
 
 CREATE TYPE app.request_status AS ENUM ('accepted', 'processing', 'completed', 'failed', 'superseded');
 
-CREATE TYPE app.decision AS ENUM ('submitted', 'overwritten', 'reactivated', 'retried', 'approved', 'clearance_changed', 'rejected', 'revoked', 'unpublished', 'rolled_back', 'export_retried');
+CREATE TYPE app.decision AS ENUM ('submitted', 'overwritten', 'reactivated', 'retried', 'approved', 'clearance_changed', 'rejected', 'revoked', 'unpublished', 'rolled_back', 'export_retried', 'styled');
 
 CREATE TYPE app.may_name AS ENUM ('allowed', 'required', 'forbidden');
 
@@ -1828,6 +1828,23 @@ CREATE TABLE app.asset_leftovers (
 COMMENT ON TABLE app.asset_leftovers IS 'A revision that failed, was cancelled or was superseded, and whose files and tables were deleted.';
 
 COMMENT ON COLUMN app.asset_leftovers.job_id IS 'The job that made the data; a retry may make the revision again';
+
+CREATE TABLE app.asset_styles (
+    asset_id varchar(64) NOT NULL,
+    name varchar(63) NOT NULL,
+    is_default boolean DEFAULT false NOT NULL,
+    style jsonb NOT NULL,
+    updated_by varchar(200) NOT NULL,
+    updated_at timestamptz DEFAULT now() NOT NULL,
+    CONSTRAINT asset_styles_pkey PRIMARY KEY (asset_id, name),
+    CONSTRAINT asset_styles_asset_id_fkey FOREIGN KEY (asset_id) REFERENCES app.geospatial_assets (asset_id) ON DELETE RESTRICT
+);
+
+CREATE UNIQUE INDEX idx_asset_styles_default ON app.asset_styles USING btree (asset_id) WHERE is_default;
+
+COMMENT ON TABLE app.asset_styles IS 'A named style of an asset. At most one of them is the default.';
+
+COMMENT ON COLUMN app.asset_styles.style IS 'A `RasterStyle` or `VectorStyle`';
 
 CREATE TABLE app.asset_audit (
     audit_id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,

@@ -147,6 +147,7 @@ class CatalogueStatements(Statements):
     indexes: LiteralString
     limit_waits: LiteralString
     lock_pending: LiteralString
+    note_change: LiteralString
     overdue: LiteralString
     page_of_assets: LiteralString
     postpone: LiteralString
@@ -154,6 +155,7 @@ class CatalogueStatements(Statements):
     put_incoming: LiteralString
     schema_there: LiteralString
     shown_assets: LiteralString
+    style_external: LiteralString
     try_collection: LiteralString
     write_items: LiteralString
 
@@ -651,6 +653,16 @@ class StorageStatements(Statements):
     zones: LiteralString
 
 
+class StylesStatements(Statements):
+    noun = "styles"
+
+    book: LiteralString
+    forget_default: LiteralString
+    of_asset: LiteralString
+    put: LiteralString
+    remove: LiteralString
+
+
 class TalliesStatements(Statements):
     noun = "tallies"
 
@@ -778,6 +790,8 @@ def queries(noun: Literal["stage_jobs"]) -> StageJobsStatements: ...
 @overload
 def queries(noun: Literal["storage"]) -> StorageStatements: ...
 @overload
+def queries(noun: Literal["styles"]) -> StylesStatements: ...
+@overload
 def queries(noun: Literal["tallies"]) -> TalliesStatements: ...
 @overload
 def queries(noun: Literal["vectors"]) -> VectorsStatements: ...
@@ -832,6 +846,7 @@ _CLASSES: dict[str, type[Statements]] = {
     "stac": StacStatements,
     "stage_jobs": StageJobsStatements,
     "storage": StorageStatements,
+    "styles": StylesStatements,
     "tallies": TalliesStatements,
     "vectors": VectorsStatements,
 }

@@ -17,6 +17,7 @@ from geomill.client.asynchronous.platforms import AsyncPlatformOperations
 from geomill.client.asynchronous.queues import AsyncQueueOperations
 from geomill.client.asynchronous.schedules import AsyncScheduleOperations
 from geomill.client.asynchronous.stage_jobs import AsyncStageJobOperations
+from geomill.client.asynchronous.styles import AsyncStyleOperations
 from geomill.client.asynchronous.workflows import AsyncWorkflowOperations
 from geomill.domain.addresses import is_loopback
 from geomill.errors import SettingsError
@@ -46,6 +47,7 @@ class AsyncClient:
         )
         self.connection = AsyncGatewayConnection(self._http, tries=tries)
         self.assets = AsyncAssetOperations(self.connection)
+        self.styles = AsyncStyleOperations(self.connection)
         self.jobs = AsyncJobOperations(self.connection)
         self.stage_jobs = AsyncStageJobOperations(self.connection)
         self.platforms = AsyncPlatformOperations(self.connection)
