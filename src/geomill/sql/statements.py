@@ -658,6 +658,33 @@ class TalliesStatements(Statements):
     all: LiteralString
 
 
+class UploadsStatements(Statements):
+    noun = "uploads"
+
+    claim: LiteralString
+    complete: LiteralString
+    create: LiteralString
+    delete_parts: LiteralString
+    due: LiteralString
+    fail: LiteralString
+    get: LiteralString
+    learn: LiteralString
+    lease: LiteralString
+    lease_any: LiteralString
+    needed_by: LiteralString
+    note_error: LiteralString
+    open_figures: LiteralString
+    page: LiteralString
+    parts: LiteralString
+    progressed: LiteralString
+    release: LiteralString
+    remove: LiteralString
+    renew: LiteralString
+    restart: LiteralString
+    save: LiteralString
+    serialise: LiteralString
+
+
 class VectorsStatements(Statements):
     noun = "vectors"
 
@@ -780,6 +807,8 @@ def queries(noun: Literal["storage"]) -> StorageStatements: ...
 @overload
 def queries(noun: Literal["tallies"]) -> TalliesStatements: ...
 @overload
+def queries(noun: Literal["uploads"]) -> UploadsStatements: ...
+@overload
 def queries(noun: Literal["vectors"]) -> VectorsStatements: ...
 def queries(noun: str) -> Statements:
     """Returns the statements of `queries/<noun>.sql`, which is read at its first use: `queries("jobs").reopen`."""
@@ -833,5 +862,6 @@ _CLASSES: dict[str, type[Statements]] = {
     "stage_jobs": StageJobsStatements,
     "storage": StorageStatements,
     "tallies": TalliesStatements,
+    "uploads": UploadsStatements,
     "vectors": VectorsStatements,
 }
