@@ -9,14 +9,19 @@
     │   ├── SourceError                the file to publish is missing, empty or of another kind
     │   ├── InvalidName                the name of a zone, container or object
     │   ├── BackupInvalid              a backup is incomplete or was changed
+    │   ├── UploadTooLarge             a file, or the open uploads of a platform, exceed a limit
+    │   ├── ChecksumMismatch           received bytes do not have the checksum that was announced
     │   └── UnknownReferenceSystem     coordinates cannot be given in this reference system
     ├── NotFoundError                  no such workflow, job, handler
+    │   └── UploadGone                 the upload has failed or its bytes are lost
     ├── ConflictError                  the current state forbids the request
     │   ├── IllegalTransition          names both states
     │   ├── AssetExists                the asset exists; the caller may overwrite it
     │   ├── AssetState                 the asset's state forbids the request
     │   ├── RevisionChanged            the revision is not the one the caller expected
     │   ├── PlatformInactive           the platform accepts no submissions
+    │   ├── UploadOffset               the bytes do not continue where the upload stands
+    │   ├── UploadLocked               another request is sending bytes of the upload
     │   └── DestructiveMigration       carries the SQL that was refused
     ├── Unauthenticated                the caller is unknown
     ├── Forbidden                      the caller may not do this
@@ -26,7 +31,8 @@
     │   ├── DatabaseUnfit              too old, or without PostGIS
     │   ├── EmbeddedError              the private PostgreSQL cluster
     │   └── StorageUnavailable         a store is unreachable, too busy or full
-    │       └── StorageDenied          a store refuses geomill's credentials
+    │       ├── StorageDenied          a store refuses geomill's credentials
+    │       └── StorageFull            a disk has no room
     └── HandlerError (in sdk)          a handler's own failure
 
 A message is a sentence without a capital letter and a final stop. The remedy is an instruction. One that differs
@@ -110,6 +116,14 @@ class BackupInvalid(InputError):  # noqa: N818
     code = "invalid_backup"
 
 
+class UploadTooLarge(InputError):  # noqa: N818
+    code = "upload_too_large"
+
+
+class ChecksumMismatch(InputError):  # noqa: N818
+    code = "checksum_mismatch"
+
+
 class UnknownReferenceSystem(InputError):  # noqa: N818
     code = "unknown_crs"
 
@@ -117,6 +131,10 @@ class UnknownReferenceSystem(InputError):  # noqa: N818
 class NotFoundError(GeomillError):
     code = "not_found"
     exit_code = 2
+
+
+class UploadGone(NotFoundError):  # noqa: N818
+    code = "upload_gone"
 
 
 class ConflictError(GeomillError):
@@ -146,6 +164,14 @@ class RevisionChanged(ConflictError):  # noqa: N818
 
 class PlatformInactive(ConflictError):  # noqa: N818
     code = "platform_inactive"
+
+
+class UploadOffset(ConflictError):  # noqa: N818
+    code = "upload_offset"
+
+
+class UploadLocked(ConflictError):  # noqa: N818
+    code = "upload_locked"
 
 
 class DestructiveMigration(ConflictError):  # noqa: N818
@@ -194,6 +220,10 @@ class StorageUnavailable(UnavailableError):  # noqa: N818
 
 class StorageDenied(StorageUnavailable):
     code = "storage_denied"
+
+
+class StorageFull(StorageUnavailable):
+    code = "storage_full"
 
 
 MOST_ESTIMATED, MOST_COMPARED = 200, 5

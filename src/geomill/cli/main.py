@@ -66,6 +66,7 @@ class _Commands(LazyGroup):
             "geomill.cli.inspect",
             attribute="inspect",
         ),
+        Later("uploads", "Upload files into bronze, list and remove uploads.", "geomill.cli.uploads"),
         Later("platforms", "Register partner applications and set what they may do.", "geomill.cli.platforms"),
         Later("catalogue", "The catalogue of what is published.", "geomill.cli.catalogue"),
         Later("backup", "Back up the whole platform, and verify a backup.", "geomill.cli.backup"),

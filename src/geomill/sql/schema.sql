@@ -48,6 +48,8 @@ CREATE TYPE app.processing_status AS ENUM ('pending', 'processing', 'completed',
 
 CREATE TYPE app.request_status AS ENUM ('accepted', 'processing', 'completed', 'failed', 'superseded');
 
+CREATE TYPE app.upload_status AS ENUM ('receiving', 'complete', 'failed');
+
 CREATE TYPE app.decision AS ENUM ('submitted', 'overwritten', 'reactivated', 'retried', 'approved', 'clearance_changed', 'rejected', 'revoked', 'unpublished', 'rolled_back', 'export_retried', 'styled');
 
 CREATE TYPE app.may_name AS ENUM ('allowed', 'required', 'forbidden');
@@ -1749,6 +1751,8 @@ CREATE UNIQUE INDEX idx_requests_job ON app.platform_requests USING btree (job_i
 
 CREATE INDEX idx_requests_created ON app.platform_requests USING btree (created_at DESC);
 
+CREATE INDEX idx_requests_files ON app.platform_requests USING gin (file_names);
+
 CREATE INDEX idx_requests_open ON app.platform_requests USING btree (status) WHERE status IN ('accepted', 'processing');
 
 CREATE UNIQUE INDEX idx_requests_idempotency ON app.platform_requests USING btree (platform_id, idempotency_key) WHERE idempotency_key IS NOT NULL;
@@ -1845,6 +1849,75 @@ CREATE UNIQUE INDEX idx_asset_styles_default ON app.asset_styles USING btree (as
 COMMENT ON TABLE app.asset_styles IS 'A named style of an asset. At most one of them is the default.';
 
 COMMENT ON COLUMN app.asset_styles.style IS 'A `RasterStyle` or `VectorStyle`';
+
+CREATE TABLE app.uploads (
+    upload_id varchar(64) NOT NULL,
+    platform_id varchar(50) NOT NULL,
+    container_name varchar(63) NOT NULL,
+    file_name varchar(900) NOT NULL,
+    length bigint,
+    expected_sha256 varchar(64),
+    metadata varchar(4096) DEFAULT '' NOT NULL,
+    source_url varchar(2000),
+    created_by varchar(200) NOT NULL,
+    received_bytes bigint DEFAULT 0 NOT NULL,
+    status app.upload_status DEFAULT 'receiving' NOT NULL,
+    sha256 varchar(64),
+    error text,
+    writer varchar(64),
+    writer_until timestamptz,
+    source_etag varchar(500),
+    attempts integer DEFAULT 0 NOT NULL,
+    due_at timestamptz DEFAULT now() NOT NULL,
+    created_at timestamptz DEFAULT now() NOT NULL,
+    updated_at timestamptz DEFAULT now() NOT NULL,
+    completed_at timestamptz,
+    CONSTRAINT uploads_pkey PRIMARY KEY (upload_id),
+    CONSTRAINT uploads_received CHECK (received_bytes >= 0 AND received_bytes <= coalesce(length, received_bytes)),
+    CONSTRAINT uploads_whole CHECK ((status = 'complete') = (completed_at IS NOT NULL)),
+    CONSTRAINT uploads_platform_id_fkey FOREIGN KEY (platform_id) REFERENCES app.platforms (platform_id) ON DELETE RESTRICT
+);
+
+CREATE UNIQUE INDEX idx_uploads_name ON app.uploads USING btree (container_name, file_name) WHERE status <> 'failed';
+
+CREATE INDEX idx_uploads_platform ON app.uploads USING btree (platform_id, created_at DESC, upload_id DESC);
+
+CREATE INDEX idx_uploads_created ON app.uploads USING btree (created_at DESC, upload_id DESC);
+
+CREATE INDEX idx_uploads_updated ON app.uploads USING btree (updated_at);
+
+CREATE INDEX idx_uploads_due ON app.uploads USING btree (due_at) WHERE source_url IS NOT NULL AND status = 'receiving';
+
+COMMENT ON TABLE app.uploads IS 'A file on its way into bronze, or one that arrived. Its bytes up to `received_bytes` are safe on disk.';
+
+COMMENT ON COLUMN app.uploads.file_name IS 'The path in the container';
+
+COMMENT ON COLUMN app.uploads.length IS 'Its bytes; None until the server of a URL tells';
+
+COMMENT ON COLUMN app.uploads.expected_sha256 IS 'The checksum that the sender announced';
+
+COMMENT ON COLUMN app.uploads.metadata IS 'The header Upload-Metadata of its creation';
+
+COMMENT ON COLUMN app.uploads.source_url IS 'The URL that it is fetched from; None if a client sends it';
+
+COMMENT ON COLUMN app.uploads.sha256 IS 'The checksum as computed';
+
+COMMENT ON COLUMN app.uploads.writer IS 'The request that holds the lease to write';
+
+COMMENT ON COLUMN app.uploads.source_etag IS 'The ETag of the URL''s answer; a changed one begins again';
+
+COMMENT ON COLUMN app.uploads.attempts IS 'How often the URL was fetched';
+
+CREATE TABLE app.upload_parts (
+    upload_id varchar(64) NOT NULL,
+    begin_byte bigint NOT NULL,
+    size bigint NOT NULL,
+    object_path varchar(900) NOT NULL,
+    CONSTRAINT upload_parts_pkey PRIMARY KEY (upload_id, begin_byte),
+    CONSTRAINT upload_parts_upload_id_fkey FOREIGN KEY (upload_id) REFERENCES app.uploads (upload_id) ON DELETE CASCADE
+);
+
+COMMENT ON TABLE app.upload_parts IS 'A piece of an upload in a store that cannot append. The piece is an object of its own.';
 
 CREATE TABLE app.asset_audit (
     audit_id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
