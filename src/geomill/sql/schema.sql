@@ -373,13 +373,26 @@ BEGIN
 END
 $$;
 
--- The footprint, repaired if it is not valid. One invalid footprint would make every search by place fail.
+-- The footprint, repaired if it is not valid, and with the parts beyond 180° moved to their place. One invalid footprint
+-- would make every search by place fail, and no search finds a place beyond 180°. A footprint without an area becomes its
+-- envelope, which is a line or a point.
 CREATE OR REPLACE FUNCTION catalogue.sound_place(_geometry public.geometry) RETURNS public.geometry
     LANGUAGE plpgsql IMMUTABLE
     SET search_path = public
 AS $$
+DECLARE
+    _sound geometry := CASE WHEN st_isvalid(_geometry) THEN _geometry ELSE st_makevalid(_geometry, 'method=structure') END;
 BEGIN
-    RETURN CASE WHEN st_isvalid(_geometry) THEN _geometry ELSE st_makevalid(_geometry, 'method=structure') END;
+    IF st_isempty(_sound) THEN
+        _sound := st_envelope(_geometry);
+    END IF;
+    IF st_xmax(_sound) > 180 THEN
+        _sound := st_wrapx(_sound, 180, -360);
+    END IF;
+    IF st_xmin(_sound) < -180 THEN
+        _sound := st_wrapx(_sound, -180, 360);
+    END IF;
+    RETURN CASE WHEN st_isvalid(_sound) THEN _sound ELSE st_unaryunion(_sound) END;
 END
 $$;
 
@@ -837,6 +850,9 @@ $$;
 --
 -- With a condition, pgstac's own search would read each item twice: for the count and for the page. This one reads it
 -- once. Without a condition it reads only the page, because the collections have the count.
+--
+-- With `repaired` in the search, footprints are repaired while they are compared. Geomill stores only valid ones; others
+-- come from pgstac's own tools, and make the plain comparison fail.
 CREATE OR REPLACE FUNCTION catalogue.search_items(
     _search jsonb, _everything boolean, _platform text, _asset text, _after text[], _back boolean
 ) RETURNS jsonb
@@ -856,6 +872,10 @@ DECLARE
     _page jsonb;
     _more boolean;
 BEGIN
+    IF _search ? 'repaired' THEN
+        _where := replace(_where, 'st_intersects(geometry,', 'st_intersects(catalogue.sound_place(geometry),');
+        _filter := replace(_filter, 'st_intersects(geometry,', 'st_intersects(catalogue.sound_place(geometry),');
+    END IF;
     IF _filter IS NOT NULL THEN
         _where := format('%s AND %s', _where, catalogue.guarded(_rule, _filter));
     END IF;
