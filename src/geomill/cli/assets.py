@@ -23,7 +23,7 @@ from geomill.contract.assets import AssetDetails, AssetStatus, AssetView
 from geomill.contract.submissions import DecisionMade
 from geomill.domain.assets.asset import DataType
 from geomill.domain.states import ApprovalState, ClearanceState, ProcessingStatus
-from geomill.errors import Channel, worded
+from geomill.remedies import Channel, worded
 from geomill.store.reports import ReportName
 
 app = typer.Typer(no_args_is_help=True, help="Publish data, follow its progress and review it.")

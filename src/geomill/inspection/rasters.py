@@ -15,8 +15,9 @@ from geomill.datasets.source import Source
 from geomill.datasets.times import times
 from geomill.handlers.raster.validate import ValidateParams
 from geomill.inspection.findings import Findings
+from geomill.raster.extent import bounds_4326
 from geomill.raster.facts import RasterFacts, plain_nodata
-from geomill.raster.inspection import bounds_4326, inspect, nodata_of, short_crs
+from geomill.raster.inspection import inspect, nodata_of, short_crs
 from geomill.raster.opening import opened, uncompressed_bytes
 from geomill.raster.tiers import check_tier
 from geomill.sdk import Storage

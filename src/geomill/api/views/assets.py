@@ -14,10 +14,10 @@ from geomill.domain.assets.lifecycle import Actor
 from geomill.domain.assets.naming import blob_prefix
 from geomill.domain.engine.job import Job, JobPurpose
 from geomill.domain.engine.stage_job import workflow_id
-from geomill.errors import OVERWRITE, RETRY_EXPORT, RETRY_REQUEST, RETRY_WITH_OPTIONS, Channel, worded
 from geomill.platform.review import ReviewOutcome
 from geomill.platform.status import AssetStanding
 from geomill.platform.submit import Accepted
+from geomill.remedies import OVERWRITE, RETRY_EXPORT, RETRY_REQUEST, RETRY_WITH_OPTIONS, Channel, worded
 from geomill.store.progress import JobProgress
 from geomill.store.stage_jobs import StageJobAttempt
 

@@ -90,7 +90,7 @@ def create_raster_app(directory: Directory, storage: Storage) -> FastAPI:
 def _tiler(prefix: str, source: Any) -> TilerFactory:
     chosen: dict[str, Any] = {
         "reader": open_reader,
-        "reader_dependency": dependencies.reader_options,
+        "reader_dependency": dependencies.reader_options(source),
         "path_dependency": source,
         "layer_dependency": dependencies.layer_params,
         "dataset_dependency": dependencies.dataset_params,
