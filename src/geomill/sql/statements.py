@@ -15,6 +15,7 @@ class AssetsStatements(Statements):
     noun = "assets"
 
     any_asset: LiteralString
+    await_request: LiteralString
     collection: LiteralString
     create: LiteralString
     create_collection: LiteralString
@@ -496,6 +497,7 @@ class RequestsStatements(Statements):
     get: LiteralString
     lock: LiteralString
     of_asset: LiteralString
+    replace: LiteralString
     retry: LiteralString
     supersede: LiteralString
 
