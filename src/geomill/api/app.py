@@ -33,6 +33,7 @@ from geomill.api.routes import (
     docs,
     earlier_names,
     health,
+    inspection,
     instances,
     job_lists,
     jobs,
@@ -48,17 +49,27 @@ from geomill.api.routes import (
     streams,
     styles,
     submission,
+    uploads,
     workflows,
 )
 from geomill.api.routes import queues as queue_routes
 from geomill.api.storage_figures import StorageFigures
 from geomill.api.streams import STREAMS_PER_CALLER, Streams
 from geomill.api.tokens import Tokens
+from geomill.api.tus import REQUEST_HEADERS, RESPONSE_HEADERS, TusVersion, carries_bytes
 from geomill.domain.assets.asset import DataType
 from geomill.platform.desk import Desk
 from geomill.platform.export import WorkflowExporter
+from geomill.platform.inspector import Inspector
 from geomill.sdk.registry import Registry
-from geomill.settings import AccessSettings, PlatformSettings, QueueSettings, SettingInEffect
+from geomill.settings import (
+    AccessSettings,
+    InspectionSettings,
+    PlatformSettings,
+    QueueSettings,
+    SettingInEffect,
+    UploadSettings,
+)
 from geomill.stages.registry import StageJobs
 from geomill.storage import NO_STORAGE, Storage
 from geomill.store.pool import Pool, open_pool
@@ -75,6 +86,7 @@ lists the roles that may call it.
 """
 _TAGS = [
     {"name": "platform", "description": "Submit data, read its status, review it."},
+    {"name": "uploads", "description": "Upload files, resumably, by the tus protocol; or have them fetched."},
     {"name": "platforms", "description": "Partner applications and their identifiers."},
     {"name": "assets", "description": "Published data and its history."},
     {"name": "styles", "description": "Named ways to draw an asset."},
@@ -123,14 +135,17 @@ def create_app(
     streams_per_caller: int = STREAMS_PER_CALLER,
     space_warning_bytes: int = WARNING_BYTES,
     authenticator: CallerAuthenticator | None = None,
+    inspection_settings: InspectionSettings | None = None,
+    upload_settings: UploadSettings | None = None,
 ) -> FastAPI:
     """Build the application.
 
     `hosts` are the names by which callers may address a gateway on this machine; empty allows any. `services` are
     mounted beside the gateway's own routes. `external_url` is the external zone's database. `authenticator` identifies
     callers; by default by the keys in the database and the tokens of the issuer. `handlers` and `settings` are shown to
-    operators; workflows are checked by these handlers.
+    operators; workflows are checked by these handlers. `upload_settings` are the limits of uploads.
     """
+    upload_limits = upload_settings or UploadSettings()
     registry = handlers or Registry({})
 
     @asynccontextmanager
@@ -140,6 +155,8 @@ def create_app(
             outside = await stack.enter_async_context(_outside(external_url))
             caller_authenticator = authenticator or Authenticator(pool, Tokens.of(access))
             disks = Disks(storage, space_warning_bytes)
+            inspector = Inspector(storage, inspection_settings or InspectionSettings())
+            await stack.enter_async_context(inspector.running())
             app.state.gateway = Gateway(
                 pool=pool,
                 workflow_registry=workflow_registry,
@@ -149,6 +166,7 @@ def create_app(
                 readiness=Readiness(pool),
                 disks=disks,
                 desk=_desk(workflow_registry, queues.job_queue_name, storage, defaults or PlatformSettings(), outside),
+                inspector=inspector,
                 authenticator=caller_authenticator,
                 stage_jobs=job_types or StageJobs(),
                 links=links or Links(),
@@ -158,6 +176,7 @@ def create_app(
                 storage_figures=StorageFigures(pool, storage, disks),
                 workflow_checks=WorkflowChecks(registry.info, queues.task_queues),
                 external_url=external_url,
+                uploads=upload_limits,
             )
             app.state.pool = pool
             app.state.authenticator, app.state.figures = caller_authenticator, app.state.gateway.figures
@@ -178,7 +197,7 @@ def create_app(
     )
     rules = _add_routes(app, services)
     problems.install(app)
-    _add_middleware(app, access, rules, hosts)
+    _add_middleware(app, access, rules, hosts, upload_limits.upload_max_bytes)
     return app
 
 
@@ -186,7 +205,7 @@ def _add_routes(app: FastAPI, services: Mountable | None) -> Mapping[str, Who]:
     """Add all routes and return the rules that say who may call them."""
     # Routes are tried in order, so the one where latency matters most is first.
     jobs_and_nodes = (submission, parked, job_lists, streams, jobs, nodes)
-    nouns = (platform, platforms, assets, styles, stage_jobs, workflows, bootstrap, health, docs)
+    nouns = (platform, uploads, inspection, platforms, assets, styles, stage_jobs, workflows, bootstrap, health, docs)
     operated = (queue_routes, schedules, callbacks, instances, circuits, storage_usage, keys, operations)
     for noun in (*jobs_and_nodes, *nouns, *operated, earlier_names):
         app.include_router(noun.router)
@@ -199,22 +218,27 @@ def _add_routes(app: FastAPI, services: Mountable | None) -> Mapping[str, Who]:
     return rules
 
 
-def _add_middleware(app: FastAPI, access: AccessSettings, rules: Mapping[str, Who], hosts: Collection[str]) -> None:
+def _add_middleware(
+    app: FastAPI, access: AccessSettings, rules: Mapping[str, Who], hosts: Collection[str], largest_upload: int
+) -> None:
     """Add what every request passes. The last one added is the first that it passes."""
     app.add_middleware(Replanning)
     app.add_middleware(
         RequestGuard, rules=AccessRules(rules), submissions=Buckets(access.submit_rate, access.submit_burst)
     )
-    app.add_middleware(BodyLimit, largest=access.body_limit)
+    app.add_middleware(
+        BodyLimit, largest=access.body_limit, largest_of=lambda scope: largest_upload if carries_bytes(scope) else None
+    )
     app.add_middleware(BrowserGuard, hosts=hosts, origins=access.cors_origins)
     if access.cors_origins:
         app.add_middleware(
             CORSMiddleware,
             allow_origins=access.cors_origins,
-            allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
-            allow_headers=["Authorization", "X-API-Key", "Content-Type", "Last-Event-ID"],
-            expose_headers=["Location", "Retry-After", "WWW-Authenticate"],
+            allow_methods=["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"],
+            allow_headers=["Authorization", "X-API-Key", "Content-Type", "Last-Event-ID", *REQUEST_HEADERS],
+            expose_headers=["Location", "Retry-After", "WWW-Authenticate", *RESPONSE_HEADERS],
         )
+    app.add_middleware(TusVersion)
     app.add_middleware(Measuring)
 
 

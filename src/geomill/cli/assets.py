@@ -16,6 +16,7 @@ from rich.table import Column, Table
 from geomill.cli import asset_links
 from geomill.cli.client import gateway
 from geomill.cli.following import follow, submit_upload
+from geomill.cli.inspect import print_inspection
 from geomill.cli.options import json_pairs, text_pairs
 from geomill.cli.printing import Json
 from geomill.client import Client
@@ -23,7 +24,7 @@ from geomill.contract.assets import AssetDetails, AssetStatus, AssetView
 from geomill.contract.submissions import DecisionMade
 from geomill.domain.assets.asset import DataType
 from geomill.domain.states import ApprovalState, ClearanceState, ProcessingStatus
-from geomill.errors import Channel, worded
+from geomill.remedies import Channel, worded
 from geomill.store.reports import ReportName
 
 app = typer.Typer(no_args_is_help=True, help="Publish data, follow its progress and review it.")
@@ -106,6 +107,8 @@ def submit(
             f"asset {accepted.asset_id} {would}{accepted.operation}, revision {accepted.revision}\n"
             f"request {accepted.request_id}"
         )
+        for inspection in accepted.inspections:
+            print_inspection(inspection)
 
 
 @app.command()

@@ -16,6 +16,8 @@ WORDS: tuple[tuple[str, str], ...] = (
     ("The source of both clients", "The synchronous client, written from the asynchronous one"),
     (r"import asyncio", "import time"),
     (r"asyncio\.sleep", "time.sleep"),
+    (r"asyncio\.to_thread\((\w+), ", r"\1("),
+    (r"  # noqa: ASYNC.*", ""),
     (r"client\.asynchronous", "client.synchronous"),
     (r"\baconnect_sse\b", "connect_sse"),
     (r"\baiter_sse\b", "iter_sse"),

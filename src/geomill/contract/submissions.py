@@ -16,6 +16,7 @@ from pydantic import (
 )
 
 from geomill.contract.inputs import ApiInput, Person, Text, Url, storable
+from geomill.contract.inspection import Inspection
 from geomill.domain.assets.asset import DataType
 from geomill.domain.assets.platform import DDH, DDH_REFS, PlatformId
 from geomill.domain.assets.submission import Submission
@@ -103,6 +104,9 @@ class SubmissionAccepted(BaseModel):
     dry_run: bool = False
     would: dict[str, Any] | None = Field(
         default=None, description="The names and inputs that a submission would get. Only in a dry run"
+    )
+    inspections: list[Inspection] = Field(
+        default=[], description="A look into the first files of the submission. Only in a dry run"
     )
 
 

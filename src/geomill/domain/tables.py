@@ -12,6 +12,7 @@ from geomill.domain.assets.platform import Platform
 from geomill.domain.assets.request import PlatformRequest
 from geomill.domain.assets.revision import AssetRevision
 from geomill.domain.assets.style import AssetStyle
+from geomill.domain.assets.upload import Upload, UploadPart
 from geomill.domain.engine.attendance import UnservedQueue
 from geomill.domain.engine.callback import Callback
 from geomill.domain.engine.circuit import Circuit
@@ -56,6 +57,8 @@ TABLES: tuple[type[Entity], ...] = (
     AssetRevision,
     AssetLeftover,
     AssetStyle,
+    Upload,
+    UploadPart,
     AuditEntry,
     ApiKey,
     OperatorAuditEntry,

@@ -5,17 +5,16 @@ Invalid submissions are refused before anything is written. An error while writi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict
 
 from geomill.catalogue.following import follow_decision
 from geomill.domain.assets import naming
 from geomill.domain.assets.asset import Asset, job_priority
 from geomill.domain.assets.audit import AuditDecision
 from geomill.domain.assets.lifecycle import Actor, Operation, opening, require_seen
-from geomill.domain.assets.platform import Platform
+from geomill.domain.assets.platform import Platform, Refs
 from geomill.domain.assets.request import NewRequest, PlatformRequest, RequestStatus
 from geomill.domain.assets.submission import Submission
 from geomill.domain.engine.callback import check_callback_url
@@ -213,8 +212,29 @@ def _inputs(submission: Submission, workflow: Workflow, asset: Asset) -> dict[st
     return {**declared, **submission.processing_options}
 
 
-def facts(submission: Submission, asset: Asset) -> Mapping[str, Any]:
-    """Return the values that a workflow gets by declaring an input of that name."""
+class SubmissionFacts(TypedDict):
+    """The values that a workflow gets by declaring an input of that name."""
+
+    asset_id: str
+    revision: int
+    request_id: str | None
+    platform_id: str
+    platform_refs: Refs
+    data_type: str
+    container_name: str
+    file_name: str
+    blob_name: str
+    file_names: list[str]
+    table_name: str
+    blob_prefix: str
+    stac_item_id: str
+    stac_collection_id: str
+
+
+FACT_NAMES = frozenset(SubmissionFacts.__annotations__)
+
+
+def facts(submission: Submission, asset: Asset) -> SubmissionFacts:
     return {
         "asset_id": asset.asset_id,
         "revision": asset.revision,

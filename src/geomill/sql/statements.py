@@ -670,6 +670,33 @@ class TalliesStatements(Statements):
     all: LiteralString
 
 
+class UploadsStatements(Statements):
+    noun = "uploads"
+
+    claim: LiteralString
+    complete: LiteralString
+    create: LiteralString
+    delete_parts: LiteralString
+    due: LiteralString
+    fail: LiteralString
+    get: LiteralString
+    learn: LiteralString
+    lease: LiteralString
+    lease_any: LiteralString
+    needed_by: LiteralString
+    note_error: LiteralString
+    open_figures: LiteralString
+    page: LiteralString
+    parts: LiteralString
+    progressed: LiteralString
+    release: LiteralString
+    remove: LiteralString
+    renew: LiteralString
+    restart: LiteralString
+    save: LiteralString
+    serialise: LiteralString
+
+
 class VectorsStatements(Statements):
     noun = "vectors"
 
@@ -794,6 +821,8 @@ def queries(noun: Literal["styles"]) -> StylesStatements: ...
 @overload
 def queries(noun: Literal["tallies"]) -> TalliesStatements: ...
 @overload
+def queries(noun: Literal["uploads"]) -> UploadsStatements: ...
+@overload
 def queries(noun: Literal["vectors"]) -> VectorsStatements: ...
 def queries(noun: str) -> Statements:
     """Returns the statements of `queries/<noun>.sql`, which is read at its first use: `queries("jobs").reopen`."""
@@ -848,5 +877,6 @@ _CLASSES: dict[str, type[Statements]] = {
     "storage": StorageStatements,
     "styles": StylesStatements,
     "tallies": TalliesStatements,
+    "uploads": UploadsStatements,
     "vectors": VectorsStatements,
 }

@@ -19,7 +19,8 @@ from geomill.domain.engine.job import Job
 from geomill.domain.ids import canonical_json
 from geomill.domain.jsonvalue import to_json
 from geomill.domain.states import ApprovalState, ClearanceState, ProcessingStatus
-from geomill.errors import LIST_ASSETS, NotFoundError
+from geomill.errors import NotFoundError
+from geomill.remedies import LIST_ASSETS
 from geomill.sql import queries
 from geomill.store.pool import Connection
 

@@ -22,6 +22,7 @@ from geomill.domain.assets.leftover import AssetLeftover
 from geomill.domain.assets.request import PlatformRequest
 from geomill.domain.assets.revision import AssetRevision
 from geomill.domain.assets.style import AssetStyle
+from geomill.domain.assets.upload import Upload, UploadPart
 from geomill.domain.engine.job import Job
 from geomill.domain.engine.stage_job import StageRun
 from geomill.domain.entity import Entity
@@ -79,6 +80,8 @@ _INSIDE = {
     (READER, AssetLeftover): Right(READ),
     (READER, AssetStyle): Right(READ),
     (ENGINE, AssetLeftover): Right(WRITE),
+    (ENGINE, Upload): Right(WRITE),
+    (ENGINE, UploadPart): Right(WRITE),
     (READER, ApiKey): Right(READ, ("last_used_at",)),
     (ENGINE, SchemaObject): Right(READ),
     (ENGINE, SchemaStep): Right(READ),

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +20,7 @@ from geomill.datasets.refusals import refused
 from geomill.vector.facts import Format, Reading
 from geomill.vector.layers import binary, refuse_repeated
 from geomill.vector.linked_crs import refuse_linked_crs
-from geomill.vector.ogr_layer import GEOMETRY_NAME, OgrLayer, Opening
+from geomill.vector.ogr_layer import GEOMETRY_NAME, OgrLayer, Opening, short_first_pass
 
 ABOUT = b"geomill"
 """The metadata key of the source's declarations."""
@@ -36,19 +36,29 @@ Tell = Callable[[int], None]
 """Called with the number of rows so far. If it raises, there is no copy."""
 
 
-def copy(path: Path, file_format: Format, name: str, reading: Reading, target: Path, tell: Tell) -> None:
+def copy(
+    path: Path, file_format: Format, name: str, reading: Reading, target: Path, tell: Tell, most: int | None = None
+) -> int:
+    """Copy the layer, or about its `most` first rows. Returns the number of rows of the file; -1 if it is unknown."""
     if file_format is Format.GEOJSON:
         _refuse_large_and_lone(path, name)
     if file_format in (Format.GEOJSON, Format.GEOJSON_LINES):
         refuse_linked_crs(path, name)
     opening = Opening.of(path, file_format, name, reading)
-    with pyogrio.open_arrow(path, batch_size=READ_AT_ONCE, use_pyarrow=True, **opening.about) as (meta, reader):
+    with (
+        short_first_pass(most),
+        pyogrio.open_arrow(path, batch_size=READ_AT_ONCE, use_pyarrow=True, **opening.about) as (meta, reader),
+    ):
         refuse_repeated(reader.schema.names, name)
         layer = opening.layer(meta, reader.schema, opening.declared_rows)
         geometry = meta["geometry_name"] or GEOMETRY_NAME
-        rows = _write(target, layer, geometry, _batches(reader, layer, geometry), tell)
+        batches = islice(reader, None if most is None else -(-most // READ_AT_ONCE))
+        rows = _write(target, layer, geometry, _batches(batches, layer, geometry), tell)
+    if most is not None and rows >= most:
+        return opening.declared_rows
     if opening.declared_rows >= 0 and rows != opening.declared_rows:
         raise refused("unreadable", f"'{name}' declares {opening.declared_rows:,} features, but {rows:,} could be read")
+    return rows
 
 
 def _refuse_large_and_lone(path: Path, name: str) -> None:
@@ -65,7 +75,7 @@ def _refuse_large_and_lone(path: Path, name: str) -> None:
         )
 
 
-def _batches(reader: Any, layer: OgrLayer, geometry: str) -> Iterator[pa.RecordBatch]:
+def _batches(reader: Iterator[pa.RecordBatch], layer: OgrLayer, geometry: str) -> Iterator[pa.RecordBatch]:
     done = 0
     for batch in reader:
         ids = np.arange(done, done + len(batch), dtype=np.int64) + 1

@@ -151,7 +151,7 @@ class Opening:
             with read_errors_as_refusals(name):
                 check_layer(path, name, layer)
         about = {"layer": layer, "encoding": instructions.encoding, **options}
-        with _short_first_pass():
+        with short_first_pass(1):
             info = _read_info(path, name, about, count=False)
         if info["driver"] not in DRIVERS[file_format].names:
             raise refused(
@@ -176,8 +176,9 @@ class Opening:
 
 
 @contextmanager
-def _short_first_pass() -> Iterator[None]:
-    pyogrio.set_gdal_config_options({_OPENING_FEATURES: "1"})
+def short_first_pass(features: int | None) -> Iterator[None]:
+    """Let GDAL read only so many features of a GeoJSON to find its columns; None means all."""
+    pyogrio.set_gdal_config_options({_OPENING_FEATURES: str(features) if features else None})
     try:
         yield
     finally:
@@ -204,7 +205,9 @@ def _choose(path: Path, file_format: Format, name: str, requested: str | None) -
     if not layers:
         raise refused("no_geometry", f"'{name}' has no layer of features")
     if requested is None and len(layers) > 1:
-        raise refused("choose_layer", f"'{name}' has {len(layers)} layers: give 'layer' as one of {names}")
+        raise refused(
+            "choose_layer", f"'{name}' has {len(layers)} layers: give 'layer' as one of {names}", layer=layers
+        )
     if requested is not None and requested not in layers:
-        raise refused("choose_layer", f"'{name}' has no layer '{requested}'; it has {names}")
+        raise refused("choose_layer", f"'{name}' has no layer '{requested}'; it has {names}", layer=layers)
     return requested or layers[0]

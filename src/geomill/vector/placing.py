@@ -77,6 +77,7 @@ class Placing:
                 "wrong_crs",
                 f"{before - after:,} of {before:,} geometries are not on Earth if their CRS is "
                 f"{self.project.source[:60]}, as the file says: give source_crs with the right one",
+                source_crs=None,
             )
 
 

@@ -68,6 +68,18 @@ class AsyncGatewayConnection:
                     return answers.result_of(answer)
             await asyncio.sleep(pause)
 
+    async def transmit(
+        self, method: str, path: str, headers: Mapping[str, str], content: bytes | AsyncIterator[bytes] | None = None
+    ) -> httpx.Headers:
+        """Send a body that is not JSON, once, and return the headers of the answer."""
+        try:
+            answer = await self._http.request(method, path, headers=dict(headers), content=content)
+        except httpx.TransportError as error:
+            raise answers.unreachable(self._http.base_url, error) from None
+        if not answer.is_success:
+            raise answers.error_of(answer)
+        return answer.headers
+
     async def follow(self, path: str, last_event_id: str = "", **params: Any) -> AsyncIterator[ServerSentEvent]:
         """Yield the events of a stream until the event `end`. A stream that is lost is opened again where it stopped.
 

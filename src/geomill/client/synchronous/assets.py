@@ -14,6 +14,7 @@ from httpx_sse import ServerSentEvent
 from geomill.client.answers import path
 from geomill.client.synchronous.connection import GatewayConnection
 from geomill.contract.assets import AssetDetails, AssetPage, AssetStatus, JobWithoutAsset, LinksView, ReportPage
+from geomill.contract.inspection import Inspection, InspectionOrder
 from geomill.contract.submissions import DecisionMade, PlatformSubmission, SubmissionAccepted
 from geomill.domain.states import ClearanceState
 from geomill.errors import InputError, NotFoundError
@@ -35,6 +36,10 @@ class AssetOperations:
         A mapping is sent as it is; the gateway then checks all of it and names every wrong field.
         """
         return self._connection.post(SubmissionAccepted, "/api/platform/submit", submission, dry_run=dry_run or None)
+
+    def inspect(self, order: InspectionOrder | Mapping[str, Any]) -> Inspection:
+        """Look into a file that is in a container of bronze. Nothing is stored."""
+        return self._connection.post(Inspection, "/api/platform/inspect", order)
 
     def status(self, identifier: str) -> AssetStatus:
         """Return the status of an asset. The identifier is the id of an asset, a request or a job."""

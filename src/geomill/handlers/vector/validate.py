@@ -74,7 +74,7 @@ def validate(ctx: HandlerContext[ValidateVectorParams]) -> ValidateVectorOutput:
             layer, params.file_name, reading, params.mixed_geometries, params.target_crs, keep_z=params.keep_z
         )
         bounds = layer.bounds_of_ids()
-    check_id_column(facts, params.id_column)
+    check_id_column(facts.columns, params.id_column)
     return ValidateVectorOutput(
         source=source,
         reading=reading,
