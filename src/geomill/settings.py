@@ -601,6 +601,7 @@ class Settings:
 GATEWAY_CONCERNS: tuple[type[_Settings], ...] = (
     WorkflowSettings, QueueSettings, PlatformSettings, InspectionSettings, GatewaySettings, ServingSettings,
     AccessSettings, ConnectionSettings, CallbackSettings, LogSettings, StorageSettings, UploadSettings,
+    RetentionSettings,
 )  # fmt: skip
 """The settings that a gateway reads, beside those of the databases."""
 GATEWAY_WITHHELD = ("GEOMILL_CALLBACK_SECRET", "GEOMILL_CALLBACK_ALLOW")

@@ -158,6 +158,7 @@ RULES: Mapping[str, Who] = {
     "GET /api/v1/workflows/{workflow_id}/difference": STAFF,
     "GET /api/v1/storage": STAFF,
     "GET /api/v1/storage/assets": STAFF,
+    "GET /api/v1/storage/cleanup": STAFF,
     "POST /api/v1/keys": only(ADMIN),
     "GET /api/v1/keys": only(ADMIN),
     "GET /api/v1/keys/{key_id}": only(ADMIN),

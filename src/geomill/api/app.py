@@ -67,6 +67,7 @@ from geomill.settings import (
     InspectionSettings,
     PlatformSettings,
     QueueSettings,
+    RetentionSettings,
     SettingInEffect,
     UploadSettings,
 )
@@ -137,13 +138,15 @@ def create_app(
     authenticator: CallerAuthenticator | None = None,
     inspection_settings: InspectionSettings | None = None,
     upload_settings: UploadSettings | None = None,
+    retention: RetentionSettings | None = None,
 ) -> FastAPI:
     """Build the application.
 
     `hosts` are the names by which callers may address a gateway on this machine; empty allows any. `services` are
     mounted beside the gateway's own routes. `external_url` is the external zone's database. `authenticator` identifies
     callers; by default by the keys in the database and the tokens of the issuer. `handlers` and `settings` are shown to
-    operators; workflows are checked by these handlers. `upload_settings` are the limits of uploads.
+    operators; workflows are checked by these handlers. `upload_settings` are the limits of uploads,
+    and `retention` tells the ages at which orchestrators delete data.
     """
     upload_limits = upload_settings or UploadSettings()
     registry = handlers or Registry({})
@@ -157,12 +160,13 @@ def create_app(
             disks = Disks(storage, space_warning_bytes)
             inspector = Inspector(storage, inspection_settings or InspectionSettings())
             await stack.enter_async_context(inspector.running())
+            storage_figures = StorageFigures(pool, storage, disks)
             app.state.gateway = Gateway(
                 pool=pool,
                 workflow_registry=workflow_registry,
                 job_queue=queues.job_queue_name,
                 streams=Streams(pool, queues.job_queue_name, streams_per_caller),
-                figures=Figures(pool, disks=disks),
+                figures=Figures(pool, disks=disks, storage=storage_figures),
                 readiness=Readiness(pool),
                 disks=disks,
                 desk=_desk(workflow_registry, queues.job_queue_name, storage, defaults or PlatformSettings(), outside),
@@ -173,10 +177,11 @@ def create_app(
                 handlers=registry,
                 task_queues=queues.task_queues,
                 settings=settings,
-                storage_figures=StorageFigures(pool, storage, disks),
+                storage_figures=storage_figures,
                 workflow_checks=WorkflowChecks(registry.info, queues.task_queues),
                 external_url=external_url,
                 uploads=upload_limits,
+                retention=retention or RetentionSettings(),
             )
             app.state.pool = pool
             app.state.authenticator, app.state.figures = caller_authenticator, app.state.gateway.figures

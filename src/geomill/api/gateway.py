@@ -21,7 +21,7 @@ from geomill.api.streams import Streams
 from geomill.platform.desk import Desk
 from geomill.platform.inspector import Inspector
 from geomill.sdk.registry import Registry
-from geomill.settings import SettingInEffect, UploadSettings
+from geomill.settings import RetentionSettings, SettingInEffect, UploadSettings
 from geomill.stages.registry import StageJobs
 from geomill.store.pool import Connection, Pool
 from geomill.workflows.registry import WorkflowRegistry
@@ -50,6 +50,7 @@ class Gateway:
     storage_figures: StorageFigures
     workflow_checks: WorkflowChecks
     uploads: UploadSettings
+    retention: RetentionSettings
     external_url: str | None = None
     graphs: PinnedGraphs = field(default_factory=PinnedGraphs)
 

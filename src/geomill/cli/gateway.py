@@ -70,6 +70,7 @@ def gateway(host: Host = None, port: Port = None) -> None:
             external_url=context.external_database_url(DatabaseRole.GATEWAY),
             streams_per_caller=settings.connection.streams_per_caller,
             upload_settings=settings.upload,
+            retention=settings.retention,
             space_warning_bytes=settings.storage.space_warning_mb * 1_000_000,
         )
         limit_memory(settings.connection.serve_memory_mb)

@@ -116,7 +116,12 @@ class _Commands(LazyGroup):
             "geomill.cli.administration",
             attribute="audit",
         ),
-        Later("storage", "List, upload and download objects in the zones.", "geomill.cli.storage"),
+        Later(
+            "storage",
+            "List, upload and download objects in the zones.",
+            "geomill.cli.storage",
+            "geomill.cli.cleanup",
+        ),
     )
 
 
