@@ -22,6 +22,7 @@ from geomill.api.limits import BodyLimit, BrowserGuard
 from geomill.api.links import Links
 from geomill.api.measuring import Measuring
 from geomill.api.mounting import Mountable
+from geomill.api.oidc import OidcSignIn
 from geomill.api.rates import Buckets
 from geomill.api.readiness import Readiness
 from geomill.api.replanning import Replanning
@@ -30,6 +31,7 @@ from geomill.api.routes import (
     bootstrap,
     callbacks,
     circuits,
+    console,
     docs,
     earlier_names,
     health,
@@ -43,13 +45,17 @@ from geomill.api.routes import (
     platform,
     platforms,
     schedules,
+    session,
+    sign_in,
     stage_jobs,
     storage_usage,
+    stream,
     streams,
     submission,
     workflows,
 )
 from geomill.api.routes import queues as queue_routes
+from geomill.api.sessions import Sessions
 from geomill.api.storage_figures import StorageFigures
 from geomill.api.streams import STREAMS_PER_CALLER, Streams
 from geomill.api.tokens import Tokens
@@ -57,7 +63,7 @@ from geomill.domain.assets.asset import DataType
 from geomill.platform.desk import Desk
 from geomill.platform.export import WorkflowExporter
 from geomill.sdk.registry import Registry
-from geomill.settings import AccessSettings, PlatformSettings, QueueSettings, SettingInEffect
+from geomill.settings import AccessSettings, ConsoleSettings, PlatformSettings, QueueSettings, SettingInEffect
 from geomill.stages.registry import StageJobs
 from geomill.storage import NO_STORAGE, Storage
 from geomill.store.pool import Pool, open_pool
@@ -87,6 +93,7 @@ _TAGS = [
     {"name": "circuits", "description": "Handlers that failed in a row and are held back."},
     {"name": "storage", "description": "The use of storage."},
     {"name": "keys", "description": "API keys."},
+    {"name": "session", "description": "Who the caller is; sessions of the console."},
     {"name": "operations", "description": "Settings of the gateway, and changes by operators."},
     {"name": "bootstrap", "description": "The database schema."},
     {"name": "health", "description": "Liveness, readiness, health and metrics."},
@@ -121,6 +128,7 @@ def create_app(
     streams_per_caller: int = STREAMS_PER_CALLER,
     space_warning_bytes: int = WARNING_BYTES,
     authenticator: CallerAuthenticator | None = None,
+    console_settings: ConsoleSettings | None = None,
 ) -> FastAPI:
     """Build the application.
 
@@ -130,6 +138,7 @@ def create_app(
     operators; workflows are checked by these handlers.
     """
     registry = handlers or Registry({})
+    console_options = console_settings or ConsoleSettings()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -137,6 +146,7 @@ def create_app(
             pool = await stack.enter_async_context(open_pool(url, size=pool_size, name="geomill gateway"))
             outside = await stack.enter_async_context(_outside(external_url))
             caller_authenticator = authenticator or Authenticator(pool, Tokens.of(access))
+            sessions = Sessions(pool, console_options)
             disks = Disks(storage, space_warning_bytes)
             app.state.gateway = Gateway(
                 pool=pool,
@@ -155,10 +165,13 @@ def create_app(
                 settings=settings,
                 storage_figures=StorageFigures(pool, storage, disks),
                 workflow_checks=WorkflowChecks(registry.info, queues.task_queues),
+                sessions=sessions,
+                oidc=OidcSignIn.of(access, console_options),
                 external_url=external_url,
             )
-            app.state.pool = pool
+            app.state.pool, app.state.sessions = pool, sessions
             app.state.authenticator, app.state.figures = caller_authenticator, app.state.gateway.figures
+            await stack.enter_async_context(sessions.noting())
             async with caller_authenticator.noting(), services.running(pool) if services else nullcontext():
                 yield
 
@@ -183,10 +196,10 @@ def create_app(
 def _add_routes(app: FastAPI, services: Mountable | None) -> Mapping[str, Who]:
     """Add all routes and return the rules that say who may call them."""
     # Routes are tried in order, so the one where latency matters most is first.
-    jobs_and_nodes = (submission, parked, job_lists, streams, jobs, nodes)
+    jobs_and_nodes = (submission, parked, job_lists, stream, streams, jobs, nodes)
     nouns = (platform, platforms, assets, stage_jobs, workflows, bootstrap, health, docs)
     operated = (queue_routes, schedules, callbacks, instances, circuits, storage_usage, keys, operations)
-    for noun in (*jobs_and_nodes, *nouns, *operated, earlier_names):
+    for noun in (*jobs_and_nodes, *nouns, *operated, session, sign_in, console, earlier_names):
         app.include_router(noun.router)
     rules = dict(RULES)
     if services:

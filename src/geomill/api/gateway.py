@@ -15,7 +15,9 @@ from geomill.api.definitions import PinnedGraphs
 from geomill.api.disks import Disks
 from geomill.api.figures import Figures
 from geomill.api.links import Links
+from geomill.api.oidc import OidcSignIn
 from geomill.api.readiness import Readiness
+from geomill.api.sessions import Sessions
 from geomill.api.storage_figures import StorageFigures
 from geomill.api.streams import Streams
 from geomill.platform.desk import Desk
@@ -47,6 +49,8 @@ class Gateway:
     settings: Sequence[SettingInEffect]
     storage_figures: StorageFigures
     workflow_checks: WorkflowChecks
+    sessions: Sessions
+    oidc: OidcSignIn | None = None
     external_url: str | None = None
     graphs: PinnedGraphs = field(default_factory=PinnedGraphs)
 

@@ -58,6 +58,7 @@ class _Commands(LazyGroup):
             "geomill.cli.doctor",
             attribute="doctor",
         ),
+        Later("console", "Sign in to the console in a browser.", "geomill.cli.console"),
         Later("assets", "Publish data, follow its progress and review it.", "geomill.cli.assets"),
         Later("platforms", "Register partner applications and set what they may do.", "geomill.cli.platforms"),
         Later("catalogue", "The catalogue of what is published.", "geomill.cli.catalogue"),

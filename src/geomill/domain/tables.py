@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from geomill.domain.access.api_key import ApiKey
 from geomill.domain.access.operator_audit import OperatorAuditEntry
+from geomill.domain.access.session import ConsoleSession
 from geomill.domain.assets.asset import Asset, AssetCollection
 from geomill.domain.assets.audit import AuditEntry
 from geomill.domain.assets.catalogue import CatalogueCollection, CataloguePending, ExternalAsset
@@ -56,6 +57,7 @@ TABLES: tuple[type[Entity], ...] = (
     AssetLeftover,
     AuditEntry,
     ApiKey,
+    ConsoleSession,
     OperatorAuditEntry,
     CatalogueCollection,
     CataloguePending,

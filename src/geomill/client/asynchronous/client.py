@@ -16,6 +16,7 @@ from geomill.client.asynchronous.operations import AsyncOperatorOperations
 from geomill.client.asynchronous.platforms import AsyncPlatformOperations
 from geomill.client.asynchronous.queues import AsyncQueueOperations
 from geomill.client.asynchronous.schedules import AsyncScheduleOperations
+from geomill.client.asynchronous.session import AsyncSessionOperations
 from geomill.client.asynchronous.stage_jobs import AsyncStageJobOperations
 from geomill.client.asynchronous.workflows import AsyncWorkflowOperations
 from geomill.domain.addresses import is_loopback
@@ -55,6 +56,7 @@ class AsyncClient:
         self.operations = AsyncOperatorOperations(self.connection)
         self.keys = AsyncKeyOperations(self.connection)
         self.callbacks = AsyncCallbackOperations(self.connection)
+        self.session = AsyncSessionOperations(self.connection)
 
     @classmethod
     def from_environment(cls, **options: Any) -> Self:

@@ -17,6 +17,7 @@ from geomill.client.synchronous.operations import OperatorOperations
 from geomill.client.synchronous.platforms import PlatformOperations
 from geomill.client.synchronous.queues import QueueOperations
 from geomill.client.synchronous.schedules import ScheduleOperations
+from geomill.client.synchronous.session import SessionOperations
 from geomill.client.synchronous.stage_jobs import StageJobOperations
 from geomill.client.synchronous.workflows import WorkflowOperations
 from geomill.domain.addresses import is_loopback
@@ -56,6 +57,7 @@ class Client:
         self.operations = OperatorOperations(self.connection)
         self.keys = KeyOperations(self.connection)
         self.callbacks = CallbackOperations(self.connection)
+        self.session = SessionOperations(self.connection)
 
     @classmethod
     def from_environment(cls, **options: Any) -> Self:
