@@ -233,6 +233,7 @@ PARTS: dict[str, tuple[Part, ...]] = {
         ),
     ),
     "uvicorn": (
+        Part(f"{PROTOCOL}.flow", "tells whether the application lets a body wait", set_on_instance),
         Part(f"{PROTOCOL}._start_asgi_task", "starts requests by turns", takes("self", "cycle", "app")),
         Part(f"{PROTOCOL}.connection_made", "counts the connections of an address", takes("self", "transport")),
         Part(f"{PROTOCOL}.connection_lost", "counts the connections of an address", takes("self", "exc")),

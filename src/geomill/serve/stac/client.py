@@ -19,6 +19,7 @@ from stac_fastapi.pgstac.utils import filter_fields
 from stac_fastapi.types.errors import InvalidQueryParameter, NotFoundError
 from stac_fastapi.types.requests import get_base_url
 
+from geomill.domain.access.signed_link import PARAMETER
 from geomill.domain.access.visibility import Sight
 from geomill.serve.filters import check_finite, checked, read_filter, read_json
 from geomill.serve.stac.boxes import with_turned_box
@@ -209,13 +210,29 @@ async def _shown(item: dict[str, Any], request: Request, fields: Chosen) -> dict
     names = {"collection_id": item["collection"], "item_id": item["id"]}
     history = _sees_history(item, sight_of(request))
     shown: dict[str, Any] = filter_fields(item, set(fields.included), set(fields.excluded))
+    ticket = _ticket(request, item)
     for asset in (shown.get("assets") or {}).values():
         if "href" in asset:
-            asset["href"] = address(base, asset["href"])
+            asset["href"] = with_ticket(address(base, asset["href"]), ticket)
     if "links" not in fields.excluded:
-        own_links = [link for link in shown.get("links", ()) if history or link["rel"] != "predecessor-version"]
+        own_links = [
+            {**link, "href": with_ticket(link["href"], ticket)}
+            for link in shown.get("links", ())
+            if history or link["rel"] != "predecessor-version"
+        ]
         shown["links"] = await ItemLinks(request=request, **names).get_links(extra_links=own_links)
     return shown
+
+
+def _ticket(request: Request, item: Mapping[str, Any]) -> str:
+    """Return the ticket of the request, if it is for the asset of this item."""
+    asset_id = (item.get("properties") or {}).get("geomill:asset_id")
+    opened = getattr(getattr(request.state, "sight", None), "asset_id", None)
+    return request.query_params.get(PARAMETER, "") if opened is not None and opened == asset_id else ""
+
+
+def with_ticket(href: str, ticket: str) -> str:
+    return f"{href}{'&' if '?' in href else '?'}{PARAMETER}={ticket}" if ticket else href
 
 
 def _flat(bbox: Any) -> Any:
