@@ -19,6 +19,7 @@ from geomill.raster.extent import bounds_4326
 from geomill.raster.facts import RasterFacts, plain_nodata
 from geomill.raster.inspection import inspect, nodata_of, short_crs
 from geomill.raster.opening import opened, uncompressed_bytes
+from geomill.raster.planning import AUTO
 from geomill.raster.tiers import check_tier
 from geomill.sdk import Storage
 from geomill.vector.projecting import KEEP, parsed
@@ -77,7 +78,7 @@ class RasterLook:
             with findings.collecting():
                 check_tier(params.output_tier, params.raster_type or facts.raster_type, facts.dtype)
         target = self.options.get("target_crs")
-        if isinstance(target, str) and target != KEEP:
+        if isinstance(target, str) and target not in (AUTO, KEEP):
             with findings.collecting():
                 parsed(target, "target_crs")
         with findings.collecting():

@@ -73,7 +73,7 @@ class TurningReader(TurningMixin, Reader):
         self, bbox: Any, dst_crs: Any = None, bounds_crs: Any = WGS84_CRS, *args: Any, **options: Any
     ) -> ImageData:
         def read(turn: int) -> ImageData:
-            turned = {"src_transform": Affine.translation(-turn, 0) @ cast(Affine, self.transform)} if turn else {}
+            turned = {"src_transform": Affine.translation(-turn, 0) @ cast("Affine", self.transform)} if turn else {}
             chosen = {"vrt_options": {**(options.get("vrt_options") or {}), **turned}} if turned else {}
             return super(TurningReader, self).part(bbox, dst_crs, bounds_crs, *args, **{**options, **chosen})
 
