@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import warnings
 from typing import Any
 
 from fastapi import APIRouter, Depends, FastAPI
@@ -72,6 +73,7 @@ STATUSES: dict[type[Exception], Answer] = {
 
 
 def create_raster_app(directory: Directory, storage: Storage) -> FastAPI:
+    warnings.filterwarnings("ignore", message="Adjusting dataset latitudes")  # rio-tiler, about maps of the world
     app = FastAPI(title="geomill rasters", version=__version__, docs_url=None, redoc_url=None)
     credentials = storage.gdal_options(directory.zone)  # empty if the zone is a folder
     environment = {"session": StoreSession(credentials), **GDAL, **(REMOTE if credentials else {})}
