@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import APIRouter, Depends, FastAPI
@@ -33,6 +34,7 @@ from geomill.serve.raster.mosaics import Mosaics
 from geomill.serve.raster.painting import render
 from geomill.serve.raster.readers import open_reader
 from geomill.serve.raster.systems import strict_systems
+from geomill.serve.tilejson import complete_tilejson, tilejson_fields
 from geomill.storage import Storage
 
 PREFIX = "/assets/{asset_id}"
@@ -78,6 +80,7 @@ def create_raster_app(directory: Directory, storage: Storage) -> FastAPI:
     app.state.shelf = RasterShelf(directory, storage, Mosaics(storage), environment)
     for prefix, source in ((PREFIX, dependencies.raster_source), (JOBS_PREFIX, dependencies.job_source)):
         tiler = _tiler(prefix, source)
+        complete_tilejson(tiler.router, _described)
         app.include_router(wmts.router(tiler), prefix=prefix, dependencies=STRICT)
         app.include_router(tiler.router, prefix=prefix, dependencies=STRICT)
     app.include_router(TMSFactory(templates=TEMPLATES).router)
@@ -85,6 +88,11 @@ def create_raster_app(directory: Directory, storage: Storage) -> FastAPI:
     app.add_middleware(_Turnstile, at_once=AT_ONCE)
     prepare(app, STATUSES)
     return app
+
+
+def _described(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    served = parameters["src_path"].served
+    return tilejson_fields(served.title, served.metadata)
 
 
 def _tiler(prefix: str, source: Any) -> TilerFactory:
