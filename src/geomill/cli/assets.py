@@ -13,6 +13,7 @@ from pydantic_core import to_jsonable_python
 from rich.console import Console
 from rich.table import Column, Table
 
+from geomill.cli import asset_links
 from geomill.cli.client import gateway
 from geomill.cli.following import follow, submit_upload
 from geomill.cli.inspect import print_inspection
@@ -37,7 +38,11 @@ from geomill.store.reports import ReportName
 
 app = typer.Typer(no_args_is_help=True, help="Publish data, follow its progress and review it.")
 
-AnyId = Annotated[str, typer.Argument(metavar="ID", help="Id of an asset, a request or a job.")]
+app.command()(asset_links.links)
+app.command("open")(asset_links.open_viewer)
+app.command()(asset_links.download)
+
+AnyId = asset_links.AnyId
 ExpectedRevision = Annotated[
     int | None, typer.Option("--expected-revision", min=1, help="Fail if the asset has another revision.")
 ]
@@ -338,6 +343,7 @@ def _print_status(state: AssetStatus, *, as_json: bool) -> None:
         failure = {"error": state.error.message, "remedy": state.error.remedy}
         lines += [worded(f"  {name}: {text}", Channel.SHELL) for name, text in failure.items()]
     lines += [f"  warning: {warning}" for warning in state.warnings]
+    lines += [f"  {name} {link}" for name, link in state.links.items() if link.startswith("http")]
     if state.export.job_id:
         outside = state.export.external_revision
         lines.append(f"  export {state.export.status}, outside: {f'revision {outside}' if outside else 'nothing'}")

@@ -27,7 +27,7 @@ from geomill.raster.opening import StoreSession
 from geomill.serve.answers import Answer, prepare
 from geomill.serve.directory import Directory
 from geomill.serve.pages import TEMPLATES
-from geomill.serve.raster import dependencies, wmts
+from geomill.serve.raster import clips, dependencies, wmts
 from geomill.serve.raster.dependencies import RasterShelf
 from geomill.serve.raster.limits import AT_ONCE
 from geomill.serve.raster.mosaics import Mosaics
@@ -81,6 +81,7 @@ def create_raster_app(directory: Directory, storage: Storage) -> FastAPI:
     for prefix, source in ((PREFIX, dependencies.raster_source), (JOBS_PREFIX, dependencies.job_source)):
         tiler = _tiler(prefix, source)
         complete_tilejson(tiler.router, _described)
+        app.include_router(clips.router(source), prefix=prefix, dependencies=STRICT)
         app.include_router(wmts.router(tiler), prefix=prefix, dependencies=STRICT)
         app.include_router(tiler.router, prefix=prefix, dependencies=STRICT)
     app.include_router(TMSFactory(templates=TEMPLATES).router)

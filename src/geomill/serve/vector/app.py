@@ -29,14 +29,15 @@ from tipg.factory import Endpoints
 
 from geomill import __version__
 from geomill.serve.answers import Answer, prepare
+from geomill.serve.csv_rows import csv_rows
 from geomill.serve.directory import Directory
 from geomill.serve.pages import TEMPLATES
 from geomill.serve.quick import on_the_loop
 from geomill.serve.sessions import NETWORK_SETTINGS, watch_network
 from geomill.serve.tilejson import complete_tilejson, tilejson_fields
+from geomill.serve.vector import downloads
 from geomill.serve.vector.collections import MOST_IN_A_TILE, AssetLayer, collection, collections
 from geomill.serve.vector.crs import box_in_degrees
-from geomill.serve.vector.csv_rows import csv_rows
 from geomill.serve.vector.documents import Features
 from geomill.serve.vector.filters import checked_filter
 
@@ -109,6 +110,7 @@ def create_vector_app(directory: Directory, url: str) -> FastAPI:
     app.state.directory = directory
     mvt_settings.max_features_per_tile = MOST_IN_A_TILE
     factory.create_csv_rows = csv_rows  # type: ignore[assignment]  # TiPG's routes look it up at run time
+    app.include_router(downloads.router(url))
     endpoints = _endpoints()
     complete_tilejson(endpoints.ogc_tiles.router, _titled)
     app.include_router(endpoints.router)
