@@ -57,7 +57,7 @@ def copy(
         refuse_linked_crs(path, name)
     csv = None
     if file_format is Format.CSV:
-        csv = csv_source(path, name, reading, target.with_name(CSV_COPY))
+        csv = csv_source(path, name, reading, target.with_name(CSV_COPY), most)
     opening = Opening.of(path, file_format, name, reading, csv)
     try:
         return _copy(opening, name, target, tell, most)
@@ -101,7 +101,7 @@ def _copy_once(opening: Opening, name: str, target: Path, tell: Tell, most: int 
         batches = islice(reader, None if most is None else -(-most // READ_AT_ONCE))
         rows = _write(target, layer, geometry, _batches(batches, layer, geometry), tell)
     if most is not None and rows >= most:
-        return opening.declared_rows
+        return -1 if opening.format is Format.CSV else opening.declared_rows
     if opening.declared_rows >= 0 and rows != opening.declared_rows:
         raise refused("unreadable", f"'{name}' declares {opening.declared_rows:,} features, but {rows:,} could be read")
     return rows
