@@ -14,6 +14,7 @@ from geomill.domain.assets import naming
 from geomill.domain.assets.asset import Asset, job_priority
 from geomill.domain.assets.audit import AuditDecision
 from geomill.domain.assets.lifecycle import Actor, Operation, opening
+from geomill.domain.assets.metadata import DatasetMetadata
 from geomill.domain.assets.platform import Platform, Refs
 from geomill.domain.assets.request import NewRequest, PlatformRequest
 from geomill.domain.assets.submission import Submission
@@ -42,6 +43,7 @@ _COMPARED = (
     "file_names",
     "workflow_id",
     "processing_options",
+    "metadata",
     "overwrite",
     "clearance_level",
     "priority",
@@ -49,6 +51,7 @@ _COMPARED = (
 )
 """The fields in which a repeated submission must equal the first one with its idempotency key."""
 _BODY_NAMES = {"file_names": "file_name"}
+TIME_OPTIONS = frozenset({"datetime", "start_datetime", "end_datetime"})
 SUPERSEDED = "superseded by a newer revision"
 
 
@@ -202,7 +205,14 @@ def _inputs(submission: Submission, workflow: Workflow, asset: Asset) -> dict[st
             "file_name", f"the workflow '{workflow.workflow_id}' takes one file", "submit them one by one"
         )
         raise InputsError(f"too many files: {problem}", problems=[problem])
-    return {**declared, **submission.processing_options}
+    return {**declared, **_times(submission, workflow), **submission.processing_options}
+
+
+def _times(submission: Submission, workflow: Workflow) -> dict[str, str]:
+    """Return the temporal extent as inputs, if the workflow has them and the options name no other time."""
+    times = DatasetMetadata.model_validate(submission.metadata or {}).times
+    fits = times.keys() <= workflow.inputs.keys() and not submission.processing_options.keys() & TIME_OPTIONS
+    return times if fits else {}
 
 
 class SubmissionFacts(TypedDict):

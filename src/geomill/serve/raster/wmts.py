@@ -41,6 +41,7 @@ def router(tiler: TilerFactory) -> APIRouter:
         document = ENVIRONMENT.get_template("wmts.xml").render(
             url=str(request.url),
             title=source.served.title,
+            metadata=source.served.metadata,
             identifier=source.served.name,
             bounds=sets[0]["bounds"],
             media_type=tile_format.mediatype,
