@@ -36,7 +36,8 @@
     └── HandlerError (in sdk)          a handler's own failure
 
 A message is a sentence without a capital letter and a final stop. The remedy is an instruction. One that differs
-between HTTP and the command line is a `Remedy`: raise it in either form, and the border to the reader words it.
+between HTTP and the command line is a `Remedy` of `remedies.py`: raise it in either form, and the border to the reader
+words it.
 """
 
 from __future__ import annotations
@@ -45,7 +46,6 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from enum import StrEnum
 from typing import ClassVar
 
 
@@ -224,56 +224,6 @@ class StorageDenied(StorageUnavailable):
 
 class StorageFull(StorageUnavailable):
     code = "storage_full"
-
-
-class Channel(StrEnum):
-    """The way on which a text reaches its reader."""
-
-    HTTP = "http"
-    SHELL = "shell"
-
-
-@dataclass(frozen=True, slots=True)
-class Remedy:
-    """An instruction in the words of each channel."""
-
-    http: str
-    shell: str
-
-
-LIST_JOBS = Remedy("GET /api/v1/jobs lists the jobs", "run 'geomill jobs list' to see those there are")
-LIST_ASSETS = Remedy("GET /api/assets lists the assets", "run 'geomill assets list' to see those there are")
-LIST_STAGE_JOBS = Remedy("GET /api/jobs lists the stage jobs", "run 'geomill stages list' to see those there are")
-RETRY_REQUEST = Remedy("POST /api/platform/retry to try again", "run 'geomill assets retry' to try again")
-RETRY_EXPORT = Remedy("POST /api/platform/export/retry to try again", "run 'geomill assets retry-export' to try again")
-OVERWRITE = Remedy("submit it again with overwrite=true", "submit it again with --overwrite")
-NEW_REVISION = Remedy(
-    "submit with overwrite=true to make a new revision", "submit with --overwrite to make a new revision"
-)
-BIND_PLATFORM = Remedy("give platform_id, for example ddh", "add --platform, for example --platform ddh")
-CHECK_STORE = Remedy("try again later, or ask an operator", "run 'geomill doctor' to check the store")
-MIGRATE = Remedy("ask an operator to migrate the database", "run 'geomill db migrate'")
-
-REMEDIES = (
-    LIST_JOBS,
-    LIST_ASSETS,
-    LIST_STAGE_JOBS,
-    RETRY_REQUEST,
-    RETRY_EXPORT,
-    OVERWRITE,
-    NEW_REVISION,
-    BIND_PLATFORM,
-    CHECK_STORE,
-    MIGRATE,
-)
-
-
-def worded(text: str, channel: Channel) -> str:
-    """Return the text with its remedies in the words of the channel."""
-    for remedy in REMEDIES:
-        form, other = (remedy.http, remedy.shell) if channel is Channel.HTTP else (remedy.shell, remedy.http)
-        text = text.replace(other, form)
-    return text
 
 
 MOST_ESTIMATED, MOST_COMPARED = 200, 5

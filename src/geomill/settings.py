@@ -277,6 +277,23 @@ class PlatformSettings(_Settings):
     )
 
 
+class InspectionSettings(_Settings):
+    """Limits of a look into a file before it is accepted."""
+
+    inspect_seconds: Annotated[
+        float, Field(gt=0, le=300, description="Seconds after which a look into a file is given up")
+    ] = 20.0
+    inspect_memory_mb: Annotated[
+        int, Field(ge=256, description="Megabytes of memory of the process that looks into a file")
+    ] = 1024
+    inspect_copy_mb: Annotated[
+        int, Field(ge=1, description="Megabytes up to which a file is fetched or unpacked to look into it")
+    ] = 256
+    inspect_processes: Annotated[
+        int, Field(ge=1, le=100, description="Files that one gateway looks into at the same time")
+    ] = 2
+
+
 class GatewaySettings(_Settings):
     """The address of the HTTP API."""
 
@@ -541,6 +558,7 @@ class Settings:
         UploadSettings,
         WorkerSettings,
         PlatformSettings,
+        InspectionSettings,
         GatewaySettings,
         ConnectionSettings,
         ServingSettings,
@@ -570,6 +588,7 @@ class Settings:
         self.worker = _read(WorkerSettings)
         self.callback = _read(CallbackSettings)
         self.platform = _read(PlatformSettings)
+        self.inspection = _read(InspectionSettings)
         self.gateway = _read(GatewaySettings)
         self.connection = _read(ConnectionSettings)
         self.serving = _read(ServingSettings)
@@ -580,8 +599,8 @@ class Settings:
 
 
 GATEWAY_CONCERNS: tuple[type[_Settings], ...] = (
-    WorkflowSettings, QueueSettings, PlatformSettings, GatewaySettings, ServingSettings, AccessSettings,
-    ConnectionSettings, CallbackSettings, LogSettings, StorageSettings, UploadSettings,
+    WorkflowSettings, QueueSettings, PlatformSettings, InspectionSettings, GatewaySettings, ServingSettings,
+    AccessSettings, ConnectionSettings, CallbackSettings, LogSettings, StorageSettings, UploadSettings,
     RetentionSettings,
 )  # fmt: skip
 """The settings that a gateway reads, beside those of the databases."""

@@ -33,6 +33,7 @@ from geomill.api.routes import (
     docs,
     earlier_names,
     health,
+    inspection,
     instances,
     job_lists,
     jobs,
@@ -46,6 +47,7 @@ from geomill.api.routes import (
     stage_jobs,
     storage_usage,
     streams,
+    styles,
     submission,
     uploads,
     workflows,
@@ -58,9 +60,11 @@ from geomill.api.tus import REQUEST_HEADERS, RESPONSE_HEADERS, TusVersion, carri
 from geomill.domain.assets.asset import DataType
 from geomill.platform.desk import Desk
 from geomill.platform.export import WorkflowExporter
+from geomill.platform.inspector import Inspector
 from geomill.sdk.registry import Registry
 from geomill.settings import (
     AccessSettings,
+    InspectionSettings,
     PlatformSettings,
     QueueSettings,
     RetentionSettings,
@@ -86,6 +90,7 @@ _TAGS = [
     {"name": "uploads", "description": "Upload files, resumably, by the tus protocol; or have them fetched."},
     {"name": "platforms", "description": "Partner applications and their identifiers."},
     {"name": "assets", "description": "Published data and its history."},
+    {"name": "styles", "description": "Named ways to draw an asset."},
     {"name": "jobs", "description": "Submit jobs and follow them."},
     {"name": "stage jobs", "description": "Submit stage jobs and read their status."},
     {"name": "control", "description": "Cancel, pause, resume and retry jobs."},
@@ -131,6 +136,7 @@ def create_app(
     streams_per_caller: int = STREAMS_PER_CALLER,
     space_warning_bytes: int = WARNING_BYTES,
     authenticator: CallerAuthenticator | None = None,
+    inspection_settings: InspectionSettings | None = None,
     upload_settings: UploadSettings | None = None,
     retention: RetentionSettings | None = None,
 ) -> FastAPI:
@@ -152,6 +158,8 @@ def create_app(
             outside = await stack.enter_async_context(_outside(external_url))
             caller_authenticator = authenticator or Authenticator(pool, Tokens.of(access))
             disks = Disks(storage, space_warning_bytes)
+            inspector = Inspector(storage, inspection_settings or InspectionSettings())
+            await stack.enter_async_context(inspector.running())
             storage_figures = StorageFigures(pool, storage, disks)
             app.state.gateway = Gateway(
                 pool=pool,
@@ -162,6 +170,7 @@ def create_app(
                 readiness=Readiness(pool),
                 disks=disks,
                 desk=_desk(workflow_registry, queues.job_queue_name, storage, defaults or PlatformSettings(), outside),
+                inspector=inspector,
                 authenticator=caller_authenticator,
                 stage_jobs=job_types or StageJobs(),
                 links=links or Links(),
@@ -201,7 +210,7 @@ def _add_routes(app: FastAPI, services: Mountable | None) -> Mapping[str, Who]:
     """Add all routes and return the rules that say who may call them."""
     # Routes are tried in order, so the one where latency matters most is first.
     jobs_and_nodes = (submission, parked, job_lists, streams, jobs, nodes)
-    nouns = (platform, uploads, platforms, assets, stage_jobs, workflows, bootstrap, health, docs)
+    nouns = (platform, uploads, inspection, platforms, assets, styles, stage_jobs, workflows, bootstrap, health, docs)
     operated = (queue_routes, schedules, callbacks, instances, circuits, storage_usage, keys, operations)
     for noun in (*jobs_and_nodes, *nouns, *operated, earlier_names):
         app.include_router(noun.router)

@@ -19,6 +19,7 @@ from geomill.api.readiness import Readiness
 from geomill.api.storage_figures import StorageFigures
 from geomill.api.streams import Streams
 from geomill.platform.desk import Desk
+from geomill.platform.inspector import Inspector
 from geomill.sdk.registry import Registry
 from geomill.settings import RetentionSettings, SettingInEffect, UploadSettings
 from geomill.stages.registry import StageJobs
@@ -40,6 +41,7 @@ class Gateway:
     disks: Disks
     authenticator: CallerAuthenticator
     desk: Desk
+    inspector: Inspector
     stage_jobs: StageJobs
     links: Links
     handlers: Registry

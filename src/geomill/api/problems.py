@@ -18,7 +18,6 @@ from starlette.exceptions import HTTPException
 
 from geomill.api.access import admission
 from geomill.errors import (
-    Channel,
     ChecksumMismatch,
     ConflictError,
     DestructiveMigration,
@@ -36,8 +35,8 @@ from geomill.errors import (
     UploadLocked,
     UploadTooLarge,
     nearest,
-    worded,
 )
+from geomill.remedies import Channel, worded
 from geomill.store.passing import passes
 from geomill.store.replanning import has_changed_plan
 

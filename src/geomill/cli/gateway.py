@@ -60,6 +60,7 @@ def gateway(host: Host = None, port: Port = None) -> None:
             storage=context.storage(),
             job_types=job_types,
             handlers=registry,
+            inspection_settings=settings.inspection,
             settings=gateway_settings(settings, gateway_host=address, gateway_port=number),
             hosts=hosts,
             services=Services(Zone.SILVER, context.reader_database_url() or url, context.storage(), key),

@@ -72,6 +72,7 @@ def inside(parts: LoadedParts | None = None, *, with_roles: bool = False) -> Ite
             storage=context.storage(),
             job_types=loaded.job_types,
             handlers=loaded.registry,
+            inspection_settings=settings.inspection,
             settings=gateway_settings(settings),
             pool_size=2,
             authenticator=OwnerAuthenticator(),

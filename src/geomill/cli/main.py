@@ -11,7 +11,8 @@ import typer
 
 from geomill import __version__
 from geomill.cli.lazy import Later, LazyGroup
-from geomill.errors import Channel, DestructiveMigration, GeomillError, InputError, UnavailableError, worded
+from geomill.errors import DestructiveMigration, GeomillError, InputError, UnavailableError
+from geomill.remedies import Channel, worded
 
 
 class _Commands(LazyGroup):
@@ -59,6 +60,12 @@ class _Commands(LazyGroup):
             attribute="doctor",
         ),
         Later("assets", "Publish data, follow its progress and review it.", "geomill.cli.assets"),
+        Later(
+            "inspect",
+            "Show what is in a file and all problems. The exit code is 1 if a job would fail.",
+            "geomill.cli.inspect",
+            attribute="inspect",
+        ),
         Later("uploads", "Upload files into bronze, list and remove uploads.", "geomill.cli.uploads"),
         Later("platforms", "Register partner applications and set what they may do.", "geomill.cli.platforms"),
         Later("catalogue", "The catalogue of what is published.", "geomill.cli.catalogue"),
@@ -80,6 +87,7 @@ class _Commands(LazyGroup):
         ),
         Later("stages", "Submit and follow jobs in stages.", "geomill.cli.stages"),
         Later("queues", "Inspect the queues, and send dead letters again.", "geomill.cli.queues"),
+        Later("styles", "Give assets named styles, for tiles, maps and previews.", "geomill.cli.styles"),
         Later("callbacks", "Look at callbacks, and send them again.", "geomill.cli.callbacks"),
         Later(
             "instances",

@@ -22,6 +22,7 @@ WORDS: tuple[tuple[str, str], ...] = (
     (r"\baconnect_sse\b", "connect_sse"),
     (r"\baiter_sse\b", "iter_sse"),
     (r"\baread\b", "read"),
+    (r"\baiter_bytes\b", "iter_bytes"),
     (r"\baclose\b", "close"),
     (r"__aenter__", "__enter__"),
     (r"__aexit__", "__exit__"),

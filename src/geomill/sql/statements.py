@@ -15,6 +15,7 @@ class AssetsStatements(Statements):
     noun = "assets"
 
     any_asset: LiteralString
+    await_request: LiteralString
     collection: LiteralString
     create: LiteralString
     create_collection: LiteralString
@@ -147,6 +148,7 @@ class CatalogueStatements(Statements):
     indexes: LiteralString
     limit_waits: LiteralString
     lock_pending: LiteralString
+    note_change: LiteralString
     overdue: LiteralString
     page_of_assets: LiteralString
     postpone: LiteralString
@@ -154,6 +156,7 @@ class CatalogueStatements(Statements):
     put_incoming: LiteralString
     schema_there: LiteralString
     shown_assets: LiteralString
+    style_external: LiteralString
     try_collection: LiteralString
     write_items: LiteralString
 
@@ -494,6 +497,7 @@ class RequestsStatements(Statements):
     get: LiteralString
     lock: LiteralString
     of_asset: LiteralString
+    replace: LiteralString
     retry: LiteralString
     supersede: LiteralString
 
@@ -651,6 +655,16 @@ class StorageStatements(Statements):
     zones: LiteralString
 
 
+class StylesStatements(Statements):
+    noun = "styles"
+
+    book: LiteralString
+    forget_default: LiteralString
+    of_asset: LiteralString
+    put: LiteralString
+    remove: LiteralString
+
+
 class TalliesStatements(Statements):
     noun = "tallies"
 
@@ -805,6 +819,8 @@ def queries(noun: Literal["stage_jobs"]) -> StageJobsStatements: ...
 @overload
 def queries(noun: Literal["storage"]) -> StorageStatements: ...
 @overload
+def queries(noun: Literal["styles"]) -> StylesStatements: ...
+@overload
 def queries(noun: Literal["tallies"]) -> TalliesStatements: ...
 @overload
 def queries(noun: Literal["uploads"]) -> UploadsStatements: ...
@@ -861,6 +877,7 @@ _CLASSES: dict[str, type[Statements]] = {
     "stac": StacStatements,
     "stage_jobs": StageJobsStatements,
     "storage": StorageStatements,
+    "styles": StylesStatements,
     "tallies": TalliesStatements,
     "uploads": UploadsStatements,
     "vectors": VectorsStatements,

@@ -18,6 +18,7 @@ from geomill.client.asynchronous.platforms import AsyncPlatformOperations
 from geomill.client.asynchronous.queues import AsyncQueueOperations
 from geomill.client.asynchronous.schedules import AsyncScheduleOperations
 from geomill.client.asynchronous.stage_jobs import AsyncStageJobOperations
+from geomill.client.asynchronous.styles import AsyncStyleOperations
 from geomill.client.asynchronous.uploads import AsyncUploadOperations
 from geomill.client.asynchronous.workflows import AsyncWorkflowOperations
 from geomill.contract.uploads import UploadView
@@ -49,6 +50,7 @@ class AsyncClient:
         )
         self.connection = AsyncGatewayConnection(self._http, tries=tries)
         self.assets = AsyncAssetOperations(self.connection)
+        self.styles = AsyncStyleOperations(self.connection)
         self.jobs = AsyncJobOperations(self.connection)
         self.stage_jobs = AsyncStageJobOperations(self.connection)
         self.platforms = AsyncPlatformOperations(self.connection)

@@ -19,6 +19,7 @@ from geomill.client.synchronous.platforms import PlatformOperations
 from geomill.client.synchronous.queues import QueueOperations
 from geomill.client.synchronous.schedules import ScheduleOperations
 from geomill.client.synchronous.stage_jobs import StageJobOperations
+from geomill.client.synchronous.styles import StyleOperations
 from geomill.client.synchronous.uploads import UploadOperations
 from geomill.client.synchronous.workflows import WorkflowOperations
 from geomill.contract.uploads import UploadView
@@ -50,6 +51,7 @@ class Client:
         )
         self.connection = GatewayConnection(self._http, tries=tries)
         self.assets = AssetOperations(self.connection)
+        self.styles = StyleOperations(self.connection)
         self.jobs = JobOperations(self.connection)
         self.stage_jobs = StageJobOperations(self.connection)
         self.platforms = PlatformOperations(self.connection)
