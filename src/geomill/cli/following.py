@@ -41,8 +41,8 @@ def submit_upload(
     folder, is_new = None, True
     if order.get("idempotency_key") is not None:  # it must name the same file each time: one named by its content
         folder = look_at(file).sha256
-        known = client.uploads.page(platform_id=platform_id, file_name=f"{folder}/{file.name}", status="complete")
-        is_new = not known.uploads
+        earlier = client.uploads.page(platform_id=platform_id, file_name=f"{folder}/{file.name}", status="complete")
+        is_new = not earlier.uploads
     with upload_bar(file.name, quiet=quiet) as progress:
         upload = client.upload(file, platform_id=platform_id, folder=folder, progress=progress)
     place = {"container_name": upload.container_name, "file_name": upload.file_name}
