@@ -15,7 +15,9 @@ from geomill.api.definitions import PinnedGraphs
 from geomill.api.disks import Disks
 from geomill.api.figures import Figures
 from geomill.api.links import Links
+from geomill.api.oidc import OidcSignIn
 from geomill.api.readiness import Readiness
+from geomill.api.sessions import Sessions
 from geomill.api.storage_figures import StorageFigures
 from geomill.api.streams import Streams
 from geomill.platform.desk import Desk
@@ -51,6 +53,8 @@ class Gateway:
     workflow_checks: WorkflowChecks
     uploads: UploadSettings
     retention: RetentionSettings
+    sessions: Sessions
+    oidc: OidcSignIn | None = None
     external_url: str | None = None
     graphs: PinnedGraphs = field(default_factory=PinnedGraphs)
 

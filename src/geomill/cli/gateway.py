@@ -72,6 +72,7 @@ def gateway(host: Host = None, port: Port = None) -> None:
             upload_settings=settings.upload,
             retention=settings.retention,
             space_warning_bytes=settings.storage.space_warning_mb * 1_000_000,
+            console_settings=settings.console,
         )
         limit_memory(settings.connection.serve_memory_mb)
         run_async(serve(app, listener, settings.connection))

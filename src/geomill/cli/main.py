@@ -59,6 +59,7 @@ class _Commands(LazyGroup):
             "geomill.cli.doctor",
             attribute="doctor",
         ),
+        Later("console", "Sign in to the console in a browser.", "geomill.cli.console"),
         Later("assets", "Publish data, follow its progress and review it.", "geomill.cli.assets"),
         Later(
             "inspect",

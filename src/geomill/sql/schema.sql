@@ -2006,6 +2006,42 @@ COMMENT ON COLUMN app.api_keys.may_name IS 'Whether its holder may name the pers
 
 COMMENT ON COLUMN app.api_keys.last_used_at IS 'To the minute';
 
+CREATE TABLE app.console_sessions (
+    token_hash varchar(64) NOT NULL,
+    previous_hash varchar(64),
+    rotated_at timestamptz,
+    key_id varchar(64),
+    subject varchar(200) NOT NULL,
+    roles jsonb NOT NULL,
+    platform_id varchar(50),
+    may_name app.may_name DEFAULT 'allowed' NOT NULL,
+    created_at timestamptz DEFAULT now() NOT NULL,
+    begun_at timestamptz,
+    last_used_at timestamptz,
+    expires_at timestamptz NOT NULL,
+    CONSTRAINT console_sessions_pkey PRIMARY KEY (token_hash),
+    CONSTRAINT console_sessions_roles CHECK (jsonb_array_length(roles) > 0),
+    CONSTRAINT console_sessions_key_id_fkey FOREIGN KEY (key_id) REFERENCES app.api_keys (key_id) ON DELETE CASCADE
+);
+
+CREATE INDEX idx_console_sessions_previous ON app.console_sessions USING btree (previous_hash) WHERE previous_hash IS NOT NULL;
+
+CREATE INDEX idx_console_sessions_expiry ON app.console_sessions USING btree (expires_at);
+
+CREATE INDEX idx_console_sessions_key ON app.console_sessions USING btree (key_id);
+
+COMMENT ON TABLE app.console_sessions IS 'A session, or a sign-in link while `begun_at` is null. It ends with its key, if it has one.';
+
+COMMENT ON COLUMN app.console_sessions.token_hash IS 'SHA-256 of the token';
+
+COMMENT ON COLUMN app.console_sessions.previous_hash IS 'SHA-256 of the token before the last rotation';
+
+COMMENT ON COLUMN app.console_sessions.key_id IS 'The key that signed in; null for a person of the OIDC issuer';
+
+COMMENT ON COLUMN app.console_sessions.begun_at IS 'Null for a link that nobody has used';
+
+COMMENT ON COLUMN app.console_sessions.last_used_at IS 'To the minute';
+
 CREATE TABLE app.operator_audit (
     audit_id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
     action varchar(64) NOT NULL,

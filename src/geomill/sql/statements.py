@@ -621,6 +621,18 @@ class ServingStatements(Statements):
     tables: LiteralString
 
 
+class SessionsStatements(Statements):
+    noun = "sessions"
+
+    begin: LiteralString
+    create_link: LiteralString
+    end: LiteralString
+    enter: LiteralString
+    find_many: LiteralString
+    rotate: LiteralString
+    used: LiteralString
+
+
 class StacStatements(Statements):
     noun = "stac"
 
@@ -813,6 +825,8 @@ def queries(noun: Literal["schema_steps"]) -> SchemaStepsStatements: ...
 @overload
 def queries(noun: Literal["serving"]) -> ServingStatements: ...
 @overload
+def queries(noun: Literal["sessions"]) -> SessionsStatements: ...
+@overload
 def queries(noun: Literal["stac"]) -> StacStatements: ...
 @overload
 def queries(noun: Literal["stage_jobs"]) -> StageJobsStatements: ...
@@ -874,6 +888,7 @@ _CLASSES: dict[str, type[Statements]] = {
     "schema_objects": SchemaObjectsStatements,
     "schema_steps": SchemaStepsStatements,
     "serving": ServingStatements,
+    "sessions": SessionsStatements,
     "stac": StacStatements,
     "stage_jobs": StageJobsStatements,
     "storage": StorageStatements,
