@@ -39,6 +39,7 @@ DOCUMENTED = {
     "rio_tiler.io.rasterio.Reader",
     "stac_fastapi.pgstac.core.CoreCrudClient",
     "stac_fastapi.pgstac.extensions.filter.FiltersClient",
+    "starlette.responses.Response",
     "tipg.collections.PgCollection",
     "tipg.factory.OGCFeaturesFactory",
     "tipg.model.Collection",
@@ -214,6 +215,10 @@ PARTS: dict[str, tuple[Part, ...]] = {
     ),
     "tipg": (
         Part(f"{TABLE}._geom_expr", "writes other axes", takes("self", "geometry_column", "bbox_only", "simplify")),
+        Part(f"{TABLE}._select_property_columns", "selects binary values as base64", takes("self", "properties")),
+        Part(f"{TABLE}._from", "names the table of a download or map", takes("self", "function_parameters", "params")),
+        Part(f"{TABLE}._where_clause", "writes the condition of a download or map", takes("where")),
+        Part(f"{TABLE}._sortby", "orders the rows of a download or map", takes("self", "sortby")),
         Part(f"{TABLE}._sort_expressions", "scatters the features of a tile", takes("self", "sortby")),
         Part(f"{TABLE}.cql_where", "turns errors of cql2 into refusals", accepts("ids", "properties", "cql")),
         Part(f"{TABLE}.get_tile", "scatters the features of a tile", accepts("conn", "sortby")),
