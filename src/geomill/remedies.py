@@ -29,6 +29,9 @@ LIST_JOBS = Remedy("GET /api/v1/jobs lists the jobs", "run 'geomill jobs list' t
 LIST_ASSETS = Remedy("GET /api/assets lists the assets", "run 'geomill assets list' to see those there are")
 LIST_STAGE_JOBS = Remedy("GET /api/jobs lists the stage jobs", "run 'geomill stages list' to see those there are")
 RETRY_REQUEST = Remedy("POST /api/platform/retry to try again", "run 'geomill assets retry' to try again")
+RETRY_WITH_OPTIONS = Remedy(
+    "POST /api/platform/retry with other processing_options", "run 'geomill assets retry' with another --option"
+)
 RETRY_EXPORT = Remedy("POST /api/platform/export/retry to try again", "run 'geomill assets retry-export' to try again")
 OVERWRITE = Remedy("submit it again with overwrite=true", "submit it again with --overwrite")
 NEW_REVISION = Remedy(
@@ -63,6 +66,7 @@ REMEDIES = (
     LIST_ASSETS,
     LIST_STAGE_JOBS,
     RETRY_REQUEST,
+    RETRY_WITH_OPTIONS,
     RETRY_EXPORT,
     OVERWRITE,
     NEW_REVISION,

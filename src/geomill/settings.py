@@ -32,7 +32,7 @@ from geomill.telemetry.logging import LogFormat, LogLevel
 PREFIX = "GEOMILL_"
 SECRET = (
     "database_url", "external_database_url", "loader_database_url", "reader_database_url",
-    "callback_secret", "link_secret", "metrics_key", "key", "bronze", "silver", "external",
+    "callback_secret", "link_secret", "metrics_key", "oidc_client_secret", "key", "bronze", "silver", "external",
     "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL",
 )  # fmt: skip
 """Fields that may hold a password. No message shows their values."""
@@ -439,6 +439,47 @@ class AccessSettings(_Settings):
         return value or None
 
 
+class ConsoleSettings(_Settings):
+    """The console: how long a browser stays signed in, how people sign in, and its base map."""
+
+    session_seconds: Annotated[
+        int, Field(ge=300, le=30 * 86_400, description="Seconds after which a session of the console ends")
+    ] = 43_200
+    session_idle_seconds: Annotated[
+        int, Field(ge=120, le=30 * 86_400, description="Seconds without a request after which a session ends")
+    ] = 7200
+    sign_in_link_seconds: Annotated[
+        int, Field(ge=30, le=86_400, description="Seconds for which a one-time sign-in link works")
+    ] = 900
+    oidc_client_id: Annotated[
+        str | None, Field(description="Client id of the console at the OIDC issuer; default: people sign in with keys")
+    ] = None
+    oidc_client_secret: Annotated[
+        SecretStr | None, Field(description="Client secret of the console at the issuer; default: a public client")
+    ] = None
+    oidc_scopes: Annotated[
+        str, Field(pattern=r"^[ -~]+$", description="Scopes that the console asks the issuer for")
+    ] = "openid profile email"
+    base_map_url: Annotated[
+        str | None,
+        Field(description="Tiles of a base map, https://…/{z}/{x}/{y}.png; default: an outline of the world"),
+    ] = None
+    base_map_attribution: Annotated[str, Field(max_length=200, description="Whom the base map credits")] = ""
+
+    @field_validator("base_map_url")
+    @classmethod
+    def _tiles(cls, value: str | None) -> str | None:
+        if not value:
+            return None
+        parts = urlsplit(value)
+        local = parts.scheme == "http" and is_loopback(parts.hostname or "")
+        if not (parts.scheme == "https" or local) or not parts.hostname or any(mark in value for mark in " ;,'\""):
+            raise ValueError("must be one https:// URL")
+        if any(name not in value for name in ("{z}", "{x}", "{y}")):
+            raise ValueError("must contain {z}, {x} and {y}")
+        return value
+
+
 class ClientSettings(_Settings):
     """The gateway that the command line calls, and the key for it."""
 
@@ -563,6 +604,7 @@ class Settings:
         ConnectionSettings,
         ServingSettings,
         AccessSettings,
+        ConsoleSettings,
         ClientSettings,
         LogSettings,
         CallbackSettings,
@@ -593,6 +635,7 @@ class Settings:
         self.connection = _read(ConnectionSettings)
         self.serving = _read(ServingSettings)
         self.access = _access()
+        self.console = _read(ConsoleSettings)
         self.client = _read(ClientSettings, **({"url": url} if url else {}))
         self.log = _read(LogSettings)
         self.storage = _read(StorageSettings)
@@ -600,7 +643,8 @@ class Settings:
 
 GATEWAY_CONCERNS: tuple[type[_Settings], ...] = (
     WorkflowSettings, QueueSettings, PlatformSettings, InspectionSettings, GatewaySettings, ServingSettings,
-    AccessSettings, ConnectionSettings, CallbackSettings, LogSettings, StorageSettings, UploadSettings,
+    AccessSettings, ConsoleSettings, ConnectionSettings, CallbackSettings, LogSettings, StorageSettings,
+    UploadSettings, RetentionSettings,
 )  # fmt: skip
 """The settings that a gateway reads, beside those of the databases."""
 GATEWAY_WITHHELD = ("GEOMILL_CALLBACK_SECRET", "GEOMILL_CALLBACK_ALLOW")

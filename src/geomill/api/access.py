@@ -17,6 +17,7 @@ from starlette.routing import compile_path
 from starlette.types import Scope
 
 from geomill.domain.access.principal import Principal, Role
+from geomill.domain.access.session import SessionToken
 from geomill.errors import Forbidden
 
 
@@ -65,6 +66,16 @@ RULES: Mapping[str, Who] = {
     "GET /openapi.json": EVERYONE,
     "GET /docs": EVERYONE,
     "GET /docs/{file}": EVERYONE,
+    "GET /": EVERYONE,
+    "GET /console": EVERYONE,
+    "GET /console/{path:path}": EVERYONE,
+    "GET /api/v1/session": EVERYONE_BY_SIGHT,
+    "POST /api/v1/session": EVERYONE,
+    "DELETE /api/v1/session": EVERYONE_BY_SIGHT,
+    "POST /api/v1/session/renewal": ANY_CREDENTIAL,
+    "POST /api/v1/session/links": ANY_CREDENTIAL,
+    "GET /api/v1/session/oidc": EVERYONE,
+    "GET /api/v1/session/oidc/return": EVERYONE,
     "GET /health": STAFF,
     "GET /metrics": STAFF,
     "GET /api/v1/workflows": ANY_CREDENTIAL,
@@ -129,6 +140,7 @@ RULES: Mapping[str, Who] = {
     "GET /platform/dag_status/{identifier}": ANY_CREDENTIAL,
     "GET /api/jobs/tasks/{task_id}": only(READER, REVIEWER, OPERATOR),
     "GET /api/v1/jobs/parked": STAFF,
+    "GET /api/v1/stream": STAFF,
     "GET /api/v1/jobs/{job_id}/callback": only(SUBMITTER, READER, REVIEWER, OPERATOR),
     "GET /api/v1/callbacks": only(SUBMITTER, READER, REVIEWER, OPERATOR),
     "POST /api/v1/callbacks/{job_id}/send": only(SUBMITTER, OPERATOR, limited=True),
@@ -158,6 +170,7 @@ RULES: Mapping[str, Who] = {
     "GET /api/v1/workflows/{workflow_id}/difference": STAFF,
     "GET /api/v1/storage": STAFF,
     "GET /api/v1/storage/assets": STAFF,
+    "GET /api/v1/storage/cleanup": STAFF,
     "POST /api/v1/keys": only(ADMIN),
     "GET /api/v1/keys": only(ADMIN),
     "GET /api/v1/keys/{key_id}": only(ADMIN),
@@ -177,10 +190,12 @@ def mounted(prefixes: Iterable[str]) -> dict[str, Who]:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """A request that may pass: its rule and its principal, which is None if the route needs no credential."""
+    """A request that may pass: its rule and its principal, which is None if the route needs no credential. `token` is
+    that of the console session, if the caller has shown one instead of a key."""
 
     rule: str
     principal: Principal | None
+    token: SessionToken | None = None
 
 
 class AccessRules:
@@ -248,6 +263,14 @@ async def principal_of(request: Request) -> Principal:
     return admitted.principal
 
 
+async def admission_of(request: Request) -> Admission:
+    admitted = admission(request.scope)
+    assert admitted is not None  # `confirmed` has refused the request otherwise
+    return admitted
+
+
+TheAdmission = Annotated[Admission, Depends(admission_of)]
+"""The admission of the request, whose principal may be None."""
 ThePrincipal = Annotated[Principal, Depends(principal_of)]
 """The caller, on routes that require a credential."""
 

@@ -22,6 +22,7 @@ from geomill.api.limits import BodyLimit, BrowserGuard
 from geomill.api.links import Links
 from geomill.api.measuring import Measuring
 from geomill.api.mounting import Mountable
+from geomill.api.oidc import OidcSignIn
 from geomill.api.rates import Buckets
 from geomill.api.readiness import Readiness
 from geomill.api.replanning import Replanning
@@ -30,6 +31,7 @@ from geomill.api.routes import (
     bootstrap,
     callbacks,
     circuits,
+    console,
     docs,
     earlier_names,
     health,
@@ -44,8 +46,11 @@ from geomill.api.routes import (
     platform,
     platforms,
     schedules,
+    session,
+    sign_in,
     stage_jobs,
     storage_usage,
+    stream,
     streams,
     styles,
     submission,
@@ -53,6 +58,7 @@ from geomill.api.routes import (
     workflows,
 )
 from geomill.api.routes import queues as queue_routes
+from geomill.api.sessions import Sessions
 from geomill.api.storage_figures import StorageFigures
 from geomill.api.streams import STREAMS_PER_CALLER, Streams
 from geomill.api.tokens import Tokens
@@ -64,9 +70,11 @@ from geomill.platform.inspector import Inspector
 from geomill.sdk.registry import Registry
 from geomill.settings import (
     AccessSettings,
+    ConsoleSettings,
     InspectionSettings,
     PlatformSettings,
     QueueSettings,
+    RetentionSettings,
     SettingInEffect,
     UploadSettings,
 )
@@ -101,6 +109,7 @@ _TAGS = [
     {"name": "circuits", "description": "Handlers that failed in a row and are held back."},
     {"name": "storage", "description": "The use of storage."},
     {"name": "keys", "description": "API keys."},
+    {"name": "session", "description": "Who the caller is; sessions of the console."},
     {"name": "operations", "description": "Settings of the gateway, and changes by operators."},
     {"name": "bootstrap", "description": "The database schema."},
     {"name": "health", "description": "Liveness, readiness, health and metrics."},
@@ -137,16 +146,20 @@ def create_app(
     authenticator: CallerAuthenticator | None = None,
     inspection_settings: InspectionSettings | None = None,
     upload_settings: UploadSettings | None = None,
+    retention: RetentionSettings | None = None,
+    console_settings: ConsoleSettings | None = None,
 ) -> FastAPI:
     """Build the application.
 
     `hosts` are the names by which callers may address a gateway on this machine; empty allows any. `services` are
     mounted beside the gateway's own routes. `external_url` is the external zone's database. `authenticator` identifies
     callers; by default by the keys in the database and the tokens of the issuer. `handlers` and `settings` are shown to
-    operators; workflows are checked by these handlers. `upload_settings` are the limits of uploads.
+    operators; workflows are checked by these handlers. `upload_settings` are the limits of uploads,
+    and `retention` tells the ages at which orchestrators delete data.
     """
     upload_limits = upload_settings or UploadSettings()
     registry = handlers or Registry({})
+    console_options = console_settings or ConsoleSettings()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -154,15 +167,17 @@ def create_app(
             pool = await stack.enter_async_context(open_pool(url, size=pool_size, name="geomill gateway"))
             outside = await stack.enter_async_context(_outside(external_url))
             caller_authenticator = authenticator or Authenticator(pool, Tokens.of(access))
+            sessions = Sessions(pool, console_options)
             disks = Disks(storage, space_warning_bytes)
             inspector = Inspector(storage, inspection_settings or InspectionSettings())
             await stack.enter_async_context(inspector.running())
+            storage_figures = StorageFigures(pool, storage, disks)
             app.state.gateway = Gateway(
                 pool=pool,
                 workflow_registry=workflow_registry,
                 job_queue=queues.job_queue_name,
                 streams=Streams(pool, queues.job_queue_name, streams_per_caller),
-                figures=Figures(pool, disks=disks),
+                figures=Figures(pool, disks=disks, storage=storage_figures),
                 readiness=Readiness(pool),
                 disks=disks,
                 desk=_desk(workflow_registry, queues.job_queue_name, storage, defaults or PlatformSettings(), outside),
@@ -173,13 +188,17 @@ def create_app(
                 handlers=registry,
                 task_queues=queues.task_queues,
                 settings=settings,
-                storage_figures=StorageFigures(pool, storage, disks),
+                storage_figures=storage_figures,
                 workflow_checks=WorkflowChecks(registry.info, queues.task_queues),
+                sessions=sessions,
+                oidc=OidcSignIn.of(access, console_options),
                 external_url=external_url,
                 uploads=upload_limits,
+                retention=retention or RetentionSettings(),
             )
-            app.state.pool = pool
+            app.state.pool, app.state.sessions = pool, sessions
             app.state.authenticator, app.state.figures = caller_authenticator, app.state.gateway.figures
+            await stack.enter_async_context(sessions.noting())
             async with caller_authenticator.noting(), services.running(pool) if services else nullcontext():
                 yield
 
@@ -204,10 +223,10 @@ def create_app(
 def _add_routes(app: FastAPI, services: Mountable | None) -> Mapping[str, Who]:
     """Add all routes and return the rules that say who may call them."""
     # Routes are tried in order, so the one where latency matters most is first.
-    jobs_and_nodes = (submission, parked, job_lists, streams, jobs, nodes)
+    jobs_and_nodes = (submission, parked, job_lists, stream, streams, jobs, nodes)
     nouns = (platform, uploads, inspection, platforms, assets, styles, stage_jobs, workflows, bootstrap, health, docs)
     operated = (queue_routes, schedules, callbacks, instances, circuits, storage_usage, keys, operations)
-    for noun in (*jobs_and_nodes, *nouns, *operated, earlier_names):
+    for noun in (*jobs_and_nodes, *nouns, *operated, session, sign_in, console, earlier_names):
         app.include_router(noun.router)
     rules = dict(RULES)
     if services:

@@ -20,8 +20,8 @@ from typing import Protocol
 import psycopg
 from pydantic import SecretStr
 
-from geomill.api.key_lookup import KeyLookup
 from geomill.api.rates import Buckets
+from geomill.api.shared_lookup import SharedLookup
 from geomill.api.tokens import Tokens
 from geomill.domain.access.api_key import PREFIX, Secret
 from geomill.domain.access.principal import Principal, Role
@@ -63,7 +63,7 @@ class CallerAuthenticator(Protocol):
 
 class Authenticator:
     def __init__(self, pool: Pool, tokens: Tokens | None) -> None:
-        self._pool, self._tokens, self._keys = pool, tokens, KeyLookup(pool)
+        self._pool, self._tokens, self._keys = pool, tokens, SharedLookup(pool, keys.find_many)
         self._known: dict[bytes, _Known] = {}
         self._failures = Buckets(FAILURES_PER_SECOND, FAILURES_AT_ONCE)
         self._used: set[str] = set()

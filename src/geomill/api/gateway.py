@@ -15,13 +15,15 @@ from geomill.api.definitions import PinnedGraphs
 from geomill.api.disks import Disks
 from geomill.api.figures import Figures
 from geomill.api.links import Links
+from geomill.api.oidc import OidcSignIn
 from geomill.api.readiness import Readiness
+from geomill.api.sessions import Sessions
 from geomill.api.storage_figures import StorageFigures
 from geomill.api.streams import Streams
 from geomill.platform.desk import Desk
 from geomill.platform.inspector import Inspector
 from geomill.sdk.registry import Registry
-from geomill.settings import SettingInEffect, UploadSettings
+from geomill.settings import RetentionSettings, SettingInEffect, UploadSettings
 from geomill.stages.registry import StageJobs
 from geomill.store.pool import Connection, Pool
 from geomill.workflows.registry import WorkflowRegistry
@@ -50,6 +52,9 @@ class Gateway:
     storage_figures: StorageFigures
     workflow_checks: WorkflowChecks
     uploads: UploadSettings
+    retention: RetentionSettings
+    sessions: Sessions
+    oidc: OidcSignIn | None = None
     external_url: str | None = None
     graphs: PinnedGraphs = field(default_factory=PinnedGraphs)
 

@@ -80,18 +80,20 @@ class IssuerKeys:
 
     async def _fetch(self) -> dict[str, IssuerKey]:
         async with httpx.AsyncClient(timeout=PATIENCE_SECONDS) as client:
-            url = self._jwks_url or await self._discover(client)
+            url = self._jwks_url or await discover(client, self._issuer, "jwks_uri")
             document = await _get_json(client, url)
         return dict(_usable(document["keys"]))
 
-    async def _discover(self, client: httpx.AsyncClient) -> str:
-        document = await _get_json(client, self._issuer.rstrip("/") + "/.well-known/openid-configuration")
-        if document["issuer"] != self._issuer:
-            raise ValueError(f"its discovery document names another issuer, {document['issuer']!r}")
-        url = httpx.URL(document["jwks_uri"])
-        if url.scheme != "https" and not is_loopback(url.host):
-            raise ValueError("its discovery document gives a key URL that is not https")
-        return str(url)
+
+async def discover(client: httpx.AsyncClient, issuer: str, name: str) -> str:
+    """Return an address from the issuer's discovery document. Raises `ValueError` if it cannot be trusted."""
+    document = await _get_json(client, issuer.rstrip("/") + "/.well-known/openid-configuration")
+    if document["issuer"] != issuer:
+        raise ValueError(f"its discovery document names another issuer, {document['issuer']!r}")
+    url = httpx.URL(document[name])
+    if url.scheme != "https" and not is_loopback(url.host):
+        raise ValueError(f"its discovery document gives a {name} that is not https")
+    return str(url)
 
 
 async def _get_json(client: httpx.AsyncClient, url: str) -> Any:

@@ -39,13 +39,20 @@ class Tokens:
         return cls(settings) if settings.oidc_issuer else None
 
     async def principal(self, token: str) -> Principal:
+        return await self.person(token, self._settings.oidc_audience)
+
+    async def person(self, token: str, audience: str | None, nonce: str | None = None) -> Principal:
+        """Return the principal of a token for this audience; of an ID token also with the nonce that was sent."""
         try:
-            return self._principal(await self._claims(token))
+            claims = await self._claims(token, audience)
+            if nonce is not None and claims.get("nonce") != nonce:
+                raise Unauthenticated("the token is not accepted: it answers another sign-in (nonce)")
+            return self._principal(claims)
         except (jwt.PyJWTError, RecursionError, ValueError) as error:
             reason = next((words for kind, words in REASONS if isinstance(error, kind)), "it cannot be read")
             raise Unauthenticated(f"the token is not accepted: {reason}") from None
 
-    async def _claims(self, token: str) -> dict[str, Any]:
+    async def _claims(self, token: str, audience: str | None) -> dict[str, Any]:
         header = jwt.get_unverified_header(token)
         algorithm, key_id = str(header.get("alg")), header.get("kid", "")
         if algorithm not in self._settings.oidc_algorithms:
@@ -57,7 +64,7 @@ class Tokens:
             token,
             key.key,
             algorithms=[algorithm],
-            audience=self._settings.oidc_audience,
+            audience=audience,
             issuer=self._settings.oidc_issuer,
             leeway=self._settings.oidc_leeway_seconds,
             options={"require": ["exp", "iss", "aud"]},

@@ -224,10 +224,18 @@ def rollback(
 
 
 @app.command()
-def retry(any_id: AnyId, wait: Wait = False, as_json: Json = False) -> None:
+def retry(
+    any_id: AnyId,
+    options: Annotated[
+        list[str] | None,
+        typer.Option("--option", metavar="NAME=VALUE", help="An input of the workflow to change; null removes it."),
+    ] = None,
+    wait: Wait = False,
+    as_json: Json = False,
+) -> None:
     """Run the failed job of a request again."""
     with gateway() as client:
-        accepted = client.assets.retry(any_id)
+        accepted = client.assets.retry(any_id, processing_options=json_pairs(options or [], "--option"))
         state = follow(client, accepted.request_id, quiet=as_json) if wait else None
     if state:
         _print_status(state, as_json=as_json)

@@ -70,7 +70,9 @@ def gateway(host: Host = None, port: Port = None) -> None:
             external_url=context.external_database_url(DatabaseRole.GATEWAY),
             streams_per_caller=settings.connection.streams_per_caller,
             upload_settings=settings.upload,
+            retention=settings.retention,
             space_warning_bytes=settings.storage.space_warning_mb * 1_000_000,
+            console_settings=settings.console,
         )
         limit_memory(settings.connection.serve_memory_mb)
         run_async(serve(app, listener, settings.connection))

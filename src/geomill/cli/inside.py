@@ -77,6 +77,7 @@ def inside(parts: LoadedParts | None = None, *, with_roles: bool = False) -> Ite
             pool_size=2,
             authenticator=OwnerAuthenticator(),
             upload_settings=settings.upload,
+            retention=settings.retention,
         )
         stack.enter_context(portal.wrap_async_context_manager(_running(app)))
         if with_roles:

@@ -12,12 +12,26 @@ from geomill.cli import context
 from geomill.cli.client import gateway
 from geomill.cli.options import json_pairs
 from geomill.cli.printing import Json, print_json
-from geomill.contract.inspection import Inspection, InspectionProblem, LayerInside, OptionRemedy, RasterInside, Severity
+from geomill.contract.inspection import (
+    Inspection,
+    InspectionProblem,
+    KnownFrom,
+    LayerInside,
+    OptionRemedy,
+    RasterInside,
+    Severity,
+)
 from geomill.domain.assets.asset import DataType
 from geomill.domain.objectname import ObjectName, Zone, is_container
 from geomill.errors import InputError
 
 MOST_COLUMNS = 30
+_ORIGINS = {
+    KnownFrom.FILE: "as the file says",
+    KnownFrom.FORMAT: "as for all files of this format",
+    KnownFrom.OPTION: "as the option says",
+    KnownFrom.DETECTED: "as its content shows",
+}
 
 
 def inspect(
@@ -107,9 +121,9 @@ def _lines(inspection: Inspection) -> list[str]:
     lines = [f"{inspection.file_name}  {inspection.format or 'unknown format'}, {inspection.size_bytes:,} bytes"]
     if inspection.crs:
         crs = inspection.crs
-        lines.append(f"  crs {crs.code or crs.name} ({crs.name}), from the {crs.known_from.value}")
+        lines.append(f"  crs {crs.code or crs.name} ({crs.name}), {_ORIGINS[crs.known_from]}")
     if inspection.encoding:
-        lines.append(f"  encoding {inspection.encoding.name}, from the {inspection.encoding.known_from.value}")
+        lines.append(f"  encoding {inspection.encoding.name}, {_ORIGINS[inspection.encoding.known_from]}")
     if inspection.extent:
         lines.append("  extent " + ", ".join(f"{value:.6f}" for value in inspection.extent))
     for layer in inspection.layers:

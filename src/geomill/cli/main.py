@@ -59,6 +59,7 @@ class _Commands(LazyGroup):
             "geomill.cli.doctor",
             attribute="doctor",
         ),
+        Later("console", "Sign in to the console in a browser.", "geomill.cli.console"),
         Later("assets", "Publish data, follow its progress and review it.", "geomill.cli.assets"),
         Later(
             "inspect",
@@ -116,7 +117,12 @@ class _Commands(LazyGroup):
             "geomill.cli.administration",
             attribute="audit",
         ),
-        Later("storage", "List, upload and download objects in the zones.", "geomill.cli.storage"),
+        Later(
+            "storage",
+            "List, upload and download objects in the zones.",
+            "geomill.cli.storage",
+            "geomill.cli.cleanup",
+        ),
     )
 
 

@@ -3,12 +3,31 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field, StringConstraints, field_validator
 
+from geomill.contract.inputs import ApiInput
 from geomill.domain.assets.asset import Asset
 from geomill.domain.engine.instance import Instance
+
+Topic = Annotated[str, StringConstraints(pattern=r"^(jobs|instances|reviews|job:[^\x00]{1,64})$")]
+
+
+class StreamTopics(ApiInput):
+    """What one stream carries."""
+
+    topic: Annotated[list[Topic], Field(min_length=1, max_length=4)] = Field(
+        description="`jobs`, `instances`, `reviews`, or `job:ID`; repeat it for several, with one job at most"
+    )
+
+    @field_validator("topic")
+    @classmethod
+    def _each_once(cls, topics: list[str]) -> list[str]:
+        names = [topic.partition(":")[0] for topic in topics]
+        if len(set(names)) < len(names):
+            raise ValueError("each topic can be named once, and one job")
+        return topics
 
 
 class WaitingAsset(BaseModel):

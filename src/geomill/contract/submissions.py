@@ -168,6 +168,13 @@ class Retry(Decided):
     pass
 
 
+class RequestRetry(Retry):
+    processing_options: Annotated[dict[str, Any], Field(max_length=100)] = Field(
+        default_factory=dict,
+        description="Options to change; null removes one. With any, a new request for the same revision is made",
+    )
+
+
 class DecisionMade(BaseModel):
     asset_id: str
     decision: str = Field(description="The decision, or `unchanged` if the asset already has that clearance")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from geomill.domain.access.api_key import ApiKey
 from geomill.domain.access.operator_audit import OperatorAuditEntry
+from geomill.domain.access.session import ConsoleSession
 from geomill.domain.assets.asset import Asset, AssetCollection
 from geomill.domain.assets.audit import AuditEntry
 from geomill.domain.assets.catalogue import CatalogueCollection, CataloguePending, ExternalAsset
@@ -61,6 +62,7 @@ TABLES: tuple[type[Entity], ...] = (
     UploadPart,
     AuditEntry,
     ApiKey,
+    ConsoleSession,
     OperatorAuditEntry,
     CatalogueCollection,
     CataloguePending,

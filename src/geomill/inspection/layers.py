@@ -101,14 +101,17 @@ def described(layer: Layer, name: str, reading: Reading) -> LayerInside:
             for column in columns_of(layer.schema, name)[0]
         ]
     with suppress(HandlerError):
-        entry.crs = _crs_inside(crs_of(layer, name, reading), reading)
+        known_from = KnownFrom.OPTION if reading.source_crs else KnownFrom.FILE
+        if not reading.source_crs and any(remark.code == "crs_assumed" for remark in layer.remarks):
+            known_from = KnownFrom.DETECTED
+        entry.crs = _crs_inside(crs_of(layer, name, reading), known_from)
     return entry
 
 
-def _crs_inside(crs: pyproj.CRS, reading: Reading) -> CrsInside:
+def _crs_inside(crs: pyproj.CRS, known_from: KnownFrom) -> CrsInside:
     text = named(crs)
     code = text if len(text) <= _LONGEST_CODE and "[" not in text else None
-    return CrsInside(code=code, name=crs.name, known_from=KnownFrom.OPTION if reading.source_crs else KnownFrom.FILE)
+    return CrsInside(code=code, name=crs.name, known_from=known_from)
 
 
 def _bounds(layer: Layer, chunk: Chunk) -> Bounds | None:

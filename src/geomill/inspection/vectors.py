@@ -10,7 +10,7 @@ from typing import Any
 import pyogrio
 from pydantic import ValidationError
 
-from geomill.contract.inspection import Inspection, LayerInside
+from geomill.contract.inspection import EncodingInside, Inspection, LayerInside
 from geomill.datasets.source import Source
 from geomill.datasets.times import times
 from geomill.handlers.vector.validate import ValidateVectorParams
@@ -26,6 +26,7 @@ from geomill.vector.layers import Layer, read_errors_as_refusals
 from geomill.vector.loading import configure
 from geomill.vector.ogr_layer import OgrLayer
 from geomill.vector.parquet_layer import ParquetLayer
+from geomill.vector.swapped_layer import SwappedLayer
 from geomill.vector.workspace import is_archive, prepared
 
 MOST_LAYERS = 50
@@ -56,7 +57,7 @@ class VectorLook:
             self.inspection.format = file_format.value
             self._list_layers(path, file_format, reading)
             layer = self._opened(path, file_format, reading)
-            self._look(layer, reading, params)
+            self._look(SwappedLayer(layer) if reading.swap_xy else layer, reading, params)
 
     def _params(self) -> ValidateVectorParams:
         fields = {name: value for name, value in self.options.items() if name in ValidateVectorParams.model_fields}
@@ -128,12 +129,18 @@ class VectorLook:
         entry = described(layer, self.source.file_name, reading)
         self.inspection.layers = self.inspection.layers or [entry]
         self.inspection.crs = entry.crs
+        self._tell_remarks(layer)
         if layer.rows > MOST_ROWS:
             self.inspection.complete = False
         with self.findings.collecting():
             self._check_times(params)
         look = LayerLook(layer, self.source.file_name, reading, params, entry, self.findings)
         self.inspection.extent = look.run()
+
+    def _tell_remarks(self, layer: Layer) -> None:
+        self.inspection.encoding = EncodingInside(name=layer.text.encoding, known_from=layer.text.known_from)
+        for remark in layer.remarks:
+            self.findings.warn(remark.code, [remark.message], **remark.remedies)
 
     def _check_times(self, params: ValidateVectorParams) -> None:
         received = self.storage.sync.stat(self.source.name).modified.isoformat()

@@ -373,13 +373,26 @@ BEGIN
 END
 $$;
 
--- The footprint, repaired if it is not valid. One invalid footprint would make every search by place fail.
+-- The footprint, repaired if it is not valid, and with the parts beyond 180° moved to their place. One invalid footprint
+-- would make every search by place fail, and no search finds a place beyond 180°. A footprint without an area becomes its
+-- envelope, which is a line or a point.
 CREATE OR REPLACE FUNCTION catalogue.sound_place(_geometry public.geometry) RETURNS public.geometry
     LANGUAGE plpgsql IMMUTABLE
     SET search_path = public
 AS $$
+DECLARE
+    _sound geometry := CASE WHEN st_isvalid(_geometry) THEN _geometry ELSE st_makevalid(_geometry, 'method=structure') END;
 BEGIN
-    RETURN CASE WHEN st_isvalid(_geometry) THEN _geometry ELSE st_makevalid(_geometry, 'method=structure') END;
+    IF st_isempty(_sound) THEN
+        _sound := st_envelope(_geometry);
+    END IF;
+    IF st_xmax(_sound) > 180 THEN
+        _sound := st_wrapx(_sound, 180, -360);
+    END IF;
+    IF st_xmin(_sound) < -180 THEN
+        _sound := st_wrapx(_sound, -180, 360);
+    END IF;
+    RETURN CASE WHEN st_isvalid(_sound) THEN _sound ELSE st_unaryunion(_sound) END;
 END
 $$;
 
@@ -837,6 +850,9 @@ $$;
 --
 -- With a condition, pgstac's own search would read each item twice: for the count and for the page. This one reads it
 -- once. Without a condition it reads only the page, because the collections have the count.
+--
+-- With `repaired` in the search, footprints are repaired while they are compared. Geomill stores only valid ones; others
+-- come from pgstac's own tools, and make the plain comparison fail.
 CREATE OR REPLACE FUNCTION catalogue.search_items(
     _search jsonb, _everything boolean, _platform text, _asset text, _after text[], _back boolean
 ) RETURNS jsonb
@@ -856,6 +872,10 @@ DECLARE
     _page jsonb;
     _more boolean;
 BEGIN
+    IF _search ? 'repaired' THEN
+        _where := replace(_where, 'st_intersects(geometry,', 'st_intersects(catalogue.sound_place(geometry),');
+        _filter := replace(_filter, 'st_intersects(geometry,', 'st_intersects(catalogue.sound_place(geometry),');
+    END IF;
     IF _filter IS NOT NULL THEN
         _where := format('%s AND %s', _where, catalogue.guarded(_rule, _filter));
     END IF;
@@ -1986,6 +2006,42 @@ COMMENT ON COLUMN app.api_keys.may_name IS 'Whether its holder may name the pers
 
 COMMENT ON COLUMN app.api_keys.last_used_at IS 'To the minute';
 
+CREATE TABLE app.console_sessions (
+    token_hash varchar(64) NOT NULL,
+    previous_hash varchar(64),
+    rotated_at timestamptz,
+    key_id varchar(64),
+    subject varchar(200) NOT NULL,
+    roles jsonb NOT NULL,
+    platform_id varchar(50),
+    may_name app.may_name DEFAULT 'allowed' NOT NULL,
+    created_at timestamptz DEFAULT now() NOT NULL,
+    begun_at timestamptz,
+    last_used_at timestamptz,
+    expires_at timestamptz NOT NULL,
+    CONSTRAINT console_sessions_pkey PRIMARY KEY (token_hash),
+    CONSTRAINT console_sessions_roles CHECK (jsonb_array_length(roles) > 0),
+    CONSTRAINT console_sessions_key_id_fkey FOREIGN KEY (key_id) REFERENCES app.api_keys (key_id) ON DELETE CASCADE
+);
+
+CREATE INDEX idx_console_sessions_previous ON app.console_sessions USING btree (previous_hash) WHERE previous_hash IS NOT NULL;
+
+CREATE INDEX idx_console_sessions_expiry ON app.console_sessions USING btree (expires_at);
+
+CREATE INDEX idx_console_sessions_key ON app.console_sessions USING btree (key_id);
+
+COMMENT ON TABLE app.console_sessions IS 'A session, or a sign-in link while `begun_at` is null. It ends with its key, if it has one.';
+
+COMMENT ON COLUMN app.console_sessions.token_hash IS 'SHA-256 of the token';
+
+COMMENT ON COLUMN app.console_sessions.previous_hash IS 'SHA-256 of the token before the last rotation';
+
+COMMENT ON COLUMN app.console_sessions.key_id IS 'The key that signed in; null for a person of the OIDC issuer';
+
+COMMENT ON COLUMN app.console_sessions.begun_at IS 'Null for a link that nobody has used';
+
+COMMENT ON COLUMN app.console_sessions.last_used_at IS 'To the minute';
+
 CREATE TABLE app.operator_audit (
     audit_id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
     action varchar(64) NOT NULL,
@@ -2069,7 +2125,7 @@ COMMENT ON TABLE catalogue.schema_steps IS 'A migration step that has run in thi
 
 -- Jobs in the words of the earlier system, for its queries: one row for each job. A stage job is shown with its latest
 -- attempt. A plain job has no stages; its type is its workflow. A job that no orchestrator has claimed yet waits on the
--- queue of jobs, or on the one for unknown workflows.
+-- queue of jobs, or on the one for unknown workflows. (IN with a varchar reads differently after a dump, so it is = ANY.)
 CREATE OR REPLACE VIEW app.jobs AS
 SELECT j.job_id, j.workflow_id AS job_type,
        CASE j.status WHEN 'pending' THEN 'QUEUED' WHEN 'running' THEN 'PROCESSING' WHEN 'completed' THEN 'COMPLETED'
@@ -2109,7 +2165,7 @@ WHERE NOT EXISTS (
     WHERE later.job_id = s.job_id AND later.attempt > s.attempt
       AND (EXISTS (SELECT FROM dagapp.dag_jobs AS claimed WHERE claimed.job_id = later.run_id)
            OR EXISTS (SELECT FROM dagapp.dag_queue AS q
-                      WHERE q.queue_name IN ('dag-jobs', 'dag-jobs.unknown') AND q.message_id = later.run_id))
+                      WHERE q.queue_name = ANY ('{dag-jobs,dag-jobs.unknown}'::text[]) AND q.message_id = later.run_id))
 )
 UNION ALL
 SELECT coalesce(s.job_id, q.message_id), coalesce(s.job_type, q.body ->> 'workflow_id'), 'QUEUED', NULL, NULL,
@@ -2120,7 +2176,7 @@ SELECT coalesce(s.job_id, q.message_id), coalesce(s.job_type, q.body ->> 'workfl
        q.body ->> 'asset_id', q.message_id, q.enqueued_at, q.enqueued_at
 FROM dagapp.dag_queue AS q
 LEFT JOIN dagapp.dag_stage_jobs AS s ON s.run_id = q.message_id
-WHERE q.queue_name IN ('dag-jobs', 'dag-jobs.unknown')
+WHERE q.queue_name = ANY ('{dag-jobs,dag-jobs.unknown}'::text[])
   AND NOT EXISTS (SELECT FROM dagapp.dag_jobs AS j WHERE j.job_id = q.message_id);
 
 -- Tasks of stage jobs in the words of the earlier system, for its queries: those of the latest attempt that were sent. The

@@ -15,6 +15,7 @@ class AssetsStatements(Statements):
     noun = "assets"
 
     any_asset: LiteralString
+    await_request: LiteralString
     collection: LiteralString
     create: LiteralString
     create_collection: LiteralString
@@ -496,6 +497,7 @@ class RequestsStatements(Statements):
     get: LiteralString
     lock: LiteralString
     of_asset: LiteralString
+    replace: LiteralString
     retry: LiteralString
     supersede: LiteralString
 
@@ -617,6 +619,18 @@ class ServingStatements(Statements):
     internal_scenes: LiteralString
     job_result: LiteralString
     tables: LiteralString
+
+
+class SessionsStatements(Statements):
+    noun = "sessions"
+
+    begin: LiteralString
+    create_link: LiteralString
+    end: LiteralString
+    enter: LiteralString
+    find_many: LiteralString
+    rotate: LiteralString
+    used: LiteralString
 
 
 class StacStatements(Statements):
@@ -811,6 +825,8 @@ def queries(noun: Literal["schema_steps"]) -> SchemaStepsStatements: ...
 @overload
 def queries(noun: Literal["serving"]) -> ServingStatements: ...
 @overload
+def queries(noun: Literal["sessions"]) -> SessionsStatements: ...
+@overload
 def queries(noun: Literal["stac"]) -> StacStatements: ...
 @overload
 def queries(noun: Literal["stage_jobs"]) -> StageJobsStatements: ...
@@ -872,6 +888,7 @@ _CLASSES: dict[str, type[Statements]] = {
     "schema_objects": SchemaObjectsStatements,
     "schema_steps": SchemaStepsStatements,
     "serving": ServingStatements,
+    "sessions": SessionsStatements,
     "stac": StacStatements,
     "stage_jobs": StageJobsStatements,
     "storage": StorageStatements,

@@ -15,6 +15,7 @@ import os
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 from uuid import uuid4
@@ -29,7 +30,7 @@ from geomill.errors import (
     UploadGone,
     UploadLocked,
 )
-from geomill.storage.transfer import PART, part_size
+from geomill.storage.transfer import PART, fetched_ahead, part_size
 from geomill.storage.waiting import SyncStorage
 
 DRAFTS = ".drafts"
@@ -181,8 +182,7 @@ class StoreDraft:
         def pieces() -> Iterator[bytes]:
             nonlocal digest
             digest = hashlib.sha256()
-            for part in parts:
-                data = self.storage.read(self._piece(part.path))
+            for data in fetched_ahead(partial(self.storage.read, self._piece(part.path)) for part in parts):
                 digest.update(data)
                 yield data
             _require(digest.hexdigest(), sha256)

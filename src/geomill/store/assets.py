@@ -207,6 +207,11 @@ async def audit(conn: Connection, asset_id: str, limit: int = MOST) -> list[Audi
     return [AuditEntry.from_row(row) for row in await cursor.fetchall()]
 
 
+async def await_request(conn: Connection, asset_id: str, request_id: str) -> None:
+    """Let the current revision wait for another request."""
+    await conn.execute(queries("assets").await_request, {"asset_id": asset_id, "request_id": request_id})
+
+
 async def note(
     conn: Connection,
     decision: AuditDecision,

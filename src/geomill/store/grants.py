@@ -15,6 +15,7 @@ from psycopg.rows import tuple_row
 from geomill.domain.access.api_key import ApiKey
 from geomill.domain.access.database_role import LIMITED_ROLES, DatabaseRole
 from geomill.domain.access.operator_audit import OperatorAuditEntry
+from geomill.domain.access.session import ConsoleSession
 from geomill.domain.assets.asset import EXECUTION_FIELDS, Asset
 from geomill.domain.assets.audit import AuditEntry
 from geomill.domain.assets.catalogue import CatalogueCollection, CataloguePending
@@ -73,6 +74,7 @@ _INSIDE = {
     (ENGINE, Asset): Right(READ, (*EXECUTION_FIELDS, "updated_at")),
     (ENGINE, PlatformRequest): Right(READ, ("status", "last_error", "updated_at")),
     (ENGINE, ApiKey): Right(),
+    (ENGINE, ConsoleSession): Right(),
     (ENGINE, AuditEntry): Right(),
     (ENGINE, OperatorAuditEntry): Right(),
     (READER, Asset): Right(READ),

@@ -12,7 +12,7 @@ from geomill.sql import queries
 from geomill.storage.drafts import DraftPart
 from geomill.store.pool import Connection
 
-LEASE_SECONDS = 30.0
+LEASE_SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ class BodyChecksum:
 
 
 @dataclass
-class Receiver:
+class UploadReceiver:
     """Adds bytes to one upload, for one request. `largest` bounds an upload whose length is not known yet."""
 
     pool: Pool
@@ -178,7 +178,7 @@ class Receiver:
 class _Steps:
     """Writes a body in steps. With a checksum, the whole body is one step."""
 
-    def __init__(self, receiver: Receiver, writer: DraftWriter, checksum: BodyChecksum | None) -> None:
+    def __init__(self, receiver: UploadReceiver, writer: DraftWriter, checksum: BodyChecksum | None) -> None:
         self._receiver, self._writer, self._checksum = receiver, writer, checksum
         self._storage = receiver.storage
         self._digest = hashlib.new(checksum.algorithm, usedforsecurity=False) if checksum else None

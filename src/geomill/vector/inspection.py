@@ -46,6 +46,7 @@ def inspect(
         rows=layer.rows,
         crs=named(crs),
         columns=columns,
+        text=layer.text,
     )
     rules = LoadingRules(
         target_crs=named(target),
@@ -55,7 +56,8 @@ def inspect(
         keep_z=keep_z,
         mixed=mixed,
     )
-    return facts, rules, [*renamed, *sample_warnings(layer, facts, rules, crs, name, reading)]
+    remarks = [remark.message for remark in layer.remarks]
+    return facts, rules, [*remarks, *renamed, *sample_warnings(layer, facts, rules, crs, name, reading)]
 
 
 def check_id_column(columns: Sequence[LayerColumn], id_column: str | None) -> None:

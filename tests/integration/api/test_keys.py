@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from httpx import AsyncClient
 
-from geomill.api.key_lookup import KeyLookup
+from geomill.api.shared_lookup import SharedLookup
 from geomill.domain.access.api_key import Secret
 from geomill.domain.access.principal import Role
 from geomill.errors import ConflictError, InputError, NotFoundError
@@ -52,7 +52,7 @@ async def test_a_known_key_costs_no_look(idle: AsyncClient, database: str, monke
         looks += 1
         return await find(conn, key_ids)
 
-    monkeypatch.setattr("geomill.store.keys.find_many", counted)
+    monkeypatch.setattr(idle._transport.app.state.authenticator._keys, "_read", counted)
     for _ in range(5):
         assert (await health(idle, secret))[0] == 200
     assert looks == 1
@@ -170,7 +170,7 @@ async def test_the_table_refuses_it_too(pool: Pool, roles: str) -> None:
 async def test_a_flood_of_wrong_keys_is_a_few_queries(database: str) -> None:
     right = await make_key(database, Role.READER)
     async with open_pool(database, size=1) as pool:
-        lookup = KeyLookup(pool)
+        lookup = SharedLookup(pool, keys.find_many)
         async with pool.connection():  # nobody else has one, so all of these wait
             flood = [asyncio.create_task(lookup.find(Secret.new().key_id)) for _ in range(400)]
             search = asyncio.create_task(lookup.find(right.key_id))

@@ -47,6 +47,7 @@ ENDLESS = {
     "/api/v1/jobs/stream",
     "/api/assets/review/stream",
     "/api/v1/instances/stream",
+    "/api/v1/stream",
 }
 MAY_BE_UNWELL = {"/health/ready"}
 """A 503 of these is their answer."""

@@ -64,7 +64,7 @@ def test_the_engine_writes_jobs_and_catalogue_and_reads_assets(split: Split) -> 
     granted = allowed(split.admin, ENGINE, TABLES)
     written = ((of_schema("dagapp") | of_schema("catalogue")) - RECORDS) | {"app.asset_leftovers"}
     assert {name for name, rights in granted.items() if rights == WRITE} == written
-    withheld = {"app.api_keys", "app.asset_audit", "app.operator_audit", "app.asset_leftovers"}
+    withheld = {"app.api_keys", "app.console_sessions", "app.asset_audit", "app.operator_audit", "app.asset_leftovers"}
     read = (of_schema("app") | RECORDS) - withheld
     assert {name for name, rights in granted.items() if rights == {"SELECT"}} == read
     assert set(granted) == written | {name for name, rights in granted.items() if rights == {"SELECT"}}

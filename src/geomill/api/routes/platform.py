@@ -25,6 +25,7 @@ from geomill.contract.submissions import (
     DecisionMade,
     PlatformSubmission,
     Rejection,
+    RequestRetry,
     Retry,
     Rollback,
     SubmissionAccepted,
@@ -36,8 +37,9 @@ from geomill.domain.assets.lifecycle import Actor
 from geomill.domain.engine.starting import Starter
 from geomill.errors import Forbidden, NotFoundError
 from geomill.platform import review
+from geomill.platform.retrying import retry
 from geomill.platform.status import standing
-from geomill.platform.submit import retry, submit
+from geomill.platform.submit import submit
 from geomill.store import assets, stage_jobs
 from geomill.store.pool import Connection
 
@@ -115,13 +117,16 @@ async def get_status(
 
 @router.post("/retry", status_code=202, summary="Run a failed request again", responses=_DECISION)
 async def retry_request(
-    gateway: TheGateway, principal: ThePrincipal, request: Request, decision: Retry
+    gateway: TheGateway, principal: ThePrincipal, request: Request, decision: RequestRetry
 ) -> SubmissionAccepted:
-    """Runs the same request with a new job."""
+    """Runs the same request with a new job. With other `processing_options`, runs a new request for the same revision
+    and the same files, so a failed validation uses up no revision."""
     who = actor(request, principal, decision.on_behalf_of)
     async with gateway.connection() as conn:
         await _require_own(conn, principal, decision.identifier)
-        accepted = await retry(conn, gateway.desk, decision.identifier, who, decision.expected_revision)
+        accepted = await retry(
+            conn, gateway.desk, decision.identifier, who, decision.expected_revision, decision.processing_options
+        )
     return submission_accepted(accepted)
 
 

@@ -21,7 +21,7 @@ from geomill.domain.assets.upload import Upload, UploadStatus
 from geomill.errors import Forbidden, InputError, Problem, UploadGone
 from geomill.store import operator_audit, uploads
 from geomill.uploads.opening import UploadOrder, open_upload, require_size
-from geomill.uploads.receiving import Receiver
+from geomill.uploads.receiving import UploadReceiver
 from geomill.uploads.removing import remove_upload
 
 router = APIRouter(prefix=tus.PREFIX, tags=["uploads"], responses=problem_responses(503))
@@ -66,7 +66,7 @@ async def begin_upload(gateway: TheGateway, principal: ThePrincipal, request: Re
     async with gateway.connection() as conn:
         upload = await open_upload(conn, gateway.desk.storage, gateway.uploads, order)
     if tus.carries_bytes(request.scope) or upload.length == 0:
-        receiver = Receiver(gateway.pool, gateway.desk.storage, upload, gateway.uploads.upload_max_bytes)
+        receiver = UploadReceiver(gateway.pool, gateway.desk.storage, upload, gateway.uploads.upload_max_bytes)
         upload = await receiver.receive(0, _body(request), checksum)
     location = f"{tus.PREFIX}/{upload.upload_id}"
     return Response(status_code=201, headers={"Location": location, **_headers(gateway, upload)})
@@ -151,7 +151,7 @@ async def send_bytes(
         raise Forbidden("this upload is fetched from a URL, so no bytes can be sent", remedy="begin another upload")
     if "content-length" in request.headers:
         require_size(gateway.uploads, offset + tus.number(request.headers, "Content-Length"))
-    receiver = Receiver(gateway.pool, gateway.desk.storage, upload, gateway.uploads.upload_max_bytes)
+    receiver = UploadReceiver(gateway.pool, gateway.desk.storage, upload, gateway.uploads.upload_max_bytes)
     upload = await receiver.receive(offset, _body(request), checksum)
     return Response(status_code=204, headers=_headers(gateway, upload))
 

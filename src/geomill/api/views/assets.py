@@ -17,7 +17,7 @@ from geomill.domain.engine.stage_job import workflow_id
 from geomill.platform.review import ReviewOutcome
 from geomill.platform.status import AssetStanding
 from geomill.platform.submit import Accepted
-from geomill.remedies import OVERWRITE, RETRY_EXPORT, RETRY_REQUEST, Channel, worded
+from geomill.remedies import OVERWRITE, RETRY_EXPORT, RETRY_REQUEST, RETRY_WITH_OPTIONS, Channel, worded
 from geomill.store.progress import JobProgress
 from geomill.store.stage_jobs import StageJobAttempt
 
@@ -143,11 +143,11 @@ def _failure(standing: AssetStanding) -> FailureView | None:
 
 
 def _remedy(standing: AssetStanding, job: Job | None) -> str:
-    """Return what may help. A retry does not help against an error that the step itself calls final."""
+    """Return what may help. Against an error that the step itself calls final, only a retry with other options may."""
     if job and job.purpose is not JobPurpose.PROCESS:
         return RETRY_EXPORT.http
     fix = f"fix the file and {OVERWRITE.http}"
-    return fix if standing.final else f"{RETRY_REQUEST.http}, or {fix}"
+    return f"{(RETRY_WITH_OPTIONS if standing.final else RETRY_REQUEST).http}, or {fix}"
 
 
 def _export(standing: AssetStanding) -> ExportView:

@@ -130,7 +130,7 @@ class AsyncAssetOperations:
         return await self._decide("export/retry", identifier, **options)
 
     async def retry(self, identifier: str, **options: Any) -> SubmissionAccepted:
-        """Run a failed request again."""
+        """Run a failed request again. With `processing_options`, a new request for the same revision is run."""
         body = await self._decision(identifier, options)
         return await self._connection.post(SubmissionAccepted, "/api/platform/retry", body)
 

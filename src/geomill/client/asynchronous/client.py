@@ -17,6 +17,7 @@ from geomill.client.asynchronous.operations import AsyncOperatorOperations
 from geomill.client.asynchronous.platforms import AsyncPlatformOperations
 from geomill.client.asynchronous.queues import AsyncQueueOperations
 from geomill.client.asynchronous.schedules import AsyncScheduleOperations
+from geomill.client.asynchronous.session import AsyncSessionOperations
 from geomill.client.asynchronous.stage_jobs import AsyncStageJobOperations
 from geomill.client.asynchronous.styles import AsyncStyleOperations
 from geomill.client.asynchronous.uploads import AsyncUploadOperations
@@ -61,6 +62,7 @@ class AsyncClient:
         self.keys = AsyncKeyOperations(self.connection)
         self.callbacks = AsyncCallbackOperations(self.connection)
         self.uploads = AsyncUploadOperations(self.connection)
+        self.session = AsyncSessionOperations(self.connection)
 
     async def upload(self, file: Path, **options: Any) -> UploadView:
         """Upload a file into the platform's container in bronze. `options` are those of `uploads.send_file`."""

@@ -75,9 +75,14 @@ class AsyncUploadOperations:
         answer = await self._connection.transmit("POST", "/api/platform/uploads", headers)
         return await self.get(answer["location"].rpartition("/")[2])
 
-    async def send(self, upload_id: str, offset: int, content: bytes | AsyncIterator[bytes]) -> int:
-        """Send bytes that continue at `offset`. Returns the bytes that the gateway then has."""
+    async def send(
+        self, upload_id: str, offset: int, content: bytes | AsyncIterator[bytes], *, size: int | None = None
+    ) -> int:
+        """Send bytes that continue at `offset`. Returns the bytes that the gateway then has. `size` is the number of
+        bytes that an iterator yields, if it is known."""
         headers = {**BYTES, "Upload-Offset": str(offset)}
+        if size is not None:
+            headers["Content-Length"] = str(size)
         answer = await self._connection.transmit("PATCH", path("/api/platform/uploads/{}", upload_id), headers, content)
         return int(answer["upload-offset"])
 
@@ -144,7 +149,8 @@ class AsyncUploadOperations:
     async def _send_part(self, upload: UploadView, source: SourceFile, progress: UploadProgress | None) -> None:
         begin = upload.received_bytes
         end = min(begin + SENT_AT_ONCE, source.size)
-        await self.send(upload.upload_id, begin, _content(source, begin, end, progress))
+        content = _content(source, begin, end, progress)
+        await self.send(upload.upload_id, begin, content, size=end - begin)
 
 
 async def _content(source: SourceFile, begin: int, end: int, progress: UploadProgress | None) -> AsyncIterator[bytes]:

@@ -127,7 +127,7 @@ class AssetOperations:
         return self._decide("export/retry", identifier, **options)
 
     def retry(self, identifier: str, **options: Any) -> SubmissionAccepted:
-        """Run a failed request again."""
+        """Run a failed request again. With `processing_options`, a new request for the same revision is run."""
         body = self._decision(identifier, options)
         return self._connection.post(SubmissionAccepted, "/api/platform/retry", body)
 

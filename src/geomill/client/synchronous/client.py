@@ -18,6 +18,7 @@ from geomill.client.synchronous.operations import OperatorOperations
 from geomill.client.synchronous.platforms import PlatformOperations
 from geomill.client.synchronous.queues import QueueOperations
 from geomill.client.synchronous.schedules import ScheduleOperations
+from geomill.client.synchronous.session import SessionOperations
 from geomill.client.synchronous.stage_jobs import StageJobOperations
 from geomill.client.synchronous.styles import StyleOperations
 from geomill.client.synchronous.uploads import UploadOperations
@@ -62,6 +63,7 @@ class Client:
         self.keys = KeyOperations(self.connection)
         self.callbacks = CallbackOperations(self.connection)
         self.uploads = UploadOperations(self.connection)
+        self.session = SessionOperations(self.connection)
 
     def upload(self, file: Path, **options: Any) -> UploadView:
         """Upload a file into the platform's container in bronze. `options` are those of `uploads.send_file`."""

@@ -76,9 +76,12 @@ class UploadOperations:
         answer = self._connection.transmit("POST", "/api/platform/uploads", headers)
         return self.get(answer["location"].rpartition("/")[2])
 
-    def send(self, upload_id: str, offset: int, content: bytes | Iterator[bytes]) -> int:
-        """Send bytes that continue at `offset`. Returns the bytes that the gateway then has."""
+    def send(self, upload_id: str, offset: int, content: bytes | Iterator[bytes], *, size: int | None = None) -> int:
+        """Send bytes that continue at `offset`. Returns the bytes that the gateway then has. `size` is the number of
+        bytes that an iterator yields, if it is known."""
         headers = {**BYTES, "Upload-Offset": str(offset)}
+        if size is not None:
+            headers["Content-Length"] = str(size)
         answer = self._connection.transmit("PATCH", path("/api/platform/uploads/{}", upload_id), headers, content)
         return int(answer["upload-offset"])
 
@@ -143,7 +146,8 @@ class UploadOperations:
     def _send_part(self, upload: UploadView, source: SourceFile, progress: UploadProgress | None) -> None:
         begin = upload.received_bytes
         end = min(begin + SENT_AT_ONCE, source.size)
-        self.send(upload.upload_id, begin, _content(source, begin, end, progress))
+        content = _content(source, begin, end, progress)
+        self.send(upload.upload_id, begin, content, size=end - begin)
 
 
 def _content(source: SourceFile, begin: int, end: int, progress: UploadProgress | None) -> Iterator[bytes]:

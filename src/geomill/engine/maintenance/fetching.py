@@ -29,7 +29,7 @@ from geomill.store import uploads
 from geomill.store.duties import Duties
 from geomill.store.pool import Pool
 from geomill.uploads.opening import require_size
-from geomill.uploads.receiving import Receiver
+from geomill.uploads.receiving import UploadReceiver
 
 log = logging.getLogger(__name__)
 
@@ -117,8 +117,8 @@ class UrlFetcher:
                 known = await uploads.learn(conn, upload.upload_id, length, etag[:500] if etag else None)
             if known is None:
                 raise UploadLocked("another orchestrator fetches it")
-            body = _Body(answer)
-            receiver = Receiver(self.pool, self.storage, known, self.options.limits.upload_max_bytes)
+            body = _FetchedBody(answer)
+            receiver = UploadReceiver(self.pool, self.storage, known, self.options.limits.upload_max_bytes)
             after = await receiver.receive(offset, body.parts(), is_whole=lambda: body.whole)
         if after.received_bytes > upload.received_bytes:
             async with self.pool.connection() as conn:
@@ -145,7 +145,7 @@ class UrlFetcher:
         raise _Unusable(f"the URL was redirected more than {MOST_REDIRECTS} times")
 
 
-class _Body:
+class _FetchedBody:
     """The body of an answer, as far as it comes."""
 
     def __init__(self, answer: httpx.Response) -> None:

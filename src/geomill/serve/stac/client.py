@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import urljoin
 
+import asyncpg
 from fastapi import Request
 from fastapi.responses import JSONResponse, Response
 from stac_fastapi.pgstac.core import CoreCrudClient, clean_collection_search_args
@@ -21,6 +22,7 @@ from stac_fastapi.types.requests import get_base_url
 from geomill.domain.access.signed_link import PARAMETER
 from geomill.domain.access.visibility import Sight
 from geomill.serve.filters import check_finite, checked, read_filter, read_json
+from geomill.serve.stac.boxes import with_turned_box
 from geomill.serve.stac.fields import Chosen, chosen
 from geomill.serve.stac.requests import check_body, check_box, check_query, check_sizes, without_empty
 from geomill.serve.stac.sessions import fetch_value, sight_of
@@ -169,16 +171,20 @@ async def _items(request: Request, search: PgstacSearch, *, counted: bool) -> di
     document = search.model_dump(mode="json", exclude_none=True, by_alias=True, exclude={"conf", "token", "fields"})
     if not counted:
         document["uncounted"] = True
-    page: dict[str, Any] | None = await fetch_value(
-        request,
-        queries("stac").search,
-        json.dumps(document),
-        sight.everything,
-        sight.platform_id,
-        sight.asset_id,
-        place.item if place else None,
-        bool(place and place.backwards),
-    )
+    place_in_page = (place.item if place else None, bool(place and place.backwards))
+    viewer = (sight.everything, sight.platform_id, sight.asset_id)
+
+    async def find(wanted: dict[str, Any]) -> dict[str, Any] | None:
+        page: dict[str, Any] | None = await fetch_value(
+            request, queries("stac").search, json.dumps(wanted), *viewer, *place_in_page
+        )
+        return page
+
+    document = with_turned_box(document)
+    try:
+        page = await find(document)
+    except asyncpg.InternalServerError:  # from PostGIS, about an invalid geometry: of the caller, or of an item
+        page = await find({**document, "repaired": True})
     if page is None:
         raise InvalidQueryParameter(GONE)
     return page

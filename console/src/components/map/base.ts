@@ -1,0 +1,82 @@
+/** The base map: coasts and borders of the world from our own files, or the tiles that the settings name. Colours are
+ * those of the page, so the base follows light and dark. */
+
+import type { LayerSpecification, SourceSpecification, StyleSpecification } from "maplibre-gl";
+import { feature, mesh } from "topojson-client";
+import type { GeometryCollection, Topology } from "topojson-specification";
+import worldUrl from "world-atlas/countries-50m.json?url";
+
+type World = Topology<{ countries: GeometryCollection; land: GeometryCollection }>;
+
+export interface BaseMapSetting {
+  url: string;
+  attribution: string;
+}
+
+let world: Promise<World> | undefined;
+
+function readWorld(): Promise<World> {
+  world ??= fetch(worldUrl).then((response) => {
+    if (!response.ok) throw new Error(`the outline of the world could not be loaded: status ${response.status}`);
+    return response.json() as Promise<World>;
+  });
+  return world;
+}
+
+function colour(name: string): string {
+  const probe = document.createElement("span");
+  probe.style.color = `var(${name})`;
+  document.body.append(probe);
+  const value = getComputedStyle(probe).color;
+  probe.remove();
+  return value;
+}
+
+/** The style of an empty map: the base alone. */
+export async function baseStyle(setting: BaseMapSetting | null): Promise<StyleSpecification> {
+  const background: LayerSpecification = {
+    id: "sea",
+    type: "background",
+    paint: { "background-color": colour("--map-sea") },
+  };
+  if (setting) {
+    const tiles: SourceSpecification = {
+      type: "raster",
+      tiles: [setting.url],
+      tileSize: 256,
+      attribution: setting.attribution,
+    };
+    return {
+      version: 8,
+      sources: { base: tiles },
+      layers: [background, { id: "base", type: "raster", source: "base" }],
+    };
+  }
+  const topology = await readWorld();
+  const sources: Record<string, SourceSpecification> = {
+    land: { type: "geojson", data: feature(topology, topology.objects.land) },
+    borders: {
+      type: "geojson",
+      data: {
+        type: "Feature",
+        properties: {},
+        geometry: mesh(topology, topology.objects.countries, (one, other) => one !== other),
+      },
+    },
+  };
+  return {
+    version: 8,
+    sources,
+    layers: [
+      background,
+      { id: "land", type: "fill", source: "land", paint: { "fill-color": colour("--map-land") } },
+      { id: "coast", type: "line", source: "land", paint: { "line-color": colour("--map-line"), "line-width": 1 } },
+      {
+        id: "borders",
+        type: "line",
+        source: "borders",
+        paint: { "line-color": colour("--map-line"), "line-width": 0.75, "line-dasharray": [3, 2] },
+      },
+    ],
+  };
+}

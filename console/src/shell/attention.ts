@@ -1,0 +1,32 @@
+/** The numbers in the bar: what waits for review, and what operators should look at. */
+
+import { useQuery } from "@tanstack/react-query";
+import { api, ok } from "@/api/client";
+import { applySnapshot, useLive } from "@/live";
+import { useMay } from "./session";
+
+export const REVIEWS_KEY = ["reviews"] as const;
+export const HEALTH_KEY = ["health"] as const;
+
+export interface WaitingAsset {
+  asset_id: string;
+}
+
+/** How many things wait, by the name of the place. */
+export function useAttention(): Record<string, number> {
+  const may = useMay();
+  const reviewer = may("GET /api/assets/review/stream");
+  const reviews = useQuery<WaitingAsset[]>({ queryKey: REVIEWS_KEY, queryFn: () => [], enabled: false });
+  useLive(reviewer ? "reviews" : null, {
+    patch: (client, events) =>
+      client.setQueryData<WaitingAsset[]>(REVIEWS_KEY, (rows) => applySnapshot(rows, events, (row) => row.asset_id)),
+  });
+  const health = useQuery({
+    queryKey: HEALTH_KEY,
+    queryFn: () => ok(api.GET("/health")),
+    enabled: may("GET /health"),
+    refetchInterval: 10_000,
+  });
+  const dead = Object.values(health.data?.dead_letters ?? {}).reduce((sum: number, value) => sum + Number(value), 0);
+  return { Review: reviews.data?.length ?? 0, Operations: dead };
+}
