@@ -83,18 +83,20 @@ async def submit(
     sources = source_names(submission.container_name, submission.file_names)
     asset_id = naming.asset_id(platform.platform_id, submission.platform_refs)
     if earlier := await _earlier(
-        conn, submission, asset_id, workflow
+        conn, desk, submission, asset_id, workflow
     ):  # before preflight, because its source may be deleted by now
         return earlier
     if actor.starter is Starter.PARTNERS and not platform.may_read(submission.container_name):
         raise missing(sources[0])
-    warnings = await preflight(desk.storage, sources, submission.data_type)
+    check = await preflight(desk.storage, sources, submission.data_type)
+    warnings, size = check.warnings, check.routed_size
+    workflow = desk.workflow_for(platform, submission.data_type, submission.workflow_id, actor.starter, size)
     superseded: list[str] = []
     async with conn.transaction(force_rollback=dry_run):
         if submission.idempotency_key is not None:
             await assets.serialise(conn, f"{platform.platform_id}|{submission.idempotency_key}")
         await assets.serialise(conn, asset_id)
-        if earlier := await _earlier(conn, submission, asset_id, workflow):
+        if earlier := await _earlier(conn, desk, submission, asset_id, workflow):
             return earlier
         before = await assets.lock(conn, asset_id)
         operation = opening(before, submission.data_type, overwrite=submission.overwrite)
@@ -118,7 +120,9 @@ async def submit(
     return Accepted(request, asset, operation, message, warnings)
 
 
-async def _earlier(conn: Connection, submission: Submission, asset_id: str, workflow: Workflow) -> Accepted | None:
+async def _earlier(
+    conn: Connection, desk: Desk, submission: Submission, asset_id: str, workflow: Workflow
+) -> Accepted | None:
     """Return the request that already has the submission's idempotency key, or None. Keys belong to a platform, whose
     submitters all see its requests. Raises `ConflictError` if the request differs."""
     if submission.idempotency_key is None:
@@ -126,7 +130,8 @@ async def _earlier(conn: Connection, submission: Submission, asset_id: str, work
     request = await requests.by_idempotency_key(conn, submission.platform_id, submission.idempotency_key)
     if request is None:
         return None
-    again = {**vars(submission), "workflow_id": workflow.workflow_id}
+    unnamed = submission.workflow_id is None and desk.is_default(submission.data_type, request.workflow_id)
+    again = {**vars(submission), "workflow_id": request.workflow_id if unnamed else workflow.workflow_id}
     if names := differing(vars(request), again, _COMPARED):
         raise key_conflict([_BODY_NAMES.get(name, name) for name in names], what="request")
     return Accepted(request, await assets.get(conn, asset_id), None)
