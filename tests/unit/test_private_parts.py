@@ -36,6 +36,7 @@ DOCUMENTED = {
     "psycopg.AsyncConnection",
     "rasterio.session.Session",
     "rio_tiler.io.base.BaseReader",
+    "rio_tiler.io.base.SpatialMixin",
     "rio_tiler.io.rasterio.Reader",
     "stac_fastapi.pgstac.core.CoreCrudClient",
     "stac_fastapi.pgstac.extensions.filter.FiltersClient",
@@ -188,6 +189,7 @@ PARTS: dict[str, tuple[Part, ...]] = {
     "rio-tiler": (
         Part("rio_tiler.io.base.SpatialMixin._minzoom", "computes the zooms of a mosaic", set_on_instance),
         Part("rio_tiler.io.base.SpatialMixin._maxzoom", "computes the zooms of a mosaic", set_on_instance),
+        Part("rio_tiler.io.base.SpatialMixin._dst_geom_in_tms_crs", "gives the size of pixels", set_on_instance),
         Part("rio_tiler.io.rasterio.Reader._ctx_stack", "closes the dataset with the reader", set_on_instance),
     ),
     "stac-fastapi.pgstac": (

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import warnings
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import APIRouter, Depends, FastAPI
@@ -33,6 +35,7 @@ from geomill.serve.raster.mosaics import Mosaics
 from geomill.serve.raster.painting import render
 from geomill.serve.raster.readers import open_reader
 from geomill.serve.raster.systems import strict_systems
+from geomill.serve.tilejson import complete_tilejson, tilejson_fields
 from geomill.storage import Storage
 
 PREFIX = "/assets/{asset_id}"
@@ -72,12 +75,14 @@ STATUSES: dict[type[Exception], Answer] = {
 
 
 def create_raster_app(directory: Directory, storage: Storage) -> FastAPI:
+    warnings.filterwarnings("ignore", message="Adjusting dataset latitudes")  # rio-tiler, about maps of the world
     app = FastAPI(title="geomill rasters", version=__version__, docs_url=None, redoc_url=None)
     credentials = storage.gdal_options(directory.zone)  # empty if the zone is a folder
     environment = {"session": StoreSession(credentials), **GDAL, **(REMOTE if credentials else {})}
     app.state.shelf = RasterShelf(directory, storage, Mosaics(storage), environment)
     for prefix, source in ((PREFIX, dependencies.raster_source), (JOBS_PREFIX, dependencies.job_source)):
         tiler = _tiler(prefix, source)
+        complete_tilejson(tiler.router, _described)
         app.include_router(clips.router(source), prefix=prefix, dependencies=STRICT)
         app.include_router(mosaic_files.router(source), prefix=prefix)
         app.include_router(wmts.router(tiler), prefix=prefix, dependencies=STRICT)
@@ -88,6 +93,11 @@ def create_raster_app(directory: Directory, storage: Storage) -> FastAPI:
     app.add_middleware(_Turnstile, at_once=AT_ONCE)
     prepare(app, STATUSES)
     return app
+
+
+def _described(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    served = parameters["src_path"].served
+    return tilejson_fields(served.title, served.metadata)
 
 
 def _tiler(prefix: str, source: Any) -> TilerFactory:

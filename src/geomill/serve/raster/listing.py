@@ -40,6 +40,7 @@ async def capabilities(
     document = ENVIRONMENT.get_template("wmts.xml").render(
         url=str(request.url),
         title="geomill",
+        metadata={},
         abstract=f"{page.matched} rasters.{more}",
         media_type=tile_format.mediatype,
         sets=[_set(name) for name in SETS],
@@ -53,6 +54,7 @@ def _layer(request: Request, served: Served, tile_format: ImageType) -> dict[str
     base = f"{str(request.base_url).rstrip('/')}/assets/{served.asset_id}/tiles"
     return {
         "title": served.title,
+        "metadata": served.metadata,
         "identifier": served.asset_id,
         "bounds": (west, south, east, north) if west <= east else (-180.0, south, 180.0, north),
         "styles": {DEFAULT: DEFAULT},

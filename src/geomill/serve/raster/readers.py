@@ -29,6 +29,7 @@ from geomill.serve.raster.many import ManyReader
 from geomill.serve.raster.mosaics import Mosaic, Mosaics
 from geomill.serve.raster.painting import ChosenStyle, Painter
 from geomill.serve.raster.series import SeriesReader
+from geomill.serve.raster.turning import TurningReader
 
 WITHOUT_OVERVIEWS = 4096
 """The largest width and height of a raster without overviews. A small image of a larger one would read every pixel."""
@@ -69,7 +70,7 @@ def open_reader(
     return CogReader(source.path, painter, tms=tms, values=values)
 
 
-class CogReader(Reader):
+class CogReader(TurningReader):
     """Reads one GeoTIFF. It allows no other driver: a file that was published unchanged may have another format, and
     some formats make GDAL read other files."""
 
@@ -175,7 +176,7 @@ class MosaicReader(ManyReader):
         if not parts:
             raise TileOutsideBounds("the raster has no data there")
         with MemoryFile(self.input.virtual(parts), ext=".vrt") as file, file.open(driver="VRT") as dataset:
-            yield Reader(None, dataset=dataset, tms=self.tms)
+            yield TurningReader(None, dataset=dataset, tms=self.tms)
 
     def _painted(self, reader: Reader, read: Callable[..., ImageData], *args: Any, **options: Any) -> ImageData:
         if self.painter is None:

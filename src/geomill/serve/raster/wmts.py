@@ -42,11 +42,13 @@ def router(tiler: TilerFactory) -> APIRouter:
         document = ENVIRONMENT.get_template("wmts.xml").render(
             url=str(request.url),
             title=source.served.title,
+            metadata=source.served.metadata,
             media_type=tile_format.mediatype,
             sets=sets,
             layers=[
                 {
                     "title": source.served.title,
+                    "metadata": source.served.metadata,
                     "identifier": source.served.name,
                     "bounds": sets[0]["bounds"],
                     "styles": _styles(request, source.served),
