@@ -9,14 +9,19 @@
     │   ├── SourceError                the file to publish is missing, empty or of another kind
     │   ├── InvalidName                the name of a zone, container or object
     │   ├── BackupInvalid              a backup is incomplete or was changed
+    │   ├── UploadTooLarge             a file, or the open uploads of a platform, exceed a limit
+    │   ├── ChecksumMismatch           received bytes do not have the checksum that was announced
     │   └── UnknownReferenceSystem     coordinates cannot be given in this reference system
     ├── NotFoundError                  no such workflow, job, handler
+    │   └── UploadGone                 the upload has failed or its bytes are lost
     ├── ConflictError                  the current state forbids the request
     │   ├── IllegalTransition          names both states
     │   ├── AssetExists                the asset exists; the caller may overwrite it
     │   ├── AssetState                 the asset's state forbids the request
     │   ├── RevisionChanged            the revision is not the one the caller expected
     │   ├── PlatformInactive           the platform accepts no submissions
+    │   ├── UploadOffset               the bytes do not continue where the upload stands
+    │   ├── UploadLocked               another request is sending bytes of the upload
     │   └── DestructiveMigration       carries the SQL that was refused
     ├── Unauthenticated                the caller is unknown
     ├── Forbidden                      the caller may not do this
@@ -26,11 +31,13 @@
     │   ├── DatabaseUnfit              too old, or without PostGIS
     │   ├── EmbeddedError              the private PostgreSQL cluster
     │   └── StorageUnavailable         a store is unreachable, too busy or full
-    │       └── StorageDenied          a store refuses geomill's credentials
+    │       ├── StorageDenied          a store refuses geomill's credentials
+    │       └── StorageFull            a disk has no room
     └── HandlerError (in sdk)          a handler's own failure
 
 A message is a sentence without a capital letter and a final stop. The remedy is an instruction. One that differs
-between HTTP and the command line is a `Remedy`: raise it in either form, and the border to the reader words it.
+between HTTP and the command line is a `Remedy` of `remedies.py`: raise it in either form, and the border to the reader
+words it.
 """
 
 from __future__ import annotations
@@ -39,7 +46,6 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from enum import StrEnum
 from typing import ClassVar
 
 
@@ -110,6 +116,14 @@ class BackupInvalid(InputError):  # noqa: N818
     code = "invalid_backup"
 
 
+class UploadTooLarge(InputError):  # noqa: N818
+    code = "upload_too_large"
+
+
+class ChecksumMismatch(InputError):  # noqa: N818
+    code = "checksum_mismatch"
+
+
 class UnknownReferenceSystem(InputError):  # noqa: N818
     code = "unknown_crs"
 
@@ -117,6 +131,10 @@ class UnknownReferenceSystem(InputError):  # noqa: N818
 class NotFoundError(GeomillError):
     code = "not_found"
     exit_code = 2
+
+
+class UploadGone(NotFoundError):  # noqa: N818
+    code = "upload_gone"
 
 
 class ConflictError(GeomillError):
@@ -146,6 +164,14 @@ class RevisionChanged(ConflictError):  # noqa: N818
 
 class PlatformInactive(ConflictError):  # noqa: N818
     code = "platform_inactive"
+
+
+class UploadOffset(ConflictError):  # noqa: N818
+    code = "upload_offset"
+
+
+class UploadLocked(ConflictError):  # noqa: N818
+    code = "upload_locked"
 
 
 class DestructiveMigration(ConflictError):  # noqa: N818
@@ -196,54 +222,8 @@ class StorageDenied(StorageUnavailable):
     code = "storage_denied"
 
 
-class Channel(StrEnum):
-    """The way on which a text reaches its reader."""
-
-    HTTP = "http"
-    SHELL = "shell"
-
-
-@dataclass(frozen=True, slots=True)
-class Remedy:
-    """An instruction in the words of each channel."""
-
-    http: str
-    shell: str
-
-
-LIST_JOBS = Remedy("GET /api/v1/jobs lists the jobs", "run 'geomill jobs list' to see those there are")
-LIST_ASSETS = Remedy("GET /api/assets lists the assets", "run 'geomill assets list' to see those there are")
-LIST_STAGE_JOBS = Remedy("GET /api/jobs lists the stage jobs", "run 'geomill stages list' to see those there are")
-RETRY_REQUEST = Remedy("POST /api/platform/retry to try again", "run 'geomill assets retry' to try again")
-RETRY_EXPORT = Remedy("POST /api/platform/export/retry to try again", "run 'geomill assets retry-export' to try again")
-OVERWRITE = Remedy("submit it again with overwrite=true", "submit it again with --overwrite")
-NEW_REVISION = Remedy(
-    "submit with overwrite=true to make a new revision", "submit with --overwrite to make a new revision"
-)
-BIND_PLATFORM = Remedy("give platform_id, for example ddh", "add --platform, for example --platform ddh")
-CHECK_STORE = Remedy("try again later, or ask an operator", "run 'geomill doctor' to check the store")
-MIGRATE = Remedy("ask an operator to migrate the database", "run 'geomill db migrate'")
-
-REMEDIES = (
-    LIST_JOBS,
-    LIST_ASSETS,
-    LIST_STAGE_JOBS,
-    RETRY_REQUEST,
-    RETRY_EXPORT,
-    OVERWRITE,
-    NEW_REVISION,
-    BIND_PLATFORM,
-    CHECK_STORE,
-    MIGRATE,
-)
-
-
-def worded(text: str, channel: Channel) -> str:
-    """Return the text with its remedies in the words of the channel."""
-    for remedy in REMEDIES:
-        form, other = (remedy.http, remedy.shell) if channel is Channel.HTTP else (remedy.shell, remedy.http)
-        text = text.replace(other, form)
-    return text
+class StorageFull(StorageUnavailable):
+    code = "storage_full"
 
 
 MOST_ESTIMATED, MOST_COMPARED = 200, 5

@@ -21,6 +21,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from geomill.domain.access.confidential import masked_url
 from geomill.domain.access.signed_link import LONGEST_SECONDS
 from geomill.domain.addresses import is_loopback
+from geomill.domain.assets.source_url import check_prefix
 from geomill.domain.engine.attendance import LONGEST_JOB_QUEUE
 from geomill.domain.engine.callback import Allowance
 from geomill.domain.engine.message import JOBS_QUEUE, TASK_QUEUES
@@ -167,10 +168,61 @@ class RetentionSettings(_Settings):
             description="Days that the data of a completed revision is kept after a newer one replaced it; 0: forever",
         ),
     ] = 0.0
+    keep_unused_uploads_days: Annotated[
+        float,
+        Field(ge=0, le=36_500, description="Days that an uploaded file is kept which no request names; 0: forever"),
+    ] = 7.0
+    keep_sources_days: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=36_500,
+            description="Days that an uploaded file is kept after the last request that names it; 0: forever",
+        ),
+    ] = 0.0
     keep_jobs_days: Annotated[
         float,
         Field(ge=0, le=36_500, description="Days that a job is kept to which no asset or stage job refers; 0: forever"),
     ] = 0.0
+
+
+class UploadSettings(_Settings):
+    """Uploads over HTTP. Limits on numbers hold for each platform."""
+
+    upload_max_bytes: Annotated[int, Field(ge=1, description="Maximum bytes of one uploaded file")] = 100_000_000_000
+    upload_open_most: Annotated[int, Field(ge=1, description="Maximum unfinished uploads of one platform")] = 100
+    upload_open_bytes: Annotated[
+        int, Field(ge=1, description="Maximum bytes that the unfinished uploads of one platform may have together")
+    ] = 500_000_000_000
+    upload_expire_hours: Annotated[
+        float,
+        Field(gt=0, le=8760, description="Hours without a new byte after which an unfinished upload is removed"),
+    ] = 24.0
+    upload_from: Annotated[
+        list[str],
+        NoDecode,
+        Field(description="URLs, or beginnings of URLs, that files may be fetched from; default: none"),
+    ] = []
+    upload_from_allow: Annotated[
+        list[str],
+        NoDecode,
+        Field(description="Hosts and networks outside the public internet that files may be fetched from"),
+    ] = []
+
+    _lists = field_validator("upload_from", "upload_from_allow", mode="before")(_split)
+
+    @field_validator("upload_from")
+    @classmethod
+    def _prefixes(cls, value: list[str]) -> list[str]:
+        for prefix in value:
+            check_prefix(prefix)
+        return value
+
+    @field_validator("upload_from_allow")
+    @classmethod
+    def _readable(cls, value: list[str]) -> list[str]:
+        Allowance.of(value)
+        return value
 
 
 class WorkerSettings(_Settings):
@@ -223,6 +275,23 @@ class PlatformSettings(_Settings):
     vector_workflow: Annotated[str, Field(description="Workflow for vectors if the submission names none")] = (
         "vector_processing"
     )
+
+
+class InspectionSettings(_Settings):
+    """Limits of a look into a file before it is accepted."""
+
+    inspect_seconds: Annotated[
+        float, Field(gt=0, le=300, description="Seconds after which a look into a file is given up")
+    ] = 20.0
+    inspect_memory_mb: Annotated[
+        int, Field(ge=256, description="Megabytes of memory of the process that looks into a file")
+    ] = 1024
+    inspect_copy_mb: Annotated[
+        int, Field(ge=1, description="Megabytes up to which a file is fetched or unpacked to look into it")
+    ] = 256
+    inspect_processes: Annotated[
+        int, Field(ge=1, le=100, description="Files that one gateway looks into at the same time")
+    ] = 2
 
 
 class GatewaySettings(_Settings):
@@ -527,8 +596,10 @@ class Settings:
         QueueSettings,
         EngineSettings,
         RetentionSettings,
+        UploadSettings,
         WorkerSettings,
         PlatformSettings,
+        InspectionSettings,
         GatewaySettings,
         ConnectionSettings,
         ServingSettings,
@@ -555,9 +626,11 @@ class Settings:
         self.queue = _read(QueueSettings)
         self.engine = _read(EngineSettings)
         self.retention = _read(RetentionSettings)
+        self.upload = _read(UploadSettings)
         self.worker = _read(WorkerSettings)
         self.callback = _read(CallbackSettings)
         self.platform = _read(PlatformSettings)
+        self.inspection = _read(InspectionSettings)
         self.gateway = _read(GatewaySettings)
         self.connection = _read(ConnectionSettings)
         self.serving = _read(ServingSettings)
@@ -569,8 +642,9 @@ class Settings:
 
 
 GATEWAY_CONCERNS: tuple[type[_Settings], ...] = (
-    WorkflowSettings, QueueSettings, PlatformSettings, GatewaySettings, ServingSettings, AccessSettings,
-    ConsoleSettings, ConnectionSettings, CallbackSettings, LogSettings, StorageSettings,
+    WorkflowSettings, QueueSettings, PlatformSettings, InspectionSettings, GatewaySettings, ServingSettings,
+    AccessSettings, ConsoleSettings, ConnectionSettings, CallbackSettings, LogSettings, StorageSettings,
+    UploadSettings, RetentionSettings,
 )  # fmt: skip
 """The settings that a gateway reads, beside those of the databases."""
 GATEWAY_WITHHELD = ("GEOMILL_CALLBACK_SECRET", "GEOMILL_CALLBACK_ALLOW")

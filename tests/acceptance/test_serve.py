@@ -7,6 +7,7 @@ import json
 import os
 import re
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -46,6 +47,9 @@ def serving(zone: str, variables: dict[str, str]) -> Iterator[httpx.Client]:
         assert match is not None
         try:
             with httpx.Client(base_url=match[1], timeout=120) as client:
+                deadline = time.monotonic() + 60
+                while client.get("/health/ready").status_code != 200 and time.monotonic() < deadline:
+                    time.sleep(0.2)
                 yield client
         finally:
             process.terminate()

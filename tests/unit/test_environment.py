@@ -6,7 +6,10 @@ import csv
 from collections import defaultdict
 from importlib.metadata import distributions
 
+import pytest
 
+
+@pytest.mark.slow
 def test_no_two_distributions_write_one_file_with_different_content() -> None:
     """The order of a parallel install would decide which of the two files stays."""
     contents: defaultdict[str, dict[str, str]] = defaultdict(dict)

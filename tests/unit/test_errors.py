@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import re
 import time
-from pathlib import Path
 
 import pytest
 
 from geomill import errors
 from geomill.errors import (
-    Channel,
     DestructiveMigration,
     GeomillError,
     IllegalTransition,
     InputError,
     NotFoundError,
     Problem,
-    Remedy,
     SettingsError,
     nearest,
-    worded,
 )
 from geomill.sdk import HandlerError
 
@@ -37,28 +32,6 @@ def test_a_message_is_followed_by_its_remedy() -> None:
     error = NotFoundError("there is no job 'x'", remedy="look at `geomill jobs`")
     assert str(error) == "there is no job 'x'; look at `geomill jobs`"
     assert (error.message, error.remedy) == ("there is no job 'x'", "look at `geomill jobs`")
-
-
-@pytest.mark.parametrize("remedy", errors.REMEDIES)
-def test_a_remedy_speaks_the_language_of_its_channel(remedy: Remedy) -> None:
-    for form in (remedy.http, remedy.shell):
-        assert worded(f"no; {form}, or wait", Channel.HTTP) == f"no; {remedy.http}, or wait"
-        assert worded(f"no; {form}, or wait", Channel.SHELL) == f"no; {remedy.shell}, or wait"
-    assert "geomill " not in remedy.http
-    assert not {"POST", "GET"} & set(remedy.shell.split())
-
-
-def test_remedies_name_commands_and_routes_that_exist() -> None:
-    commands, routes = (reference(name) for name in ("cli.md", "http-api.md"))
-    for remedy in errors.REMEDIES:
-        for command in re.findall(r"'(geomill [^']*)'", remedy.shell):
-            assert f"`{command}" in commands or f"### {command}" in commands, command
-        for route in re.findall(r"(?:GET|POST) /\S+", remedy.http):
-            assert f"`{route}`" in routes, route
-
-
-def reference(name: str) -> str:
-    return (Path(__file__).parents[2] / "docs" / "reference" / name).read_text(encoding="utf-8")
 
 
 def test_every_error_is_drawn_at_the_top_and_has_a_code_of_its_own() -> None:

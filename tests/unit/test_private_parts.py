@@ -39,6 +39,7 @@ DOCUMENTED = {
     "rio_tiler.io.rasterio.Reader",
     "stac_fastapi.pgstac.core.CoreCrudClient",
     "stac_fastapi.pgstac.extensions.filter.FiltersClient",
+    "starlette.responses.Response",
     "tipg.collections.PgCollection",
     "tipg.factory.OGCFeaturesFactory",
     "tipg.model.Collection",
@@ -214,6 +215,10 @@ PARTS: dict[str, tuple[Part, ...]] = {
     ),
     "tipg": (
         Part(f"{TABLE}._geom_expr", "writes other axes", takes("self", "geometry_column", "bbox_only", "simplify")),
+        Part(f"{TABLE}._from", "reads the features of a download", accepts("self", "function_parameters")),
+        Part(f"{TABLE}._where_clause", "filters the features of a download", takes("where")),
+        Part(f"{TABLE}._sortby", "orders the features of a download", takes("self", "sortby")),
+        Part(f"{TABLE}._select_property_columns", "writes binary values as base64", takes("self", "properties")),
         Part(f"{TABLE}._sort_expressions", "scatters the features of a tile", takes("self", "sortby")),
         Part(f"{TABLE}.cql_where", "turns errors of cql2 into refusals", accepts("ids", "properties", "cql")),
         Part(f"{TABLE}.get_tile", "scatters the features of a tile", accepts("conn", "sortby")),
@@ -233,6 +238,7 @@ PARTS: dict[str, tuple[Part, ...]] = {
         ),
     ),
     "uvicorn": (
+        Part(f"{PROTOCOL}.flow", "tells whether the application lets a body wait", set_on_instance),
         Part(f"{PROTOCOL}._start_asgi_task", "starts requests by turns", takes("self", "cycle", "app")),
         Part(f"{PROTOCOL}.connection_made", "counts the connections of an address", takes("self", "transport")),
         Part(f"{PROTOCOL}.connection_lost", "counts the connections of an address", takes("self", "exc")),

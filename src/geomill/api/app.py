@@ -35,6 +35,7 @@ from geomill.api.routes import (
     docs,
     earlier_names,
     health,
+    inspection,
     instances,
     job_lists,
     jobs,
@@ -51,7 +52,9 @@ from geomill.api.routes import (
     storage_usage,
     stream,
     streams,
+    styles,
     submission,
+    uploads,
     workflows,
 )
 from geomill.api.routes import queues as queue_routes
@@ -59,11 +62,22 @@ from geomill.api.sessions import Sessions
 from geomill.api.storage_figures import StorageFigures
 from geomill.api.streams import STREAMS_PER_CALLER, Streams
 from geomill.api.tokens import Tokens
+from geomill.api.tus import REQUEST_HEADERS, RESPONSE_HEADERS, TusVersion, carries_bytes
 from geomill.domain.assets.asset import DataType
 from geomill.platform.desk import Desk
 from geomill.platform.export import WorkflowExporter
+from geomill.platform.inspector import Inspector
 from geomill.sdk.registry import Registry
-from geomill.settings import AccessSettings, ConsoleSettings, PlatformSettings, QueueSettings, SettingInEffect
+from geomill.settings import (
+    AccessSettings,
+    ConsoleSettings,
+    InspectionSettings,
+    PlatformSettings,
+    QueueSettings,
+    RetentionSettings,
+    SettingInEffect,
+    UploadSettings,
+)
 from geomill.stages.registry import StageJobs
 from geomill.storage import NO_STORAGE, Storage
 from geomill.store.pool import Pool, open_pool
@@ -80,8 +94,10 @@ lists the roles that may call it.
 """
 _TAGS = [
     {"name": "platform", "description": "Submit data, read its status, review it."},
+    {"name": "uploads", "description": "Upload files, resumably, by the tus protocol; or have them fetched."},
     {"name": "platforms", "description": "Partner applications and their identifiers."},
     {"name": "assets", "description": "Published data and its history."},
+    {"name": "styles", "description": "Named ways to draw an asset."},
     {"name": "jobs", "description": "Submit jobs and follow them."},
     {"name": "stage jobs", "description": "Submit stage jobs and read their status."},
     {"name": "control", "description": "Cancel, pause, resume and retry jobs."},
@@ -129,14 +145,19 @@ def create_app(
     space_warning_bytes: int = WARNING_BYTES,
     authenticator: CallerAuthenticator | None = None,
     console_settings: ConsoleSettings | None = None,
+    inspection_settings: InspectionSettings | None = None,
+    upload_settings: UploadSettings | None = None,
+    retention: RetentionSettings | None = None,
 ) -> FastAPI:
     """Build the application.
 
     `hosts` are the names by which callers may address a gateway on this machine; empty allows any. `services` are
     mounted beside the gateway's own routes. `external_url` is the external zone's database. `authenticator` identifies
     callers; by default by the keys in the database and the tokens of the issuer. `handlers` and `settings` are shown to
-    operators; workflows are checked by these handlers.
+    operators; workflows are checked by these handlers. `upload_settings` are the limits of uploads,
+    and `retention` tells the ages at which orchestrators delete data.
     """
+    upload_limits = upload_settings or UploadSettings()
     registry = handlers or Registry({})
     console_options = console_settings or ConsoleSettings()
 
@@ -148,26 +169,32 @@ def create_app(
             caller_authenticator = authenticator or Authenticator(pool, Tokens.of(access))
             sessions = Sessions(pool, console_options)
             disks = Disks(storage, space_warning_bytes)
+            inspector = Inspector(storage, inspection_settings or InspectionSettings())
+            await stack.enter_async_context(inspector.running())
+            storage_figures = StorageFigures(pool, storage, disks)
             app.state.gateway = Gateway(
                 pool=pool,
                 workflow_registry=workflow_registry,
                 job_queue=queues.job_queue_name,
                 streams=Streams(pool, queues.job_queue_name, streams_per_caller),
-                figures=Figures(pool, disks=disks),
+                figures=Figures(pool, disks=disks, storage=storage_figures),
                 readiness=Readiness(pool),
                 disks=disks,
                 desk=_desk(workflow_registry, queues.job_queue_name, storage, defaults or PlatformSettings(), outside),
+                inspector=inspector,
                 authenticator=caller_authenticator,
                 stage_jobs=job_types or StageJobs(),
                 links=links or Links(),
                 handlers=registry,
                 task_queues=queues.task_queues,
                 settings=settings,
-                storage_figures=StorageFigures(pool, storage, disks),
+                storage_figures=storage_figures,
                 workflow_checks=WorkflowChecks(registry.info, queues.task_queues),
                 sessions=sessions,
                 oidc=OidcSignIn.of(access, console_options),
                 external_url=external_url,
+                uploads=upload_limits,
+                retention=retention or RetentionSettings(),
             )
             app.state.pool, app.state.sessions = pool, sessions
             app.state.authenticator, app.state.figures = caller_authenticator, app.state.gateway.figures
@@ -189,7 +216,7 @@ def create_app(
     )
     rules = _add_routes(app, services)
     problems.install(app)
-    _add_middleware(app, access, rules, hosts)
+    _add_middleware(app, access, rules, hosts, upload_limits.upload_max_bytes)
     return app
 
 
@@ -197,7 +224,7 @@ def _add_routes(app: FastAPI, services: Mountable | None) -> Mapping[str, Who]:
     """Add all routes and return the rules that say who may call them."""
     # Routes are tried in order, so the one where latency matters most is first.
     jobs_and_nodes = (submission, parked, job_lists, stream, streams, jobs, nodes)
-    nouns = (platform, platforms, assets, stage_jobs, workflows, bootstrap, health, docs)
+    nouns = (platform, uploads, inspection, platforms, assets, styles, stage_jobs, workflows, bootstrap, health, docs)
     operated = (queue_routes, schedules, callbacks, instances, circuits, storage_usage, keys, operations)
     for noun in (*jobs_and_nodes, *nouns, *operated, session, sign_in, console, earlier_names):
         app.include_router(noun.router)
@@ -210,22 +237,27 @@ def _add_routes(app: FastAPI, services: Mountable | None) -> Mapping[str, Who]:
     return rules
 
 
-def _add_middleware(app: FastAPI, access: AccessSettings, rules: Mapping[str, Who], hosts: Collection[str]) -> None:
+def _add_middleware(
+    app: FastAPI, access: AccessSettings, rules: Mapping[str, Who], hosts: Collection[str], largest_upload: int
+) -> None:
     """Add what every request passes. The last one added is the first that it passes."""
     app.add_middleware(Replanning)
     app.add_middleware(
         RequestGuard, rules=AccessRules(rules), submissions=Buckets(access.submit_rate, access.submit_burst)
     )
-    app.add_middleware(BodyLimit, largest=access.body_limit)
+    app.add_middleware(
+        BodyLimit, largest=access.body_limit, largest_of=lambda scope: largest_upload if carries_bytes(scope) else None
+    )
     app.add_middleware(BrowserGuard, hosts=hosts, origins=access.cors_origins)
     if access.cors_origins:
         app.add_middleware(
             CORSMiddleware,
             allow_origins=access.cors_origins,
-            allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
-            allow_headers=["Authorization", "X-API-Key", "Content-Type", "Last-Event-ID"],
-            expose_headers=["Location", "Retry-After", "WWW-Authenticate"],
+            allow_methods=["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"],
+            allow_headers=["Authorization", "X-API-Key", "Content-Type", "Last-Event-ID", *REQUEST_HEADERS],
+            expose_headers=["Location", "Retry-After", "WWW-Authenticate", *RESPONSE_HEADERS],
         )
+    app.add_middleware(TusVersion)
     app.add_middleware(Measuring)
 
 

@@ -25,7 +25,8 @@ from geomill.api.shared_lookup import SharedLookup
 from geomill.api.tokens import Tokens
 from geomill.domain.access.api_key import PREFIX, Secret
 from geomill.domain.access.principal import Principal, Role
-from geomill.errors import MIGRATE, TooManyRequests, Unauthenticated, UnavailableError
+from geomill.errors import TooManyRequests, Unauthenticated, UnavailableError
+from geomill.remedies import MIGRATE
 from geomill.store import keys
 from geomill.store.passing import passes
 from geomill.store.pool import Pool

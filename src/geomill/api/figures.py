@@ -20,6 +20,8 @@ from prometheus_client.registry import Collector
 
 from geomill import __version__
 from geomill.api.disks import Disks
+from geomill.api.storage_figures import StorageFigures
+from geomill.contract.operations import StorageView
 from geomill.domain.engine.circuit import Circuit
 from geomill.domain.tally import BUCKETS as TALLY_BUCKETS
 from geomill.domain.tally import COUNT, SUM, Tally
@@ -49,9 +51,16 @@ READERS: dict[str, Callable[[Connection], Awaitable[Any]]] = {
 
 
 class Figures(Collector):
-    def __init__(self, pool: Pool, readers: Mapping[str, Any] = READERS, disks: Disks | None = None) -> None:
+    def __init__(
+        self,
+        pool: Pool,
+        readers: Mapping[str, Any] = READERS,
+        disks: Disks | None = None,
+        storage: StorageFigures | None = None,
+    ) -> None:
         """`readers` are the queries to run. A database without the platform's tables has none."""
-        self._pool, self._readers, self._disks = pool, readers, disks
+        self._pool, self._readers, self._disks, self._storage = pool, readers, disks, storage
+        self._usage: StorageView | None = None
         self._spaces: list[Space] = []
         self._read_at = float("-inf")
         self._reading = asyncio.Lock()
@@ -75,8 +84,16 @@ class Figures(Collector):
             if time.monotonic() - self._read_at > FRESH_SECONDS:
                 self._figures = await self._read()
                 self._spaces = await self._disks.look() if self._disks else []
+                self._usage = await self._read_usage()
                 self._read_at = time.monotonic()
         return generate_latest(self._registry)
+
+    async def _read_usage(self) -> StorageView | None:
+        """Return the use of storage, which is read once a minute, or None if it cannot be read now."""
+        try:
+            return await self._storage.look() if self._storage else None
+        except psycopg.Error:
+            return None
 
     async def _read(self) -> dict[str, Any]:
         """Read all figures. A figure that takes too long is left out."""
@@ -96,6 +113,8 @@ class Figures(Collector):
         yield _gauge("geomill_info", "This gateway", ("version",), [((__version__,), 1)])
         yield from self._own()
         yield from _space(self._spaces)
+        if self._usage:
+            yield from _storage(self._usage)
         readable = [((name,), float(name in self._figures)) for name in self._readers]
         yield _gauge(
             "geomill_figures_readable", "Whether these figures could be read from the database", ("figures",), readable
@@ -139,6 +158,16 @@ def _space(spaces: list[Space]) -> Iterator[Metric]:
         )
         total = [((space.place,), float(space.total_bytes)) for space in spaces]
         yield _gauge("geomill_space_total_bytes", "Size of that disk", ("place",), total)
+
+
+def _storage(usage: StorageView) -> Iterator[Metric]:
+    """Yield the use of storage by zone and platform. A series for each asset would be too many."""
+    owned = [(zone.zone, platform) for zone in usage.zones for platform in zone.platforms]
+    sizes = [((zone, platform.platform_id), float(platform.bytes)) for zone, platform in owned]
+    yield _gauge("geomill_storage_bytes", "Bytes of a platform's files in a zone", ("zone", "platform"), sizes)
+    counts = [((zone, platform.platform_id), float(platform.objects)) for zone, platform in owned]
+    yield _gauge("geomill_storage_objects", "Files of a platform in a zone", ("zone", "platform"), counts)
+    yield _gauge("geomill_feature_bytes", "Size of the tables of features", (), [((), float(usage.features.bytes))])
 
 
 def _database_bytes(size: int) -> Iterator[Metric]:

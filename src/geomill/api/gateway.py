@@ -21,8 +21,9 @@ from geomill.api.sessions import Sessions
 from geomill.api.storage_figures import StorageFigures
 from geomill.api.streams import Streams
 from geomill.platform.desk import Desk
+from geomill.platform.inspector import Inspector
 from geomill.sdk.registry import Registry
-from geomill.settings import SettingInEffect
+from geomill.settings import RetentionSettings, SettingInEffect, UploadSettings
 from geomill.stages.registry import StageJobs
 from geomill.store.pool import Connection, Pool
 from geomill.workflows.registry import WorkflowRegistry
@@ -42,6 +43,7 @@ class Gateway:
     disks: Disks
     authenticator: CallerAuthenticator
     desk: Desk
+    inspector: Inspector
     stage_jobs: StageJobs
     links: Links
     handlers: Registry
@@ -50,6 +52,8 @@ class Gateway:
     storage_figures: StorageFigures
     workflow_checks: WorkflowChecks
     sessions: Sessions
+    uploads: UploadSettings
+    retention: RetentionSettings
     oidc: OidcSignIn | None = None
     external_url: str | None = None
     graphs: PinnedGraphs = field(default_factory=PinnedGraphs)

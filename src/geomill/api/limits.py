@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from urllib.parse import urlsplit
 
 from fastapi import HTTPException
@@ -17,16 +17,20 @@ SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 class BodyLimit:
     """Refuses a body by its announced length, or as soon as more bytes have arrived than allowed."""
 
-    def __init__(self, app: ASGIApp, largest: int) -> None:
-        self._app, self._largest = app, largest
+    def __init__(
+        self, app: ASGIApp, largest: int, largest_of: Callable[[Scope], int | None] = lambda _scope: None
+    ) -> None:
+        """`largest_of` returns the limit of a request that has one of its own."""
+        self._app, self._largest, self._largest_of = app, largest, largest_of
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        largest = self._largest_of(scope) or self._largest
         announced = Headers(scope=scope).get("content-length", "0")
-        if announced.isdecimal() and int(announced[:20]) > self._largest:
-            await respond(scope["path"], 413, CODES[413], self._detail())(scope, receive, send)
+        if announced.isdecimal() and int(announced[:20]) > largest:
+            await respond(scope["path"], 413, CODES[413], _detail(largest))(scope, receive, send)
             return
         received_bytes = 0
 
@@ -34,14 +38,15 @@ class BodyLimit:
             nonlocal received_bytes
             message = await receive()
             received_bytes += len(message.get("body", b""))
-            if received_bytes > self._largest:
-                raise HTTPException(413, self._detail())
+            if received_bytes > largest:
+                raise HTTPException(413, _detail(largest))
             return message
 
         await self._app(scope, counted, send)
 
-    def _detail(self) -> str:
-        return f"the body is larger than {self._largest} bytes"
+
+def _detail(largest: int) -> str:
+    return f"the body is larger than {largest} bytes"
 
 
 class BrowserGuard:

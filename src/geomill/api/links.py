@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from geomill.domain.access.signed_link import PARAMETER, LinkKey
 from geomill.domain.assets.asset import Asset, DataType
+from geomill.domain.assets.inventory import within_revision
 from geomill.domain.assets.served import part_of
 
 MATRIX = "WebMercatorQuad"
@@ -43,22 +44,26 @@ class Links:
         public = _addresses(asset, public_base) if asset.public_revision is not None else {}
         if asset.public_revision == asset.served_revision:
             return AssetLinks(public, public=public)
+        if asset.data_type is DataType.RASTER:
+            public.pop("download", None)  # it would be the file of the newer revision
         if self.key is None:
             return AssetLinks(_addresses(asset, base), public=public)
         end = int(now.timestamp()) + (seconds or self.seconds)
-        ticket = f"?{PARAMETER}={self.key.ticket(asset.asset_id, end, asset.withdrawn_through)}"
+        ticket = f"{PARAMETER}={self.key.ticket(asset.asset_id, end, asset.withdrawn_through)}"
         return AssetLinks(_addresses(asset, base, ticket), datetime.fromtimestamp(end, UTC), public)
 
 
 def _addresses(asset: Asset, base: str, ticket: str = "") -> dict[str, str]:
-    """Return the addresses. The STAC item gets no ticket because it requires a credential."""
+    """Return the addresses. A ticket opens the STAC item by the asset's id, because it is for one asset."""
     paths = _raster(asset) if asset.data_type is DataType.RASTER else _vector(asset)
     collection, item = quote(asset.stac_collection_id, safe=""), quote(asset.stac_item_id, safe="")
-    return {
-        "stac_item": f"{base}/stac/collections/{collection}/items/{item}",
-        "viewer": f"{base}/viewer/{asset.asset_id}{ticket}",
-        **{name: f"{base}{path}{ticket}" for name, path in paths.items()},
-    }
+    stac_item = f"/stac/assets/{asset.asset_id}" if ticket else f"/stac/collections/{collection}/items/{item}"
+    paths = {"stac_item": stac_item, "viewer": f"/viewer/{asset.asset_id}", **paths}
+    return {name: base + _with_ticket(path, ticket) for name, path in paths.items()}
+
+
+def _with_ticket(path: str, ticket: str) -> str:
+    return f"{path}{'&' if '?' in path else '?'}{ticket}" if ticket else path
 
 
 def _raster(asset: Asset) -> dict[str, str]:
@@ -70,7 +75,20 @@ def _raster(asset: Asset) -> dict[str, str]:
         "tiles": f"{start}/tiles/{MATRIX}/{{z}}/{{x}}/{{y}}",
         "wmts": f"{start}/WMTSCapabilities.xml",
         "preview": f"{start}/preview.png",
+        **_file(asset),
     }
+
+
+def _file(asset: Asset) -> dict[str, str]:
+    """Return the address of the file, if the raster is one file and the link is not for an earlier revision."""
+    assert asset.blob_path is not None
+    outputs = asset.outputs or {}
+    paths = [file.get("path") for file in outputs.get("files") or () if isinstance(file, dict)]
+    single = not asset.blob_path.endswith("mosaic.json") and "scenes" not in outputs
+    if not single or asset.blob_path.partition("/")[2] not in paths:
+        return {}
+    path = quote(within_revision(asset.blob_path))
+    return {"download": f"/stac/files/{asset.asset_id}/{asset.served_revision}/{path}"}
 
 
 def _vector(asset: Asset) -> dict[str, str]:
@@ -84,6 +102,7 @@ def _vector(asset: Asset) -> dict[str, str]:
         "collection": start,
         "tilejson": f"{start}/tiles/{MATRIX}/tilejson.json",
         "tiles": f"{start}/tiles/{MATRIX}/{{z}}/{{x}}/{{y}}",
+        "download": f"{start}/download?f=gpkg",
         **{f"features_{part}": f"{start}.{part}/items" for part in parts},
         **{f"tilejson_{part}": f"{start}.{part}/tiles/{MATRIX}/tilejson.json" for part in parts},
     }

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from geomill.domain.engine.message import JobQueueMessage
-from geomill.errors import LIST_JOBS, ConflictError, NotFoundError
+from geomill.errors import ConflictError, NotFoundError
+from geomill.remedies import LIST_JOBS
 from geomill.store import jobs, progress
 from geomill.store.pool import Connection
 from geomill.store.progress import JobProgress

@@ -18,7 +18,7 @@ from starlette.exceptions import HTTPException
 
 from geomill.api.access import admission
 from geomill.errors import (
-    Channel,
+    ChecksumMismatch,
     ConflictError,
     DestructiveMigration,
     Forbidden,
@@ -26,13 +26,17 @@ from geomill.errors import (
     InputError,
     NotFoundError,
     Problem,
+    StorageFull,
     TooManyRequests,
     Unauthenticated,
     UnavailableError,
     UnknownReferenceSystem,
+    UploadGone,
+    UploadLocked,
+    UploadTooLarge,
     nearest,
-    worded,
 )
+from geomill.remedies import Channel, worded
 from geomill.store.passing import passes
 from geomill.store.replanning import has_changed_plan
 
@@ -42,13 +46,18 @@ REPEATED = "geomill.repeated"
 """Scope key of a request that is on its second attempt."""
 MEDIA_TYPE = "application/problem+json"
 STATUSES: tuple[tuple[type[GeomillError], int], ...] = (
+    (UploadGone, 410),
     (NotFoundError, 404),
+    (UploadTooLarge, 413),
+    (ChecksumMismatch, 460),
     (UnknownReferenceSystem, 400),
     (InputError, 422),
+    (UploadLocked, 423),
     (ConflictError, 409),
     (Unauthenticated, 401),
     (Forbidden, 403),
     (TooManyRequests, 429),
+    (StorageFull, 507),
     (UnavailableError, 503),
 )
 CODES = {
@@ -56,7 +65,9 @@ CODES = {
     403: "forbidden",
     404: "not_found",
     405: "method_not_allowed",
+    412: "wrong_version",
     413: "too_large",
+    415: "wrong_content_type",
     421: "wrong_host",
 }
 """Codes of errors that HTTP itself defines."""

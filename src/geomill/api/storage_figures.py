@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from geomill.api.disks import Disks
 from geomill.api.remembered import Remembered
-from geomill.contract.operations import FeatureUsageView, StorageView, ZoneUsageView
+from geomill.contract.operations import FeatureUsageView, PlatformUsageView, StorageView, ZoneUsageView
 from geomill.domain.location import AzureAccount, Folder, Location, parse_location
 from geomill.domain.objectname import Zone
 from geomill.storage import Storage
@@ -30,11 +32,12 @@ class StorageFigures:
     async def _read(self) -> StorageView:
         spaces = {space.place: space for space in await self._disks.look()}
         async with self._pool.connection(timeout=PATIENCE_SECONDS) as conn:
-            usages = {usage.zone: usage for usage in await storage_usage.zones(conn)}
+            usages = await storage_usage.zones(conn)
             features = await storage_usage.features(conn)
             now = await metrics.clock(conn)
         zones = [
-            _view(str(zone), location, usages.get(zone), spaces.get(zone)) for zone, location in self._locations.items()
+            _view(str(zone), location, [usage for usage in usages if usage.zone == zone], spaces.get(zone))
+            for zone, location in self._locations.items()
         ]
         return StorageView(
             zones=zones,
@@ -43,15 +46,23 @@ class StorageFigures:
         )
 
 
-def _view(zone: str, location: Location, usage: ZoneUsage | None, space: Space | None) -> ZoneUsageView:
+def _view(zone: str, location: Location, usages: Sequence[ZoneUsage], space: Space | None) -> ZoneUsageView:
     inventoried = zone != Zone.BRONZE
-    usage = usage or ZoneUsage(zone, 0, 0, 0)
     return ZoneUsageView(
         zone=zone,
         kind=_kind(location),
-        assets=usage.assets if inventoried else None,
-        objects=usage.objects if inventoried else None,
-        bytes=usage.bytes if inventoried else None,
+        assets=sum(usage.assets for usage in usages) if inventoried else None,
+        objects=sum(usage.objects for usage in usages),
+        bytes=sum(usage.bytes for usage in usages),
+        platforms=[
+            PlatformUsageView(
+                platform_id=usage.platform_id,
+                assets=usage.assets if inventoried else None,
+                objects=usage.objects,
+                bytes=usage.bytes,
+            )
+            for usage in usages
+        ],
         free_bytes=space.free_bytes if space else None,
         total_bytes=space.total_bytes if space else None,
     )

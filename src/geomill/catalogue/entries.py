@@ -13,6 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from geomill.catalogue.styling import with_styles
+from geomill.domain.assets.style import StyleBook
+
 Document = dict[str, Any]
 
 VERSION_EXTENSION = "https://stac-extensions.github.io/version/v1.2.0/schema.json"
@@ -56,6 +59,12 @@ class ShownAsset:
     """The revision to which the link `predecessor-version` leads."""
     has_series: bool = False
     """Whether a revision of the asset has side items."""
+    own_styles: Mapping[str, Any] | None = None
+    """The styles that people gave the asset."""
+
+    @property
+    def styles(self) -> StyleBook:
+        return StyleBook.of((self.outputs or {}).get("styles"), self.own_styles)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +121,7 @@ def main_item(asset: ShownAsset, revision: int) -> Document:
         "version": str(revision),
         "deprecated": False,
     }
-    return item
+    return with_styles(item, asset.asset_id, asset.styles)
 
 
 def side_items(main: Mapping[str, Any], outputs: Mapping[str, Any]) -> list[Document]:

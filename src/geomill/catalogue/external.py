@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from geomill.catalogue.entries import InvalidEntry, ShownAsset, collection_document, main_item, side_items
+from geomill.catalogue.styling import renders_of, style_links
 from geomill.catalogue.tables import copy_table
 from geomill.catalogue.writing import write_items
 from geomill.domain.assets.inventory import within_revision
+from geomill.domain.jsonvalue import to_json
 from geomill.errors import AssetState, NotFoundError
 from geomill.sdk.orders import AssetOrder
 from geomill.sql import queries
@@ -45,6 +47,8 @@ class ExternalDatabase:
             async with target.transaction():
                 await _hide(target, order.asset_id)
                 await _put_entry(target, order.asset_id, order.revision, entry, files)
+                # the styles as they are now, under the lock: somebody may have changed them since
+                await _style(target, replace(entry["asset"], own_styles=order.own_styles))
             async with target.transaction():
                 await drop_tables(target, order, but=tables_of(entry))
 
@@ -68,6 +72,26 @@ async def _hide(conn: Connection, asset_id: str) -> bool:
     return bool(row and row["hidden"])
 
 
+async def restyle(outside: Pool, asset: ShownAsset) -> bool:
+    """Replace the styles of an exported asset. Returns whether it is there."""
+    async with outside.connection() as target:
+        return await _style(target, asset)
+
+
+async def _style(conn: Connection, asset: ShownAsset) -> bool:
+    item = (asset.outputs or {}).get("stac_item")
+    workflow_renders = item["properties"].get("renders") if isinstance(item, dict) else None
+    renders = renders_of(workflow_renders, asset.styles)
+    parameters = {
+        "asset_id": asset.asset_id,
+        "styles": asset.styles.model_dump_json(exclude_none=True),
+        "renders": to_json(renders) if renders else None,
+        "links": to_json(style_links(asset.asset_id, asset.styles)),
+    }
+    row = await (await conn.execute(queries("catalogue").style_external, parameters)).fetchone()
+    return bool(row and row["styled"])
+
+
 async def _copied(source: Connection, target: Connection, name: str) -> int:
     async with target.transaction():
         return await copy_table(source, target, name)
@@ -81,13 +105,18 @@ def tables_of(entry: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys([entry["table_name"], *others]))
 
 
-async def _entry(conn: Connection, asset_id: str, revision: int) -> dict[str, Any]:
+async def exported_asset(conn: Connection, asset_id: str, revision: int) -> ShownAsset:
+    """Return an asset as the external zone shows it."""
     row = await (
         await conn.execute(queries("catalogue").exported, {"asset_id": asset_id, "revision": revision})
     ).fetchone()
     if row is None or row["outputs"] is None:
         raise NotFoundError(f"revision {revision} of {asset_id} has no outputs that could be exported")
-    asset = ShownAsset(**row, revision=revision, public=True, approval="approved", clearance="public")
+    return ShownAsset(**row, revision=revision, public=True, approval="approved", clearance="public")
+
+
+async def _entry(conn: Connection, asset_id: str, revision: int) -> dict[str, Any]:
+    asset = await exported_asset(conn, asset_id, revision)
     try:
         return exported_entry(asset, revision)
     except InvalidEntry as error:
@@ -108,10 +137,16 @@ def exported_entry(asset: ShownAsset, revision: int) -> dict[str, Any]:
         "data_type": asset.data_type,
         "table_name": asset.table_name,
         "blob_path": asset.blob_path,
-        "outputs": {**described, "stac_item_id": asset.item_id, "stac_collection_id": asset.collection_id},
+        "outputs": {
+            **described,
+            "stac_item_id": asset.item_id,
+            "stac_collection_id": asset.collection_id,
+            "styles": asset.styles.model_dump(mode="json", exclude_none=True),
+        },
         "item": item,
         "side_items": side_items(item, outputs) if item else [],
         "collection": collection_document(asset.collection_id, outputs),
+        "asset": asset,
     }
 
 

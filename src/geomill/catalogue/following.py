@@ -113,9 +113,10 @@ class CatalogueFollower:
                     self.duties.passed("catalogue")
 
 
-async def follow_decision(conn: Connection, asset_id: str) -> None:
+async def follow_decision(conn: Connection, asset_id: str, *, withhold: bool = True) -> None:
     """Write the entry of an asset in the transaction of the decision that changed it, as its last statement. A failure
-    leaves the note: the entry is withheld until the duty has written it, and the decision stands."""
+    leaves the note, and the decision stands. The present entry is withheld until the duty has written the new one,
+    unless the decision changes only how the data looks."""
     if not await pending.lock(conn, [asset_id]):
         return  # the decision changed nothing that the catalogue shows
     try:
@@ -125,7 +126,8 @@ async def follow_decision(conn: Connection, asset_id: str) -> None:
     except REFUSALS as error:
         if spoils_session(error):
             raise
-        await pending.postpone(conn, asset_id, _reason(error))
+        if withhold:
+            await pending.postpone(conn, asset_id, _reason(error))
 
 
 def _by_collection(due: Iterable[DueAsset]) -> list[list[DueAsset]]:

@@ -54,6 +54,11 @@ async def lock(conn: Connection, asset_ids: Collection[str]) -> list[str]:
     return [row["asset_id"] for row in rows]
 
 
+async def note(conn: Connection, asset_id: str, reason: str) -> None:
+    """Note that the entry of an asset has to be written again. The present one stays visible until then."""
+    await conn.execute(queries("catalogue").note_change, {"asset_id": asset_id, "reason": reason})
+
+
 async def clear(conn: Connection, asset_ids: Collection[str]) -> None:
     await conn.execute(queries("catalogue").clear_pending, {"asset_ids": list(asset_ids)})
 

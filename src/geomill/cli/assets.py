@@ -13,8 +13,10 @@ from pydantic_core import to_jsonable_python
 from rich.console import Console
 from rich.table import Column, Table
 
+from geomill.cli import asset_links
 from geomill.cli.client import gateway
 from geomill.cli.following import follow, submit_upload
+from geomill.cli.inspect import print_inspection
 from geomill.cli.options import json_pairs, text_pairs
 from geomill.cli.printing import Json
 from geomill.client import Client
@@ -22,12 +24,16 @@ from geomill.contract.assets import AssetDetails, AssetStatus, AssetView
 from geomill.contract.submissions import DecisionMade
 from geomill.domain.assets.asset import DataType
 from geomill.domain.states import ApprovalState, ClearanceState, ProcessingStatus
-from geomill.errors import Channel, worded
+from geomill.remedies import Channel, worded
 from geomill.store.reports import ReportName
 
 app = typer.Typer(no_args_is_help=True, help="Publish data, follow its progress and review it.")
 
-AnyId = Annotated[str, typer.Argument(metavar="ID", help="Id of an asset, a request or a job.")]
+app.command()(asset_links.links)
+app.command("open")(asset_links.open_viewer)
+app.command()(asset_links.download)
+
+AnyId = asset_links.AnyId
 ExpectedRevision = Annotated[
     int | None, typer.Option("--expected-revision", min=1, help="Fail if the asset has another revision.")
 ]
@@ -101,6 +107,8 @@ def submit(
             f"asset {accepted.asset_id} {would}{accepted.operation}, revision {accepted.revision}\n"
             f"request {accepted.request_id}"
         )
+        for inspection in accepted.inspections:
+            print_inspection(inspection)
 
 
 @app.command()
@@ -216,10 +224,18 @@ def rollback(
 
 
 @app.command()
-def retry(any_id: AnyId, wait: Wait = False, as_json: Json = False) -> None:
+def retry(
+    any_id: AnyId,
+    options: Annotated[
+        list[str] | None,
+        typer.Option("--option", metavar="NAME=VALUE", help="An input of the workflow to change; null removes it."),
+    ] = None,
+    wait: Wait = False,
+    as_json: Json = False,
+) -> None:
     """Run the failed job of a request again."""
     with gateway() as client:
-        accepted = client.assets.retry(any_id)
+        accepted = client.assets.retry(any_id, processing_options=json_pairs(options or [], "--option"))
         state = follow(client, accepted.request_id, quiet=as_json) if wait else None
     if state:
         _print_status(state, as_json=as_json)
@@ -304,6 +320,7 @@ def _print_status(state: AssetStatus, *, as_json: bool) -> None:
         failure = {"error": state.error.message, "remedy": state.error.remedy}
         lines += [worded(f"  {name}: {text}", Channel.SHELL) for name, text in failure.items()]
     lines += [f"  warning: {warning}" for warning in state.warnings]
+    lines += [f"  {name} {link}" for name, link in state.links.items() if link.startswith("http")]
     if state.export.job_id:
         outside = state.export.external_revision
         lines.append(f"  export {state.export.status}, outside: {f'revision {outside}' if outside else 'nothing'}")

@@ -29,6 +29,8 @@ log = logging.getLogger(__name__)
 Network = IPv4Network | IPv6Network
 AT_ONCE = 8
 """The number of requests that begin in one round of the event loop."""
+SLOWEST_STREAM = 1000
+"""The bytes a second that a streamed body must have at least, such as an upload."""
 NEIGHBOURS = 64
 """The prefix length of an IPv6 network that counts as one address: providers give a customer a whole /64."""
 
@@ -118,6 +120,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._begun = False
         self._head_bytes = 0
         self._deadline: TimerHandle | None = None
+        self._body_bytes = 0
 
     @property
     def idle(self) -> bool:
@@ -182,6 +185,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         if not self._refused:
+            self._body_bytes += len(body)
             super().on_body(body)
 
     def on_message_complete(self) -> None:
@@ -200,12 +204,23 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _too_slow(self) -> None:
         self._deadline = None
+        if self._is_moving():
+            self._body_bytes = 0
+            self._set_deadline(self._limits.body_seconds)
+            return
         if (self._in_body and (self._cycle is None or self._cycle.response_started)) or not self._begun:
             self._refused = True
             self.transport.close()  # it has its answer, or has sent nothing
             return
         seconds = self._limits.body_seconds if self._in_body else self._limits.head_seconds
         self._refuse(408, "too_slow", f"the request was not complete after {seconds:g} s")
+
+    def _is_moving(self) -> bool:
+        """Whether a body that the application takes in as a stream goes on, as far as the application lets it."""
+        cycle = self._cycle if self._in_body else None
+        if cycle is None or not cycle.scope.get("geomill.streaming"):
+            return False
+        return self.flow.read_paused or self._body_bytes >= SLOWEST_STREAM * self._limits.body_seconds
 
     def _refuse_head(self) -> None:
         self._refuse(431, "too_large", f"the head of the request is larger than {self._limits.head_bytes} bytes")

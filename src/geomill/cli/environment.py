@@ -23,6 +23,7 @@ from geomill.settings import (
     QueueSettings,
     RetentionSettings,
     StorageSettings,
+    UploadSettings,
     WorkerSettings,
     WorkflowSettings,
     variables,
@@ -31,7 +32,7 @@ from geomill.settings import (
 NEEDS: Mapping[str, tuple[type[BaseSettings], ...]] = {
     "orchestrator": (
         WorkflowSettings, QueueSettings, EngineSettings, RetentionSettings, CallbackSettings, LogSettings,
-        StorageSettings,
+        StorageSettings, UploadSettings,
     ),
     "worker": (WorkflowSettings, QueueSettings, EngineSettings, WorkerSettings, LogSettings, StorageSettings),
     "gateway": GATEWAY_CONCERNS,

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
-import hashlib
 from pathlib import Path
 from typing import Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+from rich.progress import BarColumn, Progress, TextColumn
 
-from geomill.cli import context
+from geomill.cli.uploads import upload_bar
 from geomill.client import Client
+from geomill.client.files import look_at
 from geomill.contract.assets import AssetStatus
 from geomill.contract.submissions import SubmissionAccepted
-from geomill.domain.assets.platform import DDH, own_container
-from geomill.domain.ids import new_id
-from geomill.domain.objectname import ObjectName, Zone
+from geomill.contract.uploads import UploadView
+from geomill.domain.assets.platform import DDH
 from geomill.errors import (
     ConflictError,
     Forbidden,
@@ -28,8 +26,6 @@ from geomill.errors import (
     Unauthenticated,
 )
 
-CONTAINER = "uploads"
-"""The container in bronze for uploads from the command line for the platform ddh."""
 REPEATED = "repeated"
 """The operation of a submission whose idempotency key already has a request. That request has its own source."""
 REFUSALS = (InputError, NotFoundError, ConflictError, Unauthenticated, Forbidden, TooManyRequests)
@@ -39,62 +35,35 @@ REFUSALS = (InputError, NotFoundError, ConflictError, Unauthenticated, Forbidden
 def submit_upload(
     client: Client, file: Path, order: dict[str, Any], *, quiet: bool, dry_run: bool = False
 ) -> SubmissionAccepted:
-    """Upload a file to bronze and submit it. The upload is deleted again if no job will read it."""
-    client.connection.send("GET", "/health/live")  # fails before the upload if there is no gateway
-    name = upload_name(file, order.get("platform_id", DDH), repeatable=order.get("idempotency_key") is not None)
-    is_new = not asyncio.run(context.storage().exists(name))
-    if is_new:
-        _upload(file, name, quiet=quiet)
-    place = {"container_name": name.container, "file_name": name.path}
+    """Upload a file to bronze and submit it. The upload is removed again if no job will read it."""
+    platform_id = order.get("platform_id", DDH)
+    client.platforms.get(platform_id)  # fails before the upload, if there is no gateway or no such platform
+    folder, is_new = None, True
+    if order.get("idempotency_key") is not None:  # it must name the same file each time: one named by its content
+        folder = look_at(file).sha256
+        known = client.uploads.page(platform_id=platform_id, file_name=f"{folder}/{file.name}", status="complete")
+        is_new = not known.uploads
+    with upload_bar(file.name, quiet=quiet) as progress:
+        upload = client.upload(file, platform_id=platform_id, folder=folder, progress=progress)
+    place = {"container_name": upload.container_name, "file_name": upload.file_name}
     try:
         accepted = client.assets.submit({**order, **place}, dry_run=dry_run)
     except REFUSALS:
         if is_new:
-            _discard(name)
+            _discard(client, upload)
         raise
     if is_new and (dry_run or accepted.operation == REPEATED):
-        _discard(name)
+        _discard(client, upload)
     return accepted
 
 
-def _discard(name: ObjectName) -> None:
+def _discard(client: Client, upload: UploadView) -> None:
     try:
-        asyncio.run(context.storage().delete(name))
+        client.uploads.remove(upload.upload_id)
+    except ConflictError:  # a request under way needs the file
+        return
     except GeomillError as error:
-        typer.echo(f"warning: the upload {name} could not be deleted: {error}", err=True)
-
-
-def upload_name(file: Path, platform_id: str, *, repeatable: bool) -> ObjectName:
-    """Return the name of an upload in the platform's container in bronze. A repeatable submission names the same file
-    each time, so its name comes from its content. Every other upload has a name of its own."""
-    if not file.is_file():
-        raise InputError(
-            f"there is no file {file}", remedy="give the path of a local file, or use --container for a file in bronze"
-        )
-    container = CONTAINER if platform_id == DDH else own_container(platform_id)
-    return ObjectName(Zone.BRONZE, container, f"{_content_hash(file) if repeatable else new_id()}/{file.name}")
-
-
-def _content_hash(file: Path) -> str:
-    with file.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
-
-
-def _upload(file: Path, name: ObjectName, *, quiet: bool) -> None:
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), disable=quiet, transient=True) as bars:
-        task = bars.add_task(f"upload {file.name}", total=file.stat().st_size)
-
-        def update_bar(done: int, total: int) -> None:
-            bars.update(task, completed=done, total=total)
-
-        asyncio.run(context.storage().put_file(name, file, progress=update_bar))
+        typer.echo(f"warning: the upload {upload.upload_id} could not be removed: {error}", err=True)
 
 
 def follow(client: Client, any_id: str, *, quiet: bool) -> AssetStatus:

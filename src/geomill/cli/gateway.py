@@ -60,6 +60,7 @@ def gateway(host: Host = None, port: Port = None) -> None:
             storage=context.storage(),
             job_types=job_types,
             handlers=registry,
+            inspection_settings=settings.inspection,
             settings=gateway_settings(settings, gateway_host=address, gateway_port=number),
             hosts=hosts,
             services=Services(Zone.SILVER, context.reader_database_url() or url, context.storage(), key),
@@ -68,6 +69,8 @@ def gateway(host: Host = None, port: Port = None) -> None:
             ),
             external_url=context.external_database_url(DatabaseRole.GATEWAY),
             streams_per_caller=settings.connection.streams_per_caller,
+            upload_settings=settings.upload,
+            retention=settings.retention,
             space_warning_bytes=settings.storage.space_warning_mb * 1_000_000,
             console_settings=settings.console,
         )

@@ -12,10 +12,10 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import httpx
-from anyio import sleep_forever
+from anyio import sleep_forever, to_thread
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from geomill.cli import context
@@ -72,9 +72,12 @@ def inside(parts: LoadedParts | None = None, *, with_roles: bool = False) -> Ite
             storage=context.storage(),
             job_types=loaded.job_types,
             handlers=loaded.registry,
+            inspection_settings=settings.inspection,
             settings=gateway_settings(settings),
             pool_size=2,
             authenticator=OwnerAuthenticator(),
+            upload_settings=settings.upload,
+            retention=settings.retention,
         )
         stack.enter_context(portal.wrap_async_context_manager(_running(app)))
         if with_roles:
@@ -131,7 +134,7 @@ class InsideTransport(httpx.BaseTransport):
         self._app, self._portal = app, portal
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        exchange = _Exchange(request.read())
+        exchange = _Exchange(iter(cast("httpx.SyncByteStream", request.stream)))
         future = self._portal.start_task_soon(partial(self._app, _scope(request), exchange.receive, exchange.send))
         future.add_done_callback(exchange.end)
         head = exchange.sent.get()
@@ -161,15 +164,18 @@ def _scope(request: httpx.Request) -> dict[str, Any]:
 class _Exchange:
     """One request and its answer. `sent` holds the messages of the application, and None after the last."""
 
-    def __init__(self, body: bytes) -> None:
-        self._body: bytes | None = body
+    def __init__(self, body: Iterator[bytes]) -> None:
+        self._body: Iterator[bytes] | None = body
         self.sent: SimpleQueue[MutableMapping[str, Any] | None] = SimpleQueue()
 
     async def receive(self) -> dict[str, Any]:
         if self._body is None:
             await sleep_forever()
-        body, self._body = self._body, None
-        return {"type": "http.request", "body": body, "more_body": False}
+            raise AssertionError("nothing follows a body")
+        part = await to_thread.run_sync(next, self._body, None)
+        if part is None:
+            self._body = None
+        return {"type": "http.request", "body": part or b"", "more_body": part is not None}
 
     async def send(self, message: MutableMapping[str, Any]) -> None:
         self.sent.put(message)

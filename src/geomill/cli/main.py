@@ -11,7 +11,8 @@ import typer
 
 from geomill import __version__
 from geomill.cli.lazy import Later, LazyGroup
-from geomill.errors import Channel, DestructiveMigration, GeomillError, InputError, UnavailableError, worded
+from geomill.errors import DestructiveMigration, GeomillError, InputError, UnavailableError
+from geomill.remedies import Channel, worded
 
 
 class _Commands(LazyGroup):
@@ -60,6 +61,13 @@ class _Commands(LazyGroup):
         ),
         Later("console", "Sign in to the console in a browser.", "geomill.cli.console"),
         Later("assets", "Publish data, follow its progress and review it.", "geomill.cli.assets"),
+        Later(
+            "inspect",
+            "Show what is in a file and all problems. The exit code is 1 if a job would fail.",
+            "geomill.cli.inspect",
+            attribute="inspect",
+        ),
+        Later("uploads", "Upload files into bronze, list and remove uploads.", "geomill.cli.uploads"),
         Later("platforms", "Register partner applications and set what they may do.", "geomill.cli.platforms"),
         Later("catalogue", "The catalogue of what is published.", "geomill.cli.catalogue"),
         Later("backup", "Back up the whole platform, and verify a backup.", "geomill.cli.backup"),
@@ -80,6 +88,7 @@ class _Commands(LazyGroup):
         ),
         Later("stages", "Submit and follow jobs in stages.", "geomill.cli.stages"),
         Later("queues", "Inspect the queues, and send dead letters again.", "geomill.cli.queues"),
+        Later("styles", "Give assets named styles, for tiles, maps and previews.", "geomill.cli.styles"),
         Later("callbacks", "Look at callbacks, and send them again.", "geomill.cli.callbacks"),
         Later(
             "instances",
@@ -108,7 +117,12 @@ class _Commands(LazyGroup):
             "geomill.cli.administration",
             attribute="audit",
         ),
-        Later("storage", "List, upload and download objects in the zones.", "geomill.cli.storage"),
+        Later(
+            "storage",
+            "List, upload and download objects in the zones.",
+            "geomill.cli.storage",
+            "geomill.cli.cleanup",
+        ),
     )
 
 

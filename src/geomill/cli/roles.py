@@ -16,8 +16,10 @@ from geomill.cli import context
 from geomill.domain.access.database_role import DatabaseRole
 from geomill.engine.maintenance.attendance import AttendanceOptions
 from geomill.engine.maintenance.callbacks import CallbackOptions
+from geomill.engine.maintenance.fetching import FetchOptions
 from geomill.engine.maintenance.leftovers import LeftoverOptions
 from geomill.engine.maintenance.retention import RetentionOptions
+from geomill.engine.maintenance.uploads import OldUploadOptions
 from geomill.engine.orchestrator import Orchestrator, OrchestratorOptions
 from geomill.errors import InputError, StorageUnavailable
 from geomill.process import run_async
@@ -50,6 +52,8 @@ def orchestrator() -> None:
         callbacks=CallbackOptions.of(settings.callback),
         retention=RetentionOptions.of(settings.retention),
         leftovers=LeftoverOptions.of(settings.retention),
+        uploads=OldUploadOptions.of(settings.upload, settings.retention),
+        fetching=FetchOptions(settings.upload),
         attendance=AttendanceOptions.of(settings.engine.dispatch_timeout_sec),
     )
 

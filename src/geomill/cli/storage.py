@@ -48,11 +48,12 @@ def ls(
 @app.command()
 def usage(
     by_asset: Annotated[bool, typer.Option("--assets", help="By asset, the newest first, instead of by zone.")] = False,
+    by_platform: Annotated[bool, typer.Option("--platforms", help="By zone and platform.")] = False,
     platform_id: Annotated[str | None, typer.Option("--platform", help="Only assets of this platform.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Number of assets to list.")] = 20,
     as_json: Json = False,
 ) -> None:
-    """Show how much space zones and tables take, or each asset."""
+    """Show how much space zones and tables take, or each platform, or each asset."""
     with gateway_or_database() as client:
         if by_asset or platform_id:
             assets = client.operations.asset_storage(platform_id=platform_id, limit=limit).assets
@@ -65,6 +66,11 @@ def usage(
         storage = client.operations.storage()
     if as_json:
         print_json(storage)
+        return
+    if by_platform:
+        owned = [(zone, platform) for zone in storage.zones for platform in zone.platforms]
+        files = [(z.zone, p.platform_id, p.assets, p.objects, size(p.bytes)) for z, p in owned]
+        print_table(("zone", "platform", "assets", "files", "size"), files, empty="There are no files.")
         return
     zones = [(z.zone, z.kind, z.assets, z.objects, size(z.bytes), size(z.free_bytes)) for z in storage.zones]
     tables = ("tables", "postgresql", storage.features.tables, "", size(storage.features.bytes), "")

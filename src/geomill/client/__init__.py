@@ -1,6 +1,7 @@
 """The client of a gateway, for Python programs: `Client`, and `AsyncClient` for asyncio.
 
     with Client("https://maps.example.org", key) as client:
+        upload = client.upload(Path("roads.gpkg"))
         accepted = client.assets.submit(PlatformSubmission(…))
         status = client.assets.wait(accepted.request_id)
 

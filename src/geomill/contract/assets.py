@@ -179,7 +179,7 @@ class LinksView(BaseModel):
     asset_id: str
     revision: int | None = Field(description="The served revision; null if none is served")
     links: dict[str, str] = Field(
-        description="stac_item, viewer, tilejson, tiles; for rasters wmts, preview; for vectors features, collection"
+        description="stac_item, viewer, tilejson, tiles, download; rasters: wmts, preview; vectors: features"
     )
     public_links: dict[str, str] = Field(
         default={}, description="Links to the public revision, which need no credential. Empty if there is none"

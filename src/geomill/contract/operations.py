@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from geomill.contract.inputs import Text
+from geomill.contract.inputs import ApiInput, Text
 from geomill.contract.paging import CursorPage, PageOptions
+from geomill.contract.uploads import UploadView
 from geomill.domain.access.operator_audit import OperatorAction, OperatorAuditEntry
 
 
@@ -46,12 +47,22 @@ class SettingList(BaseModel):
     settings: list[SettingView]
 
 
+class PlatformUsageView(BaseModel):
+    """The files of one platform in a zone."""
+
+    platform_id: str
+    assets: int | None = Field(description="Assets with files in it; null for bronze")
+    objects: int
+    bytes: int
+
+
 class ZoneUsageView(BaseModel):
     zone: str
     kind: str = Field(description="`folder`, `azure` or `s3`")
-    assets: int | None = Field(description="Assets with files in it; null for bronze, of which geomill keeps no list")
-    objects: int | None
-    bytes: int | None
+    assets: int | None = Field(description="Assets with files in it; null for bronze")
+    objects: int = Field(description="Files. Of bronze, geomill knows only what was uploaded over HTTP")
+    bytes: int
+    platforms: list[PlatformUsageView]
     free_bytes: int | None = Field(description="Free space on the disk of a folder; null for other kinds")
     total_bytes: int | None
 
@@ -94,6 +105,30 @@ class AssetUsageView(BaseModel):
 
 class AssetUsagePage(CursorPage):
     assets: list[AssetUsageView]
+
+
+class OldRevisionView(BaseModel):
+    """A revision whose files and tables the orchestrators delete next."""
+
+    asset_id: str
+    revision: int
+    job_id: str | None
+    reason: str = Field(description="`failed`: failed, cancelled or superseded before its end; or `superseded`")
+    ended_at: datetime | None
+    bytes: int | None = Field(description="The size of its files, if it had completed")
+
+
+class CleanupOptions(ApiInput):
+    limit: Annotated[int, Field(ge=1, le=1000)] = 100
+
+
+class CleanupView(BaseModel):
+    """The old data that orchestrators delete at their next look. Nothing that is served, public or can be restored."""
+
+    revisions: list[OldRevisionView]
+    uploads: list[UploadView]
+    jobs: int = Field(description="Jobs whose details, large outputs and intermediates are deleted")
+    more: bool = Field(description="Whether a list was cut off at the limit")
 
 
 class OperatorAuditFilters(PageOptions):

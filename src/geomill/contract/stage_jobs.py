@@ -105,7 +105,7 @@ class StageJobPage(BaseModel):
 class StageTaskView(BaseModel):
     task_id: str = Field(description="Beginning of the job id, stage and index; GET /api/jobs/tasks/{task_id} finds it")
     engine_task_id: str | None = Field(
-        description="The id of its latest attempt, which the handler has as `ctx.task_id`; it finds the task too"
+        description="The id of its latest attempt, which the handler has as `ctx.attempt_id`; it finds the task too"
     )
     parent_job_id: str
     task_type: str

@@ -16,6 +16,7 @@ from pydantic import (
 )
 
 from geomill.contract.inputs import ApiInput, Person, Text, Url, storable
+from geomill.contract.inspection import Inspection
 from geomill.domain.assets.asset import DataType
 from geomill.domain.assets.platform import DDH, DDH_REFS, PlatformId
 from geomill.domain.assets.submission import Submission
@@ -104,6 +105,9 @@ class SubmissionAccepted(BaseModel):
     would: dict[str, Any] | None = Field(
         default=None, description="The names and inputs that a submission would get. Only in a dry run"
     )
+    inspections: list[Inspection] = Field(
+        default=[], description="A look into the first files of the submission. Only in a dry run"
+    )
 
 
 class Decided(ApiInput):
@@ -162,6 +166,13 @@ class Rollback(Decided):
 
 class Retry(Decided):
     pass
+
+
+class RequestRetry(Retry):
+    processing_options: Annotated[dict[str, Any], Field(max_length=100)] = Field(
+        default_factory=dict,
+        description="Options to change; null removes one. With any, a new request for the same revision is made",
+    )
 
 
 class DecisionMade(BaseModel):

@@ -12,6 +12,8 @@ from geomill.domain.assets.leftover import AssetLeftover
 from geomill.domain.assets.platform import Platform
 from geomill.domain.assets.request import PlatformRequest
 from geomill.domain.assets.revision import AssetRevision
+from geomill.domain.assets.style import AssetStyle
+from geomill.domain.assets.upload import Upload, UploadPart
 from geomill.domain.engine.attendance import UnservedQueue
 from geomill.domain.engine.callback import Callback
 from geomill.domain.engine.circuit import Circuit
@@ -55,6 +57,9 @@ TABLES: tuple[type[Entity], ...] = (
     PlatformRequest,
     AssetRevision,
     AssetLeftover,
+    AssetStyle,
+    Upload,
+    UploadPart,
     AuditEntry,
     ApiKey,
     ConsoleSession,

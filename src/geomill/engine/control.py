@@ -19,8 +19,9 @@ from geomill.domain.engine.task import TaskReport
 from geomill.domain.states import JOB_MACHINE, JobStatus
 from geomill.engine.claim import new_job
 from geomill.engine.submit import submit
-from geomill.errors import RETRY_EXPORT, ConflictError, InputError, NotFoundError, Problem, nearest
+from geomill.errors import ConflictError, InputError, NotFoundError, Problem, nearest
 from geomill.queues import postgres as queue
+from geomill.remedies import KEEP_DETAILS, RETRY_EXPORT
 from geomill.store import definitions, events, inbox, jobs, nodes, rounds, stage_jobs
 from geomill.store.events import EventWrite
 from geomill.store.pool import Connection
@@ -86,7 +87,7 @@ async def _retried_definition(conn: Connection, job: Job) -> str:
     if job.details_deleted_at:
         raise ConflictError(
             f"the job {job_id} cannot be retried: {job.details_gone}",
-            remedy="submit it again; GEOMILL_KEEP_DETAILS_DAYS sets how long details are kept",
+            remedy=KEEP_DETAILS.shell,
         )
     if await stage_jobs.superseded(conn, job_id):
         raise ConflictError(f"a later attempt has replaced the job {job_id}", remedy="retry the later attempt")

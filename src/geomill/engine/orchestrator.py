@@ -26,10 +26,12 @@ from geomill.engine.large import LargeOutputs
 from geomill.engine.maintenance.absences import Absences
 from geomill.engine.maintenance.attendance import Attendance, AttendanceOptions
 from geomill.engine.maintenance.callbacks import CallbackCaller, CallbackOptions
+from geomill.engine.maintenance.fetching import FetchOptions, UrlFetcher
 from geomill.engine.maintenance.leftovers import LeftoverOptions, Leftovers
 from geomill.engine.maintenance.reclaim import Reclaimer
 from geomill.engine.maintenance.retention import Retention, RetentionOptions
 from geomill.engine.maintenance.schedules import Scheduler
+from geomill.engine.maintenance.uploads import OldUploadOptions, OldUploads
 from geomill.engine.owned import Graphs, OwnedJob, load
 from geomill.engine.rounds import Rounds
 from geomill.errors import UnavailableError
@@ -69,6 +71,8 @@ class OrchestratorOptions:
     retention: RetentionOptions = field(default_factory=RetentionOptions)
     attendance: AttendanceOptions = field(default_factory=AttendanceOptions)
     leftovers: LeftoverOptions = field(default_factory=LeftoverOptions)
+    uploads: OldUploadOptions = field(default_factory=OldUploadOptions)
+    fetching: FetchOptions = field(default_factory=FetchOptions)
 
 
 @dataclass
@@ -110,6 +114,8 @@ class Orchestrator:
         self._callbacks = CallbackCaller(self.pool, options.callbacks, self._duties)
         self._retention = Retention(self.pool, self.storage, options.retention, self._duties)
         self._leftovers = Leftovers(self.pool, self.storage, options.leftovers, self._duties)
+        self._old_uploads = OldUploads(self.pool, self.storage, options.uploads, self._duties)
+        self._fetcher = UrlFetcher(self.pool, self.storage, options.fetching, self._duties)
         self._attendance = Attendance(
             self.pool, options.job_queue, self.workflow_registry, self._recalled, options.attendance, self._duties
         )
@@ -130,7 +136,15 @@ class Orchestrator:
     async def run(self, stop: asyncio.Event) -> None:
         """Run until `stop` is set, then release all jobs to other orchestrators."""
         await self._signals.start()
-        beside = (self._callbacks, self._follower, self._retention, self._leftovers, self._attendance)
+        beside = (
+            self._callbacks,
+            self._follower,
+            self._retention,
+            self._leftovers,
+            self._attendance,
+            self._old_uploads,
+            self._fetcher,
+        )
         duties = (duty.run for duty in beside)
         await run_duties(stop, self._signals.run, self._work, self._watch, *duties, leave=self._leave)
 

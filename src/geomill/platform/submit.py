@@ -5,18 +5,17 @@ Invalid submissions are refused before anything is written. An error while writi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict
 
 from geomill.catalogue.following import follow_decision
 from geomill.domain.assets import naming
 from geomill.domain.assets.asset import Asset, job_priority
 from geomill.domain.assets.audit import AuditDecision
-from geomill.domain.assets.lifecycle import Actor, Operation, opening, require_seen
-from geomill.domain.assets.platform import Platform
-from geomill.domain.assets.request import NewRequest, PlatformRequest, RequestStatus
+from geomill.domain.assets.lifecycle import Actor, Operation, opening
+from geomill.domain.assets.platform import Platform, Refs
+from geomill.domain.assets.request import NewRequest, PlatformRequest
 from geomill.domain.assets.submission import Submission
 from geomill.domain.engine.callback import check_callback_url
 from geomill.domain.engine.message import JobQueueMessage
@@ -25,11 +24,11 @@ from geomill.domain.engine.starting import Starter
 from geomill.domain.engine.workflow import Workflow
 from geomill.domain.ids import new_id
 from geomill.engine.submit import enqueue
-from geomill.errors import AssetState, InputsError, PlatformInactive, Problem
+from geomill.errors import InputsError, PlatformInactive, Problem
 from geomill.platform.desk import Desk
 from geomill.platform.preflight import missing, preflight, source_names
 from geomill.store import assets, platforms, requests
-from geomill.store.pool import Connection, transaction_time
+from geomill.store.pool import Connection
 
 _DECISIONS = {
     Operation.CREATED: AuditDecision.SUBMITTED,
@@ -99,10 +98,11 @@ async def submit(
         new = _request(submission, asset_id, before, workflow, actor)
         if before is None:
             asset = await _create(conn, platform, new)
+            warnings += _name_warnings(platform, asset)
         else:
             asset = await assets.open_revision(conn, new)
             superseded = await requests.supersede(conn, asset_id)
-        message = _message(new, workflow, asset, actor, asset.updated_at)
+        message = job_message(new, workflow, asset, actor, asset.updated_at)
         async with conn.pipeline():
             await enqueue(conn, desk.workflow_registry, desk.job_queue, [message], actor.starter)  # checks the options
             await assets.note(conn, _DECISIONS[operation], actor, asset, before, job_id=message.job_id)
@@ -113,33 +113,6 @@ async def submit(
         await desk.announce(conn)
         await desk.cancel(conn, superseded, SUPERSEDED)
     return Accepted(request, asset, operation, message, warnings)
-
-
-async def retry(
-    conn: Connection, desk: Desk, identifier: str, actor: Actor, expected_revision: int | None = None
-) -> Accepted:
-    """Run a failed request again, with a new job."""
-    identified = await assets.identify(conn, identifier)
-    async with conn.transaction():
-        asset = await assets.lock(conn, identified.asset_id)
-        if asset is None or identified.request_id is None or not asset.active:
-            raise AssetState(f"'{identifier}' has no request that could be retried", remedy="submit it again")
-        require_seen(asset, expected_revision)
-        request = await requests.lock(conn, identified.request_id)
-        if request.request_id != asset.last_request_id or request.status is not RequestStatus.FAILED:
-            raise AssetState(
-                f"the request {request.request_id} is {request.status.value}", remedy="retry only a failed request"
-            )
-        workflow = desk.workflow_registry.get(request.workflow_id)
-        again = request.evolve(job_id=new_id(), priority=actor.retry_priority(request.priority))
-        message = _message(again, workflow, asset, actor, await transaction_time(conn))
-        after = await requests.retry(conn, request.request_id, message.job_id)
-        await enqueue(
-            conn, desk.workflow_registry, desk.job_queue, [message], Starter.OPERATORS
-        )  # the request was authorised when it was accepted
-        await assets.note(conn, AuditDecision.RETRIED, actor, asset, asset, job_id=message.job_id)
-    await desk.announce(conn)
-    return Accepted(after, await assets.get(conn, asset.asset_id), None, message)
 
 
 async def _earlier(conn: Connection, submission: Submission, asset_id: str, workflow: Workflow) -> Accepted | None:
@@ -178,9 +151,23 @@ async def _create(conn: Connection, platform: Platform, request: NewRequest) -> 
     return await assets.create(conn, request, collection_id, naming.candidates(platform, refs, request.asset_id))
 
 
-def _message(
+def _name_warnings(platform: Platform, asset: Asset) -> list[str]:
+    """Tell a submitter whose identifier differs from another one only in letters that names do not keep."""
+    plain = next(naming.collection_candidates(platform, asset.platform_refs))
+    if asset.stac_collection_id == plain or "--" in plain:
+        return []
+    field, group = platform.required_refs[0], platform.group_of(asset.platform_refs)
+    warning = (
+        f"the collection of {field} '{group}' is called '{asset.stac_collection_id}', because '{plain}' belongs to "
+        f"another {field} that differs only by case, accents or punctuation: check whether you meant that one"
+    )
+    return [warning]
+
+
+def job_message(
     request: NewRequest, workflow: Workflow, asset: Asset, actor: Actor, submitted_at: datetime
 ) -> JobQueueMessage:
+    """Return the order of the job of a request. Raises `InputsError` if its options clash with what geomill sets."""
     return JobQueueMessage(
         job_id=request.job_id,
         workflow_id=workflow.workflow_id,
@@ -213,8 +200,29 @@ def _inputs(submission: Submission, workflow: Workflow, asset: Asset) -> dict[st
     return {**declared, **submission.processing_options}
 
 
-def facts(submission: Submission, asset: Asset) -> Mapping[str, Any]:
-    """Return the values that a workflow gets by declaring an input of that name."""
+class SubmissionFacts(TypedDict):
+    """The values that a workflow gets by declaring an input of that name."""
+
+    asset_id: str
+    revision: int
+    request_id: str | None
+    platform_id: str
+    platform_refs: Refs
+    data_type: str
+    container_name: str
+    file_name: str
+    blob_name: str
+    file_names: list[str]
+    table_name: str
+    blob_prefix: str
+    stac_item_id: str
+    stac_collection_id: str
+
+
+FACT_NAMES = frozenset(SubmissionFacts.__annotations__)
+
+
+def facts(submission: Submission, asset: Asset) -> SubmissionFacts:
     return {
         "asset_id": asset.asset_id,
         "revision": asset.revision,

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rasterio._err import CPLE_BaseError
 from rasterio.crs import CRS
 from rasterio.enums import ColorInterp, MaskFlags
 from rasterio.io import DatasetReader
-from rasterio.warp import transform
 from rasterio.windows import Window
 
 from geomill.datasets.refusals import refused
 from geomill.raster.detection import detect
+from geomill.raster.extent import WGS84, bounds_4326, transform_points
 from geomill.raster.facts import BandFacts, RasterFacts, Validity, plain_nodata
 from geomill.raster.opening import bytes_per_pixel, uncompressed_bytes
 from geomill.sdk import ObjectName
 
-WGS84 = CRS.from_epsg(4326)
 READ_WHOLE = 64 * 1024 * 1024
 SAMPLE_SIDE = 512
 PLACES, PLACE_SIDE = 8, 96
@@ -71,18 +68,6 @@ def check_georeference(dataset: DatasetReader, name: ObjectName) -> None:
         raise refused("bad_transform", f"the pixels of '{name}' have no area")
     if not all(map(math.isfinite, _centre(dataset))):
         raise refused("crs_unusable", f"the coordinates of '{name}' cannot be converted to longitude and latitude")
-
-
-def transform_points(source: CRS, target: CRS, xs: list[float], ys: list[float]) -> tuple[list[float], list[float]]:
-    """Transform points. A point that has no place in the target system becomes infinite."""
-    try:
-        points = transform(source, target, xs, ys)
-    except CPLE_BaseError:
-        if len(xs) == 1:
-            return [math.inf], [math.inf]
-        single = [transform_points(source, target, [x], [y]) for x, y in zip(xs, ys, strict=True)]
-        return [x[0] for x, _ in single], [y[0] for _, y in single]
-    return points[0], points[1]
 
 
 def _centre(dataset: DatasetReader) -> tuple[float, float]:
@@ -241,55 +226,3 @@ def _warnings(dataset: DatasetReader, sample: Sample) -> list[str]:
     if dataset.transform.b or dataset.transform.d:
         warnings.append("the raster is rotated; the output is north-up")
     return warnings
-
-
-def perimeter(dataset: DatasetReader, steps: int = 40) -> tuple[list[float], list[float]]:
-    """Return points around the raster as a closed ring, in its own coordinates."""
-    along = [number / steps for number in range(steps)]
-    unit = [
-        *((a, 0.0) for a in along),
-        *((1.0, a) for a in along),
-        *((1.0 - a, 1.0) for a in along),
-        *((0.0, 1.0 - a) for a in along),
-        (0.0, 0.0),
-    ]
-    points = [dataset.transform @ (u * dataset.width, v * dataset.height) for u, v in unit]
-    return [x for x, _ in points], [y for _, y in points]
-
-
-def geographic_perimeter(dataset: DatasetReader) -> tuple[list[float], list[float]]:
-    longitudes, latitudes = transform_points(dataset.crs, WGS84, *perimeter(dataset))
-    usable = [(x, y) for x, y in zip(longitudes, latitudes, strict=True) if math.isfinite(x) and math.isfinite(y)]
-    if not usable:
-        raise refused("crs_unusable", "no edge of the raster can be converted to longitude and latitude")
-    return [x for x, _ in usable], [y for _, y in usable]
-
-
-def crosses_antimeridian(longitudes: list[float]) -> bool:
-    """Whether the perimeter crosses the antimeridian. Neighbouring points are close, so a jump over half the globe
-    crosses it."""
-    return any(abs(a - b) > 180 for a, b in pairwise(longitudes))
-
-
-def contains_pole(dataset: DatasetReader) -> bool:
-    if dataset.crs.is_geographic:
-        return False
-    for latitude in (90.0, -90.0):
-        xs, ys = transform_points(WGS84, dataset.crs, [0.0], [latitude])
-        if math.isfinite(xs[0]) and math.isfinite(ys[0]):
-            column, row = ~dataset.transform @ (xs[0], ys[0])
-            back = transform_points(dataset.crs, WGS84, xs, ys)[1][0]
-            if 0 < column < dataset.width and 0 < row < dataset.height and abs(back - latitude) < 0.1:
-                return True
-    return False
-
-
-def bounds_4326(dataset: DatasetReader) -> tuple[float, float, float, float]:
-    longitudes, latitudes = geographic_perimeter(dataset)
-    if contains_pole(dataset):
-        north = max(latitudes) > 0
-        return (-180.0, min(latitudes) if north else -90.0, 180.0, 90.0 if north else max(latitudes))
-    west, east = min(longitudes), max(longitudes)
-    if crosses_antimeridian(longitudes):
-        west, east = min(x for x in longitudes if x > 0), max(x for x in longitudes if x < 0)
-    return (west, min(latitudes), east, max(latitudes))

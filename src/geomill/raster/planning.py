@@ -1,50 +1,54 @@
-"""Computes the output grid, and the strategy of reading the source."""
+"""Chooses the target system of a raster, and computes the output grid.
+
+The output has about as many pixels as the source: the size of its pixels is taken in the middle of the source, where a
+pixel keeps its area. Projections stretch without limit towards their edges, so extents say nothing about resolution.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from enum import StrEnum
 
-from rasterio._err import CPLE_BaseError
+import numpy as np
 from rasterio.crs import CRS
-from rasterio.enums import Compression
 from rasterio.errors import CRSError
 from rasterio.io import DatasetReader
-from rasterio.vrt import WarpedVRT
-from rasterio.warp import transform_bounds
 
 from geomill.datasets.refusals import refused
 from geomill.domain.access.confidential import without_places
 from geomill.domain.crs import EXAMPLES, is_crs
-from geomill.raster import inspection
-from geomill.raster.grid import Grid, Tile, aligned
-from geomill.raster.inspection import short_crs, transform_points
-from geomill.raster.opening import MEGABYTE, bytes_per_pixel
+from geomill.raster.extent import (
+    Bounds,
+    enclosed_pole,
+    placed,
+    sample_points,
+    transform_points,
+    unrolled_bounds,
+)
+from geomill.raster.grid import Grid, aligned
+from geomill.raster.inspection import short_crs
+from geomill.raster.tiers import Tier
 
-SOURCE = "source"
-MERCATOR_EDGE = 20_037_508.342789244
-LARGEST_STRIP = 8 * MEGABYTE
-"""Uncompressed bytes. A window of a striped file costs all strips that it touches."""
+AUTO, SOURCE = "auto", "source"
+WEB_MERCATOR = CRS.from_epsg(3857)
+RADIUS = 6_378_137.0
+HIGHEST_LATITUDE = 85.0511287798066
+"""The latitude at which the square map of Web Mercator ends."""
+FEWEST, MOST = 0.25, 16
+"""The bounds of the number of output pixels, in pixels of the source."""
+ALWAYS_ALLOWED = 1_000_000
+"""An output of so few pixels is never too large, for example that of a row of pixels that runs diagonally."""
 
 
-class Strategy(StrEnum):
-    ONE_PASS = "one_pass"  # noqa: S105  not a password
-    TWO_PASS = "two_pass"  # noqa: S105
-
-
-@dataclass(frozen=True)
-class Layout:
-    strategy: Strategy
-    reason: str
-
-
-def target_crs(dataset: DatasetReader, requested: str) -> CRS:
+def target_crs(dataset: DatasetReader, requested: str, tier: Tier = Tier.ANALYSIS) -> CRS:
+    """Return the target system. `auto` is Web Mercator for pictures that it can show, else the source's own system."""
+    if requested == AUTO:
+        return WEB_MERCATOR if tier is Tier.VISUALIZATION and fits_web_mercator(dataset) else dataset.crs
     if requested == SOURCE:
         return dataset.crs
     if not is_crs(requested):
         raise refused(
-            "bad_target_crs", f"target_crs {requested[:80]!r} is not a CRS: write it as {EXAMPLES}, or as '{SOURCE}'"
+            "bad_target_crs",
+            f"target_crs {requested[:80]!r} is not a CRS: write it as {EXAMPLES}, or as '{SOURCE}' or '{AUTO}'",
         )
     try:
         return CRS.from_user_input(requested)
@@ -54,120 +58,133 @@ def target_crs(dataset: DatasetReader, requested: str) -> CRS:
         ) from error
 
 
-def output_grid(dataset: DatasetReader, requested_crs: str) -> tuple[Grid, list[str]]:
-    """Return the grid, and warnings. The grid is the source's own if no warping is needed."""
-    target = target_crs(dataset, requested_crs)
+def fits_web_mercator(dataset: DatasetReader) -> bool:
+    """Whether Web Mercator shows all of the raster, up to strips beyond 85° of latitude on a map of the world."""
+    west, south, east, north = unrolled_bounds(dataset)
+    inside = south >= -HIGHEST_LATITUDE and north <= HIGHEST_LATITUDE
+    return not enclosed_pole(dataset) and east <= 180 and (inside or east - west == 360)
+
+
+def output_grid(dataset: DatasetReader, requested: str, tier: Tier = Tier.ANALYSIS) -> tuple[Grid, list[str]]:
+    """Return the grid, and warnings that say what changes. The grid is the source's own if no warping is needed."""
+    target = target_crs(dataset, requested, tier)
     if keeps_grid(dataset, target):
-        grid = Grid(
-            crs=short_crs(dataset.crs),
-            transform=tuple(dataset.transform[:6]),
-            width=dataset.width,
-            height=dataset.height,
-        )
-        return grid, []
+        return _own_grid(dataset), []
     _refuse_poles(dataset, target)
-    grid, warnings = _warped_grid(dataset, target)
-    scale = (grid.width / dataset.width, grid.height / dataset.height)
-    return grid.model_copy(update={"scale": scale}), warnings
-
-
-def _warped_grid(dataset: DatasetReader, target: CRS) -> tuple[Grid, list[str]]:
-    if not dataset.crs.is_geographic and inspection.crosses_antimeridian(inspection.geographic_perimeter(dataset)[0]):
-        return _across_antimeridian(dataset, target)
-    with WarpedVRT(dataset, crs=target) as suggested:
-        bounds, resolution = tuple(suggested.bounds), suggested.transform.a
-    bounds, warnings = _inside(target, bounds)
-    return aligned(short_crs(target), bounds, resolution), warnings
+    bounds, warnings = _bounds(dataset, target)
+    grid = aligned(short_crs(target), bounds, _pixel_side(dataset, target, bounds))
+    share = _share_inside(dataset) if target == WEB_MERCATOR else 1.0
+    _check_size(dataset, grid, share)
+    scale = (grid.width / dataset.width, grid.height / dataset.height / share)
+    return grid.model_copy(update={"scale": scale}), [*warnings, _change(dataset, grid)]
 
 
 def keeps_grid(dataset: DatasetReader, target: CRS) -> bool:
+    """Whether pixels are copied. Rows that are stored from south to north are copied in reverse order."""
     step = dataset.transform
-    return dataset.crs == target and not step.b and not step.d and step.a > 0 > step.e
+    return dataset.crs == target and not step.b and not step.d and step.a > 0 and step.e != 0
+
+
+def _own_grid(dataset: DatasetReader) -> Grid:
+    step = dataset.transform
+    top = step.f if step.e < 0 else step.f + step.e * dataset.height
+    return Grid(
+        crs=short_crs(dataset.crs),
+        transform=(step.a, 0.0, step.c, 0.0, -abs(step.e), top),
+        width=dataset.width,
+        height=dataset.height,
+    )
 
 
 def _refuse_poles(dataset: DatasetReader, target: CRS) -> None:
-    if (target.is_geographic or _is_web_mercator(target)) and inspection.contains_pole(dataset):
+    if (target.is_geographic or target == WEB_MERCATOR) and enclosed_pole(dataset):
         raise refused(
             "covers_pole",
             f"the raster covers a pole, which cannot be shown in {short_crs(target)[:20]}: "
-            "use target_crs 'source' or a polar CRS, such as EPSG:3413",
+            "leave out target_crs, or use 'source' or a polar CRS, such as EPSG:3413",
         )
 
 
-def _across_antimeridian(dataset: DatasetReader, target: CRS) -> tuple[Grid, list[str]]:
-    """Return a grid across the antimeridian. Longitudes continue beyond 180°; Web Mercator ends there."""
-    if _is_web_mercator(target):
+def _bounds(dataset: DatasetReader, target: CRS) -> tuple[Bounds, list[str]]:
+    """Return the bounds of the output in the target system, and warnings."""
+    if target == WEB_MERCATOR:
+        return _in_web_mercator(dataset)
+    if target.is_geographic and target != dataset.crs:
+        bounds = unrolled_bounds(dataset, target)
+        crossing = "the raster crosses the antimeridian: longitudes of the output continue beyond 180°"
+        return bounds, [crossing] if bounds[2] > 180 else []
+    xs, ys = sample_points(dataset, target)
+    return (float(xs.min()), float(ys.min()), float(xs.max()), float(ys.max())), []
+
+
+def _in_web_mercator(dataset: DatasetReader) -> tuple[Bounds, list[str]]:
+    """Clip the raster to the square map of Web Mercator."""
+    west, south, east, north = unrolled_bounds(dataset)
+    if east > 180:
         raise refused(
             "crosses_antimeridian",
-            "the raster crosses the antimeridian, where EPSG:3857 ends: use target_crs 'EPSG:4326' or 'source'",
+            "the raster crosses the antimeridian, where EPSG:3857 ends: leave out target_crs, or use 'source' or "
+            "'EPSG:4326'",
         )
-    if not target.is_geographic:
-        with WarpedVRT(dataset, crs=target) as suggested:
-            return aligned(short_crs(target), tuple(suggested.bounds), suggested.transform.a), []
-    longitudes, latitudes = transform_points(dataset.crs, target, *inspection.perimeter(dataset, steps=400))
-    turned = [x % 360 for x in longitudes]
-    corners = [(turned[i], latitudes[i]) for i in (0, 800)]
-    diagonal = math.dist(*corners) / math.hypot(dataset.width, dataset.height)
-    bounds = (min(turned), min(latitudes), max(turned), max(latitudes))
-    return aligned(short_crs(target), bounds, diagonal), [
-        "the raster crosses the antimeridian: longitudes of the output continue beyond 180°"
-    ]
-
-
-def _is_web_mercator(crs: CRS) -> bool:
-    return bool(crs == CRS.from_epsg(3857))
-
-
-def _inside(target: CRS, bounds: tuple[float, ...]) -> tuple[tuple[float, float, float, float], list[str]]:
-    """Clip bounds to the extent of Web Mercator, which has an edge. Returns warnings too."""
-    left, bottom, right, top = bounds
-    if not _is_web_mercator(target):
-        return (left, bottom, right, top), []
-    edge = MERCATOR_EDGE
-    inside = (max(left, -edge), max(bottom, -edge), min(right, edge), min(top, edge))
-    cut = bottom < -edge * 1.0001 or top > edge * 1.0001
-    return inside, ["data beyond 85.06° of latitude was cut off"] if cut else []
-
-
-def layout(dataset: DatasetReader, *, remote: bool) -> Layout:
-    """Return the reading strategy. Windows can be read directly from tiles and small strips; from others each window
-    would read far too much."""
-    height, width = dataset.block_shapes[0]
-    if width < dataset.width or dataset.profile.get("tiled") or dataset.driver != "GTiff":
-        return Layout(Strategy.ONE_PASS, f"the source has tiles of {width} by {height}: windows are read directly")
-    if remote:
-        return Layout(Strategy.TWO_PASS, "the source is remote and striped: it is copied once, then cut")
-    compressed = dataset.compression not in (None, Compression.none)
-    strip = (dataset.height if is_one_strip(dataset) else height) * width * bytes_per_pixel(dataset)
-    if compressed and strip > LARGEST_STRIP:
-        return Layout(
-            Strategy.TWO_PASS, f"a strip of the source has {strip:,} bytes uncompressed: it is cut once, row by row"
-        )
-    return Layout(Strategy.ONE_PASS, f"the source is local, with strips of {height} rows: windows are read directly")
-
-
-def is_one_strip(dataset: DatasetReader) -> bool:
-    """Whether the file is one strip. GDAL shows a large strip as single rows but can decompress them only in order, so
-    reading backwards starts again from the top."""
-    first, second = (dataset.get_tag_item(f"BLOCK_OFFSET_0_{row}", "TIFF", bidx=1) for row in (0, 1))
-    return first is not None and second is None
-
-
-def source_window(dataset: DatasetReader, grid: Grid, tile: Tile, overlap: int) -> tuple[int, int, int, int] | None:
-    """Return the source pixels that a tile needs, with a margin: column, row, width, height. None if it needs none."""
-    crs = CRS.from_user_input(grid.crs)
-    left, bottom, right, top = grid.bounds_of(tile)
-    try:
-        box = transform_bounds(crs, dataset.crs, left, bottom, right, top, densify_pts=41)
-    except CPLE_BaseError as error:
+    lowest, highest = (min(max(latitude, -HIGHEST_LATITUDE), HIGHEST_LATITUDE) for latitude in (south, north))
+    if lowest >= highest:
         raise refused(
-            "crs_unusable", f"{tile.tile_id} cannot be placed in the source: {without_places(str(error))}"
-        ) from error
-    corners = [~dataset.transform @ (x, y) for x in (box[0], box[2]) for y in (box[1], box[3])]
-    if not all(math.isfinite(value) for corner in corners for value in corner):
-        return 0, 0, dataset.width, dataset.height
-    first = max(math.floor(min(c for c, _ in corners)) - overlap, 0)
-    last = min(math.ceil(max(c for c, _ in corners)) + overlap, dataset.width)
-    highest = max(math.floor(min(r for _, r in corners)) - overlap, 0)
-    lowest = min(math.ceil(max(r for _, r in corners)) + overlap, dataset.height)
-    return (first, highest, last - first, lowest - highest) if first < last and highest < lowest else None
+            "outside_target",
+            f"the raster lies beyond {HIGHEST_LATITUDE:.2f}° of latitude, where EPSG:3857 ends: leave out target_crs, "
+            "or use 'source' or a polar CRS, such as EPSG:3413",
+        )
+    left, right = (RADIUS * math.radians(longitude) for longitude in (west, east))
+    bottom, top = (RADIUS * math.asinh(math.tan(math.radians(latitude))) for latitude in (lowest, highest))
+    cut = (south, north) != (lowest, highest)
+    return (left, bottom, right, top), [f"data beyond {HIGHEST_LATITUDE:.2f}° of latitude was cut off"] if cut else []
+
+
+def _share_inside(dataset: DatasetReader) -> float:
+    """Return the share of the latitudes that Web Mercator shows."""
+    _, south, _, north = unrolled_bounds(dataset)
+    shown = min(north, HIGHEST_LATITUDE) - max(south, -HIGHEST_LATITUDE)
+    return shown / (north - south) if north > south else 1.0
+
+
+def _pixel_side(dataset: DatasetReader, target: CRS, bounds: Bounds) -> float:
+    """Return the side of a square as large as a pixel in the middle of the source, in units of the target.
+
+    It is the median of some pixels, because one of them may lie on both sides of the antimeridian.
+    """
+    near = [offset.ravel() for offset in np.meshgrid([0, -2, 2], [0, -2, 2])]
+    u, v = (fractions.ravel() for fractions in np.meshgrid(*[np.linspace(0.025, 0.975, 39)] * 2))
+    order = np.argsort(np.hypot(u - 0.5, v - 0.5), kind="stable")  # for a middle that the target does not show
+    columns = np.concatenate([dataset.width / 2 + near[0], (u * dataset.width)[order]])
+    rows = np.concatenate([dataset.height / 2 + near[1], (v * dataset.height)[order]])
+    corners = [(columns + c, rows + r) for c, r in ((-0.5, 0), (0.5, 0), (0, -0.5), (0, 0.5))]
+    points = [transform_points(dataset.crs, target, *placed(dataset, *corner)) for corner in corners]
+    (left, left_y), (right, right_y), (above_x, above), (below_x, below) = (map(np.asarray, xy) for xy in points)
+    with np.errstate(invalid="ignore"):
+        areas = np.abs((right - left) * (below - above) - (right_y - left_y) * (below_x - above_x))
+        inside = np.isfinite(areas) & (areas > 0) & (above >= bounds[1]) & (above <= bounds[3])
+    if not inside.any():
+        raise refused("outside_target", f"no pixel of the raster has a place in {short_crs(target)[:20]}")
+    return math.sqrt(float(np.median(areas[inside][:9])))
+
+
+def _check_size(dataset: DatasetReader, grid: Grid, share: float) -> None:
+    """Refuse an output that has lost most of the source's pixels, or that inflates them."""
+    before, after = dataset.width * dataset.height * share, grid.width * grid.height
+    if after < FEWEST * before or after > max(MOST * before, ALWAYS_ALLOWED):
+        raise refused(
+            "target_unfit",
+            f"{dataset.width:,} by {dataset.height:,} pixels would become {grid.width:,} by {grid.height:,} in "
+            f"{grid.crs[:20]}, which does not fit the place of the raster: leave out target_crs, or choose another",
+        )
+
+
+def _change(dataset: DatasetReader, grid: Grid) -> str:
+    return (
+        f"the raster was resampled from {dataset.width:,} by {dataset.height:,} pixels in {_label(dataset.crs)} to "
+        f"{grid.width:,} by {grid.height:,} in {_label(CRS.from_user_input(grid.crs))}"
+    )
+
+
+def _label(crs: CRS) -> str:
+    code = short_crs(crs)
+    return code if len(code) <= 20 else "its own system"

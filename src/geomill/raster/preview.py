@@ -100,8 +100,10 @@ def encoded(image: NDArray[np.uint8], driver: str) -> bytes:
 
 
 def smaller(image: NDArray[np.uint8], side: int) -> NDArray[np.uint8]:
+    """Return an image of at most `side` pixels each way. Each of its sides keeps a pixel at least."""
     step = -(-max(image.shape[1:]) // side)
-    return image[:, step // 2 :: step, step // 2 :: step] if step > 1 else image
+    rows, columns = (slice(min(step // 2, length // 2), None, step) for length in image.shape[1:])
+    return image[:, rows, columns]
 
 
 def _bands(canvas: Canvas) -> NDArray[np.uint8]:

@@ -50,8 +50,14 @@ def rendering(
     house = _house(kind, statistics, dtype, colors, palette=palette)
     if not chosen or tuple(chosen) == house.bands:
         return house
-    ranges = () if dtype == "uint8" else tuple(_range(statistics, band - 1) for band in chosen)
-    return Rendering(bands=tuple(chosen), rescale=ranges)
+    return Rendering(bands=tuple(chosen), rescale=band_ranges(statistics, chosen, dtype))
+
+
+def band_ranges(
+    statistics: Sequence[Mapping[str, Any]], bands: Sequence[int], dtype: str
+) -> tuple[tuple[float, float], ...]:
+    """Return the stretch of each band, counted from 1. Bytes are drawn as they are."""
+    return () if dtype == "uint8" else tuple(_range(statistics, band - 1) for band in bands)
 
 
 def _house(

@@ -43,6 +43,7 @@ def check_tier(tier: Tier, kind: RasterType, dtype: str) -> None:
             "tier_unfit",
             f"the tier 'visualization' would damage a {kind.value} raster of {dtype}: JPEG is for 8-bit images; "
             "choose 'analysis' or 'archive'",
+            output_tier=[Tier.ANALYSIS.value, Tier.ARCHIVE.value],
         )
 
 

@@ -92,13 +92,17 @@ def render(dataset: DatasetReader, grid: Grid, window: Window, resampling: str) 
 
 
 def _copied(dataset: DatasetReader, grid: Grid, window: Window) -> Pixels:
-    """Copy pixels without warping. The dataset may be a piece of the raster for which the grid was made."""
-    shift = ~dataset.transform @ grid.affine
-    column, row = round(shift.c) + window.column, round(shift.f) + window.row
-    part = SourceWindow(column, row, window.width, window.height)
+    """Copy pixels without warping. The dataset may be a piece of the raster for which the grid was made. A source that
+    is stored from south to north is turned over."""
+    column, row = map(round, ~dataset.transform @ (grid.affine @ (window.column, window.row)))
+    south_up = dataset.transform.e > 0
+    part = SourceWindow(column, row - window.height if south_up else row, window.width, window.height)
     validity = validity_of(dataset)
+    data = dataset.read(window=part)
     mask = dataset.dataset_mask(window=part) if validity is Validity.MASK else None
-    return Pixels(dataset.read(window=part), validity, mask, nodata_of(dataset), alpha_band(dataset))
+    if south_up:
+        data, mask = data[:, ::-1], mask if mask is None else mask[::-1]
+    return Pixels(data, validity, mask, nodata_of(dataset), alpha_band(dataset))
 
 
 def _warped(dataset: DatasetReader, grid: Grid, cell: Window, resampling: Resampling, *, masked: bool) -> NDArray[Any]:

@@ -66,6 +66,7 @@ class HandlerContext(Generic[ParamsT]):
     """The context of one task. `params` is an instance of the handler's model, or a dict if it has none."""
 
     task_id: str
+    """The id of the task as pages and routes show it. In a stage job all attempts at a task have the same."""
     job_id: str
     node_id: str
     handler: str
@@ -93,6 +94,8 @@ class HandlerContext(Generic[ParamsT]):
     """The external catalogue; None if there is no external database. For async handlers."""
     outcome_pages: OutcomePages = no_pages
     """Reads the pages for `item_outcomes`."""
+    attempt_id: str = ""
+    """The engine's id of this attempt. No other attempt has it."""
 
     @property
     def blob_repository(self) -> Storage:

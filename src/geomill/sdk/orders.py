@@ -6,6 +6,7 @@ row, and each step checks that the order is still the asset's current one.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
@@ -25,6 +26,8 @@ class AssetOrder:
     blob_stem: str
     table_stem: str
     revision: int
+    own_styles: Mapping[str, Any] | None = None
+    """The styles of the asset, if the order is an export."""
 
 
 class AssetOrders(Protocol):

@@ -104,6 +104,7 @@ def run_handler(
             reporter=recorder,
             item_index=item_index,
             attempt=attempt,
+            attempt_id=task_id(job_id, "node", item_index, attempt),
             retry_count=attempt - 1,
             checkpoint=checkpoint,
             is_cancelled=cancelled,

@@ -15,6 +15,7 @@ from geomill.domain.access.signed_link import PARAMETER, LinkKey
 from geomill.domain.access.visibility import PUBLIC_ONLY, Sight, sight_of
 from geomill.domain.objectname import Zone
 from geomill.errors import Forbidden, Unauthenticated
+from geomill.remedies import NEW_LINK
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ def _ticket(scope: Scope) -> str | None:
         return None
     tickets = [value for name, value in parse_qsl(query.decode("latin-1")) if name == PARAMETER]
     if len(tickets) > 1:
-        raise Unauthenticated("the link has more than one ticket", remedy="get a new link from /api/assets/{id}/links")
+        raise Unauthenticated("the link has more than one ticket", remedy=NEW_LINK.http)
     return tickets[0] if tickets else None
 
 
@@ -57,9 +58,7 @@ def _opened_by(ticket: str, path: str, key: LinkKey | None) -> SignedLink:
         generation = key.generation(ticket, asset_id, now) if key and asset_id else None
         if generation is not None:
             return SignedLink(asset_id, generation)
-    raise Unauthenticated(
-        "the link has expired or is for another asset", remedy="get a new link from /api/assets/{id}/links"
-    )
+    raise Unauthenticated("the link has expired or is for another asset", remedy=NEW_LINK.http)
 
 
 async def _sight(request: Request) -> Sight:

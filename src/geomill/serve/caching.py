@@ -41,7 +41,7 @@ def tell(request: Request, headers: Mapping[str, str]) -> None:
 def etag(scope: Scope) -> str:
     served: Served = scope["state"]["served"]
     accept = Headers(scope=scope).get("accept", "")
-    parts = (__version__, served.asset_id, str(served.revision), scope["path"], accept)
+    parts = (__version__, served.asset_id, str(served.revision), served.styles.tag, scope["path"], accept)
     text = "\n".join(parts).encode("utf-8", "surrogateescape") + b"\n" + scope.get("query_string", b"")
     return f'"{hashlib.sha256(text).hexdigest()[:32]}"'
 

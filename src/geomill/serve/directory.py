@@ -18,6 +18,7 @@ from geomill.domain.assets.served import Scene, Series, Served
 from geomill.domain.objectname import Zone
 from geomill.errors import NotFoundError, Unauthenticated
 from geomill.raster.rendering import kind_of, stretches
+from geomill.remedies import NEW_LINK
 from geomill.store import serving
 from geomill.store.pool import Pool
 from geomill.store.serving import Bounds, Faces, FeatureTable, Page
@@ -60,7 +61,7 @@ class Directory:
         """Raise `Unauthenticated` if the asset was revoked or unpublished since a signed link for it was made."""
         faces = await self._find(asset_id)
         if faces is not None and faces.newest.withdrawn_through != withdrawn_through:
-            raise Unauthenticated("the link is no longer valid", remedy="get a new link from /api/assets/{id}/links")
+            raise Unauthenticated("the link is no longer valid", remedy=NEW_LINK.http)
 
     async def raster(self, name: str, sight: Sight) -> Served:
         """Return a raster by the asset's id or, for a scene of a series, `{asset_id}.{scene_id}`. The scenes of a
@@ -78,7 +79,7 @@ class Directory:
             self._scenes[key] = scene_served
             if len(self._scenes) > MOST_KEPT:
                 self._scenes.popitem(last=False)
-        states = ("approval_state", "clearance_state", "public_revision", "withdrawn_through")
+        states = ("approval_state", "clearance_state", "public_revision", "withdrawn_through", "styles")
         return self._scenes[key].model_copy(update={name: getattr(served, name) for name in states})
 
     async def series(self, served: Served) -> Series:

@@ -150,7 +150,7 @@ class Services:
         directory = self._directory = Directory(pool, self.zone)
         zone: Literal["external", "internal"] = "external" if self.zone is Zone.EXTERNAL else "internal"
         return {
-            "/stac": create_stac_app(database_url=self._url, zone=zone, storage=self._storage),
+            "/stac": create_stac_app(database_url=self._url, zone=zone, storage=self._storage, directory=directory),
             "/raster": create_raster_app(directory, self._storage),
             "/vector": create_vector_app(directory, self._url),
             "/viewer": create_viewer_app(directory),

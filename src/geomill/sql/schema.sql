@@ -48,7 +48,9 @@ CREATE TYPE app.processing_status AS ENUM ('pending', 'processing', 'completed',
 
 CREATE TYPE app.request_status AS ENUM ('accepted', 'processing', 'completed', 'failed', 'superseded');
 
-CREATE TYPE app.decision AS ENUM ('submitted', 'overwritten', 'reactivated', 'retried', 'approved', 'clearance_changed', 'rejected', 'revoked', 'unpublished', 'rolled_back', 'export_retried');
+CREATE TYPE app.upload_status AS ENUM ('receiving', 'complete', 'failed');
+
+CREATE TYPE app.decision AS ENUM ('submitted', 'overwritten', 'reactivated', 'retried', 'approved', 'clearance_changed', 'rejected', 'revoked', 'unpublished', 'rolled_back', 'export_retried', 'styled');
 
 CREATE TYPE app.may_name AS ENUM ('allowed', 'required', 'forbidden');
 
@@ -371,13 +373,26 @@ BEGIN
 END
 $$;
 
--- The footprint, repaired if it is not valid. One invalid footprint would make every search by place fail.
+-- The footprint, repaired if it is not valid, and with the parts beyond 180° moved to their place. One invalid footprint
+-- would make every search by place fail, and no search finds a place beyond 180°. A footprint without an area becomes its
+-- envelope, which is a line or a point.
 CREATE OR REPLACE FUNCTION catalogue.sound_place(_geometry public.geometry) RETURNS public.geometry
     LANGUAGE plpgsql IMMUTABLE
     SET search_path = public
 AS $$
+DECLARE
+    _sound geometry := CASE WHEN st_isvalid(_geometry) THEN _geometry ELSE st_makevalid(_geometry, 'method=structure') END;
 BEGIN
-    RETURN CASE WHEN st_isvalid(_geometry) THEN _geometry ELSE st_makevalid(_geometry, 'method=structure') END;
+    IF st_isempty(_sound) THEN
+        _sound := st_envelope(_geometry);
+    END IF;
+    IF st_xmax(_sound) > 180 THEN
+        _sound := st_wrapx(_sound, 180, -360);
+    END IF;
+    IF st_xmin(_sound) < -180 THEN
+        _sound := st_wrapx(_sound, -180, 360);
+    END IF;
+    RETURN CASE WHEN st_isvalid(_sound) THEN _sound ELSE st_unaryunion(_sound) END;
 END
 $$;
 
@@ -835,6 +850,9 @@ $$;
 --
 -- With a condition, pgstac's own search would read each item twice: for the count and for the page. This one reads it
 -- once. Without a condition it reads only the page, because the collections have the count.
+--
+-- With `repaired` in the search, footprints are repaired while they are compared. Geomill stores only valid ones; others
+-- come from pgstac's own tools, and make the plain comparison fail.
 CREATE OR REPLACE FUNCTION catalogue.search_items(
     _search jsonb, _everything boolean, _platform text, _asset text, _after text[], _back boolean
 ) RETURNS jsonb
@@ -854,6 +872,10 @@ DECLARE
     _page jsonb;
     _more boolean;
 BEGIN
+    IF _search ? 'repaired' THEN
+        _where := replace(_where, 'st_intersects(geometry,', 'st_intersects(catalogue.sound_place(geometry),');
+        _filter := replace(_filter, 'st_intersects(geometry,', 'st_intersects(catalogue.sound_place(geometry),');
+    END IF;
     IF _filter IS NOT NULL THEN
         _where := format('%s AND %s', _where, catalogue.guarded(_rule, _filter));
     END IF;
@@ -1749,6 +1771,8 @@ CREATE UNIQUE INDEX idx_requests_job ON app.platform_requests USING btree (job_i
 
 CREATE INDEX idx_requests_created ON app.platform_requests USING btree (created_at DESC);
 
+CREATE INDEX idx_requests_files ON app.platform_requests USING gin (file_names);
+
 CREATE INDEX idx_requests_open ON app.platform_requests USING btree (status) WHERE status IN ('accepted', 'processing');
 
 CREATE UNIQUE INDEX idx_requests_idempotency ON app.platform_requests USING btree (platform_id, idempotency_key) WHERE idempotency_key IS NOT NULL;
@@ -1828,6 +1852,92 @@ CREATE TABLE app.asset_leftovers (
 COMMENT ON TABLE app.asset_leftovers IS 'A revision that failed, was cancelled or was superseded, and whose files and tables were deleted.';
 
 COMMENT ON COLUMN app.asset_leftovers.job_id IS 'The job that made the data; a retry may make the revision again';
+
+CREATE TABLE app.asset_styles (
+    asset_id varchar(64) NOT NULL,
+    name varchar(63) NOT NULL,
+    is_default boolean DEFAULT false NOT NULL,
+    style jsonb NOT NULL,
+    updated_by varchar(200) NOT NULL,
+    updated_at timestamptz DEFAULT now() NOT NULL,
+    CONSTRAINT asset_styles_pkey PRIMARY KEY (asset_id, name),
+    CONSTRAINT asset_styles_asset_id_fkey FOREIGN KEY (asset_id) REFERENCES app.geospatial_assets (asset_id) ON DELETE RESTRICT
+);
+
+CREATE UNIQUE INDEX idx_asset_styles_default ON app.asset_styles USING btree (asset_id) WHERE is_default;
+
+COMMENT ON TABLE app.asset_styles IS 'A named style of an asset. At most one of them is the default.';
+
+COMMENT ON COLUMN app.asset_styles.style IS 'A `RasterStyle` or `VectorStyle`';
+
+CREATE TABLE app.uploads (
+    upload_id varchar(64) NOT NULL,
+    platform_id varchar(50) NOT NULL,
+    container_name varchar(63) NOT NULL,
+    file_name varchar(900) NOT NULL,
+    length bigint,
+    expected_sha256 varchar(64),
+    metadata varchar(4096) DEFAULT '' NOT NULL,
+    source_url varchar(2000),
+    created_by varchar(200) NOT NULL,
+    received_bytes bigint DEFAULT 0 NOT NULL,
+    status app.upload_status DEFAULT 'receiving' NOT NULL,
+    sha256 varchar(64),
+    error text,
+    writer varchar(64),
+    writer_until timestamptz,
+    source_etag varchar(500),
+    attempts integer DEFAULT 0 NOT NULL,
+    due_at timestamptz DEFAULT now() NOT NULL,
+    created_at timestamptz DEFAULT now() NOT NULL,
+    updated_at timestamptz DEFAULT now() NOT NULL,
+    completed_at timestamptz,
+    CONSTRAINT uploads_pkey PRIMARY KEY (upload_id),
+    CONSTRAINT uploads_received CHECK (received_bytes >= 0 AND received_bytes <= coalesce(length, received_bytes)),
+    CONSTRAINT uploads_whole CHECK ((status = 'complete') = (completed_at IS NOT NULL)),
+    CONSTRAINT uploads_platform_id_fkey FOREIGN KEY (platform_id) REFERENCES app.platforms (platform_id) ON DELETE RESTRICT
+);
+
+CREATE UNIQUE INDEX idx_uploads_name ON app.uploads USING btree (container_name, file_name) WHERE status <> 'failed';
+
+CREATE INDEX idx_uploads_platform ON app.uploads USING btree (platform_id, created_at DESC, upload_id DESC);
+
+CREATE INDEX idx_uploads_created ON app.uploads USING btree (created_at DESC, upload_id DESC);
+
+CREATE INDEX idx_uploads_updated ON app.uploads USING btree (updated_at);
+
+CREATE INDEX idx_uploads_due ON app.uploads USING btree (due_at) WHERE source_url IS NOT NULL AND status = 'receiving';
+
+COMMENT ON TABLE app.uploads IS 'A file on its way into bronze, or one that arrived. Its bytes up to `received_bytes` are safe on disk.';
+
+COMMENT ON COLUMN app.uploads.file_name IS 'The path in the container';
+
+COMMENT ON COLUMN app.uploads.length IS 'Its bytes; None until the server of a URL tells';
+
+COMMENT ON COLUMN app.uploads.expected_sha256 IS 'The checksum that the sender announced';
+
+COMMENT ON COLUMN app.uploads.metadata IS 'The header Upload-Metadata of its creation';
+
+COMMENT ON COLUMN app.uploads.source_url IS 'The URL that it is fetched from; None if a client sends it';
+
+COMMENT ON COLUMN app.uploads.sha256 IS 'The checksum as computed';
+
+COMMENT ON COLUMN app.uploads.writer IS 'The request that holds the lease to write';
+
+COMMENT ON COLUMN app.uploads.source_etag IS 'The ETag of the URL''s answer; a changed one begins again';
+
+COMMENT ON COLUMN app.uploads.attempts IS 'How often the URL was fetched';
+
+CREATE TABLE app.upload_parts (
+    upload_id varchar(64) NOT NULL,
+    begin_byte bigint NOT NULL,
+    size bigint NOT NULL,
+    object_path varchar(900) NOT NULL,
+    CONSTRAINT upload_parts_pkey PRIMARY KEY (upload_id, begin_byte),
+    CONSTRAINT upload_parts_upload_id_fkey FOREIGN KEY (upload_id) REFERENCES app.uploads (upload_id) ON DELETE CASCADE
+);
+
+COMMENT ON TABLE app.upload_parts IS 'A piece of an upload in a store that cannot append. The piece is an object of its own.';
 
 CREATE TABLE app.asset_audit (
     audit_id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
@@ -2013,8 +2123,9 @@ CREATE TABLE catalogue.schema_steps (
 
 COMMENT ON TABLE catalogue.schema_steps IS 'A migration step that has run in this database, or was not needed because the database was new.';
 
--- Jobs in the words of the earlier system, for its queries: one row for each job that an orchestrator has claimed. A stage
--- job is shown with its latest attempt. A plain job has no stages; its type is its workflow.
+-- Jobs in the words of the earlier system, for its queries: one row for each job. A stage job is shown with its latest
+-- attempt. A plain job has no stages; its type is its workflow. A job that no orchestrator has claimed yet waits on the
+-- queue of jobs, or on the one for unknown workflows. (IN with a varchar reads differently after a dump, so it is = ANY.)
 CREATE OR REPLACE VIEW app.jobs AS
 SELECT j.job_id, j.workflow_id AS job_type,
        CASE j.status WHEN 'pending' THEN 'QUEUED' WHEN 'running' THEN 'PROCESSING' WHEN 'completed' THEN 'COMPLETED'
@@ -2051,9 +2162,22 @@ JOIN dagapp.dag_jobs AS j ON j.job_id = s.run_id
 WHERE NOT EXISTS (
     SELECT
     FROM dagapp.dag_stage_jobs AS later
-    JOIN dagapp.dag_jobs AS claimed ON claimed.job_id = later.run_id
     WHERE later.job_id = s.job_id AND later.attempt > s.attempt
-);
+      AND (EXISTS (SELECT FROM dagapp.dag_jobs AS claimed WHERE claimed.job_id = later.run_id)
+           OR EXISTS (SELECT FROM dagapp.dag_queue AS q
+                      WHERE q.queue_name = ANY ('{dag-jobs,dag-jobs.unknown}'::text[]) AND q.message_id = later.run_id))
+)
+UNION ALL
+SELECT coalesce(s.job_id, q.message_id), coalesce(s.job_type, q.body ->> 'workflow_id'), 'QUEUED', NULL, NULL,
+       coalesce(s.parameters, q.body -> 'input_params', '{}'), '{}', NULL, NULL,
+       jsonb_build_object('submitted_by', q.body -> 'submitted_by', 'on_behalf_of', q.body -> 'on_behalf_of',
+                          'correlation_id', q.body -> 'correlation_id', 'cancelled', false)
+       || CASE WHEN s.attempt IS NULL THEN '{}' ELSE jsonb_build_object('attempt', s.attempt) END,
+       q.body ->> 'asset_id', q.message_id, q.enqueued_at, q.enqueued_at
+FROM dagapp.dag_queue AS q
+LEFT JOIN dagapp.dag_stage_jobs AS s ON s.run_id = q.message_id
+WHERE q.queue_name = ANY ('{dag-jobs,dag-jobs.unknown}'::text[])
+  AND NOT EXISTS (SELECT FROM dagapp.dag_jobs AS j WHERE j.job_id = q.message_id);
 
 -- Tasks of stage jobs in the words of the earlier system, for its queries: those of the latest attempt that were sent. The
 -- parameters of a plan that lies in the object store are not here.
@@ -2064,7 +2188,7 @@ SELECT left(s.job_id, 8) || '-s' || stage.number || '-' || coalesce(task.name, i
             WHEN 'completed' THEN 'COMPLETED' WHEN 'running' THEN 'PROCESSING' WHEN 'failed' THEN 'FAILED'
             WHEN 'cancelled' THEN 'CANCELLED' WHEN 'skipped' THEN 'CANCELLED' ELSE 'QUEUED' END AS status,
        stage.number AS stage, coalesce(task.name, item.position::text) AS task_index,
-       p.output -> 'tasks' -> item.position AS parameters,
+       (p.output -> 'tasks' -> item.position) - '__stage_task_id__' AS parameters,
        (SELECT r.output FROM dagapp.dag_task_results AS r WHERE r.task_id = n.task_id AND n.status = 'completed')
            AS result_data,
        (SELECT r.output -> 'next_stage_params'

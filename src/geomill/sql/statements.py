@@ -15,6 +15,7 @@ class AssetsStatements(Statements):
     noun = "assets"
 
     any_asset: LiteralString
+    await_request: LiteralString
     collection: LiteralString
     create: LiteralString
     create_collection: LiteralString
@@ -147,6 +148,7 @@ class CatalogueStatements(Statements):
     indexes: LiteralString
     limit_waits: LiteralString
     lock_pending: LiteralString
+    note_change: LiteralString
     overdue: LiteralString
     page_of_assets: LiteralString
     postpone: LiteralString
@@ -154,6 +156,7 @@ class CatalogueStatements(Statements):
     put_incoming: LiteralString
     schema_there: LiteralString
     shown_assets: LiteralString
+    style_external: LiteralString
     try_collection: LiteralString
     write_items: LiteralString
 
@@ -494,6 +497,7 @@ class RequestsStatements(Statements):
     get: LiteralString
     lock: LiteralString
     of_asset: LiteralString
+    replace: LiteralString
     retry: LiteralString
     supersede: LiteralString
 
@@ -663,11 +667,48 @@ class StorageStatements(Statements):
     zones: LiteralString
 
 
+class StylesStatements(Statements):
+    noun = "styles"
+
+    book: LiteralString
+    forget_default: LiteralString
+    of_asset: LiteralString
+    put: LiteralString
+    remove: LiteralString
+
+
 class TalliesStatements(Statements):
     noun = "tallies"
 
     add: LiteralString
     all: LiteralString
+
+
+class UploadsStatements(Statements):
+    noun = "uploads"
+
+    claim: LiteralString
+    complete: LiteralString
+    create: LiteralString
+    delete_parts: LiteralString
+    due: LiteralString
+    fail: LiteralString
+    get: LiteralString
+    learn: LiteralString
+    lease: LiteralString
+    lease_any: LiteralString
+    needed_by: LiteralString
+    note_error: LiteralString
+    open_figures: LiteralString
+    page: LiteralString
+    parts: LiteralString
+    progressed: LiteralString
+    release: LiteralString
+    remove: LiteralString
+    renew: LiteralString
+    restart: LiteralString
+    save: LiteralString
+    serialise: LiteralString
 
 
 class VectorsStatements(Statements):
@@ -792,7 +833,11 @@ def queries(noun: Literal["stage_jobs"]) -> StageJobsStatements: ...
 @overload
 def queries(noun: Literal["storage"]) -> StorageStatements: ...
 @overload
+def queries(noun: Literal["styles"]) -> StylesStatements: ...
+@overload
 def queries(noun: Literal["tallies"]) -> TalliesStatements: ...
+@overload
+def queries(noun: Literal["uploads"]) -> UploadsStatements: ...
 @overload
 def queries(noun: Literal["vectors"]) -> VectorsStatements: ...
 def queries(noun: str) -> Statements:
@@ -847,6 +892,8 @@ _CLASSES: dict[str, type[Statements]] = {
     "stac": StacStatements,
     "stage_jobs": StageJobsStatements,
     "storage": StorageStatements,
+    "styles": StylesStatements,
     "tallies": TalliesStatements,
+    "uploads": UploadsStatements,
     "vectors": VectorsStatements,
 }

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from geomill.domain.engine.large import KEY, LARGE, LargeOutput, large_output
+from geomill.domain.engine.message import STAGE_TASK_ID
 from geomill.domain.engine.stage_job import stage_task_id
 from geomill.domain.jsonvalue import NotJson, to_json
 from geomill.errors import GeomillError
@@ -90,7 +91,9 @@ def _plan(
     indexes = [task.index for task in tasks]
     numbered = indexes == [str(place) for place in range(len(tasks))]
     return {
-        "tasks": [task.parameters for task in tasks],
+        "tasks": [
+            {**task.parameters, STAGE_TASK_ID: stage_task_id(step.job_id, step.stage, task.index)} for task in tasks
+        ],
         "indexes": None if numbered else indexes,
         "total": len(tasks),
     }

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from geomill.domain.engine.large import large_output
+from geomill.domain.engine.message import STAGE_TASK_ID
 from geomill.domain.engine.stage_job import StageStatus, stage_task_id
 from geomill.domain.engine.workflow import FanOutNode
 from geomill.domain.states import NodeStatus
@@ -103,7 +104,8 @@ async def plan_of(conn: Connection, storage: Storage, attempt: StageJobAttempt, 
         output = large.value(await storage.read(large.name))
     if not output:
         return StagePlan(stage, fan_out.task.handler)
-    return StagePlan(stage, fan_out.task.handler, output["indexes"], output["tasks"])
+    parameters = [{name: value for name, value in task.items() if name != STAGE_TASK_ID} for task in output["tasks"]]
+    return StagePlan(stage, fan_out.task.handler, output["indexes"], parameters)
 
 
 async def page(
@@ -118,7 +120,7 @@ async def page(
 async def find(
     conn: Connection, queue_name: str, storage: Storage, task_id: str, job_id: str | None = None
 ) -> TaskView:
-    """Return a task by its id, in the latest attempt of its job, or by the id that its handler has as `ctx.task_id`.
+    """Return a task by its id, in the latest attempt of its job, or by the engine's id of an attempt.
     Task ids contain only the beginning of the job id: `job_id` chooses among jobs that begin alike."""
     if match := ENGINE_TASK_ID.fullmatch(task_id):
         return await _of_engine(conn, queue_name, storage, match, task_id)

@@ -21,7 +21,8 @@ from obstore.exceptions import (
 
 from geomill.domain.access.confidential import without_places
 from geomill.domain.location import Folder
-from geomill.errors import CHECK_STORE, ConflictError, NotFoundError, StorageDenied, StorageUnavailable
+from geomill.errors import ConflictError, NotFoundError, StorageDenied, StorageUnavailable
+from geomill.remedies import CHECK_STORE
 from geomill.storage.stores import ResolvedContainer
 
 log = logging.getLogger(__name__)

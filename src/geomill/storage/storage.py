@@ -36,10 +36,10 @@ class Storage:
 
     async def stat(self, name: ObjectName) -> ObjectInfo:
         """Return the facts about an object. Raises `NotFoundError`."""
-        return await self._run(partial(self.sync.stat, name))
+        return await self.run(partial(self.sync.stat, name))
 
     async def exists(self, name: ObjectName) -> bool:
-        return await self._run(partial(self.sync.exists, name))
+        return await self.run(partial(self.sync.exists, name))
 
     async def list(self, zone: Zone, container: str, prefix: str = "") -> AsyncGenerator[ObjectInfo, None]:
         """Yield the objects in a container or in a folder of it, at any depth, in any order. `a/b` is in the folder
@@ -51,7 +51,7 @@ class Storage:
 
     async def read(self, name: ObjectName, start: int = 0, length: int | None = None) -> bytes:
         """Return up to `length` bytes from `start`; none if `start` is beyond the end, as with a file."""
-        return await self._run(partial(self.sync.read, name, start, length))
+        return await self.run(partial(self.sync.read, name, start, length))
 
     async def stream(self, name: ObjectName, start: int = 0) -> AsyncGenerator[bytes, None]:
         """Yield an object in parts of some megabytes, fetching ahead. Raises `ConflictError` if it is replaced
@@ -78,7 +78,7 @@ class Storage:
     ) -> Stored:
         """Write an object. With `if_absent`, raises `ConflictError` if it exists; of several concurrent writes one
         succeeds. With `cool`, it is stored in the cheaper class for objects that are seldom read."""
-        return await self._run(
+        return await self.run(
             partial(self.sync.put_bytes, name, data, if_absent=if_absent, media_type=media_type, cool=cool)
         )
 
@@ -102,24 +102,19 @@ class Storage:
     async def move(self, source: ObjectName, target: ObjectName) -> None:
         """Move an object. In a folder this is one atomic step; elsewhere it is a copy and a deletion. A cancellation
         waits until the move has ended, so that a caller who holds a lock knows that nothing appears afterwards."""
-        moving = asyncio.ensure_future(self._run(partial(self.sync.move, source, target)))
-        try:
-            await asyncio.shield(moving)
-        except asyncio.CancelledError:
-            await asyncio.gather(moving, return_exceptions=True)
-            raise
+        await self.run_to_end(partial(self.sync.move, source, target))
 
     async def delete(self, name: ObjectName) -> None:
         """Delete an object. It need not exist."""
-        await self._run(partial(self.sync.delete, name))
+        await self.run(partial(self.sync.delete, name))
 
     async def delete_prefix(self, zone: Zone, container: str, prefix: str) -> int:
         """Delete all objects in a folder of a container. Returns how many there were."""
-        return await self._run(partial(self.sync.delete_prefix, zone, container, prefix))
+        return await self.run(partial(self.sync.delete_prefix, zone, container, prefix))
 
     async def prepare(self) -> None:
         """Create the zones in the data folder, and remove the remains of dead uploads."""
-        await self._run(self.sync.prepare)
+        await self.run(self.sync.prepare)
 
     def gdal_path(self, name: ObjectName) -> str:
         """Return the path for `rasterio.open`, to be used inside `rasterio.Env` with the zone's `gdal_options`."""
@@ -134,8 +129,18 @@ class Storage:
         """Own threads, so that a store that hangs does not block other users of the loop's threads."""
         return ThreadPoolExecutor(THREADS, thread_name_prefix="storage")
 
-    async def _run(self, work: Callable[[], Result]) -> Result:
+    async def run(self, work: Callable[[], Result]) -> Result:
+        """Run synchronous work, such as a call of `storage.sync`, in a thread of the storage."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+    async def run_to_end(self, work: Callable[[], Result]) -> Result:
+        """Run synchronous work. A cancellation waits until it has ended."""
+        working = asyncio.ensure_future(self.run(work))
+        try:
+            return await asyncio.shield(working)
+        except asyncio.CancelledError:
+            await asyncio.gather(working, return_exceptions=True)
+            raise
 
     async def _iterate(self, items: Generator[Item, None, None]) -> AsyncGenerator[Item, None]:
         """Iterate in threads. A cancellation waits for the step under way, because a running generator cannot be
@@ -143,7 +148,7 @@ class Storage:
         step: asyncio.Future[Item | None] | None = None
         try:
             while True:
-                step = asyncio.ensure_future(self._run(partial(next, items, None)))
+                step = asyncio.ensure_future(self.run(partial(next, items, None)))
                 item = await asyncio.shield(step)
                 if item is None:
                     return
@@ -151,12 +156,12 @@ class Storage:
         finally:
             if step:
                 await asyncio.gather(step, return_exceptions=True)
-            await self._run(items.close)
+            await self.run(items.close)
 
     async def _transfer(self, work: Callable[..., Result], progress: Progress | None) -> Result:
         """Run a transfer. A cancellation stops it and gives it a moment to undo what it has sent."""
         teller = _Teller(asyncio.get_running_loop(), progress)
-        working = asyncio.ensure_future(self._run(partial(work, progress=teller)))
+        working = asyncio.ensure_future(self.run(partial(work, progress=teller)))
         try:
             return await asyncio.shield(working)
         except asyncio.CancelledError:

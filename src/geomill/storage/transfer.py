@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
@@ -60,13 +61,19 @@ def from_file(source: BinaryIO, size: int, meter: TransferMeter) -> Iterator[byt
 
 def in_order(fetch: Callable[[int, int], bytes], start: int, end: int, size: int) -> Iterator[bytes]:
     """Yield the result of `fetch(begin, end)` for each part of a range, fetching some parts ahead."""
-    starts = iter(range(start, end, size))
+    yield from fetched_ahead(partial(fetch, begin, min(begin + size, end)) for begin in range(start, end, size))
+
+
+def fetched_ahead(fetches: Iterable[Callable[[], bytes]]) -> Iterator[bytes]:
+    """Yield the results in order, fetching some ahead. They are fetched in own threads, because the consumer may be
+    obstore itself, which is not reentrant."""
+    waiting = iter(fetches)
     ahead: deque[Future[bytes]] = deque()
     with ThreadPoolExecutor(PARTS_AT_ONCE, thread_name_prefix="storage-part") as threads:
         try:
             while True:
-                for begin in islice(starts, PARTS_AT_ONCE - len(ahead)):
-                    ahead.append(threads.submit(fetch, begin, min(begin + size, end)))
+                for fetch in islice(waiting, PARTS_AT_ONCE - len(ahead)):
+                    ahead.append(threads.submit(fetch))
                 if not ahead:
                     return
                 yield ahead.popleft().result()

@@ -251,6 +251,11 @@ class SyncStorage:
                 yield part
                 meter.tell()
 
+    def local_place(self, name: ObjectName) -> tuple[Path, Path] | None:
+        """Return the folder of the zone and the file of the object, or None if the zone is not a folder."""
+        shelf, key = self._place(name)
+        return (shelf.location.path, shelf.location.path / key) if isinstance(shelf.location, Folder) else None
+
     # Deleting
 
     def delete(self, name: ObjectName) -> None:

@@ -19,7 +19,8 @@ from geomill.domain.engine.job import Job
 from geomill.domain.ids import canonical_json
 from geomill.domain.jsonvalue import to_json
 from geomill.domain.states import ApprovalState, ClearanceState, ProcessingStatus
-from geomill.errors import LIST_ASSETS, NotFoundError
+from geomill.errors import NotFoundError
+from geomill.remedies import LIST_ASSETS
 from geomill.sql import queries
 from geomill.store.pool import Connection
 
@@ -204,6 +205,11 @@ async def open_jobs(conn: Connection, asset_id: str) -> list[str]:
 async def audit(conn: Connection, asset_id: str, limit: int = MOST) -> list[AuditEntry]:
     cursor = await conn.execute(queries("audit").of_asset, {"asset_id": asset_id, "limit": limit})
     return [AuditEntry.from_row(row) for row in await cursor.fetchall()]
+
+
+async def await_request(conn: Connection, asset_id: str, request_id: str) -> None:
+    """Let the current revision wait for another request."""
+    await conn.execute(queries("assets").await_request, {"asset_id": asset_id, "request_id": request_id})
 
 
 async def note(

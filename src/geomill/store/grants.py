@@ -22,6 +22,8 @@ from geomill.domain.assets.catalogue import CatalogueCollection, CataloguePendin
 from geomill.domain.assets.leftover import AssetLeftover
 from geomill.domain.assets.request import PlatformRequest
 from geomill.domain.assets.revision import AssetRevision
+from geomill.domain.assets.style import AssetStyle
+from geomill.domain.assets.upload import Upload, UploadPart
 from geomill.domain.engine.job import Job
 from geomill.domain.engine.stage_job import StageRun
 from geomill.domain.entity import Entity
@@ -78,7 +80,10 @@ _INSIDE = {
     (READER, Asset): Right(READ),
     (READER, AssetRevision): Right(READ),
     (READER, AssetLeftover): Right(READ),
+    (READER, AssetStyle): Right(READ),
     (ENGINE, AssetLeftover): Right(WRITE),
+    (ENGINE, Upload): Right(WRITE),
+    (ENGINE, UploadPart): Right(WRITE),
     (READER, ApiKey): Right(READ, ("last_used_at",)),
     (ENGINE, SchemaObject): Right(READ),
     (ENGINE, SchemaStep): Right(READ),
@@ -101,6 +106,7 @@ FUNCTIONS = {
     "app.drop_revision_tables(text, text)": (ENGINE,),
     "app.drop_leftover_tables(text, integer)": (ENGINE,),
     "external.hide_asset(text)": (ENGINE, GATEWAY),
+    "external.style_asset(text, jsonb, jsonb, jsonb)": (ENGINE, GATEWAY),
 }
 """Functions that run as the owner, with the roles that may call them."""
 

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from geomill.domain.engine.job import Job
 from geomill.domain.engine.message import JobQueueMessage
 from geomill.errors import NotFoundError
+from geomill.remedies import LIST_JOBS
 from geomill.sql import queries
 from geomill.store.pool import Connection
 
@@ -24,7 +25,7 @@ async def find(conn: Connection, job_id: str) -> Job | None:
 async def get(conn: Connection, job_id: str) -> Job:
     job = await find(conn, job_id)
     if job is None:
-        raise NotFoundError(f"there is no job '{job_id}'", remedy="run 'geomill jobs list' to see those there are")
+        raise NotFoundError(f"there is no job '{job_id}'", remedy=LIST_JOBS.shell)
     return job
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from geomill.sql import queries
 from geomill.store.pool import Connection
@@ -30,6 +30,11 @@ class Leftover:
     asset_id: str
     revision: int
     job_id: str | None
+    ended_at: datetime | None = None
+    completed: bool = False
+    """Whether the revision had completed before a newer one replaced it."""
+    bytes: int | None = None
+    """The size of its files, if it had completed."""
 
 
 async def due(conn: Connection, ages: KeptFor, limit: int) -> list[Leftover]:

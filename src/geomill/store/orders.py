@@ -15,6 +15,7 @@ from geomill.domain.engine.job import JobPurpose
 from geomill.sdk.orders import AssetOrder
 from geomill.sdk.result import HandlerError
 from geomill.sql import queries
+from geomill.store import styles
 from geomill.store.pool import Connection, Pool
 
 SCHEMA = "geo"
@@ -66,7 +67,8 @@ async def hold(conn: Connection, asset_id: str, job_id: str, purpose: JobPurpose
             code="order_superseded",
             retryable=False,
         )
-    return AssetOrder(**{**row, "data_type": DataType(row["data_type"])})
+    own_styles = await styles.book(conn, asset_id) if purpose is JobPurpose.EXPORT else None
+    return AssetOrder(**{**row, "data_type": DataType(row["data_type"]), "own_styles": own_styles})
 
 
 async def files(conn: Connection, order: AssetOrder, first: int = 0, count: int | None = None) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from geomill.errors import DatabaseUnreachable
+from geomill.remedies import CHECK_DATABASE
 from geomill.store.connection import SERVER_NETWORK, attentive
 from geomill.store.eager import EagerConnection
 from geomill.store.session import Lifeline, Session
@@ -121,7 +122,7 @@ async def _open(pool: Pool) -> None:
         await pool.open(wait=True, timeout=START_SECONDS)
     except PoolTimeout as error:
         raise DatabaseUnreachable(
-            f"the database gave no connection within {START_SECONDS:g} s", remedy="run 'geomill db status'"
+            f"the database gave no connection within {START_SECONDS:g} s", remedy=CHECK_DATABASE.shell
         ) from error
 
 

@@ -6,6 +6,7 @@ from typing import LiteralString
 
 from geomill.domain.assets.request import NewRequest, PlatformRequest
 from geomill.domain.engine.job import Job
+from geomill.domain.ids import new_id
 from geomill.domain.jsonvalue import to_json
 from geomill.errors import NotFoundError
 from geomill.sql import queries
@@ -52,6 +53,14 @@ async def retry(conn: Connection, request_id: str, job_id: str) -> PlatformReque
     row = await (await conn.execute(queries("requests").retry, {"request_id": request_id, "job_id": job_id})).fetchone()
     assert row is not None  # its row is locked
     return PlatformRequest.from_row(row)
+
+
+async def replace(conn: Connection, failed_request_id: str, request: NewRequest) -> PlatformRequest:
+    """Store a request in the place of one that failed, for the same revision. It begins as the failed one was and is
+    then retried, so that the asset follows it in the same way."""
+    await conn.execute(queries("requests").replace, {"request_id": failed_request_id})
+    await create(conn, request.model_copy(update={"job_id": new_id()}))
+    return await retry(conn, request.request_id, request.job_id)
 
 
 async def _get(conn: Connection, statement: LiteralString, request_id: str) -> PlatformRequest:

@@ -19,6 +19,7 @@ from psycopg import AsyncConnection, sql
 from psycopg.rows import DictRow
 
 from geomill.errors import DatabaseUnreachable
+from geomill.remedies import CHECK_DATABASE
 from geomill.sql import queries
 from geomill.store.connection import attentive
 from geomill.store.pool import CONNECTION, Connection, make_ready
@@ -77,7 +78,7 @@ class Signals:
             await self.stop()
             raise DatabaseUnreachable(
                 f"the database let no process register within {START_SECONDS:g} s: {self._trouble}",
-                remedy="run 'geomill db status'",
+                remedy=CHECK_DATABASE.shell,
             ) from None
 
     async def run(self) -> None:

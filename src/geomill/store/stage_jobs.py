@@ -11,7 +11,8 @@ from geomill.domain.engine.stage_job import STATUSES, StageRun, StageStatus
 from geomill.domain.ids import around_index, task_id
 from geomill.domain.jsonvalue import to_json
 from geomill.domain.states import JobStatus, NodeStatus
-from geomill.errors import LIST_STAGE_JOBS, NotFoundError
+from geomill.errors import NotFoundError
+from geomill.remedies import LIST_STAGE_JOBS
 from geomill.sql import queries
 from geomill.store.pool import Connection
 

@@ -14,7 +14,10 @@ PATIENCE_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class ZoneUsage:
+    """The files of one platform in one zone."""
+
     zone: str
+    platform_id: str
     assets: int
     objects: int
     bytes: int
@@ -60,9 +63,14 @@ async def assets(
     return [AssetUsage(**row) for row in await _rows(conn, queries("storage").assets, parameters)]
 
 
+async def limit_time(conn: Connection) -> None:
+    """Limit the time of each further statement of the transaction."""
+    await conn.execute(queries("metrics").limit_time, {"milliseconds": int(PATIENCE_SECONDS * 1000)})
+
+
 async def _rows(
     conn: Connection, statement: LiteralString, parameters: dict[str, Any] | None = None
 ) -> list[dict[str, Any]]:
     async with conn.transaction():
-        await conn.execute(queries("metrics").limit_time, {"milliseconds": int(PATIENCE_SECONDS * 1000)})
+        await limit_time(conn)
         return await (await conn.execute(statement, parameters)).fetchall()

@@ -39,6 +39,15 @@ def unpack(archive: Path, name: str, folder: Path, layer: str | None) -> Path:
         ) from error
 
 
+def unpacked_bytes(archive: Path) -> int:
+    """Return the size that the members declare; 0 if the file is no readable archive."""
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            return sum(member.file_size for member in opened.infolist())
+    except (zipfile.BadZipFile, NotImplementedError, EOFError):
+        return 0
+
+
 def _check(members: Sequence[zipfile.ZipInfo], name: str, packed: int) -> None:
     if len(members) > MOST_MEMBERS:
         raise refused("unsafe_archive", f"'{name}' holds {len(members):,} files; the maximum is {MOST_MEMBERS:,}")
@@ -78,7 +87,11 @@ def _dataset_members(members: Sequence[zipfile.ZipInfo], name: str, layer: str |
         chosen = [path for path in mains if path.stem == layer]
         if len(chosen) != 1:
             names = ", ".join(sorted(path.stem for path in mains)[:20])
-            raise refused("choose_layer", f"'{name}' holds {len(mains)} datasets: give 'layer' as one of {names}")
+            raise refused(
+                "choose_layer",
+                f"'{name}' holds {len(mains)} datasets: give 'layer' as one of {names}",
+                layer=sorted(path.stem for path in mains),
+            )
         mains = chosen
     if not mains:
         raise refused("unsupported_format", f"'{name}' is a ZIP file without a Shapefile or other vector data in it")

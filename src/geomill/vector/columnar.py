@@ -7,7 +7,10 @@ does that once and writes a Parquet file, whose row groups its steps can read di
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +20,11 @@ import pyarrow.parquet as pq
 import pyogrio
 
 from geomill.datasets.refusals import refused
+from geomill.vector.csv_source import csv_source
 from geomill.vector.facts import Format, Reading
 from geomill.vector.layers import binary, refuse_repeated
 from geomill.vector.linked_crs import refuse_linked_crs
-from geomill.vector.ogr_layer import GEOMETRY_NAME, OgrLayer, Opening
+from geomill.vector.ogr_layer import GEOMETRY_NAME, OgrLayer, Opening, short_first_pass
 
 ABOUT = b"geomill"
 """The metadata key of the source's declarations."""
@@ -31,24 +35,62 @@ GROUP_BYTES = 8 * 1024 * 1024
 LARGEST_LONE = 15_000_000
 """The maximum size of a GeoJSON that is not a collection of features. GDAL needs about twenty times its size."""
 _LONE_HEAD = 1024 * 1024
+CSV_COPY = "rewritten.csv"
+_KINDS: tuple[dict[str, str], ...] = ({}, {"AUTODETECT_SIZE_LIMIT": "64000000"}, {"AUTODETECT_TYPE": "NO"})
+"""GDAL's options for the types of the columns of a CSV file: of its first megabyte, of 64 megabytes, text."""
+_MISFIT = "Invalid value type found"
+"""GDAL's remark about a value that it drops."""
 
 Tell = Callable[[int], None]
 """Called with the number of rows so far. If it raises, there is no copy."""
 
 
-def copy(path: Path, file_format: Format, name: str, reading: Reading, target: Path, tell: Tell) -> None:
+def copy(
+    path: Path, file_format: Format, name: str, reading: Reading, target: Path, tell: Tell, most: int | None = None
+) -> int:
+    """Copy the layer, or about its `most` first rows. Returns the number of rows of the file; -1 if it is unknown."""
     if file_format is Format.GEOJSON:
         _refuse_large_and_lone(path, name)
     if file_format in (Format.GEOJSON, Format.GEOJSON_LINES):
         refuse_linked_crs(path, name)
-    opening = Opening.of(path, file_format, name, reading)
-    with pyogrio.open_arrow(path, batch_size=READ_AT_ONCE, use_pyarrow=True, **opening.about) as (meta, reader):
+    csv = None
+    if file_format is Format.CSV:
+        csv = csv_source(path, name, reading, target.with_name(CSV_COPY))
+    opening = Opening.of(path, file_format, name, reading, csv)
+    try:
+        return _copy(opening, name, target, tell, most)
+    finally:
+        target.with_name(CSV_COPY).unlink(missing_ok=True)
+
+
+def _copy(opening: Opening, name: str, target: Path, tell: Tell, most: int | None) -> int:
+    """Copy a layer. Values of a CSV file that do not fit the types of its first megabyte would be lost, so such a file
+    is read again with types that hold all of them."""
+    for kinds in _KINDS if opening.format is Format.CSV else ({},):
+        attempt = replace(opening, about={**opening.about, **kinds})
+        with warnings.catch_warnings(record=True) as remarks:
+            warnings.simplefilter("always")
+            rows = _copy_once(attempt, name, target, tell, most)
+        if not any(_MISFIT in str(remark.message) for remark in remarks):
+            break
+    return rows
+
+
+def _copy_once(opening: Opening, name: str, target: Path, tell: Tell, most: int | None) -> int:
+    with (
+        short_first_pass(most),
+        pyogrio.open_arrow(opening.path, batch_size=READ_AT_ONCE, use_pyarrow=True, **opening.about) as (meta, reader),
+    ):
         refuse_repeated(reader.schema.names, name)
         layer = opening.layer(meta, reader.schema, opening.declared_rows)
         geometry = meta["geometry_name"] or GEOMETRY_NAME
-        rows = _write(target, layer, geometry, _batches(reader, layer, geometry), tell)
+        batches = islice(reader, None if most is None else -(-most // READ_AT_ONCE))
+        rows = _write(target, layer, geometry, _batches(batches, layer, geometry), tell)
+    if most is not None and rows >= most:
+        return opening.declared_rows
     if opening.declared_rows >= 0 and rows != opening.declared_rows:
         raise refused("unreadable", f"'{name}' declares {opening.declared_rows:,} features, but {rows:,} could be read")
+    return rows
 
 
 def _refuse_large_and_lone(path: Path, name: str) -> None:
@@ -65,7 +107,7 @@ def _refuse_large_and_lone(path: Path, name: str) -> None:
         )
 
 
-def _batches(reader: Any, layer: OgrLayer, geometry: str) -> Iterator[pa.RecordBatch]:
+def _batches(reader: Iterator[pa.RecordBatch], layer: OgrLayer, geometry: str) -> Iterator[pa.RecordBatch]:
     done = 0
     for batch in reader:
         ids = np.arange(done, done + len(batch), dtype=np.int64) + 1
@@ -82,7 +124,16 @@ def _schema(layer: OgrLayer, geometry: str) -> pa.Schema:
 
 
 def _write(target: Path, layer: OgrLayer, geometry: str, batches: Iterator[pa.RecordBatch], tell: Tell) -> int:
-    about = {"layer": layer.name, "geometry_type": layer.geometry_type, "crs": layer.crs, "column": geometry}
+    about: dict[str, Any] = {
+        "layer": layer.name,
+        "geometry_type": layer.geometry_type,
+        "crs": layer.crs,
+        "column": geometry,
+    }
+    about |= {
+        "text": layer.text.model_dump(mode="json"),
+        "remarks": [remark.model_dump(mode="json") for remark in layer.remarks],
+    }
     schema = _schema(layer, geometry).with_metadata({ABOUT: json.dumps(about)})
     done = 0
     with pq.ParquetWriter(target, schema, compression="none", use_dictionary=False, write_statistics=False) as writer:

@@ -1,7 +1,7 @@
 """Chooses column names that are valid in SQL, in filters and in URLs.
 
-A name is lower case, with an underscore for everything but letters and digits. It is not a word of SQL, has at most 63
-bytes, and is unique in its table. A name that meets this already does not change.
+A name is lower case, with an underscore for everything but letters and digits. Latin letters lose their accents. A name
+is not a word of SQL, has at most 63 bytes, and is unique in its table. A name that meets this already does not change.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 
+from geomill.domain.folding import folded
 from geomill.domain.reserved import RESERVED
 
 LONGEST = 63
@@ -36,8 +37,8 @@ def column_names(sources: Sequence[str], reserved: Iterable[str] = OURS) -> list
 
 
 def _plain(name: str) -> str:
-    folded = unicodedata.normalize("NFC", unicodedata.normalize("NFKC", name).lower())
-    word = _NO_WORD.sub("_", folded).strip("_") or "column"
+    letters = unicodedata.normalize("NFC", folded(unicodedata.normalize("NFKC", name)).lower())
+    word = _NO_WORD.sub("_", letters).strip("_") or "column"
     word = f"_{word}" if word[0].isdigit() else word
     word = cut(word, LONGEST)
     return cut(word, LONGEST - 1) + "_" if word in RESERVED | SYSTEM | OURS else word

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from dataclasses import dataclass
-from pathlib import Path
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from geomill.datasets.refusals import refused
-from geomill.vector.facts import Reading
+from geomill.domain.folding import folded
+from geomill.vector.csv_profile import SEPARATORS, CsvProfile, point_number
+from geomill.vector.facts import Reading, Remark
 
-_DEGREES = (("longitude", "latitude"), ("lon", "lat"), ("long", "lat"), ("lng", "lat"))
-_PLANE = (("x", "y"), ("easting", "northing"), ("coord_x", "coord_y"), ("point_x", "point_y"))
+LONGITUDES = (
+    "longitude", "lon", "long", "lng", "longitud", "longitudine", "laenge", "lange", "laengengrad", "langengrad",
+    "decimallongitude", "gps_longitude", "gps_lon", "lon_wgs84", "dolzina", "lengdegrad", "langdgrad", "x_lon",
+)  # fmt: skip
+LATITUDES = (
+    "latitude", "lat", "latitud", "latitudine", "breite", "breitengrad", "decimallatitude", "gps_latitude", "gps_lat",
+    "lat_wgs84", "sirina", "breddegrad", "breddgrad", "y_lat",
+)  # fmt: skip
+_PLANE = (
+    ("x", "y"), ("easting", "northing"), ("coord_x", "coord_y"), ("point_x", "point_y"), ("rechtswert", "hochwert"),
+    ("este", "norte"),
+)  # fmt: skip
 _TEXT = ("wkt", "geom", "geometry", "the_geom", "wkt_geom", "shape")
-_SEPARATORS = ",;\t|"
-_LONGEST_LINE = 1024 * 1024
+DEGREES = "EPSG:4326"
+_MOST_OUT = 0.1
+"""The part of the latitudes beyond 90 degrees from which columns count as swapped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,44 +34,110 @@ class CsvPlaces:
     options: dict[str, str]
     """Options for GDAL."""
     crs: str | None
-    """The CRS, if the column names imply one."""
+    """The CRS, if names or values of the columns imply one."""
+    remarks: list[Remark] = field(default_factory=list)
 
 
-def places(path: Path, name: str, reading: Reading) -> CsvPlaces:
-    columns = _columns(path)
-    by_lower = {column.lower().strip(): column for column in columns}
-    common = {"KEEP_GEOM_COLUMNS": "NO", "AUTODETECT_TYPE": "YES", "EMPTY_STRING_AS_NULL": "YES"}
+def places(profile: CsvProfile, name: str, reading: Reading) -> CsvPlaces:
+    columns = profile.columns
+    by_name = {folded(column).lower().strip(): column for column in reversed(columns)}
     if reading.wkt_column:
-        wkt = _present(reading.wkt_column, by_lower, columns, "wkt_column")
-        return CsvPlaces({**common, "GEOM_POSSIBLE_NAMES": wkt}, None)
+        return _text(profile, _present(reading.wkt_column, by_name, columns, "wkt_column"))
     if reading.x_column or reading.y_column:
-        x = _present(reading.x_column or "", by_lower, columns, "x_column")
-        y = _present(reading.y_column or "", by_lower, columns, "y_column")
-        return CsvPlaces({**common, "X_POSSIBLE_NAMES": x, "Y_POSSIBLE_NAMES": y}, None)
-    for pairs, crs in ((_DEGREES, "EPSG:4326"), (_PLANE, None)):
-        for x, y in pairs:
-            if x in by_lower and y in by_lower:
-                return CsvPlaces({**common, "X_POSSIBLE_NAMES": by_lower[x], "Y_POSSIBLE_NAMES": by_lower[y]}, crs)
-    for wkt in _TEXT:
-        if wkt in by_lower:
-            return CsvPlaces({**common, "GEOM_POSSIBLE_NAMES": by_lower[wkt]}, None)
+        x = _present(reading.x_column or "", by_name, columns, "x_column")
+        y = _present(reading.y_column or "", by_name, columns, "y_column")
+        return _points(profile, x, y, None, named_by_submitter=True)
+    longitude, latitude = _first(LONGITUDES, by_name), _first(LATITUDES, by_name)
+    if longitude and latitude:
+        return _points(profile, longitude, latitude, DEGREES)
+    for x, y in _PLANE:
+        if x in by_name and y in by_name:
+            return _points(profile, by_name[x], by_name[y], None)
+    if wkt := _first(_TEXT, by_name):
+        return _text(profile, wkt)
     raise refused(
         "no_geometry",
         f"'{name}' has no coordinate columns with a usual name, only {', '.join(columns)[:200]}: "
         "give x_column and y_column, or wkt_column",
+        x_column=columns,
+        y_column=columns,
     )
 
 
-def _present(requested: str, by_lower: dict[str, str], columns: list[str], field: str) -> str:
-    column = by_lower.get(requested.lower().strip())
+def _points(profile: CsvProfile, x: str, y: str, crs: str | None, *, named_by_submitter: bool = False) -> CsvPlaces:
+    xs, ys = _numbers(profile, x), _numbers(profile, y)
+    remarks: list[Remark] = []
+    if not named_by_submitter and _are_swapped(xs, ys):
+        x, y, xs, ys = y, x, ys, xs
+        remarks.append(
+            Remark(
+                code="swapped_coordinates",
+                message=f"the values of '{x}' and '{y}' are swapped: '{x}' is taken for the longitude and '{y}' for "
+                "the latitude; give x_column and y_column if that is wrong",
+                remedies={"x_column": x, "y_column": y},
+            )
+        )
+    if crs is None and _in_degrees(xs, ys):
+        crs = DEGREES
+        message = (
+            f"the values of '{x}' and '{y}' fit degrees, so their CRS is taken for {DEGREES}: give source_crs if not"
+        )
+        remarks.append(Remark(code="crs_assumed", message=message, remedies={"source_crs": DEGREES}))
+    return CsvPlaces({**_common(profile), "X_POSSIBLE_NAMES": x, "Y_POSSIBLE_NAMES": y}, crs, remarks)
+
+
+def _text(profile: CsvProfile, column: str) -> CsvPlaces:
+    return CsvPlaces({**_common(profile), "GEOM_POSSIBLE_NAMES": column}, None)
+
+
+def _common(profile: CsvProfile) -> dict[str, str]:
+    return {
+        "KEEP_GEOM_COLUMNS": "NO",
+        "AUTODETECT_TYPE": "YES",
+        "EMPTY_STRING_AS_NULL": "YES",
+        "SEPARATOR": SEPARATORS[profile.separator],
+    }
+
+
+def _numbers(profile: CsvProfile, column: str) -> list[float | None]:
+    """Return the column in the sample. A value that is no number is None."""
+    number = profile.columns.index(column)
+    return [_number(row[number]) if number < len(row) else None for row in profile.rows]
+
+
+def _number(value: str) -> float | None:
+    try:
+        number = float(point_number(value) or value if "," in value else value)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _are_swapped(longitudes: Sequence[float | None], latitudes: Sequence[float | None]) -> bool:
+    """Whether many latitudes are impossible, and all rows are possible the other way round."""
+    pairs = [(x, y) for x, y in zip(longitudes, latitudes, strict=True) if x is not None and y is not None]
+    beyond = sum(abs(y) > 90 for _, y in pairs)
+    possible = all(abs(x) <= 90 and abs(y) <= 180 for x, y in pairs)
+    return bool(pairs) and possible and beyond > _MOST_OUT * len(pairs)
+
+
+def _in_degrees(xs: Sequence[float | None], ys: Sequence[float | None]) -> bool:
+    pairs = [(x, y) for x, y in zip(xs, ys, strict=True) if x is not None and y is not None]
+    return bool(pairs) and all(abs(x) <= 180 and abs(y) <= 90 for x, y in pairs)
+
+
+def _first(names: Sequence[str], by_name: dict[str, str]) -> str | None:
+    return next((by_name[name] for name in names if name in by_name), None)
+
+
+def _present(requested: str, by_name: dict[str, str], columns: list[str], option: str) -> str:
+    if requested in columns:
+        return requested
+    column = by_name.get(folded(requested).lower().strip())
     if column is None:
-        raise refused("no_geometry", f"{field}: there is no column '{requested}' in {', '.join(columns)[:200]}")
+        raise refused(
+            "no_geometry",
+            f"{option}: there is no column '{requested}' in {', '.join(columns)[:200]}",
+            **{option: columns},
+        )
     return column
-
-
-def _columns(path: Path) -> list[str]:
-    with path.open("rb") as file:
-        line = file.readline(_LONGEST_LINE)
-    text = line.decode("utf-8-sig", errors="replace").strip("\r\n")
-    separator = max(_SEPARATORS, key=text.count)
-    return next(csv.reader(io.StringIO(text), delimiter=separator), [])

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
+from geomill.contract.inspection import KnownFrom
 from geomill.datasets.source import Source
 from geomill.domain.crs import CrsText
 
@@ -41,6 +42,28 @@ class Mixed(StrEnum):
     SPLIT = "split"
 
 
+class DateOrder(StrEnum):
+    """The order in which a text file writes day, month and year."""
+
+    DMY = "dmy"
+    MDY = "mdy"
+
+
+class Remark(BaseModel):
+    """Something about a source that was assumed or done. `remedies` are the options that change it, as in a refusal."""
+
+    code: str
+    message: str
+    remedies: dict[str, Any] = {}
+
+
+class LayerText(BaseModel):
+    """The encoding of the text of a layer."""
+
+    encoding: str
+    known_from: KnownFrom
+
+
 class Reading(BaseModel):
     """The submitter's instructions for reading a source, if the file lacks them or has wrong ones."""
 
@@ -50,6 +73,8 @@ class Reading(BaseModel):
     x_column: str | None = None
     y_column: str | None = None
     wkt_column: str | None = None
+    date_order: DateOrder | None = None
+    swap_xy: bool = False
 
 
 class LayerColumn(BaseModel):
@@ -67,6 +92,7 @@ class LayerFacts(BaseModel):
     crs: CrsText
     """A code such as `EPSG:4326`, or WKT if there is none."""
     columns: list[LayerColumn]
+    text: LayerText | None = None
 
 
 class LoadingRules(BaseModel):

@@ -100,4 +100,10 @@ def _xml(text: bytes, name: str) -> Format:
         )
     if re.search(rb"<(\w+:)?kml[\s>]", text[:4096]):
         return Format.KML
+    if b"http://www.opengis.net/gml" in text[:65_536]:
+        raise refused(
+            "unsupported_format",
+            f"'{name}' is GML, whose schema lies in other files, so it is not read: convert it with "
+            "'ogr2ogr -f GPKG data.gpkg FILE.gml' and submit the GeoPackage",
+        )
     raise refused("unsupported_format", f"'{name}' is XML, but not KML: {_REMEDY}")

@@ -4,6 +4,7 @@ way as all features later, so that a wrong CRS is reported before a table is cre
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from itertools import islice
 from typing import Literal
 
@@ -35,16 +36,17 @@ def inspect(
     """Return the layer's facts, the rules for loading it, and warnings. Raises a refusal if it cannot be loaded."""
     if layer.rows == 0:
         raise refused("empty", f"'{name}' holds no features")
-    columns, renamed = _columns(layer.schema, name)
-    crs = _crs(layer, name, reading)
+    columns, renamed = columns_of(layer.schema, name)
+    crs = crs_of(layer, name, reading)
     target = crs if target_crs == KEEP else parsed(target_crs, "target_crs")
-    family, points = _kind(kinds_of(layer, name), name, mixed)
+    family, points = kind_of(kinds_of(layer, name), name, mixed)
     facts = LayerFacts(
         format=layer.format,
         layer=layer.name,
         rows=layer.rows,
         crs=named(crs),
         columns=columns,
+        text=layer.text,
     )
     rules = LoadingRules(
         target_crs=named(target),
@@ -54,16 +56,21 @@ def inspect(
         keep_z=keep_z,
         mixed=mixed,
     )
-    return facts, rules, [*renamed, *_sample_warnings(layer, facts, rules, crs, name, reading)]
+    remarks = [remark.message for remark in layer.remarks]
+    return facts, rules, [*remarks, *renamed, *sample_warnings(layer, facts, rules, crs, name, reading)]
 
 
-def check_id_column(facts: LayerFacts, id_column: str | None) -> None:
-    if id_column is not None and not any(id_column in (column.source, column.name) for column in facts.columns):
-        names = ", ".join(column.source for column in facts.columns)[:200]
-        raise refused("no_such_column", f"id_column: there is no column '{id_column}' in {names}")
+def check_id_column(columns: Sequence[LayerColumn], id_column: str | None) -> None:
+    if id_column is not None and not any(id_column in (column.source, column.name) for column in columns):
+        names = ", ".join(column.source for column in columns)[:200]
+        raise refused(
+            "no_such_column",
+            f"id_column: there is no column '{id_column}' in {names}",
+            id_column=[column.source for column in columns],
+        )
 
 
-def _columns(schema: pa.Schema, name: str) -> tuple[list[LayerColumn], list[str]]:
+def columns_of(schema: pa.Schema, name: str) -> tuple[list[LayerColumn], list[str]]:
     if len(schema) > MOST_COLUMNS:
         raise refused(
             "too_many_columns",
@@ -87,15 +94,17 @@ def _columns(schema: pa.Schema, name: str) -> tuple[list[LayerColumn], list[str]
     return columns, warnings
 
 
-def _crs(layer: Layer, name: str, reading: Reading) -> pyproj.CRS:
+def crs_of(layer: Layer, name: str, reading: Reading) -> pyproj.CRS:
     if reading.source_crs:
         return parsed(reading.source_crs, "source_crs")
     if not layer.crs:
-        raise refused("no_crs", f"'{name}' does not declare its CRS: give source_crs, such as EPSG:32633")
+        raise refused(
+            "no_crs", f"'{name}' does not declare its CRS: give source_crs, such as EPSG:32633", source_crs=None
+        )
     return parsed(layer.crs, "the CRS of the file")
 
 
-def _kind(kinds: Counter[str], name: str, mixed: Mixed) -> tuple[Family, Literal["Point", "MultiPoint"]]:
+def kind_of(kinds: Counter[str], name: str, mixed: Mixed) -> tuple[Family, Literal["Point", "MultiPoint"]]:
     """Return the family with the most geometries, and the type that points are stored as."""
     families: Counter[Family] = Counter()
     for kind, count in kinds.items():
@@ -103,13 +112,15 @@ def _kind(kinds: Counter[str], name: str, mixed: Mixed) -> tuple[Family, Literal
     if len(families) > 1 and mixed is Mixed.REFUSE:
         shown = ", ".join(f"{count:,} of the kind {family}" for family, count in families.most_common())
         raise refused(
-            "mixed_geometries", f"'{name}' holds {shown}: give mixed_geometries=split for a table of each kind"
+            "mixed_geometries",
+            f"'{name}' holds {shown}: give mixed_geometries=split for a table of each kind",
+            mixed_geometries=Mixed.SPLIT.value,
         )
     several = mixed is Mixed.SPLIT or "MultiPoint" in kinds
     return families.most_common(1)[0][0], "MultiPoint" if several else "Point"
 
 
-def _sample_warnings(
+def sample_warnings(
     layer: Layer, facts: LayerFacts, rules: LoadingRules, crs: pyproj.CRS, name: str, reading: Reading
 ) -> list[str]:
     """Repair a sample of the geometries, discard it, and return warnings."""
@@ -134,6 +145,7 @@ def _check_units(bounds: np.ndarray[tuple[int], np.dtype[np.float64]], crs: pypr
             f"'{name}' declares coordinates in {crs.name}, but they look like degrees "
             f"({bounds[0]:.4f} {bounds[1]:.4f} to {bounds[2]:.4f} {bounds[3]:.4f}): give source_crs=EPSG:4326, "
             "or give the declared CRS as source_crs if it is right",
+            source_crs="EPSG:4326",
         )
 
 

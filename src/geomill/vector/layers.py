@@ -18,7 +18,7 @@ from pyogrio.errors import DataLayerError, DataSourceError
 
 from geomill.datasets.refusals import refused
 from geomill.domain.access.confidential import without_places
-from geomill.vector.facts import Chunk, Format
+from geomill.vector.facts import Chunk, Format, LayerText, Remark
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +44,8 @@ class Layer(Protocol):
     geometry_type: str
     """The declared type, such as `3D Multi Polygon`, or `Unknown` if none is declared."""
     crs: str | None
+    text: LayerText
+    remarks: list[Remark]
 
     @property
     def schema(self) -> pa.Schema:
@@ -73,6 +75,13 @@ def read_errors_as_refusals(name: str) -> Iterator[None]:
     except (DataSourceError, DataLayerError, pa.ArrowException, sqlite3.DatabaseError, OSError, UnicodeError) as error:
         if isinstance(error, OSError) and error.errno is not None:  # a fault of the machine, not of the file
             raise
+        if isinstance(error, UnicodeError):
+            raise refused(
+                "bad_encoding",
+                f"'{name}' has text that is not UTF-8, or not in the encoding that it declares: save it as UTF-8, or "
+                "give its 'encoding' if it is a Shapefile or CSV",
+                encoding=None,
+            ) from error
         if GEOJSON_LIMIT in str(error):
             raise refused(
                 "geometry_too_large",

@@ -13,9 +13,12 @@ import pyarrow as pa
 import pyogrio
 from numpy.typing import NDArray
 
+from geomill.contract.inspection import KnownFrom
 from geomill.datasets.refusals import refused
-from geomill.vector.csv_places import places
-from geomill.vector.facts import Chunk, Format, Reading
+from geomill.vector.attributes import FALLBACK_ENCODING
+from geomill.vector.csv_profile import checked_encoding
+from geomill.vector.csv_source import CsvSource, encoding_detected
+from geomill.vector.facts import Chunk, Format, LayerText, Reading, Remark
 from geomill.vector.formats import DRIVERS
 from geomill.vector.geopackage import check_layer, feature_layers, quoted, reading, refuse_programs
 from geomill.vector.layers import FeatureBatch, binary, read_errors_as_refusals, refuse_repeated
@@ -42,10 +45,28 @@ class OgrLayer:
     schema: pa.Schema
     fid_column: str
     encoding: str | None
+    text: LayerText
     options: dict[str, str] = field(default_factory=dict)
+    remarks: list[Remark] = field(default_factory=list)
 
     @classmethod
     def opened(cls, path: Path, file_format: Format, name: str, reading: Reading) -> OgrLayer:
+        """Open a layer. The column names of a Shapefile may have another encoding than it declares, if it declares
+        one."""
+        if reading.encoding:
+            reading = reading.model_copy(update={"encoding": checked_encoding(reading.encoding)})
+        try:
+            return cls._opened(path, file_format, name, reading)
+        except UnicodeDecodeError:
+            if file_format is not Format.SHAPEFILE or reading.encoding:
+                raise
+        layer = cls._opened(path, file_format, name, reading.model_copy(update={"encoding": FALLBACK_ENCODING}))
+        layer.text = LayerText(encoding=FALLBACK_ENCODING, known_from=KnownFrom.DETECTED)
+        layer.remarks.append(encoding_detected(FALLBACK_ENCODING))
+        return layer
+
+    @classmethod
+    def _opened(cls, path: Path, file_format: Format, name: str, reading: Reading) -> OgrLayer:
         opening = Opening.of(path, file_format, name, reading)
         rows = opening.declared_rows
         if rows < 0:
@@ -135,29 +156,34 @@ class Opening:
     """The CRS to use if the file declares none."""
     declared_rows: int
     """The declared number of features, or -1 if it is known only after reading them."""
+    text: LayerText
+    remarks: list[Remark]
 
     @classmethod
-    def of(cls, path: Path, file_format: Format, name: str, instructions: Reading) -> Opening:
+    def of(
+        cls, path: Path, file_format: Format, name: str, instructions: Reading, csv: CsvSource | None = None
+    ) -> Opening:
         options: dict[str, str] = dict(_IMMUTABLE) if file_format is Format.GEOPACKAGE else {}
         crs = None
         if file_format is Format.GEOPACKAGE:
             with read_errors_as_refusals(name):
                 refuse_programs(path, name)
-        if file_format is Format.CSV:
-            where = places(path, name, instructions)
-            options, crs = where.options, where.crs
+        if csv is not None:
+            path, options, crs = csv.path, csv.options, csv.crs
         layer = _choose(path, file_format, name, instructions.layer)
         if file_format is Format.GEOPACKAGE and layer is not None:
             with read_errors_as_refusals(name):
                 check_layer(path, name, layer)
-        about = {"layer": layer, "encoding": instructions.encoding, **options}
-        with _short_first_pass():
+        about = {"layer": layer, "encoding": None if csv else instructions.encoding, **options}
+        with short_first_pass(1):
             info = _read_info(path, name, about, count=False)
         if info["driver"] not in DRIVERS[file_format].names:
             raise refused(
                 "unsupported_format", f"'{name}' looks like {file_format.value}, but GDAL does not read it as such"
             )
-        return cls(path, file_format, about, options, crs, info["features"])
+        text = csv.text if csv else _text(file_format, instructions.encoding, info["encoding"])
+        remarks = list(csv.remarks) if csv else []
+        return cls(path, file_format, about, options, crs, info["features"], text, remarks)
 
     def layer(self, meta: dict[str, Any], schema: pa.Schema, rows: int) -> OgrLayer:
         geometry = meta["geometry_name"] or GEOMETRY_NAME
@@ -172,12 +198,22 @@ class Opening:
             fid_column=meta["fid_column"],
             encoding=self.about["encoding"],
             options=self.options,
+            text=self.text,
+            remarks=self.remarks,
         )
 
 
+def _text(file_format: Format, encoding: str | None, declared: str) -> LayerText:
+    if file_format is not Format.SHAPEFILE:
+        return LayerText(encoding="utf-8", known_from=KnownFrom.FORMAT)
+    known_from = KnownFrom.OPTION if encoding else KnownFrom.FILE
+    return LayerText(encoding=(encoding or declared).lower(), known_from=known_from)
+
+
 @contextmanager
-def _short_first_pass() -> Iterator[None]:
-    pyogrio.set_gdal_config_options({_OPENING_FEATURES: "1"})
+def short_first_pass(features: int | None) -> Iterator[None]:
+    """Let GDAL read only so many features of a GeoJSON to find its columns; None means all."""
+    pyogrio.set_gdal_config_options({_OPENING_FEATURES: str(features) if features else None})
     try:
         yield
     finally:
@@ -204,7 +240,9 @@ def _choose(path: Path, file_format: Format, name: str, requested: str | None) -
     if not layers:
         raise refused("no_geometry", f"'{name}' has no layer of features")
     if requested is None and len(layers) > 1:
-        raise refused("choose_layer", f"'{name}' has {len(layers)} layers: give 'layer' as one of {names}")
+        raise refused(
+            "choose_layer", f"'{name}' has {len(layers)} layers: give 'layer' as one of {names}", layer=layers
+        )
     if requested is not None and requested not in layers:
-        raise refused("choose_layer", f"'{name}' has no layer '{requested}'; it has {names}")
+        raise refused("choose_layer", f"'{name}' has no layer '{requested}'; it has {names}", layer=layers)
     return requested or layers[0]

@@ -12,6 +12,7 @@ from geomill.vector.formats import DRIVERS
 from geomill.vector.layers import Layer, read_errors_as_refusals
 from geomill.vector.ogr_layer import OgrLayer
 from geomill.vector.parquet_layer import ParquetLayer
+from geomill.vector.swapped_layer import SwappedLayer
 from geomill.vector.workspace import by_columns, local_data
 
 
@@ -26,9 +27,12 @@ def open_source(ctx: HandlerContext[Any], source: Source, reading: Reading) -> L
         ctx.progress(0.0, message=f"{file_format.value}, {rows:,} features so far")
 
     with read_errors_as_refusals(name):
+        layer: Layer
         if file_format is Format.GEOPARQUET:
-            return ParquetLayer.opened(path, name)
-        if DRIVERS[file_format].random:
-            return OgrLayer.opened(path, file_format, name, reading)
-        copy = by_columns(ctx, source, lambda target: columnar.copy(path, file_format, name, reading, target, tell))
-        return ParquetLayer.copied(copy, file_format)
+            layer = ParquetLayer.opened(path, name)
+        elif DRIVERS[file_format].random:
+            layer = OgrLayer.opened(path, file_format, name, reading)
+        else:
+            copy = by_columns(ctx, source, lambda target: columnar.copy(path, file_format, name, reading, target, tell))
+            layer = ParquetLayer.copied(copy, file_format)
+        return SwappedLayer(layer) if reading.swap_xy else layer

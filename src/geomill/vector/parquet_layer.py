@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from geomill.contract.inspection import KnownFrom
 from geomill.datasets.refusals import refused
 from geomill.vector.columnar import ABOUT
-from geomill.vector.facts import Chunk, Format
+from geomill.vector.facts import Chunk, Format, LayerText, Remark
 from geomill.vector.layers import FeatureBatch, binary, refuse_repeated
 from geomill.vector.projecting import from_json, named
 
@@ -33,6 +34,8 @@ class ParquetLayer:
     schema: pa.Schema
     name: str | None = None
     format: Format = Format.GEOPARQUET
+    text: LayerText = field(default_factory=lambda: LayerText(encoding="utf-8", known_from=KnownFrom.FORMAT))
+    remarks: list[Remark] = field(default_factory=list)
 
     @classmethod
     def opened(cls, path: Path, name: str) -> ParquetLayer:
@@ -69,6 +72,8 @@ class ParquetLayer:
             schema=pa.schema([field.remove_metadata() for field in schema if field.name != about["column"]]),
             name=about["layer"],
             format=file_format,
+            text=LayerText.model_validate(about["text"]),
+            remarks=[Remark.model_validate(remark) for remark in about["remarks"]],
         )
 
     def bounds_of_ids(self) -> tuple[int, int]:

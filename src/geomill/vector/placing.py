@@ -17,6 +17,8 @@ from geomill.vector.projecting import DEGREES, Projection
 Geometries = NDArray[Any]
 Count = Callable[[str, int], None]
 _POLE = 90.0 + 1e-6
+_SWAPPED = 0.1
+"""The part of impossible latitudes from which coordinates count as swapped."""
 
 
 def drop_infinite(geometries: Geometries, count: Count, reason: str) -> Geometries:
@@ -64,10 +66,22 @@ class Placing:
             off = (np.abs(bounds[:, [1, 3]]) > _POLE).any(axis=1) | (np.abs(bounds[:, [0, 2]]) > DEGREES).any(axis=1)
         if off.any():
             there = _present_count(geometries) + others
+            self._check_swapped(bounds[off], there)
             self._check_lost(there, there - int(off.sum()))
             self.count("geometry_not_on_earth", off.sum())
             geometries[off] = None
         return geometries
+
+    def _check_swapped(self, bounds: NDArray[np.float64], there: int) -> None:
+        """Refuse a layer in which many latitudes are impossible, but would be longitudes."""
+        fits = (np.abs(bounds[:, [0, 2]]) <= _POLE).all() and (np.abs(bounds[:, [1, 3]]) <= DEGREES / 2).all()
+        if self.project.same and fits and there >= self.fewest and len(bounds) > _SWAPPED * there:
+            raise refused(
+                "swapped_coordinates",
+                f"{len(bounds):,} of {there:,} geometries have latitudes beyond 90 degrees, and would be right with "
+                "latitude and longitude exchanged: give swap_xy=true",
+                swap_xy=True,
+            )
 
     def _check_lost(self, before: int, after: int) -> None:
         """Refuse the layer if most geometries are lost: a few are errors in the data, most of them an error in the
@@ -77,6 +91,7 @@ class Placing:
                 "wrong_crs",
                 f"{before - after:,} of {before:,} geometries are not on Earth if their CRS is "
                 f"{self.project.source[:60]}, as the file says: give source_crs with the right one",
+                source_crs=None,
             )
 
 

@@ -24,13 +24,20 @@ DEGREES = 360.0
 def parsed(text: str, field: str) -> pyproj.CRS:
     """Parse a CRS. `field` is its name in messages. Only text in the form of a code or of WKT reaches PROJ."""
     if not is_crs(text):
-        raise refused("bad_crs", f"{field} '{text[:80]}' is not a CRS: write it as {EXAMPLES}")
+        raise refused("bad_crs", f"{field} '{text[:80]}' is not a CRS: write it as {EXAMPLES}", **_option(field))
     try:
         return pyproj.CRS.from_user_input(text)
     except CRSError as error:
         raise refused(
-            "bad_crs", f"{field} '{text[:80]}' is not a CRS: write it as EPSG:32633 ({_brief(error)})"
+            "bad_crs",
+            f"{field} '{text[:80]}' is not a CRS: write it as EPSG:32633 ({_brief(error)})",
+            **_option(field),
         ) from error
+
+
+def _option(field: str) -> dict[str, None]:
+    """Return the option that mends a CRS: the one that names it, or the one that replaces that of the file."""
+    return {field if field == "target_crs" else "source_crs": None}
 
 
 def from_json(value: dict[str, Any], field: str) -> pyproj.CRS:
@@ -60,6 +67,7 @@ def srid_of(crs: pyproj.CRS, field: str) -> int:
         raise refused(
             "bad_crs",
             f"{field} '{crs.name}' has no EPSG code, and a table needs one: give target_crs, such as {PLATE_CARREE}",
+            target_crs=PLATE_CARREE,
         )
     return code
 

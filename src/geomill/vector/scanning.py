@@ -34,14 +34,17 @@ _COLLECTION = 7
 _DIMENSIONS = re.compile(r"^(2\.5D|3D|Measured|3D Measured) | (Z|M|ZM)$")
 
 
-def kinds_of(layer: Layer, name: str) -> Counter[str]:
-    """Return the number of geometries by type name. A layer that declares a type counts with all its rows."""
+def kinds_of(layer: Layer, name: str, chunk: Chunk | None = None) -> Counter[str]:
+    """Return the number of geometries by type name, in the chunk or in the whole layer. A layer that declares a type
+    counts with all its rows."""
     declared = _DIMENSIONS.sub("", layer.geometry_type)
     if declared in KINDS:
         return Counter({declared: layer.rows})
     kinds: Counter[str] = Counter()
-    start, stop = layer.bounds_of_ids()
-    for batch in layer.batches(Chunk(number=0, start=start, stop=stop), BATCH, []):
+    if chunk is None:
+        start, stop = layer.bounds_of_ids()
+        chunk = Chunk(number=0, start=start, stop=stop)
+    for batch in layer.batches(chunk, BATCH, []):
         kinds.update(_of_batch(batch.geometry))
     if not kinds:
         raise refused("no_geometry", f"none of the {layer.rows:,} rows of '{name}' has a geometry")

@@ -30,14 +30,22 @@ def local_data(ctx: HandlerContext[Any], source: Source, layer: str | None) -> t
     folder = mount() / folder_of(ctx.job_id)
     folder.mkdir(parents=True, exist_ok=True)
     with _locked(folder):
-        original, name = _original(ctx, source, folder), source.file_name
-        if _header(original, len(ZIP_MAGIC)) == ZIP_MAGIC:
-            original = _unpacked(original, name, folder, layer)
-            if original.suffix == ".shp":
-                return original, Format.SHAPEFILE
-            name = original.name
-        file_format = detect(_header(original, HEADER_BYTES), name)
-        return _named(original, folder, DRIVERS[file_format].extension), file_format
+        return prepared(_original(ctx, source, folder), source.file_name, folder, layer)
+
+
+def prepared(original: Path, name: str, folder: Path, layer: str | None) -> tuple[Path, Format]:
+    """Return a path in the folder under which GDAL recognises the file, and the file's format."""
+    if is_archive(original):
+        original = _unpacked(original, name, folder, layer)
+        if original.suffix == ".shp":
+            return original, Format.SHAPEFILE
+        name = original.name
+    file_format = detect(_header(original, HEADER_BYTES), name)
+    return _named(original, folder, DRIVERS[file_format].extension), file_format
+
+
+def is_archive(path: Path) -> bool:
+    return _header(path, len(ZIP_MAGIC)) == ZIP_MAGIC
 
 
 def by_columns(ctx: HandlerContext[Any], source: Source, make: Callable[[Path], object]) -> Path:

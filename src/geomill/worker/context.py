@@ -35,7 +35,8 @@ def make_context(
     context: HandlerContext[Any] = HandlerContext.__new__(HandlerContext)
     context.__dict__.update(
         services,
-        task_id=message.task_id,
+        task_id=message.shown_task_id,
+        attempt_id=message.task_id,
         job_id=message.job_id,
         node_id=message.node_id,
         handler=message.handler,

@@ -72,7 +72,7 @@ class Runner:
         if handler.isolated:
             return self._isolated(slot)
         slot.begin(self._versions[name])
-        return execute(handler, slot.message.params, partial(self._context, slot, handler))
+        return execute(handler, slot.message.handler_params, partial(self._context, slot, handler))
 
     def _context(self, slot: Slot, handler: RegisteredHandler, params: Any) -> HandlerContext[Any]:
         logger = TaskLogger(handler_log, slot.notes.line, _ids(slot))

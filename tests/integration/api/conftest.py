@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from httpx import ASGITransport, AsyncClient
 
-from geomill.api import create_app
+from geomill.api import create_app, jwks
 from geomill.domain.access.api_key import Secret
 from geomill.domain.access.principal import Role
 from geomill.settings import AccessSettings, QueueSettings
@@ -72,7 +72,8 @@ async def make_client(database: str) -> AsyncIterator[Callable[..., Any]]:
 
 
 @pytest.fixture
-def issuer() -> Iterator[Issuer]:
+def issuer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Issuer]:
+    monkeypatch.setattr(jwks, "PATIENCE_SECONDS", 60.0)  # on a busy machine even a thread of ours answers late
     with Issuer() as fake_issuer:
         yield fake_issuer
 

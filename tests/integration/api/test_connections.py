@@ -44,6 +44,11 @@ def application() -> FastAPI:
     async def read(request: Request) -> int:
         return len(await request.body())
 
+    @app.post("/stream")
+    async def stream(request: Request) -> int:
+        request.scope["geomill.streaming"] = True
+        return sum([len(part) async for part in request.stream()])
+
     @app.get("/slow")
     async def slow() -> str:
         await asyncio.Event().wait()
@@ -163,6 +168,21 @@ def test_a_body_has_a_time(start: Callable[..., Server]) -> None:
     with server.connection(unread) as answered:
         assert answer(answered).startswith(b"HTTP/1.1 404")
     assert server.get().status_code == 200
+
+
+def test_a_streamed_body_must_only_go_on(start: Callable[..., Server]) -> None:
+    server = start(body_seconds=0.3)
+    post = b"POST /stream HTTP/1.1\r\nHost: x\r\nContent-Length: 10000\r\n\r\n"
+    with server.connection(post) as steady:
+        for _ in range(10):
+            steady.sendall(b"x" * 1000)
+            time.sleep(0.1)
+        received = b""
+        while not received.endswith(b"10000"):
+            received += (part := steady.recv(1000))
+            assert part, received
+    with server.connection(post + b"x" * 5000) as stalled:
+        assert b"408 Request Timeout" in answer(stalled)
 
 
 def test_half_sent_requests_displace_each_other(start: Callable[..., Server]) -> None:

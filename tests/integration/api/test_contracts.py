@@ -218,6 +218,9 @@ async def test_a_remedy_fits_the_error(counter: Any) -> None:
     registry._workflows |= registry_of(counter.engine.registry, FLAKY)._workflows
     final = await counter.published(workflow_id="failing")
     assert final["error"]["message"].endswith("no luck")
-    assert final["error"]["remedy"] == "fix the file and submit it again with overwrite=true"
+    assert final["error"]["remedy"] == (
+        "POST /api/platform/retry with other processing_options, "
+        "or fix the file and submit it again with overwrite=true"
+    )
     passing = await counter.published(workflow_id="flaky", overwrite=True)
     assert passing["error"]["remedy"].startswith("POST /api/platform/retry to try again, or fix the file")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 from httpx import AsyncClient
@@ -12,7 +12,7 @@ from httpx import AsyncClient
 from geomill.api.links import Links
 from geomill.domain.access.principal import Role
 from geomill.domain.access.signed_link import PARAMETER
-from geomill.domain.objectname import Zone
+from geomill.domain.objectname import ObjectName, Zone
 from geomill.sdk.testing import folder_storage
 from geomill.serve.services import Services
 from geomill.settings import AccessSettings
@@ -82,13 +82,15 @@ async def test_links_open_what_they_are_for_without_a_credential(
         assert body["revision"] == 1
         assert (body["expires_at"] is not None) == signed
         common = {"viewer", "tilejson", "tiles", "stac_item"}
-        assert set(body["links"]) == common | ({"features", "collection"} if name == "layer" else {"wmts", "preview"})
+        assert set(body["links"]) == common | (
+            {"features", "collection", "download"} if name == "layer" else {"wmts", "preview"}
+        )
         for kind, link in body["links"].items():
             assert link.startswith(BASE)
-            assert (PARAMETER in link) == (signed and kind != "stac_item")
+            assert (PARAMETER in link) == signed
             if kind not in ("tiles", "stac_item"):
                 assert (await client.get(link)).status_code == 200, link
-                plain = urlsplit(link)._replace(query="").geturl()
+                plain = link.partition(PARAMETER)[0].rstrip("?&")
                 assert (await client.get(plain)).status_code == (404 if signed else 200)
         status = (await client.get(f"/api/platform/status/{id_of(name)}", headers=reader)).json()
         assert set(body["links"]) <= set(status["links"])
@@ -112,3 +114,40 @@ async def test_links_are_given_to_whom_the_asset_is_shown(gateway: tuple[AsyncCl
 async def test_without_services_there_are_none(make_platform: Callable[..., Any], database: str) -> None:
     async with client_of(database, make_platform(), access=AccessSettings()) as client:
         assert (await client.get("/raster/assets/x/info")).status_code == 404
+
+
+async def test_a_signed_link_opens_the_item_and_the_links_in_it(
+    gateway: tuple[AsyncClient, House], storage: Storage
+) -> None:
+    client, house = gateway
+    await storage.put_bytes(ObjectName(Zone.SILVER, "cogs", "hidden/_r1/a.tif"), b"pixels")
+    file = {"zone": "silver", "container": "cogs", "path": "hidden/_r1/a.tif", "size": 6, "sha256": "x"}
+    item = {
+        "geometry": {"type": "Point", "coordinates": [1, 2]},
+        "bbox": [1, 2, 1, 2],
+        "properties": {"datetime": "2026-01-01T00:00:00Z", "renders": {"default": {}}},
+        "assets": {"data": {"href": "./a.tif"}},
+    }
+    outputs = {"stac_item": item, "files": [{**file, "media_type": "image/tiff"}]}
+    asset_id = await house.publish("hidden", blob_path="cogs/hidden/_r1/a.tif", clearance_state="ouo", outputs=outputs)
+    operator = bearing(await make_key(house.url, Role.OPERATOR))
+    style = {"style": {"kind": "raster", "rescale": [[0, 1]]}}
+    put = await client.put(f"/api/assets/{asset_id}/styles/x", json=style, headers=operator)
+    assert put.status_code == 200  # it also writes the entry of the catalogue
+    links = (await client.get(f"/api/assets/{asset_id}/links", headers=operator)).json()["links"]
+    assert (await client.get(links["download"])).content == b"pixels"
+    assert (await client.get(links["download"].partition("?")[0])).status_code == 404
+    opened = await client.get(links["stac_item"])
+    assert (opened.status_code, opened.json()["properties"]["geomill:asset_id"]) == (200, asset_id)
+    assert (await client.get(opened.json()["assets"]["data"]["href"])).content == b"pixels"
+    assert (await client.get(links["stac_item"].partition("?")[0])).status_code == 404
+    other = await house.publish("other_item", clearance_state="ouo", outputs={"stac_item": item})
+    assert (await client.get(links["stac_item"].replace(asset_id, other))).status_code == 401
+    await house.execute(
+        "UPDATE app.geospatial_assets SET deleted_at = now(), deleted_by = 'x', withdrawn_through = 1"
+        " WHERE asset_id = %s",
+        asset_id,
+    )
+    await asyncio.sleep(1.1)
+    for name in ("stac_item", "download"):
+        assert (await client.get(links[name])).status_code in (401, 404), name

@@ -92,10 +92,12 @@ def served(database: str, tmp_path: Path) -> Iterator[GatewayThread]:
     try:
         url = f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
         headers = bearing(asyncio.run(make_key(database, Role.ADMIN)))
-        accepted = httpx.post(f"{url}/api/platform/submit", json=order(), headers=headers).raise_for_status().json()
-        staged = httpx.post(f"{url}/api/jobs/submit/hello_world", headers=headers).raise_for_status().json()
-        schedule = {"schedule_id": "nightly", "workflow_id": "hello_world", "cron": "30 2 * * *"}
-        httpx.post(f"{url}/api/v1/schedules", json=schedule, headers=headers).raise_for_status()
+        with httpx.Client(base_url=url, headers=headers, timeout=120) as client:
+            accepted = client.post("/api/platform/submit", json=order()).raise_for_status().json()
+            staged = client.post("/api/jobs/submit/hello_world").raise_for_status().json()
+            schedule = {"schedule_id": "nightly", "workflow_id": "hello_world", "cron": "30 2 * * *"}
+            client.post("/api/v1/schedules", json=schedule).raise_for_status()
+            document = client.get("/openapi.json").json()
         path_values = {
             "identifier": accepted["request_id"],
             "asset_id": accepted["asset_id"],
@@ -108,7 +110,7 @@ def served(database: str, tmp_path: Path) -> Iterator[GatewayThread]:
             "message_id": accepted["job_id"],
             "name": "echo",
         }
-        yield GatewayThread(url, httpx.get(f"{url}/openapi.json").json(), headers, path_values)
+        yield GatewayThread(url, document, headers, path_values)
     finally:
         server.should_exit = True
         thread.join()

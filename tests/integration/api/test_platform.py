@@ -214,7 +214,10 @@ async def test_the_status_of_a_failure_says_what_to_do(counter: Any) -> None:
     assert (failed["status"], failed["processing_status"]) == ("failed", "failed")
     assert failed["error"]["message"]
     assert failed["error"]["node"]
-    assert failed["error"]["remedy"] == "fix the file and submit it again with overwrite=true"
+    assert failed["error"]["remedy"] == (
+        "POST /api/platform/retry with other processing_options, "
+        "or fix the file and submit it again with overwrite=true"
+    )
     refused = await counter.post("approve", {"asset_id": failed["asset_id"], "clearance_level": "ouo"})
     assert "cannot be approved" in problem(refused, 409, "asset_state")["detail"]
     problem(

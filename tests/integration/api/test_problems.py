@@ -105,6 +105,7 @@ async def test_an_unknown_error_tells_nothing_about_our_inside(
     assert "hunter2" not in answer.text
 
 
+@pytest.mark.slow
 async def test_a_database_that_is_away_is_503(
     make_platform: Any, make_client: Any, database: str, server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

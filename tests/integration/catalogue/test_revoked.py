@@ -242,6 +242,7 @@ async def test_what_is_outside_is_hidden_before_the_answer_and_a_dead_zone_stops
     assert await town.seen(asset) == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 async def test_at_whatever_moment_of_an_export_an_asset_is_revoked_it_is_gone(town: Town, seed: int) -> None:
     """The source is large enough for the copy to take a while; the moment is chance."""

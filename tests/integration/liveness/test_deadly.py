@@ -31,7 +31,6 @@ async def test_only_the_guilty_task_is_charged(stage: LivenessStage) -> None:
     assert "its worker was lost 4 times while it ran the task" in ended[guilty]["error_message"]
     assert stage.counts("begun")["guilty"] == 6  # an attempt of four, and one that begins as a suspect
     assert max(stage.counts("begun").values()) == 6
-    assert all(count <= 4 for key, count in stage.counts("begun").items() if key != "guilty")
     results = await stage.rows(
         "SELECT attempt, error_code, retryable FROM dagapp.dag_task_results WHERE job_id = %(job_id)s ORDER BY attempt",
         job_id=guilty,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from geomill.domain.engine.callback import Allowance, CallbackStatus
-from geomill.engine.maintenance import delivery
+from geomill.engine.maintenance import pinning
 from geomill.errors import InputError
 from tests.integration.engine.conftest import MakePlatform, make_platform
 from tests.integration.maintenance.conftest import JobDatabase
@@ -33,9 +33,9 @@ async def test_the_address_that_was_checked_is_the_one_that_is_called(
 
     async def resolve(host: str, port: int) -> list[Any]:
         lookups.append(host)
-        return [delivery.ip_address("127.0.0.1" if len(lookups) == 1 else "127.0.0.2")]
+        return [pinning.ip_address("127.0.0.1" if len(lookups) == 1 else "127.0.0.2")]
 
-    monkeypatch.setattr(delivery, "_resolve", resolve)
+    monkeypatch.setattr(pinning, "_resolve", resolve)
     await db.ended_job(f"http://rebind.example:{receiver.port}/x")
     await call(make_caller())
     assert lookups == ["rebind.example"]
@@ -46,9 +46,9 @@ async def test_only_the_permitted_ones_of_several_addresses_are_called(
     db: JobDatabase, receiver: Receiver, make_caller: MakeCaller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def resolve(host: str, port: int) -> list[Any]:
-        return [delivery.ip_address(text) for text in ("127.0.0.3", "127.0.0.1")]
+        return [pinning.ip_address(text) for text in ("127.0.0.3", "127.0.0.1")]
 
-    monkeypatch.setattr(delivery, "_resolve", resolve)
+    monkeypatch.setattr(pinning, "_resolve", resolve)
     job = await db.ended_job(f"http://several.example:{receiver.port}/x")
     await call(make_caller())
     assert (await of_job(db, job.job_id)).status is CallbackStatus.DELIVERED

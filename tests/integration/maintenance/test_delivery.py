@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from geomill.domain.engine.callback import Allowance
-from geomill.engine.maintenance import delivery
+from geomill.engine.maintenance import delivery, pinning
 
 LOOPBACK = Allowance.of(["127.0.0.1"])
 
@@ -45,10 +45,10 @@ async def port(certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) 
         writer.close()
 
     async def resolve(_host: str, _port: int) -> list[Any]:
-        return [delivery.ip_address("127.0.0.1")]
+        return [pinning.ip_address("127.0.0.1")]
 
-    monkeypatch.setattr(delivery, "_resolve", resolve)
-    monkeypatch.setattr(delivery, "_certificates", lambda: ssl.create_default_context(cafile=str(chain)))
+    monkeypatch.setattr(pinning, "_resolve", resolve)
+    monkeypatch.setattr(pinning, "_certificates", lambda: ssl.create_default_context(cafile=str(chain)))
     async with await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context) as server:
         yield server.sockets[0].getsockname()[1]
 
@@ -64,5 +64,5 @@ async def test_a_certificate_of_another_name_is_refused(port: int) -> None:
 
 @pytest.mark.parametrize("url", ["ftp://hooks.example/", "https:///x", "http://exa\x07mple/", "hooks.example"])
 async def test_what_is_no_url_is_never_called(url: str) -> None:
-    with pytest.raises(delivery.ForbiddenAddress):
+    with pytest.raises(pinning.ForbiddenAddress):
         await delivery.post(url, b"{}", {}, LOOPBACK)

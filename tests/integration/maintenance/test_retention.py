@@ -220,6 +220,7 @@ def command(database: str, tmp_path: Path, *arguments: str) -> Coroutine[Any, An
     return asyncio.create_subprocess_exec(GEOMILL, "jobs", *arguments, env=others | settings, stdout=PIPE, stderr=PIPE)
 
 
+@pytest.mark.slow
 async def test_by_hand(platform, database, tmp_path):
     old = await an_old_job(platform)
     begun = [

@@ -11,8 +11,16 @@ from geomill.domain.assets.lifecycle import Operation
 from geomill.domain.engine.message import JobQueueMessage
 from geomill.domain.engine.starting import Starter
 from geomill.domain.objectname import ObjectName, Zone
-from geomill.errors import AssetExists, ConflictError, Forbidden, InputError, NotFoundError, PlatformInactive
-from geomill.platform.submit import retry
+from geomill.errors import (
+    AssetExists,
+    ConflictError,
+    Forbidden,
+    InputError,
+    InputsError,
+    NotFoundError,
+    PlatformInactive,
+)
+from geomill.platform.retrying import retry
 from geomill.store import platforms
 from tests.integration.platform.conftest import ADA, BOB, REFS
 
@@ -225,6 +233,60 @@ async def test_a_retry_is_the_same_request_with_a_new_job(office):
     after = await office.asset(failed.asset_id)
     assert (after.processing_status.value, after.job_count, after.revision) == ("failed", 2, 1)
     assert after.current_job_id == again.request.job_id
+
+
+async def test_a_retry_with_other_options_is_a_new_request_for_the_same_revision(office):
+    office.engine.orchestrator()
+    office.engine.worker()
+    failed = await office.published(processing_options={"fails": True}, idempotency_key="k")
+    async with office.engine.pool.connection() as conn:
+        again = await retry(conn, office.desk, failed.asset_id, BOB, None, {"fails": False})
+    assert again.request.request_id != failed.last_request_id
+    assert (again.request.processing_options, again.request.submitted_by) == ({"fails": False}, "bob")
+    await office.ended(again.request.job_id)
+    after = await office.asset(failed.asset_id)
+    assert (after.processing_status.value, after.revision, after.served_revision) == ("completed", 1, 1)
+    rows = await office.rows("SELECT status, processing_options FROM app.platform_requests ORDER BY created_at")
+    assert [(row["status"], row["processing_options"]) for row in rows] == [
+        ("superseded", {"fails": True}),
+        ("completed", {"fails": False}),
+    ]
+    [reason] = await office.rows("SELECT reason FROM app.asset_audit WHERE decision = 'retried'")
+    assert reason["reason"] == "with other options: fails"
+    repeated = await office.submit(processing_options={"fails": True}, idempotency_key="k")
+    assert (repeated.operation, repeated.request.request_id) == (None, failed.last_request_id)
+
+
+@pytest.mark.parametrize("options", [{"fails": "perhaps"}, {"unknown": 1}, {"file_name": "../other"}])
+async def test_a_retry_with_wrong_options_changes_nothing(office, options):
+    office.engine.orchestrator()
+    office.engine.worker()
+    failed = await office.published(processing_options={"fails": True})
+    async with office.engine.pool.connection() as conn:
+        with pytest.raises(InputsError):
+            await retry(conn, office.desk, failed.asset_id, BOB, None, options)
+    assert (await office.asset(failed.asset_id)).processing_status.value == "failed"
+    rows = await office.rows("SELECT status FROM app.platform_requests")
+    assert [row["status"] for row in rows] == ["failed"]
+
+
+async def test_a_retry_takes_an_option_back(office):
+    office.engine.orchestrator()
+    office.engine.worker()
+    failed = await office.published(processing_options={"fails": True})
+    async with office.engine.pool.connection() as conn:
+        again = await retry(conn, office.desk, failed.asset_id, BOB, None, {"fails": None})
+    assert again.request.processing_options == {}
+
+
+async def test_collections_that_differ_only_by_case_are_told(office):
+    first = await office.submit(platform_refs={**REFS, "dataset_id": "Elevación"})
+    assert (first.asset.stac_collection_id, first.asset.table_stem[:9]) == ("elevacion", "elevacion")
+    assert first.warnings == []
+    second = await office.submit(platform_refs={**REFS, "dataset_id": "elevacion"})
+    assert second.asset.stac_collection_id.startswith("elevacion--")
+    [warning] = second.warnings
+    assert "'elevacion' belongs to another dataset_id that differs only by case, accents" in warning
 
 
 async def test_who_submits_is_in_the_audit(office):

@@ -26,8 +26,8 @@ def validated(storage: Storage, file_name: str = "a.tif", **more: Any) -> dict[s
 
 def cog(storage: Storage, prefix: str = "one", **options: Any) -> dict[str, Any]:
     validation = validated(storage)
-    params = {"source": validation["source"], "facts": validation["facts"], "blob_prefix": prefix, **options}
-    return ok(run_handler(create_cog, params, storage=storage))
+    params = {"source": validation["source"], "facts": validation["facts"], "blob_prefix": prefix}
+    return ok(run_handler(create_cog, {**params, "target_crs": "EPSG:3857", **options}, storage=storage))
 
 
 def tiling(
@@ -39,6 +39,7 @@ def tiling(
         "facts": validation["facts"],
         "blob_prefix": prefix,
         "tile_size": size,
+        "target_crs": "EPSG:4326",
         **options,
     }
     return validation, ok(run_handler(generate_tiling_scheme, params, storage=storage))

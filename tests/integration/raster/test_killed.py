@@ -8,6 +8,8 @@ import os
 import signal
 from pathlib import Path
 
+import pytest
+
 from geomill.domain.states import JobStatus
 from geomill.handlers.raster.process_tile_batch import process_tile_batch
 from geomill.sdk import Storage
@@ -31,6 +33,7 @@ def written(storage: Storage, prefix: str) -> dict[str, int]:
     return {path.name: path.stat().st_mtime_ns for path in top.glob("tiles/*.tif")}
 
 
+@pytest.mark.slow
 async def test_a_killed_process_costs_no_finished_tile(platform: EnginePlatform, storage: Storage) -> None:
     sources.put(storage, SyntheticRaster(sources.noise((1, 7_168, 7_680), rough=0.05)))
     worker = platform.worker(concurrency=1)

@@ -116,6 +116,7 @@ async def shop(database: str, external_database: str, pool: Pool, storage: Stora
         await platform.shutdown()
 
 
+@pytest.mark.slow
 async def test_a_series_is_one_picture_inside_and_outside(
     shop: Shop, database: str, external_database: str, storage: Storage, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -55,7 +55,8 @@ async def test_a_small_raster(platform: EnginePlatform, storage: Storage) -> Non
     item = check_stac(storage, names(result["files"], "stac_item")[0])
     check_stac(storage, names(result["files"], "stac_collection")[0])
     assert item["id"] == "d-r"
-    assert item["properties"]["proj:code"] == "EPSG:3857"
+    assert item["properties"]["proj:code"] == sources.UTM
+    assert item["properties"]["proj:transform"][:6] == list(sources.UTM_PLACE)[:6]
     assert {"data", "thumbnail", "overview"} <= item["assets"].keys()
 
 
@@ -67,7 +68,7 @@ async def test_a_large_raster(platform: EnginePlatform, storage: Storage) -> Non
     result = job.result_data or {}
     prefix = f"jobs/{job.job_id}"
     assert result["strategy"] == "one_pass"
-    assert result["tile_count"] == len(names(result["files"], "tile")) == 6
+    assert result["tile_count"] == len(names(result["files"], "tile")) == 9
     check_inventory(storage, result["files"], prefix)
     for name in names(result["files"], "tile"):
         check_cog(storage, name)

@@ -98,8 +98,8 @@ def test_the_gateway_writes_rows_and_changes_no_table(split: Split) -> None:
 def test_the_reader_reads_what_is_served_and_notes_which_keys_are_used(split: Split) -> None:
     granted = allowed(split.admin, READER, TABLES)
     assert set(granted) == {
-        "app.geospatial_assets", "app.asset_revisions", "app.asset_leftovers", "app.api_keys", "catalogue.collections",
-        "catalogue.pending", "dagapp.dag_stage_jobs", *RECORDS,
+        "app.geospatial_assets", "app.asset_revisions", "app.asset_leftovers", "app.api_keys", "app.asset_styles",
+        "catalogue.collections", "catalogue.pending", "dagapp.dag_stage_jobs", *RECORDS,
     }  # fmt: skip
     assert all(rights == {"SELECT"} for rights in granted.values())
     assert updatable(split.admin, READER, "app.api_keys") == {"last_used_at"}
@@ -131,6 +131,7 @@ def test_functions_that_run_as_the_owner_are_for_those_who_need_them(split: Spli
         "app.drop_revision_tables(text, text)": split.admin,
         "app.drop_leftover_tables(text, integer)": split.admin,
         "external.hide_asset(text)": split.outside_admin,
+        "external.style_asset(text, jsonb, jsonb, jsonb)": split.outside_admin,
     }
     assert set(places) == set(grants.FUNCTIONS)
     for function, url in places.items():
@@ -143,6 +144,7 @@ def test_functions_that_run_as_the_owner_are_for_those_who_need_them(split: Spli
 def test_a_gateway_hides_what_is_outside_and_does_nothing_else_there(split: Split) -> None:
     with psycopg.connect(split.url(GATEWAY, outside=True), autocommit=True) as conn:
         assert conn.execute("SELECT external.hide_asset('a1')").fetchone() == (False,)
+        assert conn.execute("SELECT external.style_asset('a1', '{}', NULL, '[]')").fetchone() == (False,)
         for statement in ("SELECT * FROM external.assets", "DELETE FROM external.assets", "CREATE TABLE geo.x ()"):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 conn.execute(statement.encode())

@@ -209,6 +209,20 @@ class CallingJob(StageController):
         return [{"service": context.parameters["service"]} for _ in range(context.parameters.get("tasks", 1))]
 
 
+@register_handler("test.ids")
+async def ids(ctx: HandlerContext[dict[str, Any]]) -> dict[str, Any]:
+    """Returns its ids and the names of its parameters."""
+    return {"task_id": ctx.task_id, "attempt_id": ctx.attempt_id, "names": sorted(ctx.params)}
+
+
+@stage_job("telling", workflow=stages("telling", 1, task_type="test.ids"), isolated=False)
+class TellingJob(StageController):
+    """Its tasks tell their ids."""
+
+    def create_stage_tasks(self, stage: int, context: JobExecutionContext) -> Sequence[StageTask]:
+        return [StageTask({"value": 1}, f"tile_{place}") for place in range(2)]
+
+
 @plain_stage_job("plain", isolated=False)
 class PlainJob:
     """Stages as dicts and static methods."""

@@ -71,6 +71,7 @@ def kill(*processes: Process) -> None:
         process.wait()
 
 
+@pytest.mark.slow
 async def test_kill_9_at_every_border(
     make_stages: Callable[[], StagePlatform], start: Callable[..., Process], tmp_path: Path
 ) -> None:

@@ -141,6 +141,20 @@ async def test_plain_functions_and_their_names_of_tasks(platform: StagePlatform)
     assert view.latest.run.parameters == {"blob_name": "a.tif", "tiles": 3}
 
 
+async def test_a_handler_has_the_task_id_that_is_shown(platform: StagePlatform) -> None:
+    view = await platform.complete("telling")
+    rows = await platform.rows(
+        "SELECT t.task_id, t.engine_task_id, t.parameters, r.output FROM app.tasks AS t"
+        " JOIN dagapp.dag_task_results AS r ON r.task_id = t.engine_task_id ORDER BY t.task_id"
+    )
+    assert [row["task_id"] for row in rows] == [f"{view.latest.run.job_id[:8]}-s1-tile_{place}" for place in range(2)]
+    for row in rows:
+        assert row["parameters"] == {"value": 1}
+        assert row["output"] == {
+            "task_id": row["task_id"], "attempt_id": row["engine_task_id"], "names": ["value"]
+        }  # fmt: skip
+
+
 async def test_what_is_refused_leaves_nothing_behind(make_stages: Callable[[], StagePlatform]) -> None:
     platform = make_stages()
     with pytest.raises(NotFoundError, match="did you mean 'counting'"):

@@ -75,6 +75,7 @@ storage.sync.exists(name) if sys.argv[2] == "sync" else asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("face", ["sync", "async"])
 def test_a_process_may_end_right_after_its_work(tmp_path: Path, face: str) -> None:
     """With obstore's coroutines the process would abort about every second time."""

@@ -148,7 +148,7 @@ async def test_what_a_dump_loses_is_named_and_nothing_else_is_different(
         assert bool(losses) == bool(errors)
         assert all(" pgstac." in text for text in losses)
         async with await connect(restored) as conn:
-            assert all("pgstac" in change.summary for change in (await plan(conn)).changes)
+            assert [change.summary for change in (await plan(conn)).changes if "pgstac" not in change.summary] == []
     finally:
         run(server, f"DROP DATABASE {name} WITH (FORCE)")
 

@@ -14,7 +14,7 @@ from geomill.store.schema_reading import read_live, read_models
 
 async def test_the_committed_script_makes_exactly_the_models_schema(conn):
     await conn.execute(schema_sql().encode())
-    assert (await plan(conn)).changes == ()
+    assert (await plan(conn, steps=())).changes == ()
 
 
 async def test_the_catalogue_says_what_the_models_say(migrated):

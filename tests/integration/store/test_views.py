@@ -51,6 +51,19 @@ async def test_jobs_and_tasks_in_the_words_of_the_documents(platform: StagePlatf
     assert handed == [{"next_stage_params": {"value": "from b"}}]
 
 
+async def test_a_job_that_waits_for_an_orchestrator_is_queued(make_stages: Any) -> None:
+    platform: StagePlatform = make_stages()
+    plain = await platform.submit("stages.wide", {"parameters": {"widths": [1, 1]}})
+    staged = await platform.order("handing")
+    rows = await platform.rows("SELECT job_id, job_type, status, parameters, run_id FROM app.jobs ORDER BY created_at")
+    assert [(row["job_id"], row["job_type"], row["status"]) for row in rows] == [
+        (plain, "stages.wide", "QUEUED"),
+        (staged.run.job_id, "handing", "QUEUED"),
+    ]
+    assert rows[0]["parameters"] == {"parameters": {"widths": [1, 1]}}
+    assert rows[1]["parameters"]["takers"] == ["b", "a"]
+
+
 async def test_a_job_is_found_by_an_index(pool: Pool) -> None:
     async with pool.connection() as conn, conn.transaction():
         await conn.execute("SET LOCAL enable_seqscan = off")

@@ -19,6 +19,7 @@ FEATURE = (
 )
 
 
+@pytest.mark.slow
 @pytest.fixture
 def steps(storage: Storage, database: str) -> Steps:
     return Steps(storage, database)

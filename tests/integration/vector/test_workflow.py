@@ -174,6 +174,7 @@ def test_long_names_of_revisions_and_kinds_do_not_collide(storage: Storage, data
     assert len(steps.tables()) == 4
 
 
+@pytest.mark.slow
 async def test_a_geometry_of_300_megabytes_is_refused_and_leaves_nothing(
     platform: EnginePlatform, storage: Storage, tmp_path: Path
 ) -> None:

@@ -39,6 +39,7 @@ def test_help_imports_nothing_that_is_heavy() -> None:
         "geomill.cli.lazy",
         "geomill.cli.main",
         "geomill.errors",
+        "geomill.remedies",
     }
 
 

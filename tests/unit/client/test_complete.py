@@ -29,6 +29,7 @@ WITHOUT = {
     "POST /platform/submit_dag": "another name of POST /api/platform/submit",
     "GET /platform/dag_status/{}": "another name of GET /api/platform/status/{}",
     "PUT /api/platforms/{}": "PATCH does the same with less",
+    "OPTIONS /api/platform/uploads": "for other clients of tus",
 }
 """Routes that the client does not call, each with the reason."""
 
@@ -48,7 +49,7 @@ def _requests(name: str, call: ast.Call) -> Iterator[str]:
     paths = [text for text in texts if isinstance(text, str) and text.startswith("/")]
     if name in VERBS:
         yield from (f"{VERBS[name]} {path}" for path in paths)
-    elif name == "send":
+    elif name in ("send", "transmit"):
         yield from (f"{texts[0]} {path}" for path in paths)
     elif name == "_decide" and texts:
         yield f"POST /api/platform/{texts[0]}"

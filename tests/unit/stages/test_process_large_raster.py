@@ -26,6 +26,11 @@ def test_files_of_one_name_in_different_folders_share_no_place() -> None:
     assert "out/cogs/a/scene/scene_tile_{x}_{y}_cog.tif" in places("a/scene.tif", output_folder="out")
 
 
+def test_files_of_one_name_in_different_containers_share_no_place() -> None:
+    assert places("a/scene.tif").isdisjoint(places("a/scene.tif", container_name="deliveries"))
+    assert places("scene.tif", container_name="uploads") == places("scene.tif")
+
+
 def test_no_container_means_the_default() -> None:
     by_null, absent = (
         LargeRasterParameters.model_validate({"blob_name": "a.tif", **more}) for more in ({"container_name": None}, {})

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from geomill.domain.engine.large import KEY, LargeOutput
+from geomill.domain.engine.message import STAGE_TASK_ID
+from geomill.domain.engine.stage_job import stage_task_id
 from geomill.sdk import HandlerContext, HandlerError, ObjectName, Storage, Zone
 from geomill.sdk.outcomes import ItemOutcome, OutcomePages, no_pages
 from geomill.sdk.testing import folder_storage
@@ -74,7 +76,12 @@ def step(
         "node_id": "before", "total": len(outcomes), "completed": completed, "indexes": indexes, "hand_over": hand_over,
     }  # fmt: skip
     step_params = {"action": "plan", "stage": 1, "job_id": JOB_ID, "tasks": tasks, **params}
-    return run_step("tried", job.definition, job.controller, context(step_params, storage, pages or Pages(outcomes)))
+    output = run_step("tried", job.definition, job.controller, context(step_params, storage, pages or Pages(outcomes)))
+    if "tasks" in output:
+        names = output["indexes"] or [str(place) for place in range(output["total"])]
+        task_ids = [task.pop(STAGE_TASK_ID) for task in output["tasks"]]
+        assert task_ids == [stage_task_id(JOB_ID, step_params["stage"], name) for name in names]
+    return output
 
 
 def done(index: int, **output: Any) -> ItemOutcome:

@@ -24,7 +24,7 @@ def test_it_has_every_field_of_its_class() -> None:
     context = make_context(task, ("half", {"a": 1}), {"x": 1}, LOGGER, reporter, never, services(database=database))
     assert context == HandlerContext(
         "t", "j", "n", "h", {"x": 1}, LOGGER, reporter, 7, 1, 2, SavedCheckpoint("half", {"a": 1}), never,
-        database=database,
+        database=database, attempt_id="t",
     )  # fmt: skip
     assert vars(context).keys() == vars(context.with_params({})).keys()
 

@@ -132,9 +132,8 @@ async def get_links(
     asset_id: AssetId,
     options: Annotated[LinkOptions, Query()],
 ) -> LinksView:
-    """Ready-to-use links to tiles, features and the viewer. If the asset is not public, the links are signed: they work
-    for everyone who has them until they expire or the asset is unpublished. The link to the STAC item is not signed,
-    because it requires a credential."""
+    """Ready-to-use links to tiles, features, downloads, the STAC item and the viewer. If the asset is not public, the
+    links are signed: they work for everyone who has them until they expire or the asset is unpublished."""
     async with gateway.connection() as conn:
         asset = await assets.get(conn, asset_id)
         now = await transaction_time(conn)

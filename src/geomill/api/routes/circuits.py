@@ -12,6 +12,7 @@ from geomill.api.problems import problem_responses
 from geomill.contract.circuits import CircuitList, CircuitView
 from geomill.domain.access.operator_audit import OperatorAction
 from geomill.errors import NotFoundError
+from geomill.remedies import LIST_CIRCUITS
 from geomill.store import circuits, operator_audit
 
 router = APIRouter(prefix="/api/v1/circuits", tags=["circuits"], responses=problem_responses(503))
@@ -35,8 +36,6 @@ async def close_circuit(
     async with gateway.connection() as conn, conn.transaction():
         circuit = await circuits.close(conn, handler)
         if circuit is None:
-            raise NotFoundError(
-                f"the handler '{handler}' has no circuit", remedy="GET /api/v1/circuits lists the circuits"
-            )
+            raise NotFoundError(f"the handler '{handler}' has no circuit", remedy=LIST_CIRCUITS.http)
         await operator_audit.add(conn, OperatorAction.CIRCUIT_CLOSED, handler, principal.subject)
     return CircuitView.of(circuit)

@@ -15,6 +15,7 @@ from geomill.domain.access.api_key import Secret
 from geomill.domain.access.operator_audit import OperatorAction
 from geomill.domain.access.principal import Principal
 from geomill.errors import Forbidden, InputError, NotFoundError, Problem
+from geomill.remedies import LIST_KEYS
 from geomill.store import keys, operator_audit, platforms
 from geomill.store.pool import Connection
 
@@ -108,4 +109,4 @@ async def _require_platform(conn: Connection, platform_id: str | None) -> None:
 
 
 def _unknown(key_id: str) -> NotFoundError:
-    return NotFoundError(f"there is no key '{key_id}'", remedy="GET /api/v1/keys lists the keys")
+    return NotFoundError(f"there is no key '{key_id}'", remedy=LIST_KEYS.http)

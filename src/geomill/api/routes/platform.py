@@ -10,6 +10,7 @@ from geomill.api import lookup
 from geomill.api.access import RULES, ThePrincipal
 from geomill.api.gateway import Gateway, TheGateway
 from geomill.api.problems import problem_responses
+from geomill.api.rehearsal import rehearse
 from geomill.api.views.assets import (
     asset_status,
     decision_made,
@@ -21,10 +22,10 @@ from geomill.contract.assets import AssetStatus, JobWithoutAsset
 from geomill.contract.inputs import ApiInput
 from geomill.contract.submissions import (
     Approval,
-    Decided,
     DecisionMade,
     PlatformSubmission,
     Rejection,
+    RequestRetry,
     Retry,
     Rollback,
     SubmissionAccepted,
@@ -36,8 +37,9 @@ from geomill.domain.assets.lifecycle import Actor
 from geomill.domain.engine.starting import Starter
 from geomill.errors import Forbidden, NotFoundError
 from geomill.platform import review
+from geomill.platform.retrying import retry
 from geomill.platform.status import standing
-from geomill.platform.submit import retry, submit
+from geomill.platform.submit import submit
 from geomill.store import assets, stage_jobs
 from geomill.store.pool import Connection
 
@@ -55,13 +57,13 @@ class SubmitOptions(ApiInput):
     dry_run: bool = False
 
 
-def actor(request: Request, principal: Principal, body: PlatformSubmission | Decided) -> Actor:
+def actor(request: Request, principal: Principal, on_behalf_of: str | None) -> Actor:
     """Return who acts. The credential says who it is; the body may name a person for whom."""
     return Actor(
         principal.subject,
         request.client.host if request.client else None,
         Starter.OPERATORS if principal.has(Role.OPERATOR) else Starter.PARTNERS,
-        principal.named(body.on_behalf_of),
+        principal.named(on_behalf_of),
     )
 
 
@@ -80,21 +82,19 @@ async def submit_data(
     options: Annotated[SubmitOptions, Query()],
 ) -> SubmissionAccepted:
     """Answers at once; a job does the work. A refused submission leaves nothing behind. With `dry_run=true` nothing is
-    stored, and the answer describes what would happen."""
-    _require_platform(principal, body.platform_id)
+    stored, and the answer describes what would happen, with a look into the first files."""
+    require_platform(principal, body.platform_id)
+    submission, who = body.submission(), actor(request, principal, body.on_behalf_of)
+    if options.dry_run:
+        response.status_code = 200
+        return await rehearse(gateway, submission, who)
     async with gateway.connection() as conn:
-        accepted = await submit(
-            conn,
-            gateway.desk,
-            body.submission(),
-            actor(request, principal, body),
-            dry_run=options.dry_run,
-        )
-    if accepted.operation is None or options.dry_run:
+        accepted = await submit(conn, gateway.desk, submission, who)
+    if accepted.operation is None:
         response.status_code = 200
     else:
         response.headers["Location"] = f"/api/platform/status/{accepted.request.request_id}"
-    return submission_accepted(accepted, dry_run=options.dry_run)
+    return submission_accepted(accepted)
 
 
 @router.get("/status/{identifier}", summary="Get the status of an asset", responses=problem_responses(404))
@@ -117,13 +117,16 @@ async def get_status(
 
 @router.post("/retry", status_code=202, summary="Run a failed request again", responses=_DECISION)
 async def retry_request(
-    gateway: TheGateway, principal: ThePrincipal, request: Request, decision: Retry
+    gateway: TheGateway, principal: ThePrincipal, request: Request, decision: RequestRetry
 ) -> SubmissionAccepted:
-    """Runs the same request with a new job."""
-    who = actor(request, principal, decision)
+    """Runs the same request with a new job. With other `processing_options`, runs a new request for the same revision
+    and the same files, so a failed validation uses up no revision."""
+    who = actor(request, principal, decision.on_behalf_of)
     async with gateway.connection() as conn:
         await _require_own(conn, principal, decision.identifier)
-        accepted = await retry(conn, gateway.desk, decision.identifier, who, decision.expected_revision)
+        accepted = await retry(
+            conn, gateway.desk, decision.identifier, who, decision.expected_revision, decision.processing_options
+        )
     return submission_accepted(accepted)
 
 
@@ -133,7 +136,7 @@ async def approve_asset(
 ) -> DecisionMade:
     """Approving an approved asset changes its clearance. `public` starts an export; a change from `public` to `ouo`
     starts a withdrawal."""
-    who = actor(request, principal, decision)
+    who = actor(request, principal, decision.on_behalf_of)
     async with gateway.connection() as conn:
         outcome = await review.approve(
             conn,
@@ -151,7 +154,7 @@ async def reject_asset(
     gateway: TheGateway, principal: ThePrincipal, request: Request, decision: Rejection
 ) -> DecisionMade:
     """The partner must then submit corrected data with `overwrite`."""
-    who = actor(request, principal, decision)
+    who = actor(request, principal, decision.on_behalf_of)
     async with gateway.connection() as conn:
         outcome = await review.reject(
             conn,
@@ -169,7 +172,7 @@ async def revoke_asset(
     gateway: TheGateway, principal: ThePrincipal, request: Request, decision: Rejection
 ) -> DecisionMade:
     """Removes the asset from every service, including the external zone."""
-    who = actor(request, principal, decision)
+    who = actor(request, principal, decision.on_behalf_of)
     async with gateway.connection() as conn:
         outcome = await review.revoke(
             conn,
@@ -187,7 +190,7 @@ async def unpublish_asset(
     gateway: TheGateway, principal: ThePrincipal, request: Request, decision: Unpublishing
 ) -> DecisionMade:
     """Removes the asset from every list and service. Submitting it again brings it back as a new revision."""
-    who = actor(request, principal, decision)
+    who = actor(request, principal, decision.on_behalf_of)
     async with gateway.connection() as conn:
         outcome = await review.unpublish(
             conn,
@@ -207,7 +210,7 @@ async def roll_back_asset(
     gateway: TheGateway, principal: ThePrincipal, request: Request, decision: Rollback
 ) -> DecisionMade:
     """Creates a new revision with the outputs of the old one. The new revision waits for review."""
-    who = actor(request, principal, decision)
+    who = actor(request, principal, decision.on_behalf_of)
     async with gateway.connection() as conn:
         outcome = await review.rollback(
             conn,
@@ -223,7 +226,7 @@ async def roll_back_asset(
 
 @router.post("/export/retry", status_code=202, summary="Retry a failed export or withdrawal", responses=_DECISION)
 async def retry_export(gateway: TheGateway, principal: ThePrincipal, request: Request, decision: Retry) -> DecisionMade:
-    who = actor(request, principal, decision)
+    who = actor(request, principal, decision.on_behalf_of)
     async with gateway.connection() as conn:
         outcome = await review.retry_export(conn, gateway.desk, decision.identifier, who, decision.expected_revision)
     return decision_made(outcome, who)
@@ -242,7 +245,7 @@ async def _job_without_asset(
     return plain_job(job) if job else None
 
 
-def _require_platform(principal: Principal, platform_id: str) -> None:
+def require_platform(principal: Principal, platform_id: str) -> None:
     """Raise if the caller submits for another platform. A caller who may read other platforms' data still submits only
     for its own."""
     if not principal.has(Role.OPERATOR) and principal.platform_id != platform_id:
@@ -260,4 +263,4 @@ def _require_visible(principal: Principal, platform_id: str, identifier: str) ->
 async def _require_own(conn: Connection, principal: Principal, identifier: str) -> None:
     asset = await assets.get(conn, (await assets.identify(conn, identifier)).asset_id)
     _require_visible(principal, asset.platform_id, identifier)
-    _require_platform(principal, asset.platform_id)
+    require_platform(principal, asset.platform_id)

@@ -20,6 +20,7 @@ from geomill.errors import NotFoundError, nearest
 from geomill.queues import inspection
 from geomill.queues.broker import Depth
 from geomill.queues.postgres_broker import PostgresBroker
+from geomill.remedies import LIST_DEAD_LETTERS
 from geomill.store import attendance, metrics, operator_audit
 from geomill.store.pool import Connection
 
@@ -106,9 +107,7 @@ async def get_dead_letter(
     async with gateway.connection() as conn:
         letter = await inspection.letter(conn, message_id, queue)
     if letter is None:
-        raise NotFoundError(
-            f"there is no dead letter '{message_id}'", remedy="GET /api/v1/dead-letters lists the dead letters"
-        )
+        raise NotFoundError(f"there is no dead letter '{message_id}'", remedy=LIST_DEAD_LETTERS.http)
     return DeadLetterDetails.model_validate(letter)
 
 

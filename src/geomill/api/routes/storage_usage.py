@@ -9,8 +9,19 @@ from fastapi import APIRouter, Query
 from geomill.api import cursors
 from geomill.api.gateway import TheGateway
 from geomill.api.problems import problem_responses
-from geomill.contract.operations import AssetUsageFilters, AssetUsagePage, AssetUsageView, StorageView
-from geomill.store import storage_usage
+from geomill.api.views.storage import cleanup_view
+from geomill.contract.operations import (
+    AssetUsageFilters,
+    AssetUsagePage,
+    AssetUsageView,
+    CleanupOptions,
+    CleanupView,
+    StorageView,
+)
+from geomill.engine.maintenance.leftovers import LeftoverOptions
+from geomill.engine.maintenance.retention import RetentionOptions
+from geomill.engine.maintenance.uploads import upload_ages
+from geomill.store import leftovers, retention, storage_usage, uploads
 
 router = APIRouter(prefix="/api/v1/storage", tags=["storage"], responses=problem_responses(503))
 
@@ -20,6 +31,20 @@ async def get_storage(gateway: TheGateway) -> StorageView:
     """Counts the files that assets list in their inventories, and the tables of features. Objects that no asset lists
     are not counted. The figures are at most a minute old."""
     return await gateway.storage_figures.look()
+
+
+@router.get("/cleanup", summary="List the old data that is deleted next")
+async def list_cleanup(gateway: TheGateway, options: Annotated[CleanupOptions, Query()]) -> CleanupView:
+    """A dry run of what orchestrators do with old data, by the settings of this gateway. Nothing is deleted."""
+    kept = LeftoverOptions.of(gateway.retention).retention
+    ages = upload_ages(gateway.uploads, gateway.retention)
+    details = RetentionOptions.of(gateway.retention).details
+    async with gateway.connection() as conn, conn.transaction():
+        await storage_usage.limit_time(conn)
+        revisions = await leftovers.due(conn, kept, options.limit + 1)
+        old_uploads = await uploads.due(conn, ages, options.limit + 1)
+        jobs = await retention.due(conn, details) if details is not None else 0
+    return cleanup_view(revisions, old_uploads, jobs, options.limit, gateway.uploads.upload_expire_hours)
 
 
 @router.get("/assets", summary="List the use of storage by asset, the newest first")

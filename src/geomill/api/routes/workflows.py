@@ -25,6 +25,7 @@ from geomill.contract.workflows import (
 )
 from geomill.domain.engine.workflow import Workflow
 from geomill.errors import NotFoundError
+from geomill.remedies import LIST_VERSIONS, SHOW_WORKFLOW
 from geomill.store import definitions
 from geomill.store.pool import Connection
 from geomill.workflows.difference import difference
@@ -100,7 +101,7 @@ async def get_workflow_source(gateway: TheGateway, workflow_id: WorkflowInPath) 
     if source is None:
         raise NotFoundError(
             f"the workflow '{workflow_id}' has no file, because it was compiled from a stage job",
-            remedy=f"GET /api/v1/workflows/{workflow_id} returns its definition",
+            remedy=SHOW_WORKFLOW.http,
         )
     return source
 
@@ -132,7 +133,7 @@ async def _definition(conn: Connection, gateway: Gateway, workflow_id: str, defi
         return workflow.body()
     raise NotFoundError(
         f"the workflow '{workflow_id}' has no definition {definition_hash}",
-        remedy=f"GET /api/v1/workflows/{workflow_id}/versions lists them",
+        remedy=LIST_VERSIONS.http,
     )
 
 

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from geomill.api.lookup import JobStanding
 from geomill.api.views.jobs import progress_of
 from geomill.contract.assets import AssetStatus, AssetView, ExportView, FailureView, JobWithoutAsset
+from geomill.contract.inspection import Inspection
 from geomill.contract.jobs import QUEUED, Progress
 from geomill.contract.submissions import DecisionMade, SubmissionAccepted
 from geomill.domain.assets.lifecycle import Actor
 from geomill.domain.assets.naming import blob_prefix
 from geomill.domain.engine.job import Job, JobPurpose
 from geomill.domain.engine.stage_job import workflow_id
-from geomill.errors import OVERWRITE, RETRY_EXPORT, RETRY_REQUEST, Channel, worded
 from geomill.platform.review import ReviewOutcome
 from geomill.platform.status import AssetStanding
 from geomill.platform.submit import Accepted
+from geomill.remedies import OVERWRITE, RETRY_EXPORT, RETRY_REQUEST, RETRY_WITH_OPTIONS, Channel, worded
 from geomill.store.progress import JobProgress
 from geomill.store.stage_jobs import StageJobAttempt
 
 
-def submission_accepted(accepted: Accepted, *, dry_run: bool = False) -> SubmissionAccepted:
+def submission_accepted(
+    accepted: Accepted, *, dry_run: bool = False, inspections: Sequence[Inspection] = ()
+) -> SubmissionAccepted:
     request, asset = accepted.request, accepted.asset
     would = None
     if dry_run and accepted.message:
@@ -43,6 +46,7 @@ def submission_accepted(accepted: Accepted, *, dry_run: bool = False) -> Submiss
         warnings=accepted.warnings,
         dry_run=dry_run,
         would=would,
+        inspections=list(inspections),
     )
 
 
@@ -139,11 +143,11 @@ def _failure(standing: AssetStanding) -> FailureView | None:
 
 
 def _remedy(standing: AssetStanding, job: Job | None) -> str:
-    """Return what may help. A retry does not help against an error that the step itself calls final."""
+    """Return what may help. Against an error that the step itself calls final, only a retry with other options may."""
     if job and job.purpose is not JobPurpose.PROCESS:
         return RETRY_EXPORT.http
     fix = f"fix the file and {OVERWRITE.http}"
-    return fix if standing.final else f"{RETRY_REQUEST.http}, or {fix}"
+    return f"{(RETRY_WITH_OPTIONS if standing.final else RETRY_REQUEST).http}, or {fix}"
 
 
 def _export(standing: AssetStanding) -> ExportView:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from httpx_sse import ServerSentEvent
 
 from geomill.client.answers import path
 from geomill.client.asynchronous.connection import AsyncGatewayConnection
 from geomill.contract.assets import AssetDetails, AssetPage, AssetStatus, JobWithoutAsset, LinksView, ReportPage
+from geomill.contract.inspection import Inspection, InspectionOrder
 from geomill.contract.submissions import DecisionMade, PlatformSubmission, SubmissionAccepted
 from geomill.domain.states import ClearanceState
-from geomill.errors import NotFoundError
+from geomill.errors import InputError, NotFoundError
 
 ENDED = frozenset({"completed", "failed", "cancelled", "superseded"})
 STATUS: Any = AssetStatus | JobWithoutAsset
@@ -34,6 +37,10 @@ class AsyncAssetOperations:
         return await self._connection.post(
             SubmissionAccepted, "/api/platform/submit", submission, dry_run=dry_run or None
         )
+
+    async def inspect(self, order: InspectionOrder | Mapping[str, Any]) -> Inspection:
+        """Look into a file that is in a container of bronze. Nothing is stored."""
+        return await self._connection.post(Inspection, "/api/platform/inspect", order)
 
     async def status(self, identifier: str) -> AssetStatus:
         """Return the status of an asset. The identifier is the id of an asset, a request or a job."""
@@ -67,6 +74,32 @@ class AsyncAssetOperations:
         """Return the links to an asset. Those that need a credential are signed for `seconds`."""
         return await self._connection.get(LinksView, path("/api/assets/{}/links", asset_id), seconds=seconds)
 
+    async def download(
+        self,
+        asset_id: str,
+        target: Path,
+        *,
+        file_format: str | None = None,
+        condition: str | None = None,
+        bbox: str | None = None,
+    ) -> int:
+        """Save the data of an asset as a file and return its size.
+
+        Features come in `file_format` (gpkg by default), those that the CQL2 filter `condition` and `bbox` choose. A
+        raster comes as its file, or cut by `bbox`.
+        """
+        links = (await self.links(asset_id)).links
+        if "features" in links:
+            place = path("/vector/collections/{}/download", asset_id)
+            return await self._connection.save(place, target, f=file_format or "gpkg", filter=condition, bbox=bbox)
+        if file_format or condition:
+            raise InputError("a raster is downloaded as it is, without format and filter", remedy="leave them out")
+        if bbox:
+            return await self._connection.save(path("/raster/assets/{}/clip.tif", asset_id), target, bbox=bbox)
+        if "download" not in links:
+            raise NotFoundError(f"the asset {asset_id} is not served as one file", remedy="download a part by its bbox")
+        return await self._connection.save(urlsplit(links["download"]).path, target)
+
     async def report(self, name: str, *, seconds: float | None = None, limit: int | None = None) -> ReportPage:
         return await self._connection.get(
             ReportPage, path("/api/assets/reports/{}", name), seconds=seconds, limit=limit
@@ -97,7 +130,7 @@ class AsyncAssetOperations:
         return await self._decide("export/retry", identifier, **options)
 
     async def retry(self, identifier: str, **options: Any) -> SubmissionAccepted:
-        """Run a failed request again."""
+        """Run a failed request again. With `processing_options`, a new request for the same revision is run."""
         body = await self._decision(identifier, options)
         return await self._connection.post(SubmissionAccepted, "/api/platform/retry", body)
 

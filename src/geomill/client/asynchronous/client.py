@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any, Self
 
 import httpx
@@ -18,7 +19,10 @@ from geomill.client.asynchronous.queues import AsyncQueueOperations
 from geomill.client.asynchronous.schedules import AsyncScheduleOperations
 from geomill.client.asynchronous.session import AsyncSessionOperations
 from geomill.client.asynchronous.stage_jobs import AsyncStageJobOperations
+from geomill.client.asynchronous.styles import AsyncStyleOperations
+from geomill.client.asynchronous.uploads import AsyncUploadOperations
 from geomill.client.asynchronous.workflows import AsyncWorkflowOperations
+from geomill.contract.uploads import UploadView
 from geomill.domain.addresses import is_loopback
 from geomill.errors import SettingsError
 
@@ -47,6 +51,7 @@ class AsyncClient:
         )
         self.connection = AsyncGatewayConnection(self._http, tries=tries)
         self.assets = AsyncAssetOperations(self.connection)
+        self.styles = AsyncStyleOperations(self.connection)
         self.jobs = AsyncJobOperations(self.connection)
         self.stage_jobs = AsyncStageJobOperations(self.connection)
         self.platforms = AsyncPlatformOperations(self.connection)
@@ -57,6 +62,11 @@ class AsyncClient:
         self.keys = AsyncKeyOperations(self.connection)
         self.callbacks = AsyncCallbackOperations(self.connection)
         self.session = AsyncSessionOperations(self.connection)
+        self.uploads = AsyncUploadOperations(self.connection)
+
+    async def upload(self, file: Path, **options: Any) -> UploadView:
+        """Upload a file into the platform's container in bronze. `options` are those of `uploads.send_file`."""
+        return await self.uploads.send_file(file, **options)
 
     @classmethod
     def from_environment(cls, **options: Any) -> Self:

@@ -13,6 +13,7 @@ from geomill.contract.circuits import CircuitList, CircuitView
 from geomill.contract.instances import HandlerDetails, HandlerList, HandlerSummary, InstanceDetails, InstanceList
 from geomill.contract.operations import (
     AssetUsagePage,
+    CleanupView,
     OperatorAuditPage,
     SettingList,
     SettingView,
@@ -54,6 +55,10 @@ class AsyncOperatorOperations:
 
     async def asset_storage(self, **filters: Any) -> AssetUsagePage:
         return await self._connection.get(AssetUsagePage, "/api/v1/storage/assets", **filters)
+
+    async def cleanup(self, **options: Any) -> CleanupView:
+        """Return the old data that orchestrators delete next. Nothing is deleted by this."""
+        return await self._connection.get(CleanupView, "/api/v1/storage/cleanup", **options)
 
     async def settings(self) -> list[SettingView]:
         """Return the settings of the gateway, without secrets."""

@@ -5,16 +5,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from httpx_sse import ServerSentEvent
 
 from geomill.client.answers import path
 from geomill.client.synchronous.connection import GatewayConnection
 from geomill.contract.assets import AssetDetails, AssetPage, AssetStatus, JobWithoutAsset, LinksView, ReportPage
+from geomill.contract.inspection import Inspection, InspectionOrder
 from geomill.contract.submissions import DecisionMade, PlatformSubmission, SubmissionAccepted
 from geomill.domain.states import ClearanceState
-from geomill.errors import NotFoundError
+from geomill.errors import InputError, NotFoundError
 
 ENDED = frozenset({"completed", "failed", "cancelled", "superseded"})
 STATUS: Any = AssetStatus | JobWithoutAsset
@@ -33,6 +36,10 @@ class AssetOperations:
         A mapping is sent as it is; the gateway then checks all of it and names every wrong field.
         """
         return self._connection.post(SubmissionAccepted, "/api/platform/submit", submission, dry_run=dry_run or None)
+
+    def inspect(self, order: InspectionOrder | Mapping[str, Any]) -> Inspection:
+        """Look into a file that is in a container of bronze. Nothing is stored."""
+        return self._connection.post(Inspection, "/api/platform/inspect", order)
 
     def status(self, identifier: str) -> AssetStatus:
         """Return the status of an asset. The identifier is the id of an asset, a request or a job."""
@@ -66,6 +73,32 @@ class AssetOperations:
         """Return the links to an asset. Those that need a credential are signed for `seconds`."""
         return self._connection.get(LinksView, path("/api/assets/{}/links", asset_id), seconds=seconds)
 
+    def download(
+        self,
+        asset_id: str,
+        target: Path,
+        *,
+        file_format: str | None = None,
+        condition: str | None = None,
+        bbox: str | None = None,
+    ) -> int:
+        """Save the data of an asset as a file and return its size.
+
+        Features come in `file_format` (gpkg by default), those that the CQL2 filter `condition` and `bbox` choose. A
+        raster comes as its file, or cut by `bbox`.
+        """
+        links = (self.links(asset_id)).links
+        if "features" in links:
+            place = path("/vector/collections/{}/download", asset_id)
+            return self._connection.save(place, target, f=file_format or "gpkg", filter=condition, bbox=bbox)
+        if file_format or condition:
+            raise InputError("a raster is downloaded as it is, without format and filter", remedy="leave them out")
+        if bbox:
+            return self._connection.save(path("/raster/assets/{}/clip.tif", asset_id), target, bbox=bbox)
+        if "download" not in links:
+            raise NotFoundError(f"the asset {asset_id} is not served as one file", remedy="download a part by its bbox")
+        return self._connection.save(urlsplit(links["download"]).path, target)
+
     def report(self, name: str, *, seconds: float | None = None, limit: int | None = None) -> ReportPage:
         return self._connection.get(ReportPage, path("/api/assets/reports/{}", name), seconds=seconds, limit=limit)
 
@@ -94,7 +127,7 @@ class AssetOperations:
         return self._decide("export/retry", identifier, **options)
 
     def retry(self, identifier: str, **options: Any) -> SubmissionAccepted:
-        """Run a failed request again."""
+        """Run a failed request again. With `processing_options`, a new request for the same revision is run."""
         body = self._decision(identifier, options)
         return self._connection.post(SubmissionAccepted, "/api/platform/retry", body)
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any, Self
 
 import httpx
@@ -19,7 +20,10 @@ from geomill.client.synchronous.queues import QueueOperations
 from geomill.client.synchronous.schedules import ScheduleOperations
 from geomill.client.synchronous.session import SessionOperations
 from geomill.client.synchronous.stage_jobs import StageJobOperations
+from geomill.client.synchronous.styles import StyleOperations
+from geomill.client.synchronous.uploads import UploadOperations
 from geomill.client.synchronous.workflows import WorkflowOperations
+from geomill.contract.uploads import UploadView
 from geomill.domain.addresses import is_loopback
 from geomill.errors import SettingsError
 
@@ -48,6 +52,7 @@ class Client:
         )
         self.connection = GatewayConnection(self._http, tries=tries)
         self.assets = AssetOperations(self.connection)
+        self.styles = StyleOperations(self.connection)
         self.jobs = JobOperations(self.connection)
         self.stage_jobs = StageJobOperations(self.connection)
         self.platforms = PlatformOperations(self.connection)
@@ -58,6 +63,11 @@ class Client:
         self.keys = KeyOperations(self.connection)
         self.callbacks = CallbackOperations(self.connection)
         self.session = SessionOperations(self.connection)
+        self.uploads = UploadOperations(self.connection)
+
+    def upload(self, file: Path, **options: Any) -> UploadView:
+        """Upload a file into the platform's container in bronze. `options` are those of `uploads.send_file`."""
+        return self.uploads.send_file(file, **options)
 
     @classmethod
     def from_environment(cls, **options: Any) -> Self:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import httpx
@@ -19,6 +20,8 @@ Model = TypeVar("Model")
 
 STREAM_SILENCE_SECONDS = 60.0
 """A gateway sends a comment every 15 seconds. A stream that is silent for longer is opened again."""
+DOWNLOAD_SECONDS = 330.0
+"""How long to wait for the next byte of a file. A gateway makes a file for 300 seconds at most."""
 RECONNECT_SECONDS, LONGEST_RECONNECT_SECONDS = 0.5, 5.0
 
 
@@ -66,6 +69,18 @@ class GatewayConnection:
                     return answers.result_of(answer)
             time.sleep(pause)
 
+    def transmit(
+        self, method: str, path: str, headers: Mapping[str, str], content: bytes | Iterator[bytes] | None = None
+    ) -> httpx.Headers:
+        """Send a body that is not JSON, once, and return the headers of the answer."""
+        try:
+            answer = self._http.request(method, path, headers=dict(headers), content=content)
+        except httpx.TransportError as error:
+            raise answers.unreachable(self._http.base_url, error) from None
+        if not answer.is_success:
+            raise answers.error_of(answer)
+        return answer.headers
+
     def follow(self, path: str, last_event_id: str = "", **params: Any) -> Iterator[ServerSentEvent]:
         """Yield the events of a stream until the event `end`. A stream that is lost is opened again where it stopped.
 
@@ -92,6 +107,23 @@ class GatewayConnection:
             pause = min(RECONNECT_SECONDS + silent, LONGEST_RECONNECT_SECONDS)
             silent += pause
             time.sleep(pause)
+
+    def save(self, path: str, target: Path, **params: Any) -> int:
+        """Save an answer as a file and return its size. The file appears when it is whole."""
+        part, size = target.with_name(f"{target.name}.part"), 0
+        timeout = httpx.Timeout(DOWNLOAD_SECONDS, connect=5.0)
+        try:
+            with self._http.stream("GET", path, params=answers.parameters(params), timeout=timeout) as answer:
+                self._require_stream(answer)
+                with part.open("wb") as file:
+                    for data in answer.iter_bytes():
+                        size += file.write(data)
+            part.replace(target)
+        except httpx.TransportError as error:
+            raise answers.unreachable(self._http.base_url, error) from None
+        finally:
+            part.unlink(missing_ok=True)
+        return size
 
     def _require_stream(self, answer: httpx.Response) -> None:
         if not answer.is_success:

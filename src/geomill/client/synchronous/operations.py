@@ -14,6 +14,7 @@ from geomill.contract.circuits import CircuitList, CircuitView
 from geomill.contract.instances import HandlerDetails, HandlerList, HandlerSummary, InstanceDetails, InstanceList
 from geomill.contract.operations import (
     AssetUsagePage,
+    CleanupView,
     OperatorAuditPage,
     SettingList,
     SettingView,
@@ -55,6 +56,10 @@ class OperatorOperations:
 
     def asset_storage(self, **filters: Any) -> AssetUsagePage:
         return self._connection.get(AssetUsagePage, "/api/v1/storage/assets", **filters)
+
+    def cleanup(self, **options: Any) -> CleanupView:
+        """Return the old data that orchestrators delete next. Nothing is deleted by this."""
+        return self._connection.get(CleanupView, "/api/v1/storage/cleanup", **options)
 
     def settings(self) -> list[SettingView]:
         """Return the settings of the gateway, without secrets."""

@@ -13,7 +13,8 @@ from pydantic import AwareDatetime, Field
 
 from geomill.domain.access.principal import MayName, Principal, Role
 from geomill.domain.entity import Check, Entity, Index, Key, Name, Now, Subject
-from geomill.errors import BIND_PLATFORM, InputError
+from geomill.errors import InputError
+from geomill.remedies import BIND_PLATFORM
 
 PREFIX = "gm_"
 SUBJECT_PREFIX = "key:"

@@ -22,6 +22,7 @@ class OperatorAction(StrEnum):
     SCHEDULE_CREATED = "schedule_created"
     SCHEDULE_DELETED = "schedule_deleted"
     SCHEDULE_RUN = "schedule_run"
+    UPLOAD_REMOVED = "upload_removed"
 
 
 class OperatorAuditEntry(Entity):

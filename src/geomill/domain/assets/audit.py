@@ -24,6 +24,7 @@ class AuditDecision(StrEnum):
     UNPUBLISHED = "unpublished"
     ROLLED_BACK = "rolled_back"
     EXPORT_RETRIED = "export_retried"
+    STYLED = "styled"
 
 
 class AuditEntry(Entity):

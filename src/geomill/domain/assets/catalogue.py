@@ -71,7 +71,7 @@ class ExternalAsset(Entity):
     __sql_schema__: ClassVar = "external"
     __sql_table__: ClassVar = "assets"
     __sql_primary_key__: ClassVar = ("asset_id",)
-    __sql_functions__: ClassVar = ("external.hide_asset",)
+    __sql_functions__: ClassVar = ("external.hide_asset", "external.style_asset")
 
     asset_id: Key
     revision: int

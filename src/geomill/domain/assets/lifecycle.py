@@ -21,7 +21,8 @@ from geomill.domain.states import (
     ClearanceState,
     ProcessingStatus,
 )
-from geomill.errors import NEW_REVISION, AssetExists, AssetState, ConflictError, Forbidden, RevisionChanged
+from geomill.errors import AssetExists, AssetState, ConflictError, Forbidden, RevisionChanged
+from geomill.remedies import NEW_REVISION
 
 _A, _C = ApprovalState, ClearanceState
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from geomill.domain.assets.platform import Platform, Ref
+from geomill.domain.folding import folded
 
 LONGEST_TABLE = 48
 """PostgreSQL allows 63 bytes. The rest is for the revision and for temporary tables."""
@@ -43,7 +44,7 @@ def request_id(asset: str, unique: str) -> str:
 def candidates(platform: Platform, refs: Mapping[str, Ref], identity: str) -> Iterator[Names]:
     """Yield the plain names, then those with a short hash, then those with the whole asset id. The last are always
     free, because plain names that look like them are not used."""
-    parts = [str(value) for value in platform.in_order(refs)]
+    parts = [folded(str(value)) for value in platform.in_order(refs)]
     plain = _names(parts, "")
     if "__" not in plain.table_stem and "--" not in plain.blob_stem + plain.stac_item_id:
         yield plain
@@ -54,7 +55,7 @@ def candidates(platform: Platform, refs: Mapping[str, Ref], identity: str) -> It
 def collection_candidates(platform: Platform, refs: Mapping[str, Ref]) -> Iterator[str]:
     """Yield names for the collection of a group of assets, such as a DDH dataset. Groups never share a collection."""
     group = str(platform.group_of(refs))
-    slug = re.sub(r"[^a-z0-9_-]", "", group.lower().replace(" ", "-"))[:LONGEST_ITEM]
+    slug = re.sub(r"[^a-z0-9_-]", "", folded(group).lower().replace(" ", "-"))[:LONGEST_ITEM]
     digest = _digest(f"{platform.platform_id}|{group}")
     if slug and "--" not in slug:
         yield slug

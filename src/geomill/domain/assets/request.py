@@ -47,6 +47,7 @@ class PlatformRequest(NewRequest, Entity):
         Index("idx_requests_asset", ("asset_id", "created_at DESC")),
         Index("idx_requests_job", ("job_id",), unique=True),
         Index("idx_requests_created", ("created_at DESC",)),
+        Index("idx_requests_files", ("file_names",), method="gin"),
         Index("idx_requests_open", ("status",), where="status IN ('accepted', 'processing')"),
         Index(
             "idx_requests_idempotency",

@@ -9,6 +9,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict
 
 from geomill.domain.assets.asset import DataType
+from geomill.domain.assets.style import StyleBook
 from geomill.domain.states import ApprovalState, ClearanceState
 
 
@@ -65,11 +66,14 @@ class Served(BaseModel):
     public_revision: int | None = None
     """The revision that everybody may see. It may differ from the served revision."""
     withdrawn_through: int = 0
+    styles: StyleBook = StyleBook()
 
     @classmethod
     def from_row(cls, row: dict[str, Any]) -> Self:
         """Build the model from a row. Null values count as absent."""
-        return cls.model_validate({name: value for name, value in row.items() if value is not None})
+        fields = {name: value for name, value in row.items() if value is not None}
+        styles = StyleBook.of(fields.pop("source_styles", None), fields.pop("own_styles", None))
+        return cls.model_validate({**fields, "styles": styles})
 
     @property
     def public(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from geomill.domain.engine.finding import shown
@@ -43,6 +43,15 @@ def validate_inputs(workflow: Workflow, values: Any) -> dict[str, Any]:
         message = f"the inputs of '{workflow.workflow_id}' are wrong: {problems[0]}{more}"
         raise InputsError(message, problems=problems)
     return {name: values.get(name, definition.default) for name, definition in workflow.inputs.items()}
+
+
+def option_faults(workflow: Workflow, options: Mapping[str, Any], facts: Collection[str]) -> list[Problem]:
+    """Return the problems of a submitter's options. `facts` are the names of the inputs that the platform sets."""
+    clashes = [Problem(name, "is set by geomill", "remove it") for name in options if name in facts]
+    missing = [
+        problem for problem in _faulty(workflow, {**dict.fromkeys(facts), **options}) if problem.where not in facts
+    ]
+    return [*clashes, *_unknown(workflow, {name: None for name in options if name not in facts}), *missing]
 
 
 def _unknown(workflow: Workflow, values: Mapping[str, Any]) -> Iterator[Problem]:

@@ -18,6 +18,8 @@ LIGHT_QUEUE = "functionapp-tasks"
 HEAVY_QUEUE = "container-tasks"
 WORKER_QUEUE = "dag-worker-tasks"
 TASK_QUEUES = (LIGHT_QUEUE, HEAVY_QUEUE, WORKER_QUEUE)
+STAGE_TASK_ID = "__stage_task_id__"
+"""The parameter that carries the task id of a stage job to the worker. Handlers do not get it."""
 
 
 class JobQueueMessage(JobOrder):
@@ -53,6 +55,19 @@ class TaskMessage(BaseModel):
     retry_count: int = 0
     attempt: Annotated[int, Field(ge=0, le=2**63 - 1)]
     circuit_breaker: CircuitBreaker | None = None
+
+    @property
+    def shown_task_id(self) -> str:
+        """The id under which people find the task. In a stage job it contains the index and is the same for each
+        attempt."""
+        return str(self.params.get(STAGE_TASK_ID, self.task_id))
+
+    @property
+    def handler_params(self) -> dict[str, Any]:
+        """The parameters for the handler."""
+        if STAGE_TASK_ID not in self.params:
+            return self.params
+        return {name: value for name, value in self.params.items() if name != STAGE_TASK_ID}
 
     @property
     def task_id_before(self) -> str:

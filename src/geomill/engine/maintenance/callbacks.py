@@ -21,7 +21,8 @@ import psycopg
 from geomill.domain.engine.callback import Allowance, Callback, CallbackStatus, retry_at, sign
 from geomill.domain.engine.event import EventStatus, EventType
 from geomill.domain.jsonvalue import to_json
-from geomill.engine.maintenance.delivery import TIMEOUT_SECONDS, ForbiddenAddress, NotDelivered, post
+from geomill.engine.maintenance.delivery import TIMEOUT_SECONDS, NotDelivered, post
+from geomill.engine.maintenance.pinning import ForbiddenAddress
 from geomill.settings import CallbackSettings
 from geomill.store import callbacks, events
 from geomill.store.callbacks import CallbackAttempt

@@ -1,6 +1,6 @@
 """Deletes details of jobs that ended long ago, old dead letters and, if configured, the jobs themselves.
 
-    mark the job, which bars a retry → delete its large outputs → delete its rows, in batches → finish
+    mark the job, which bars a retry → delete its large outputs and intermediates → delete its rows, in batches → finish
 
 The mark is also a lease: if its holder dies, another process continues when it expires. Objects are deleted before the
 rows, because nothing would find them afterwards. All objects in the job's folder are deleted, including those that no
@@ -19,9 +19,11 @@ from datetime import timedelta
 
 import psycopg
 
+from geomill.datasets import intermediates
+from geomill.datasets.outputs import INTERMEDIATE_CONTAINER
 from geomill.domain.engine.large import CONTAINER, folder_of
 from geomill.domain.objectname import Zone
-from geomill.errors import GeomillError, UnavailableError
+from geomill.errors import GeomillError, NotFoundError, UnavailableError
 from geomill.settings import RetentionSettings
 from geomill.storage import NO_STORAGE, Storage
 from geomill.store import retention
@@ -150,6 +152,12 @@ class Retention:
         pruned.jobs += len(bare)
         log.info("deleted the details of %d old jobs", len(bare), extra={"action": "retention"})
 
+    async def _delete_folder(self, container: str, folder: str) -> int:
+        try:
+            return await self.storage.delete_prefix(Zone.SILVER, container, folder)
+        except NotFoundError:  # the container does not exist
+            return 0
+
     async def _delete_objects(self, marked: list[str], pruned: Pruned) -> list[str]:
         """Delete the objects of marked jobs. Returns the jobs without objects. If the store is unavailable, the marks
         of the remaining jobs are released."""
@@ -157,7 +165,8 @@ class Retention:
         for place, job_id in enumerate(marked):
             try:
                 if self.storage is not NO_STORAGE:
-                    pruned.objects += await self.storage.delete_prefix(Zone.SILVER, CONTAINER, folder_of(job_id))
+                    pruned.objects += await self._delete_folder(CONTAINER, folder_of(job_id))
+                    pruned.objects += await self._delete_folder(INTERMEDIATE_CONTAINER, intermediates.folder_of(job_id))
             except GeomillError as error:
                 pruned.failed[job_id] = error
                 if isinstance(error, UnavailableError):

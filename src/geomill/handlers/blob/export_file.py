@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from geomill.domain.assets.inventory import outside
 from geomill.domain.engine.job import JobPurpose
-from geomill.handlers.blob.places import ARRIVING, PUBLIC, OutputFile, of_task, sha256_of
+from geomill.handlers.blob.places import ARRIVING, PUBLIC, OutputFile, of_attempt, sha256_of
 from geomill.sdk import HandlerContext, HandlerError, ObjectName, Zone, register_handler
 from geomill.sdk.orders import AssetOrder
 
@@ -45,7 +45,7 @@ async def export_file(ctx: HandlerContext[ExportFileParams]) -> ExportFileOutput
 async def _export(ctx: HandlerContext[ExportFileParams], order: AssetOrder, file: dict[str, Any]) -> int:
     source = OutputFile.model_validate(file)
     target = OutputFile.model_validate(outside(file, order.blob_stem, order.revision)).name
-    folder = f"{ARRIVING}/{order.blob_stem}/{of_task(ctx.task_id)}"
+    folder = f"{ARRIVING}/{order.blob_stem}/{of_attempt(ctx.attempt_id)}"
     aside = ObjectName(Zone.EXTERNAL, PUBLIC, f"{folder}/{target.name}")
     try:
         await ctx.storage.copy(source.name, aside)

@@ -20,9 +20,9 @@ ARRIVING = "_arriving"
 Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
-def of_task(task_id: str) -> str:
+def of_attempt(attempt_id: str) -> str:
     """Return a folder name that no other attempt uses."""
-    return re.sub(r"[^A-Za-z0-9-]", "-", task_id)
+    return re.sub(r"[^A-Za-z0-9-]", "-", attempt_id)
 
 
 class OutputFile(BaseModel):

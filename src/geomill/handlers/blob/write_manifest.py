@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from geomill.domain.assets.inventory import files_outside
 from geomill.domain.engine.job import JobPurpose
-from geomill.handlers.blob.places import ARRIVING, PUBLIC, OutputFile, of_task
+from geomill.handlers.blob.places import ARRIVING, PUBLIC, OutputFile, of_attempt
 from geomill.sdk import HandlerContext, ObjectName, Zone, register_handler
 
 
@@ -32,7 +32,7 @@ async def write_manifest(ctx: HandlerContext[WriteManifestParams]) -> WriteManif
     files = [OutputFile.model_validate(file).model_dump(mode="json", exclude={"zone"}) for file in listed]
     content = {"asset_id": asset_id, "revision": order.revision, "files": files}
     text = json.dumps(content, indent=2, ensure_ascii=False).encode()
-    aside = ObjectName(Zone.EXTERNAL, PUBLIC, f"{ARRIVING}/{order.blob_stem}/{of_task(ctx.task_id)}")
+    aside = ObjectName(Zone.EXTERNAL, PUBLIC, f"{ARRIVING}/{order.blob_stem}/{of_attempt(ctx.attempt_id)}")
     await ctx.storage.put_bytes(aside, text, media_type="application/json")
     async with ctx.orders.holding(asset_id, ctx.job_id, JobPurpose.EXPORT):
         await ctx.storage.move(aside, ObjectName(Zone.EXTERNAL, PUBLIC, path))

@@ -19,7 +19,7 @@ class CogOptions(BaseModel):
     """Options of the output file."""
 
     blob_prefix: str
-    target_crs: str = "EPSG:3857"
+    target_crs: str = "auto"
     output_tier: Tier = Tier.ANALYSIS
     resampling: Resampling = Resampling.AUTO
     jpeg_quality: Annotated[int, Field(ge=1, le=100)] = 85
@@ -65,7 +65,7 @@ def create_cog(ctx: HandlerContext[CreateCogParams]) -> CreateCogOutput:
         ctx.progress(fraction, message=message)
 
     with opened(ctx.storage, params.source.name) as dataset:
-        grid, warnings = output_grid(dataset, params.target_crs)
+        grid, warnings = output_grid(dataset, params.target_crs, params.output_tier)
         plan = TilingPlan(
             grid=grid,
             raster_type=facts.raster_type,

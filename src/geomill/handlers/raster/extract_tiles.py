@@ -52,7 +52,7 @@ def extract_tiles(ctx: HandlerContext[ExtractTilesParams]) -> ExtractTilesOutput
     """Cuts a source into one piece for each tile."""
     from geomill.datasets.freshness import check_unchanged
     from geomill.raster.cutting import cut
-    from geomill.raster.planning import source_window
+    from geomill.raster.reading import source_window
 
     params, begun = ctx.params, time.monotonic()
     check_unchanged(ctx.storage, params.source)
@@ -82,7 +82,7 @@ def _source(ctx: HandlerContext[ExtractTilesParams]) -> Iterator[DatasetReader]:
 
     from geomill.raster.cutting import retile
     from geomill.raster.opening import opened, opened_copy
-    from geomill.raster.planning import is_one_strip
+    from geomill.raster.reading import is_one_strip
 
     name, copy = ctx.params.source.name, mounted(ctx.job_id, ctx.params.source.file_name)
     remote = ctx.storage.gdal_path(name).startswith("/vsi")

@@ -23,7 +23,7 @@ class TilingParams(BaseModel):
     source: Source
     facts: RasterFacts
     blob_prefix: str
-    target_crs: str = "EPSG:4326"
+    target_crs: str = "auto"
     output_tier: Tier = Tier.ANALYSIS
     resampling: Resampling = Resampling.AUTO
     jpeg_quality: Annotated[int, Field(ge=1, le=100)] = 85
@@ -62,7 +62,8 @@ def generate_tiling_scheme(ctx: HandlerContext[TilingParams]) -> TilingOutput:
 
     from geomill.datasets.freshness import check_unchanged
     from geomill.raster.opening import opened
-    from geomill.raster.planning import layout, output_grid
+    from geomill.raster.planning import output_grid
+    from geomill.raster.reading import layout
     from geomill.raster.statistics import histogram_ranges
 
     params, facts = ctx.params, ctx.params.facts
@@ -70,7 +71,7 @@ def generate_tiling_scheme(ctx: HandlerContext[TilingParams]) -> TilingOutput:
     check_unchanged(ctx.storage, params.source)
     pixel = facts.count * np.dtype(facts.dtype).itemsize
     with opened(ctx.storage, params.source.name) as dataset:
-        grid, warnings = output_grid(dataset, params.target_crs)
+        grid, warnings = output_grid(dataset, params.target_crs, params.output_tier)
         way = layout(dataset, remote=ctx.storage.gdal_path(params.source.name).startswith("/vsi"))
         size = params.tile_size or tile_size(grid, pixel)
         plan = TilingPlan(
@@ -120,7 +121,7 @@ def _features(
     are rendered, because finding them earlier would read every pixel twice."""
     from geomill.raster.footprint import from_bounds
     from geomill.raster.mosaic import geographic_bounds
-    from geomill.raster.planning import source_window
+    from geomill.raster.reading import source_window
 
     covering, features = [], []
     for tile in every:

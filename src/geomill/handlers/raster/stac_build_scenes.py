@@ -111,7 +111,7 @@ def stac_build_scenes(ctx: HandlerContext[StacScenesParams]) -> StacScenesOutput
         files += item.files
         outlines.append(shape(scene.preview.geometry))
         hashes.append((scene.cog.blob_path, scene.cog.output_file_hash))
-        scene_warnings = (*validation.warnings, *scene.cog.warnings)
+        scene_warnings = (*validation.warnings, *scene.cog.warnings, *scene.preview.warnings)
         warnings += [f"{validation.source.file_name}: {warning}" for warning in scene_warnings]
         ctx.progress(number + 1, len(names), f"item {number + 1} of {len(names)}")
     together = shapely.unary_union(outlines)

@@ -8,7 +8,7 @@ from geomill.datasets.patience import first_look
 from geomill.datasets.source import Source
 from geomill.datasets.times import Times, times
 from geomill.sdk import HandlerContext, Zone, register_handler
-from geomill.vector.facts import LayerFacts, LoadingRules, Mixed, Reading
+from geomill.vector.facts import DateOrder, LayerFacts, LoadingRules, Mixed, Reading
 
 TIMEOUT_SECONDS = 3600
 
@@ -23,6 +23,8 @@ class ValidateVectorParams(BaseModel):
     x_column: str | None = None
     y_column: str | None = None
     wkt_column: str | None = None
+    date_order: DateOrder | None = None
+    swap_xy: bool = False
     target_crs: str = "EPSG:4326"
     keep_z: bool = False
     mixed_geometries: Mixed = Mixed.REFUSE
@@ -74,7 +76,7 @@ def validate(ctx: HandlerContext[ValidateVectorParams]) -> ValidateVectorOutput:
             layer, params.file_name, reading, params.mixed_geometries, params.target_crs, keep_z=params.keep_z
         )
         bounds = layer.bounds_of_ids()
-    check_id_column(facts, params.id_column)
+    check_id_column(facts.columns, params.id_column)
     return ValidateVectorOutput(
         source=source,
         reading=reading,

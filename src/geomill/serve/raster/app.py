@@ -26,7 +26,7 @@ from geomill.raster.opening import StoreSession
 from geomill.serve.answers import Answer, prepare
 from geomill.serve.directory import Directory
 from geomill.serve.pages import TEMPLATES
-from geomill.serve.raster import dependencies, wmts
+from geomill.serve.raster import clips, dependencies, wmts
 from geomill.serve.raster.dependencies import RasterShelf
 from geomill.serve.raster.limits import AT_ONCE
 from geomill.serve.raster.mosaics import Mosaics
@@ -78,6 +78,7 @@ def create_raster_app(directory: Directory, storage: Storage) -> FastAPI:
     app.state.shelf = RasterShelf(directory, storage, Mosaics(storage), environment)
     for prefix, source in ((PREFIX, dependencies.raster_source), (JOBS_PREFIX, dependencies.job_source)):
         tiler = _tiler(prefix, source)
+        app.include_router(clips.router(source), prefix=prefix, dependencies=STRICT)
         app.include_router(wmts.router(tiler), prefix=prefix, dependencies=STRICT)
         app.include_router(tiler.router, prefix=prefix, dependencies=STRICT)
     app.include_router(TMSFactory(templates=TEMPLATES).router)
@@ -90,7 +91,7 @@ def create_raster_app(directory: Directory, storage: Storage) -> FastAPI:
 def _tiler(prefix: str, source: Any) -> TilerFactory:
     chosen: dict[str, Any] = {
         "reader": open_reader,
-        "reader_dependency": dependencies.reader_options,
+        "reader_dependency": dependencies.reader_options(source),
         "path_dependency": source,
         "layer_dependency": dependencies.layer_params,
         "dataset_dependency": dependencies.dataset_params,

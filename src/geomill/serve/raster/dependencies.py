@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-from fastapi import Depends, Path, Request
+from fastapi import Depends, Path, Query, Request
 from titiler.core.algorithm import algorithms
 from titiler.core.dependencies import (
     BidxExprParams,
@@ -20,8 +21,9 @@ from titiler.core.dependencies import (
 )
 
 from geomill.domain.assets.served import Served
+from geomill.domain.assets.style import DEFAULT, DRAWING, RasterStyle
 from geomill.domain.objectname import ObjectName
-from geomill.errors import NotFoundError
+from geomill.errors import InputError, NotFoundError, Problem
 from geomill.serve import caching
 from geomill.serve.access import TheSight
 from geomill.serve.directory import Directory
@@ -29,6 +31,7 @@ from geomill.serve.quick import on_the_loop
 from geomill.serve.raster import limits
 from geomill.serve.raster.jobs import job_raster
 from geomill.serve.raster.mosaics import Mosaics
+from geomill.serve.raster.painting import ChosenStyle
 from geomill.serve.raster.readers import RasterSource, part_size
 from geomill.storage import Storage
 
@@ -122,17 +125,54 @@ async def part_params(params: Annotated[PartFeatureParams, Depends(_part_params)
 
 @dataclass(frozen=True, slots=True)
 class ReaderOptions:
-    """`house` applies geomill's default colours unless the caller names others."""
+    """Options of `open_reader`."""
 
     house: bool
+    values: bool
+    chosen: ChosenStyle | None
 
     def as_dict(self) -> dict[str, Any]:
-        return {"house": self.house}
+        return {"house": self.house, "values": self.values, "chosen": self.chosen}
 
 
-async def reader_options(request: Request) -> ReaderOptions:
-    """Apply default colours only to images. Raw and computed values stay unchanged."""
-    query = request.query_params
-    raw = request.path_params.get("format") in RAW or query.get("tile_format") in RAW
-    computed = "expression" in query or "algorithm" in query
-    return ReaderOptions(request.scope["route"].name in PICTURES and not raw and not computed)
+def reader_options(source_dependency: Callable[..., Any]) -> Callable[..., Awaitable[ReaderOptions]]:
+    """Return the dependency. It reads the styles of the source that `source_dependency` finds."""
+
+    async def options(
+        request: Request,
+        source: RasterSource = Depends(source_dependency),  # noqa: B008  not a global name
+        style: Annotated[
+            str | None,
+            Query(max_length=64, description="Name of a style of the asset; `automatic` is the computed one."),
+        ] = None,
+    ) -> ReaderOptions:
+        """Apply styles and default colours only to images. Raw and computed values stay unchanged."""
+        query = request.query_params
+        values = request.path_params.get("format") in RAW or query.get("tile_format") in RAW
+        picture = request.scope["route"].name in PICTURES and not values
+        computed = "expression" in query or "algorithm" in query
+        chosen = chosen_style(source.served, style, drawn=any(name in query for name in DRAWING))
+        if style and values:
+            raise _wrong_style("a style is for pictures; tif and npy have the values themselves")
+        return ReaderOptions(picture and not computed, values, chosen if picture and not computed else None)
+
+    return options
+
+
+def chosen_style(served: Served, name: str | None, *, drawn: bool) -> ChosenStyle | None:
+    """Return the style of a picture. A caller who says by parameters how to draw gets the default style only by its
+    name. The picture of a whole series is made of its scenes' own colours. Raises `NotFoundError`."""
+    if name is None and drawn:
+        return None
+    style = served.styles.find(name)
+    named = name not in (None, "", DEFAULT)
+    if served.series:
+        if style and named:
+            raise _wrong_style("the scenes of a series may differ, so a style is for one scene: {asset_id}.{scene_id}")
+        return None
+    return ChosenStyle(style, named) if isinstance(style, RasterStyle) else None
+
+
+def _wrong_style(message: str) -> InputError:
+    problem = Problem("style", message)
+    return InputError(f"the request is wrong: {problem}", problems=[problem])

@@ -26,7 +26,7 @@ from geomill.raster.opening import LARGEST_BLOCK, block_bytes
 from geomill.serve.raster.limits import LARGEST_SIDE, Countdown
 from geomill.serve.raster.many import ManyReader
 from geomill.serve.raster.mosaics import Mosaic, Mosaics
-from geomill.serve.raster.painting import Painter
+from geomill.serve.raster.painting import ChosenStyle, Painter
 from geomill.serve.raster.series import SeriesReader
 
 WITHOUT_OVERVIEWS = 4096
@@ -50,21 +50,36 @@ class RasterSource:
     """Returns the path that GDAL opens for a container and path."""
 
 
-def open_reader(source: RasterSource, tms: TileMatrixSet = WEB_MERCATOR_TMS, *, house: bool = False) -> BaseReader:
-    """Open the reader of a raster. `house` applies the default colours to images."""
+def open_reader(
+    source: RasterSource,
+    tms: TileMatrixSet = WEB_MERCATOR_TMS,
+    *,
+    house: bool = False,
+    chosen: ChosenStyle | None = None,
+    values: bool = False,
+) -> BaseReader:
+    """Open the reader of a raster. `house` applies the default colours to images, and `chosen` those of a style.
+    `values` ignores the palette of the file."""
     if source.series:
         return SeriesReader(source, tms, lambda path: CogReader(path, tms=tms), house=house)
-    painter = Painter(source.served) if house else None
+    painter = Painter(source.served, chosen) if house or chosen else None
     if source.served.mosaic:
-        return MosaicReader(source.mosaics.open(source.name, source.scheme), tms, painter)
-    return CogReader(source.path, painter, tms=tms)
+        return MosaicReader(source.mosaics.open(source.name, source.scheme), tms, painter, values=values)
+    return CogReader(source.path, painter, tms=tms, values=values)
 
 
 class CogReader(Reader):
     """Reads one GeoTIFF. It allows no other driver: a file that was published unchanged may have another format, and
     some formats make GDAL read other files."""
 
-    def __init__(self, path: str, painter: Painter | None = None, *, tms: TileMatrixSet = WEB_MERCATOR_TMS) -> None:
+    def __init__(
+        self,
+        path: str,
+        painter: Painter | None = None,
+        *,
+        tms: TileMatrixSet = WEB_MERCATOR_TMS,
+        values: bool = False,
+    ) -> None:
         self.painter, self.features = painter, Countdown()
         try:
             dataset = rasterio.open(path, driver="GTiff")
@@ -80,6 +95,8 @@ class CogReader(Reader):
             )
         super().__init__(path, dataset=dataset, tms=tms)
         self._ctx_stack.enter_context(dataset)
+        if values:
+            self.colormap = None
 
     def part(self, bbox: Any, *args: Any, **options: Any) -> ImageData:
         return self._painted(super().part, bbox, *args, **options)
@@ -99,8 +116,16 @@ class CogReader(Reader):
 
 
 class MosaicReader(ManyReader):
-    def __init__(self, mosaic: Mosaic, tms: TileMatrixSet = WEB_MERCATOR_TMS, painter: Painter | None = None) -> None:
+    def __init__(
+        self,
+        mosaic: Mosaic,
+        tms: TileMatrixSet = WEB_MERCATOR_TMS,
+        painter: Painter | None = None,
+        *,
+        values: bool = False,
+    ) -> None:
         self.input, self.tms, self.painter, self.features = mosaic, tms, painter, Countdown()
+        self._values = values
         self.crs, self.bounds = mosaic.crs, mosaic.grid.bounds
         self.transform, self.width, self.height = mosaic.grid.affine, mosaic.grid.width, mosaic.grid.height
         self.colormap: dict[int, Any] | None = None
@@ -149,7 +174,7 @@ class MosaicReader(ManyReader):
 
     def _painted(self, reader: Reader, read: Callable[..., ImageData], *args: Any, **options: Any) -> ImageData:
         if self.painter is None:
-            self.colormap = reader.colormap
+            self.colormap = None if self._values else reader.colormap
             return read(*args, **options)
         image, self.colormap = self.painter.paint(reader.dataset, read, *args, **options)
         return image

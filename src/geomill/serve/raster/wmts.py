@@ -14,6 +14,8 @@ from titiler.core.factory import TilerFactory
 from titiler.core.resources.enums import ImageType
 from titiler.core.utils import tms_limits
 
+from geomill.domain.assets.served import Served
+from geomill.domain.assets.style import AUTOMATIC, DEFAULT, DRAWING
 from geomill.serve.pages import ENVIRONMENT
 from geomill.serve.raster import dependencies
 from geomill.serve.raster.readers import RasterSource, open_reader
@@ -43,6 +45,7 @@ def router(tiler: TilerFactory) -> APIRouter:
             bounds=sets[0]["bounds"],
             media_type=tile_format.mediatype,
             sets=sets,
+            styles=_styles(request, source.served),
             tiles=_template(request, tiler, tile_format),
         )
         return Response(document, media_type="application/xml")
@@ -56,7 +59,21 @@ def _template(request: Request, tiler: TilerFactory, tile_format: ImageType) -> 
     passed_on = [
         (name, value) for name, value in request.query_params.multi_items() if name.lower() not in NOT_PASSED_ON
     ]
-    return f"{url}?{urlencode(passed_on)}" if passed_on else url
+    query = [urlencode(passed_on)] if passed_on else []
+    query += ["style={Style}"] if _offers_styles(request) else []
+    return f"{url}?{'&'.join(query)}" if query else url
+
+
+def _offers_styles(request: Request) -> bool:
+    """Whether a client may choose among styles. It may not if the address of the capabilities says how to draw."""
+    return not any(name in request.query_params for name in ("style", *DRAWING))
+
+
+def _styles(request: Request, served: Served) -> dict[str, str]:
+    """Return titles by name, the default style first."""
+    others = {name: style.title or name for name, style in served.styles.styles.items()}
+    offered = _offers_styles(request) and others and not served.series
+    return {DEFAULT: DEFAULT, **({**others, AUTOMATIC: AUTOMATIC} if offered else {})}
 
 
 def _set(source: RasterSource, name: str) -> dict[str, Any]:

@@ -17,7 +17,8 @@ from stac_fastapi.pgstac.models.extensions import Extensions
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from geomill import __version__
-from geomill.serve.stac import docs, files, problems
+from geomill.serve.directory import Directory
+from geomill.serve.stac import assets, docs, files, problems
 from geomill.serve.stac.client import CatalogueClient, CatalogueFilters
 from geomill.serve.stac.requests import BoundedBody
 from geomill.serve.stac.sessions import lifespan
@@ -35,9 +36,11 @@ def create_stac_app(
     database_url: str,
     zone: Literal["internal", "external"] = "internal",
     storage: Storage = NO_STORAGE,
+    directory: Directory | None = None,
     connections: int = 4,
 ) -> FastAPI:
-    """Build the application. `database_url` is the zone's own database. At most `connections` are opened, on demand."""
+    """Build the application. `database_url` is the zone's own database. At most `connections` are opened, on demand.
+    `directory` finds items by the ids of their assets."""
     settings = _settings(zone)
     filters = CatalogueFilters()
     extensions = Extensions(
@@ -62,6 +65,8 @@ def create_stac_app(
     app.add_middleware(_Mounted)
     app.state.zone = zone
     app.include_router(files.router(storage))
+    if directory:
+        app.include_router(assets.router(directory, api.client))
     app.include_router(docs.router)
     problems.install(app)
     return app

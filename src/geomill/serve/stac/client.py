@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import urljoin
 
+import asyncpg
 from fastapi import Request
 from fastapi.responses import JSONResponse, Response
 from stac_fastapi.pgstac.core import CoreCrudClient, clean_collection_search_args
@@ -18,8 +19,10 @@ from stac_fastapi.pgstac.utils import filter_fields
 from stac_fastapi.types.errors import InvalidQueryParameter, NotFoundError
 from stac_fastapi.types.requests import get_base_url
 
+from geomill.domain.access.signed_link import PARAMETER
 from geomill.domain.access.visibility import Sight
 from geomill.serve.filters import check_finite, checked, read_filter, read_json
+from geomill.serve.stac.boxes import with_turned_box
 from geomill.serve.stac.fields import Chosen, chosen
 from geomill.serve.stac.requests import check_body, check_box, check_query, check_sizes, without_empty
 from geomill.serve.stac.sessions import fetch_value, sight_of
@@ -168,16 +171,20 @@ async def _items(request: Request, search: PgstacSearch, *, counted: bool) -> di
     document = search.model_dump(mode="json", exclude_none=True, by_alias=True, exclude={"conf", "token", "fields"})
     if not counted:
         document["uncounted"] = True
-    page: dict[str, Any] | None = await fetch_value(
-        request,
-        queries("stac").search,
-        json.dumps(document),
-        sight.everything,
-        sight.platform_id,
-        sight.asset_id,
-        place.item if place else None,
-        bool(place and place.backwards),
-    )
+    place_in_page = (place.item if place else None, bool(place and place.backwards))
+    viewer = (sight.everything, sight.platform_id, sight.asset_id)
+
+    async def find(wanted: dict[str, Any]) -> dict[str, Any] | None:
+        page: dict[str, Any] | None = await fetch_value(
+            request, queries("stac").search, json.dumps(wanted), *viewer, *place_in_page
+        )
+        return page
+
+    document = with_turned_box(document)
+    try:
+        page = await find(document)
+    except asyncpg.InternalServerError:  # from PostGIS, about an invalid geometry: of the caller, or of an item
+        page = await find({**document, "repaired": True})
     if page is None:
         raise InvalidQueryParameter(GONE)
     return page
@@ -203,13 +210,29 @@ async def _shown(item: dict[str, Any], request: Request, fields: Chosen) -> dict
     names = {"collection_id": item["collection"], "item_id": item["id"]}
     history = _sees_history(item, sight_of(request))
     shown: dict[str, Any] = filter_fields(item, set(fields.included), set(fields.excluded))
+    ticket = _ticket(request, item)
     for asset in (shown.get("assets") or {}).values():
         if "href" in asset:
-            asset["href"] = address(base, asset["href"])
+            asset["href"] = with_ticket(address(base, asset["href"]), ticket)
     if "links" not in fields.excluded:
-        own_links = [link for link in shown.get("links", ()) if history or link["rel"] != "predecessor-version"]
+        own_links = [
+            {**link, "href": with_ticket(link["href"], ticket)}
+            for link in shown.get("links", ())
+            if history or link["rel"] != "predecessor-version"
+        ]
         shown["links"] = await ItemLinks(request=request, **names).get_links(extra_links=own_links)
     return shown
+
+
+def _ticket(request: Request, item: Mapping[str, Any]) -> str:
+    """Return the ticket of the request, if it is for the asset of this item."""
+    asset_id = (item.get("properties") or {}).get("geomill:asset_id")
+    opened = getattr(getattr(request.state, "sight", None), "asset_id", None)
+    return request.query_params.get(PARAMETER, "") if opened is not None and opened == asset_id else ""
+
+
+def with_ticket(href: str, ticket: str) -> str:
+    return f"{href}{'&' if '?' in href else '?'}{PARAMETER}={ticket}" if ticket else href
 
 
 def _flat(bbox: Any) -> Any:

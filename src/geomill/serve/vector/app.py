@@ -29,13 +29,14 @@ from tipg.factory import Endpoints
 
 from geomill import __version__
 from geomill.serve.answers import Answer, prepare
+from geomill.serve.csv_rows import csv_rows
 from geomill.serve.directory import Directory
 from geomill.serve.pages import TEMPLATES
 from geomill.serve.quick import on_the_loop
 from geomill.serve.sessions import NETWORK_SETTINGS, watch_network
+from geomill.serve.vector import downloads
 from geomill.serve.vector.collections import MOST_IN_A_TILE, collection, collections
 from geomill.serve.vector.crs import box_in_degrees
-from geomill.serve.vector.csv_rows import csv_rows
 from geomill.serve.vector.documents import Features
 from geomill.serve.vector.filters import checked_filter
 
@@ -108,6 +109,7 @@ def create_vector_app(directory: Directory, url: str) -> FastAPI:
     app.state.directory = directory
     mvt_settings.max_features_per_tile = MOST_IN_A_TILE
     factory.create_csv_rows = csv_rows  # type: ignore[assignment]  # TiPG's routes look it up at run time
+    app.include_router(downloads.router(url))
     app.include_router(_endpoints().router)
     app.add_api_route("/api.html", _described, name="swagger_ui_html", include_in_schema=False)
     prepare(app, STATUSES)

@@ -64,9 +64,18 @@ class AssetLayer(PgCollection):
         shape = f"ST_FlipCoordinates({shape})" if self.axes.swapped else shape
         return f"ST_SetSRID({shape}, 0)"  # otherwise PostGIS repeats the CRS in each geometry
 
+    def _select_property_columns(self, properties: list[str] | None) -> list[str]:
+        """Select binary values as base64, which JSON and CSV can hold."""
+        binary = {column.name for column in self.table_columns if column.type == "bytea"}
+        names = [(name, identifier(name)) for name in self.columns(properties)]
+        return [
+            f"translate(encode({column}, 'base64'), chr(10), '') AS {column}" if name in binary else column
+            for name, column in names
+        ]
+
     def cql_where(self, *arguments: Any, **named: Any) -> Any:
         try:
-            where = super().cql_where(*arguments, **named)
+            where = self._cql_where(*arguments, **named)
             if where is not None:
                 where.to_sql()
         except Exception as error:
@@ -75,6 +84,14 @@ class AssetLayer(PgCollection):
             # cql2 raises bare exceptions, here about ids and values that it cannot represent
             raise InputError(f"a value of the request cannot be compared: {str(error)[:200]}") from None
         return where
+
+    def _cql_where(self, *, datetime: list[str] | None = None, dt: str | None = None, **named: Any) -> Any:
+        """Include the end of an interval, as OGC API Features has it. TiPG leaves out the end of a closed one."""
+        if datetime is None or len(datetime) != 2 or {"..", ""} & set(datetime):
+            return super().cql_where(datetime=datetime, dt=dt, **named)
+        super().cql_where(datetime=datetime, dt=dt)  # checks the interval
+        begun: Any = super().cql_where(datetime=[datetime[0], ".."], dt=dt, **named)
+        return begun + super().cql_where(datetime=["..", datetime[1]], dt=dt)
 
     async def get_tile(self, conn: asyncpg.Connection, *, sortby: str | None = None, **options: Any) -> Any:
         shown = self if sortby or self.id_column is None else self.model_copy(update={"scattered": True})

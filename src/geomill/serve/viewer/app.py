@@ -15,7 +15,9 @@ from starlette.responses import JSONResponse, Response
 from geomill import __version__
 from geomill.domain.access.signed_link import PARAMETER
 from geomill.domain.assets.asset import DataType
+from geomill.domain.assets.drawing import legend, maplibre_layers
 from geomill.domain.assets.served import Scene, Served
+from geomill.domain.assets.style import AUTOMATIC, DEFAULT, DRAWING, RasterStyle, VectorStyle
 from geomill.errors import NotFoundError
 from geomill.raster.facts import RasterType
 from geomill.raster.rendering import rendering
@@ -72,10 +74,16 @@ def create_viewer_app(directory: Directory) -> FastAPI:
     async def show(request: Request, sight: TheSight, asset_id: Annotated[str, InPath(max_length=256)]) -> Response:
         served = await (directory.raster if "." in asset_id else directory.asset)(asset_id, sight)
         caching.note(request, served)
-        root = _root(request)
-        query = _query(_ticket(request))
-        shown = {"root": root, "asset": served, "layer": _layer(served, root, query), "legend": _legend(served)}
-        return TEMPLATES.TemplateResponse(request, "viewer.html", {**shown, "links": _links(served, root, query)})
+        style = served.styles.find(request.query_params.get("style"))
+        shown = {
+            "root": _root(request),
+            "asset": served,
+            "layer": _layer(request, served, style),
+            "legend": _legend(served, style),
+            "links": _links(served, _root(request), _query(_ticket(request))),
+            "styles": _styles(request, served),
+        }
+        return TEMPLATES.TemplateResponse(request, "viewer.html", shown)
 
     @app.get("/{asset_id}/scenes")
     async def scenes(
@@ -133,7 +141,7 @@ def _ticket(request: Request) -> dict[str, Any]:
 
 
 def _query(parameters: dict[str, Any]) -> str:
-    return f"?{urlencode(parameters)}" if parameters else ""
+    return f"?{urlencode(parameters, doseq=True)}" if parameters else ""
 
 
 def _feature(name: str, scene: Scene, viewer: str) -> dict[str, Any]:
@@ -166,20 +174,44 @@ def _listed(served: Served, root: str) -> dict[str, Any]:
     }
 
 
-def _layer(served: Served, root: str, query: str) -> dict[str, Any]:
+def _styles(request: Request, served: Served) -> list[dict[str, Any]]:
+    """Return links to the same map in each style of the asset."""
+    if not served.styles.styles or served.series:
+        return []
+    shown = request.query_params.get("style") or DEFAULT
+    names = {**{name: style.title or name for name, style in served.styles.styles.items()}, AUTOMATIC: AUTOMATIC}
+    current = (served.styles.default or AUTOMATIC) if shown == DEFAULT else shown
+    return [
+        {"title": title, "href": _query({"style": name, **_ticket(request)}), "current": name == current}
+        for name, title in names.items()
+    ]
+
+
+def _drawing(request: Request) -> dict[str, Any]:
+    """Return the parameters of the page that say how to draw, for the tiles."""
+    query = request.query_params
+    return {name: query.getlist(name) for name in ("style", *DRAWING) if name in query}
+
+
+def _layer(request: Request, served: Served, style: RasterStyle | VectorStyle | None) -> dict[str, Any]:
     """Return the values that the page's script needs."""
+    root, query = _root(request), _query(_ticket(request))
     if served.data_type is DataType.RASTER:
-        url = f"{root}/raster/assets/{served.name}/{MATRIX}/tilejson.json{query}"
+        drawing = _query({**_drawing(request), **_ticket(request)})
+        url = f"{root}/raster/assets/{served.name}/{MATRIX}/tilejson.json{drawing}"
         point = f"{root}/raster/assets/{served.name}/point/"
         scenes = {"scenes": f"{root}/viewer/{served.asset_id}/scenes{query}"} if served.series else {}
         tiles = {"tilejson": url if served.blob_path else []}
         return {"kind": "raster", **tiles, "point": point, "query": query, "bbox": served.bbox, **scenes}
     names = [f"{served.asset_id}.{part}" if part else served.asset_id for part in served.layers]
     urls = [f"{root}/vector/collections/{name}/tiles/{MATRIX}/tilejson.json{query}" for name in names]
-    return {"kind": "vector", "tilejson": urls, "bbox": served.bbox}
+    layers = maplibre_layers(style if isinstance(style, VectorStyle) else VectorStyle())
+    return {"kind": "vector", "tilejson": urls, "bbox": served.bbox, "layers": layers}
 
 
-def _legend(served: Served) -> list[dict[str, Any]]:
+def _legend(served: Served, style: RasterStyle | VectorStyle | None) -> list[dict[str, Any]]:
+    if style:
+        return [{"value": text, "color": color} for text, color in legend(style)]
     if served.raster_type not in list(RasterType):
         return []
     house = rendering(RasterType(served.raster_type), served.statistics, dtype="")

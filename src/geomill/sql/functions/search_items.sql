@@ -4,6 +4,9 @@
 --
 -- With a condition, pgstac's own search would read each item twice: for the count and for the page. This one reads it
 -- once. Without a condition it reads only the page, because the collections have the count.
+--
+-- With `repaired` in the search, footprints are repaired while they are compared. Geomill stores only valid ones; others
+-- come from pgstac's own tools, and make the plain comparison fail.
 CREATE OR REPLACE FUNCTION catalogue.search_items(
     _search jsonb, _everything boolean, _platform text, _asset text, _after text[], _back boolean
 ) RETURNS jsonb
@@ -23,6 +26,10 @@ DECLARE
     _page jsonb;
     _more boolean;
 BEGIN
+    IF _search ? 'repaired' THEN
+        _where := replace(_where, 'st_intersects(geometry,', 'st_intersects(catalogue.sound_place(geometry),');
+        _filter := replace(_filter, 'st_intersects(geometry,', 'st_intersects(catalogue.sound_place(geometry),');
+    END IF;
     IF _filter IS NOT NULL THEN
         _where := format('%s AND %s', _where, catalogue.guarded(_rule, _filter));
     END IF;

@@ -89,6 +89,10 @@ SET served_revision = CASE WHEN deleted_at IS NULL THEN served_revision END,
 WHERE asset_id = %(asset_id)s
 RETURNING {columns of app.geospatial_assets};
 
+-- name: await_request
+-- The revision waits for another request. Its execution state follows when that request gets its job.
+UPDATE app.geospatial_assets SET last_request_id = %(request_id)s, updated_at = now() WHERE asset_id = %(asset_id)s;
+
 -- name: roll_back
 -- Opens a new revision with the outputs of an old one.
 UPDATE app.geospatial_assets AS a

@@ -38,7 +38,9 @@ SELECT a.asset_id, a.platform_id, a.data_type, a.stac_collection_id AS collectio
        coalesce(jsonb_typeof(a.outputs -> 'stac_items') = 'array', false) OR EXISTS (
            SELECT FROM app.asset_revisions AS e
            WHERE e.asset_id = a.asset_id AND jsonb_typeof(e.outputs -> 'stac_items') = 'array'
-       ) AS has_series
+       ) AS has_series,
+       (SELECT jsonb_build_object('default', max(t.name) FILTER (WHERE t.is_default), 'styles', jsonb_object_agg(t.name, t.style))
+        FROM app.asset_styles AS t WHERE t.asset_id = a.asset_id) AS own_styles
 FROM app.geospatial_assets AS a
 CROSS JOIN LATERAL (
     SELECT CASE WHEN {served asset as a} THEN coalesce(a.public_revision, a.served_revision) END AS revision
@@ -59,6 +61,11 @@ LIMIT %(limit)s;
 SELECT catalogue.write_items(
     %(collection_id)s, %(document)s::jsonb, %(platform_id)s, %(items)s::text[]::jsonb[], %(removed)s, %(series)s
 ) AS count;
+
+-- name: note_change
+-- The present entry stays visible until the new one is written.
+INSERT INTO catalogue.pending AS p (asset_id, reason, withheld) VALUES (%(asset_id)s, %(reason)s, false)
+ON CONFLICT (asset_id) DO UPDATE SET reason = EXCLUDED.reason, attempts = 0, due_at = now();
 
 -- name: clear_pending
 DELETE FROM catalogue.pending WHERE asset_id = ANY(%(asset_ids)s);
@@ -131,13 +138,18 @@ DELETE FROM catalogue.pending;
 SELECT a.asset_id, a.platform_id, a.data_type, a.stac_collection_id AS collection_id, a.stac_item_id AS item_id,
        CASE WHEN a.served_revision = %(revision)s THEN a.outputs ELSE r.outputs END AS outputs,
        CASE WHEN a.served_revision = %(revision)s THEN a.table_name ELSE r.table_name END AS table_name,
-       CASE WHEN a.served_revision = %(revision)s THEN a.blob_path ELSE r.blob_path END AS blob_path
+       CASE WHEN a.served_revision = %(revision)s THEN a.blob_path ELSE r.blob_path END AS blob_path,
+       (SELECT jsonb_build_object('default', max(t.name) FILTER (WHERE t.is_default), 'styles', jsonb_object_agg(t.name, t.style))
+        FROM app.asset_styles AS t WHERE t.asset_id = a.asset_id) AS own_styles
 FROM app.geospatial_assets AS a
 LEFT JOIN app.asset_revisions AS r ON r.asset_id = a.asset_id AND r.revision = %(revision)s
 WHERE a.asset_id = %(asset_id)s;
 
 -- name: hide_external
 SELECT external.hide_asset(%(asset_id)s) AS hidden;
+
+-- name: style_external
+SELECT external.style_asset(%(asset_id)s, %(styles)s::jsonb, %(renders)s::jsonb, %(links)s::jsonb) AS styled;
 
 -- name: put_external
 INSERT INTO external.assets (asset_id, revision, platform_id, title, data_type, blob_path, table_name, outputs)

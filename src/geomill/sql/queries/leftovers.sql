@@ -2,14 +2,19 @@
 
 -- name: due
 -- The next revisions whose data to delete. A time of null means never.
-SELECT c.asset_id, c.revision, c.job_id
+SELECT c.asset_id, c.revision, c.job_id, c.ended_at, c.outputs IS NOT NULL AS completed, (
+           SELECT least(sum(least(greatest((file ->> 'size')::numeric, 0), 1e15)), 1e18)::bigint
+           FROM jsonb_array_elements(CASE WHEN jsonb_typeof(c.outputs -> 'files') = 'array'
+                                          THEN c.outputs -> 'files' ELSE '[]' END) AS file
+           WHERE jsonb_typeof(file -> 'size') = 'number' AND file ->> 'path' LIKE '%%/\_r' || c.revision || '/%%'
+       ) AS bytes
 FROM (
-    SELECT r.asset_id, r.revision, r.job_id, r.superseded_at AS ended_at
+    SELECT r.asset_id, r.revision, r.job_id, r.superseded_at AS ended_at, r.outputs
     FROM app.asset_revisions AS r
     WHERE r.superseded_at < now() - make_interval(
               secs => CASE WHEN r.outputs IS NULL THEN %(failed)s::float8 ELSE %(completed)s::float8 END)
     UNION ALL
-    SELECT a.asset_id, a.revision, a.current_job_id, a.updated_at
+    SELECT a.asset_id, a.revision, a.current_job_id, a.updated_at, NULL::jsonb
     FROM app.geospatial_assets AS a
     WHERE a.processing_status = 'failed' AND a.updated_at < now() - make_interval(secs => %(failed)s::float8)
 ) AS c

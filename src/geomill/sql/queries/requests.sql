@@ -35,6 +35,12 @@ SET status = 'superseded', updated_at = now()
 WHERE asset_id = %(asset_id)s AND status IN ('accepted', 'processing')
 RETURNING job_id;
 
+-- name: replace
+-- A failed request whose successor for the same revision has other options.
+UPDATE app.platform_requests
+SET status = 'superseded', updated_at = now()
+WHERE request_id = %(request_id)s AND status = 'failed';
+
 -- name: retry
 UPDATE app.platform_requests
 SET job_id = %(job_id)s, retry_count = retry_count + 1, status = 'accepted', last_error = NULL, updated_at = now()

@@ -8,7 +8,9 @@ SELECT a.asset_id, a.platform_id, a.table_stem AS title, a.data_type, a.served_r
        a.outputs ->> 'raster_type' AS raster_type, a.outputs -> 'statistics' AS statistics, a.outputs -> 'bbox' AS bbox,
        a.outputs -> 'tables' AS tables, a.outputs -> 'scenes' IS NOT NULL AS series,
        CASE WHEN jsonb_typeof(a.outputs -> 'stac_item') = 'object' THEN a.stac_item_id END AS stac_item_id,
-       a.stac_collection_id, a.public_revision, a.withdrawn_through
+       a.stac_collection_id, a.public_revision, a.withdrawn_through, a.outputs -> 'styles' AS source_styles,
+       (SELECT jsonb_build_object('default', max(t.name) FILTER (WHERE t.is_default), 'styles', jsonb_object_agg(t.name, t.style))
+        FROM app.asset_styles AS t WHERE t.asset_id = a.asset_id) AS own_styles
 FROM app.geospatial_assets AS a
 WHERE a.asset_id = %(asset_id)s AND {served asset as a}
 
@@ -18,7 +20,9 @@ SELECT a.asset_id, a.platform_id, a.table_stem AS title, a.data_type, r.revision
        r.outputs ->> 'raster_type' AS raster_type, r.outputs -> 'statistics' AS statistics, r.outputs -> 'bbox' AS bbox,
        r.outputs -> 'tables' AS tables, r.outputs -> 'scenes' IS NOT NULL AS series,
        CASE WHEN jsonb_typeof(r.outputs -> 'stac_item') = 'object' THEN a.stac_item_id END AS stac_item_id,
-       a.stac_collection_id, a.public_revision, a.withdrawn_through
+       a.stac_collection_id, a.public_revision, a.withdrawn_through, r.outputs -> 'styles' AS source_styles,
+       (SELECT jsonb_build_object('default', max(t.name) FILTER (WHERE t.is_default), 'styles', jsonb_object_agg(t.name, t.style))
+        FROM app.asset_styles AS t WHERE t.asset_id = a.asset_id) AS own_styles
 FROM app.geospatial_assets AS a
 JOIN app.asset_revisions AS r ON r.asset_id = a.asset_id AND r.revision = a.public_revision
 WHERE a.asset_id = %(asset_id)s
@@ -91,7 +95,8 @@ WHERE e.asset_id = %(asset_id)s AND e.revision = %(revision)s
 SELECT e.asset_id, e.platform_id, e.title, e.data_type, e.revision, e.revision AS public_revision, e.blob_path,
        e.table_name, e.outputs ->> 'raster_type' AS raster_type, e.outputs -> 'statistics' AS statistics, e.outputs -> 'bbox' AS bbox,
        e.outputs -> 'tables' AS tables, e.outputs -> 'scenes' IS NOT NULL AS series,
-       e.outputs ->> 'stac_item_id' AS stac_item_id, e.outputs ->> 'stac_collection_id' AS stac_collection_id
+       e.outputs ->> 'stac_item_id' AS stac_item_id, e.outputs ->> 'stac_collection_id' AS stac_collection_id,
+       e.outputs -> 'styles' AS own_styles
 FROM external.assets AS e
 WHERE e.asset_id = %(asset_id)s
 

@@ -2,12 +2,13 @@
 -- also after a rollback, when two revisions have it. A workflow writes the inventory, so no size in it is trusted.
 
 -- name: zones
+-- By zone and platform. Of bronze, only uploads are known.
 WITH kept AS (
-    SELECT a.asset_id, a.outputs -> 'files' AS files
+    SELECT a.platform_id, a.asset_id, a.outputs -> 'files' AS files
     FROM app.geospatial_assets AS a
     WHERE a.served_revision > a.data_deleted_through
     UNION ALL
-    SELECT r.asset_id, r.outputs -> 'files'
+    SELECT a.platform_id, r.asset_id, r.outputs -> 'files'
     FROM app.asset_revisions AS r
     JOIN app.geospatial_assets AS a USING (asset_id)
     WHERE r.outputs IS NOT NULL AND r.revision > a.data_deleted_through
@@ -15,14 +16,14 @@ WITH kept AS (
                       WHERE l.asset_id = r.asset_id AND l.revision = r.revision
                         AND l.job_id IS NOT DISTINCT FROM r.job_id)
 ), listed AS (
-    SELECT DISTINCT file ->> 'zone' AS zone, kept.asset_id, file ->> 'container' AS container, file ->> 'path' AS path,
+    SELECT DISTINCT file ->> 'zone' AS zone, kept.platform_id, kept.asset_id, file ->> 'container' AS container, file ->> 'path' AS path,
            CASE WHEN jsonb_typeof(file -> 'size') = 'number'
                 THEN least(greatest((file ->> 'size')::numeric, 0), 1e15) ELSE 0 END AS size
     FROM kept
     CROSS JOIN LATERAL jsonb_array_elements(
         CASE WHEN jsonb_typeof(kept.files) = 'array' THEN kept.files ELSE '[]' END) AS file
     UNION ALL
-    SELECT 'external', a.asset_id, file ->> 'container', file ->> 'path',
+    SELECT 'external', a.platform_id, a.asset_id, file ->> 'container', file ->> 'path',
            CASE WHEN jsonb_typeof(file -> 'size') = 'number'
                 THEN least(greatest((file ->> 'size')::numeric, 0), 1e15) ELSE 0 END
     FROM app.geospatial_assets AS a
@@ -30,11 +31,17 @@ WITH kept AS (
         CASE WHEN jsonb_typeof(a.external_files) = 'array' THEN a.external_files ELSE '[]' END) AS file
     WHERE a.external_revision IS NOT NULL
 )
-SELECT zone, count(DISTINCT asset_id) AS assets, count(*) AS objects, least(coalesce(sum(size), 0), 1e18)::bigint AS bytes
+SELECT zone, platform_id, count(DISTINCT asset_id) AS assets, count(*) AS objects,
+       least(coalesce(sum(size), 0), 1e18)::bigint AS bytes
 FROM listed
 WHERE zone IS NOT NULL
-GROUP BY zone
-ORDER BY zone;
+GROUP BY zone, platform_id
+UNION ALL
+SELECT 'bronze', platform_id, 0, count(*), coalesce(sum(received_bytes), 0)::bigint
+FROM app.uploads
+WHERE status <> 'failed'
+GROUP BY platform_id
+ORDER BY 1, 2;
 
 -- name: features
 -- The tables of features, with their indexes.

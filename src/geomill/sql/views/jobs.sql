@@ -1,5 +1,6 @@
--- Jobs in the words of the earlier system, for its queries: one row for each job that an orchestrator has claimed. A stage
--- job is shown with its latest attempt. A plain job has no stages; its type is its workflow.
+-- Jobs in the words of the earlier system, for its queries: one row for each job. A stage job is shown with its latest
+-- attempt. A plain job has no stages; its type is its workflow. A job that no orchestrator has claimed yet waits on the
+-- queue of jobs, or on the one for unknown workflows. (IN with a varchar reads differently after a dump, so it is = ANY.)
 CREATE OR REPLACE VIEW app.jobs AS
 SELECT j.job_id, j.workflow_id AS job_type,
        CASE j.status WHEN 'pending' THEN 'QUEUED' WHEN 'running' THEN 'PROCESSING' WHEN 'completed' THEN 'COMPLETED'
@@ -36,6 +37,19 @@ JOIN dagapp.dag_jobs AS j ON j.job_id = s.run_id
 WHERE NOT EXISTS (
     SELECT
     FROM dagapp.dag_stage_jobs AS later
-    JOIN dagapp.dag_jobs AS claimed ON claimed.job_id = later.run_id
     WHERE later.job_id = s.job_id AND later.attempt > s.attempt
-);
+      AND (EXISTS (SELECT FROM dagapp.dag_jobs AS claimed WHERE claimed.job_id = later.run_id)
+           OR EXISTS (SELECT FROM dagapp.dag_queue AS q
+                      WHERE q.queue_name = ANY ('{dag-jobs,dag-jobs.unknown}'::text[]) AND q.message_id = later.run_id))
+)
+UNION ALL
+SELECT coalesce(s.job_id, q.message_id), coalesce(s.job_type, q.body ->> 'workflow_id'), 'QUEUED', NULL, NULL,
+       coalesce(s.parameters, q.body -> 'input_params', '{}'), '{}', NULL, NULL,
+       jsonb_build_object('submitted_by', q.body -> 'submitted_by', 'on_behalf_of', q.body -> 'on_behalf_of',
+                          'correlation_id', q.body -> 'correlation_id', 'cancelled', false)
+       || CASE WHEN s.attempt IS NULL THEN '{}' ELSE jsonb_build_object('attempt', s.attempt) END,
+       q.body ->> 'asset_id', q.message_id, q.enqueued_at, q.enqueued_at
+FROM dagapp.dag_queue AS q
+LEFT JOIN dagapp.dag_stage_jobs AS s ON s.run_id = q.message_id
+WHERE q.queue_name = ANY ('{dag-jobs,dag-jobs.unknown}'::text[])
+  AND NOT EXISTS (SELECT FROM dagapp.dag_jobs AS j WHERE j.job_id = q.message_id);

@@ -7,7 +7,7 @@ SELECT left(s.job_id, 8) || '-s' || stage.number || '-' || coalesce(task.name, i
             WHEN 'completed' THEN 'COMPLETED' WHEN 'running' THEN 'PROCESSING' WHEN 'failed' THEN 'FAILED'
             WHEN 'cancelled' THEN 'CANCELLED' WHEN 'skipped' THEN 'CANCELLED' ELSE 'QUEUED' END AS status,
        stage.number AS stage, coalesce(task.name, item.position::text) AS task_index,
-       p.output -> 'tasks' -> item.position AS parameters,
+       (p.output -> 'tasks' -> item.position) - '__stage_task_id__' AS parameters,
        (SELECT r.output FROM dagapp.dag_task_results AS r WHERE r.task_id = n.task_id AND n.status = 'completed')
            AS result_data,
        (SELECT r.output -> 'next_stage_params'

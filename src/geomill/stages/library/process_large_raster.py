@@ -8,7 +8,8 @@ It uses the same steps as the workflow of the same name, but another layout of f
     mosaics/{job8}_mosaic.json, mosaics/{job8}/…          the mosaic, preview and thumbnail
     stac/{job8}_item.json                                 the STAC item
 
-`{folder}` is the source's folder in its container, so that two files of one name do not share their outputs.
+`{folder}` is the source's folder in its container, so that two files of one name do not share their outputs. It begins
+with `_from/{container}` if that is not the default container.
 """
 
 from __future__ import annotations
@@ -92,7 +93,8 @@ class OutputPlaces:
     def __init__(self, order: LargeRasterParameters, job_id: str) -> None:
         self._folder = f"{order.output_folder}/" if order.output_folder else ""
         folder, slash, file_name = order.blob_name.rpartition("/")
-        self._source_folder = folder + slash
+        container = "" if order.container_name == SOURCE_CONTAINER else f"_from/{order.container_name}/"
+        self._source_folder = container + folder + slash
         self._stem = file_name.rpartition(".")[0] or file_name
         self._job_id = job_id
 

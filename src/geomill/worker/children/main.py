@@ -227,7 +227,7 @@ def _serve(line: WorkerLine, handlers: Registry, order: TaskOrder, process_servi
             process_services,
         )
 
-    ended = execute_here(handlers[order.message.handler], order.message.params, context)
+    ended = execute_here(handlers[order.message.handler], order.message.handler_params, context)
     reporter.close()
     _flush_output()
     line.send("ended", **asdict(replace(ended, output=None)))  # the text contains the output

@@ -37,14 +37,9 @@ function addVector(tilejson, number) {
   const name = tilejson.vector_layers[0].id;
   const source = `asset${number}`;
   map.addSource(source, { type: "vector", tiles: tilejson.tiles, minzoom: tilejson.minzoom, maxzoom: tilejson.maxzoom });
-  const common = { source, "source-layer": name };
-  map.addLayer({ id: `areas${number}`, type: "fill", ...common, filter: ["==", ["geometry-type"], "Polygon"],
-    paint: { "fill-color": "#2a78b8", "fill-opacity": 0.5, "fill-outline-color": "#17456b" } });
-  map.addLayer({ id: `lines${number}`, type: "line", ...common, filter: ["==", ["geometry-type"], "LineString"],
-    paint: { "line-color": "#17456b", "line-width": 1.5 } });
-  map.addLayer({ id: `points${number}`, type: "circle", ...common, filter: ["==", ["geometry-type"], "Point"],
-    paint: { "circle-color": "#2a78b8", "circle-radius": 4, "circle-stroke-color": "#fff", "circle-stroke-width": 1 } });
-  map.on("click", [`areas${number}`, `lines${number}`, `points${number}`], (event) => {
+  const layers = layer.layers.map((drawn) => ({ ...drawn, id: `${drawn.id}${number}`, source, "source-layer": name }));
+  layers.forEach((drawn) => map.addLayer(drawn));
+  map.on("click", layers.map((drawn) => drawn.id), (event) => {
     const properties = Object.entries(event.features[0].properties);
     told.textContent = properties.map(([key, value]) => `${key}: ${value}`).join("\n");
   });

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -25,6 +26,8 @@ def csv_rows(data: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 def _harmless(cell: Any) -> Any:
     """Put an apostrophe before a text that a spreadsheet would take for a formula."""
+    if isinstance(cell, dict | list):
+        return json.dumps(cell, ensure_ascii=False)
     if isinstance(cell, str) and cell.startswith(_FORMULA) and not _NUMBER.fullmatch(cell):
         return f"'{cell}"
     return cell

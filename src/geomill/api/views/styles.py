@@ -1,0 +1,51 @@
+"""Views of styles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from geomill.contract.styles import LegendEntry, StylesView, StyleView
+from geomill.domain.assets.asset import Asset
+from geomill.domain.assets.drawing import legend, maplibre_layers
+from geomill.domain.assets.style import AUTOMATIC, AssetStyle, RasterStyle, StyleBook, VectorStyle
+
+
+def styles_of(asset: Asset, own: Sequence[AssetStyle]) -> StylesView:
+    """Return all styles of an asset: those of people, those that came with the data, and the computed one."""
+    kept = {style.name: style for style in own}
+    book = book_of(asset, own)
+    default = book.default or AUTOMATIC
+    views = [style_view(name, style, kept.get(name), is_default=name == default) for name, style in book.styles.items()]
+    computed = StyleView(name=AUTOMATIC, default=default == AUTOMATIC, origin="computed", title="By the data")
+    return StylesView(asset_id=asset.asset_id, default=default, styles=[*views, computed])
+
+
+def book_of(asset: Asset, own: Sequence[AssetStyle]) -> StyleBook:
+    own_styles: Mapping[str, Any] = {
+        "default": next((style.name for style in own if style.is_default), None),
+        "styles": {style.name: style.style for style in own},
+    }
+    return StyleBook.of((asset.outputs or {}).get("styles"), own_styles)
+
+
+def style_view(
+    name: str,
+    style: RasterStyle | VectorStyle,
+    kept: AssetStyle | None,
+    *,
+    is_default: bool,
+    warnings: Sequence[str] = (),
+) -> StyleView:
+    return StyleView(
+        name=name,
+        default=is_default,
+        origin="person" if kept else "source",
+        title=style.title,
+        style=style,
+        legend=[LegendEntry(text=text, color=color) for text, color in legend(style)],
+        maplibre=maplibre_layers(style) if isinstance(style, VectorStyle) else [],
+        updated_by=kept.updated_by if kept else None,
+        updated_at=kept.updated_at if kept else None,
+        warnings=list(warnings),
+    )

@@ -1,0 +1,31 @@
+# Written by script/client from client/asynchronous. Change that, not this.
+"""Operations on the styles of assets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from geomill.client.answers import path
+from geomill.client.synchronous.connection import GatewayConnection
+from geomill.contract.styles import StylesView, StyleView
+
+
+class StyleOperations:
+    def __init__(self, connection: GatewayConnection) -> None:
+        self._connection = connection
+
+    def all(self, asset_id: str) -> StylesView:
+        """Return the styles of an asset, those that came with the data and the computed one included."""
+        return self._connection.get(StylesView, path("/api/assets/{}/styles", asset_id))
+
+    def get(self, asset_id: str, name: str) -> StyleView:
+        return self._connection.get(StyleView, path("/api/assets/{}/styles/{}", asset_id, name))
+
+    def put(self, asset_id: str, name: str, style: Mapping[str, Any], *, default: bool = False) -> StyleView:
+        """Add or replace a style. With `default`, the asset is drawn with it when no style is named."""
+        body = {"style": style, "default": default}
+        return self._connection.put(StyleView, path("/api/assets/{}/styles/{}", asset_id, name), body)
+
+    def delete(self, asset_id: str, name: str) -> None:
+        self._connection.delete(path("/api/assets/{}/styles/{}", asset_id, name))

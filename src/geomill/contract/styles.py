@@ -1,0 +1,46 @@
+"""Requests and responses about styles."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+from geomill.contract.inputs import ApiInput
+from geomill.domain.assets.style import RasterStyle, StyleDocument, VectorStyle
+
+
+class NewStyle(ApiInput):
+    """A style to be kept with an asset."""
+
+    style: StyleDocument
+    default: bool = Field(default=False, description="Whether the asset is drawn with it when no style is named")
+
+
+class LegendEntry(BaseModel):
+    text: str
+    color: str
+
+
+class StyleView(BaseModel):
+    """A style of an asset."""
+
+    name: str
+    default: bool
+    origin: Literal["person", "source", "computed"] = Field(
+        description="`source`: it came with the data. `computed`: geomill draws by the data itself"
+    )
+    title: str | None = None
+    style: RasterStyle | VectorStyle | None = Field(default=None, description="Null if it is computed")
+    legend: list[LegendEntry] = []
+    maplibre: list[dict[str, Any]] = Field(default=[], description="Layers of MapLibre, if the asset is a vector")
+    updated_by: str | None = None
+    updated_at: datetime | None = None
+    warnings: list[str] = []
+
+
+class StylesView(BaseModel):
+    asset_id: str
+    default: str = Field(description="The name of the style that is used when none is named")
+    styles: list[StyleView]

@@ -1,0 +1,135 @@
+"""Styles through HTTP: tiles, previews, WMTS and the viewer draw as the style says, pixel by pixel."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from geomill.domain.access.principal import Role
+from geomill.sdk import Storage
+from tests.integration.raster import sources
+from tests.integration.serve.test_rasters import image, published, put_raster, tile_at
+from tests.integration.serve.zone import House, id_of
+
+pytestmark = [
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning"),
+]
+
+RAMP = {"kind": "raster", "ramp": [{"value": 0, "color": "#000000"}, {"value": 1000, "color": "#ff00ff"}]}
+CLASSES = {
+    "kind": "raster",
+    "classes": [
+        {"maximum": 500, "color": "#ff0000", "label": "low"},
+        {"minimum": 500, "color": "#0000ff80", "label": "high"},
+    ],
+}
+BEYOND = {"kind": "raster", "bidx": [7], "rescale": [[0, 1]]}
+
+
+@pytest.fixture(scope="module")
+def heights(shelf: Storage) -> dict[str, Any]:
+    data = sources.noise((1, 200, 240), "float32", 0, 1000)
+    return put_raster(shelf, sources.SyntheticRaster(data, nodata=-9999), "styled", target_crs="EPSG:3857")
+
+
+async def give(house: House, name: str, styles: dict[str, Any], default: str | None = None) -> None:
+    for key, style in styles.items():
+        await house.execute(
+            "INSERT INTO app.asset_styles (asset_id, name, is_default, style, updated_by)"
+            " VALUES (%s, %s, %s, %s, 'me')",
+            id_of(name), key, key == default, json.dumps(style),
+        )  # fmt: skip
+
+
+async def test_a_default_style_colours_pictures_and_leaves_values(house: House, heights: dict[str, Any]) -> None:
+    start = await published(house, "ramped", heights, "dem")
+    await give(house, "ramped", {"purple": RAMP, "two": CLASSES}, default="purple")
+    values = image(await house.client.get(f"{start}/preview.tif"))
+    valid = values[1] > 0
+    picture = image(await house.client.get(f"{start}/preview.png"))
+    expected = np.clip(values[0] / 1000, 0, 1) * 255
+    assert np.abs(picture[0][valid].astype(float) - expected[valid]).max() <= 1.5
+    assert not picture[1].any()
+
+    tile = tile_at(12)
+    address = f"{start}/tiles/WebMercatorQuad/12/{tile.x}/{tile.y}"
+    raw, drawn = image(await house.client.get(f"{address}.tif")), image(await house.client.get(f"{address}.png"))
+    inside = raw[1] > 0
+    assert np.abs(drawn[2][inside].astype(float) - np.clip(raw[0][inside] / 1000, 0, 1) * 255).max() <= 1.5
+
+
+async def test_a_named_style_wins_over_the_default_and_the_caller_over_both(
+    house: House, heights: dict[str, Any]
+) -> None:
+    start = await published(house, "named", heights, "dem")
+    await give(house, "named", {"purple": RAMP, "two": CLASSES}, default="purple")
+    values = image(await house.client.get(f"{start}/preview.tif"))
+    classed = image(await house.client.get(f"{start}/preview.png", params={"style": "two"}))
+    low, high = (values[0] < 500) & (values[1] > 0), values[0] >= 500
+    assert (classed[:, low] == np.array([[255], [0], [0], [255]])).all()
+    assert (classed[:, high] == np.array([[0], [0], [255], [128]])).all()
+
+    plain = image(await house.client.get(f"{start}/preview.png", params={"style": "automatic"}))
+    assert plain[1].any()
+    by_hand = image(await house.client.get(f"{start}/preview.png", params={"rescale": "0,1000"}))
+    assert by_hand[1].any()
+    both = image(await house.client.get(f"{start}/preview.png", params={"style": "purple", "rescale": "0,2000"}))
+    assert both[0].max() <= 128
+    unknown = await house.client.get(f"{start}/preview.png", params={"style": "puple"})
+    assert unknown.status_code == 404
+    assert "purple" in unknown.text
+    assert (await house.client.get(f"{start}/WebMercatorQuad/tilejson.json?style=puple")).status_code == 404
+    assert (await house.client.get(f"{start}/preview.tif", params={"style": "two"})).status_code == 422
+
+
+async def test_a_style_that_no_longer_fits_is_told_when_named_and_left_out_by_default(
+    house: House, heights: dict[str, Any]
+) -> None:
+    start = await published(house, "unfit", heights, "dem")
+    await give(house, "unfit", {"seventh": BEYOND}, default="seventh")
+    assert (await house.client.get(f"{start}/preview.png")).status_code == 200
+    named = await house.client.get(f"{start}/preview.png", params={"style": "seventh"})
+    assert (named.status_code, "band 7" in named.json()["detail"]) == (409, True)
+
+
+async def test_tilejson_wmts_and_viewer_pass_the_style_on(house: House, heights: dict[str, Any]) -> None:
+    start = await published(house, "passed", heights, "dem")
+    await give(house, "passed", {"purple": RAMP, "two": CLASSES}, default="purple")
+    tilejson = (await house.client.get(f"{start}/WebMercatorQuad/tilejson.json?style=two")).json()
+    assert "style=two" in tilejson["tiles"][0]
+    wmts = (await house.client.get(f"{start}/WMTSCapabilities.xml")).text
+    assert "style={Style}" in wmts
+    assert [name in wmts for name in (">default<", ">purple<", ">two<", ">automatic<")] == [True] * 4
+    fixed = (await house.client.get(f"{start}/WMTSCapabilities.xml?style=two")).text
+    assert ("style=two" in fixed, "{Style}" in fixed) == (True, False)
+    page = (await house.client.get(f"/viewer/{id_of('passed')}?style=two&rescale=0,9")).text
+    assert "tilejson.json?style=two\\u0026rescale=0%2C9" in page
+    assert ("</svg>low<" in page, "#0000ff80" in page) == (True, True)
+    assert (await house.client.get(f"/viewer/{id_of('passed')}?style=no")).status_code == 404
+
+
+async def test_a_changed_style_changes_the_etag(house: House, heights: dict[str, Any]) -> None:
+    start = await published(house, "tagged", heights, "dem")
+    first = await house.client.get(f"{start}/preview.png")
+    again = await house.client.get(f"{start}/preview.png", headers={"If-None-Match": first.headers["etag"]})
+    assert again.status_code == 304
+    other = await published(house, "tagged2", heights, "dem")
+    await give(house, "tagged2", {"purple": RAMP}, default="purple")
+    before = (await house.client.get(f"{other}/preview.png")).headers["etag"]
+    await asyncio.sleep(1.1)  # the directory keeps an asset for a second
+    await house.execute("UPDATE app.asset_styles SET is_default = false WHERE asset_id = %s", id_of("tagged2"))
+    assert (await house.client.get(f"{other}/preview.png")).headers["etag"] != before
+
+
+async def test_the_style_of_an_asset_that_nobody_may_see_is_not_told(house: House, heights: dict[str, Any]) -> None:
+    start = await published(house, "secret_style", heights, "dem", clearance_state="ouo")
+    await give(house, "secret_style", {"secret": RAMP}, default="secret")
+    answer = await house.client.get(f"{start}/preview.png", params={"style": "wrong"})
+    assert (answer.status_code, "secret" in answer.text.replace("secret_style", "")) == (404, False)
+    reader = await house.key(Role.READER)
+    assert (await house.client.get(f"{start}/preview.png?style=secret", headers=reader)).status_code == 200
