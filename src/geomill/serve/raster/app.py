@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import warnings
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import APIRouter, Depends, FastAPI
@@ -26,13 +28,14 @@ from geomill.raster.opening import StoreSession
 from geomill.serve.answers import Answer, prepare
 from geomill.serve.directory import Directory
 from geomill.serve.pages import TEMPLATES
-from geomill.serve.raster import clips, dependencies, wmts
+from geomill.serve.raster import clips, dependencies, listing, mosaic_files, wmts
 from geomill.serve.raster.dependencies import RasterShelf
 from geomill.serve.raster.limits import AT_ONCE
 from geomill.serve.raster.mosaics import Mosaics
 from geomill.serve.raster.painting import render
 from geomill.serve.raster.readers import open_reader
 from geomill.serve.raster.systems import strict_systems
+from geomill.serve.tilejson import complete_tilejson, tilejson_fields
 from geomill.storage import Storage
 
 PREFIX = "/assets/{asset_id}"
@@ -72,20 +75,29 @@ STATUSES: dict[type[Exception], Answer] = {
 
 
 def create_raster_app(directory: Directory, storage: Storage) -> FastAPI:
+    warnings.filterwarnings("ignore", message="Adjusting dataset latitudes")  # rio-tiler, about maps of the world
     app = FastAPI(title="geomill rasters", version=__version__, docs_url=None, redoc_url=None)
     credentials = storage.gdal_options(directory.zone)  # empty if the zone is a folder
     environment = {"session": StoreSession(credentials), **GDAL, **(REMOTE if credentials else {})}
     app.state.shelf = RasterShelf(directory, storage, Mosaics(storage), environment)
     for prefix, source in ((PREFIX, dependencies.raster_source), (JOBS_PREFIX, dependencies.job_source)):
         tiler = _tiler(prefix, source)
+        complete_tilejson(tiler.router, _described)
         app.include_router(clips.router(source), prefix=prefix, dependencies=STRICT)
+        app.include_router(mosaic_files.router(source), prefix=prefix)
         app.include_router(wmts.router(tiler), prefix=prefix, dependencies=STRICT)
         app.include_router(tiler.router, prefix=prefix, dependencies=STRICT)
+    app.include_router(listing.router)
     app.include_router(TMSFactory(templates=TEMPLATES).router)
     app.include_router(ColorMapFactory(templates=TEMPLATES).router)
     app.add_middleware(_Turnstile, at_once=AT_ONCE)
     prepare(app, STATUSES)
     return app
+
+
+def _described(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    served = parameters["src_path"].served
+    return tilejson_fields(served.title, served.metadata)
 
 
 def _tiler(prefix: str, source: Any) -> TilerFactory:
@@ -106,7 +118,13 @@ def _tiler(prefix: str, source: Any) -> TilerFactory:
         "environment_dependency": dependencies.environment,
     }
     return TilerFactory(
-        router=APIRouter(), router_prefix=prefix, render_func=render, templates=TEMPLATES, add_viewer=False, **chosen
+        router=APIRouter(),
+        router_prefix=prefix,
+        render_func=render,
+        templates=TEMPLATES,
+        add_viewer=False,
+        add_ogc_maps=True,
+        **chosen,
     )
 
 
