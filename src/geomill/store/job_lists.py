@@ -190,7 +190,11 @@ async def histogram(conn: Connection, chosen: JobFilter, parts: int) -> tuple[li
     assert chosen.created_from is not None
     assert chosen.created_to is not None
     question = _question(chosen, by_status=True)
-    times: dict[str, Any] = {"from_epoch": chosen.created_from.timestamp(), "to_epoch": chosen.created_to.timestamp(), "parts": parts}
+    times: dict[str, Any] = {
+        "from_epoch": chosen.created_from.timestamp(),
+        "to_epoch": chosen.created_to.timestamp(),
+        "parts": parts,
+    }
     statement = question.statement(queries("job_lists").histogram)
     rows = await (await conn.execute(statement, question.asked(COUNTED, **times), prepare=False)).fetchall()
     examined = Counter[str]()

@@ -1,4 +1,5 @@
 import type { InstanceDetails } from "@/api/schema";
+import { Scrolls } from "@/components/Scrolls";
 import { State } from "@/components/states";
 import { count, shortId } from "@/format/number";
 import { age, duration } from "@/format/time";
@@ -8,7 +9,7 @@ import { useNow } from "@/live/clock";
 export function InstanceTable({ instances }: { instances: readonly InstanceDetails[] }) {
   const now = useNow();
   return (
-    <div className="scrolls">
+    <Scrolls label="Processes">
       <table>
         <thead>
           <tr>
@@ -57,6 +58,6 @@ export function InstanceTable({ instances }: { instances: readonly InstanceDetai
           ))}
         </tbody>
       </table>
-    </div>
+    </Scrolls>
   );
 }

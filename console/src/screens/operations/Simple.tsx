@@ -1,4 +1,5 @@
 import type { ReactNode } from "react";
+import { Scrolls } from "@/components/Scrolls";
 
 export interface SimpleColumn<Row> {
   head: string;
@@ -23,8 +24,8 @@ export function SimpleTable<Row>({
   const classOf = (column: SimpleColumn<Row>) =>
     [column.num && "num", column.desk && "desk", column.wraps && "wraps"].filter(Boolean).join(" ") || undefined;
   return (
-    <div className="sheet-table">
-      <table aria-label={label}>
+    <Scrolls className="sheet-table" label={label}>
+      <table>
         <thead>
           <tr>
             {columns.map((column) => (
@@ -46,6 +47,6 @@ export function SimpleTable<Row>({
           ))}
         </tbody>
       </table>
-    </div>
+    </Scrolls>
   );
 }
