@@ -51,9 +51,9 @@ class Gateway:
     settings: Sequence[SettingInEffect]
     storage_figures: StorageFigures
     workflow_checks: WorkflowChecks
-    sessions: Sessions
     uploads: UploadSettings
     retention: RetentionSettings
+    sessions: Sessions
     oidc: OidcSignIn | None = None
     external_url: str | None = None
     graphs: PinnedGraphs = field(default_factory=PinnedGraphs)

@@ -34,9 +34,11 @@ export function CheckYaml() {
             />
           )}
         </Field>
-        <Button kind="primary" disabled={!text.trim() || check.isPending} onClick={() => check.mutate(text)}>
-          Check
-        </Button>
+        <div className="line">
+          <Button kind="primary" disabled={!text.trim() || check.isPending} onClick={() => check.mutate(text)}>
+            Check
+          </Button>
+        </div>
       </div>
       <div className="stack" aria-live="polite">
         {check.error ? <ErrorLine error={check.error} /> : null}
@@ -46,7 +48,8 @@ export function CheckYaml() {
         )}
         {problems.map((problem, place) => (
           <Note key={place} kind="bad" more={problem.hint}>
-            line {problem.line}, <code>{problem.field}</code>: {problem.message}
+            line {problem.line}: {problem.field && <code>{problem.field} </code>}
+            {problem.message}
           </Note>
         ))}
         {check.data && problems.length > 0 && (

@@ -61,8 +61,8 @@ class AsyncClient:
         self.operations = AsyncOperatorOperations(self.connection)
         self.keys = AsyncKeyOperations(self.connection)
         self.callbacks = AsyncCallbackOperations(self.connection)
-        self.session = AsyncSessionOperations(self.connection)
         self.uploads = AsyncUploadOperations(self.connection)
+        self.session = AsyncSessionOperations(self.connection)
 
     async def upload(self, file: Path, **options: Any) -> UploadView:
         """Upload a file into the platform's container in bronze. `options` are those of `uploads.send_file`."""

@@ -62,8 +62,8 @@ class Client:
         self.operations = OperatorOperations(self.connection)
         self.keys = KeyOperations(self.connection)
         self.callbacks = CallbackOperations(self.connection)
-        self.session = SessionOperations(self.connection)
         self.uploads = UploadOperations(self.connection)
+        self.session = SessionOperations(self.connection)
 
     def upload(self, file: Path, **options: Any) -> UploadView:
         """Upload a file into the platform's container in bronze. `options` are those of `uploads.send_file`."""
