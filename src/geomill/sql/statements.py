@@ -235,6 +235,7 @@ class JobListsStatements(Statements):
 
     counts: LiteralString
     edges: LiteralString
+    histogram: LiteralString
     judgement: LiteralString
     newest: LiteralString
     newest_of_each_status: LiteralString
