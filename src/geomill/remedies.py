@@ -43,6 +43,7 @@ MIGRATE = Remedy("ask an operator to migrate the database", "run 'geomill db mig
 CHECK_DATABASE = Remedy(
     "try again in a minute, or have the database checked", "run 'geomill db status' to check the database"
 )
+NEW_SIGN_IN_LINK = Remedy("get another with POST /api/v1/session/links", "get another with 'geomill console link'")
 LIST_KEYS = Remedy("GET /api/v1/keys lists the keys", "run 'geomill keys list' to see the keys")
 LIST_CIRCUITS = Remedy("GET /api/v1/circuits lists the circuits", "run 'geomill circuits list' to see the circuits")
 LIST_DEAD_LETTERS = Remedy(
@@ -55,7 +56,9 @@ LIST_VERSIONS = Remedy(
 SHOW_WORKFLOW = Remedy(
     "GET /api/v1/workflows/{workflow_id} returns its definition", "run 'geomill workflows show' to see its definition"
 )
-NEW_LINK = Remedy("get a new link from GET /api/assets/{asset_id}/links", "get a new link from the gateway")
+NEW_LINK = Remedy(
+    "get a new link from GET /api/assets/{asset_id}/links", "run 'geomill assets links' to get a new link"
+)
 KEEP_DETAILS = Remedy(
     "submit it again; an operator may keep details longer",
     "submit it again; GEOMILL_KEEP_DETAILS_DAYS sets how long details are kept",
@@ -74,6 +77,7 @@ REMEDIES = (
     CHECK_STORE,
     MIGRATE,
     CHECK_DATABASE,
+    NEW_SIGN_IN_LINK,
     LIST_KEYS,
     LIST_CIRCUITS,
     LIST_DEAD_LETTERS,

@@ -275,6 +275,13 @@ class PlatformSettings(_Settings):
     vector_workflow: Annotated[str, Field(description="Workflow for vectors if the submission names none")] = (
         "vector_processing"
     )
+    large_raster_workflow: Annotated[
+        str, Field(description="Workflow for large rasters if the submission names none")
+    ] = "process_large_raster"
+    large_raster_mb: Annotated[
+        int,
+        Field(ge=0, description="Megabytes from which a raster file is large; 0: all go to the workflow for rasters"),
+    ] = 1024
 
 
 class InspectionSettings(_Settings):

@@ -36,6 +36,7 @@ DOCUMENTED = {
     "psycopg.AsyncConnection",
     "rasterio.session.Session",
     "rio_tiler.io.base.BaseReader",
+    "rio_tiler.io.base.SpatialMixin",
     "rio_tiler.io.rasterio.Reader",
     "stac_fastapi.pgstac.core.CoreCrudClient",
     "stac_fastapi.pgstac.extensions.filter.FiltersClient",
@@ -188,6 +189,7 @@ PARTS: dict[str, tuple[Part, ...]] = {
     "rio-tiler": (
         Part("rio_tiler.io.base.SpatialMixin._minzoom", "computes the zooms of a mosaic", set_on_instance),
         Part("rio_tiler.io.base.SpatialMixin._maxzoom", "computes the zooms of a mosaic", set_on_instance),
+        Part("rio_tiler.io.base.SpatialMixin._dst_geom_in_tms_crs", "gives the size of pixels", set_on_instance),
         Part("rio_tiler.io.rasterio.Reader._ctx_stack", "closes the dataset with the reader", set_on_instance),
     ),
     "stac-fastapi.pgstac": (
@@ -215,10 +217,10 @@ PARTS: dict[str, tuple[Part, ...]] = {
     ),
     "tipg": (
         Part(f"{TABLE}._geom_expr", "writes other axes", takes("self", "geometry_column", "bbox_only", "simplify")),
-        Part(f"{TABLE}._from", "reads the features of a download", accepts("self", "function_parameters")),
-        Part(f"{TABLE}._where_clause", "filters the features of a download", takes("where")),
-        Part(f"{TABLE}._sortby", "orders the features of a download", takes("self", "sortby")),
-        Part(f"{TABLE}._select_property_columns", "writes binary values as base64", takes("self", "properties")),
+        Part(f"{TABLE}._select_property_columns", "selects binary values as base64", takes("self", "properties")),
+        Part(f"{TABLE}._from", "names the table of a download or map", takes("self", "function_parameters", "params")),
+        Part(f"{TABLE}._where_clause", "writes the condition of a download or map", takes("where")),
+        Part(f"{TABLE}._sortby", "orders the rows of a download or map", takes("self", "sortby")),
         Part(f"{TABLE}._sort_expressions", "scatters the features of a tile", takes("self", "sortby")),
         Part(f"{TABLE}.cql_where", "turns errors of cql2 into refusals", accepts("ids", "properties", "cql")),
         Part(f"{TABLE}.get_tile", "scatters the features of a tile", accepts("conn", "sortby")),

@@ -64,7 +64,7 @@ from geomill.api.streams import STREAMS_PER_CALLER, Streams
 from geomill.api.tokens import Tokens
 from geomill.api.tus import REQUEST_HEADERS, RESPONSE_HEADERS, TusVersion, carries_bytes
 from geomill.domain.assets.asset import DataType
-from geomill.platform.desk import Desk
+from geomill.platform.desk import Desk, SizeRoute
 from geomill.platform.export import WorkflowExporter
 from geomill.platform.inspector import Inspector
 from geomill.sdk.registry import Registry
@@ -84,6 +84,7 @@ from geomill.store.pool import Pool, open_pool
 from geomill.workflows.registry import WorkflowRegistry
 
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "::1")
+MEGABYTE = 1024 * 1024
 
 _DESCRIPTION = """\
 Submit, review and find published data; submit, follow and control jobs. Errors are problem documents (RFC 9457) with
@@ -279,6 +280,13 @@ def _desk(
     outside: Pool | None,
 ) -> Desk:
     workflows = {DataType.RASTER: defaults.raster_workflow, DataType.VECTOR: defaults.vector_workflow}
+    large = SizeRoute(defaults.large_raster_workflow, defaults.large_raster_mb * MEGABYTE)
     return Desk(
-        workflow_registry, job_queue, WorkflowExporter(workflow_registry, job_queue), workflows, storage, outside
+        workflow_registry,
+        job_queue,
+        WorkflowExporter(workflow_registry, job_queue),
+        workflows,
+        storage,
+        outside,
+        large if defaults.large_raster_mb else None,
     )

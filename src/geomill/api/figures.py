@@ -32,6 +32,7 @@ from geomill.store.pool import Connection, Pool
 
 FRESH_SECONDS = 5.0
 PATIENCE_SECONDS = 2.0
+USAGE_SECONDS = 60.0
 BUCKETS = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
 READERS: dict[str, Callable[[Connection], Awaitable[Any]]] = {
@@ -61,6 +62,7 @@ class Figures(Collector):
         """`readers` are the queries to run. A database without the platform's tables has none."""
         self._pool, self._readers, self._disks, self._storage = pool, readers, disks, storage
         self._usage: StorageView | None = None
+        self._usage_due = float("-inf")
         self._spaces: list[Space] = []
         self._read_at = float("-inf")
         self._reading = asyncio.Lock()
@@ -84,16 +86,19 @@ class Figures(Collector):
             if time.monotonic() - self._read_at > FRESH_SECONDS:
                 self._figures = await self._read()
                 self._spaces = await self._disks.look() if self._disks else []
-                self._usage = await self._read_usage()
+                await self._read_usage()
                 self._read_at = time.monotonic()
         return generate_latest(self._registry)
 
-    async def _read_usage(self) -> StorageView | None:
-        """Return the use of storage, which is read once a minute, or None if it cannot be read now."""
+    async def _read_usage(self) -> None:
+        """Read the use of storage once a minute, even if that fails: it reads the inventories of all assets."""
+        if self._storage is None or time.monotonic() < self._usage_due:
+            return
+        self._usage_due = time.monotonic() + USAGE_SECONDS
         try:
-            return await self._storage.look() if self._storage else None
+            self._usage = await self._storage.look()
         except psycopg.Error:
-            return None
+            self._usage = None
 
     async def _read(self) -> dict[str, Any]:
         """Read all figures. A figure that takes too long is left out."""

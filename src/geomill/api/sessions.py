@@ -19,6 +19,7 @@ from geomill.api.shared_lookup import SharedLookup
 from geomill.domain.access.principal import Principal
 from geomill.domain.access.session import ConsoleSession, SessionToken
 from geomill.errors import Unauthenticated
+from geomill.remedies import NEW_SIGN_IN_LINK
 from geomill.settings import ConsoleSettings
 from geomill.store import sessions
 from geomill.store.pool import Connection, Pool
@@ -76,9 +77,7 @@ class Sessions:
             async with self._pool.connection(timeout=PATIENCE_SECONDS) as conn:
                 session = await sessions.enter(conn, link, token, seconds=self.settings.session_seconds)
         if session is None:
-            raise Unauthenticated(
-                "the sign-in link has been used or has expired", remedy="get another with 'geomill console link'"
-            )
+            raise Unauthenticated("the sign-in link has been used or has expired", remedy=NEW_SIGN_IN_LINK.http)
         return token, session
 
     async def create_link(self, principal: Principal, key_id: str | None) -> tuple[SessionToken, ConsoleSession]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from geomill.catalogue.styling import with_styles
+from geomill.domain.assets.metadata import METADATA_OUTPUT, OTHER_LICENCES, DatasetMetadata
 from geomill.domain.assets.style import StyleBook
 
 Document = dict[str, Any]
@@ -31,6 +32,8 @@ SHARED_PROPERTIES = (
     "deprecated",
 )
 """The properties that a side item has in common with its main item."""
+SHARED_METADATA = ("license", "keywords", "providers", "attribution")
+COLLECTION_FIELDS = ("license", "keywords", "providers")
 _SIDE_NAME = re.compile(r"[^/:\s]+")
 
 
@@ -112,6 +115,7 @@ def main_item(asset: ShownAsset, revision: int) -> Document:
     item["assets"] |= _layer_assets(asset.asset_id, asset.table_name, outputs)
     item["properties"] = {
         **item["properties"],
+        **described_properties(outputs),
         "geomill:asset_id": asset.asset_id,
         "geomill:revision": revision,
         "geomill:platform": asset.platform_id,
@@ -150,6 +154,7 @@ def version_item(
     revision: int,
     shown_revision: int | None,
     revision_before: int | None,
+    metadata: Mapping[str, Any] | None = None,
 ) -> Document:
     """Returns the item of a revision beside the one that the catalogue shows. It has the files of that revision.
     Features, whose address begins with a slash, are left out: they are served of the latest revision only. Raises
@@ -162,6 +167,7 @@ def version_item(
     }
     version["properties"] = {
         **version["properties"],
+        **described_properties({METADATA_OUTPUT: metadata}),
         "geomill:asset_id": asset_id,
         "geomill:revision": revision,
         "geomill:platform": platform_id,
@@ -172,14 +178,27 @@ def version_item(
 
 
 def collection_document(collection_id: str, outputs: Mapping[str, Any]) -> Document:
-    """Returns the document of a collection that is created for the first item in it."""
+    """Returns the document of a collection that is created for the first item in it, whose licence, keywords and
+    providers it takes. Title and description are of the item alone."""
     made_by_workflow = outputs.get("stac_collection")
+    described = described_properties(outputs)
     return {
         "stac_version": "1.1.0",
         "license": "other",
         "description": f"Assets of {collection_id}",
         **(made_by_workflow if isinstance(made_by_workflow, dict) else {}),
+        **{name: described[name] for name in COLLECTION_FIELDS if name in described},
     }
+
+
+def described_properties(outputs: Mapping[str, Any]) -> Document:
+    """Returns the properties that the submitter's metadata gives to an item, under their names in STAC."""
+    metadata = DatasetMetadata.stored(outputs.get(METADATA_OUTPUT))
+    properties = metadata.to_json()
+    properties.pop("temporal_extent", None)
+    if metadata.license in OTHER_LICENCES:
+        properties["license"] = "other"  # STAC 1.1 has one word for licences without an identifier
+    return {**properties, **({"datetime": None, **metadata.times} if metadata.times else {})}
 
 
 def _revision_item(
@@ -245,7 +264,8 @@ def _side_item(source: Mapping[str, Any], name: str, main: Mapping[str, Any], *,
     )
     if has_map:
         item["links"] += _map_links(f"{asset_id}.{name}", raster=True)
-    item["properties"] = {**item["properties"], **{name: properties[name] for name in SHARED_PROPERTIES}}
+    shared = (*SHARED_PROPERTIES, *(name for name in SHARED_METADATA if name in properties))
+    item["properties"] = {**item["properties"], **{name: properties[name] for name in shared}}
     return item
 
 

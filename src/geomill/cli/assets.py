@@ -17,6 +17,15 @@ from geomill.cli import asset_links
 from geomill.cli.client import gateway
 from geomill.cli.following import follow, submit_upload
 from geomill.cli.inspect import print_inspection
+from geomill.cli.metadata import (
+    Attribution,
+    Description,
+    Keywords,
+    License,
+    MetadataFile,
+    Title,
+    metadata_of,
+)
 from geomill.cli.options import json_pairs, text_pairs
 from geomill.cli.printing import Json
 from geomill.client import Client
@@ -61,6 +70,12 @@ def submit(
         list[str] | None,
         typer.Option("--option", metavar="NAME=VALUE", help="An input of the workflow; may be repeated."),
     ] = None,
+    title: Title = None,
+    description: Description = None,
+    license_id: License = None,
+    keywords: Keywords = None,
+    attribution: Attribution = None,
+    metadata: MetadataFile = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Create a new revision of an existing asset.")] = False,
     clearance: Annotated[
         ClearanceState | None, typer.Option("--clearance", help="Clearance to propose to the reviewer.")
@@ -82,6 +97,14 @@ def submit(
         "data_type": data_type.value,
         "workflow_id": workflow_id,
         "processing_options": json_pairs(options or [], "--option"),
+        "metadata": metadata_of(
+            metadata,
+            title=title,
+            description=description,
+            license=license_id,
+            keywords=keywords,
+            attribution=attribution,
+        ),
         "overwrite": overwrite,
         "clearance_level": clearance.value if clearance else None,
         "priority": priority,

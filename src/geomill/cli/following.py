@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
+from geomill.cli.shapefiles import as_one_file
 from geomill.cli.uploads import upload_bar
 from geomill.client import Client
 from geomill.client.files import look_at
@@ -36,13 +37,20 @@ def submit_upload(
     client: Client, file: Path, order: dict[str, Any], *, quiet: bool, dry_run: bool = False
 ) -> SubmissionAccepted:
     """Upload a file to bronze and submit it. The upload is removed again if no job will read it."""
+    with as_one_file(file) as source:
+        return _submit_upload(client, source, order, quiet=quiet, dry_run=dry_run)
+
+
+def _submit_upload(
+    client: Client, file: Path, order: dict[str, Any], *, quiet: bool, dry_run: bool
+) -> SubmissionAccepted:
     platform_id = order.get("platform_id", DDH)
     client.platforms.get(platform_id)  # fails before the upload, if there is no gateway or no such platform
     folder, is_new = None, True
     if order.get("idempotency_key") is not None:  # it must name the same file each time: one named by its content
         folder = look_at(file).sha256
-        known = client.uploads.page(platform_id=platform_id, file_name=f"{folder}/{file.name}", status="complete")
-        is_new = not known.uploads
+        earlier = client.uploads.page(platform_id=platform_id, file_name=f"{folder}/{file.name}", status="complete")
+        is_new = not earlier.uploads
     with upload_bar(file.name, quiet=quiet) as progress:
         upload = client.upload(file, platform_id=platform_id, folder=folder, progress=progress)
     place = {"container_name": upload.container_name, "file_name": upload.file_name}

@@ -24,7 +24,9 @@ from geomill.contract.inspection import (
 from geomill.domain.assets.asset import DataType
 from geomill.domain.objectname import ObjectName, Zone, is_container
 from geomill.errors import InputError
+from geomill.settings import PlatformSettings
 
+MEGABYTE = 1024 * 1024
 MOST_COLUMNS = 30
 _ORIGINS = {
     KnownFrom.FILE: "as the file says",
@@ -95,12 +97,18 @@ def _local(file: Path, data_type: DataType | None, workflow_id: str | None, opti
     with tempfile.TemporaryDirectory(prefix="geomill-inspect-") as folder:
         inspection = asyncio.run(look(name, StorageRecipe(zones={name.zone: str(root)}, data=folder)))
     inspection = inspection.model_copy(update={"container_name": None, "file_name": str(file)})
-    defaults = {DataType.RASTER: settings.platform.raster_workflow, DataType.VECTOR: settings.platform.vector_workflow}
     if workflow_id is None and inspection.data_type is None:
         return inspection
     workflows = context.workflow_registry(context.handlers())
-    chosen = workflow_id or defaults[inspection.data_type or DataType.VECTOR]
+    chosen = workflow_id or _default_workflow(settings.platform, inspection)
     return with_workflow(inspection, workflows.get(chosen), options)
+
+
+def _default_workflow(settings: PlatformSettings, inspection: Inspection) -> str:
+    if inspection.data_type is not DataType.RASTER:
+        return settings.vector_workflow
+    large = settings.large_raster_mb and inspection.size_bytes >= settings.large_raster_mb * MEGABYTE
+    return settings.large_raster_workflow if large else settings.raster_workflow
 
 
 def _object_name(file: Path) -> tuple[Path, ObjectName]:

@@ -10,6 +10,11 @@ COARSE = 8
 """The land is computed at an eighth of the resolution, the grain at the full resolution."""
 CRS, EAST, NORTH, PIXEL = "EPSG:32733", 350_000, 8_000_000, 10
 """The location: CRS, upper-left corner and the size of a pixel, in metres."""
+LATTICE = 256
+"""The side of the table of gradients of an octave. Beyond it they repeat."""
+ROTATION = 0.61
+"""The angle between the lattices of two octaves, in radians."""
+ROWS_AT_ONCE = 256
 _COLOURS = (
     (-1.0, (8, 28, 66)),
     (-0.25, (16, 66, 120)),
@@ -51,24 +56,52 @@ def land_of(seed: int, pixels: int) -> Any:
     import numpy as np
 
     random, size = np.random.default_rng(seed), pixels // COARSE + 2
-    land = np.zeros((size, size), np.float32)
-    for octave in range(8):
-        knots = 3 * 2**octave + 1
-        land += _stretched(random.standard_normal((knots, knots)).astype(np.float32), size) * 0.5**octave
+    octaves = [Octave(random, cells=3 * 2**octave, turn=ROTATION * octave) for octave in range(8)]
     axis = np.linspace(-1, 1, size, dtype=np.float32)
-    away = np.hypot(axis[:, None], axis[None, :])
-    return np.clip(land * 0.35 + 0.45 - away, -1, 1)
+    land = np.empty((size, size), np.float32)
+    for top in range(0, size, ROWS_AT_ONCE):
+        down, across = axis[top : top + ROWS_AT_ONCE, None], axis[None, :]
+        noise = sum(octave.at(across, down) * 0.5**number for number, octave in enumerate(octaves))
+        away = np.hypot(across, down)
+        away += 2 * np.maximum(away - 0.6, 0) ** 2
+        land[top : top + ROWS_AT_ONCE] = np.clip(noise * 0.9 + 0.45 - away, -1, 1)
+    return land
 
 
-def _stretched(knots: Any, size: int) -> Any:
-    """Enlarge a square array with bilinear interpolation."""
-    import numpy as np
+class Octave:
+    """Gradient noise of one scale. Its lattice is turned, so that the lattices of several scales never lie in line and
+    show no edges; and it is interpolated by a curve whose slope and curvature are continuous."""
 
-    places = np.linspace(0, len(knots) - 1.001, size, dtype=np.float32)
-    low = places.astype(np.int32)
-    share = (places - low)[:, None]
-    rows = knots[low] * (1 - share) + knots[low + 1] * share
-    return rows[:, low] * (1 - share.T) + rows[:, low + 1] * share.T
+    def __init__(self, random: Any, cells: int, turn: float) -> None:
+        import numpy as np
+
+        angles = random.uniform(0, 2 * np.pi, (LATTICE, LATTICE)).astype(np.float32)
+        self._gradients = (np.cos(angles), np.sin(angles))
+        self._cells = cells / 2
+        self._turn = (np.float32(np.cos(turn)), np.float32(np.sin(turn)))
+        self._shift = random.uniform(0, LATTICE, 2).astype(np.float32)
+
+    def at(self, across: Any, down: Any) -> Any:
+        """Return the noise, about -0.7 to 0.7, at places given between -1 and 1."""
+        import numpy as np
+
+        cosine, sine = self._turn
+        x = (across * cosine - down * sine) * self._cells + self._shift[0]
+        y = (across * sine + down * cosine) * self._cells + self._shift[1]
+        left, top = np.floor(x).astype(np.int32), np.floor(y).astype(np.int32)
+        x, y = x - left, y - top
+        corners = [[self._slope(left + i, top + j, x - i, y - j) for i in (0, 1)] for j in (0, 1)]
+        share_x, share_y = _smooth(x), _smooth(y)
+        upper, lower = (before + (after - before) * share_x for before, after in corners)
+        return upper + (lower - upper) * share_y
+
+    def _slope(self, column: Any, row: Any, x: Any, y: Any) -> Any:
+        place = (row % LATTICE, column % LATTICE)
+        return self._gradients[0][place] * x + self._gradients[1][place] * y
+
+
+def _smooth(share: Any) -> Any:
+    return share * share * share * (share * (share * 6 - 15) + 10)
 
 
 def _strip(random: Any, height: Any, row: int, rows: int, pixels: int) -> Any:
@@ -77,13 +110,28 @@ def _strip(random: Any, height: Any, row: int, rows: int, pixels: int) -> Any:
 
     down = np.arange(row, row + rows, dtype=np.float32) / COARSE
     across = np.arange(pixels, dtype=np.float32) / COARSE
-    top, left = down.astype(np.int32), across.astype(np.int32)
-    share_down, share_across = (down - top)[:, None], (across - left)[None, :]
-    upper, lower = height[top], height[top + 1]
-    here = (upper[:, left] * (1 - share_across) + upper[:, left + 1] * share_across) * (1 - share_down)
-    here += (lower[:, left] * (1 - share_across) + lower[:, left + 1] * share_across) * share_down
-    light = 1 + np.clip((upper[:, left] - lower[:, left + 1]) * 18, -0.45, 0.45) * (here > 0)
+    top = max(int(down[0]) - 1, 0)  # a row more on each side, so that slopes are the same in the next strip
+    nearby = height[top : int(down[-1]) + 3]
+    here = _between(nearby, down - top, across)
+    light = 1 + np.clip(_between(_slopes(nearby), down - top, across) * 18, -0.45, 0.45) * (here > 0)
     light += random.integers(-9, 10, here.shape, np.int8).astype(np.float32) / 180
     stops = [stop for stop, _ in _COLOURS]
     bands = [np.interp(here, stops, [colour[band] for _, colour in _COLOURS]) * light for band in range(3)]
     return np.clip(np.stack(bands), 1, 255).astype(np.uint8)
+
+
+def _slopes(height: Any) -> Any:
+    """Return how much the land falls to the south-east at each place."""
+    import numpy as np
+
+    return -(np.gradient(height, axis=0) + np.gradient(height, axis=1))
+
+
+def _between(grid: Any, down: Any, across: Any) -> Any:
+    """Return the values of a grid at places between its points."""
+    import numpy as np
+
+    top, left = down.astype(np.int32), across.astype(np.int32)
+    share_down, share_across = (down - top)[:, None], (across - left)[None, :]
+    rows = grid[top] * (1 - share_down) + grid[top + 1] * share_down
+    return rows[:, left] * (1 - share_across) + rows[:, left + 1] * share_across

@@ -18,6 +18,7 @@ from pydantic import (
 from geomill.contract.inputs import ApiInput, Person, Text, Url, storable
 from geomill.contract.inspection import Inspection
 from geomill.domain.assets.asset import DataType
+from geomill.domain.assets.metadata import DatasetMetadata
 from geomill.domain.assets.platform import DDH, DDH_REFS, PlatformId
 from geomill.domain.assets.submission import Submission
 from geomill.domain.states import ClearanceState
@@ -49,6 +50,9 @@ class PlatformSubmission(ApiInput):
     workflow_id: Text | None = Field(default=None, description="If absent, data_type decides")
     processing_options: Annotated[dict[str, Any], Field(max_length=100)] = Field(
         default_factory=dict, description="Inputs of the workflow"
+    )
+    metadata: DatasetMetadata | None = Field(
+        default=None, description="Title, description, licence and the like, as the catalogue and maps show them"
     )
     overwrite: Annotated[bool, Field(strict=True)] = Field(
         default=False, description="Whether to open a new revision if the asset exists"
@@ -88,7 +92,10 @@ class PlatformSubmission(ApiInput):
             refs = {name: value for name in DDH_REFS if (value := getattr(self, name)) is not None}
         names = [self.file_name] if isinstance(self.file_name, str) else self.file_name
         shared = {name: value for name, value in self if name in Submission.model_fields}
-        return Submission.model_construct(**{**shared, "platform_refs": refs, "file_names": names})
+        metadata = self.metadata.to_json() if self.metadata else None
+        return Submission.model_construct(
+            **{**shared, "platform_refs": refs, "file_names": names, "metadata": metadata or None}
+        )
 
 
 class SubmissionAccepted(BaseModel):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -13,6 +13,8 @@ from geomill.errors import Problem
 from geomill.sdk import HandlerError
 
 MOST_CHOICES = 50
+MOST_WARNINGS = 100
+"""Of one kind, so that a file of very many columns has an answer of a bounded size."""
 FILE = "file_name"
 OPTIONS = "processing_options"
 
@@ -34,9 +36,12 @@ class Findings:
         if problem not in self.problems:
             self.problems.append(problem)
 
-    def warn(self, code: str, messages: Iterable[str], **remedies: Any) -> None:
-        for message in messages:
+    def warn(self, code: str, messages: Sequence[str], **remedies: Any) -> None:
+        for message in messages[:MOST_WARNINGS]:
             self.add(code, message, remedies, Severity.WARNING)
+        if len(messages) > MOST_WARNINGS:
+            more = f"and {len(messages) - MOST_WARNINGS:,} more of this kind"
+            self.add(code, more, remedies, Severity.WARNING)
 
     def suggest(self, code: str, option: str, value: Any) -> None:
         """Suggest a value for the option that solves a problem."""

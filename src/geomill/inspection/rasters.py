@@ -18,7 +18,9 @@ from geomill.inspection.findings import Findings
 from geomill.raster.extent import bounds_4326
 from geomill.raster.facts import RasterFacts, plain_nodata
 from geomill.raster.inspection import inspect, nodata_of, short_crs
-from geomill.raster.opening import opened, uncompressed_bytes
+from geomill.raster.opening import uncompressed_bytes
+from geomill.raster.placing import SourceOptions, placed_source
+from geomill.raster.planning import AUTO
 from geomill.raster.tiers import check_tier
 from geomill.sdk import Storage
 from geomill.vector.projecting import KEEP, parsed
@@ -38,7 +40,12 @@ class RasterLook:
         findings, inspection = self.findings, self.inspection
         params = self._params()
         facts: RasterFacts | None = None
-        with findings.collecting(), opened(self.storage, self.source.name) as dataset:
+        options = SourceOptions.model_validate(
+            params.model_dump(include=set(SourceOptions.model_fields)) if params else {}
+        )
+        with findings.collecting(), placed_source(self.storage, self.source.name, options) as placed:
+            dataset = placed.dataset
+            findings.warn("raster", placed.warnings)
             inspection.format = dataset.driver
             inspection.raster = _header(dataset)
             inspection.crs = inspection.raster.crs
@@ -77,7 +84,7 @@ class RasterLook:
             with findings.collecting():
                 check_tier(params.output_tier, params.raster_type or facts.raster_type, facts.dtype)
         target = self.options.get("target_crs")
-        if isinstance(target, str) and target != KEEP:
+        if isinstance(target, str) and target not in (AUTO, KEEP):
             with findings.collecting():
                 parsed(target, "target_crs")
         with findings.collecting():

@@ -30,6 +30,8 @@ from geomill.vector.swapped_layer import SwappedLayer
 from geomill.vector.workspace import is_archive, prepared
 
 MOST_LAYERS = 50
+MOST_COLUMNS = 200
+"""The columns that are told of each layer if there are several."""
 SMALL_BYTES = 16 * 1024 * 1024
 """A file of this size is read whole, whatever its format."""
 
@@ -108,6 +110,7 @@ class VectorLook:
                 if file_format is Format.GEOPACKAGE:
                     layer = self._opened(path, file_format, reading.model_copy(update={"layer": layer_name}))
                     entry = described(layer, self.source.file_name, reading)
+                    entry.columns = entry.columns[:MOST_COLUMNS]
             self.inspection.layers.append(entry)
 
     def _opened(self, path: Path, file_format: Format, reading: Reading) -> Layer:

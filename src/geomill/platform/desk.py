@@ -30,6 +30,14 @@ HIDE_SECONDS = 5.0
 NOT_HIDDEN = "the external zone did not answer: the exported asset stays visible until the withdrawal has completed"
 
 
+@dataclass(frozen=True, slots=True)
+class SizeRoute:
+    """The workflow for large rasters that name none."""
+
+    workflow_id: str
+    least_bytes: int
+
+
 @dataclass(frozen=True)
 class Desk:
     workflow_registry: WorkflowRegistry
@@ -40,12 +48,13 @@ class Desk:
     storage: Storage
     outside: Pool | None = None
     """The external zone's database, if there is one."""
+    large_rasters: SizeRoute | None = None
 
     def workflow_for(
-        self, platform: Platform, data_type: DataType, requested: str | None, starter: Starter
+        self, platform: Platform, data_type: DataType, requested: str | None, starter: Starter, size: int = 0
     ) -> Workflow:
-        """Return the requested or the default workflow, if this caller may start it."""
-        workflow = self.workflow_registry.get(requested or self.workflows[data_type])
+        """Return the requested workflow, or the default one for data of this size, if this caller may start it."""
+        workflow = self.workflow_registry.get(requested or self._default(platform, data_type, size))
         require_starter(workflow.workflow_id, workflow.started_by, starter)
         allowed = self.workflows_of(platform)
         if starter is Starter.PARTNERS and workflow.workflow_id not in allowed:
@@ -59,7 +68,21 @@ class Desk:
         """Return the workflows that partners of the platform may name."""
         if platform.workflows is not None:
             return sorted(platform.workflows)
-        return sorted({*self.workflows.values(), FOR_EVERY_PLATFORM})
+        large = [self.large_rasters.workflow_id] if self.large_rasters else []
+        return sorted({*self.workflows.values(), *large, FOR_EVERY_PLATFORM})
+
+    def is_default(self, data_type: DataType, workflow_id: str) -> bool:
+        """Whether data of this type may get the workflow without naming it."""
+        large = self.large_rasters is not None and workflow_id == self.large_rasters.workflow_id
+        return workflow_id == self.workflows[data_type] or (data_type is DataType.RASTER and large)
+
+    def _default(self, platform: Platform, data_type: DataType, size: int) -> str:
+        """Return the default workflow. A platform that may not start the one for large rasters keeps the usual one."""
+        route = self.large_rasters
+        large = route is not None and data_type is DataType.RASTER and size >= route.least_bytes
+        if route and large and (platform.workflows is None or route.workflow_id in platform.workflows):
+            return route.workflow_id
+        return self.workflows[data_type]
 
     async def hide(self, asset_id: str) -> tuple[str, ...]:
         """Remove an asset from the external catalogue at once; a job deletes its files later. Returns warnings.

@@ -40,7 +40,7 @@ async def inspect(
     data_type = order.data_type or inspection.data_type
     if data_type is None:
         return inspection
-    workflow = desk.workflow_for(platform, data_type, order.workflow_id, actor.starter)
+    workflow = desk.workflow_for(platform, data_type, order.workflow_id, actor.starter, inspection.size_bytes)
     return with_workflow(inspection, workflow, order.processing_options)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from geomill.domain.assets.asset import DataType
 from geomill.domain.objectname import ObjectName, Zone, check_container, check_path
@@ -28,24 +29,35 @@ def source_names(container: str, paths: Sequence[str]) -> list[ObjectName]:
     return [ObjectName(Zone.BRONZE, container, check_path(path, "file_name")) for path in paths]
 
 
-async def preflight(storage: Storage, sources: Sequence[ObjectName], data_type: DataType) -> list[str]:
-    """Check the sources. Returns warnings. Raises `SourceError` if a source is missing or of another type."""
+@dataclass(frozen=True, slots=True)
+class SourceCheck:
+    sizes: list[int]
+    """In bytes; empty if the store did not answer."""
+    warnings: list[str]
+
+    @property
+    def routed_size(self) -> int:
+        """The size by which a workflow is chosen. Several files go to the usual one."""
+        return self.sizes[0] if len(self.sizes) == 1 else 0
+
+
+async def preflight(storage: Storage, sources: Sequence[ObjectName], data_type: DataType) -> SourceCheck:
+    """Check the sources. Raises `SourceError` if a source is missing or of another type."""
     slots = asyncio.Semaphore(AT_ONCE)
 
-    async def look(source: ObjectName) -> None:
+    async def look(source: ObjectName) -> int:
         async with slots:
-            await _look(storage, source, data_type)
+            return await _look(storage, source, data_type)
 
     try:
         async with asyncio.timeout(PATIENCE_SECONDS):
-            await asyncio.gather(*map(look, sources))
+            return SourceCheck(list(await asyncio.gather(*map(look, sources))), [])
     except (TimeoutError, UnavailableError) as error:
         log.warning("accepted without preflight: %r", error, extra={"action": "preflight"})
-        return ["the store did not answer in time: the workflow will check the source"]
-    return []
+        return SourceCheck([], ["the store did not answer in time: the workflow will check the source"])
 
 
-async def _look(storage: Storage, source: ObjectName, data_type: DataType) -> None:
+async def _look(storage: Storage, source: ObjectName, data_type: DataType) -> int:
     try:
         info = await storage.stat(source)
         header = await storage.read(source, 0, HEADER_BYTES)
@@ -59,6 +71,7 @@ async def _look(storage: Storage, source: ObjectName, data_type: DataType) -> No
             f"the file '{source.path}' is {kind.name}, which does not hold {data_type.value} data",
             f"submit it with data_type={kind.data_types[0]}" if kind.data_types else "submit the data itself",
         )
+    return info.size
 
 
 def missing(source: ObjectName) -> SourceError:

@@ -14,6 +14,7 @@ from geomill.domain.assets import naming
 from geomill.domain.assets.asset import Asset, job_priority
 from geomill.domain.assets.audit import AuditDecision
 from geomill.domain.assets.lifecycle import Actor, Operation, opening
+from geomill.domain.assets.metadata import DatasetMetadata
 from geomill.domain.assets.platform import Platform, Refs
 from geomill.domain.assets.request import NewRequest, PlatformRequest
 from geomill.domain.assets.submission import Submission
@@ -42,6 +43,7 @@ _COMPARED = (
     "file_names",
     "workflow_id",
     "processing_options",
+    "metadata",
     "overwrite",
     "clearance_level",
     "priority",
@@ -49,6 +51,7 @@ _COMPARED = (
 )
 """The fields in which a repeated submission must equal the first one with its idempotency key."""
 _BODY_NAMES = {"file_names": "file_name"}
+TIME_OPTIONS = frozenset({"datetime", "start_datetime", "end_datetime"})
 SUPERSEDED = "superseded by a newer revision"
 
 
@@ -80,18 +83,20 @@ async def submit(
     sources = source_names(submission.container_name, submission.file_names)
     asset_id = naming.asset_id(platform.platform_id, submission.platform_refs)
     if earlier := await _earlier(
-        conn, submission, asset_id, workflow
+        conn, desk, submission, asset_id, workflow
     ):  # before preflight, because its source may be deleted by now
         return earlier
     if actor.starter is Starter.PARTNERS and not platform.may_read(submission.container_name):
         raise missing(sources[0])
-    warnings = await preflight(desk.storage, sources, submission.data_type)
+    check = await preflight(desk.storage, sources, submission.data_type)
+    warnings, size = check.warnings, check.routed_size
+    workflow = desk.workflow_for(platform, submission.data_type, submission.workflow_id, actor.starter, size)
     superseded: list[str] = []
     async with conn.transaction(force_rollback=dry_run):
         if submission.idempotency_key is not None:
             await assets.serialise(conn, f"{platform.platform_id}|{submission.idempotency_key}")
         await assets.serialise(conn, asset_id)
-        if earlier := await _earlier(conn, submission, asset_id, workflow):
+        if earlier := await _earlier(conn, desk, submission, asset_id, workflow):
             return earlier
         before = await assets.lock(conn, asset_id)
         operation = opening(before, submission.data_type, overwrite=submission.overwrite)
@@ -115,7 +120,9 @@ async def submit(
     return Accepted(request, asset, operation, message, warnings)
 
 
-async def _earlier(conn: Connection, submission: Submission, asset_id: str, workflow: Workflow) -> Accepted | None:
+async def _earlier(
+    conn: Connection, desk: Desk, submission: Submission, asset_id: str, workflow: Workflow
+) -> Accepted | None:
     """Return the request that already has the submission's idempotency key, or None. Keys belong to a platform, whose
     submitters all see its requests. Raises `ConflictError` if the request differs."""
     if submission.idempotency_key is None:
@@ -123,7 +130,8 @@ async def _earlier(conn: Connection, submission: Submission, asset_id: str, work
     request = await requests.by_idempotency_key(conn, submission.platform_id, submission.idempotency_key)
     if request is None:
         return None
-    again = {**vars(submission), "workflow_id": workflow.workflow_id}
+    unnamed = submission.workflow_id is None and desk.is_default(submission.data_type, request.workflow_id)
+    again = {**vars(submission), "workflow_id": request.workflow_id if unnamed else workflow.workflow_id}
     if names := differing(vars(request), again, _COMPARED):
         raise key_conflict([_BODY_NAMES.get(name, name) for name in names], what="request")
     return Accepted(request, await assets.get(conn, asset_id), None)
@@ -197,7 +205,14 @@ def _inputs(submission: Submission, workflow: Workflow, asset: Asset) -> dict[st
             "file_name", f"the workflow '{workflow.workflow_id}' takes one file", "submit them one by one"
         )
         raise InputsError(f"too many files: {problem}", problems=[problem])
-    return {**declared, **submission.processing_options}
+    return {**declared, **_times(submission, workflow), **submission.processing_options}
+
+
+def _times(submission: Submission, workflow: Workflow) -> dict[str, str]:
+    """Return the temporal extent as inputs, if the workflow has them and the options name no other time."""
+    times = DatasetMetadata.model_validate(submission.metadata or {}).times
+    fits = times.keys() <= workflow.inputs.keys() and not submission.processing_options.keys() & TIME_OPTIONS
+    return times if fits else {}
 
 
 class SubmissionFacts(TypedDict):

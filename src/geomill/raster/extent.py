@@ -7,7 +7,7 @@ globe. Longitudes lie on a circle, so the raster is the part of the circle outsi
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,19 @@ LARGEST_STEP = 4.5
 """In degrees. A smaller gap between longitudes is the distance of two points, not an end of the raster."""
 Bounds = tuple[float, float, float, float]
 Points = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
+class Placed(Protocol):
+    """A raster with a place, such as a dataset or a reader."""
+
+    @property
+    def crs(self) -> CRS: ...
+    @property
+    def transform(self) -> Any: ...
+    @property
+    def width(self) -> int: ...
+    @property
+    def height(self) -> int: ...
 
 
 def transform_points(source: CRS, target: CRS, xs: Any, ys: Any, smallest: int = 1) -> tuple[list[float], list[float]]:
@@ -59,7 +72,7 @@ def sample_pixels(width: int, height: int) -> Points:
     )
 
 
-def placed(dataset: DatasetReader, columns: Any, rows: Any) -> Points:
+def placed(dataset: Placed, columns: Any, rows: Any) -> Points:
     """Return the coordinates of pixels in the raster's own system."""
     step = dataset.transform
     columns, rows = np.asarray(columns, np.float64), np.asarray(rows, np.float64)

@@ -57,11 +57,7 @@ def check_georeference(dataset: DatasetReader, name: ObjectName) -> None:
     if not all(map(math.isfinite, dataset.transform[:6])):
         raise refused("bad_transform", f"the georeference of '{name}' has numbers that are not finite")
     if dataset.crs is None:
-        if dataset.gcps[0]:
-            raise refused(
-                "only_control_points", f"'{name}' is georeferenced only by control points: warp it with gdalwarp first"
-            )
-        raise refused("no_crs", f"'{name}' has no coordinate system: assign it with gdal_edit.py -a_srs")
+        raise refused("no_crs", f"'{name}' has no coordinate system: give it in the option source_crs")
     if dataset.transform.is_identity:
         raise refused("no_georeference", f"'{name}' has no georeference")
     if abs(dataset.transform.determinant) < 1e-30:

@@ -33,11 +33,25 @@ FORMATS = {
     b"\xff\x4f\xff\x51": "JP2OpenJPEG",
 }
 """The one driver that may open a file, by the file's first bytes."""
+PICTURES = {b"\x89PNG\r\n\x1a\n": "PNG", b"\xff\xd8\xff": "JPEG"}
+"""Formats that have no place of their own."""
+CONVERT = "convert it with gdal_translate -of GTiff"
+REFUSED = {
+    b"EHFA_HEADER_TAG": ("an ERDAS IMAGINE file, which may lead to other files", CONVERT),
+    b"SQLite format 3\0": ("a GeoPackage or another SQLite file", f"if it holds a raster, {CONVERT}"),
+    b"PK\x03\x04": ("a ZIP file", "upload the raster in it; a Zarr store in it must be converted to NetCDF or GeoTIFF"),
+    b"<": ("an XML file", "upload the raster that it describes, or convert it to GeoTIFF with gdal_translate"),
+    b"{": ("a JSON file", "a Zarr store must be converted to NetCDF or GeoTIFF"),
+    b"GRIB": ("a GRIB file", CONVERT),
+}
+"""Formats that are not read, and the remedy."""
 CACHE_BYTES = 128 * 1024 * 1024
 """In bytes. GDAL takes small numbers for megabytes, rasterio does not."""
 MEGABYTE, GIGABYTE = 1024**2, 1024**3
 LONGEST_SIDE = 2_000_000
 MOST_BANDS = 500
+MOST_STEPS = 100_000
+"""Time steps of a variable, of which one is read."""
 LARGEST_BLOCK = 512 * MEGABYTE
 LARGEST = 1024 * GIGABYTE
 LARGEST_BOMB = 50 * GIGABYTE
@@ -99,33 +113,66 @@ def opened_copy(storage: Storage, name: ObjectName, copy: Path) -> Iterator[Data
 
 
 @contextmanager
-def _opened(storage: Storage, name: ObjectName, path: str) -> Iterator[DatasetReader]:
-    size, driver = storage.sync.stat(name).size, _driver(storage, name)
+def opened_picture(storage: Storage, name: ObjectName) -> Iterator[DatasetReader]:
+    """Like `opened`, for a PNG or JPEG file."""
+    with _opened(storage, name, storage.gdal_path(name), PICTURES) as dataset:
+        yield dataset
+
+
+@contextmanager
+def opened_variable(storage: Storage, name: ObjectName, path: str) -> Iterator[DatasetReader]:
+    """Like `opened`, for a NetCDF file or a variable of it, by GDAL's name of it."""
+    with _checked(storage, name, path, "netCDF") as dataset:
+        yield dataset
+
+
+@contextmanager
+def _opened(
+    storage: Storage, name: ObjectName, path: str, formats: Mapping[bytes, str] = FORMATS
+) -> Iterator[DatasetReader]:
+    with _checked(storage, name, path, _driver(storage, name, formats)) as dataset:
+        yield dataset
+
+
+@contextmanager
+def _checked(storage: Storage, name: ObjectName, path: str, driver: str) -> Iterator[DatasetReader]:
+    size = storage.sync.stat(name).size
     with environment(storage, name.zone), warnings.catch_warnings():
         warnings.simplefilter("ignore", NotGeoreferencedWarning)  # reported as a refusal instead
         try:
             with rasterio.open(path, driver=driver) as dataset:
-                check_header(dataset, size, name)
+                if dataset.count:  # a file of several variables has no bands of its own
+                    check_header(dataset, size, name, MOST_STEPS if driver == "netCDF" else MOST_BANDS)
                 yield dataset
         except (RasterioError, CPLE_BaseError) as error:
             raise _failure(error, name, remote=path.startswith("/vsi")) from error
 
 
-def _driver(storage: Storage, name: ObjectName) -> str:
-    start = storage.sync.read(name, 0, 8)
-    for magic, driver in FORMATS.items():
+def first_bytes(storage: Storage, name: ObjectName) -> bytes:
+    return storage.sync.read(name, 0, 16)
+
+
+def _driver(storage: Storage, name: ObjectName, formats: Mapping[bytes, str]) -> str:
+    start = first_bytes(storage, name)
+    for magic, driver in formats.items():
         if start.startswith(magic):
             return driver
-    raise refused("unsupported_format", f"'{name}' is neither a GeoTIFF nor a JPEG 2000 file")
+    for magic, (kind, remedy) in REFUSED.items():
+        if start.startswith(magic):
+            raise refused("unsupported_format", f"'{name}' is {kind}: {remedy}")
+    raise refused(
+        "unsupported_format",
+        f"'{name}' is none of GeoTIFF, JPEG 2000, NetCDF, or PNG and JPEG with a world file: {CONVERT}",
+    )
 
 
-def check_header(dataset: DatasetReader, file_bytes: int, name: ObjectName) -> None:
+def check_header(dataset: DatasetReader, file_bytes: int, name: ObjectName, most_bands: int = MOST_BANDS) -> None:
     """Check the header by arithmetic, without reading pixels."""
-    if max(dataset.width, dataset.height) > LONGEST_SIDE or dataset.count > MOST_BANDS:
+    if max(dataset.width, dataset.height) > LONGEST_SIDE or dataset.count > most_bands:
         raise refused(
             "too_large",
             f"'{name}' claims {dataset.width:,} by {dataset.height:,} pixels in {dataset.count:,} bands; "
-            f"at most {LONGEST_SIDE:,} by {LONGEST_SIDE:,} in {MOST_BANDS:,} are allowed",
+            f"at most {LONGEST_SIDE:,} by {LONGEST_SIDE:,} in {most_bands:,} are allowed",
         )
     if dataset.dtypes[0] not in TYPES or len(set(dataset.dtypes)) > 1:
         raise refused(

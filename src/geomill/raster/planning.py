@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 from rasterio.crs import CRS
 from rasterio.errors import CRSError
 from rasterio.io import DatasetReader
@@ -17,7 +18,9 @@ from geomill.datasets.refusals import refused
 from geomill.domain.access.confidential import without_places
 from geomill.domain.crs import EXAMPLES, is_crs
 from geomill.raster.extent import (
+    SMALLEST_LIST,
     Bounds,
+    Placed,
     enclosed_pole,
     placed,
     sample_points,
@@ -72,7 +75,7 @@ def output_grid(dataset: DatasetReader, requested: str, tier: Tier = Tier.ANALYS
         return _own_grid(dataset), []
     _refuse_poles(dataset, target)
     bounds, warnings = _bounds(dataset, target)
-    grid = aligned(short_crs(target), bounds, _pixel_side(dataset, target, bounds))
+    grid = aligned(short_crs(target), bounds, pixel_side(dataset, target, bounds))
     share = _share_inside(dataset) if target == WEB_MERCATOR else 1.0
     _check_size(dataset, grid, share)
     scale = (grid.width / dataset.width, grid.height / dataset.height / share)
@@ -146,25 +149,37 @@ def _share_inside(dataset: DatasetReader) -> float:
     return shown / (north - south) if north > south else 1.0
 
 
-def _pixel_side(dataset: DatasetReader, target: CRS, bounds: Bounds) -> float:
+def pixel_side(dataset: Placed, target: CRS, bounds: Bounds) -> float:
     """Return the side of a square as large as a pixel in the middle of the source, in units of the target.
 
     It is the median of some pixels, because one of them may lie on both sides of the antimeridian.
     """
+    return math.sqrt(float(np.median(_pixel_areas(dataset, target, bounds)[:9])))
+
+
+def finest_side(dataset: Placed, target: CRS, bounds: Bounds) -> float:
+    """Return the side of a square as large as the smallest pixels in the target, but for a few."""
+    return math.sqrt(float(np.percentile(_pixel_areas(dataset, target, bounds), 5)))
+
+
+def _pixel_areas(dataset: Placed, target: CRS, bounds: Bounds) -> NDArray[np.float64]:
+    """Return areas in the target of pixels all over the source, from its middle outwards."""
     near = [offset.ravel() for offset in np.meshgrid([0, -2, 2], [0, -2, 2])]
     u, v = (fractions.ravel() for fractions in np.meshgrid(*[np.linspace(0.025, 0.975, 39)] * 2))
     order = np.argsort(np.hypot(u - 0.5, v - 0.5), kind="stable")  # for a middle that the target does not show
     columns = np.concatenate([dataset.width / 2 + near[0], (u * dataset.width)[order]])
     rows = np.concatenate([dataset.height / 2 + near[1], (v * dataset.height)[order]])
     corners = [(columns + c, rows + r) for c, r in ((-0.5, 0), (0.5, 0), (0, -0.5), (0, 0.5))]
-    points = [transform_points(dataset.crs, target, *placed(dataset, *corner)) for corner in corners]
+    points = [
+        transform_points(dataset.crs, target, *placed(dataset, *corner), smallest=SMALLEST_LIST) for corner in corners
+    ]
     (left, left_y), (right, right_y), (above_x, above), (below_x, below) = (map(np.asarray, xy) for xy in points)
     with np.errstate(invalid="ignore"):
-        areas = np.abs((right - left) * (below - above) - (right_y - left_y) * (below_x - above_x))
+        areas: NDArray[np.float64] = np.abs((right - left) * (below - above) - (right_y - left_y) * (below_x - above_x))
         inside = np.isfinite(areas) & (areas > 0) & (above >= bounds[1]) & (above <= bounds[3])
     if not inside.any():
         raise refused("outside_target", f"no pixel of the raster has a place in {short_crs(target)[:20]}")
-    return math.sqrt(float(np.median(areas[inside][:9])))
+    return areas[inside]
 
 
 def _check_size(dataset: DatasetReader, grid: Grid, share: float) -> None:

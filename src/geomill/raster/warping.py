@@ -79,7 +79,7 @@ def render(dataset: DatasetReader, grid: Grid, window: Window, resampling: str) 
         return _copied(dataset, grid, window)
     validity = validity_of(dataset)
     masked = validity in (Validity.ALL, Validity.MASK)
-    warp = _warped if HEEDS_TOLERANCE else _warped_by_vrt
+    warp = _warped if HEEDS_TOLERANCE or _reaches_beyond(dataset) else _warped_by_vrt
     data = np.empty((dataset.count + masked, window.height, window.width), dataset.dtypes[0])
     for cell in grid.cells(window, CELL):
         part = warp(dataset, grid, cell, Resampling[resampling], masked=masked)
@@ -89,6 +89,12 @@ def render(dataset: DatasetReader, grid: Grid, window: Window, resampling: str) 
             :, top - cell.row : below - cell.row, left - cell.column : right - cell.column
         ]
     return _pixels(data, dataset, validity, masked=masked)
+
+
+def _reaches_beyond(dataset: DatasetReader) -> bool:
+    """Whether longitudes go beyond 180°. A warped virtual dataset does not turn them, unlike `reproject`."""
+    left, _, right, _ = dataset.bounds
+    return bool(dataset.crs.is_geographic and (min(left, right) < -180 or max(left, right) > 180))
 
 
 def _copied(dataset: DatasetReader, grid: Grid, window: Window) -> Pixels:

@@ -129,7 +129,12 @@ BEGIN
             served_revision = CASE WHEN completed THEN NEW.asset_revision ELSE a.served_revision END,
             table_name = CASE WHEN completed THEN left(result ->> 'table_name', 63) ELSE a.table_name END,
             blob_path = CASE WHEN completed THEN left(result ->> 'blob_path', 500) ELSE a.blob_path END,
-            outputs = CASE WHEN completed THEN result ELSE a.outputs END,
+            -- The submitter's metadata belongs to the revision, so it lies among its outputs.
+            outputs = CASE
+                WHEN NOT completed THEN a.outputs
+                WHEN r.metadata IS NULL THEN result - 'dataset_metadata'
+                ELSE result || jsonb_build_object('dataset_metadata', r.metadata)
+            END,
             warnings = CASE
                 WHEN NOT completed THEN a.warnings
                 WHEN jsonb_typeof(result -> 'warnings') = 'array' THEN to_jsonb(ARRAY(
@@ -1746,6 +1751,7 @@ CREATE TABLE app.platform_requests (
     overwrite boolean DEFAULT false NOT NULL,
     workflow_id varchar(64) NOT NULL,
     processing_options jsonb DEFAULT '{}'::jsonb NOT NULL,
+    metadata jsonb,
     clearance_level app.clearance_state,
     priority smallint DEFAULT 5 NOT NULL,
     callback_url varchar(512),
@@ -1779,7 +1785,7 @@ CREATE UNIQUE INDEX idx_requests_idempotency ON app.platform_requests USING btre
 
 CREATE OR REPLACE TRIGGER platform_requests_order
     BEFORE UPDATE ON app.platform_requests
-    FOR EACH ROW WHEN ((OLD.request_id IS DISTINCT FROM NEW.request_id OR OLD.asset_id IS DISTINCT FROM NEW.asset_id OR OLD.revision IS DISTINCT FROM NEW.revision OR OLD.platform_refs IS DISTINCT FROM NEW.platform_refs OR OLD.processing_options IS DISTINCT FROM NEW.processing_options OR OLD.file_names IS DISTINCT FROM NEW.file_names))
+    FOR EACH ROW WHEN ((OLD.request_id IS DISTINCT FROM NEW.request_id OR OLD.asset_id IS DISTINCT FROM NEW.asset_id OR OLD.revision IS DISTINCT FROM NEW.revision OR OLD.platform_refs IS DISTINCT FROM NEW.platform_refs OR OLD.processing_options IS DISTINCT FROM NEW.processing_options OR OLD.file_names IS DISTINCT FROM NEW.file_names OR OLD.metadata IS DISTINCT FROM NEW.metadata))
     EXECUTE FUNCTION app.refuse_change('the order of a request never changes');
 
 CREATE OR REPLACE TRIGGER platform_requests_follow
@@ -1788,6 +1794,8 @@ CREATE OR REPLACE TRIGGER platform_requests_follow
     EXECUTE FUNCTION app.follow_request();
 
 COMMENT ON TABLE app.platform_requests IS 'A work order of a partner and its state.';
+
+COMMENT ON COLUMN app.platform_requests.metadata IS 'Title, licence, providers and the like, of the revision';
 
 COMMENT ON COLUMN app.platform_requests.revision IS 'The revision that the request is for';
 

@@ -38,6 +38,8 @@ DRAFTS = ".drafts"
 STORED_DRAFTS = ".geomill-drafts"
 """The folder of pieces in a container of Azure or S3."""
 WRITTEN_AT_ONCE = 1024 * 1024
+RESERVED_BYTES = 256 * 1024 * 1024
+"""The room on a disk that uploads leave, because the database may lie on the same disk."""
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -98,7 +100,7 @@ class FolderDraft:
 
     def free_bytes(self) -> int | None:
         with _translated():
-            return shutil.disk_usage(self.zone).free
+            return max(0, shutil.disk_usage(self.zone).free - RESERVED_BYTES)
 
     def open(self, begin: int, length: int | None) -> FileWriter:  # noqa: ARG002  the interface of both kinds
         with _translated():
@@ -144,6 +146,7 @@ class FileWriter:
     def write(self, data: bytes) -> None:
         rest = memoryview(data)
         with _translated():
+            _require_room(self._descriptor)
             while rest:
                 rest = rest[os.write(self._descriptor, rest) :]
 
@@ -249,6 +252,12 @@ def _require(digest: str, sha256: str | None) -> None:
 def _require_bytes(descriptor: int, begin: int) -> None:
     if os.fstat(descriptor).st_size < begin:
         raise UploadGone("the bytes that were received are lost", remedy="begin a new upload")
+
+
+def _require_room(descriptor: int) -> None:
+    disk = os.fstatvfs(descriptor)
+    if disk.f_bavail * disk.f_frsize < RESERVED_BYTES:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def _lock(descriptor: int) -> None:

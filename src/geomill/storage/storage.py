@@ -17,6 +17,7 @@ from geomill.storage.recipe import StorageRecipe
 from geomill.storage.waiting import SyncStorage
 
 THREADS = 32
+LONG_THREADS = 4
 ABORT_SECONDS = 5.0
 TELL_SECONDS = 60.0
 Result = TypeVar("Result")
@@ -129,13 +130,19 @@ class Storage:
         """Own threads, so that a store that hangs does not block other users of the loop's threads."""
         return ThreadPoolExecutor(THREADS, thread_name_prefix="storage")
 
+    @cached_property
+    def _long_threads(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(LONG_THREADS, thread_name_prefix="storage-long")
+
     async def run(self, work: Callable[[], Result]) -> Result:
         """Run synchronous work, such as a call of `storage.sync`, in a thread of the storage."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
-    async def run_to_end(self, work: Callable[[], Result]) -> Result:
-        """Run synchronous work. A cancellation waits until it has ended."""
-        working = asyncio.ensure_future(self.run(work))
+    async def run_to_end(self, work: Callable[[], Result], *, long: bool = False) -> Result:
+        """Run synchronous work. A cancellation waits until it has ended. Little `long` work runs at once, so that
+        threads are left for the rest."""
+        threads = self._long_threads if long else self._threads
+        working = asyncio.get_running_loop().run_in_executor(threads, work)
         try:
             return await asyncio.shield(working)
         except asyncio.CancelledError:

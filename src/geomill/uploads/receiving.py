@@ -128,7 +128,8 @@ class UploadReceiver:
             parts = [*await uploads.parts(conn, upload.upload_id), *last]
         try:
             async with self._keeping_lease():
-                digest = await self.storage.run_to_end(partial(draft.place, length, parts, upload.expected_sha256))
+                place = partial(draft.place, length, parts, upload.expected_sha256)
+                digest = await self.storage.run_to_end(place, long=True)
         except (ChecksumMismatch, UploadGone) as error:
             await self._fail(error.message)
             await self.storage.run(draft.discard)

@@ -38,8 +38,10 @@ _LONE_HEAD = 1024 * 1024
 CSV_COPY = "rewritten.csv"
 _KINDS: tuple[dict[str, str], ...] = ({}, {"AUTODETECT_SIZE_LIMIT": "64000000"}, {"AUTODETECT_TYPE": "NO"})
 """GDAL's options for the types of the columns of a CSV file: of its first megabyte, of 64 megabytes, text."""
+_SAMPLED_BYTES = 1_000_000
+"""The bytes in which GDAL looks for types by default."""
 _MISFIT = "Invalid value type found"
-"""GDAL's remark about a value that it drops."""
+"""GDAL's remark about a value that it drops. It reaches only the main thread."""
 
 Tell = Callable[[int], None]
 """Called with the number of rows so far. If it raises, there is no copy."""
@@ -55,7 +57,7 @@ def copy(
         refuse_linked_crs(path, name)
     csv = None
     if file_format is Format.CSV:
-        csv = csv_source(path, name, reading, target.with_name(CSV_COPY))
+        csv = csv_source(path, name, reading, target.with_name(CSV_COPY), most)
     opening = Opening.of(path, file_format, name, reading, csv)
     try:
         return _copy(opening, name, target, tell, most)
@@ -64,16 +66,28 @@ def copy(
 
 
 def _copy(opening: Opening, name: str, target: Path, tell: Tell, most: int | None) -> int:
-    """Copy a layer. Values of a CSV file that do not fit the types of its first megabyte would be lost, so such a file
-    is read again with types that hold all of them."""
-    for kinds in _KINDS if opening.format is Format.CSV else ({},):
+    """Copy a layer. GDAL finds the types of a CSV file in its first megabyte and drops later values that do not fit. So
+    if values are missing, the file is read again with types that hold more of them."""
+    if opening.format is not Format.CSV:
+        return _copy_once(opening, name, target, tell, most)
+    for kinds in _KINDS:
         attempt = replace(opening, about={**opening.about, **kinds})
         with warnings.catch_warnings(record=True) as remarks:
             warnings.simplefilter("always")
             rows = _copy_once(attempt, name, target, tell, most)
-        if not any(_MISFIT in str(remark.message) for remark in remarks):
+        dropped = any(_MISFIT in str(remark.message) for remark in remarks)
+        unsure = not kinds and opening.path.stat().st_size > _SAMPLED_BYTES and _has_gaps(target)
+        if not dropped and not unsure:
             break
     return rows
+
+
+def _has_gaps(copied: Path) -> bool:
+    """Return whether a column that is not text lacks a value somewhere."""
+    with pq.ParquetFile(copied) as file:
+        typed = [column.name for column in file.schema_arrow if column.type not in (pa.string(), pa.binary())]
+        groups = (file.read_row_group(group, typed) for group in range(file.num_row_groups)) if typed else ()
+        return any(column.null_count for group in groups for column in group.columns)
 
 
 def _copy_once(opening: Opening, name: str, target: Path, tell: Tell, most: int | None) -> int:
@@ -87,7 +101,7 @@ def _copy_once(opening: Opening, name: str, target: Path, tell: Tell, most: int 
         batches = islice(reader, None if most is None else -(-most // READ_AT_ONCE))
         rows = _write(target, layer, geometry, _batches(batches, layer, geometry), tell)
     if most is not None and rows >= most:
-        return opening.declared_rows
+        return -1 if opening.format is Format.CSV else opening.declared_rows
     if opening.declared_rows >= 0 and rows != opening.declared_rows:
         raise refused("unreadable", f"'{name}' declares {opening.declared_rows:,} features, but {rows:,} could be read")
     return rows

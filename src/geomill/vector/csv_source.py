@@ -23,12 +23,13 @@ class CsvSource:
     remarks: list[Remark]
 
 
-def csv_source(path: Path, name: str, reading: Reading, target: Path) -> CsvSource:
-    """Return how GDAL can read the file. `target` is the place of a copy, if one is necessary."""
+def csv_source(path: Path, name: str, reading: Reading, target: Path, most: int | None = None) -> CsvSource:
+    """Return how GDAL can read the file, or its `most` first rows. `target` is the place of a copy, if one is
+    necessary."""
     sample = profile(path, name, reading.encoding, reading.date_order)
     where = places(sample, name, reading)
     if not sample.plain:
-        sample, path = rewrite(path, name, sample, target), target
+        sample, path = rewrite(path, name, sample, target, most), target
     known_from = KnownFrom.OPTION if reading.encoding else KnownFrom.DETECTED
     text = LayerText(encoding=sample.encoding, known_from=known_from)
     return CsvSource(path, where.options, where.crs, text, [*_remarks(sample), *where.remarks])

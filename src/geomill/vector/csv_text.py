@@ -7,6 +7,7 @@ import csv
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 from geomill.datasets.refusals import refused
@@ -16,13 +17,13 @@ LONGEST_FIELD = 256 * 1024 * 1024
 Convert = Callable[[str], str | None]
 
 
-def rewrite(path: Path, name: str, profile: CsvProfile, target: Path) -> CsvProfile:
-    """Write the file anew. A column in which some value is no number or date after all stays as it is: the profile that
-    is returned leaves it out."""
+def rewrite(path: Path, name: str, profile: CsvProfile, target: Path, most: int | None = None) -> CsvProfile:
+    """Write the file anew, or only its `most` first rows. A column in which some value is no number or date after all
+    stays as it is: the profile that is returned leaves it out."""
     csv.field_size_limit(LONGEST_FIELD)
     while True:
         try:
-            misfits = _write(path, profile, target)
+            misfits = _write(path, profile, target, most)
         except UnicodeDecodeError as error:
             raise wrong_encoding(name, profile.encoding) from error
         except csv.Error as error:
@@ -33,7 +34,7 @@ def rewrite(path: Path, name: str, profile: CsvProfile, target: Path) -> CsvProf
         profile = replace(profile, decimal_commas=profile.decimal_commas - misfits, dates=dates)
 
 
-def _write(path: Path, profile: CsvProfile, target: Path) -> set[int]:
+def _write(path: Path, profile: CsvProfile, target: Path, most: int | None) -> set[int]:
     """Write the rows. Returns the columns with a value that could not be converted."""
     converters: dict[int, Convert] = dict.fromkeys(profile.decimal_commas, point_number)
     converters |= {number: partial(iso_date, order=order) for number, order in profile.dates.items()}
@@ -41,11 +42,12 @@ def _write(path: Path, profile: CsvProfile, target: Path) -> set[int]:
     target.unlink(missing_ok=True)
     with target.open("x", encoding="utf-8", newline="") as file:  # never through a link to the original
         lines = _lines(path, profile)
-        if not converters:
+        if not converters and most is None:
             file.writelines(lines)
             return misfits
         writer = csv.writer(file, delimiter=profile.separator, lineterminator="\n")
-        for number, row in enumerate(csv.reader(lines, delimiter=profile.separator)):
+        rows = csv.reader(lines, delimiter=profile.separator)
+        for number, row in enumerate(islice(rows, None if most is None else most + 1)):
             if number:
                 misfits |= _convert(row, converters)
             writer.writerow(row)

@@ -63,8 +63,11 @@ def _of_batch(wkb: pa.Array) -> Counter[str]:
         }
     )
     for index in np.flatnonzero(types == _COLLECTION):
-        for part in shapely.get_parts(shapely.from_wkb(wkb[int(index)].as_py(), on_invalid="ignore")):
-            kinds[part.geom_type] += part.geom_type in KINDS
+        parts = shapely.get_parts(shapely.from_wkb(wkb[int(index)].as_py(), on_invalid="ignore"))
+        within = Counter(part.geom_type for part in parts if part.geom_type in KINDS)
+        if within["Point"] > 1:  # they become one multi-point when the collection is unpacked
+            within["MultiPoint"] += within.pop("Point")
+        kinds += within
     return +kinds
 
 

@@ -208,6 +208,33 @@ async def test_a_whole_life_over_http(counter: Any) -> None:
     assert {job["purpose"] for job in details["jobs"]} >= {"process", "export", "withdraw"}
 
 
+async def test_metadata_is_checked_field_by_field_and_goes_with_the_revision(counter: Any) -> None:
+    wrong = {"title": "<b>x</b>", "license": "mine", "providers": [{"name": "A", "url": "javascript:x"}]}
+    refused = problem(await counter.post("submit", order(metadata=wrong)), 422, "invalid_input")
+    assert [error["field"] for error in refused["errors"]] == [
+        "metadata.title",
+        "metadata.license",
+        "metadata.providers.0.url",
+    ]
+    assert await rows(counter) == 0
+    done = await counter.published(metadata={"title": "Heights", "license": "cc-by-4.0"})
+    assert done["outputs"]["dataset_metadata"] == {"title": "Heights", "license": "CC-BY-4.0"}
+
+
+async def test_a_retry_with_options_is_a_new_request_of_the_same_revision(counter: Any) -> None:
+    failed = await counter.published(workflow_id="failing")
+    unknown = await counter.post("retry", {"asset_id": failed["asset_id"], "processing_options": {"luck": 1}})
+    assert problem(unknown, 422, "invalid_inputs")["errors"][0]["field"] == "luck"
+    other = await counter.key(Role.SUBMITTER, platform_id="ddh")
+    again = await counter.post(
+        "retry", {"asset_id": failed["asset_id"], "processing_options": {"luck": None}}, by=other
+    )
+    assert again.status_code == 202
+    assert again.json()["revision"] == 1
+    assert again.json()["request_id"] != failed["request_id"]
+    assert (await counter.status(failed["request_id"]))["status"] == "superseded"
+
+
 async def test_the_status_of_a_failure_says_what_to_do(counter: Any) -> None:
     accepted = await counter.submit(workflow_id="failing", file_name="a.tif")
     failed = await counter.ended(accepted["request_id"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -15,6 +16,7 @@ from geomill.cli import context
 from geomill.cli.client import gateway_or_database
 from geomill.cli.inside import InsideTransport
 from geomill.contract.jobs import JobSubmission
+from geomill.contract.uploads import UploadView
 from geomill.errors import NotFoundError
 from tests.integration.engine.conftest import make_platform as make_platform
 from tests.integration.engine.platform import EnginePlatform
@@ -47,6 +49,18 @@ async def test_a_command_without_a_server_calls_the_same_routes(
     assert (job.status, job.result) == ("completed", {"message": "Hello, Ada!"})
     assert job.submitted_by.startswith("user:")
     assert events[-1] == "end"
+
+
+async def test_a_command_without_a_server_uploads(settings: None, tmp_path: Path) -> None:
+    file = tmp_path / "a.tif"
+    file.write_bytes(bytes(3_000_000))
+
+    def work() -> UploadView:
+        with gateway_or_database() as client:
+            return client.upload(file, platform_id="ddh")
+
+    upload = await asyncio.to_thread(work)
+    assert (tmp_path / "bronze" / "ddh" / upload.file_name).read_bytes() == file.read_bytes()
 
 
 async def breaks(scope: Any, receive: Any, send: Any) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 from typer.testing import CliRunner
@@ -14,6 +16,7 @@ from geomill.api import create_app
 from geomill.cli import folder
 from geomill.cli.gateway import listen
 from geomill.cli.main import app
+from geomill.cli.shapefiles import as_one_file
 from geomill.domain.access.principal import Role
 from geomill.settings import AccessSettings, QueueSettings
 from geomill.storage import Storage, StorageRecipe
@@ -46,6 +49,10 @@ async def submit(data: Path, content: bytes, *more: str) -> Any:
     file.write_bytes(content)
     words = ["--data", str(data), "assets", "submit", str(file), "--data-type", "raster", *REFS, *more]
     return await asyncio.to_thread(CliRunner().invoke, app, words)
+
+
+async def run(data: Path, *words: str) -> Any:
+    return await asyncio.to_thread(CliRunner().invoke, app, ["--data", str(data), *words])
 
 
 def uploads(data: Path) -> list[Path]:
@@ -86,3 +93,36 @@ async def test_nothing_is_uploaded_when_no_gateway_answers(data: Path) -> None:
         done = await submit(data, TIFF)
     assert "no gateway answers" in str(done.exception)
     assert uploads(data) == []
+
+
+async def test_a_shapefile_is_sent_as_one_zip(data: Path) -> None:
+    for suffix in (".shp", ".shx", ".DBF", ".prj", ".txt"):
+        (data / f"roads{suffix}").write_bytes(suffix.encode())
+    with as_one_file(data / "roads.shp") as packed, as_one_file(data / "roads.shp") as again:
+        assert packed.read_bytes() == again.read_bytes()
+        with ZipFile(packed) as archive:
+            assert archive.namelist() == ["roads.DBF", "roads.prj", "roads.shp", "roads.shx"]
+    words = ["assets", "submit", str(data / "roads.shp"), "--data-type", "vector", *REFS]
+    done = await run(data, *words)
+    assert done.exit_code == 0, done.output
+    assert [path.name for path in uploads(data)] == ["roads.zip"]
+
+
+async def test_uploads_from_the_command_line(data: Path) -> None:
+    file = data / "b.tif"
+    file.write_bytes(TIFF)
+    sent = json.loads((await run(data, "uploads", "send", str(file), "--platform", "ddh", "--json")).stdout)
+    assert (sent["status"], sent["received_bytes"]) == ("complete", len(TIFF))
+    (listed,) = json.loads((await run(data, "uploads", "list", "--status", "complete", "--json")).stdout)
+    assert listed == sent
+    assert sent["upload_id"] in (await run(data, "uploads", "list")).output
+    assert f"file {sent['file_name']}" in (await run(data, "uploads", "show", sent["upload_id"])).output
+    refused = await run(data, "uploads", "from-url", "https://example.org/a.tif", "--platform", "ddh")
+    assert "GEOMILL_UPLOAD_FROM" in str(refused.exception)
+    assert (await run(data, "uploads", "remove", sent["upload_id"])).exit_code == 0
+    assert uploads(data) == []
+
+
+async def test_the_cleanup_from_the_command_line(data: Path) -> None:
+    assert "Nothing is old enough" in (await run(data, "storage", "cleanup", "--dry-run")).output
+    assert "There are no files" in (await run(data, "storage", "usage", "--platforms")).output

@@ -15,7 +15,9 @@ from typing import Any
 
 import pytest
 
-from geomill.domain.objectname import Zone
+from geomill.datasets.intermediates import folder_of
+from geomill.datasets.outputs import INTERMEDIATE_CONTAINER
+from geomill.domain.objectname import ObjectName, Zone
 from geomill.engine import control
 from geomill.engine.maintenance.retention import Retention, RetentionOptions
 from geomill.errors import ConflictError, UnavailableError
@@ -108,6 +110,16 @@ async def test_details_go_and_the_job_stays(platform, duty):
     assert not job.details_left
     assert "its details were deleted on 20" in job.details_gone
     assert (await duty.run_once()).jobs == 0
+
+
+async def test_intermediates_that_a_job_left_go_too(platform, duty):
+    old, young = await an_old_job(platform, "hello_world", {}), (await platform.run("hello_world")).job_id
+    for job_id in (old, young):
+        name = ObjectName(Zone.SILVER, INTERMEDIATE_CONTAINER, f"{folder_of(job_id)}/tile.tif")
+        await platform.storage.put_bytes(name, b"tile")
+    assert (await duty.run_once()).objects == 1
+    left_over = [info.name.path async for info in platform.storage.list(Zone.SILVER, INTERMEDIATE_CONTAINER)]
+    assert left_over == [f"{folder_of(young)}/tile.tif"]
 
 
 async def test_results_of_earlier_attempts_logs_and_checkpoints_go_too(platform, duty):

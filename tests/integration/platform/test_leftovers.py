@@ -11,7 +11,7 @@ from geomill.domain.objectname import ObjectName, Zone
 from geomill.domain.states import ClearanceState
 from geomill.engine.maintenance.leftovers import LeftoverOptions, Leftovers
 from geomill.errors import AssetState
-from geomill.platform import review, submit
+from geomill.platform import retrying, review
 from geomill.store.leftovers import KeptFor
 from tests.integration.platform.conftest import ADA, BOB, Office
 
@@ -83,7 +83,7 @@ async def test_a_retry_makes_it_anew_and_it_is_deleted_again(working: Office) ->
     assert await there(working) == []
     await working.storage.put_bytes(file_of(1), b"data")
     async with working.engine.pool.connection() as conn:
-        retried = await submit.retry(conn, working.desk, asset_id, ADA)
+        retried = await retrying.retry(conn, working.desk, asset_id, ADA)
     await working.ended(retried.request.job_id)
     assert await clean(working) == 0
     await age(working)

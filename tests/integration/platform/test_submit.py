@@ -279,6 +279,19 @@ async def test_a_retry_takes_an_option_back(office):
     assert again.request.processing_options == {}
 
 
+async def test_metadata_belongs_to_the_revision(office):
+    office.engine.orchestrator()
+    office.engine.worker()
+    first = await office.published(metadata={"title": "First"}, idempotency_key="k")
+    assert first.outputs["dataset_metadata"] == {"title": "First"}
+    with pytest.raises(ConflictError):
+        await office.submit(metadata={"title": "Another"}, idempotency_key="k")
+    second = await office.published(overwrite=True)
+    assert "dataset_metadata" not in second.outputs
+    [old] = await office.rows("SELECT outputs FROM app.asset_revisions")
+    assert old["outputs"]["dataset_metadata"] == {"title": "First"}
+
+
 async def test_collections_that_differ_only_by_case_are_told(office):
     first = await office.submit(platform_refs={**REFS, "dataset_id": "Elevación"})
     assert (first.asset.stac_collection_id, first.asset.table_stem[:9]) == ("elevacion", "elevacion")

@@ -138,10 +138,10 @@ async def test_of_two_processes_that_migrate_at_once_one_runs_the_step(conn: Con
 
 
 async def test_a_process_says_which_step_its_database_lacks(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    added = step("UPDATE dagapp.dag_jobs SET status = status", Moment.AFTER)
+    added = step("UPDATE dagapp.dag_jobs SET status = status", Moment.AFTER, 99)
     monkeypatch.setattr(steps_module, "shipped_steps", lambda: (added,))
     async with await connect(database) as conn:
         await conn.execute("COMMENT ON SCHEMA dagapp IS 'geomill schema of another release'")
-        assert await lacking(conn) == ["run step 1: do it"]
+        assert await lacking(conn) == ["run step 99: do it"]
         await migrate(conn)
         assert await lacking(conn) == []

@@ -19,7 +19,6 @@ FEATURE = (
 )
 
 
-@pytest.mark.slow
 @pytest.fixture
 def steps(storage: Storage, database: str) -> Steps:
     return Steps(storage, database)
@@ -39,6 +38,7 @@ def measured(folder: Path, storage: Storage, features: int) -> tuple[int, ...]:
     return tuple(map(int, ended.stdout.split()))
 
 
+@pytest.mark.slow
 def test_a_large_geojson_takes_no_more_than_a_small_one(storage: Storage, tmp_path: Path) -> None:
     small, few, _ = measured(tmp_path / "small", storage, 60_000)
     large, many, groups = measured(tmp_path / "large", storage, 160_000)

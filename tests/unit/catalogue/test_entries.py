@@ -248,3 +248,46 @@ def test_whatever_a_workflow_returns_is_an_entry_or_refused(outputs: Any, public
         assert item["properties"]["geomill:public"] is public
     ids = [item["id"] for item in entry.items]
     assert len(ids) == len(set(ids))
+
+
+METADATA: dict[str, Any] = {
+    "title": "Floods of Jakarta",
+    "license": "proprietary",
+    "keywords": ["floods"],
+    "providers": [{"name": "Acme", "roles": ["producer"]}],
+    "temporal_extent": {"start": "2020-01-01T00:00:00Z", "end": "2020-12-31T00:00:00Z"},
+    "attribution": "© Acme",
+}
+
+
+def test_the_submitters_metadata_is_in_items_and_collection() -> None:
+    scene = {**ITEM, "id": "s1"}
+    outputs = {"stac_item": ITEM, "stac_items": [scene], "dataset_metadata": METADATA}
+    entry = entry_of(replace(RASTER, outputs=outputs))
+    properties, side = entry.items[0]["properties"], entry.items[1]["properties"]
+    assert (properties["title"], properties["license"], properties["attribution"]) == (
+        "Floods of Jakarta",
+        "other",
+        "© Acme",
+    )
+    assert (properties["datetime"], properties["start_datetime"]) == (None, "2020-01-01T00:00:00Z")
+    assert (side["title"], side["license"], side["providers"]) == ("Floods", "other", METADATA["providers"])
+    assert side["datetime"] == "2024-04-17T00:00:00Z"  # a scene has its own time
+    assert entry.collection["license"] == "other"
+    assert entry.collection["keywords"] == ["floods"]
+    assert "title" not in entry.collection
+
+
+def test_an_earlier_version_has_its_own_metadata() -> None:
+    version = version_item(
+        ITEM,
+        asset_id="a1",
+        platform_id="ddh",
+        collection_id="floods",
+        item_id="floods-jakarta-v1",
+        revision=1,
+        shown_revision=2,
+        revision_before=None,
+        metadata=METADATA,
+    )
+    assert version["properties"]["title"] == "Floods of Jakarta"

@@ -177,6 +177,9 @@ def test_only_the_beginning_of_a_large_file_is_read(look: Any, tmp_path: Path, m
     assert (inspection.complete, inspection.layers[0].rows) == (False, None)
     assert inspection.layers[0].bounds is not None
     assert inspection.layers[0].bounds[2] < 10  # of the first features
+    text = "lon;lat;note\n" + "".join(f'{number % 90},5;2,5;"a\nb"\n' for number in range(3_000))
+    rewritten = look("many.csv", text.encode())
+    assert (rewritten.complete, rewritten.layers[0].rows) == (False, None)
     table = sources.table(points, number=list(range(2_000)))
     declared = look("many.fgb", sources.encoded(tmp_path, table, "fgb", kind="Point"))
     assert (declared.complete, declared.layers[0].rows) == (False, 2_000)

@@ -16,6 +16,7 @@ from geomill.api.views.uploads import expiry, upload_view
 from geomill.contract.uploads import UploadFilters, UploadFromUrl, UploadPage, UploadView
 from geomill.domain.access.operator_audit import OperatorAction
 from geomill.domain.access.principal import Principal, Role
+from geomill.domain.assets.platform import PLATFORM_ID
 from geomill.domain.assets.source_url import check_source_url, file_name_of
 from geomill.domain.assets.upload import Upload, UploadStatus
 from geomill.errors import Forbidden, InputError, Problem, UploadGone
@@ -182,6 +183,9 @@ def _platform(principal: Principal, platform_id: str | None) -> str:
     if platform_id is None and own is None:
         message = "platform_id is missing: this credential belongs to no platform"
         raise InputError(message, problems=[Problem("platform_id", message, "name the platform of the file")])
+    if platform_id is not None and not PLATFORM_ID.fullmatch(platform_id):
+        message = f"platform_id {platform_id[:50]!r} is not the id of a platform"
+        raise InputError(message, problems=[Problem("platform_id", message, "GET /api/platforms lists them")])
     if platform_id is not None and platform_id != own and not principal.has(Role.OPERATOR):
         raise Forbidden(f"this credential may upload only for the platform '{own}', not for '{platform_id}'")
     return platform_id or own or ""

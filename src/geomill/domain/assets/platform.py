@@ -5,6 +5,7 @@ A partner's identifiers are data, stored as `platform_refs`. They identify an as
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import Annotated, ClassVar
@@ -22,6 +23,7 @@ Ref = str | int
 """A string or an integer. Other types can be written in more than one way."""
 Refs = dict[str, Ref]
 
+PLATFORM_ID = re.compile(r"[a-z][a-z0-9_]{0,49}")
 PlatformId = Annotated[str, Field(min_length=1, max_length=50, pattern=r"^[a-z][a-z0-9_]*$")]
 WorkflowId = Annotated[str, Field(min_length=1, max_length=64)]
 ContainerName = Annotated[str, Field(min_length=3, max_length=63, pattern=r"^[a-z0-9](-?[a-z0-9])+$")]

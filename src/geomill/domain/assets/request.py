@@ -61,7 +61,9 @@ class PlatformRequest(NewRequest, Entity):
             "platform_requests_order",
             "UPDATE",
             "the order of a request never changes",
-            changes(("request_id", "asset_id", "revision", "platform_refs", "processing_options", "file_names")),
+            changes(
+                ("request_id", "asset_id", "revision", "platform_refs", "processing_options", "file_names", "metadata")
+            ),
         ),
     )
     __sql_followers__: ClassVar = (

@@ -9,6 +9,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict
 
 from geomill.domain.assets.asset import DataType
+from geomill.domain.assets.metadata import DatasetMetadata
 from geomill.domain.assets.style import StyleBook
 from geomill.domain.states import ApprovalState, ClearanceState
 
@@ -43,6 +44,7 @@ class Served(BaseModel):
     asset_id: str
     platform_id: str
     title: str
+    metadata: DatasetMetadata = DatasetMetadata()
     data_type: DataType
     revision: int
     blob_path: str | None = None
@@ -73,7 +75,8 @@ class Served(BaseModel):
         """Build the model from a row. Null values count as absent."""
         fields = {name: value for name, value in row.items() if value is not None}
         styles = StyleBook.of(fields.pop("source_styles", None), fields.pop("own_styles", None))
-        return cls.model_validate({**fields, "styles": styles})
+        metadata = DatasetMetadata.stored(fields.pop("metadata", None))
+        return cls.model_validate({**fields, "styles": styles, "metadata": metadata})
 
     @property
     def public(self) -> bool:

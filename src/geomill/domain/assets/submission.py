@@ -28,6 +28,7 @@ class Submission(BaseModel):
     overwrite: bool = False
     workflow_id: Key | None = None
     processing_options: Json = Field(default_factory=dict)
+    metadata: Json | None = Field(default=None, description="Title, licence, providers and the like, of the revision")
     clearance_level: ClearanceState | None = None
     priority: Annotated[SmallInt, Field(ge=1, le=10)] = NORMAL_ASSET_PRIORITY
     callback_url: Annotated[str, Field(max_length=512)] | None = None

@@ -110,6 +110,8 @@ def upload_path(upload_id: str, file_name: str, folder: str | None) -> str:
     """Return the path of an upload in its container. Without a folder, the upload has one of its own."""
     if "/" in file_name:
         raise _wrong("filename", f"filename {file_name[:80]!r} has a slash", "give the folder apart, as 'folder'")
+    if folder and folder.startswith("."):
+        raise _wrong("folder", f"folder {folder[:80]!r} begins with a dot", "choose another name: those are hidden")
     try:
         check_path(file_name, "filename")
         return check_path(f"{check_path(folder, 'folder') if folder else upload_id}/{file_name}", "filename")

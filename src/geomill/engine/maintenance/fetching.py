@@ -114,11 +114,11 @@ class UrlFetcher:
                 if offset < upload.received_bytes:
                     await uploads.restart(conn, upload.upload_id)
                 etag = answer.headers.get("etag")
-                known = await uploads.learn(conn, upload.upload_id, length, etag[:500] if etag else None)
-            if known is None:
+                sized = await uploads.learn(conn, upload.upload_id, length, etag[:500] if etag else None)
+            if sized is None:
                 raise UploadLocked("another orchestrator fetches it")
             body = _FetchedBody(answer)
-            receiver = UploadReceiver(self.pool, self.storage, known, self.options.limits.upload_max_bytes)
+            receiver = UploadReceiver(self.pool, self.storage, sized, self.options.limits.upload_max_bytes)
             after = await receiver.receive(offset, body.parts(), is_whole=lambda: body.whole)
         if after.received_bytes > upload.received_bytes:
             async with self.pool.connection() as conn:

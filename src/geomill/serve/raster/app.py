@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import warnings
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import APIRouter, Depends, FastAPI
@@ -25,14 +27,16 @@ from geomill import __version__
 from geomill.raster.opening import StoreSession
 from geomill.serve.answers import Answer, prepare
 from geomill.serve.directory import Directory
+from geomill.serve.downloads.desk import DownloadDesk
 from geomill.serve.pages import TEMPLATES
-from geomill.serve.raster import clips, dependencies, wmts
+from geomill.serve.raster import clips, dependencies, listing, mosaic_files, wmts
 from geomill.serve.raster.dependencies import RasterShelf
 from geomill.serve.raster.limits import AT_ONCE
 from geomill.serve.raster.mosaics import Mosaics
 from geomill.serve.raster.painting import render
 from geomill.serve.raster.readers import open_reader
 from geomill.serve.raster.systems import strict_systems
+from geomill.serve.tilejson import complete_tilejson, tilejson_fields
 from geomill.storage import Storage
 
 PREFIX = "/assets/{asset_id}"
@@ -72,20 +76,30 @@ STATUSES: dict[type[Exception], Answer] = {
 
 
 def create_raster_app(directory: Directory, storage: Storage) -> FastAPI:
+    warnings.filterwarnings("ignore", message="Adjusting dataset latitudes")  # rio-tiler, about maps of the world
     app = FastAPI(title="geomill rasters", version=__version__, docs_url=None, redoc_url=None)
     credentials = storage.gdal_options(directory.zone)  # empty if the zone is a folder
     environment = {"session": StoreSession(credentials), **GDAL, **(REMOTE if credentials else {})}
     app.state.shelf = RasterShelf(directory, storage, Mosaics(storage), environment)
+    desk = DownloadDesk()
     for prefix, source in ((PREFIX, dependencies.raster_source), (JOBS_PREFIX, dependencies.job_source)):
         tiler = _tiler(prefix, source)
-        app.include_router(clips.router(source), prefix=prefix, dependencies=STRICT)
+        complete_tilejson(tiler.router, _described)
+        app.include_router(clips.router(source, desk), prefix=prefix, dependencies=STRICT)
+        app.include_router(mosaic_files.router(source), prefix=prefix)
         app.include_router(wmts.router(tiler), prefix=prefix, dependencies=STRICT)
         app.include_router(tiler.router, prefix=prefix, dependencies=STRICT)
+    app.include_router(listing.router)
     app.include_router(TMSFactory(templates=TEMPLATES).router)
     app.include_router(ColorMapFactory(templates=TEMPLATES).router)
     app.add_middleware(_Turnstile, at_once=AT_ONCE)
     prepare(app, STATUSES)
     return app
+
+
+def _described(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    served = parameters["src_path"].served
+    return tilejson_fields(served.title, served.metadata)
 
 
 def _tiler(prefix: str, source: Any) -> TilerFactory:
@@ -106,16 +120,26 @@ def _tiler(prefix: str, source: Any) -> TilerFactory:
         "environment_dependency": dependencies.environment,
     }
     return TilerFactory(
-        router=APIRouter(), router_prefix=prefix, render_func=render, templates=TEMPLATES, add_viewer=False, **chosen
+        router=APIRouter(),
+        router_prefix=prefix,
+        render_func=render,
+        templates=TEMPLATES,
+        add_viewer=False,
+        add_ogc_maps=True,
+        **chosen,
     )
 
 
 class _Turnstile:
-    """Limits concurrent requests. Together with the size limit of images this bounds memory."""
+    """Limits concurrent requests. Together with the size limit of images this bounds memory. Downloads have limits of
+    their own: a slow reader of a large file must not take the place of pictures."""
 
     def __init__(self, app: ASGIApp, at_once: int) -> None:
         self._app, self._free = app, asyncio.Semaphore(at_once)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"].endswith("/clip.tif"):
+            await self._app(scope, receive, send)
+            return
         async with self._free:
             await self._app(scope, receive, send)

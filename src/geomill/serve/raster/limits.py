@@ -24,7 +24,8 @@ AT_ONCE = 16
 """The maximum number of concurrent requests for pixels. The others wait."""
 
 LARGEST_COORDINATE = 1e9
-_COORDINATES = {"lon": 180, "minx": 180, "maxx": 180, "lat": 90, "miny": 90, "maxy": 90}
+_COORDINATES = {"lon": 360, "minx": 360, "maxx": 360, "lat": 90, "miny": 90, "maxy": 90}
+"""Degrees. Longitudes count modulo 360, so that a box may cross the antimeridian."""
 _FINITE = ("rescale", "p", "c", "histogram_range")
 LARGEST_ZOOM = 30
 """The maximum zoom. TiTiler iterates over all levels between the requested minimum and maximum."""

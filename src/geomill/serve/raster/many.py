@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from rio_tiler.io import BaseReader
 
+from geomill.serve.raster.turning import TurningMixin
 
-class ManyReader(BaseReader):
+
+class ManyReader(TurningMixin, BaseReader):
     """Computes zooms from the grid. rio-tiler's single-file readers have attributes for them."""
 
     @property

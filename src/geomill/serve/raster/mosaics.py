@@ -28,6 +28,7 @@ from geomill.domain.objectname import ObjectName
 from geomill.errors import ConflictError, InputError
 from geomill.raster.grid import BLOCK, Grid, Window
 from geomill.serve.raster.limits import MOST_TILES
+from geomill.serve.raster.turning import TURNS
 from geomill.storage import Storage
 
 MOST_KEPT = 64
@@ -56,7 +57,8 @@ class Mosaic:
 
     def touching(self, bounds: Sequence[float], crs: CRS) -> list[tuple[Window, str]]:
         """Return the files that the bounds touch. Raises `InputError` if they are more than one request may open."""
-        parts = [part for part in self.parts if _overlap(part[0], self._window(bounds, crs))]
+        windows = self._windows(bounds, crs)
+        parts = [part for part in self.parts if any(_overlap(part[0], window) for window in windows)]
         if len(parts) > MOST_TILES:
             raise InputError(
                 f"the image needs {len(parts):,} files of the mosaic, and at most {MOST_TILES} are allowed",
@@ -74,10 +76,17 @@ class Mosaic:
             self.head + self.bands.format(*("".join(band_sources) for band_sources in sources)) + "</VRTDataset>"
         ).encode()
 
-    def _window(self, bounds: Sequence[float], crs: CRS) -> tuple[float, float, float, float]:
-        """Return the bounds in pixels: first column, first row, last column, last row."""
+    def _windows(self, bounds: Sequence[float], crs: CRS) -> list[tuple[float, float, float, float]]:
+        """Return the bounds in pixels: first column, first row, last column, last row. In degrees there is one for each
+        turn of the globe."""
         if crs != self.crs:
             bounds = transform_bounds(crs, self.crs, *bounds, densify_pts=21)
+        left, bottom, right, top = bounds
+        right = right + 360 if right < left and self.crs.is_geographic else right
+        turns = TURNS if self.crs.is_geographic else (0,)
+        return [self._window((left + turn, bottom, right + turn, top)) for turn in turns]
+
+    def _window(self, bounds: Sequence[float]) -> tuple[float, float, float, float]:
         inverse = ~self.grid.affine
         left, top = inverse @ (bounds[0], bounds[3])
         right, bottom = inverse @ (bounds[2], bounds[1])

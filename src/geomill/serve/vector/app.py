@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from threading import Lock
 from typing import Any
@@ -34,8 +34,9 @@ from geomill.serve.directory import Directory
 from geomill.serve.pages import TEMPLATES
 from geomill.serve.quick import on_the_loop
 from geomill.serve.sessions import NETWORK_SETTINGS, watch_network
-from geomill.serve.vector import downloads
-from geomill.serve.vector.collections import MOST_IN_A_TILE, collection, collections
+from geomill.serve.tilejson import complete_tilejson, tilejson_fields
+from geomill.serve.vector import downloads, style_json
+from geomill.serve.vector.collections import MOST_IN_A_TILE, AssetLayer, collection, collections
 from geomill.serve.vector.crs import box_in_degrees
 from geomill.serve.vector.documents import Features
 from geomill.serve.vector.filters import checked_filter
@@ -110,10 +111,18 @@ def create_vector_app(directory: Directory, url: str) -> FastAPI:
     mvt_settings.max_features_per_tile = MOST_IN_A_TILE
     factory.create_csv_rows = csv_rows  # type: ignore[assignment]  # TiPG's routes look it up at run time
     app.include_router(downloads.router(url))
-    app.include_router(_endpoints().router)
+    app.include_router(style_json.router)
+    endpoints = _endpoints()
+    complete_tilejson(endpoints.ogc_tiles.router, _titled)
+    app.include_router(endpoints.router)
     app.add_api_route("/api.html", _described, name="swagger_ui_html", include_in_schema=False)
     prepare(app, STATUSES)
     return app
+
+
+def _titled(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    layer: AssetLayer = parameters["collection"]
+    return tilejson_fields(layer.title or layer.id, layer.metadata)
 
 
 def _endpoints() -> Endpoints:

@@ -14,6 +14,7 @@ from fastapi import Depends, Path, Query, Request
 from tipg.collections import Collection, CollectionList, Column, PgCollection
 
 from geomill.domain.assets.asset import DataType
+from geomill.domain.assets.metadata import DatasetMetadata
 from geomill.domain.assets.served import Served
 from geomill.errors import InputError, NotFoundError
 from geomill.serve import caching
@@ -41,6 +42,7 @@ class AssetLayer(PgCollection):
     loaded first, so that maps have no holes."""
 
     scattered: bool = False
+    metadata: DatasetMetadata = DatasetMetadata()
     axes: Axes | None = None
     """Axes of the coordinates in the answer; None means degrees."""
 
@@ -171,7 +173,8 @@ def as_collection(served: Served, part: str, table: FeatureTable) -> AssetLayer:
         type="Table",
         id=f"{served.asset_id}.{part}" if part else served.asset_id,
         title=f"{served.title}, {part}" if part else served.title,
-        description=table.description,
+        description=served.metadata.description or table.description,
+        metadata=served.metadata,
         table=table.name,
         schema=SCHEMA,
         table_columns=columns,

@@ -35,7 +35,12 @@ BEGIN
             served_revision = CASE WHEN completed THEN NEW.asset_revision ELSE a.served_revision END,
             table_name = CASE WHEN completed THEN left(result ->> 'table_name', 63) ELSE a.table_name END,
             blob_path = CASE WHEN completed THEN left(result ->> 'blob_path', 500) ELSE a.blob_path END,
-            outputs = CASE WHEN completed THEN result ELSE a.outputs END,
+            -- The submitter's metadata belongs to the revision, so it lies among its outputs.
+            outputs = CASE
+                WHEN NOT completed THEN a.outputs
+                WHEN r.metadata IS NULL THEN result - 'dataset_metadata'
+                ELSE result || jsonb_build_object('dataset_metadata', r.metadata)
+            END,
             warnings = CASE
                 WHEN NOT completed THEN a.warnings
                 WHEN jsonb_typeof(result -> 'warnings') = 'array' THEN to_jsonb(ARRAY(

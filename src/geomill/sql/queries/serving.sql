@@ -3,7 +3,8 @@
 -- A page of vectors has a line for each table: the tables of a layer that was split are collections of their own.
 
 -- name: internal_find
-SELECT a.asset_id, a.platform_id, a.table_stem AS title, a.data_type, a.served_revision AS revision,
+SELECT a.asset_id, a.platform_id, coalesce(a.outputs -> 'dataset_metadata' ->> 'title', a.table_stem) AS title,
+       a.data_type, a.served_revision AS revision, a.outputs -> 'dataset_metadata' AS metadata,
        a.blob_path, a.table_name, a.approval_state, a.clearance_state,
        a.outputs ->> 'raster_type' AS raster_type, a.outputs -> 'statistics' AS statistics, a.outputs -> 'bbox' AS bbox,
        a.outputs -> 'tables' AS tables, a.outputs -> 'scenes' IS NOT NULL AS series,
@@ -16,7 +17,8 @@ WHERE a.asset_id = %(asset_id)s AND {served asset as a}
 
 -- name: internal_public
 -- The public revision of an asset, if it is not the newest.
-SELECT a.asset_id, a.platform_id, a.table_stem AS title, a.data_type, r.revision, r.blob_path, r.table_name,
+SELECT a.asset_id, a.platform_id, coalesce(r.outputs -> 'dataset_metadata' ->> 'title', a.table_stem) AS title,
+       a.data_type, r.revision, r.outputs -> 'dataset_metadata' AS metadata, r.blob_path, r.table_name,
        r.outputs ->> 'raster_type' AS raster_type, r.outputs -> 'statistics' AS statistics, r.outputs -> 'bbox' AS bbox,
        r.outputs -> 'tables' AS tables, r.outputs -> 'scenes' IS NOT NULL AS series,
        CASE WHEN jsonb_typeof(r.outputs -> 'stac_item') = 'object' THEN a.stac_item_id END AS stac_item_id,
@@ -39,7 +41,8 @@ LIMIT 1;
 
 -- name: internal_page
 -- A line shows the newest revision to callers who may see the asset itself, and the public one to everybody else.
-SELECT a.asset_id, a.platform_id, a.table_stem AS title, a.data_type, a.revision, a.blob_path, a.table_name,
+SELECT a.asset_id, a.platform_id, coalesce(a.outputs -> 'dataset_metadata' ->> 'title', a.table_stem) AS title,
+       a.data_type, a.revision, a.outputs -> 'dataset_metadata' AS metadata, a.blob_path, a.table_name,
        a.approval_state, a.clearance_state, a.public_revision, a.outputs -> 'bbox' AS bbox,
        a.outputs -> 'tables' AS tables, layer.number AS layer, count(*) OVER () AS matched
 FROM (
@@ -93,6 +96,7 @@ WHERE e.asset_id = %(asset_id)s AND e.revision = %(revision)s
 
 -- name: external_find
 SELECT e.asset_id, e.platform_id, e.title, e.data_type, e.revision, e.revision AS public_revision, e.blob_path,
+       e.outputs -> 'dataset_metadata' AS metadata,
        e.table_name, e.outputs ->> 'raster_type' AS raster_type, e.outputs -> 'statistics' AS statistics, e.outputs -> 'bbox' AS bbox,
        e.outputs -> 'tables' AS tables, e.outputs -> 'scenes' IS NOT NULL AS series,
        e.outputs ->> 'stac_item_id' AS stac_item_id, e.outputs ->> 'stac_collection_id' AS stac_collection_id,
@@ -102,6 +106,7 @@ WHERE e.asset_id = %(asset_id)s
 
 -- name: external_page
 SELECT e.asset_id, e.platform_id, e.title, e.data_type, e.revision, e.revision AS public_revision, e.blob_path,
+       e.outputs -> 'dataset_metadata' AS metadata,
        e.table_name, e.outputs -> 'bbox' AS bbox, e.outputs -> 'tables' AS tables, layer.number AS layer, count(*) OVER () AS matched
 FROM external.assets AS e
 CROSS JOIN LATERAL generate_series(0, CASE WHEN %(data_type)s::text = 'vector' AND jsonb_typeof(e.outputs -> 'tables') = 'array'

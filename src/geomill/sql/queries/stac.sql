@@ -12,6 +12,7 @@ SELECT catalogue.search_collections($1::text::jsonb, $2::boolean, $3::text);
 SELECT to_jsonb(v) FROM (
     SELECT a.asset_id, a.platform_id, s.revision AS shown_revision,
            CASE WHEN a.served_revision = $3::integer THEN a.outputs ELSE r.outputs END -> 'stac_item' AS item,
+           CASE WHEN a.served_revision = $3::integer THEN a.outputs ELSE r.outputs END -> 'dataset_metadata' AS metadata,
            app.revision_before(a.asset_id, $3::integer) AS revision_before
     FROM app.geospatial_assets AS a
     CROSS JOIN LATERAL (
