@@ -52,7 +52,7 @@ export function GraphView(properties: GraphViewProps) {
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const taken = new Map(edges.map((edge) => [`${edge.from}\n${edge.to}`, edge.taken]));
   const focus = (id: string) => {
-    const element = frame.current?.querySelector<SVGGElement>(`[data-node="${CSS.escape(id)}"]`);
+    const element = frame.current?.querySelector<SVGElement>(`[data-node="${CSS.escape(id)}"]`);
     element?.focus({ preventScroll: true });
     element?.scrollIntoView({ block: "nearest", inline: "nearest" });
   };
@@ -114,7 +114,9 @@ function useFit(frame: React.RefObject<HTMLElement | null>, width: number, heigh
   useEffect(() => {
     const element = frame.current;
     if (!element) return;
-    const observer = new ResizeObserver(() => setSize([element.clientWidth, element.clientHeight]));
+    const observer = new ResizeObserver(() => {
+      if (element.clientWidth > 0) setSize([element.clientWidth, element.clientHeight]); // a hidden frame has no size
+    });
     observer.observe(element);
     return () => observer.disconnect();
   }, [frame]);
@@ -157,29 +159,34 @@ const NodeShape = memo(function NodeShape(properties: {
   const y = place.y - place.height / 2;
   const state = node.state ?? "none";
   return (
-    // biome-ignore lint/a11y/useSemanticElements: HTML has no button inside of SVG
-    <g
-      className={`node st-${state} ${node.type} ${selected ? "selected" : ""}`}
-      transform={`translate(${x} ${y})`}
-      role="button"
-      tabIndex={properties.entry ? 0 : -1}
-      data-node={place.id}
-      aria-label={`${place.id}, ${node.spoken}`}
-      aria-pressed={selected}
-      onClick={() => properties.onOpen(place.id)}
-      onFocus={() => properties.onSelect(place.id)}
-      onKeyDown={(event) => {
-        if (event.key !== " ") return;
-        event.preventDefault();
-        properties.onOpen(place.id);
-      }}
-    >
-      <title>{place.id}</title>
-      {node.type === "start" || node.type === "end" ? (
-        <Terminal place={place} state={state} />
-      ) : (
-        <Box place={place} node={node} />
-      )}
+    <g className={`node st-${state} ${node.type} ${selected ? "selected" : ""}`} transform={`translate(${x} ${y})`}>
+      <g className="shape" aria-hidden="true">
+        {node.type === "start" || node.type === "end" ? (
+          <Terminal place={place} state={state} />
+        ) : (
+          <Box place={place} node={node} />
+        )}
+      </g>
+      {/* biome-ignore lint/a11y/useSemanticElements: SVG has no button */}
+      <rect
+        className="hit"
+        width={place.width}
+        height={place.height}
+        role="button"
+        tabIndex={properties.entry ? 0 : -1}
+        data-node={place.id}
+        aria-label={`${place.id}, ${node.spoken}`}
+        aria-pressed={selected}
+        onClick={() => properties.onOpen(place.id)}
+        onFocus={() => properties.onSelect(place.id)}
+        onKeyDown={(event) => {
+          if (event.key !== " ") return;
+          event.preventDefault();
+          properties.onOpen(place.id);
+        }}
+      >
+        <title>{place.id}</title>
+      </rect>
     </g>
   );
 });
