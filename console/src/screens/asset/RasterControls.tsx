@@ -6,6 +6,7 @@ import { useColormap } from "@/map/colormaps";
 import { type Computed, inMode, type Mode, modeOf, stretchAt, withBand, withChannel, writtenOut } from "@/map/editing";
 import type { Band } from "@/map/outputs";
 import { valueText } from "@/map/stretch";
+import { rampColours } from "@/map/style";
 import { ColormapPicker } from "./ColormapPicker";
 import { StretchControl } from "./StretchControl";
 
@@ -152,7 +153,7 @@ function ThreeBands({ bands, style, onChange }: ChangeProps) {
 
 function Coloured({ bands, style, onChange }: ChangeProps) {
   const named = useColormap(style.colormap_name);
-  const colours = style.ramp?.map((stop) => stop.color) ?? (named.length > 0 ? named : ["#000000", "#ffffff"]);
+  const colours = (style.ramp ? rampColours(style.ramp) : null) ?? (named.length > 0 ? named : ["#000000", "#ffffff"]);
   const band = style.expression ? undefined : bands[(style.bidx?.[0] ?? 1) - 1];
   const [low, high] = stretchAt(style, 0, bands);
   return (

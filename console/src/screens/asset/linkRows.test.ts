@@ -5,7 +5,10 @@ const text = (links: Record<string, string>, title: string, signed = false) =>
   linkRows(links, signed).find((row) => row.title === title)?.text;
 
 it("leaves out what an asset lacks", () => {
-  expect(linkRows({ viewer: "http://x/viewer/a" }, false).map((row) => row.title)).toEqual(["Map in the browser"]);
+  expect(linkRows({ viewer: "http://x/viewer/a" }, false).map((row) => row.title)).toEqual([
+    "Map in the browser",
+    "QGIS, WMS",
+  ]);
 });
 
 it("gives GDAL the collection, or the features if the link is signed", () => {

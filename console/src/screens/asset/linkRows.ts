@@ -15,7 +15,7 @@ export function linkRows(links: Links, signed: boolean): LinkRow[] {
   return [
     row("Map in the browser", links.viewer, true),
     row("QGIS, WMTS", links.wmts),
-    row("QGIS, WMS", links.wms),
+    row("QGIS, WMS", links.viewer?.replace("/viewer/", "/wms/")),
     row(
       "QGIS, OGC API Features",
       links.collection && !signed ? links.collection.replace(/\/collections\/.*$/, "") : "",
