@@ -133,7 +133,8 @@ function create(
   });
   map.touchZoomRotate.disableRotation();
   map.getCanvas().setAttribute("aria-label", latest.current.label);
-  map.on("moveend", () => {
+  map.on("moveend", (event) => {
+    if ("byPage" in event) return;
     const { lng, lat } = map.getCenter();
     latest.current.onView?.({ longitude: lng, latitude: lat, zoom: map.getZoom() });
   });
