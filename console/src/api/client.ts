@@ -16,6 +16,11 @@ export function whenSignedOut(callback: () => void): void {
   onSignedOut = callback;
 }
 
+/** Leads to the sign-in page if the gateway no longer knows the session. */
+export function onRefused(response: Response): void {
+  if (response.status === 401) onSignedOut();
+}
+
 interface Answer<Data> {
   data?: Data;
   error?: unknown;
@@ -29,7 +34,7 @@ export async function ok<Data>(request: Promise<Answer<Data>>): Promise<NonNulla
     throw error instanceof ApiProblem ? error : unreachable();
   });
   if (!answer.response.ok) {
-    if (answer.response.status === 401) onSignedOut();
+    onRefused(answer.response);
     throw problemOf(answer.response, answer.error);
   }
   return answer.data as NonNullable<Data>;

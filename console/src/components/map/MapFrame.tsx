@@ -5,7 +5,7 @@ import type { MapViewProps } from "./MapView";
 
 const MapView = lazy(() => import("./MapView"));
 
-export type { MapView as MapCamera, MapViewProps } from "./MapView";
+export type { Bounds, MapView as MapCamera, MapViewProps } from "./MapView";
 
 export function MapFrame(properties: MapViewProps) {
   return (

@@ -1,0 +1,17 @@
+/** The services beside the API: tiles, values, features. Their answers have no types in the OpenAPI document, so each
+ * reader says what it expects. */
+
+import { onRefused } from "./client";
+import { problemOf, unreachable } from "./problem";
+
+/** Reads JSON of `/raster`, `/vector`, `/stac` or `/viewer`. Throws an `ApiProblem`. */
+export async function readService<Answer>(path: string, signal?: AbortSignal): Promise<Answer> {
+  const response = await fetch(path, { credentials: "same-origin", signal }).catch((error: unknown) => {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw unreachable();
+  });
+  const body: unknown = await response.json().catch(() => null);
+  if (response.ok && body !== null) return body as Answer;
+  onRefused(response);
+  throw problemOf(response, body);
+}
