@@ -22,6 +22,8 @@ import rasterio
 import uvicorn
 from cogeo_mosaic.backends import MosaicBackend
 from owslib.ogcapi.features import Features
+from owslib.util import ServiceException
+from owslib.wms import WebMapService
 from owslib.wmts import WebMapTileService
 from rasterio.io import MemoryFile
 from rasterio.transform import from_origin
@@ -305,6 +307,45 @@ def test_owslib_finds_and_fetches_tiles(served: FilledServer) -> None:
     )
     pixels = image(tile.read())
     assert (pixels[:3, 128, 128] == GREEN).all()
+
+
+def test_gdal_and_owslib_read_maps_through_wms(served: FilledServer, tmp_path: Path) -> None:
+    """As QGIS asks: EPSG:4326 in version 1.3.0 has latitude first."""
+    client = WebMapService(f"{served.url}/wms/", version="1.3.0")
+    west, south, east, north = client.contents[served.raster].boundingBoxWGS84
+    picture = client.getmap(
+        layers=[served.raster, served.vector], styles=["", ""], srs="EPSG:4326", bbox=(west, south, east, north),
+        size=(60, 40), format="image/png", transparent=True,
+    )  # fmt: skip
+    assert image(picture.read()).shape == (4, 40, 60)
+    info = client.getfeatureinfo(
+        layers=[served.raster], query_layers=[served.raster], srs="EPSG:4326", bbox=(west, south, east, north),
+        size=(60, 40), xy=(30, 20), format="image/png", info_format="application/json",
+    )  # fmt: skip
+    assert len(json.loads(info.read())["features"]) == 1
+    with pytest.raises(ServiceException, match="no layer"):
+        client.getmap(layers=["nobody"], srs="EPSG:4326", bbox=(0, 0, 1, 1), size=(9, 9), format="image/png")
+    query = f"SERVICE=WMS&VERSION=1.3.0&REQUEST=GetMap&LAYERS={served.raster}&STYLES=&CRS=EPSG:4326"
+    source = f"WMS:{served.url}/wms/?{query}&BBOX={south},{west},{north},{east}&FORMAT=image/png"
+    run("gdal_translate", "-q", "-outsize", "60", "40", source, str(tmp_path / "map.png"))
+    with rasterio.open(tmp_path / "map.png") as drawn:
+        assert tuple(drawn.read()[:3, 20, 30]) == GREEN
+
+
+def test_gdal_reads_a_raster_through_the_wmts_of_all(served: FilledServer, tmp_path: Path) -> None:
+    source = f"WMTS:{served.url}/raster/WMTSCapabilities.xml,layer={served.raster},tilematrixset=WebMercatorQuad"
+    box = ("-projwin", "1671000", "5642000", "1673000", "5640000")
+    run("gdal_translate", "-q", *box, "-outsize", "50", "50", source, str(tmp_path / "picture.png"))
+    with rasterio.open(tmp_path / "picture.png") as picture:
+        assert tuple(picture.read()[:3, 25, 25]) == GREEN
+
+
+def test_cogeo_mosaic_opens_a_mosaic(served: FilledServer) -> None:
+    with MosaicBackend(f"{served.url}/raster/assets/{served.mosaic}/mosaic.json") as mosaic:
+        west, south, east, north = mosaic.bounds
+        files = mosaic.assets_for_point((west + east) / 2, (south + north) / 2)
+    assert files
+    assert all(file.startswith(f"{served.url}/stac/files/{served.mosaic}/1/") for file in files)
 
 
 def test_owslib_reads_features(served: FilledServer) -> None:

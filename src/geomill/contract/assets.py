@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, Literal, Self
 
@@ -10,6 +11,7 @@ from pydantic import BaseModel, Field
 from geomill.contract.jobs import Progress
 from geomill.domain.assets.asset import Asset, job_priority
 from geomill.domain.assets.audit import AuditEntry
+from geomill.domain.assets.metadata import METADATA_OUTPUT, DatasetMetadata
 from geomill.domain.assets.request import PlatformRequest
 from geomill.domain.assets.revision import AssetRevision
 from geomill.domain.engine.job import Job
@@ -24,7 +26,13 @@ class AssetView(BaseModel):
     asset_id: str
     platform_id: str
     platform_refs: dict[str, Any]
+    title: str | None = Field(default=None, description="The title that the submitter gave the newest outputs")
     data_type: str
+    bbox: list[float] | None = Field(
+        default=None,
+        description="West, south, east, north of the newest outputs in degrees. West is greater than east if they "
+        "cross the antimeridian. Null without outputs",
+    )
     revision: int
     served_revision: int | None
     public_revision: int | None
@@ -70,8 +78,16 @@ class AssetView(BaseModel):
 
     @classmethod
     def of(cls, asset: Asset, **more: Any) -> Self:
-        fields = {**asset.model_dump(), "job_priority": job_priority(asset.priority)}
+        fields = {**asset.model_dump(), "job_priority": job_priority(asset.priority), **_described(asset.outputs or {})}
         return cls(**{name: fields[name] for name in AssetView.model_fields if name in fields}, **more)
+
+
+def _described(outputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return title and extent. A workflow may have returned anything, so anything else is left out."""
+    bbox = outputs.get("bbox")
+    is_box = isinstance(bbox, list) and len(bbox) == 4 and all(isinstance(part, int | float) for part in bbox)
+    title = DatasetMetadata.stored(outputs.get(METADATA_OUTPUT)).title
+    return {"title": title, "bbox": bbox if is_box else None}
 
 
 class ExportView(BaseModel):

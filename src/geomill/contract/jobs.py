@@ -210,6 +210,14 @@ class ItemCounts(BaseModel):
     failed: int
 
 
+class EdgeView(BaseModel):
+    """An arrow of the job's graph."""
+
+    to: str
+    branch: str | None = Field(default=None, description="The branch of a conditional, by its name or condition")
+    taken: bool | None = Field(default=None, description="Whether the job went this way; null until that is decided")
+
+
 class NodeView(BaseModel):
     node_id: str
     status: str
@@ -231,6 +239,7 @@ class NodeView(BaseModel):
     message: str = Field(default="", description="The handler's latest progress message")
     items: ItemCounts | None = None
     output: Any = None
+    next: list[EdgeView] = Field(default=[], description="The arrows to the nodes that may follow")
 
 
 class MixedVersions(BaseModel):

@@ -109,12 +109,23 @@ class RunTimesView(BaseModel):
     slowest: float
 
 
+class ItemBucket(BaseModel):
+    """The items from `first` to `last`, by state."""
+
+    first: int
+    last: int
+    states: dict[str, int]
+
+
 class ItemSummary(BaseModel):
     """The items of a fan-out in a few numbers."""
 
     total: int
     sent: int
     states: dict[str, int] = Field(description="The number of items in each state that has any")
+    buckets: list[ItemBucket] = Field(
+        description="At most a hundred runs of neighbours that make up the whole list, in its order"
+    )
     run_seconds: RunTimesView | None = Field(description="Null until an item has ended")
     slowest: list[ItemView] = Field(description="The slowest five that have ended")
     failed: list[ItemView] = Field(description="The first five that failed")

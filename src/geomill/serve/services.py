@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # its imports take long
 
 log = logging.getLogger(__name__)
 
-PREFIXES = ("/stac", "/raster", "/vector", "/viewer")
+PREFIXES = ("/stac", "/raster", "/vector", "/viewer", "/wms")
 OUTER_KEYS = ("router", "route", "endpoint", "path_params")
 """Keys that the outer application adds to the scope. Inner applications must not resolve links with them."""
 PATIENCE_SECONDS = 20.0
@@ -146,12 +146,15 @@ class Services:
         from geomill.serve.stac import create_stac_app
         from geomill.serve.vector.app import create_vector_app
         from geomill.serve.viewer.app import create_viewer_app
+        from geomill.serve.wms.app import create_wms_app
 
         directory = self._directory = Directory(pool, self.zone)
+        raster_app, vector_app = create_raster_app(directory, self._storage), create_vector_app(directory, self._url)
         zone: Literal["external", "internal"] = "external" if self.zone is Zone.EXTERNAL else "internal"
         return {
             "/stac": create_stac_app(database_url=self._url, zone=zone, storage=self._storage, directory=directory),
-            "/raster": create_raster_app(directory, self._storage),
-            "/vector": create_vector_app(directory, self._url),
+            "/raster": raster_app,
+            "/vector": vector_app,
             "/viewer": create_viewer_app(directory),
+            "/wms": create_wms_app(directory, raster_app, vector_app),
         }

@@ -367,10 +367,10 @@ class NodeViewsStatements(Statements):
     indexes_slowest: LiteralString
     indexes_with_status: LiteralString
     item_counts: LiteralString
+    item_rows: LiteralString
     items: LiteralString
     message: LiteralString
     node: LiteralString
-    running_rows: LiteralString
     sources: LiteralString
 
 

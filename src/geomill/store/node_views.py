@@ -6,6 +6,7 @@ and filters choose the indexes of items first, and then read only those.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,6 +17,8 @@ from geomill.domain.engine.task import AttemptResult, Checkpoint
 from geomill.domain.ids import SINGLE, around_index, task_id
 from geomill.domain.states import NODE_MACHINE, NodeStatus
 from geomill.sql import queries
+from geomill.store import item_buckets
+from geomill.store.item_buckets import BucketOfItems
 from geomill.store.pool import Connection
 
 MOST_ATTEMPTS = 100
@@ -199,31 +202,32 @@ class RunTimes:
 
 @dataclass(frozen=True, slots=True)
 class ItemCensus:
-    """Items by state, and how long the ended ones ran."""
+    """Items by state in each bucket of neighbours, and how long the ended ones ran."""
 
-    states: dict[str, int]
+    buckets: tuple[BucketOfItems, ...]
     run_times: RunTimes | None
+
+    @property
+    def states(self) -> dict[str, int]:
+        return dict(sum((Counter(bucket.states) for bucket in self.buckets), Counter()))
 
 
 async def census(conn: Connection, fan_out: ExpandedFanOut) -> ItemCensus:
     """Count the items of a fan-out by state. Reads the rows of this fan-out once."""
-    rows = await (await conn.execute(queries("node_views").item_counts, fan_out.key())).fetchall()
-    whole = next(row for row in rows if row["status"] is None)
-    states = {row["status"]: row["items"] for row in rows if row["status"] is not None}
+    buckets = item_buckets.empty(fan_out.total)
+    parameters = fan_out.key() | {"buckets": len(buckets) or 1, "items_total": fan_out.total or 1}
+    rows = await (await conn.execute(queries("node_views").item_counts, parameters)).fetchall()
+    whole = next(row for row in rows if row["bucket"] is None)
     leased = await _leased(conn, fan_out)
-    cursor = await conn.execute(queries("node_views").running_rows, fan_out.key() | {"indexes": leased})
-    known = await cursor.fetchone()
-    assert known is not None
-    fresh = len(leased) - known["items"]
-    _add(states, _N.RUNNING, fresh)
-    _add(states, _N.DISPATCHED, max(fan_out.sent - whole["items"] - fresh, -states.get(_N.DISPATCHED.value, 0)))
-    _add(states, _N.SKIPPED if fan_out.ended else _N.PENDING, fan_out.total - fan_out.sent)
+    cursor = await conn.execute(queries("node_views").item_rows, fan_out.key() | {"indexes": leased})
+    row_states = {row["item_index"]: row["status"] for row in await cursor.fetchall()}
+    for row in rows:
+        if row["bucket"] is not None and row["bucket"] < len(buckets):
+            buckets[row["bucket"]].states[row["status"]] = row["items"]
+    item_buckets.add_leased(buckets, leased, row_states)
+    item_buckets.add_without_rows(buckets, fan_out.sent, _N.SKIPPED if fan_out.ended else _N.PENDING)
     times = None
     if whole["slowest"] is not None:
         p50, p90, p99 = whole["quantiles"]
         times = RunTimes(whole["fastest"], p50, p90, p99, whole["slowest"])
-    return ItemCensus({state: number for state, number in states.items() if number}, times)
-
-
-def _add(states: dict[str, int], status: NodeStatus, number: int) -> None:
-    states[status.value] = states.get(status.value, 0) + number
+    return ItemCensus(tuple(buckets), times)

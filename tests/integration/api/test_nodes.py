@@ -162,6 +162,10 @@ async def test_the_summary_counts_items_with_and_without_rows(half_done: str, id
     summary = (await idle.get(f"{half_done}/summary")).json()
     assert summary["states"] == {state: len(indexes) for state, indexes in STATES.items() if indexes}
     assert (summary["total"], summary["sent"]) == (10, 8)
+    assert [(bucket["first"], bucket["last"]) for bucket in summary["buckets"]] == [(n, n) for n in range(10)]
+    assert [[*bucket["states"]] for bucket in summary["buckets"]] == [
+        [state] for n in range(10) for state, indexes in STATES.items() if n in indexes
+    ]
     assert [item["index"] for item in summary["failed"]] == [3, 5]
     assert summary["slowest"][0]["index"] == 5
     assert summary["run_seconds"]["p50"] == pytest.approx(2)
@@ -177,3 +181,17 @@ async def test_bad_filters_of_items(half_done: str, idle: AsyncClient, wrong: di
     answer = await idle.get(half_done, params=wrong)
     assert answer.status_code == 422
     assert next(iter(wrong)) in answer.text
+
+
+async def test_a_job_has_the_arrows_of_its_graph_and_those_that_it_took(busy: AsyncClient) -> None:
+    accepted = await submit(busy, "route_by_size", inputs={"size_bytes": 5})
+    await until(busy, accepted["job_id"], "completed")
+    job = (await busy.get(accepted["status_url"], params={"outputs": False})).json()
+    arrows = {node["node_id"]: node["next"] for node in job["nodes"]}
+    assert arrows["START"] == [{"to": "check", "branch": None, "taken": True}]
+    assert arrows["route"] == [
+        {"to": "process_light", "branch": "light", "taken": True},
+        {"to": "process_heavy", "branch": "heavy", "taken": False},
+    ]
+    assert arrows["process_heavy"] == [{"to": "join", "branch": None, "taken": False}]
+    assert arrows["END"] == []

@@ -54,6 +54,10 @@ RASTER = (
     "/raster/assets/{id}/WebMercatorQuad/tilejson.json",
     "/raster/assets/{id}/point/15.005,45.145",
     "/raster/assets/{id}/WMTSCapabilities.xml",
+    "/raster/assets/{id}/map?width=8&height=8",
+    "/wms/{id}?REQUEST=GetCapabilities",
+    "/wms/{id}?REQUEST=GetMap&LAYERS={id}&CRS=CRS:84&BBOX=15,45,16,46&WIDTH=4&HEIGHT=4",
+    "/wms/{id}?REQUEST=GetLegendGraphic&LAYER={id}",
     "/viewer/{id}",
 )
 VECTOR = (
@@ -66,6 +70,9 @@ VECTOR = (
     "/vector/collections/{id}/tiles/WebMercatorQuad/12/2218/1471",
     "/vector/collections/{id}/tiles/WebMercatorQuad/tilejson.json",
     "/vector/collections/{id}/tiles/WebMercatorQuad/style.json",
+    "/wms/{id}?REQUEST=GetCapabilities",
+    "/wms/{id}?REQUEST=GetMap&LAYERS={id}&CRS=CRS:84&BBOX=15,45,16,46&WIDTH=4&HEIGHT=4",
+    "/wms/{id}?REQUEST=GetFeatureInfo&QUERY_LAYERS={id}&CRS=CRS:84&BBOX=15,45,16,46&WIDTH=4&HEIGHT=4&I=1&J=1",
     "/viewer/{id}",
 )
 

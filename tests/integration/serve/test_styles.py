@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 from typing import Any
 
 import numpy as np
 import pytest
+from owslib.wmts import WebMapTileService
 
 from geomill.domain.access.principal import Role
 from geomill.sdk import Storage
@@ -133,3 +135,69 @@ async def test_the_style_of_an_asset_that_nobody_may_see_is_not_told(house: Hous
     assert (answer.status_code, "secret" in answer.text.replace("secret_style", "")) == (404, False)
     reader = await house.key(Role.READER)
     assert (await house.client.get(f"{start}/preview.png?style=secret", headers=reader)).status_code == 200
+
+
+async def test_a_vector_has_its_style_for_maplibre(house: House) -> None:
+    await house.execute("CREATE TABLE geo.styled AS SELECT 1 AS id, ST_SetSRID(ST_MakePoint(1, 2), 4326) AS geom")
+    asset_id = await house.publish("styled_points", "vector", table_name="styled", outputs={"bbox": [1, 2, 1, 2]})
+    await give(house, "styled_points", {"red": {"kind": "vector", "circle_color": "#ff0000"}}, default="red")
+    start = f"/vector/collections/{asset_id}/tiles/WebMercatorQuad"
+    document = (await house.client.get(f"{start}/style.json")).json()
+    assert document["layers"][2]["paint"]["circle-color"] == "#ff0000"
+    assert (await house.client.get(document["sources"]["asset"]["url"])).status_code == 200
+    plain = (await house.client.get(f"{start}/style.json?style=automatic")).json()
+    assert plain["layers"][2]["paint"]["circle-color"] == "#2a78b8"
+    assert (await house.client.get(f"{start}/style.json?style=blue")).status_code == 404
+    page = (await house.client.get(f"/viewer/{asset_id}")).text
+    assert "#ff0000" in page
+
+
+async def test_one_wmts_document_lists_what_the_caller_sees(house: House, heights: dict[str, Any]) -> None:
+    shown = (await published(house, "listed_raster", heights, "dem")).rpartition("/")[2]
+    hidden = (await published(house, "unlisted_raster", heights, "dem", clearance_state="ouo")).rpartition("/")[2]
+    text = (await house.client.get("/raster/WMTSCapabilities.xml")).text
+    service = WebMapTileService("http://x/", xml=text.encode())
+    assert shown in service.contents
+    assert hidden not in service.contents
+    assert set(service.contents[shown].tilematrixsetlinks) == {"WebMercatorQuad", "WorldCRS84Quad"}
+    tile = tile_at(12)
+    places = {"TileMatrixSet": "WebMercatorQuad", "TileMatrix": 12, "TileCol": tile.x, "TileRow": tile.y}
+    template = service.contents[shown].resourceURLs[0]["template"]
+    assert image(await house.client.get(template.format(**places, Style="default"))).shape[1:] == (256, 256)
+    reader = await house.key(Role.READER)
+    assert hidden in (await house.client.get("/raster/WMTSCapabilities.xml", headers=reader)).text
+    assert "offset=1" in (await house.client.get("/raster/WMTSCapabilities.xml?limit=1", headers=reader)).text
+
+
+async def test_values_of_a_palette_stay_values(house: House, shelf: Storage) -> None:
+    data = np.arange(64 * 64, dtype="uint8").reshape(1, 64, 64) % 4
+    colors = {0: (0, 0, 0, 255), 1: (255, 0, 0, 255), 2: (0, 9, 0, 255), 3: (1, 2, 3, 255)}
+    raster = sources.SyntheticRaster(data, colormap=colors)
+    output = put_raster(shelf, raster, "paletted", target_crs="EPSG:3857")
+    start = await published(house, "paletted", output, "categorical")
+    values = image(await house.client.get(f"{start}/preview.tif"))
+    assert values.shape[0] == 2
+    assert set(np.unique(values[0][values[1] > 0])) <= {0, 1, 2, 3}
+    raw = np.load(io.BytesIO((await house.client.get(f"{start}/preview.npy")).content))
+    assert raw.shape[0] == 2
+    picture = image(await house.client.get(f"{start}/preview.png"))
+    assert (255, 0, 0) in {tuple(pixel[:3]) for pixel in picture.reshape(len(picture), -1).T.tolist()}
+
+
+async def test_a_point_names_its_bands_and_a_map_is_a_picture(house: House, shelf: Storage) -> None:
+    raster = sources.SyntheticRaster(sources.noise((3, 60, 80), "uint16", 1, 999))
+    output = put_raster(shelf, raster, "named_bands", target_crs="EPSG:3857")
+    start = await published(house, "named_bands", output, "multispectral")
+    info = (await house.client.get(f"{start}/info")).json()
+    west, south, east, north = (await house.client.get(f"{start}/info.geojson")).json()["bbox"]
+    place = f"{start}/point/{(west + east) / 2},{(south + north) / 2}"
+    names = [text or name for name, text in info["band_descriptions"]]
+    point = (await house.client.get(place)).json()
+    assert len(set(point["band_descriptions"])) == 3
+    assert point["band_descriptions"] == names
+    third = (await house.client.get(place, params={"bidx": 3})).json()
+    assert (third["band_names"], third["band_descriptions"]) == (["b3"], names[2:])
+    computed = (await house.client.get(place, params={"expression": "b3/b1"})).json()
+    assert computed["band_descriptions"] == ["b3/b1"]
+    drawn = await house.client.get(f"{start}/map", params={"width": 20, "height": 10, "f": "png"})
+    assert image(drawn).shape[1:] == (10, 20)

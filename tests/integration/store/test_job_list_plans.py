@@ -154,6 +154,8 @@ FAN_OUT = {
     "item_index": 7,
     "indexes": [1, 2, 3],
     "items_sent": 100,
+    "items_total": 200,
+    "buckets": 100,
     "ended": False,
     "queue_name": "q",
     "before_index": "j7:each[",
@@ -170,7 +172,7 @@ FAN_OUT = {
 """The parameters of all statements."""
 OF_NODES = (
     "node", "sources", "message", "attempts", "checkpoint", "items", "indexes_with_status", "indexes_leased",
-    "indexes_sent", "indexes_slowest", "item_counts", "running_rows",
+    "indexes_sent", "indexes_slowest", "item_counts", "item_rows",
 )  # fmt: skip
 
 
@@ -190,4 +192,4 @@ async def test_nodes_and_items_are_found_by_their_keys(full_of_nodes: Connection
     read = sum(
         node["Actual Rows"] * node["Actual Loops"] for node in plan if node.get("Relation Name") == "dag_node_states"
     )
-    assert read <= (3 if name in ("items", "running_rows") else 210), json.dumps(plan, indent=1)
+    assert read <= (3 if name in ("items", "item_rows") else 210), json.dumps(plan, indent=1)

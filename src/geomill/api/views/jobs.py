@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from geomill.contract.jobs import ItemCounts, JobDetails, MixedVersions, NodeView, Progress, seconds_between
-from geomill.domain.engine.graph import Graph, GraphNode
+from geomill.contract.jobs import EdgeView, ItemCounts, JobDetails, MixedVersions, NodeView, Progress, seconds_between
+from geomill.domain.engine.graph import Graph, GraphNode, branch_labels
+from geomill.domain.engine.run import NodeRun, leads_to
 from geomill.domain.states import JobStatus
 from geomill.store.progress import JobProgress, NodeProgress
 
@@ -78,7 +79,22 @@ def _node_view(node: NodeProgress, definition: GraphNode | None, now: datetime, 
         message=node.message,
         items=items if node.items_total else None,
         output=node.output if outputs else None,
+        next=_edges(node, definition) if definition else [],
     )
+
+
+def _edges(node: NodeProgress, definition: GraphNode) -> list[EdgeView]:
+    branches = branch_labels(definition.definition)
+    return [
+        EdgeView(to=to, branch=branches.get(to), taken=_taken(node, definition, to)) for to in definition.successors
+    ]
+
+
+def _taken(node: NodeProgress, definition: GraphNode, to: str) -> bool | None:
+    """Whether the job went from this node to that one. An undecided conditional has no output."""
+    if not node.terminal:
+        return None
+    return leads_to(definition, NodeRun(node.status, output=node.output), to)
 
 
 def progress_of(progress: JobProgress, now: datetime) -> Progress:

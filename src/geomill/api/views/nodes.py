@@ -11,6 +11,7 @@ from geomill.contract.jobs import seconds_between
 from geomill.contract.nodes import (
     AttemptView,
     CheckpointView,
+    ItemBucket,
     ItemFilters,
     ItemOrder,
     ItemPage,
@@ -236,6 +237,7 @@ async def item_summary(conn: Connection, fan_out: ExpandedFanOut, now: datetime)
         total=fan_out.total,
         sent=fan_out.sent,
         states=census.states,
+        buckets=[ItemBucket(first=bucket.first, last=bucket.last, states=bucket.states) for bucket in census.buckets],
         run_seconds=RunTimesView(**asdict(census.run_times)) if census.run_times else None,
         slowest=[item_view(state, now) for state in await node_views.items(conn, fan_out, slowest)],
         failed=[item_view(state, now) for state in await node_views.items(conn, fan_out, failed)],

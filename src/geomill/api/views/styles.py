@@ -9,6 +9,8 @@ from geomill.contract.styles import LegendEntry, StylesView, StyleView
 from geomill.domain.assets.asset import Asset
 from geomill.domain.assets.drawing import legend, maplibre_layers
 from geomill.domain.assets.style import AUTOMATIC, AssetStyle, RasterStyle, StyleBook, VectorStyle
+from geomill.raster.facts import RasterType
+from geomill.raster.rendering import rendering
 
 
 def styles_of(asset: Asset, own: Sequence[AssetStyle]) -> StylesView:
@@ -17,8 +19,26 @@ def styles_of(asset: Asset, own: Sequence[AssetStyle]) -> StylesView:
     book = book_of(asset, own)
     default = book.default or AUTOMATIC
     views = [style_view(name, style, kept.get(name), is_default=name == default) for name, style in book.styles.items()]
-    computed = StyleView(name=AUTOMATIC, default=default == AUTOMATIC, origin="computed", title="By the data")
+    computed = StyleView(
+        name=AUTOMATIC,
+        default=default == AUTOMATIC,
+        origin="computed",
+        title="By the data",
+        legend=_computed_legend(asset.outputs or {}),
+    )
     return StylesView(asset_id=asset.asset_id, default=default, styles=[*views, computed])
+
+
+def _computed_legend(outputs: Mapping[str, Any]) -> list[LegendEntry]:
+    """Return values and colours of a raster that is drawn by a ramp of colours."""
+    name, statistics = outputs.get("raster_type"), outputs.get("statistics")
+    if name not in list(RasterType) or not isinstance(statistics, list):
+        return []
+    house = rendering(RasterType(name), statistics, dtype="")
+    colors = ("#{:02x}{:02x}{:02x}".format(*color) for _, color in house.legend)
+    return [
+        LegendEntry(text=f"{value:.4g}", color=color) for (value, _), color in zip(house.legend, colors, strict=True)
+    ]
 
 
 def book_of(asset: Asset, own: Sequence[AssetStyle]) -> StyleBook:

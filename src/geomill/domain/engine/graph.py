@@ -39,6 +39,15 @@ def targets(node: Node) -> tuple[str, ...]:
             return tuple(dict.fromkeys(node.next))
 
 
+def branch_labels(node: Node) -> dict[str, str]:
+    """Return for every node that a conditional may lead to the branches that do, by name or condition."""
+    labels: dict[str, list[str]] = {}
+    for branch in node.branches if isinstance(node, ConditionalNode) else ():
+        for target in dict.fromkeys(branch.next):
+            labels.setdefault(target, []).append(branch.name or branch.condition or "otherwise")
+    return {target: " or ".join(names) for target, names in labels.items()}
+
+
 def incoming(nodes: Mapping[str, Node]) -> dict[str, tuple[str, ...]]:
     """Return for every node the nodes that lead to it, in the order of the file."""
     sources_of: dict[str, list[str]] = {node_id: [] for node_id in nodes}

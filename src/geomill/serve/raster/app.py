@@ -28,7 +28,7 @@ from geomill.raster.opening import StoreSession
 from geomill.serve.answers import Answer, prepare
 from geomill.serve.directory import Directory
 from geomill.serve.pages import TEMPLATES
-from geomill.serve.raster import clips, dependencies, wmts
+from geomill.serve.raster import clips, dependencies, listing, mosaic_files, wmts
 from geomill.serve.raster.dependencies import RasterShelf
 from geomill.serve.raster.limits import AT_ONCE
 from geomill.serve.raster.mosaics import Mosaics
@@ -84,8 +84,10 @@ def create_raster_app(directory: Directory, storage: Storage) -> FastAPI:
         tiler = _tiler(prefix, source)
         complete_tilejson(tiler.router, _described)
         app.include_router(clips.router(source), prefix=prefix, dependencies=STRICT)
+        app.include_router(mosaic_files.router(source), prefix=prefix)
         app.include_router(wmts.router(tiler), prefix=prefix, dependencies=STRICT)
         app.include_router(tiler.router, prefix=prefix, dependencies=STRICT)
+    app.include_router(listing.router)
     app.include_router(TMSFactory(templates=TEMPLATES).router)
     app.include_router(ColorMapFactory(templates=TEMPLATES).router)
     app.add_middleware(_Turnstile, at_once=AT_ONCE)
@@ -116,7 +118,13 @@ def _tiler(prefix: str, source: Any) -> TilerFactory:
         "environment_dependency": dependencies.environment,
     }
     return TilerFactory(
-        router=APIRouter(), router_prefix=prefix, render_func=render, templates=TEMPLATES, add_viewer=False, **chosen
+        router=APIRouter(),
+        router_prefix=prefix,
+        render_func=render,
+        templates=TEMPLATES,
+        add_viewer=False,
+        add_ogc_maps=True,
+        **chosen,
     )
 
 

@@ -37,7 +37,7 @@ from geomill.storage import Storage
 
 RAW = ("tif", "npy")
 """Formats for programs, with unscaled values."""
-PICTURES = ("tile", "preview", "bbox_image", "feature_image")
+PICTURES = ("tile", "preview", "bbox_image", "feature_image", "get_map")
 """Names of TiTiler's image routes."""
 
 
@@ -148,7 +148,7 @@ def reader_options(source_dependency: Callable[..., Any]) -> Callable[..., Await
     ) -> ReaderOptions:
         """Apply styles and default colours only to images. Raw and computed values stay unchanged."""
         query = request.query_params
-        values = request.path_params.get("format") in RAW or query.get("tile_format") in RAW
+        values = request.path_params.get("format") in RAW or query.get("tile_format") in RAW or query.get("f") in RAW
         picture = request.scope["route"].name in PICTURES and not values
         computed = "expression" in query or "algorithm" in query
         chosen = chosen_style(source.served, style, drawn=any(name in query for name in DRAWING))

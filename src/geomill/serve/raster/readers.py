@@ -15,6 +15,7 @@ from rasterio.features import bounds as bounds_of
 from rasterio.io import MemoryFile
 from rio_tiler.constants import WEB_MERCATOR_TMS, WGS84_CRS
 from rio_tiler.errors import PointOutsideBounds, TileOutsideBounds
+from rio_tiler.expression import get_expression_blocks
 from rio_tiler.io import BaseReader, Reader
 from rio_tiler.models import BandStatistics, ImageData, Info, PointData
 
@@ -105,6 +106,9 @@ class CogReader(TurningReader):
     def read(self, *args: Any, **options: Any) -> ImageData:
         return self._painted(super().read, *args, **options)
 
+    def point(self, *args: Any, **options: Any) -> PointData:
+        return with_names(super().point(*args, **options), self.dataset, options.get("expression"))
+
     def feature(self, shape: dict[str, Any], *args: Any, **options: Any) -> ImageData:
         self.features.take()
         return super().feature(shape, *args, **options)
@@ -157,7 +161,8 @@ class MosaicReader(ManyReader):
     def point(self, lon: float, lat: float, coord_crs: CRS = WGS84_CRS, **options: Any) -> PointData:
         try:
             with self._reading(self.input.touching((lon, lat, lon, lat), coord_crs)) as reader:
-                return reader.point(lon, lat, coord_crs=coord_crs, **options)
+                point = reader.point(lon, lat, coord_crs=coord_crs, **options)
+                return with_names(point, reader.dataset, options.get("expression"))
         except TileOutsideBounds:
             raise PointOutsideBounds("Point is outside dataset bounds") from None
 
@@ -179,6 +184,16 @@ class MosaicReader(ManyReader):
             return read(*args, **options)
         image, self.colormap = self.painter.paint(reader.dataset, read, *args, **options)
         return image
+
+
+def with_names(point: PointData, dataset: Any, expression: str | None) -> PointData:
+    """Describe each value by its own band. rio-tiler describes all by the last one."""
+    if expression:
+        point.band_descriptions = get_expression_blocks(expression)
+    else:
+        texts = [dataset.descriptions[int(name.removeprefix("b")) - 1] for name in point.band_names]
+        point.band_descriptions = [text or name for text, name in zip(texts, point.band_names, strict=True)]
+    return point
 
 
 def part_size(max_size: int | None, width: int | None, height: int | None) -> int | None:

@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 
 import rasterio
 from fastapi import APIRouter, Depends, Query, Request
+from morecantile import TileMatrixSet
 from morecantile import tms as grids
 from rio_tiler.constants import WGS84_CRS
 from starlette.responses import Response
@@ -42,12 +43,18 @@ def router(tiler: TilerFactory) -> APIRouter:
             url=str(request.url),
             title=source.served.title,
             metadata=source.served.metadata,
-            identifier=source.served.name,
-            bounds=sets[0]["bounds"],
             media_type=tile_format.mediatype,
             sets=sets,
-            styles=_styles(request, source.served),
-            tiles=_template(request, tiler, tile_format),
+            layers=[
+                {
+                    "title": source.served.title,
+                    "metadata": source.served.metadata,
+                    "identifier": source.served.name,
+                    "bounds": sets[0]["bounds"],
+                    "styles": _styles(request, source.served),
+                    "tiles": _template(request, tiler, tile_format),
+                }
+            ],
         )
         return Response(document, media_type="application/xml")
 
@@ -77,6 +84,11 @@ def _styles(request: Request, served: Served) -> dict[str, str]:
     return {DEFAULT: DEFAULT, **({**others, AUTOMATIC: AUTOMATIC} if offered else {})}
 
 
+def crs_urn(grid: TileMatrixSet) -> str:
+    epsg = grid.crs.to_epsg()
+    return f"urn:ogc:def:crs:EPSG::{epsg}" if epsg else "urn:ogc:def:crs:OGC:1.3:CRS84"
+
+
 def _set(source: RasterSource, name: str) -> dict[str, Any]:
     grid = grids.get(name)
     with open_reader(source, grid) as reader:
@@ -84,11 +96,10 @@ def _set(source: RasterSource, name: str) -> dict[str, Any]:
         zooms = (reader.minzoom, reader.maxzoom)
     limits = tms_limits(grid, bounds, zooms=zooms)
     matrices = [grid.matrix(zoom) for zoom in range(zooms[0], zooms[1] + 1)]
-    epsg = grid.crs.to_epsg()
     return {
         "id": name,
         "bounds": bounds,
-        "crs": f"urn:ogc:def:crs:EPSG::{epsg}" if epsg else "urn:ogc:def:crs:OGC:1.3:CRS84",
+        "crs": crs_urn(grid),
         "limits": limits,
         "matrices": matrices,
     }

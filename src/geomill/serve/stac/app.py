@@ -20,6 +20,7 @@ from geomill import __version__
 from geomill.serve.directory import Directory
 from geomill.serve.stac import assets, docs, files, problems
 from geomill.serve.stac.client import CatalogueClient, CatalogueFilters
+from geomill.serve.stac.pages import StacPages
 from geomill.serve.stac.requests import BoundedBody
 from geomill.serve.stac.sessions import lifespan
 from geomill.storage import NO_STORAGE, Storage
@@ -62,6 +63,7 @@ def create_stac_app(
     app: FastAPI = api.app
     app.user_middleware.clear()  # the parent handles compression, CORS and proxies
     app.add_middleware(BoundedBody)
+    app.add_middleware(StacPages)
     app.add_middleware(_Mounted)
     app.state.zone = zone
     app.include_router(files.router(storage))

@@ -35,7 +35,7 @@ from geomill.serve.pages import TEMPLATES
 from geomill.serve.quick import on_the_loop
 from geomill.serve.sessions import NETWORK_SETTINGS, watch_network
 from geomill.serve.tilejson import complete_tilejson, tilejson_fields
-from geomill.serve.vector import downloads
+from geomill.serve.vector import downloads, style_json
 from geomill.serve.vector.collections import MOST_IN_A_TILE, AssetLayer, collection, collections
 from geomill.serve.vector.crs import box_in_degrees
 from geomill.serve.vector.documents import Features
@@ -111,6 +111,7 @@ def create_vector_app(directory: Directory, url: str) -> FastAPI:
     mvt_settings.max_features_per_tile = MOST_IN_A_TILE
     factory.create_csv_rows = csv_rows  # type: ignore[assignment]  # TiPG's routes look it up at run time
     app.include_router(downloads.router(url))
+    app.include_router(style_json.router)
     endpoints = _endpoints()
     complete_tilejson(endpoints.ogc_tiles.router, _titled)
     app.include_router(endpoints.router)

@@ -112,21 +112,23 @@ ORDER BY seconds DESC, item_index
 LIMIT %(limit)s;
 
 -- name: item_counts
--- The rows of a fan-out's items by status, and their run times. The line without a status is of all of them.
-SELECT status::text AS status, count(*) AS items, min(seconds) AS fastest, max(seconds) AS slowest,
+-- The rows of a fan-out's items by status, in buckets of neighbours, and the run times of all. The line without a bucket
+-- is of all of them.
+SELECT bucket, status::text AS status, count(*) AS items, min(seconds) AS fastest, max(seconds) AS slowest,
        percentile_cont(ARRAY[0.5, 0.9, 0.99]) WITHIN GROUP (ORDER BY seconds) AS quantiles
 FROM (
-    SELECT status, extract(epoch FROM completed_at - started_at)::float8 AS seconds
+    SELECT (item_index::bigint * %(buckets)s / %(items_total)s)::integer AS bucket, status,
+           extract(epoch FROM completed_at - started_at)::float8 AS seconds
     FROM dagapp.dag_node_states
     WHERE job_id = %(job_id)s AND node_id = %(node_id)s AND item_index >= 0
 ) AS timed
-GROUP BY GROUPING SETS ((status), ());
+GROUP BY GROUPING SETS ((bucket, status), ());
 
--- name: running_rows
--- How many of these items have a row that says that they are running.
-SELECT count(*) AS items
+-- name: item_rows
+-- What the rows of these items say.
+SELECT item_index, status::text AS status
 FROM dagapp.dag_node_states
-WHERE job_id = %(job_id)s AND node_id = %(node_id)s AND item_index = ANY (%(indexes)s::integer[]) AND status = 'running';
+WHERE job_id = %(job_id)s AND node_id = %(node_id)s AND item_index = ANY (%(indexes)s::integer[]);
 
 -- name: code_versions
 -- The code versions that ran at each node, the earliest first. Reads the rows of the job once, and then a bounded number of

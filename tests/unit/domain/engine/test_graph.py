@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from geomill.domain.engine.graph import compile_graph, incoming, targets
+from geomill.domain.engine.graph import branch_labels, compile_graph, incoming, targets
 from geomill.domain.engine.message import LIGHT_QUEUE
-from geomill.domain.engine.workflow import DEFAULT_TIMEOUT_SECONDS, Workflow
+from geomill.domain.engine.workflow import DEFAULT_TIMEOUT_SECONDS, ConditionalNode, EndNode, Workflow
 
 NODES: dict[str, Any] = {
     "START": {"type": "start", "next": ["a", "b", "a"]},
@@ -127,3 +127,14 @@ def test_the_hash_is_that_of_the_meaning() -> None:
 )
 def test_every_change_changes_the_hash(change: dict[str, Any]) -> None:
     assert workflow(**change).hash() != workflow().hash()
+
+
+def test_branches_of_a_conditional_are_named_by_name_or_condition() -> None:
+    branches = [
+        {"name": "small", "condition": "< 10", "next": ["a", "b"]},
+        {"condition": "< 20", "next": "b"},
+        {"default": True, "next": "c"},
+    ]
+    node = ConditionalNode.model_validate({"type": "conditional", "condition_field": 1, "branches": branches})
+    assert branch_labels(node) == {"a": "small", "b": "small or < 20", "c": "otherwise"}
+    assert branch_labels(EndNode(type="end")) == {}
