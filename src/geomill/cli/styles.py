@@ -43,15 +43,20 @@ def show(any_id: AnyId, name: StyleName) -> None:
 def put(
     any_id: AnyId,
     name: StyleName,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The style as JSON.", exists=True, dir_okay=False)],
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="The style as JSON, or a file .qml or .sld.", exists=True, dir_okay=False),
+    ],
     default: Annotated[bool, typer.Option("--default", help="Draw the asset with it when no style is named.")] = False,
     as_json: Json = False,
 ) -> None:
     """Add or replace a style of an asset."""
-    style = _read(file)
+    form = file.suffix.lower().removeprefix(".")
+    foreign = form in ("qml", "sld")
+    style = file.read_text(encoding="utf-8", errors="replace") if foreign else _read(file)
     with gateway() as client:
         asset_id = client.assets.status(any_id).asset_id
-        view = client.styles.put(asset_id, name, style, default=default)
+        view = client.styles.put(asset_id, name, style, form=form if foreign else "style", default=default)
     _print(view, asset_id, as_json=as_json)
 
 

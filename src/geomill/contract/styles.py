@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, model_validator
 
 from geomill.contract.inputs import ApiInput
+from geomill.domain.assets.foreign_xml import LONGEST
 from geomill.domain.assets.style import RasterStyle, StyleDocument, VectorStyle
 
 
 class NewStyle(ApiInput):
     """A style to be kept with an asset."""
 
-    style: StyleDocument
+    style: StyleDocument | None = None
+    qml: Annotated[str, Field(max_length=LONGEST)] | None = Field(default=None, description="A style of QGIS, instead")
+    sld: Annotated[str, Field(max_length=LONGEST)] | None = Field(default=None, description="A style in SLD, instead")
     default: bool = Field(default=False, description="Whether the asset is drawn with it when no style is named")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if sum(value is not None for value in (self.style, self.qml, self.sld)) != 1:
+            raise ValueError("give one of style, qml and sld")
+        return self
 
 
 class LegendEntry(BaseModel):

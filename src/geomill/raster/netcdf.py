@@ -1,7 +1,7 @@
 """Variables and time steps of NetCDF files.
 
 A NetCDF-4 file is an HDF5 file, and HDF5 can take pixels from any other file on the machine. So all links and layouts
-of such a file are checked before GDAL opens it. The library reads only local files, so a remote one is copied.
+of such a file are checked before GDAL opens it. The library reads only local files, so the file is copied.
 """
 
 from __future__ import annotations
@@ -54,13 +54,10 @@ def chosen(
 
 @contextmanager
 def _local(storage: Storage, name: ObjectName) -> Iterator[Path]:
-    path = storage.gdal_path(name)
+    """Copy the file, so that the bytes that are checked are those that are read, whoever replaces the object."""
     with tempfile.TemporaryDirectory(prefix=DRAFT_PREFIX) as folder:
-        local = Path(folder) / "source.nc"  # without characters that GDAL's names of variables could not hold
-        if path.startswith("/vsi"):
-            storage.sync.get_file(name, local)
-        else:
-            local.symlink_to(path)
+        local = Path(folder) / "source.nc"
+        storage.sync.get_file(name, local)
         yield local
 
 

@@ -141,6 +141,7 @@ class Services:
 
     def _create(self, pool: Pool) -> dict[str, Any]:
         """Import and create the applications. Runs in a thread because the imports are slow."""
+        from geomill.serve import searches
         from geomill.serve.directory import Directory
         from geomill.serve.raster.app import create_raster_app
         from geomill.serve.stac import create_stac_app
@@ -151,8 +152,10 @@ class Services:
         directory = self._directory = Directory(pool, self.zone)
         raster_app, vector_app = create_raster_app(directory, self._storage), create_vector_app(directory, self._url)
         zone: Literal["external", "internal"] = "external" if self.zone is Zone.EXTERNAL else "internal"
+        stac_app = create_stac_app(database_url=self._url, zone=zone, storage=self._storage, directory=directory)
+        raster_app.include_router(searches.router(directory, stac_app))
         return {
-            "/stac": create_stac_app(database_url=self._url, zone=zone, storage=self._storage, directory=directory),
+            "/stac": stac_app,
             "/raster": raster_app,
             "/vector": vector_app,
             "/viewer": create_viewer_app(directory),

@@ -166,3 +166,20 @@ async def test_an_asset_shows_title_extent_and_the_legend_of_its_own_colours(des
     assert automatic["legend"][0] == {"text": "0", "color": "#26543e"}
     assert automatic["legend"][-1] == {"text": "9", "color": "#fafafa"}
     assert (await client.get(place("odd"), headers=by)).json()["styles"][-1]["legend"] == []
+
+
+async def test_a_style_of_qgis_is_converted_or_refused_in_words(desk: tuple[AsyncClient, House]) -> None:
+    client, house = desk
+    by = bearing(await make_key(house.url, Role.OPERATOR))
+    qml = (
+        '<qgis><rasterrenderer type="multibandcolor" redBand="3" greenBand="2" blueBand="1"/></qgis>',
+        '<qgis><rasterrenderer type="hillshade"/></qgis>',
+        '<qgis><rasterrenderer type="multibandcolor" redBand="9" greenBand="2" blueBand="1"/></qgis>',
+    )
+    put = await client.put(place("dem", "qgis"), json={"qml": qml[0]}, headers=by)
+    assert (put.status_code, put.json()["style"]["bidx"]) == (200, [3, 2, 1])
+    for text, field in ((qml[1], "qml"), (qml[2], "style.bidx")):
+        refused = await client.put(place("dem", "other"), json={"qml": text}, headers=by)
+        assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, field)
+    both = await client.put(place("dem", "both"), json={"qml": qml[0], "style": RAMP}, headers=by)
+    assert both.status_code == 422

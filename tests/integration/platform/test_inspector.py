@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -14,6 +16,8 @@ from geomill.platform.inspector import Inspector
 from geomill.sdk import Storage
 from geomill.sdk.testing import folder_storage
 from geomill.settings import InspectionSettings
+from tests.integration.storage.conftest import s3_recipe
+from tests.integration.storage.servers import make_bucket, moto
 from tests.integration.vector import sources
 
 NAME = ObjectName(Zone.BRONZE, sources.CONTAINER, "a.geojson")
@@ -79,3 +83,22 @@ async def test_a_platform_waits_for_its_own_look_only(storage: Storage, monkeypa
     await asyncio.gather(queued, return_exceptions=True)
     async with inspector.running(), inspector._turn("one"):
         assert (await inspector.inspect("two", NAME, None, {})).acceptable
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Iterator[Storage]:
+    with moto(tmp_path) as endpoint:
+        make_bucket(endpoint, "geo-data")
+        yield Storage(s3_recipe(endpoint, f"{uuid4().hex[:8]}/"))
+
+
+async def test_a_file_in_a_remote_store_is_fetched_only_if_it_is_small(remote: Storage) -> None:
+    large = ObjectName(Zone.BRONZE, sources.CONTAINER, "large.geojson")
+    await remote.put_bytes(NAME, sources.geojson(*sources.squares(3)))
+    await remote.put_bytes(large, sources.geojson(*sources.squares(20_000)))
+    inspector = Inspector(remote, InspectionSettings(inspect_copy_mb=1))
+    async with inspector.running():
+        small, left_out = [await inspector.inspect("ddh", name, None, {}) for name in (NAME, large)]
+    assert small.layers[0].rows == 3
+    assert (left_out.acceptable, left_out.complete, left_out.layers) == (True, False, [])
+    assert [problem.code for problem in left_out.problems] == ["not_inspected"]

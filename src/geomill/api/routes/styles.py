@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Request, Response
+from pydantic import ValidationError
 
 from geomill.api.access import ThePrincipal
 from geomill.api.gateway import TheGateway
@@ -14,10 +15,13 @@ from geomill.contract.styles import NewStyle, StylesView, StyleView
 from geomill.domain.access.principal import Principal, Role
 from geomill.domain.access.visibility import sight_of
 from geomill.domain.assets.asset import Asset
+from geomill.domain.assets.foreign_xml import NotConvertible
 from geomill.domain.assets.lifecycle import Actor
-from geomill.domain.assets.style import STYLE_NAME
+from geomill.domain.assets.qml import from_qml
+from geomill.domain.assets.sld import from_sld
+from geomill.domain.assets.style import STYLE, STYLE_NAME, RasterStyle, VectorStyle
 from geomill.domain.engine.starting import Starter
-from geomill.errors import NotFoundError
+from geomill.errors import InputError, NotFoundError, Problem
 from geomill.platform.styles import delete_style, put_style
 from geomill.store import assets, styles
 from geomill.store.pool import Connection
@@ -61,11 +65,12 @@ async def put(
 ) -> StyleView:
     """Submitters may do it for assets of their platform, reviewers and operators for all. It takes effect at once, in
     the external zone too, and holds for all later revisions."""
+    style, lost = converted(body)
     async with gateway.connection() as conn:
         await _visible(conn, principal, asset_id)
         actor = _actor(request, principal)
-        kept, warnings = await put_style(conn, gateway.desk, asset_id, name, body.style, actor, is_default=body.default)
-    return style_view(name, body.style, kept, is_default=kept.is_default, warnings=warnings)
+        kept, warnings = await put_style(conn, gateway.desk, asset_id, name, style, actor, is_default=body.default)
+    return style_view(name, style, kept, is_default=kept.is_default, warnings=[*lost, *warnings])
 
 
 @router.delete("/{name}", status_code=204, summary="Delete a style of an asset", responses=problem_responses(409))
@@ -77,6 +82,22 @@ async def delete(
         await _visible(conn, principal, asset_id)
         await delete_style(conn, gateway.desk, asset_id, name, _actor(request, principal))
     return Response(status_code=204)
+
+
+def converted(body: NewStyle) -> tuple[RasterStyle | VectorStyle, list[str]]:
+    """Return the style of a request, and what was lost on the way from QML or SLD."""
+    if body.style is not None:
+        return body.style, []
+    field, convert, text = ("qml", from_qml, body.qml) if body.qml is not None else ("sld", from_sld, body.sld or "")
+    try:
+        document, warnings = convert(text)
+        return STYLE.validate_python(document), warnings
+    except NotConvertible as error:
+        reason = str(error)
+    except ValidationError as error:
+        reason = str(error.errors()[0]["msg"])
+    problem = Problem(field, f"cannot be converted: {reason}", "write the style as JSON in the field style")
+    raise InputError(f"the request is wrong: {problem}", problems=[problem])
 
 
 def _actor(request: Request, principal: Principal) -> Actor:

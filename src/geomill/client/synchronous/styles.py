@@ -22,9 +22,12 @@ class StyleOperations:
     def get(self, asset_id: str, name: str) -> StyleView:
         return self._connection.get(StyleView, path("/api/assets/{}/styles/{}", asset_id, name))
 
-    def put(self, asset_id: str, name: str, style: Mapping[str, Any], *, default: bool = False) -> StyleView:
-        """Add or replace a style. With `default`, the asset is drawn with it when no style is named."""
-        body = {"style": style, "default": default}
+    def put(
+        self, asset_id: str, name: str, style: Mapping[str, Any] | str, *, form: str = "style", default: bool = False
+    ) -> StyleView:
+        """Add or replace a style. With `default`, the asset is drawn with it when no style is named. `form` is `qml` or
+        `sld` if the style is the text of such a file."""
+        body = {form: style, "default": default}
         return self._connection.put(StyleView, path("/api/assets/{}/styles/{}", asset_id, name), body)
 
     def delete(self, asset_id: str, name: str) -> None:

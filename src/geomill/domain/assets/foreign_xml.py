@@ -1,0 +1,51 @@
+"""Reads the XML of styles of other programs, without entities and in bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from xml.etree.ElementTree import Element, ParseError, XMLParser
+
+from geomill.errors import InputError, Problem
+
+LONGEST = 400_000
+MOST_ELEMENTS = 20_000
+
+
+class NotConvertible(ValueError):  # noqa: N818
+    """The style has nothing that a style of geomill could show. The message says why."""
+
+
+def read_xml(text: str, field: str) -> Element:
+    """Return the root, with names without their namespaces. Raises `InputError`."""
+    if len(text) > LONGEST or "<!ENTITY" in text.upper():
+        raise _wrong(field, f"must have at most {LONGEST:,} characters and no entities of its own")
+    parser = XMLParser()  # noqa: S314  it declares no entities, as checked above
+    try:
+        parser.feed(text)
+        root: Element = parser.close()
+    except (ParseError, ValueError) as error:
+        raise _wrong(field, f"is not XML: {str(error)[:200]}") from None
+    for number, element in enumerate(root.iter()):
+        if number > MOST_ELEMENTS:
+            raise _wrong(field, f"must have at most {MOST_ELEMENTS:,} elements")
+        element.tag = str(element.tag).rpartition("}")[2]
+    return root
+
+
+def number(text: str | None) -> float | None:
+    try:
+        return float(text) if text is not None else None
+    except ValueError:
+        return None
+
+
+def texts(element: Element, name: str) -> Iterator[str]:
+    """Yield the texts of all elements of a name."""
+    for found in element.iter(name):
+        if found.text and found.text.strip():
+            yield found.text.strip()
+
+
+def _wrong(field: str, message: str) -> InputError:
+    problem = Problem(field, message)
+    return InputError(f"the request is wrong: {problem}", problems=[problem])
