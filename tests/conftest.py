@@ -75,8 +75,12 @@ def _memory() -> str | None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
+    from tests.console.platform import stop_shared_platform  # it imports this module
+
     if not hasattr(config, "workerinput") and FOLDER in os.environ:
-        folder = Path(os.environ.pop(FOLDER))
+        folder = Path(os.environ[FOLDER])
+        stop_shared_platform(folder)
+        del os.environ[FOLDER]
         if url := os.environ.get("TEST_DATABASE_URL"):
             Templates(url, folder).drop()
         Cluster(folder).stop("immediate")

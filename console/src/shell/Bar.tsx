@@ -56,13 +56,9 @@ function Who({ onKeys }: { onKeys: () => void }) {
   const menu = useRef<HTMLDivElement>(null);
   return (
     <>
-      <button
-        type="button"
-        className="who"
-        popoverTarget="who-menu"
-        aria-label={`Signed in as ${personOf(caller.subject)}`}
-      >
+      <button type="button" className="who" popoverTarget="who-menu">
         <Icon name="person" />
+        <span className="hidden">Signed in as </span>
         <span className="name">{personOf(caller.subject)}</span>
         <span className="dim role">· {caller.roles.join(", ")}</span>
       </button>
