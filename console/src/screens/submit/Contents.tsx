@@ -90,7 +90,7 @@ function drawBox(map: MapLibre, [west, south, east, north]: Bounds, supposed: bo
     [west, north],
     [west, south],
   ];
-  const color = mapColour(supposed ? "--failed" : "--accent");
+  const color = mapColour("--accent");
   if (map.getSource(BOX)) return;
   map.addSource(BOX, {
     type: "geojson",

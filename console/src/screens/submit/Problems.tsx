@@ -69,10 +69,12 @@ function Remark({ problem, first, ...properties }: ProblemsProps & { problem: In
   return (
     <li className="note warn">
       <Icon name="warning" />
-      <span>
-        {happened} {more}
-      </span>
-      {problem.remedies && problem.remedies.length > 0 && <Remedies problem={problem} first={first} {...properties} />}
+      <div className="line wrap">
+        <span className="grow">
+          {happened} {more}
+        </span>
+        {!withoutRemedy(problem) && <Remedies problem={problem} first={first} {...properties} />}
+      </div>
     </li>
   );
 }

@@ -136,7 +136,8 @@ function Names({ draft, onDraft, rehearsal }: Pick<FormProps, "draft" | "onDraft
   const { data } = rehearsal;
   if (!data) return <p className="small dim">These identify the data for good. With another revision they stay.</p>;
   const would = data.would ?? {};
-  const table = text(would.table_name);
+  const inputs = (would.input_params ?? {}) as Record<string, unknown>;
+  const table = text(inputs.table_name);
   const folder = text(would.blob_prefix);
   const known = data.operation !== "created";
   return (

@@ -39,6 +39,7 @@ export default function Submit() {
     [platformId, setAddress, toast],
   );
   const drop = useDrop(take);
+  useFirstDrafts(files);
   useLeaving();
   const move = (step: number) => {
     const next = files[files.findIndex((file) => file.key === chosen?.key) + step];
@@ -110,8 +111,6 @@ function OpenFile({ file, platformId }: { file: UploadFile; platformId: string }
   const toast = useToast();
   const source = useSource(file);
   const platforms = usePlatforms();
-  const platform = platforms.data?.platforms.find((entry) => entry.platform_id === draft.platformId);
-  useFirstDraft(file, platformId, platform?.required_refs);
   const remove = () => void removeFile(file).catch((error: unknown) => toast({ text: String(error), bad: true }));
   if (draft.requestId)
     return (
@@ -152,11 +151,17 @@ function OpenFile({ file, platformId }: { file: UploadFile; platformId: string }
 }
 
 /** A new draft has the identifiers that the name of the file suggests. */
-function useFirstDraft(file: UploadFile, platformId: string, required: readonly string[] | undefined): void {
+function useFirstDrafts(files: readonly UploadFile[]): void {
+  const platforms = usePlatforms().data?.platforms;
   useEffect(() => {
-    if (!required || draftStore.current()[file.key]) return;
-    draftStore.set(file.key, { ...newDraft(platformId), refs: suggestedRefs(file.name, required) });
-  }, [file, platformId, required]);
+    if (!platforms) return;
+    for (const file of files) {
+      if (draftStore.current()[file.key]) continue;
+      const platform = platforms.find((entry) => entry.platform_id === file.platformId);
+      const refs = suggestedRefs(file.name, platform?.required_refs ?? []);
+      draftStore.set(file.key, { ...newDraft(file.platformId), refs });
+    }
+  }, [files, platforms]);
 }
 
 interface FillingProps {

@@ -1,9 +1,7 @@
 /** A submission becomes a map: its job's progress, then the result with links to asset and job. */
 
-import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
-import { api, ok } from "@/api/client";
 import { ButtonLink } from "@/components/Button";
 import { ErrorNote } from "@/components/ErrorNote";
 import { Facts } from "@/components/Facts";
@@ -16,13 +14,11 @@ import { percent } from "@/format/number";
 import { duration } from "@/format/time";
 import { useLive } from "@/live";
 import { usePictures } from "@/map/layers";
-import { boundsOf, collectionsOf } from "@/map/outputs";
-import { defaultStyle } from "@/map/style";
-import { useTilePlace } from "@/map/tilejson";
+import { useRevisionPicture } from "@/map/picture";
 import { useMay } from "@/shell/session";
 import { ended, useJobLink, useStanding } from "./queries";
 
-type Standing = NonNullable<ReturnType<typeof useStanding>["data"]> & { asset: unknown };
+type AssetStanding = Extract<NonNullable<ReturnType<typeof useStanding>["data"]>, { asset: unknown }>;
 
 export function Watch({ requestId, name, again }: { requestId: string; name: string; again: ReactNode }) {
   const standing = useStanding(requestId);
@@ -36,30 +32,7 @@ export function Watch({ requestId, name, again }: { requestId: string; name: str
   if (standing.error && !standing.data)
     return <ErrorNote error={standing.error} onRetry={() => void standing.refetch()} />;
   if (!standing.data || !("asset" in standing.data)) return <Loading lines={6} />;
-  return <Progressed standing={standing.data as never} name={name} again={again} />;
-}
-
-interface AssetStanding extends Pick<Standing, "status" | "job_id"> {
-  asset_id: string;
-  revision: number;
-  request_id: string | null;
-  asset: {
-    stac_item_id: string;
-    data_type: string;
-    served_revision: number | null;
-    table_name: string | null;
-    approval_state: string;
-  };
-  progress: {
-    fraction: number;
-    nodes_ended?: number;
-    nodes_total?: number;
-    remaining_seconds?: number | null;
-    waits?: string[];
-  };
-  outputs?: Record<string, unknown>;
-  warnings?: string[];
-  error?: { message: string; node?: string | null; remedy: string } | null;
+  return <Progressed standing={standing.data} name={name} again={again} />;
 }
 
 function Progressed({ standing, name, again }: { standing: AssetStanding; name: string; again: ReactNode }) {
@@ -129,24 +102,10 @@ function Progressed({ standing, name, again }: { standing: AssetStanding; name: 
 
 /** The result as tiles draw it. Only its submitter and staff see it until it is approved. */
 function Result({ standing }: { standing: AssetStanding }) {
-  const { asset, outputs } = standing;
-  const vector = asset.data_type === "vector";
-  const styles = useQuery({
-    queryKey: ["assets", standing.asset_id, "styles"],
-    queryFn: () => ok(api.GET("/api/assets/{asset_id}/styles", { params: { path: { asset_id: standing.asset_id } } })),
-  });
-  const names = vector ? collectionsOf(standing.asset_id, asset.table_name, outputs) : [standing.asset_id];
-  const { place } = useTilePlace(vector ? "vector" : "raster", names, standing.revision);
-  const style = defaultStyle(styles.data);
-  const bounds = place?.bounds ?? boundsOf(outputs?.bbox);
-  const where = { key: "result", bounds, maxzoom: place?.maxzoom };
-  const { onReady } = usePictures(
-    !place || !styles.data
-      ? []
-      : vector
-        ? [{ kind: "vector", names, style: style?.kind === "vector" ? style : null, ...where }]
-        : [{ kind: "raster", name: standing.asset_id, style: style?.kind === "raster" ? style : null, ...where }],
-  );
+  const { asset, asset_id, revision, outputs } = standing;
+  const { data_type, table_name } = asset;
+  const { pictures, bounds } = useRevisionPicture({ asset_id, revision, data_type, table_name, outputs });
+  const { onReady } = usePictures(pictures);
   if (!bounds) return <Loading lines={6} />;
   return <MapFrame className="result" label={`Map of ${asset.stac_item_id}`} bounds={bounds} onReady={onReady} />;
 }
