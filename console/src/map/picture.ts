@@ -13,8 +13,8 @@ export interface DrawnRevision {
   asset_id: string;
   data_type: string;
   revision: number;
-  table_name: string | null;
-  outputs: unknown;
+  table_name?: string | null;
+  outputs?: unknown;
 }
 
 export function useStyles(assetId: string) {
@@ -29,7 +29,7 @@ export function useStyles(assetId: string) {
 /** The names under which the tiles of a revision are served. */
 export function namesOf(drawn: DrawnRevision): string[] {
   return drawn.data_type === "vector"
-    ? collectionsOf(drawn.asset_id, drawn.table_name, drawn.outputs)
+    ? collectionsOf(drawn.asset_id, drawn.table_name ?? null, drawn.outputs)
     : [drawn.asset_id];
 }
 

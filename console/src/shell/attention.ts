@@ -8,8 +8,19 @@ import { useMay } from "./session";
 export const REVIEWS_KEY = ["reviews"] as const;
 export const HEALTH_KEY = ["health"] as const;
 
+/** An asset of the topic `reviews`. */
 export interface WaitingAsset {
   asset_id: string;
+  platform_id: string;
+  data_type: string;
+  stac_item_id: string;
+  title: string | null;
+  revision: number;
+  public_revision: number | null;
+  proposed_clearance: string | null;
+  processing_completed_at: string | null;
+  warnings: string[];
+  created_at: string;
 }
 
 /** How many things wait, by the name of the place. */
