@@ -155,7 +155,7 @@ export function Origin({ asset }: { asset: AssetDetails }) {
             "Source",
             request && <code key="source">{request.file_names.map((name) => name.split("/").at(-1)).join(", ")}</code>,
           ],
-          ["Identifiers", <code key="refs">{Object.values(asset.platform_refs).join(" / ")}</code>],
+          ["Identifiers", <code key="refs">{identifiersOf(asset)}</code>],
           ["Table", asset.table_name && <code key="table">geo.{asset.table_name}</code>],
           ["CRS", factsOf(asset.outputs).crs],
           [
@@ -174,6 +174,11 @@ export function Origin({ asset }: { asset: AssetDetails }) {
       />
     </section>
   );
+}
+
+function identifiersOf(asset: AssetDetails): string {
+  const refs = Object.entries(asset.platform_refs).sort(([one], [other]) => one.localeCompare(other));
+  return refs.map(([, value]) => String(value)).join(" / ");
 }
 
 export function clearanceWord(clearance: string): string {

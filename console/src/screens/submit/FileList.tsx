@@ -116,7 +116,7 @@ function Standing({ file, draft }: { file: UploadFile; draft: Draft | undefined 
 }
 
 function Sending({ file }: { file: UploadFile }) {
-  const share = file.size > 0 ? file.sent / file.size : 0;
+  const share = file.sent < file.size ? Math.min(file.sent / file.size, 0.99) : 1;
   const left = file.speed ? (file.size - file.sent) / file.speed : null;
   const words = {
     waiting: "waits for the others",

@@ -194,6 +194,7 @@ function Filling({ file, draft, onDraft, source, platforms, remove }: FillingPro
       setProblem(null);
       onDraft({ requestId: accepted.request_id });
       void client.invalidateQueries({ queryKey: ["assets"] });
+      client.removeQueries({ queryKey: ["rehearse"] }); // the identifiers have an asset now
     },
     onError: (error) => {
       setProblem(error);
